@@ -87,6 +87,22 @@ class DiskError(SteerError):
     """A file that cannot be written; finished work is on disk."""
 
 
+@contextmanager
+def reading_errors(path: Path, what: str, mend: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Turn errors of these kinds while reading `path` into a DataError: `what`, and why."""
+    try:
+        yield
+    except kinds as error:
+        why = error.strerror if isinstance(error, OSError) else None
+        raise DataError(what=f"{what}: {why or _reason(error)}", where=str(path), mend=mend) from error
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what it says; with its type where that alone says little."""
+    text = str(error).partition("\n")[0][:200]
+    return text if isinstance(error, (ValueError, OSError)) else f"{type(error).__name__}: {text}"
+
+
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _NOWHERE = {errno.ENOENT, errno.ENODEV}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,19 +26,23 @@ def save_torch(path: Path, state: dict[str, Any]) -> None:
 
 def load_torch(path: Path, mend: str) -> dict[str, Any]:
     """Read what `save_torch` wrote. Raises DataError, with `mend`, for anything else."""
-    try:
-        check_packed(path)
-        state = torch.load(path, weights_only=True, map_location="cpu")
-    except Exception as error:
-        # Any error: for bytes that are not a pickle, torch's unpickler raises KeyError, struct.error and more.
-        raise DataError(
-            what=f"the file cannot be read as tensors and plain values: {_first_line(error)}",
-            where=str(path),
-            mend=mend,
-        ) from error
+    state = load_tensors(path, "the file cannot be read as tensors and plain values", mend)
     if not isinstance(state, dict):
         raise DataError(what="the file holds no dictionary", where=str(path), mend=mend)
     return state
+
+
+def load_tensors(path: Path, what: str, mend: str, mapped: bool = False) -> Any:
+    """Tensors and plain values, whoever saved them. `mapped`: not read into memory. Raises DataError: `what`, why, and
+    `mend`."""
+    try:
+        check_packed(path)
+        return torch.load(path, weights_only=True, map_location="cpu", mmap=mapped)
+    except pickle.UnpicklingError as error:
+        # torch's own advice here is to load without weights_only: not with a file from elsewhere
+        raise DataError(what=f"{what}: it is no tensor", where=str(path), mend=mend) from error
+    except Exception as error:  # for other bytes torch's unpickler raises KeyError, struct.error and more
+        raise DataError(what=f"{what}: {_first_line(error)}", where=str(path), mend=mend) from error
 
 
 def check_packed(path: Path) -> None:

@@ -67,7 +67,7 @@ class SyntheticRun:
             tokens += self.random.randint(500, 800)
             yield ev.RolloutsMined(
                 stage="mine", example=f"train-{i:04d}", question=self._question(i), n=8, correct=correct,
-                mean_tokens=round(self.random.uniform(60, 95), 1), mean_reward=round(correct / 8 - 0.03, 4),
+                mean_tokens=round(self.random.uniform(60, 95), 1),
                 segments=[3, 4, 4, 5, 3, 4, 4, 5], pairs=2,
             )  # fmt: skip
             first = self.random.randint(1, 3)

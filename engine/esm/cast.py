@@ -62,17 +62,17 @@ def similarities(states: States, vector: Vector) -> NDArray[np.float64]:
 def fit(steer: States, leave: States) -> Condition:
     """From states that want steering and states that want none, at least one of each."""
     vector = condition_vector(steer, leave)
-    found = np.concatenate([similarities(steer, vector), similarities(leave, vector)])
-    wanted = np.arange(len(found)) < len(steer)
-    ranks = np.linspace(0, len(found) - 1, min(_CANDIDATES, len(found))).round().astype(int)
+    cosines = np.concatenate([similarities(steer, vector), similarities(leave, vector)])
+    steered = np.arange(len(cosines)) < len(steer)
+    ranks = np.linspace(0, len(cosines) - 1, min(_CANDIDATES, len(cosines))).round().astype(int)
     best = Condition(vector, 0.0, True, -1.0)
-    for threshold in np.unique(np.sort(found)[ranks]):
+    for threshold in np.unique(np.sort(cosines)[ranks]):
         for at_least in (True, False):
-            f1 = _f1((found >= threshold) == at_least, wanted)
+            f1 = _f1((cosines >= threshold) == at_least, steered)
             if f1 > best.f1:
                 best = Condition(vector, float(threshold), at_least, f1)
     return best
 
 
-def _f1(said: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> float:
-    return 2 * float((said & wanted).sum()) / max(float(said.sum() + wanted.sum()), 1.0)
+def _f1(predicted: NDArray[np.bool_], steered: NDArray[np.bool_]) -> float:
+    return 2 * float((predicted & steered).sum()) / max(float(predicted.sum() + steered.sum()), 1.0)

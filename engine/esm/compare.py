@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from engine.config.config import Config
 from engine.esm.answer_lines import AnswerLine
 from engine.seeds import derive_seed
-from engine.statistics import mcnemar, paired_bootstrap
+from engine.statistics import Interval, mcnemar, paired_bootstrap
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Interval):
     """`difference` = accuracy minus the baseline's, with a paired bootstrap 95% interval; `p` is McNemar's
     exact two-sided one; `fixed`/`broken`: examples right here and wrong there, and the other way."""
 
-    difference: float
-    low: float
-    high: float
     p: float
     fixed: int
     broken: int
@@ -35,9 +32,7 @@ def compared(lines: Sequence[AnswerLine], baseline: Sequence[AnswerLine], config
     seed = derive_seed(config.run.seed, "bootstrap", "accuracy")
     interval = paired_bootstrap(here, there, seed, config.eval.bootstrap_resamples)
     return Comparison(
-        difference=interval.difference,
-        low=interval.low,
-        high=interval.high,
+        **asdict(interval),
         p=mcnemar(here, there),
         fixed=int((here & ~there).sum()),
         broken=int((~here & there).sum()),

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,19 +50,13 @@ class Plan:
     forced: Forced | None = None
 
     @property
-    def chosen(self) -> Hit | None:
-        """What the controller injects; None for null."""
-        if self.choice is None or self.choice.index is None:
-            return None
-        return self.candidates[self.choice.index]
-
-    @property
     def steer(self) -> Steer | None:
         """What is injected when the segment is committed."""
         if self.forced is not None:
             return self.forced.steer
-        hit = self.chosen
-        return _steer(hit, self.choice.alpha) if hit is not None and self.choice is not None else None
+        if self.choice is None or self.choice.index is None:
+            return None
+        return _steer(self.candidates[self.choice.index], self.choice.alpha)
 
     @property
     def probe_tokens(self) -> int:
@@ -94,12 +88,8 @@ class Decider:
             decode.temperature, config.run.seed,
         )  # fmt: skip
 
-    def wants_state(self, m: int) -> bool:
-        """Whether memory may be asked at control point `m`."""
-        return self.closed(m) is None
-
     def closed(self, m: int) -> str | None:
-        """The gate that keeps memory out whatever it holds."""
+        """The gate that keeps memory out at control point `m` whatever it holds; None where it may be asked."""
         if m == 1:
             return "first_segment"
         if self.variant.retrieve is None:
@@ -142,21 +132,10 @@ class Decider:
 
     def commit(self, plan: Plan, answer: Answer, m: int) -> Branch:
         """The segment that counts. When null wins greedily it goes on from null's own probe."""
-        sampling, seed = (
-            self.sampling(answer, self.delimiter),
-            derive_seed(self.seed, "commit", answer.example, m),
-        )
-        if plan.steer is not None:
-            keep = self.online.carry_steering
-            return Branch(plan.row, sampling, plan.steer, seed, keep=keep, processor=self.processor)
-        return Branch(
-            plan.row,
-            sampling,
-            seed=seed,
-            continue_from=self._null_so_far(plan),
-            keep=True,
-            processor=self.processor,
-        )
+        null = self.null_segment(plan, answer, m)
+        if plan.steer is None:
+            return replace(null, keep=True)
+        return replace(null, steer=plan.steer, continue_from=None, keep=self.online.carry_steering)
 
     def null_segment(self, plan: Plan, answer: Answer, m: int) -> Branch:
         """What null would commit."""
@@ -164,12 +143,9 @@ class Decider:
             plan.row,
             self.sampling(answer, self.delimiter),
             seed=derive_seed(self.seed, "commit", answer.example, m),
-            continue_from=self._null_so_far(plan),
+            continue_from=plan.null_probe if self.temperature == 0 else None,
             processor=self.processor,
         )
-
-    def _null_so_far(self, plan: Plan) -> Completion | None:
-        return plan.null_probe if self.temperature == 0 else None
 
     def tail(self, row: int, answer: Answer) -> Branch:
         """What is left of the budget after the control points: no delimiter, no steering (spec ESM 6.10)."""

@@ -111,7 +111,7 @@ class Controller:
         return self.record_null and plan.steer is not None
 
     def _plans(self, prefixes: Prefixes, rows: list[int], m: int) -> list[Plan]:
-        if not self.decider.wants_state(m):
+        if self.decider.closed(m) is not None:
             return [self.decider.plan(row, m, None) for row in rows]
         states = prefixes.states(rows, self.decider.variant.layers)
         return [self.decider.plan(row, m, state) for row, state in zip(rows, states, strict=True)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from engine.esm.control_point import Answer, Plan
@@ -15,16 +17,18 @@ def describe(
     method: str, answer: Answer, plan: Plan, done: Completion, m: int, null_segment: str | None, phase: str
 ) -> DecisionTaken:
     """The decision of `plan`, whose segment is `done`, in `answer` as it was before."""
-    choice, hit, retrieval = plan.choice, plan.chosen, plan.retrieval
-    null = plan.null_probe
-    gate = choice.gate if choice else (retrieval.gate or "no_candidates")
-    chosen_probe = plan.probes[choice.index] if choice and choice.index is not None and plan.probes else None
+    choice, retrieval, null = plan.choice, plan.retrieval, plan.null_probe
+    candidates = _candidates(plan)
+    chosen = candidates[choice.index] if choice and choice.index is not None else None
+    figures: dict[str, Any] = {
+        name: getattr(chosen, name, None) for name in ("layer", "logprob", "delta_logprob", "score")
+    }
     taken = DecisionTaken(
         method=method,
         example=answer.example,
         m=m,
         phase=phase,
-        gate=gate,
+        gate=choice.gate if choice else (retrieval.gate or "no_candidates"),
         memory_size=retrieval.size,
         top_similarity=retrieval.top_similarity,
         best_ahat=plan.candidates[0].ahat if plan.candidates else None,
@@ -32,12 +36,9 @@ def describe(
         null_logprob=null.mean_logprob if null else None,
         null_score=choice.null_score if choice else None,
         null_probe=null.text if null else "",
-        candidates=_candidates(plan),
-        chosen=hit.entry.tool_name if hit else None,
-        layer=hit.entry.layer if hit else None,
-        logprob=chosen_probe.mean_logprob if chosen_probe else None,
-        delta_logprob=chosen_probe.mean_logprob - null.mean_logprob if chosen_probe and null else None,
-        score=choice.scores[choice.index] if choice and choice.index is not None else None,
+        candidates=candidates,
+        chosen=chosen.entry if chosen else None,
+        **figures,
         alpha=choice.alpha if choice else 0.0,
         tokens_before=len(answer.tokens),
         committed_tokens=len(done.tokens),

@@ -48,12 +48,12 @@ def layer_effects(pairs: Sequence[PairRecord]) -> list[LayerEffect]:
     ]
 
 
-def _effect(layer: int, own: Sequence[PairRecord]) -> LayerEffect:
-    steered = np.array([pair["steered_correct"] for pair in own], dtype=bool)
-    plain = np.array([pair["wrong_correct"] for pair in own], dtype=bool)
+def _effect(layer: int, layer_pairs: Sequence[PairRecord]) -> LayerEffect:
+    steered = np.array([pair["steered_correct"] for pair in layer_pairs], dtype=bool)
+    plain = np.array([pair["wrong_correct"] for pair in layer_pairs], dtype=bool)
     return LayerEffect(
         layer,
-        len(own),
+        len(layer_pairs),
         becomes_right=int((steered & ~plain).sum()),
         becomes_wrong=int((plain & ~steered).sum()),
         p=mcnemar(steered, plain),

@@ -20,6 +20,9 @@ from engine.scale.work import WorkContext
 from engine.tasks.example import TaskExample
 from engine.tasks.loaders import configured_task
 
+_SHARED = set(ExampleEvaluated.__struct_fields__) & set(AnswerLine.__struct_fields__)
+"""What an answer's line and its event call alike."""
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -109,16 +112,7 @@ class _Answerer:
 def _evaluated(method: str, line: AnswerLine) -> ExampleEvaluated:
     return ExampleEvaluated(
         method=method,
-        index=line.index,
         example=line.example_id,
-        question=line.question,
-        gold=line.gold,
-        pred=line.pred,
-        correct=line.correct,
-        tokens_used=line.tokens_used,
-        probe_tokens_used=line.probe_tokens_used,
-        budget_used=line.budget_used,
         decisions=len(line.steps),
-        steered=line.steered,
-        text=line.text,
+        **{name: getattr(line, name) for name in _SHARED},
     )

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from engine.errors import DataError
 from engine.esm import layout
 from engine.esm.entry_names import EntryNamer
-from engine.esm.lines import read_entries
+from engine.esm.lines import Record, read_entries
+from engine.esm.variants import layer_means
 from engine.esm.vectors import load_vector, vector_bytes
 from engine.files import inside, write_atomic, write_jsonl
 from engine.lm.protocol import Vector
@@ -25,19 +25,12 @@ from engine.vectors.names import FORMATS
 
 @dataclass(frozen=True)
 class LibraryVector:
-    """An entry of kind wrong; entries of kind right hold no vector, and are not among these. `file`: the beginning of
-    the names of its files, of its place in the library alone: what the library calls it may be any path. `name`: in a
-    few words what it turns; `m`: its control point."""
+    """An entry of kind wrong; entries of kind right hold no vector, and are not among these. `record`: its line of the
+    library, with `file`, the beginning of the names of its files, of its place in the library alone: what the library
+    calls it may be any path."""
 
-    file: str
-    lib_id: str
-    tool_name: str
-    name: str
-    layer: int
-    quality: float
+    record: Record
     vector: Vector
-    m: int = 0
-    key_path: str = ""
 
 
 def library_vectors(
@@ -47,33 +40,23 @@ def library_vectors(
     `layers` if any are named. Raises DataError for an id without a vector, and where nothing is left."""
     folder = layout.library(run_dir)
     records = _library(run_dir)
-    wanted = _records(records, ids, str(folder)) if ids else [r for r in records if r["vector_path"]]
-    found = [
-        LibraryVector(
-            record["file"],
-            record["lib_id"],
-            record["tool_name"],
-            record["name"],
-            record["layer"],
-            record["quality"],
-            load_vector(inside(folder, record["vector_path"])),
-            record["control_point_m"],
-            record["key_path"],
-        )
-        for record in wanted
+    named = _records(records, ids, str(folder)) if ids else [r for r in records if r["vector_path"]]
+    entries = [
+        LibraryVector(record, load_vector(inside(folder, record["vector_path"])))
+        for record in named
         if not layers or record["layer"] in layers
     ]
-    if not found:
-        there = ", ".join(map(str, sorted({r["layer"] for r in wanted}))) or "none"
+    if not entries:
+        there = ", ".join(map(str, sorted({r["layer"] for r in named}))) or "none"
         raise DataError(
             what="no entry with a vector is left",
             where=str(folder),
             mend=f"vectors are there for layers: {there}",
         )
-    return found
+    return entries
 
 
-def _library(run_dir: Path) -> list[dict[str, Any]]:
+def _library(run_dir: Path) -> list[Record]:
     """The library's entries, each with what its files are called."""
     records = read_entries(layout.library(run_dir) / "library.jsonl", "select")
     records = EntryNamer(layout.mine(run_dir)).named(records)
@@ -81,7 +64,7 @@ def _library(run_dir: Path) -> list[dict[str, Any]]:
     return [{"lib_id": record["file"], **record} for record in named]
 
 
-def _records(records: Sequence[dict[str, Any]], ids: Sequence[str], where: str) -> list[dict[str, Any]]:
+def _records(records: Sequence[Record], ids: Sequence[str], where: str) -> list[Record]:
     by_name = {record[key]: record for record in records for key in ("name", "tool_name", "lib_id")}
     for name in ids:
         if name not in by_name:
@@ -97,21 +80,14 @@ def _records(records: Sequence[dict[str, Any]], ids: Sequence[str], where: str) 
     return [by_name[name] for name in ids]
 
 
-def mean_by_layer(entries: Sequence[LibraryVector]) -> dict[int, Vector]:
-    """Layer -> mean of the vectors, as the control variant `mean_vector` takes it."""
-    layers = sorted({entry.layer for entry in entries})
-    return {
-        layer: np.stack([e.vector for e in entries if e.layer == layer]).mean(axis=0, dtype=np.float32)
-        for layer in layers
-    }
-
-
 def as_layer_vectors(entries: Sequence[LibraryVector]) -> LayerVectors:
     """Their mean, layer by layer, with what they came from."""
     return LayerVectors(
-        mean_by_layer(entries),
+        layer_means((entry.record["layer"], entry.vector) for entry in entries),
         notes={
-            "method": "mean of ESM's entries" if len(entries) > 1 else f"ESM's entry {entries[0].name}",
+            "method": "mean of ESM's entries"
+            if len(entries) > 1
+            else f"ESM's entry {entries[0].record['name']}",
             "entries": str(len(entries)),
         },
     )
@@ -141,63 +117,49 @@ def export(
 ) -> Exported:
     """Write the mean of the run's entries to the file `out`, or each entry to a file in the folder `out`; with `memory`
     also their keys and, unless `ids` are named, the entries of kind right. Raises DataError, DiskError."""
+    check_form(scale, hookpoint)
+    entries = library_vectors(run.path, ids, layers)
+    config = run.read().config
+    model = str(config["model"].get("path") or config["model"]["backend"])
+    online = config["online"]
+    strength = (
+        online["k_scale"] * online["beta"] * float(np.mean([entry.record["quality"] for entry in entries]))
+    )
+    groups = {out: entries}
+    if each:
+        groups = {out / f"{entry.record['file']}{FORMATS[form].suffix}": [entry] for entry in entries}
+    for path, group in groups.items():
+        write_atomic(path, vector_file(form, as_layer_vectors(group), model, scale, hookpoint))
+    if each:
+        lines = [
+            {"file": path.name, **_line(group[0].record, run.path, out, memory)}
+            for path, group in groups.items()
+        ]
+        if memory and not ids:
+            lines += [
+                {"kind": "right", **_line(record, run.path, out, memory)}
+                for record in _library(run.path)
+                if not record["vector_path"] and (not layers or record["layer"] in layers)
+            ]
+        write_jsonl(out / "index.jsonl", lines)
+    return Exported(list(groups), len(entries), sorted({e.record["layer"] for e in entries}), strength)
+
+
+def check_form(scale: float, hookpoint: str) -> None:
+    """Raises DataError for a scale or a hookpoint that no file can have."""
     if not np.isfinite(scale) or "{N}" not in hookpoint:
         raise DataError(
             what=f"scale {scale} or hookpoint {hookpoint!r} cannot be used",
             where="export",
             mend="give a finite --scale, and a --hookpoint with {N}",
         )
-    entries = library_vectors(run.path, ids, layers)
-    config = run.read().config
-    model = str(config["model"].get("path") or config["model"]["backend"])
-    online = config["online"]
-    strength = online["k_scale"] * online["beta"] * float(np.mean([entry.quality for entry in entries]))
-    groups = {out: entries}
-    if each:
-        groups = {out / f"{entry.file}{FORMATS[form].suffix}": [entry] for entry in entries}
-    for path, own in groups.items():
-        write_atomic(path, vector_file(form, as_layer_vectors(own), model, scale, hookpoint))
-    if each:
-        lines = [_line(path, own[0]) for path, own in groups.items()]
-        if memory:
-            for line, entry in zip(lines, entries, strict=True):
-                line |= {"m": entry.m, "key": _copied_key(run.path, entry.key_path, out, entry.file)}
-            lines += _right_entries(run.path, out, layers) if not ids else []
-        write_jsonl(out / "index.jsonl", lines)
-    return Exported(list(groups), len(entries), sorted({entry.layer for entry in entries}), strength)
 
 
-def _line(path: Path, entry: LibraryVector) -> dict[str, Any]:
-    return {
-        "file": path.name,
-        "lib_id": entry.lib_id,
-        "tool_name": entry.tool_name,
-        "name": entry.name,
-        "layer": entry.layer,
-        "quality": entry.quality,
-    }
-
-
-def _copied_key(run_dir: Path, key_path: str, out: Path, file: str) -> str:
-    """The key of an entry beside its vector; the name of its file."""
-    name = f"{file}_key.pt"
-    write_atomic(out / name, vector_bytes(load_vector(inside(layout.library(run_dir), key_path))))
-    return name
-
-
-def _right_entries(run_dir: Path, out: Path, layers: Sequence[int]) -> list[dict[str, Any]]:
-    """Lines of the entries that speak for leaving a segment alone."""
-    return [
-        {
-            "kind": "right",
-            "lib_id": record["lib_id"],
-            "tool_name": record["tool_name"],
-            "name": record["name"],
-            "layer": record["layer"],
-            "quality": record["quality"],
-            "m": record["control_point_m"],
-            "key": _copied_key(run_dir, record["key_path"], out, record["file"]),
-        }
-        for record in _library(run_dir)
-        if not record["vector_path"] and (not layers or record["layer"] in layers)
-    ]
+def _line(record: Record, run_dir: Path, out: Path, memory: bool) -> Record:
+    """What the index says of an entry; with `memory` its control point, and its key, which is copied to `out`."""
+    line = {name: record[name] for name in ("lib_id", "tool_name", "name", "layer", "quality")}
+    if memory:
+        line |= {"m": record["control_point_m"], "key": f"{record['file']}_key.pt"}
+        key = load_vector(inside(layout.library(run_dir), record["key_path"]))
+        write_atomic(out / line["key"], vector_bytes(key))
+    return line

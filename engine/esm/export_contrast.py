@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
 from engine.config.config import Config
 from engine.errors import DataError
-from engine.esm.export import Exported
+from engine.esm.export import Exported, check_form
 from engine.esm.prompt_pairs import read_pairs
 from engine.esm.static import contrast_vector
 from engine.files import write_atomic
@@ -33,12 +31,7 @@ def export_contrast(
             where="eval.contrast.path",
             mend="name a run that has some",
         )
-    if not np.isfinite(scale) or "{N}" not in hookpoint:
-        raise DataError(
-            what=f"scale {scale} or hookpoint {hookpoint!r} cannot be used",
-            where="export",
-            mend="give a finite --scale, and a --hookpoint with {N}",
-        )
+    check_form(scale, hookpoint)
     pairs = read_pairs(Path(path).expanduser())
     layer, vector = contrast_vector(arm, load_model(config.model), config, pairs)
     notes = {"method": arm, "pairs": str(len(pairs))}

@@ -94,13 +94,13 @@ def read_answers(config: Config, info: ModelInfo, run_dir: Path) -> tuple[Answer
     path = required(layout.mine(run_dir) / "rollouts.jsonl", "mine")
     task = configured_task(config.task)
     prompts = {e.id: task.prompt(e, config.prompt.template) for e in training_examples(config)}
-    found = (
+    answered = (
         (prompts[line["example_id"]], str(rollout.get("text", "")))
         for line in read_mined(read_jsonl(path), path)
         if line["example_id"] in prompts
         for rollout in line["rollouts"]
     )
-    return tuple(dict.fromkeys(found))[:MOST_TEXTS]
+    return tuple(dict.fromkeys(answered))[:MOST_TEXTS]
 
 
 def read_library(config: Config, info: ModelInfo, run_dir: Path) -> tuple[Condition, Vector]:
@@ -108,11 +108,11 @@ def read_library(config: Config, info: ModelInfo, run_dir: Path) -> tuple[Condit
     library itself, as the memory's keys are normalised. Raises DataError."""
     layer, folder = field_layer(config, info), layout.library(run_dir)
     rows = read_entries(folder / "library.jsonl", "select", info.num_layers)
-    own = [row for row in rows if row["layer"] == layer]
+    at_layer = [row for row in rows if row["layer"] == layer]
     keys = {
         kind: [
             load_vector(inside(folder, row["key_path"]), info.hidden_size)
-            for row in own
+            for row in at_layer
             if (row["vector_path"] is None) is (kind == "right")
         ]
         for kind in ("wrong", "right")
@@ -125,7 +125,9 @@ def read_library(config: Config, info: ModelInfo, run_dir: Path) -> tuple[Condit
             mend="set `eval.field.layer` to a layer that has both, or leave `cast` out of `eval.field.methods`",
         )
     vectors = [
-        load_vector(inside(folder, row["vector_path"]), info.hidden_size) for row in own if row["vector_path"]
+        load_vector(inside(folder, row["vector_path"]), info.hidden_size)
+        for row in at_layer
+        if row["vector_path"]
     ]
     mean = np.stack(vectors).mean(axis=0, dtype=np.float32)
     return fit(np.stack(keys["wrong"]), np.stack(keys["right"])), mean

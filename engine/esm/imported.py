@@ -32,7 +32,6 @@ from engine.tasks.records import read_records
 from engine.vectors.formats import read_vectors
 from engine.vectors.layer_vectors import the_vector
 
-FIELD = "offline_memory.imports"
 _MEND = "see engine/esm/README.md, Vectors in and out"
 
 
@@ -97,23 +96,22 @@ def _line(where: str, record: dict[str, Any], info: ModelInfo) -> _Line:
     except msgspec.ValidationError as error:
         raise DataError(what=f"this is no entry: {error}", where=where, mend=_MEND) from error
     points = [line.m] if isinstance(line.m, int) else line.m or []
-    problem = ""
-    if (line.kind == "wrong") != (line.file is not None):
-        problem = "a wrong entry has a `file`, a right one has none"
-    elif line.kind == "right" and (line.layer is None or (line.key is None and line.text is None)):
-        problem = "a right entry needs `layer`, and `text` or `key`"
-    elif line.key is not None and line.text is not None:
-        problem = "`key` and `text` both say what its key is"
-    elif line.prompt is not None and line.text is None:
-        problem = "`prompt` without `text`"
-    elif not all(map(math.isfinite, (line.quality, line.scale))) or line.quality <= -1:
-        problem = "`quality` (above -1) and `scale` are finite numbers"
-    elif any(not 1 <= m <= 1_000_000 for m in points):
-        problem = "`m` counts control points from 1"
-    elif line.layer is not None and not 0 <= line.layer < info.num_layers:
-        problem = f"layer {line.layer} does not exist: the model has layers 0 to {info.num_layers - 1}"
-    if problem:
-        raise DataError(what=problem, where=where, mend=_MEND)
+    keys, last = (line.key is not None) + (line.text is not None), info.num_layers - 1
+    finite = math.isfinite(line.quality) and math.isfinite(line.scale) and line.quality > -1
+    there = line.layer is None or 0 <= line.layer <= last
+    placed = line.layer is not None and keys > 0
+    problems = {
+        "a wrong entry has a `file`, a right one has none": (line.kind == "wrong") != (line.file is not None),
+        "a right entry needs `layer`, and `text` or `key`": line.kind == "right" and not placed,
+        "`key` and `text` both say what its key is": keys == 2,
+        "`prompt` without `text`": line.prompt is not None and line.text is None,
+        "`quality` (above -1) and `scale` are finite numbers": not finite,
+        "`m` counts control points from 1": any(not 1 <= m <= 1_000_000 for m in points),
+        f"layer {line.layer} does not exist: the model has layers 0 to {last}": not there,
+    }
+    for problem, holds in problems.items():
+        if holds:
+            raise DataError(what=problem, where=where, mend=_MEND)
     return line
 
 
@@ -122,11 +120,11 @@ def _vectors(line: _Line, path: Path, where: str, info: ModelInfo) -> list[tuple
         assert line.layer is not None
         return [(line.layer, None)]
     file = path.parent / Path(line.file).expanduser()
-    found = read_vectors(file)
-    if line.layer is None and found.unplaced is not None:
+    vectors = read_vectors(file)
+    if line.layer is None and vectors.unplaced is not None:
         raise DataError(what=f"{file.name} does not say its layer", where=where, mend="say it: `layer`")
-    layers = found.layers if line.layer is None else [line.layer]
-    placed = [the_vector(found, file, n, info.hidden_size, info.num_layers, "`layer`") for n in layers]
+    layers = vectors.layers if line.layer is None else [line.layer]
+    placed = [the_vector(vectors, file, n, info.hidden_size, info.num_layers, "`layer`") for n in layers]
     return [(layer, np.float32(line.scale) * vector) for layer, vector in placed]
 
 
@@ -137,17 +135,17 @@ def keys_of(
     keys: Sequence[Vector],
 ) -> list[list[Vector]]:
     """For each entry its key at each of its control points. Raises DataError where there is nothing to go by."""
-    found: list[list[Vector]] = []
+    by_entry: list[list[Vector]] = []
     for entry in entries:
         if entry.tokens:
             assert model is not None
             states = model.states([entry.tokens], [[len(entry.tokens) - 1]], [entry.layer])
-            found.append([states[0][0, 0]] * len(entry.points))
+            by_entry.append([states[0][0, 0]] * len(entry.points))
         elif entry.key is not None:
-            found.append([entry.key] * len(entry.points))
+            by_entry.append([entry.key] * len(entry.points))
         else:
-            found.append([_default(entry, m, library, keys) for m in entry.points])
-    return found
+            by_entry.append([_default(entry, m, library, keys) for m in entry.points])
+    return by_entry
 
 
 def _default(entry: Imported, m: int, library: Sequence[Record], keys: Sequence[Vector]) -> Vector:
@@ -156,11 +154,11 @@ def _default(entry: Imported, m: int, library: Sequence[Record], keys: Sequence[
         for row, key in zip(library, keys, strict=True)
         if row["kind"] == "wrong" and row["layer"] == entry.layer
     ]
-    own = [key for point, key in wrong if point == m] or [key for _, key in wrong]
-    if not own:
+    alike = [key for point, key in wrong if point == m] or [key for _, key in wrong]
+    if not alike:
         raise DataError(
             what=f"nothing says when to use this entry, and the library has no wrong keys at layer {entry.layer}",
             where=entry.where,
             mend="give a `text` (with `prompt`), or a `key`",
         )
-    return np.stack(own).mean(axis=0, dtype=np.float32)
+    return np.stack(alike).mean(axis=0, dtype=np.float32)

@@ -119,21 +119,21 @@ def converted(rows: Sequence[Record], kind: type[Line], path: Path) -> list[Line
 def _checked(row: Record, kind: type[Line], where: str, mend: str) -> Line:
     """The row as `kind`. Raises DataError naming the field."""
     try:
-        found = msgspec.convert(row, kind)
+        line = msgspec.convert(row, kind)
     except msgspec.ValidationError as error:
         raise DataError(what=_in_words(error), where=where, mend=mend) from error
-    for name, value in msgspec.structs.asdict(found).items():
+    for name, value in msgspec.structs.asdict(line).items():
         if isinstance(value, float) and not math.isfinite(value):
             raise DataError(what=f"`{name}` is {value}, not a finite number", where=where, mend=mend)
-    return found
+    return line
 
 
 def _in_words(error: msgspec.ValidationError) -> str:
     """`layer`: expected int, got str. For a missing field: no field `layer`."""
     text = str(error)
-    said, _, place = text.partition(" - at `$.")
-    if said.startswith("Object missing required field"):
-        return f"no field {said.rpartition(' ')[2]}"
+    reason, _, place = text.partition(" - at `$.")
+    if reason.startswith("Object missing required field"):
+        return f"no field {reason.rpartition(' ')[2]}"
     if not place:
-        return said
-    return f"`{place.rstrip('`')}`: {said[0].lower()}{said[1:].replace('`', '')}"
+        return reason
+    return f"`{place.rstrip('`')}`: {reason[0].lower()}{reason[1:].replace('`', '')}"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.array_file import load_array
-from engine.errors import DataError
+from engine.errors import DataError, reading_errors
 from engine.esm.entry_names import EntryNamer
 from engine.esm.layout import required
 from engine.esm.lines import read_entries
@@ -20,6 +20,8 @@ from engine.esm.vectors import load_vector
 from engine.files import decoded, inside
 from engine.lm.protocol import ModelInfo, Vector
 from engine.regular_file import read_regular
+
+_AGAIN = "run the stage `memory` again"
 
 
 @dataclass(frozen=True)
@@ -69,20 +71,16 @@ class EpisodicMemory:
             raise DataError(
                 what=f"keys have shape {keys.shape}, expected ({len(rows)}, {info.hidden_size})",
                 where=str(folder / "keys.npy"),
-                mend="run the stage `memory` again",
+                mend=_AGAIN,
             )
         _check_digest(folder / "keys.npy", built)
         entries = [
             Entry(
-                tool_name=row["tool_name"],
-                layer=row["layer"],
-                control_point_m=row["control_point_m"],
-                quality=row["quality"],
                 vector=load_vector(inside(library, row["vector_path"]), info.hidden_size)
                 if row["vector_path"]
                 else None,
                 source=row["example_id"],
-                name=row["name"],
+                **{key: row[key] for key in ("tool_name", "layer", "control_point_m", "quality", "name")},
             )
             for row in EntryNamer(folder.parent / "mine").named(rows)
         ]
@@ -114,27 +112,21 @@ class EpisodicMemory:
         norms = np.linalg.norm(states, axis=1, keepdims=True)
         queries = states / np.maximum(norms, 1e-12)
         position = {layer: i for i, layer in enumerate(self.layers)}
-        own = queries[[position[self.entries[row].layer] for row in rows]]
-        return rows, np.einsum("ij,ij->i", self.keys[rows], own).astype(np.float32)
+        row_queries = queries[[position[self.entries[row].layer] for row in rows]]
+        return rows, np.einsum("ij,ij->i", self.keys[rows], row_queries).astype(np.float32)
 
 
 def _read_keys(path: Path) -> NDArray[np.float32]:
-    try:
+    with reading_errors(path, "the keys cannot be read", _AGAIN, OSError, ValueError):
         keys = load_array(path)
-    except (OSError, ValueError) as error:
-        raise DataError(
-            what=f"the keys cannot be read ({error})", where=str(path), mend="run the stage `memory` again"
-        ) from error
     if keys.dtype.kind != "f":
-        raise DataError(
-            what=f"keys are {keys.dtype}, not floats", where=str(path), mend="run the stage `memory` again"
-        )
+        raise DataError(what=f"keys are {keys.dtype}, not floats", where=str(path), mend=_AGAIN)
     if not np.isfinite(keys).all():
         raise DataError(what="keys hold NaN or infinity", where=str(path), mend="run the stage `mine` again")
     return keys
 
 
-class _Built(msgspec.Struct):
+class MemoryModel(msgspec.Struct):
     """memory.json: the model that the keys are states of. `keys_sha256`: of keys.npy, "" in older runs."""
 
     model: str
@@ -143,25 +135,21 @@ class _Built(msgspec.Struct):
     keys_sha256: str = ""
 
 
-def _check_digest(path: Path, built: _Built) -> None:
+def _check_digest(path: Path, built: MemoryModel) -> None:
     """Changed keys may be numbers like any other: entries would be found by the wrong states."""
     if built.keys_sha256 and hashlib.sha256(read_regular(path)).hexdigest() != built.keys_sha256:
         raise DataError(
             what="the keys are not as the stage `memory` wrote them: some bytes have changed",
             where=str(path),
-            mend="run the stage `memory` again",
+            mend=_AGAIN,
         )
 
 
-def _check_model(path: Path, info: ModelInfo) -> _Built:
-    what, again = "it does not say which model the memory is for", "run the stage `memory` again"
-    built = decoded(path, _Built, what, again)
-    for name, there, here in (
-        ("hidden_size", built.hidden_size, info.hidden_size),
-        ("num_layers", built.num_layers, info.num_layers),
-        ("model", built.model, info.fingerprint),
-    ):
-        if there != here:
+def _check_model(path: Path, info: ModelInfo) -> MemoryModel:
+    built = decoded(path, MemoryModel, "it does not say which model the memory is for", _AGAIN)
+    expected = {"hidden_size": info.hidden_size, "num_layers": info.num_layers, "model": info.fingerprint}
+    for name, here in expected.items():
+        if (there := getattr(built, name)) != here:
             raise DataError(
                 what=f"the memory was built for another model: {name} is {there} there, {here} here",
                 where=str(path),

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from engine.errors import DataError
@@ -16,6 +17,7 @@ from engine.esm import layout
 from engine.esm.entry_names import EntryNamer
 from engine.esm.imported import has_texts, keys_of, read_imports
 from engine.esm.lines import Record, read_entries
+from engine.esm.memory import MemoryModel
 from engine.esm.vectors import load_vector, vector_bytes
 from engine.events import MemoryBuilt
 from engine.files import inside, write_atomic, write_jsonl
@@ -60,12 +62,7 @@ class BuildMemory:
         write_atomic(memory_dir / "keys.npy", buffer.getvalue())
         digest = hashlib.sha256(buffer.getvalue()).hexdigest()
         write_jsonl(memory_dir / "entries.jsonl", library)
-        built = {
-            "model": info.fingerprint,
-            "hidden_size": info.hidden_size,
-            "num_layers": info.num_layers,
-            "keys_sha256": digest,
-        }
+        built = msgspec.to_builtins(MemoryModel(info.fingerprint, info.hidden_size, info.num_layers, digest))
         write_atomic(memory_dir / "memory.json", json.dumps(built, indent=2) + "\n")
         counts = _by_control_point(library)
         layers = sorted({record["layer"] for record in library})
@@ -87,13 +84,15 @@ def _import(
     model = context.load_model(context.config.model) if has_texts(path) else None
     entries = read_imports(path, context.config, info, model)
     rows: list[Record] = []
-    found: list[Vector] = []
-    for number, (entry, own) in enumerate(zip(entries, keys_of(entries, model, library, keys), strict=True)):
+    row_keys: list[Vector] = []
+    for number, (entry, entry_keys) in enumerate(
+        zip(entries, keys_of(entries, model, library, keys), strict=True)
+    ):
         context.checkpoint()
         vector_path = None if entry.vector is None else f"vectors/imported_{number:05d}.pt"
         if vector_path is not None and entry.vector is not None:
             write_atomic(folder / vector_path, vector_bytes(entry.vector))
-        for place, (m, key) in enumerate(zip(entry.points, own, strict=True)):
+        for place, (m, key) in enumerate(zip(entry.points, entry_keys, strict=True)):
             key_path = f"keys/imported_{number:05d}_{place}.pt"
             write_atomic(folder / key_path, vector_bytes(key))
             rows.append(
@@ -110,9 +109,9 @@ def _import(
                     "model": info.fingerprint,
                 }
             )
-            found.append(key)
+            row_keys.append(key)
     _check_names([*library, *rows], path)
-    return rows, found
+    return rows, row_keys
 
 
 def _check_names(rows: list[Record], path: Path) -> None:
@@ -126,8 +125,5 @@ def _check_names(rows: list[Record], path: Path) -> None:
 
 
 def _by_control_point(library: list[dict[str, Any]]) -> dict[str, list[int]]:
-    counts: dict[str, list[int]] = {}
-    for record in sorted(library, key=lambda r: r["control_point_m"]):
-        count = counts.setdefault(str(record["control_point_m"]), [0, 0])
-        count[record["kind"] == "right"] += 1
-    return counts
+    counts = Counter((record["control_point_m"], record["kind"]) for record in library)
+    return {str(m): [counts[m, "wrong"], counts[m, "right"]] for m in sorted({m for m, _ in counts})}

@@ -10,6 +10,7 @@ from engine.config.config import Config
 from engine.esm.contrast import Contrast, Rollout, contrast, split_rollouts
 from engine.esm.gold import gold_rollout
 from engine.esm.layers import candidate_layers
+from engine.esm.plain import encoded_prompt
 from engine.esm.reward import length_regularized_reward
 from engine.esm.verify import Mined, Verified, Verifier
 from engine.events import PairMined, RolloutEnded, RolloutsMined
@@ -89,11 +90,11 @@ class _Miner:
 
         self.model.generate(self._requests(sampled), checkpoint=self.checkpoint, finished=ended)
         verified, spent = self._verified(sampled)
-        mined = [self._mined(one, own) for one, own in zip(sampled, verified, strict=True)]
+        mined = [self._mined(one, results) for one, results in zip(sampled, verified, strict=True)]
         return [replace(mined[0], tokens=mined[0].tokens + spent), *mined[1:]]
 
     def _begun(self, example: TaskExample) -> _Sampled:
-        gold, prompt = None, self._prompt(example)
+        gold, prompt = None, encoded_prompt(self.config, self.task, self.model, example)
         if self.section.pos_source != "rollout":
             gold = gold_rollout(self.model, prompt, example, self.layers, self.config)
         return _Sampled(example, prompt, gold)
@@ -102,7 +103,7 @@ class _Miner:
         """Report a rollout, and what its example gives where it is the last one."""
         rollout = self._scored(sampled.example, completion)
         sampled.by_draw[draw] = rollout
-        self.emit(_ended_event(sampled.example, draw, rollout))
+        self.emit(RolloutEnded(example=sampled.example.id, draw=draw, **_figures(rollout)))
         if len(sampled.by_draw) == self.section.K:
             sampled.pairs = self._pairs(sampled)
             self.emit(_mined_event(sampled))
@@ -114,11 +115,9 @@ class _Miner:
         if not self.section.verify:
             return [[None for _ in one.pairs] for one in sampled], 0
         verifier = Verifier(self.config, self.model, self.task, self.checkpoint)
-        results = iter(verifier.verify([pair for one in sampled for pair in one.pairs], self._tell_verified))
+        pairs = [pair for one in sampled for pair in one.pairs]
+        results = iter(verifier.verify(pairs, lambda pair, verified: self.emit(_pair_event(pair, verified))))
         return [[next(results) for _ in one.pairs] for one in sampled], verifier.tokens
-
-    def _tell_verified(self, pair: Mined, verified: Verified) -> None:
-        self.emit(_pair_event(pair, verified))
 
     def _requests(self, sampled: Sequence[_Sampled]) -> list[Request]:
         sampling = Sampling(self.section.max_new_tokens, self.section.temperature)
@@ -133,10 +132,6 @@ class _Miner:
             for one in sampled
             for draw in range(self.section.K)
         ]
-
-    def _prompt(self, example: TaskExample) -> list[int]:
-        prompt = self.config.prompt
-        return self.model.tokenizer.encode_chat(self.task.prompt(example, prompt.template), prompt.system)
 
     def _mined(self, sampled: _Sampled, verified: Sequence[Verified | None]) -> MinedExample:
         fingerprint = self.model.info.fingerprint
@@ -181,30 +176,14 @@ def _line(example: TaskExample, rollouts: Sequence[Rollout]) -> dict[str, Any]:
         "example_id": example.id,
         "question": example.question,
         "gold": example.answer,
-        "rollouts": [
-            {
-                "text": rollout.text,
-                "pred": rollout.pred,
-                "correct": rollout.correct,
-                "reward": rollout.reward,
-                "tokens": rollout.tokens,
-                "segments": len(rollout.ends),
-            }
-            for rollout in rollouts
-        ],
+        "rollouts": [{"text": rollout.text, **_figures(rollout)} for rollout in rollouts],
     }
 
 
-def _ended_event(example: TaskExample, draw: int, rollout: Rollout) -> RolloutEnded:
-    return RolloutEnded(
-        example=example.id,
-        draw=draw,
-        correct=rollout.correct,
-        reward=rollout.reward,
-        tokens=rollout.tokens,
-        segments=len(rollout.ends),
-        pred=rollout.pred,
-    )
+def _figures(rollout: Rollout) -> dict[str, Any]:
+    """What the record and the event of a rollout call alike."""
+    shared = {name: getattr(rollout, name) for name in ("pred", "correct", "reward", "tokens")}
+    return {**shared, "segments": len(rollout.ends)}
 
 
 def _mined_event(sampled: _Sampled) -> RolloutsMined:
@@ -215,7 +194,6 @@ def _mined_event(sampled: _Sampled) -> RolloutsMined:
         n=len(rollouts),
         correct=sum(rollout.correct for rollout in rollouts),
         mean_tokens=sum(r.tokens for r in rollouts) / len(rollouts),
-        mean_reward=sum(r.reward for r in rollouts) / len(rollouts),
         segments=[len(r.ends) for r in rollouts],
         pairs=len(sampled.pairs),
     )

@@ -71,9 +71,9 @@ def state_tokens(model: LanguageModel, prompt: str | None, text: str, system: st
     return [*model.tokenizer.encode_chat(prompt, system), *model.tokenizer.encode(text)]
 
 
-def mean_difference(found: NDArray[np.float64]) -> Vector:
+def mean_difference(deltas: NDArray[np.float64]) -> Vector:
     """From negative to positive on average. Raises DataError where the pairs differ in nothing."""
-    mean = found.mean(axis=0)
+    mean = deltas.mean(axis=0)
     if not np.linalg.norm(mean) > 0:
         raise DataError(
             what="positive and negative texts have the same states on average",
@@ -83,11 +83,11 @@ def mean_difference(found: NDArray[np.float64]) -> Vector:
     return mean.astype(np.float32)
 
 
-def principal_difference(found: NDArray[np.float64]) -> Vector:
+def principal_difference(deltas: NDArray[np.float64]) -> Vector:
     """The direction in which differences are longest, about the origin, so that their common part counts (with the
     mean taken out of them, the very direction that is looked for would be gone). It points to the positive side and is
     as long as the mean difference, so that one strength means the same for both."""
-    mean = mean_difference(found)
-    direction = np.linalg.svd(found, full_matrices=False)[2][0]
-    side = 1.0 if (found @ direction).mean() >= 0 else -1.0
+    mean = mean_difference(deltas)
+    direction = np.linalg.svd(deltas, full_matrices=False)[2][0]
+    side = 1.0 if (deltas @ direction).mean() >= 0 else -1.0
     return (side * float(np.linalg.norm(mean)) * direction).astype(np.float32)

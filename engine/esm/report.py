@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +14,7 @@ from engine.config.config import Config
 from engine.config.esm_methods import METHODS
 from engine.esm import layout
 from engine.esm.answer_lines import AnswerLine
-from engine.esm.compare import compared
+from engine.esm.compare import Comparison, compared
 from engine.esm.lines import Record
 from engine.esm.side_effects import mean_kl
 from engine.esm.verdict import esm_verdict
@@ -21,6 +22,7 @@ from engine.files import csv_text, write_atomic
 from engine.run.stage import StageResult
 
 Row = dict[str, Any]
+_COLUMNS = {"p": "mcnemar_p"}
 Summary = dict[str, float | int | str]
 
 
@@ -33,11 +35,11 @@ def write_report(
 ) -> StageResult:
     """Everything under tables/ and cases/. Returns the stage's summary, files and verdict. `names`: of entries,
     by id."""
-    rows = {name: _row(name, own, lines.get("greedy"), config) for name, own in lines.items()}
+    rows = {name: _row(name, answers, lines.get("greedy"), config) for name, answers in lines.items()}
     main = [row for name, row in rows.items() if METHODS[name].asked_by == "methods"]
     ablations = [row for name, row in rows.items() if name == "esm" or row not in main]
     t_max = config.decode.max_new_tokens
-    diagnostics = [_diagnostics(name, own) for name, own in lines.items() if METHODS[name].steers]
+    diagnostics = [_diagnostics(name, answers) for name, answers in lines.items() if METHODS[name].steers]
     compare = [row for name, row in rows.items() if row["difference"] is not None]
     tables = {"main_results_single": main, "ablation": ablations}
     tables |= {f"diagnostics_T{t_max}": diagnostics, f"compare_T{t_max}": compare}
@@ -61,36 +63,33 @@ def write_report(
     )
 
 
-def _row(method: str, own: Sequence[AnswerLine], greedy: Sequence[AnswerLine] | None, config: Config) -> Row:
-    n = len(own)
-    comparison = compared(own, greedy, config) if greedy is not None and method != "greedy" else None
+def _row(
+    method: str, answers: Sequence[AnswerLine], greedy: Sequence[AnswerLine] | None, config: Config
+) -> Row:
+    n = len(answers)
+    comparison = compared(answers, greedy, config) if greedy is not None and method != "greedy" else None
     return {
         "dataset": config.task.dataset,
         "method": method,
         "T_max": config.decode.max_new_tokens,
         "n": n,
-        "accuracy": sum(line.correct for line in own) / n,
-        "accuracy_strict": _strict(own),
-        "mean_committed_tokens": sum(line.tokens_used for line in own) / n,
-        "mean_probe_tokens": sum(line.probe_tokens_used for line in own) / n,
-        "mean_total_tokens": sum(line.budget_used for line in own) / n,
-        "difference": comparison.difference if comparison else None,
-        "low": comparison.low if comparison else None,
-        "high": comparison.high if comparison else None,
-        "mcnemar_p": comparison.p if comparison else None,
-        "fixed": comparison.fixed if comparison else None,
-        "broken": comparison.broken if comparison else None,
+        "accuracy": sum(line.correct for line in answers) / n,
+        "accuracy_strict": _strict(answers),
+        "mean_committed_tokens": sum(line.tokens_used for line in answers) / n,
+        "mean_probe_tokens": sum(line.probe_tokens_used for line in answers) / n,
+        "mean_total_tokens": sum(line.budget_used for line in answers) / n,
+        **{_COLUMNS.get(f.name, f.name): getattr(comparison, f.name, None) for f in fields(Comparison)},
     }
 
 
-def _strict(own: Sequence[AnswerLine]) -> float | None:
-    known = [line.correct_strict for line in own if line.correct_strict is not None]
-    return sum(known) / len(known) if len(known) == len(own) else None
+def _strict(answers: Sequence[AnswerLine]) -> float | None:
+    known = [line.correct_strict for line in answers if line.correct_strict is not None]
+    return sum(known) / len(known) if len(known) == len(answers) else None
 
 
-def _diagnostics(method: str, own: Sequence[AnswerLine]) -> Row:
+def _diagnostics(method: str, answers: Sequence[AnswerLine]) -> Row:
     """How often memory was asked, what the gates said, and how hard it steered."""
-    steps = [step for line in own for step in line.steps]
+    steps = [step for line in answers for step in line.steps]
     steered = [step for step in steps if step.chosen is not None]
     sims = [step.top_similarity for step in steps if step.top_similarity is not None]
     gates = Counter(step.gate for step in steps)

@@ -64,12 +64,12 @@ def read_thoughts(
 
 def thought_states(model: LanguageModel, read: Sequence[Thoughts], layer: int) -> list[NDArray[np.float32]]:
     """(thoughts, hidden_size) of each answer: the states of the delimiters before its thoughts."""
-    found: list[NDArray[np.float32]] = []
+    by_answer: list[NDArray[np.float32]] = []
     for first in range(0, len(read), _AT_ONCE):
         part = read[first : first + _AT_ONCE]
         states = model.states([one.tokens for one in part], [one.ends for one in part], [layer])
-        found += [own[:, 0] for own in states]
-    return found
+        by_answer += [layer_states[:, 0] for layer_states in states]
+    return by_answer
 
 
 def seal_vector(

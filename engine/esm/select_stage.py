@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import asdict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from engine.esm.dpp import GreedyDpp, Pick
 from engine.esm.entry_names import EntryNamer
 from engine.esm.lines import Record, read_entries
 from engine.esm.vectors import load_vector
-from engine.events import EntryPicked
+from engine.events import EntryPicked, own_fields
 from engine.files import inside, write_jsonl
 from engine.run.stage import StageContext, StageResult
 
@@ -109,24 +110,11 @@ def control_point_floor(candidates: list[Record], count: int) -> list[int]:
     """Indices of the `count` best candidates of every control point, by quality, then order (spec ESM 4.4)."""
     chosen: list[int] = []
     for m in sorted({record["control_point_m"] for record in candidates}):
-        own = [i for i, record in enumerate(candidates) if record["control_point_m"] == m]
-        chosen.extend(sorted(own, key=lambda i: (-candidates[i]["quality"], i))[:count])
+        indices = [i for i, record in enumerate(candidates) if record["control_point_m"] == m]
+        chosen.extend(sorted(indices, key=lambda i: (-candidates[i]["quality"], i))[:count])
     return chosen
 
 
 def _event(order: int, record: Record, pick: Pick, reason: str) -> EntryPicked:
-    return EntryPicked(
-        order=order,
-        lib_id=record["lib_id"],
-        tool_name=record["tool_name"],
-        name=record["name"],
-        kind=record["kind"],
-        example=record["example_id"],
-        control_point_m=record["control_point_m"],
-        layer=record["layer"],
-        quality=record["quality"],
-        gain=pick.gain,
-        objective=pick.objective,
-        max_similarity=pick.max_similarity,
-        reason=reason,
-    )
+    values = {**record, **asdict(pick), "order": order, "example": record["example_id"], "reason": reason}
+    return EntryPicked(**{name: values[name] for name in own_fields(EntryPicked)})

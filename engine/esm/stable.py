@@ -55,8 +55,8 @@ def stable_vector(
         if is_stable(thoughts, section)
     }
     states = thought_states(model, read, layer)
-    own = [_difference(one, found, kept) for one, found in zip(read, states, strict=True)]
-    differences = [difference for difference in own if difference is not None]
+    each = [_difference(one, answer_states, kept) for one, answer_states in zip(read, states, strict=True)]
+    differences = [difference for difference in each if difference is not None]
     if not differences:
         raise DataError(
             what=f"of {len(reflecting)} thoughts that reflect or change course {len(kept)} are stable (written again "
@@ -120,4 +120,4 @@ def _question_states(
     model: LanguageModel, prompts: Sequence[Sequence[int]], layer: int
 ) -> NDArray[np.float64]:
     states = model.states(prompts, [[len(prompt) - 1] for prompt in prompts], [layer])
-    return np.concatenate([own[:, 0] for own in states]).astype(np.float64)
+    return np.concatenate([each[:, 0] for each in states]).astype(np.float64)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -107,13 +108,17 @@ def _random_like(entry: Entry, seed: int) -> Vector | None:
     return (draw * (np.linalg.norm(entry.vector) / np.linalg.norm(draw))).astype(np.float32)
 
 
+def layer_means(placed: Iterable[tuple[int, Vector | None]]) -> dict[int, Vector]:
+    """Layer, ascending -> mean of all its vectors (layers without any are left out)."""
+    by_layer: dict[int, list[Vector]] = defaultdict(list)
+    for layer, vector in placed:
+        if vector is not None:
+            by_layer[layer].append(vector)
+    return {n: np.stack(by_layer[n]).mean(axis=0, dtype=np.float32) for n in sorted(by_layer)}
+
+
 def _layer_means(memory: EpisodicMemory) -> dict[int, Vector]:
-    """Layer -> mean of all its mined vectors (layers without any are left out)."""
-    own = {layer: [e.vector for e in memory.entries if e.layer == layer] for layer in memory.layers}
-    mined = {layer: [vector for vector in vectors if vector is not None] for layer, vectors in own.items()}
-    return {
-        layer: np.stack(vectors).mean(axis=0, dtype=np.float32) for layer, vectors in mined.items() if vectors
-    }
+    return layer_means((entry.layer, entry.vector) for entry in memory.entries)
 
 
 def _along(direction: Vector | None, mined: Vector | None) -> Vector | None:

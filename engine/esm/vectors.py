@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import pickle
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ import torch
 
 from engine.errors import DataError
 from engine.lm.protocol import Vector
-from engine.torch_file import check_packed
+from engine.torch_file import load_tensors
 
 
 def vector_bytes(vector: Vector) -> bytes:
@@ -26,18 +25,10 @@ def load_vector(path: Path, hidden_size: int | None = None) -> Vector:
     mend = "run the stages `mine`, `select` and `memory` again for this model"
     if not path.is_file():
         raise DataError(what="a vector file is gone", where=str(path), mend=mend)
-    try:
-        check_packed(path)
-        tensor = torch.load(path, weights_only=True, map_location="cpu")
-        vector = np.asarray(tensor.to(torch.float32).numpy(), dtype=np.float32)
-    except pickle.UnpicklingError as error:
-        # torch's own advice here is to load without weights_only: not with a file from elsewhere
-        raise DataError(
-            what="a vector file cannot be read: it is no tensor", where=str(path), mend=mend
-        ) from error
-    except Exception as error:  # for other bytes torch's unpickler raises KeyError, IndexError and more
-        text = str(error).partition("\n")[0][:200]
-        raise DataError(what=f"a vector file cannot be read ({text})", where=str(path), mend=mend) from error
+    tensor = load_tensors(path, "a vector file cannot be read", mend)
+    if not isinstance(tensor, torch.Tensor):
+        raise DataError(what="a vector file cannot be read: it is no tensor", where=str(path), mend=mend)
+    vector = tensor.to(torch.float32).numpy()
     if vector.ndim != 1 or (hidden_size is not None and vector.shape != (hidden_size,)):
         expected = f"({hidden_size},)" if hidden_size is not None else "one dimension"
         raise DataError(

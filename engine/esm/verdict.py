@@ -21,31 +21,26 @@ def esm_verdict(
     rows: Mapping[str, Mapping[str, Any]], answers: Mapping[str, Sequence[AnswerLine]], config: Config
 ) -> Verdict | None:
     """From the rows of the result tables and the answers, by method; None where greedy or esm was not evaluated."""
-    own, greedy = rows.get("esm"), rows.get("greedy")
-    if own is None or greedy is None:
+    esm, greedy = rows.get("esm"), rows.get("greedy")
+    if esm is None or greedy is None:
         return None
     better = [
         name
         for name, row in rows.items()
-        if not METHODS[name].steers and row["accuracy"] > own["accuracy"] and name != "greedy"
+        if not METHODS[name].steers and row["accuracy"] > esm["accuracy"] and name != "greedy"
     ]
     verdict = Verdict(
         method="esm",
         baseline="greedy",
         metric="accuracy",
         items="problems",
-        n=own["n"],
-        value=own["accuracy"],
+        value=esm["accuracy"],
         baseline_value=greedy["accuracy"],
-        difference=own["difference"],
-        low=own["low"],
-        high=own["high"],
-        fixed=own["fixed"],
-        broken=own["broken"],
+        **{name: esm[name] for name in ("n", "difference", "low", "high", "fixed", "broken")},
         ahead=sorted(better, key=lambda name: -rows[name]["accuracy"]),
-        tokens=own["mean_total_tokens"],
+        tokens=esm["mean_total_tokens"],
         baseline_tokens=greedy["mean_total_tokens"],
-        probe_tokens=own["mean_probe_tokens"],
+        probe_tokens=esm["mean_probe_tokens"],
         curve=running(line.correct for line in answers["esm"]),
     )
     simpler = (_beside(row, answers[name], answers["esm"], config) for name, row in rows.items()

@@ -7,7 +7,7 @@ one with the record, and the event says so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -70,31 +70,35 @@ class WhatIf:
     def tried(self, other: Wanted) -> WhatIfTried:
         """The answers: as committed, with null at `other.m`, and with the other choice at each strength. Raises
         DataError for what the run does not have."""
-        line = self._recorded(other)
+        line, entries = self._recorded(other), self._entries(other)
+        layer = self._layer(other, entries) if entries else None
         forced = [Forced(other.m, onward=other.onward)]
-        forced += [self._forced(other, alpha) for alpha in (other.alphas if other.entries else ())]
+        if layer is not None:
+            # several entries are added up, each at the same strength
+            total = np.stack([vector for _, vector in entries]).sum(axis=0, dtype=np.float32)
+            name = " + ".join(entry.tool_name for entry, _ in entries)
+            forced += [Forced(other.m, Steer(total, layer, a), name, other.onward) for a in other.alphas]
         example = self.examples[other.example]
         prompt = encoded_prompt(self.config, self.task, self.model, example)
         rows = 1 + len(forced)
         answers = Controller(self.model, self.config, self._variant(other.method)).run(
             [example.id] * rows, [prompt] * rows, dict(enumerate(forced, 1))
         )
-        committed, null, *yours = [self._told(answer, other.m, example.answer) for answer in answers]
+        committed, null, *yours = [self._tried(answer, other.m, example.answer) for answer in answers]
         difference = difference_to(line, answers[0], self.memory.names)
-        injected = [entry for entry, _ in self._entries(other)]
         return WhatIfTried(
             method=other.method,
             example=example.id,
             m=other.m,
             question=example.question,
             gold=example.answer,
-            entries=[entry.tool_name for entry in injected],
-            names=[entry.name for entry in injected],
-            layer=self._layer(other) if other.entries else None,
+            entries=[entry.tool_name for entry, _ in entries],
+            names=[entry.name for entry, _ in entries],
+            layer=layer,
             onward=other.onward,
             committed=committed,
             null=null,
-            yours=yours if other.entries else [null],
+            yours=yours or [null],
             exact=not difference,
             difference=difference,
         )
@@ -137,7 +141,7 @@ class WhatIf:
         return self._variants[method]
 
     def _entries(self, other: Wanted) -> list[tuple[Entry, Vector]]:
-        found: list[tuple[Entry, Vector]] = []
+        entries: list[tuple[Entry, Vector]] = []
         for name in other.entries:
             entry = self.entries.get(name)
             if entry is None or entry.vector is None:
@@ -148,12 +152,12 @@ class WhatIf:
                     where=str(layout.memory(self._run_dir)),
                     mend="choose a wrong entry of the library",
                 )
-            found.append((entry, entry.vector))
-        return found
+            entries.append((entry, entry.vector))
+        return entries
 
-    def _layer(self, other: Wanted) -> int:
+    def _layer(self, other: Wanted, entries: Sequence[tuple[Entry, Vector]]) -> int:
         """Where it is injected; one layer for all entries."""
-        layers = {entry.layer for entry, _ in self._entries(other)} if other.layer is None else {other.layer}
+        layers = {entry.layer for entry, _ in entries} if other.layer is None else {other.layer}
         if len(layers) > 1:
             raise DataError(
                 what=f"the entries are of several layers ({', '.join(map(str, sorted(layers)))})",
@@ -167,14 +171,7 @@ class WhatIf:
             )
         return layer
 
-    def _forced(self, other: Wanted, alpha: float) -> Forced:
-        """Several entries are added up, each at strength alpha."""
-        found = self._entries(other)
-        total = np.stack([vector for _, vector in found]).sum(axis=0, dtype=np.float32)
-        name = " + ".join(entry.tool_name for entry, _ in found)
-        return Forced(other.m, Steer(total, self._layer(other), alpha), name, other.onward)
-
-    def _told(self, answer: Answer, m: int, gold: str) -> TriedAnswer:
+    def _tried(self, answer: Answer, m: int, gold: str) -> TriedAnswer:
         pred = self.task.extract(answer.text)
         at = next((decision for decision in answer.decisions if decision.m == m), None)
         return TriedAnswer(

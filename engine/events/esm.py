@@ -28,7 +28,6 @@ class RolloutsMined(Event, tag=True, kw_only=True, frozen=True):
     n: int
     correct: int
     mean_tokens: float
-    mean_reward: float
     segments: list[int] = []
     pairs: int = 0
 

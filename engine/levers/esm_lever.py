@@ -38,8 +38,8 @@ def esm_did(decisions: Sequence[DecisionTaken], probe_tokens: int) -> LeverDid:
     """What the memory did to an answer."""
     points = [decision for decision in decisions if decision.phase == "segment"]
     steered = [decision for decision in points if decision.chosen is not None]
-    told = ", ".join(f"{chosen_name(d)} at α {d.alpha:.3g} in segment {d.m}" for d in steered)
-    what = f"steered {len(steered)} of {len(points)} segments: {told}" if steered else (
+    steps = ", ".join(f"{chosen_name(d)} at α {d.alpha:.3g} in segment {d.m}" for d in steered)
+    what = f"steered {len(steered)} of {len(points)} segments: {steps}" if steered else (
         f"weighed {len(points)} segments and steered none"
     )  # fmt: skip
     return LeverDid(lever=ESM, acted=bool(steered), what=what, tokens=probe_tokens)

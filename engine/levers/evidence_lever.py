@@ -34,11 +34,11 @@ class EvidenceLever:
     def add(self, messages: Sequence[Message], count_tokens: CountTokens) -> Edited:
         """The conversation with the triples before its question, if a graph is known for it."""
         asked = last_user(messages)
-        found = self._by_text.get(normalise(asked))
-        if found is None:
+        sampled = self._by_text.get(normalise(asked))
+        if sampled is None:
             why = "the question is none of those whose graphs the run holds"
             return Edited([*messages], LeverDid(lever=EVIDENCE, acted=False, what=why))
-        prompt = build_triplet_prompt(asked, path_triples(found.paths), self._budget, count_tokens)
+        prompt = build_triplet_prompt(asked, path_triples(sampled.paths), self._budget, count_tokens)
         if not prompt.triples:
             why = f"no triple of the sampled paths fits {self._budget} tokens"
             return Edited([*messages], LeverDid(lever=EVIDENCE, acted=False, what=why))
@@ -48,5 +48,5 @@ class EvidenceLever:
         tokens = sum(count_tokens(m["content"]) for m in edited) - sum(
             count_tokens(m["content"]) for m in messages
         )
-        what = f"{len(prompt.triples)} triples of {found.sample_id}'s paths in the prompt"
+        what = f"{len(prompt.triples)} triples of {sampled.sample_id}'s paths in the prompt"
         return Edited(edited, LeverDid(lever=EVIDENCE, acted=True, what=what, tokens=tokens))

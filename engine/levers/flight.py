@@ -33,7 +33,8 @@ class InFlight:
     m: int = 1
     finish: str = ""
     """Why it ended: `stop` or `length`; empty while it goes on."""
-    row: int | None = None
+    row: int = -1
+    """Of the open prefixes; it is not among them before it was added."""
     plan: Plan | None = None
     probed: bool = False
     begun: Completion | None = None
@@ -45,15 +46,17 @@ class InFlight:
     @property
     def text(self) -> str:
         """As far as it is written."""
-        whole = self.answer.text + (self.begun.text if self.begun else "")
-        found = [at for stop in self.stops if (at := whole.find(stop)) >= 0]
-        return whole[: min(found)] if found else whole
+        ends = [at for stop in self.stops if (at := self._whole.find(stop)) >= 0]
+        return self._whole[: min(ends, default=None)]
 
     @property
     def stopped(self) -> bool:
         """Whether one of `stops` has been written."""
-        whole = self.answer.text + (self.begun.text if self.begun else "")
-        return any(stop in whole for stop in self.stops)
+        return any(stop in self._whole for stop in self.stops)
+
+    @property
+    def _whole(self) -> str:
+        return self.answer.text + (self.begun.text if self.begun else "")
 
     @property
     def tokens(self) -> int:
@@ -89,7 +92,7 @@ class Flight:
         for text in texts:
             if text in self.texts:
                 self.texts.remove(text)
-                self._prefixes.close([_row(text)])
+                self._prefixes.close([text.row])
 
     def clear(self) -> None:
         """Give all up; also where a call to the model failed in the middle."""
@@ -100,9 +103,9 @@ class Flight:
         if not self.texts:
             return []
         self._plan([text for text in self.texts if text.plan is None and not text.in_tail])
-        wanted = [(text, self._next(text)) for text in self.texts]
-        results = iter(self._prefixes.branch([branch for _, branches in wanted for branch in branches]))
-        for text, branches in wanted:
+        branched = [(text, self._next(text)) for text in self.texts]
+        results = iter(self._prefixes.branch([branch for _, branches in branched for branch in branches]))
+        for text, branches in branched:
             if text.plan is not None and not text.probed:
                 if len(branches) > 1:
                     text.decider.take_probes(text.plan, text.answer, results)
@@ -118,12 +121,12 @@ class Flight:
     def _plan(self, texts: Sequence[InFlight]) -> None:
         """Ask the memory for all that stand at a control point."""
         states: dict[int, NDArray[np.float32]] = {}
-        asking = [text for text in texts if text.decider.wants_state(text.m)]
+        asking = [text for text in texts if text.decider.closed(text.m) is None]
         for layers in {text.decider.variant.layers for text in asking}:
-            rows = [_row(text) for text in asking if text.decider.variant.layers == layers]
+            rows = [text.row for text in asking if text.decider.variant.layers == layers]
             states.update(zip(rows, self._prefixes.states(rows, layers), strict=True))
         for text in texts:
-            text.plan = text.decider.plan(_row(text), text.m, states.get(_row(text)))
+            text.plan = text.decider.plan(text.row, text.m, states.get(text.row))
             text.probed = False
 
     def _next(self, text: InFlight) -> list[Branch]:
@@ -134,18 +137,14 @@ class Flight:
             if probes:
                 return probes
             text.decider.decide(plan, text.m)
-        whole = (
-            text.decider.tail(_row(text), text.answer)
-            if plan is None
-            else text.decider.commit(plan, text.answer, text.m)
-        )
+        if plan is None:
+            whole = text.decider.tail(text.row, text.answer)
+        else:
+            whole = text.decider.commit(plan, text.answer, text.m)
         earlier = text.begun if text.begun is not None else whole.continue_from
         most = min(whole.sampling.max_tokens, (len(earlier.tokens) if earlier else 0) + self._slice)
-        return [
-            replace(
-                whole, sampling=replace(whole.sampling, max_tokens=most), continue_from=earlier, keep=True
-            )
-        ]
+        sampling = replace(whole.sampling, max_tokens=most)
+        return [replace(whole, sampling=sampling, continue_from=earlier, keep=True)]
 
     def _take(self, text: InFlight, branch: Branch, done: Completion) -> None:
         """Note a slice, and the segment if it ended with it."""
@@ -159,11 +158,11 @@ class Flight:
     def _end_segment(self, text: InFlight, branch: Branch, done: Completion) -> None:
         text.begun = None
         if text.plan is None:
-            record_tail(text.answer, text.decider, _row(text), done)
+            record_tail(text.answer, text.decider, text.row, done)
         else:
             record(text.answer, text.decider.variant.name, text.plan, done, text.m, None)
             keeps = branch.steer is None or text.decider.online.carry_steering
-            self._prefixes.extend(_row(text), done if keeps else replace(done, kept=None))
+            self._prefixes.extend(text.row, done if keeps else replace(done, kept=None))
         text.plan = None
         text.m += 1
         left = text.decider.budget - len(text.answer.tokens)
@@ -171,8 +170,3 @@ class Flight:
             text.finish = "stop"
         elif text.answer.ended or left <= 0:
             text.finish = "length"
-
-
-def _row(text: InFlight) -> int:
-    assert text.row is not None, "it was not added"
-    return text.row

@@ -10,8 +10,6 @@ import msgspec
 from engine.errors import DataError
 
 ESM, DELTAS, NOTES, EVIDENCE, DEMONSTRATIONS = "esm", "deltas", "notes", "evidence", "demonstrations"
-LEVERS = (ESM, DELTAS, NOTES, EVIDENCE, DEMONSTRATIONS)
-"""In the order in which they are told."""
 Message = dict[str, str]
 """`role` and `content`."""
 CountTokens = Callable[[str], int]

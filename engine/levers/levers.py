@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from engine.config.config import Config
-from engine.config.esm import OnlineSection
 from engine.errors import DataError
 from engine.esm.control_point import Decider
 from engine.esm.variants import Variant
@@ -56,12 +55,6 @@ class Prepared:
     chosen: Chosen
     did: list[LeverDid]
     again: Callable[[str], Prepared | LeverDid] | None = None
-
-    def done(self) -> list[LeverDid]:
-        """What all chosen levers did, once the text is written."""
-        answer = self.text.answer
-        during = [esm_did(answer.decisions, answer.probe_tokens)] if ESM in self.chosen.levers else []
-        return [*during, *self.did]
 
 
 @dataclass(frozen=True)
@@ -111,36 +104,36 @@ class Levers:
         may prepare. Raises DataError for a lever that is not there, a prompt that is too long, or no question."""
         last_user(messages)
         self._check(chosen)
-        edited, did = [*messages], list[LeverDid]()
+
+        def ready(*edits: Edited) -> Prepared:
+            prompt = self.model.tokenizer.encode_messages(edits[-1].messages if edits else [*messages])
+            return self._in_flight(name, prompt, chosen, limits or Limits(), [edit.did for edit in edits])
+
+        edits: list[Edited] = []
         if EVIDENCE in chosen.levers and self.evidence is not None:
-            edited = _took(self.evidence.add(edited, self.count_tokens), did)
+            edits = [self.evidence.add(messages, self.count_tokens)]
         if NOTES not in chosen.levers or self.notes is None:
-            return self._ready(name, edited, chosen, limits or Limits(), did)
-        return self._noted(self.notes, name, messages, edited, chosen, limits or Limits(), did)
+            return ready(*edits)
+        return self._noted(self.notes, messages, chosen.notes or self.notes.run_mode, edits, ready)
 
     def _noted(
         self,
         notes: NotesLever,
-        name: str,
         messages: Sequence[Message],
-        edited: list[Message],
-        chosen: Chosen,
-        limits: Limits,
-        did: list[LeverDid],
+        mode: NotesMode,
+        edits: list[Edited],
+        ready: Callable[..., Prepared],
     ) -> Prepared:
         """The controller reads the conversation as it came, before evidence was added."""
-        read, mode = notes.read(messages), chosen.notes or notes.usual_mode
+        read, edited = notes.read(messages), edits[-1].messages if edits else messages
         if mode != "on_detection":
-            edited = _took(notes.add(edited, read, mode, self.count_tokens), did)
-            return self._ready(name, edited, chosen, limits, did)
+            return ready(*edits, notes.add(edited, read, mode, self.count_tokens))
 
         def again(answer: str) -> Prepared | LeverDid:
-            found = notes.after(edited, read, answer, self.count_tokens)
-            if isinstance(found, LeverDid):
-                return found
-            return self._ready(name, found.messages, chosen, limits, [*did, found.did])
+            seen = notes.after(edited, read, answer, self.count_tokens)
+            return seen if isinstance(seen, LeverDid) else ready(*edits, seen)
 
-        return replace(self._ready(name, edited, chosen, limits, did), again=again)
+        return replace(ready(*edits), again=again)
 
     def prepare_text(self, name: str, text: str, chosen: Chosen, limits: Limits | None = None) -> Prepared:
         """A plain text to go on with. Levers that edit conversations leave it alone."""
@@ -149,19 +142,13 @@ class Levers:
         did = [LeverDid(lever=lever, acted=False, what=NO_CONVERSATION) for lever in idle]
         return self._in_flight(name, self.model.tokenizer.encode(text), chosen, limits or Limits(), did)
 
-    def _ready(
-        self, name: str, messages: list[Message], chosen: Chosen, limits: Limits, did: list[LeverDid]
-    ) -> Prepared:
-        return self._in_flight(name, self.model.tokenizer.encode_messages(messages), chosen, limits, did)
-
     def _in_flight(
         self, name: str, prompt: list[int], chosen: Chosen, limits: Limits, did: list[LeverDid]
     ) -> Prepared:
         decider = self._decider(chosen, limits, self._room(prompt))
-        told = list(did)
         if DELTAS in chosen.levers and self.deltas is not None:
-            told.insert(0, self.deltas.did(chosen.deltas_scale))
-        return Prepared(InFlight(name, prompt, decider, limits.stops), chosen, told)
+            did = [self.deltas.did(chosen.deltas_scale), *did]
+        return Prepared(InFlight(name, prompt, decider, limits.stops), chosen, did)
 
     def _room(self, prompt: Sequence[int]) -> int | None:
         """Tokens that the model's context leaves for an answer."""
@@ -178,7 +165,7 @@ class Levers:
     def _decider(self, chosen: Chosen, limits: Limits, room: int | None) -> Decider:
         esm = self.esm if ESM in chosen.levers else None
         config = esm.config if esm is not None else self.config
-        online = self._online(config, chosen)
+        online = config.online.model_copy(update=dict(chosen.online))
         decider = Decider.of(config, PLAIN if esm is None else esm.variant(online))
         budget = limits.max_tokens or decider.budget
         under = (
@@ -193,10 +180,6 @@ class Levers:
             seed=decider.seed if limits.seed is None else limits.seed,
             processor=under,
         )
-
-    @staticmethod
-    def _online(config: Config, chosen: Chosen) -> OnlineSection:
-        return config.online.model_copy(update=dict(chosen.online)) if chosen.online else config.online
 
     def _check(self, chosen: Chosen) -> None:
         for lever in chosen.levers:
@@ -227,19 +210,15 @@ class Levers:
         return [done[place] for place in range(len(current))]
 
 
-def answered(prepared: Prepared, found: LeverDid | None = None) -> Answered:
-    """What a text in flight has become. `found`: what looking at the finished answer told."""
-    text = prepared.text
+def answered(prepared: Prepared, seen: LeverDid | None = None) -> Answered:
+    """What a text in flight has become. `seen`: what looking at the finished answer gave."""
+    text, answer, steered = prepared.text, prepared.text.answer, ESM in prepared.chosen.levers
+    during = [esm_did(answer.decisions, answer.probe_tokens)] if steered else []
     return Answered(
         text=text.text,
-        tokens=list(text.answer.tokens),
+        tokens=list(answer.tokens),
         prompt_tokens=len(text.prompt),
         finish=text.finish,
-        did=[*prepared.done(), *([found] if found else [])],
-        decisions=list(text.answer.decisions) if ESM in prepared.chosen.levers else [],
+        did=[*during, *prepared.did, *([seen] if seen else [])],
+        decisions=list(answer.decisions) if steered else [],
     )
-
-
-def _took(edited: Edited, did: list[LeverDid]) -> list[Message]:
-    did.append(edited.did)
-    return edited.messages

@@ -20,7 +20,6 @@ from engine.slsm.state import MemoryMode, State, empty_state
 from engine.slsm.turns import Turn, turns_of
 
 NotesMode = Literal["on_risk", "always", "on_detection"]
-NOTES_MODES: tuple[NotesMode, ...] = ("on_risk", "always", "on_detection")
 _REMEMBERED = 256
 """Conversations whose states are kept: the next request of one goes on from there."""
 
@@ -46,10 +45,10 @@ class NotesLever:
         self.about = f"notes of the controller {controller.name}, {self._memory}"
 
     @property
-    def usual_mode(self) -> NotesMode:
+    def run_mode(self) -> NotesMode:
         """As the run injected."""
-        own = self._section.inject
-        return own if own == "always" or own == "on_detection" else "on_risk"
+        mode = self._section.inject
+        return mode if mode == "always" or mode == "on_detection" else "on_risk"
 
     def read(self, messages: Sequence[Message]) -> Read:
         """The state after the last message. Raises DataError for a conversation without turns."""
@@ -87,7 +86,7 @@ class NotesLever:
         note, spent = self._note(read), read.spent + detection.spent
         if not detection.conflicts or not note:
             return _did(False, "no note: the answer keeps to what was said", spent)
-        why = "; ".join(found.why for found in detection.conflicts)
+        why = "; ".join(conflict.why for conflict in detection.conflicts)
         return self._given(messages, note, f"answered again with a note: {why}", spent, count_tokens)
 
     def _given(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from engine.config.config import Config
-from engine.errors import ConfigError, Problem
 from engine.pool import layout
 from engine.pool.data.dataset import PoolDataset
 from engine.pool.data.digits import DigitsDataset
@@ -59,7 +58,5 @@ def given_rl_data(context: StageContext, dataset: PoolDataset, model: VQAModel) 
 
 
 def _digits(dataset: PoolDataset) -> DigitsDataset:
-    if not isinstance(dataset, DigitsDataset):
-        problem = Problem("pool.dataset", "files", "digits, which is what RL data and answers are made of")
-        raise ConfigError([problem])
+    assert isinstance(dataset, DigitsDataset), "PoolSection asks for `rl_data` and `openai` with files"
     return dataset

@@ -53,10 +53,10 @@ class GlobalPositiveMiner:
         """The pairs with a score above 0, as `{"global_indices": [first, second], "acc_score": score}`: by falling
         score, and of equal scores those first that bring fewer rows to the current pool."""
         name = str(query_id)
-        own = set(self._dataset.own_rows(name))
+        query_rows = set(self._dataset.own_rows(name))
         query = np.asarray(self._dataset.query_embedding(name), dtype=np.float32)[None]
-        most = min(len(self._table), self.search_top_k + len(own))
-        nearest = [row for row in top_k(self._table, query, most).of(0) if row not in own]
+        most = min(len(self._table), self.search_top_k + len(query_rows))
+        nearest = [row for row in top_k(self._table, query, most).of(0) if row not in query_rows]
         mined = by_worth(self.evaluate_pairs(name, nearest), current_pool_indices)
         return [
             {"global_indices": list(pair), "acc_score": score}

@@ -165,11 +165,10 @@ def _verdicts(
         pair = rows(given)
         rule = NEVER_SCORED if given.failed else "" if inside.issuperset(pair) else LOST
         score, count = (None, 0) if given.failed else (given.vqa_acc_score, kept[pair])
+        origin = given.gen_method
         verdicts.append(
-            PoolTrajectory(
-                pair=pair, score=score, origin=given.gen_method, verdict=GIVEN, rule=rule, kept=count
-            )
-        )  # fmt: skip
+            PoolTrajectory(pair=pair, score=score, origin=origin, verdict=GIVEN, rule=rule, kept=count)
+        )
     for new in mined:
         verdict = COMMITTED if new.pair in plan.committed else REFUSED
         verdicts.append(

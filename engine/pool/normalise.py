@@ -54,8 +54,8 @@ def normalise(
     if len(surviving) < len(trajectories):
         dropped["trajectory: its candidate was cut"] += len(trajectories) - len(surviving)
     cut = tuple(row for row in pool if row not in kept)
-    own = {*pool, *own_rows}
-    filled = tuple(row for row in nearest if row not in own)[: size - len(kept)]
+    taken = {*pool, *own_rows}
+    filled = tuple(row for row in nearest if row not in taken)[: size - len(kept)]
     if len(kept) + len(filled) < size:
         raise DataError(
             what=f"a pool of {size} needs as many usable rows, the table has {len(kept) + len(filled)}",

@@ -82,17 +82,17 @@ class PoolJob:
         """Search the nearest rows of all queries, in a single pass over the table."""
         known = set(self.dataset.splits[TRAIN])
         names = [name for name in self.training if name in known] + list(self.dataset.splits[HELDOUT])
-        own = {name: set(self.dataset.own_rows(name)) for name in names}
-        wanted = max(self.context.config.pool.search_top_k, POOL_SIZE) + max(
-            map(len, own.values()), default=0
+        query_rows = {name: set(self.dataset.own_rows(name)) for name in names}
+        needed = max(self.context.config.pool.search_top_k, POOL_SIZE) + max(
+            map(len, query_rows.values()), default=0
         )
         queries = [self.dataset.query_embedding(name) for name in names]
         neighbours = load_or_search(
-            layout.neighbours(self.context.run_dir), names, self.dataset.embeddings, queries, wanted,
+            layout.neighbours(self.context.run_dir), names, self.dataset.embeddings, queries, needed,
             self.context.checkpoint,
         )  # fmt: skip
         for number, name in enumerate(names):
-            self.nearest[name] = [row for row in neighbours.of(number) if row not in own[name]]
+            self.nearest[name] = [row for row in neighbours.of(number) if row not in query_rows[name]]
 
     def _queries(self, names: Sequence[str]) -> Iterator[PoolQuery]:
         for name in names:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,7 @@ from engine.events import PoolPairEvaluated, PoolQueryDone
 from engine.pool.candidate_pool_injector import CandidatePoolInjector
 from engine.pool.data.dataset import PoolDataset
 from engine.pool.data.records import RLQueryData
-from engine.pool.data.thumbnails import as_text
+from engine.pool.data.thumbnails import shown_query
 from engine.pool.from_config import make_dataset, make_vqa_model
 from engine.pool.global_positive_miner import GlobalPositiveMiner
 from engine.pool.improve import Improved, improve
@@ -158,19 +157,17 @@ class QueryMiner:
         return miner.evaluate_pairs(name, nearest, known, self.context.checkpoint)
 
     def _report(self, pair: EvaluatedPair) -> None:
-        event = PoolPairEvaluated(
-            query_id=pair.query_id, pair=pair.pair, score=pair.score, answer=pair.answer or ""
+        answer = pair.answer or ""
+        self.context.emit(
+            PoolPairEvaluated(query_id=pair.query_id, pair=pair.pair, score=pair.score, answer=answer)
         )
-        self.context.emit(event)
 
     def _event(
         self, given: int, normal: Normalised, mined: Sequence[EvaluatedPair], improved: Improved
     ) -> PoolQueryDone:
         name, pool = normal.query.name, improved.query.candidate_pool_indices
         return PoolQueryDone(
-            query_id=name,
-            question=self.dataset.question(name),
-            answers=dict(Counter(self.dataset.annotations(name)).most_common()),
+            **shown_query(self.dataset, name),
             given_pool=given,
             pool_before=normal.query.candidate_pool_indices,
             pool_after=pool,
@@ -191,7 +188,6 @@ class QueryMiner:
             asked=len(mined),
             failed=sum(pair.score is None for pair in mined),
             warning=_warning(improved),
-            picture=as_text(self.dataset.query_image(name)),
         )
 
 

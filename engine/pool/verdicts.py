@@ -4,6 +4,7 @@ its pairs beside the most similar ones."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +21,15 @@ Floats = NDArray[np.float64]
 
 def pool_verdict(before: Sequence[float], after: Sequence[float], run_seed: int, cost: float) -> Verdict:
     """Of the training queries' oracles, in one order."""
-    own, other = np.array(after), np.array(before)
-    return _verdict("pool", "given", "oracle", "queries", own, other, run_seed, cost, running(after))
+    scores, baseline_scores = np.array(after), np.array(before)
+    return _verdict(
+        "pool", "given", "oracle", "queries", scores, baseline_scores, run_seed, cost, running(after)
+    )
 
 
 def selector_verdict(
     accuracy: Mapping[str, Floats],
-    own: str,
+    selector: str,
     rices: str,
     run_seed: int,
     cost: float,
@@ -34,21 +37,21 @@ def selector_verdict(
 ) -> Verdict:
     """Of the held-out queries' VQA accuracy, by method and in one order; `over_steps`: while the selector learned.
     Random pairs are simpler than both; the oracle knows the answers."""
-    pairs, curve = (accuracy[own], accuracy[rices]), thinned(over_steps)
-    verdict = _verdict(own, rices, "vqa_accuracy", "held-out queries", *pairs, run_seed, cost, curve)
-    simpler = [name for name in accuracy if name not in (own, rices, ORACLE)]
-    return with_closest(verdict, (_beside(name, accuracy[name], accuracy[own], run_seed) for name in simpler))
+    pairs, curve = (accuracy[selector], accuracy[rices]), thinned(over_steps)
+    verdict = _verdict(selector, rices, "vqa_accuracy", "held-out queries", *pairs, run_seed, cost, curve)
+    simpler = [name for name in accuracy if name not in (selector, rices, ORACLE)]
+    return with_closest(
+        verdict, (_beside(name, accuracy[name], accuracy[selector], run_seed) for name in simpler)
+    )
 
 
-def _beside(method: str, scores: Floats, own: Floats, run_seed: int) -> Closest:
-    interval = paired_bootstrap(scores, own, derive_seed(run_seed, "selector", "bootstrap"))
+def _beside(method: str, scores: Floats, reference: Floats, run_seed: int) -> Closest:
+    interval = paired_bootstrap(scores, reference, derive_seed(run_seed, "selector", "bootstrap"))
     return Closest(
         method=method,
-        n=len(own),
+        n=len(reference),
         value=float(scores.mean()),
-        difference=interval.difference,
-        low=interval.low,
-        high=interval.high,
+        **asdict(interval),
     )
 
 
@@ -57,27 +60,25 @@ def _verdict(
     baseline: str,
     metric: str,
     items: str,
-    own: Floats,
-    other: Floats,
+    scores: Floats,
+    baseline_scores: Floats,
     run_seed: int,
     cost: float,
     curve: list[float],
 ) -> Verdict:
-    interval = paired_bootstrap(own, other, derive_seed(run_seed, "selector", "bootstrap"))
+    interval = paired_bootstrap(scores, baseline_scores, derive_seed(run_seed, "selector", "bootstrap"))
     return Verdict(
         method=method,
         baseline=baseline,
         metric=metric,
         items=items,
         graded=True,
-        n=len(own),
-        value=float(own.mean()),
-        baseline_value=float(other.mean()),
-        difference=interval.difference,
-        low=interval.low,
-        high=interval.high,
-        fixed=int((own > other).sum()),
-        broken=int((own < other).sum()),
+        n=len(scores),
+        value=float(scores.mean()),
+        baseline_value=float(baseline_scores.mean()),
+        **asdict(interval),
+        fixed=int((scores > baseline_scores).sum()),
+        broken=int((scores < baseline_scores).sum()),
         cost=cost or None,
         curve=curve,
     )

@@ -42,25 +42,25 @@ class WhatIf:
         self._known: dict[tuple[str, tuple[int, int]], EvaluatedPair] = {}
         self._model = make_vqa_model(context.config, context.work_context(), self._dataset)
 
-    def tried(self, wanted: Wanted) -> AnswerTried:
+    def tried(self, request: Wanted) -> AnswerTried:
         """The answers: with the recorded pair, with no demonstration, and with each wanted pair. Raises DataError for
         what the run does not have."""
-        dataset, query = self._dataset, wanted.query
-        if query not in set(dataset.query_ids):
+        dataset, query = self._dataset, request.query
+        if not any(query in names for names in dataset.splits.values()):
             raise DataError(
                 what=f"the data set has no query {query!r}",
                 where=str(layout.folder(self._context.run_dir)),
                 mend="choose a query of this run",
             )
         asks: list[Ask] = [BareAsk(query)]
-        asks += [VQAAsk(query, self._pair(query, pair)) for pair in [wanted.recorded, *wanted.pairs]]
+        asks += [VQAAsk(query, self._pair(query, pair)) for pair in [request.recorded, *request.pairs]]
         replies = self._model.answer(asks, self._context.checkpoint)
-        none, committed, *yours = [self._told(ask, reply) for ask, reply in zip(asks, replies, strict=True)]
-        difference = self._difference(query, wanted.recorded, committed)
+        none, committed, *yours = [self._tried(ask, reply) for ask, reply in zip(asks, replies, strict=True)]
+        difference = self._difference(query, request.recorded, committed)
         return AnswerTried(
             system="pool",
             example=query,
-            case={"pair": f"{wanted.recorded[0]}, {wanted.recorded[1]}"},
+            case={"pair": f"{request.recorded[0]}, {request.recorded[1]}"},
             question=dataset.question(query),
             gold=most_said(dataset, query),
             committed=committed,
@@ -73,27 +73,33 @@ class WhatIf:
     def _pair(self, query: str, rows: list[int]) -> tuple[int, int]:
         """The rows as a pair that may be shown: two of the table, neither of them the query itself."""
         first, second = rows
-        own = set(self._dataset.own_rows(query))
+        query_rows = set(self._dataset.own_rows(query))
         wrong = [row for row in rows if not 0 <= row < len(self._dataset.embeddings)]
-        if wrong or first == second or own & {first, second}:
+        if wrong or first == second or query_rows & {first, second}:
             raise DataError(
                 what=f"rows {first} and {second} are no demonstrations for {query}",
                 where=str(layout.folder(self._context.run_dir)),
                 mend=f"choose two different rows of 0 to {len(self._dataset.embeddings) - 1}"
-                + (f", none of {', '.join(map(str, sorted(own)))}, which show the query" if own else ""),
+                + (
+                    f", none of {', '.join(map(str, sorted(query_rows)))}, which show the query"
+                    if query_rows
+                    else ""
+                ),
             )
         return first, second
 
     def _difference(self, query: str, pair: list[int], again: OtherAnswer) -> str:
         """Why the answer is not the recorded one; empty where it is."""
-        found = self._recorded(query, (pair[0], pair[1]))
-        if found is None:
+        recorded = self._recorded(query, (pair[0], pair[1]))
+        if recorded is None:
             return "this pair came with the RL data: the run holds its score, not an answer"
-        if found.answer == (again.text or None):
+        if recorded.answer == (again.text or None):
             return ""
         if self._context.config.pool.vqa.kind == "openai":
-            return f"the answer was {found.answer!r}: the model behind a server need not answer twice alike"
-        return f"the answer was {found.answer!r}"
+            return (
+                f"the answer was {recorded.answer!r}: the model behind a server need not answer twice alike"
+            )
+        return f"the answer was {recorded.answer!r}"
 
     def _recorded(self, query: str, pair: tuple[int, int]) -> EvaluatedPair | None:
         """What the run was answered; the files are read again for a pair that they did not have."""
@@ -104,9 +110,9 @@ class WhatIf:
                 self._known.update(((reply.query_id, reply.pair), reply) for reply in replies)
         return self._known.get((query, pair))
 
-    def _told(self, ask: Ask, reply: VQAReply) -> OtherAnswer:
-        said = self._dataset.annotations(ask.query_id)
-        score = None if reply.answer is None else official_vqa_accuracy(reply.answer, said)
+    def _tried(self, ask: Ask, reply: VQAReply) -> OtherAnswer:
+        answers = self._dataset.annotations(ask.query_id)
+        score = None if reply.answer is None else official_vqa_accuracy(reply.answer, answers)
         rows = list(ask.demonstrations)
         shown = [f"{row} ({self._dataset.demonstration(row)[1]})" for row in rows]
         return OtherAnswer(
@@ -121,5 +127,5 @@ class WhatIf:
 
 def most_said(dataset: PoolDataset, query: str) -> str:
     """What most people answered."""
-    said = dataset.annotations(query)
-    return max(dict.fromkeys(said), key=said.count)
+    answers = dataset.annotations(query)
+    return max(dict.fromkeys(answers), key=answers.count)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.errors import DataError
+from engine.errors import DataError, reading_errors
 from engine.regular_file import open_to_read
 from engine.vectors.gguf_form import gguf_bytes, read_gguf
 from engine.vectors.layer_vectors import LayerVectors
@@ -44,13 +44,9 @@ def vector_file(
 
 def read_vectors(path: Path) -> LayerVectors:
     """What a file holds, whichever tool wrote it. Raises DataError."""
-    try:
-        with open_to_read(path) as file:
-            start = file.read(4)
-    except OSError as error:
-        raise DataError(
-            what=f"the file of vectors cannot be read: {error.strerror}", where=str(path), mend="name a file"
-        ) from error
+    unreadable = reading_errors(path, "the file of vectors cannot be read", "name a file", OSError)
+    with unreadable, open_to_read(path) as file:
+        start = file.read(4)
     if start == b"GGUF":
         return read_gguf(path)
     return read_safetensors(path) if path.suffix == ".safetensors" else read_torch(path)

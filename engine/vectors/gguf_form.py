@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from engine.errors import DataError
+from engine.errors import DataError, reading_errors
 from engine.vectors.layer_vectors import LayerVectors, as_vector
 
 ARCHITECTURE = "controlvector"
@@ -40,14 +40,9 @@ def gguf_bytes(vectors: LayerVectors, model: str) -> bytes:
 
 def read_gguf(path: Path) -> LayerVectors:
     """The vectors of a control vector file. Raises DataError for anything else."""
-    try:
+    kinds = (ValueError, OSError, IndexError, KeyError, OverflowError)
+    with reading_errors(path, "this is not a readable GGUF file", "export the vectors again", *kinds):
         reader = _package().GGUFReader(path)
-    except (ValueError, OSError, IndexError, KeyError, OverflowError) as error:
-        raise DataError(
-            what=f"this is not a readable GGUF file ({error})",
-            where=str(path),
-            mend="export the vectors again",
-        ) from error
     vectors = {
         int(match[1]): as_vector(_plain(tensor, path), f"{path}: {tensor.name}")
         for tensor in reader.tensors

@@ -48,7 +48,7 @@ def as_vector(values: object, where: str) -> Vector:
 
 
 def the_vector(
-    found: LayerVectors,
+    vectors: LayerVectors,
     path: Path,
     layer: int | None,
     hidden_size: int,
@@ -58,41 +58,25 @@ def the_vector(
     """The vector for `layer`, or the only one there is, with its layer. Raises DataError where the file has no such
     layer, or several and none is chosen, or the model has other layers or another hidden size.
     `field`: what says the layer."""
-    where = str(path)
-    if layer is None and found.unplaced is not None:
-        raise DataError(
-            what="the file does not say for which layer its vector is",
-            where=where,
-            mend=f"say it with {field}, counted from 0",
+    there = ", ".join(map(str, vectors.layers)) or "none"
+    chosen = layer if layer is not None else vectors.layers[0] if len(vectors.layers) == 1 else None
+    vector = vectors.unplaced if chosen is None else vectors.vectors.get(chosen, vectors.unplaced)
+    mend = "take vectors that were made for this model"
+    if layer is None and vectors.unplaced is not None:
+        what, mend = (
+            "the file does not say for which layer its vector is",
+            f"say it with {field}, counted from 0",
         )
-    if layer is None and len(found.layers) != 1:
-        raise DataError(
-            what=f"the file has vectors for layers {_listed(found)}; ESM adds one at a time",
-            where=where,
-            mend=f"choose one with {field}",
-        )
-    layer = found.layers[0] if layer is None else layer
-    vector = found.vectors.get(layer, found.unplaced)
-    if vector is None:
-        raise DataError(
-            what=f"the file has no vector for layer {layer}, only for {_listed(found)}",
-            where=where,
-            mend=f"choose one of these with {field}, counted from 0",
-        )
-    if not 0 <= layer < num_layers:
-        raise DataError(
-            what=f"layer {layer} does not exist: the model has layers 0 to {num_layers - 1}",
-            where=where,
-            mend="take vectors that were made for this model",
-        )
-    if vector.shape != (hidden_size,):
-        raise DataError(
-            what=f"the vector has {len(vector)} numbers, the model's states have {hidden_size}",
-            where=where,
-            mend="take vectors that were made for this model",
-        )
-    return layer, vector
-
-
-def _listed(found: LayerVectors) -> str:
-    return ", ".join(map(str, found.layers)) or "none"
+    elif chosen is None:
+        what = f"the file has vectors for layers {there}; ESM adds one at a time"
+        mend = f"choose one with {field}"
+    elif vector is None:
+        what = f"the file has no vector for layer {chosen}, only for {there}"
+        mend = f"choose one of these with {field}, counted from 0"
+    elif not 0 <= chosen < num_layers:
+        what = f"layer {chosen} does not exist: the model has layers 0 to {num_layers - 1}"
+    elif vector.shape != (hidden_size,):
+        what = f"the vector has {len(vector)} numbers, the model's states have {hidden_size}"
+    else:
+        return chosen, vector
+    raise DataError(what=what, where=str(path), mend=mend)

@@ -8,7 +8,7 @@ from pathlib import Path
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
-from engine.errors import DataError
+from engine.errors import DataError, reading_errors
 from engine.vectors.layer_vectors import LayerVectors, as_vector
 
 _NAME = re.compile(r"(?:(?:direction|layers?)\.)?(\d+)")
@@ -22,14 +22,9 @@ def safetensors_bytes(vectors: LayerVectors, model: str) -> bytes:
 
 def read_safetensors(path: Path) -> LayerVectors:
     """Tensors named `direction.N`, `layers.N`, `layer.N` or `N`. Raises DataError."""
-    try:
+    kinds = (SafetensorError, OSError, ValueError, TypeError, KeyError, AttributeError)
+    with reading_errors(path, "this is not a readable safetensors file", "export the vectors again", *kinds):
         tensors = load_file(path)
-    except (SafetensorError, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise DataError(
-            what=f"this is not a readable safetensors file ({error})",
-            where=str(path),
-            mend="export the vectors again",
-        ) from error
     named = [(match, tensor) for name, tensor in tensors.items() if (match := _NAME.fullmatch(name))]
     if not named:
         raise DataError(

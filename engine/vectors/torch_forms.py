@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from engine.errors import DataError
+from engine.torch_file import load_tensors
 from engine.vectors.layer_vectors import LayerVectors, as_vector
 
 _HOOKPOINT = re.compile(r"(?:.*\.)?(?:layers|h|blocks)\.(\d+)")
@@ -55,7 +56,13 @@ def lm_eval_bytes(vectors: LayerVectors, coefficient: float, hookpoint: str) -> 
 
 def read_torch(path: Path) -> LayerVectors:
     """Any of the three, told apart by what is in it. Raises DataError."""
-    content = _loaded(path)
+    content = load_tensors(
+        path,
+        "the file is not tensors and plain values alone (pickled Python objects are refused, because loading them runs "
+        "their code)",
+        "save the tensors: a dictionary from layer to tensor, or a SteeringVector's fields "
+        '{"layer_activations": …, "layer_type": "decoder_block"}',
+    )
     if isinstance(content, torch.Tensor):
         return LayerVectors({}, unplaced=_vector(content, str(path)))
     if isinstance(content, Mapping) and isinstance(content.get("layer_activations"), Mapping):
@@ -69,20 +76,6 @@ def read_torch(path: Path) -> LayerVectors:
         where=str(path),
         mend="save one of them, or a dictionary from layer to tensor",
     )
-
-
-def _loaded(path: Path) -> Any:
-    try:
-        return torch.load(path, weights_only=True, map_location="cpu")
-    except Exception as error:
-        # Any error: for bytes that are not a pickle, torch's unpickler raises KeyError, struct.error and more.
-        raise DataError(
-            what="the file is not tensors and plain values alone: pickled Python objects are refused, "
-            "because loading them runs their code",
-            where=str(path),
-            mend="save the tensors: a dictionary from layer to tensor, or a SteeringVector's fields "
-            '{"layer_activations": …, "layer_type": "decoder_block"}',
-        ) from error
 
 
 def _steering_vectors(content: Mapping[str, Any], path: Path) -> LayerVectors:

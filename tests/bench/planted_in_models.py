@@ -15,12 +15,8 @@ IN_MODELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
             "[null, *(Branch(plan.row, sampling, steer) for steer in steers)]",
         ),
         ("keep=self.temperature == 0, processor=under", "keep=self.temperature == 0"),
-        ("return plan.null_probe if self.temperature == 0 else None", "return plan.null_probe"),
-        (
-            "            continue_from=self._null_so_far(plan),\n     "
-            "       processor=self.processor,\n        )\n\n    def _null",
-            "            processor=self.processor,\n        )\n\n    def _null",
-        ),
+        ("continue_from=plan.null_probe if self.temperature == 0 else None", "continue_from=plan.null_probe"),
+        ("continue_from=plan.null_probe if self.temperature == 0 else None", "continue_from=None"),
         ("seed = derive_seed(self.seed, \"tail\", answer.example)", "seed = derive_seed(0, \"tail\", answer.example)"),
         (
             "Sampling(self.budget - len(answer.tokens), self.temperature, stop)",
@@ -47,12 +43,15 @@ IN_MODELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     )),
     ("esm/test_export.py", "engine/esm/export.py", (
         ("online[\"k_scale\"] * online[\"beta\"] * float", "online[\"k_scale\"] * float"),
-        ("float(np.mean([entry.quality for entry in entries]))", "entries[0].quality"),
+        (
+            "float(np.mean([entry.record[\"quality\"] for entry in entries]))",
+            "entries[0].record[\"quality\"]",
+        ),
         (
             "if not record[\"vector_path\"] and (not layers or record[\"layer\"] in layers)",
             "if not record[\"vector_path\"]",
         ),
-        ("if not ids else []\n        write", "\n        write"),
+        ("if memory and not ids:", "if memory:"),
     )),
     ("esm/test_field_sources.py", "engine/esm/cast.py", (
         ("np.tanh((states @ unit)[:, None] * unit)", "(states @ unit)[:, None] * unit"),
@@ -234,7 +233,7 @@ IN_MODELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     )),
     ("vectors/test_formats.py", "engine/vectors/layer_vectors.py", (
         ("array.size != max(array.shape, default=0)", "array.ndim != 1"),
-        ("if layer is None and found.unplaced is not None:", "if False:"),
+        ("if layer is None and vectors.unplaced is not None:", "if False:"),
     )),
     ("vectors/test_formats.py", "engine/vectors/safetensors_form.py", (
         ("_NAME.fullmatch(name)", "_NAME.match(name)"),

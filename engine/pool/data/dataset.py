@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -31,17 +32,18 @@ def training_queries(data: Iterable[str], splits: Mapping[str, Sequence[str]]) -
     return training
 
 
+def majority(answers: Iterable[str]) -> str:
+    """The most frequent answer; of equally frequent ones the first in order."""
+    counts = Counter(answers)
+    return min(counts, key=lambda answer: (-counts[answer], answer))
+
+
 class PoolDataset(Protocol):
     """Queries by id, and demonstrations by row of `embeddings`; pools hold these rows."""
 
     @property
     def splits(self) -> Mapping[str, Sequence[str]]:
         """Ids of `train` and `heldout` queries, in order, without overlap."""
-        ...
-
-    @property
-    def query_ids(self) -> Sequence[str]:
-        """Ids of both splits."""
         ...
 
     @property

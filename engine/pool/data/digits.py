@@ -7,7 +7,6 @@ different answers. Demonstrations, training queries and held-out queries show di
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.lm.embedding.hashed_embedder import HashedEmbedder
+from engine.pool.data.dataset import majority
 from engine.seeds import generator
 
 QUESTIONS = (
@@ -64,9 +64,8 @@ class DigitQuestion:
 
     @property
     def majority(self) -> str:
-        """The most frequent answer; of equally frequent ones the first in order."""
-        counts = Counter(self.annotations)
-        return min(counts, key=lambda answer: (-counts[answer], answer))
+        """The most frequent answer."""
+        return majority(self.annotations)
 
 
 class DigitsDataset:

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.array_file import is_archive, load_array, load_arrays
-from engine.errors import DataError
+from engine.errors import DataError, reading_errors
 from engine.pool.data.vqa_files import VQAQuestion
 from engine.regular_file import check_regular
-from engine.torch_file import check_packed
 
 _Named = Mapping[str, Any]
 """Arrays and lists of ids, by their names in a file."""
@@ -111,12 +110,8 @@ def _is_list(value: Any) -> bool:
 
 def _numpy(path: Path) -> NDArray[Any] | _Named:
     """The array of a .npy, or the arrays of a .npz by name."""
-    try:
+    with reading_errors(path, "no array", "save it with numpy.save or numpy.savez", OSError, ValueError):
         return load_arrays(path) if is_archive(path) else load_array(path, mapped=True)
-    except (OSError, ValueError) as error:
-        raise DataError(
-            what=f"no array: {error}", where=str(path), mend="save it with numpy.save or numpy.savez"
-        ) from error
 
 
 def _ids_beside(path: Path) -> Any:
@@ -124,24 +119,17 @@ def _ids_beside(path: Path) -> Any:
         return _numpy(file)
     if not (file := path.with_suffix(".ids.json")).is_file():
         return None
-    try:
+    with reading_errors(file, "no JSON", "give a list of ids", ValueError, RecursionError):
         return json.loads(file.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise DataError(what=f"no JSON: {error}", where=str(file), mend="give a list of ids") from error
 
 
 def _torch(path: Path) -> _Named:
     import torch
 
-    try:
-        check_packed(path)
-        # Mapped: a table of gigabytes must not be in memory twice.
-        loaded = torch.load(path, weights_only=True, map_location="cpu", mmap=True)
-    except Exception as error:  # torch's unpickler raises KeyError, struct.error and more for other bytes
-        text = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-        raise DataError(
-            what=f"no tensor: {text}", where=str(path), mend="save tensors with torch.save"
-        ) from error
+    from engine.torch_file import load_tensors
+
+    # Mapped: a table of gigabytes must not be in memory twice.
+    loaded = load_tensors(path, "no tensor", "save tensors with torch.save", mapped=True)
     if isinstance(loaded, torch.Tensor):
         loaded = {"embeddings": loaded}
     if not isinstance(loaded, dict):
@@ -157,13 +145,9 @@ def _safetensors(path: Path) -> _Named:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    try:
+    with reading_errors(path, "no safetensors file", "copy it again", SafetensorError, OSError):
         check_regular(path)
         return {name: _array(value, path) for name, value in load_file(path).items()}
-    except (SafetensorError, OSError) as error:
-        raise DataError(
-            what=f"no safetensors file: {error}", where=str(path), mend="copy it again"
-        ) from error
 
 
 def _array(value: Any, path: Path) -> Any:

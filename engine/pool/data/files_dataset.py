@@ -58,8 +58,7 @@ class FilesDataset:
 
     def __init__(self, files: PoolFilesSection, seed: int) -> None:
         """Raises DataError and ConfigError for unusable files, and for files that do not fit each other."""
-        if files.demonstrations is None:
-            raise ConfigError([Problem("pool.files.demonstrations", "", "files of questions")])
+        assert files.demonstrations is not None, "PoolSection asks for it"
         by_row = files.query_id == "row"
         self._shown = _QuestionSource(files.demonstrations, "pool.files.demonstrations", by_row)
         queries = self._shown
@@ -79,11 +78,6 @@ class FilesDataset:
         self._rows_of_image: dict[str, list[int]] = defaultdict(list)
         for row, question in enumerate(self._shown.questions):
             self._rows_of_image[str(question.image_id)].append(row)
-
-    @property
-    def query_ids(self) -> Sequence[str]:
-        """Training queries, then held-out ones."""
-        return [*self.splits[TRAIN], *self.splits[HELDOUT]]
 
     @property
     def embeddings(self) -> NDArray[Any]:

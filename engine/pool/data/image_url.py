@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import DataError
+from engine.errors import DataError, reading_errors
 from engine.regular_file import read_regular
 
 SMALLEST_SIDE = 128
@@ -58,12 +58,8 @@ def _chunk(name: bytes, data: bytes) -> bytes:
 
 
 def _read(path: Path) -> bytes:
-    try:
+    with reading_errors(path, "no image", "check the folder and pattern of images", OSError):
         return read_regular(path, LARGEST)
-    except OSError as error:
-        raise DataError(
-            what=f"no image: {error.strerror}", where=str(path), mend="check the folder and pattern of images"
-        ) from error
 
 
 def _kind(data: bytes, path: Path) -> str:

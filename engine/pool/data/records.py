@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from engine.errors import DataError
+from engine.errors import DataError, reading_errors
 from engine.files import whole_letters, write_atomic
 from engine.regular_file import read_regular
 
@@ -114,15 +114,10 @@ def read_rl_data(path: Path, table_size: int | None = None) -> RLData:
     and value, for pointers out of the pool, rows beyond `table_size`, a `pointer_global` that contradicts `pointer`,
     wrong scores and repeated ids.
     """
-    try:
+    with reading_errors(path, "no RL data", "name a JSON file", OSError):
         source = read_regular(path)
+    with reading_errors(path, "no JSON", "restore the file", ValueError, RecursionError):
         data = whole_letters(json.loads(source, object_pairs_hook=_object), source)
-    except OSError as error:
-        raise DataError(
-            what=f"no RL data: {error.strerror}", where=str(path), mend="name a JSON file"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(what=f"no JSON: {error}", where=str(path), mend="restore the file") from error
     notes: dict[str, Any] = {}
     queries: dict[str, RLQueryData] = {}
     for key, record in _entries(data, path):
@@ -168,7 +163,7 @@ def parse_query(key: str | None, record: Any, source: str, table_size: int | Non
     trajectories = record.get("pointer_candidates")
     if not isinstance(trajectories, list):
         raise _bad(source, where, f"pointer_candidates is {_shown(trajectories)}, expected a list")
-    own = {"query_id", "pointer_candidates", *POOL_NAMES}
+    known = {"query_id", "pointer_candidates", *POOL_NAMES}
     return RLQueryData(
         query_id=query_id,
         candidate_pool_indices=pool,
@@ -176,7 +171,9 @@ def parse_query(key: str | None, record: Any, source: str, table_size: int | Non
             _trajectory(trajectory, pool, source, f"{where}, trajectory {number}")
             for number, trajectory in enumerate(trajectories)
         ],
-        extra={name: _kept(name, value, source, where) for name, value in record.items() if name not in own},
+        extra={
+            name: _kept(name, value, source, where) for name, value in record.items() if name not in known
+        },
     )
 
 

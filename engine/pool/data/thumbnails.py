@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +20,16 @@ def as_text(image: Image) -> str:
     if not isinstance(image, np.ndarray) or image.ndim != 2 or max(image.shape) > _LARGEST:
         return ""
     return "".join(f"{int(pixel) >> 4:x}" for pixel in image.astype(np.uint8).ravel())
+
+
+def shown_query(dataset: PoolDataset, query_id: str) -> dict[str, Any]:
+    """What every event about a query shows of it."""
+    return {
+        "query_id": query_id,
+        "question": dataset.question(query_id),
+        "answers": dict(Counter(dataset.annotations(query_id)).most_common()),
+        "picture": as_text(dataset.query_image(query_id)),
+    }
 
 
 class Thumbnails:

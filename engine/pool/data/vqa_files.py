@@ -4,7 +4,6 @@ from their zip archives."""
 from __future__ import annotations
 
 import zlib
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from sys import intern
@@ -13,7 +12,8 @@ from zipfile import BadZipFile, ZipFile
 
 import msgspec
 
-from engine.errors import DataError
+from engine.errors import DataError, reading_errors
+from engine.pool.data.dataset import majority
 from engine.regular_file import open_to_read, read_regular
 
 _T = TypeVar("_T")
@@ -57,9 +57,8 @@ class VQAQuestion(msgspec.Struct, frozen=True):
 
     @property
     def majority(self) -> str:
-        """The most frequent answer; of equally frequent ones the first in order."""
-        counts = Counter(self.answers)
-        return min(counts, key=lambda answer: (-counts[answer], answer))
+        """The most frequent answer."""
+        return majority(self.answers)
 
 
 def read_vqa(questions: Path, annotations: Path) -> list[VQAQuestion]:
@@ -128,17 +127,10 @@ def _bytes(path: Path) -> bytes:
 
 
 def _decoded(path: Path, kind: type[_T]) -> _T:
-    try:
+    no_json = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+    with (
+        reading_errors(path, "cannot be unpacked", "fetch the archive again, or unpack it", BadZipFile),
+        reading_errors(path, "cannot be read", "name a JSON file", OSError),
+        reading_errors(path, "not what VQA files hold", "give the published JSON file", *no_json),
+    ):
         return msgspec.json.decode(_bytes(path), type=kind)
-    except BadZipFile as error:
-        raise DataError(
-            what=f"cannot be unpacked: {error}", where=str(path), mend="fetch the archive again, or unpack it"
-        ) from error
-    except OSError as error:
-        raise DataError(
-            what=f"cannot be read: {error.strerror}", where=str(path), mend="name a JSON file"
-        ) from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(
-            what=f"not what VQA files hold: {error}", where=str(path), mend="give the published JSON file"
-        ) from error

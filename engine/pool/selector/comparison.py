@@ -66,14 +66,14 @@ def _row(
     failed: int,
     seed: int,
 ) -> SelectorCompared:
-    own = accuracy[method]
-    interval = paired_bootstrap(own, np.zeros_like(own), seed)
+    scores = accuracy[method]
+    interval = paired_bootstrap(scores, np.zeros_like(scores), seed)
     asked = [pair for pairs in rows for pair in pairs]
     right = sum(is_positive(pair.score or 0.0) for pair in asked)
     low, high = wilson(right, len(asked))
     row = SelectorCompared(
         method=method,
-        n=len(own),
+        n=len(scores),
         accuracy=interval.difference,
         low=interval.low,
         high=interval.high,
@@ -85,16 +85,11 @@ def _row(
     )
     if method == RICES or RICES not in accuracy:
         return row
-    against = paired_bootstrap(own, accuracy[RICES], seed)
+    against = paired_bootstrap(scores, accuracy[RICES], seed)
     # McNemar's test needs a single right or wrong for each query, not several draws.
-    p = None if len(asked) > len(own) else mcnemar(_right(own), _right(accuracy[RICES]))
-    return msgspec.structs.replace(
-        row,
-        difference=against.difference,
-        difference_low=against.low,
-        difference_high=against.high,
-        p=p,
-    )
+    p = None if len(asked) > len(scores) else mcnemar(_right(scores), _right(accuracy[RICES]))
+    difference = {f"difference_{end}": getattr(against, end) for end in ("low", "high")}
+    return msgspec.structs.replace(row, difference=against.difference, p=p, **difference)
 
 
 def _right(accuracy: Floats) -> NDArray[np.bool_]:

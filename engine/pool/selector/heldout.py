@@ -55,7 +55,9 @@ class HeldOut:
         self._evaluator = evaluator
         self._seed = run_seed
         self._checkpoint = checkpoint
-        self._items = RLBeamDatasetWithEmbedding(queries, dataset.embeddings, queries=dataset)
+        self._items = RLBeamDatasetWithEmbedding(
+            queries, dataset.embeddings, query_embedding=dataset.query_embedding
+        )
 
     # ------------------------------------------------------------ methods
 

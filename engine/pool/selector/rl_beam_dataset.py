@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,14 +22,6 @@ from engine.pool.data.records import (
 )
 
 _MEND = "run the stage pool again: it makes every pool the same size and its pointers fit"
-
-
-class QueryEmbeddings(Protocol):
-    """Gives a query's embedding."""
-
-    def query_embedding(self, query_id: str) -> NDArray[Any]:
-        """The query's embedding [d]."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -58,13 +50,14 @@ class RLBeamDatasetWithEmbedding(Dataset[dict[str, Any]]):
         rl_data: Mapping[Any, RLQueryData | Mapping[str, Any]],
         img_emb_data: NDArray[Any] | Tensor,
         expected_pool_size: int = POOL_SIZE,
-        queries: QueryEmbeddings | None = None,
+        query_embedding: Callable[[str], NDArray[Any]] = lambda query_id: np.empty(0),
     ) -> None:
         """`rl_data`: queries, or their records as in the file; `img_emb_data`: [N, d], may be memory-mapped; rows are
-        read on demand. Without `queries`, `query_emb` has width 0. Raises PoolSizeError for a pool of another size,
-        OutOfRangeError for a pointer out of the pool or a row that the table lacks, DataError for other faults."""
+        read on demand. `query_embedding`: [d], of a query's id; without it `query_emb` has width 0. Raises
+        PoolSizeError for a pool of another size, OutOfRangeError for a pointer out of the pool or a row that the table
+        lacks, DataError for other faults."""
         self._table = img_emb_data
-        self._queries = queries
+        self._query_embedding = query_embedding
         self._data = [
             query if isinstance(query, RLQueryData) else parse_query(str(key), dict(query), "rl_data")
             for key, query in rl_data.items()
@@ -79,11 +72,6 @@ class RLBeamDatasetWithEmbedding(Dataset[dict[str, Any]]):
     def width(self) -> int:
         """Width d of the embeddings."""
         return int(self._table.shape[1])
-
-    @property
-    def query_ids(self) -> list[str]:
-        """Ids of the queries, in order."""
-        return [query.name for query in self._data]
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         query = self._data[index]
@@ -101,9 +89,6 @@ class RLBeamDatasetWithEmbedding(Dataset[dict[str, Any]]):
                 [trajectory.vqa_acc_score for trajectory in scored], dtype=torch.float32
             ),
         }
-
-    def _query_embedding(self, name: str) -> NDArray[Any]:
-        return np.empty(0) if self._queries is None else self._queries.query_embedding(name)
 
     def batch(self, indices: Iterable[int]) -> BeamBatch:
         """A batch of these items."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from engine.events import (
 from engine.files import append_jsonl, csv_text, read_jsonl, recover_jsonl, write_atomic, write_jsonl
 from engine.pool import layout
 from engine.pool.data.records import RLData, read_rl_data
-from engine.pool.data.thumbnails import Thumbnails, as_text
+from engine.pool.data.thumbnails import Thumbnails, shown_query
 from engine.pool.from_config import make_dataset, make_vqa_model
 from engine.pool.selector import layout as selector_layout
 from engine.pool.selector.comparison import Scored, accuracies, compare
@@ -58,7 +57,9 @@ class _SelectorRun:
         self.model = make_vqa_model(context.config, context.work_context(), self.dataset)
         self.evaluator = PairEvaluator(layout.evaluated(run_dir), self.model, self.dataset.annotations)
         self.heldout = HeldOut(heldout_data, self.dataset, self.evaluator, seed, context.checkpoint)
-        data = RLBeamDatasetWithEmbedding(training_data, self.dataset.embeddings, queries=self.dataset)
+        data = RLBeamDatasetWithEmbedding(
+            training_data, self.dataset.embeddings, query_embedding=self.dataset.query_embedding
+        )
         torch.manual_seed(context.seed("weights"))
         self.selector = Selector(data.width, self.section.hidden, self.section.inner)
         self.training = SelectorTraining(
@@ -168,12 +169,9 @@ class _SelectorRun:
                 for pair in scored.get(name, ())
             ]
             event = SelectorPicked(
-                query_id=name,
-                question=self.dataset.question(name),
-                answers=dict(Counter(self.dataset.annotations(name)).most_common()),
+                **shown_query(self.dataset, name),
                 pool=pool,
                 picks=picks,
-                picture=as_text(self.dataset.query_image(name)),
             )
             thumbnails.log(pool)
             self.context.emit(event)
@@ -185,11 +183,18 @@ class _SelectorRun:
         summary: dict[str, float | int | str] = {
             name: round(row.accuracy, 4) for name, row in by_method.items()
         }
-        own = by_method[SELECTOR]
-        if own.difference is not None and own.difference_low is not None and own.difference_high is not None:
-            summary["selector_minus_rices"] = round(own.difference, 4)
-            summary["low"], summary["high"] = round(own.difference_low, 4), round(own.difference_high, 4)
-        summary["heldout"] = own.n
+        trained = by_method[SELECTOR]
+        if (
+            trained.difference is not None
+            and trained.difference_low is not None
+            and trained.difference_high is not None
+        ):
+            summary["selector_minus_rices"] = round(trained.difference, 4)
+            summary["low"], summary["high"] = (
+                round(trained.difference_low, 4),
+                round(trained.difference_high, 4),
+            )
+        summary["heldout"] = trained.n
         summary["cost"] = round(self._cost, 4)
         return summary
 

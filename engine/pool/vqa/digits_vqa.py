@@ -39,7 +39,7 @@ class DigitsVQA:
         shown = [dataset.digit_demonstration(row) for row in range(rows)]
         self._answers = sorted({answer_of(digit, q) for digit in range(10) for q in range(len(QUESTIONS))})
         place = {answer: number for number, answer in enumerate(self._answers)}
-        self._said = np.array([place[item.majority] for item in shown])
+        self._shown_answers = np.array([place[item.majority] for item in shown])
         self._places = np.array(
             [[place[answer_of(digit, q)] for digit in range(10)] for q in range(len(QUESTIONS))]
         )
@@ -60,7 +60,7 @@ class DigitsVQA:
         names = list(dict.fromkeys(ask.query_id for ask in asks))
         number = {name: place for place, name in enumerate(names)}
         which = np.array([number[ask.query_id] for ask in asks])
-        votes = self._own_votes(names)[which]
+        votes = self._reading_votes(names)[which]
         queries = np.stack([self._dataset.query_embedding(name) for name in names]).astype(np.float64)[which]
         shown = np.array([bool(ask.demonstrations) for ask in asks])
         pairs = np.array([ask.demonstrations for ask in asks if ask.demonstrations], dtype=np.int64)
@@ -68,10 +68,10 @@ class DigitsVQA:
         for column, weight in ((0, _FIRST), (1, 1.0)):
             rows = pairs.reshape(-1, 2)[:, column]
             similarity = (self._dataset.embeddings[rows] * queries[line]).sum(axis=1)
-            votes[line, self._said[rows]] += weight * np.maximum(similarity, 0) ** _SHARPNESS
+            votes[line, self._shown_answers[rows]] += weight * np.maximum(similarity, 0) ** _SHARPNESS
         return votes
 
-    def _own_votes(self, names: Sequence[str]) -> Floats:
+    def _reading_votes(self, names: Sequence[str]) -> Floats:
         """The model's own votes [names, answers]."""
         votes = np.zeros((len(names), len(self._answers)))
         for line, name in zip(votes, names, strict=True):

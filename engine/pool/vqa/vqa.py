@@ -71,9 +71,9 @@ def official_vqa_accuracy(answer: str, annotations: Sequence[str]) -> float:
     """
     if not annotations:
         raise ValueError("no annotations")
-    said = [in_one_line(text) for text in (answer, *annotations)]
-    agreed = len(set(said[1:])) == 1
-    given, *others = [text.lower() if agreed else normalise_answer(text) for text in said]
+    texts = [in_one_line(text) for text in (answer, *annotations)]
+    agreed = len(set(texts[1:])) == 1
+    given, *others = [text.lower() if agreed else normalise_answer(text) for text in texts]
     n, k = len(others), others.count(given)
     agreeing_others = max(0, min(k - 1, 3))
     total = Fraction(k * agreeing_others + (n - k) * min(k, 3), 3)

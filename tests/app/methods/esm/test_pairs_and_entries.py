@@ -49,7 +49,7 @@ def test_what_a_vector_did_has_a_tone() -> None:
 def test_a_pair_in_full() -> None:
     """Both texts beside each other from 60 columns on, below each other under it."""
     events = [
-        RolloutsMined(example="data-0001", question="How far?", n=6, correct=4, mean_tokens=1, mean_reward=1),
+        RolloutsMined(example="data-0001", question="How far?", n=6, correct=4, mean_tokens=1),
         pair(**tried(True, False)),
     ]
     blocks = pair_blocks(events[1], source_of(events))  # type: ignore[arg-type]

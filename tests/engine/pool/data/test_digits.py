@@ -155,7 +155,7 @@ def test_the_later_of_two_equally_similar_demonstrations_wins(
 
 def test_its_own_reading_is_weak_and_better_than_none(dataset: DigitsDataset, model: DigitsVQA) -> None:
     asked = [name for name in dataset.query_ids if dataset.question(name) == QUESTIONS[0]]
-    read = [model._answers[int(votes.argmax())] for votes in model._own_votes(asked)]
+    read = [model._answers[int(votes.argmax())] for votes in model._reading_votes(asked)]
     right = sum(
         official_vqa_accuracy(answer, dataset.annotations(name)) == 1
         for answer, name in zip(read, asked, strict=True)

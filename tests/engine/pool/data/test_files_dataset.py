@@ -40,7 +40,6 @@ def dataset(files: dict[str, Any], **changes: Any) -> FilesDataset:
 def test_everything_about_queries_and_demonstrations(tmp_path: Path):
     found = dataset(write_folder(tmp_path))
     assert found.splits == {"train": ["0", "1", "2", "3", "4", "5"], "heldout": ["500", "501"]}
-    assert found.query_ids == [*found.splits["train"], *found.splits["heldout"]]
     assert isinstance(found.embeddings, np.memmap) and found.embeddings.shape == (120, 6)
     assert found.question("2") == "What colour is thing 2?"
     assert found.annotations("2") == [answer_of(2)] * 8 + ["grey"] * 2
@@ -81,7 +80,7 @@ def test_queries_that_are_the_demonstrations_themselves(tmp_path: Path):
     """Every row is its own query's, and the share held out does not depend on the other queries."""
     files = {"demonstrations": write_folder(tmp_path)["demonstrations"]}
     found = dataset(files)
-    assert sorted(map(int, found.query_ids)) == list(range(1000, 1120))
+    assert sorted(map(int, [*found.splits["train"], *found.splits["heldout"]])) == list(range(1000, 1120))
     assert 10 < len(found.splits["heldout"]) < 40
     assert list(found.own_rows("1007")) == [7]
     few = list(range(1000, 1050))

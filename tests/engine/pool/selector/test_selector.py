@@ -48,7 +48,11 @@ def query(number: int, trajectories: list[TrajectoryData], size: int = 64) -> RL
 
 
 def dataset(*found: RLQueryData, **changes: Any) -> RLBeamDatasetWithEmbedding:
-    fields: dict[str, Any] = {"img_emb_data": table(), "queries": Embedded(), **changes}
+    fields: dict[str, Any] = {
+        "img_emb_data": table(),
+        "query_embedding": Embedded().query_embedding,
+        **changes,
+    }
     return RLBeamDatasetWithEmbedding({query.name: query for query in found}, **fields)
 
 

@@ -154,7 +154,7 @@ class World:
             queries[str(number)] = RLQueryData(
                 query_id=str(number), candidate_pool_indices=pool, pointer_candidates=found
             )
-        return RLBeamDatasetWithEmbedding(queries, self.table, queries=self)
+        return RLBeamDatasetWithEmbedding(queries, self.table, query_embedding=self.query_embedding)
 
 
 def training(
@@ -285,9 +285,10 @@ def test_draws_differ_from_step_to_step_and_are_asked(tmp_path: Path) -> None:
     world = World()
     run_to(training(world, tmp_path / "s.pt", supervised_steps=0, policy_steps=3, rollouts=5), 3)
     assert len(world.asked) == 3 * 8 * 5
+    items = world.data()
     data = {
-        name: set(world.data()[n]["candidate_pool_indices"].tolist())
-        for n, name in enumerate(world.data().query_ids)
+        str(item["query_id"]): set(item["candidate_pool_indices"].tolist())
+        for item in (items[n] for n in range(len(items)))
     }
     assert all(data[ask.query_id].issuperset(ask.demonstrations) for ask in world.asked)
     other = World()
