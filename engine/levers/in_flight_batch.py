@@ -46,8 +46,8 @@ class InFlight:
     def text(self) -> str:
         """As far as it is written."""
         whole = self.answer.text + (self.begun.text if self.begun else "")
-        found = [at for stop in self.stops if (at := whole.find(stop)) >= 0]
-        return whole[: min(found)] if found else whole
+        ends = [at for stop in self.stops if (at := whole.find(stop)) >= 0]
+        return whole[: min(ends)] if ends else whole
 
     @property
     def stopped(self) -> bool:
@@ -66,7 +66,7 @@ class InFlight:
         return self.m > self.decider.points
 
 
-class Flight:
+class InFlightBatch:
     """The texts under way on one model."""
 
     def __init__(self, model: LanguageModel, slice_tokens: int = SLICE) -> None:
@@ -100,9 +100,9 @@ class Flight:
         if not self.texts:
             return []
         self._plan([text for text in self.texts if text.plan is None and not text.in_tail])
-        wanted = [(text, self._next(text)) for text in self.texts]
-        results = iter(self._prefixes.branch([branch for _, branches in wanted for branch in branches]))
-        for text, branches in wanted:
+        asked = [(text, self._next(text)) for text in self.texts]
+        results = iter(self._prefixes.branch([branch for _, branches in asked for branch in branches]))
+        for text, branches in asked:
             if text.plan is not None and not text.probed:
                 if len(branches) > 1:
                     text.decider.take_probes(text.plan, text.answer, results)
