@@ -256,7 +256,7 @@ def _file(
     try:
         name = hub_name(path) if hub_files else None
     except DataError as error:
-        findings.all.append(Finding("wrong", f"{error.what}: {path}", where, error.mend))
+        findings.wrong(f"{error.what}: {path}", where, error.mend)
         return False
     if name is not None and hub_files is not None:
         here = cached_files(name, [hub_files]) is not None

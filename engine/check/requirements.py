@@ -60,7 +60,7 @@ def check_requirements(config: Config) -> Iterator[Finding]:
         if shared and config.retriever.scores is not None:
             where = "gflownet.embedder.use_retriever_projector"
             mend = "set it to false, or train the retriever here, without retriever.scores"
-            findings.all.append(Finding("wrong", "given scores come without a projector", where, mend))
+            findings.wrong("given scores come without a projector", where, mend)
 
     return run_checks(models, embedders, servers, scale, projector)
 
@@ -124,13 +124,8 @@ def _model(findings: Findings, where: str, section: ModelSection) -> None:
     if folder.is_dir():
         lacking = _lacking(folder)
         if lacking:
-            findings.all.append(
-                Finding(
-                    "wrong",
-                    f"{folder} has no {' and no '.join(lacking)}",
-                    f"{where}.path",
-                    "copy the whole model",
-                )
+            findings.wrong(
+                f"{folder} has no {' and no '.join(lacking)}", f"{where}.path", "copy the whole model"
             )
         else:
             findings.here(f"{section.backend}: {folder}", f"{where}.path")
@@ -157,21 +152,15 @@ def _gguf(findings: Findings, where: str, backend: str, path: str) -> bool:
     try:
         file = gguf_file(path)
     except ModelError as error:
-        findings.all.append(Finding("wrong", f"{error.where}: {error.what}", f"{where}.path", error.mend))
+        findings.wrong(f"{error.where}: {error.what}", f"{where}.path", error.mend)
         return True
     if file is None:
         return False
     for package in PACKAGES:
         _package(findings, package, f"{where}.path", "pip install 'steer-tui[gguf]'")
     if backend == "vllm":
-        findings.all.append(
-            Finding(
-                "wrong",
-                "vLLM is not started on GGUF files here",
-                f"{where}.backend",
-                "set it to transformers",
-            )
-        )
+        what = "vLLM is not started on GGUF files here"
+        findings.wrong(what, f"{where}.backend", "set it to transformers")
     else:
         findings.here(f"{backend}: {file}", f"{where}.path")
     return True
@@ -242,7 +231,7 @@ def _key(findings: Findings, where: str, section: OpenAISection) -> None:
         findings.here("the server needs no key", place)
     elif not fits_header(key):
         what = f"{name} holds spaces, line ends or characters beyond ASCII"
-        findings.all.append(Finding("wrong", what, place, "copy the key again"))
+        findings.wrong(what, place, "copy the key again")
     elif key:
         findings.here(f"{name} is set", place)
     elif not lacks_key(name, section.base_url):

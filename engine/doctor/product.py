@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine.doctor.http import Http, HttpAnswer
 from engine.doctor.side_by_side import side_by_side
+from engine.servers.http import Http, HttpAnswer
 
 _PATIENCE = 10.0
 """Seconds to wait at an address that most products do not have."""

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from engine.doctor.capabilities import CHECKS, Capability, Check, greedy_answer, waiting
+from engine.doctor.capabilities import CHECKS, Capability, greedy_answer, waiting
 from engine.doctor.chat_probe import ChatProbe, ProbeReply
-from engine.doctor.http import Http, HttpAnswer
 from engine.doctor.product import find_product
 from engine.doctor.side_by_side import side_by_side
 from engine.servers.address import is_address
+from engine.servers.http import Http, HttpAnswer
 from engine.servers.key import fits_header
 
 TIMEOUT = 120.0
@@ -153,13 +153,7 @@ def _chat(probe: ChatProbe, first: ProbeReply, name: str) -> Capability:
 
 
 def _capabilities(probe: ChatProbe, first: ProbeReply) -> Iterator[Capability]:
-    """The result of each check, in order, several checked at once. An error in a check is the result of that check."""
+    """The result of each check, in order, several checked at once."""
     greedy = greedy_answer(probe)
 
-    def run_check(entry: tuple[str, Check]) -> Capability:
-        try:
-            return entry[1](probe, first, greedy)
-        except (AttributeError, LookupError, TypeError) as error:  # fields of unexpected types
-            return Capability(entry[0], "unknown", f"the answer has an unexpected shape ({error})")
-
-    yield from side_by_side(run_check, CHECKS, _AT_ONCE)
+    yield from side_by_side(lambda check: check(probe, first, greedy), CHECKS, _AT_ONCE)

@@ -1,5 +1,5 @@
-"""Plain requests to a server under examination, over the transport of the client: no retries, no redirects (a key must
-not travel), one deadline each."""
+"""Plain requests to a server, over the transport of the client: no retries, no redirects (a key must not travel), one
+deadline each."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ class Http:
         """The same server with `path` added to the base."""
         return Http(self._url(path), self._key, self._timeout)
 
-    def get(self, path: str) -> HttpAnswer:
-        """GET `path` below the base."""
-        return self._ask("GET", self._url(path), self._timeout)
+    def get(self, path: str, timeout: float | None = None) -> HttpAnswer:
+        """GET `path` below the base. `timeout`: another one for this answer."""
+        return self._ask("GET", self._url(path), timeout or self._timeout)
 
     def get_root(self, path: str, timeout: float) -> HttpAnswer:
         """GET `path` from the server's root instead of the base."""
