@@ -33,8 +33,7 @@ class ProbeReply:
     @property
     def choices(self) -> list[Any]:
         """All choices as the server sent them."""
-        body = self.answer.body
-        choices = body.get("choices") if isinstance(body, dict) else None
+        choices = self.answer.fields.get("choices")
         return choices if isinstance(choices, list) else []
 
 

@@ -116,12 +116,9 @@ def _reachable(
 
 def _models(models: HttpAnswer, wanted: str | None) -> tuple[Capability, str]:
     """The models of the server, and the model to ask: `wanted`, else the first."""
-    data = models.body.get("data") if isinstance(models.body, dict) else None
-    names = (
-        [str(entry["id"]) for entry in data if isinstance(entry, dict) and "id" in entry]
-        if isinstance(data, list)
-        else []
-    )
+    data = models.fields.get("data")
+    entries = data if isinstance(data, list) else []
+    names = [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     if wanted and names and wanted not in names:
         return Capability(

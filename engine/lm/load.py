@@ -21,14 +21,7 @@ def load_model(config: ModelSection) -> LanguageModel:
     if config.backend == "vllm":
         from engine.lm.vllm.engine_options import start
 
-        return start(
-            path,
-            device=config.device,
-            dtype=config.dtype,
-            max_num_seqs=config.max_num_seqs,
-            threads=config.threads,
-            options=config.vllm,
-        )
+        return start(path, config)
     from engine.lm.transformers.model import (
         TransformersModel,  # takes seconds: imported where a model is loaded
     )

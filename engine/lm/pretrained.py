@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from transformers.utils import logging as hf_logging
 from transformers.utils.hub import cached_file
 
-from engine.errors import ModelError
+from engine.errors import ModelError, first_line
 from engine.lm.device import memory_errors, pick_device, pick_dtype
 from engine.lm.fingerprint import fingerprint, parts_fingerprint
 from engine.lm.gguf_file import gguf_file, gguf_parts, lacking_packages
@@ -162,16 +162,11 @@ def _explained(path: str) -> Iterator[None]:
         ) from error
     except (OSError, ValueError, RuntimeError, LookupError, ImportError, struct.error) as error:
         raise ModelError(
-            what=f"cannot load the model: {_first_line(error)}",
+            what=f"cannot load the model: {first_line(error)}",
             where=path,
             mend="`model.path` needs a folder with config.json, tokenizer and safetensors of a causal model, "
             "a whole GGUF file, or a hub name that can be reached or is in the local cache",
         ) from error
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
 
 
 def _check_complete(path: str, report: Any) -> None:

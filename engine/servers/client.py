@@ -13,9 +13,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
-from engine.config.openai import OpenAISection
 from engine.errors import ConfigError, Problem, SteerError
 from engine.servers.address import address_secrets, is_address, is_local, shown_address
 from engine.servers.background import LOOK_EVERY, finish
@@ -56,6 +55,21 @@ class ServerFailed(SteerError):
     final = False
 
 
+class OpenAIConfig(Protocol):
+    """What is read of a configuration."""
+
+    model: str
+    base_url: str | None
+    api_key_env: str
+    timeout: float
+    retries: int
+    concurrency: int
+    max_tokens: int
+    temperature: float
+    price_prompt: float
+    price_completion: float
+
+
 @dataclass(frozen=True)
 class _Failure:
     """What went wrong. `wait`: seconds the server asks for; `final`: asking again is of no use; `adapted`: the
@@ -85,7 +99,7 @@ class OpenAIClient:
 
     def __init__(
         self,
-        config: OpenAISection,
+        config: OpenAIConfig,
         where: str,
         sleep: Callable[[float], None] | None = None,
         checkpoint: Callable[[], None] = lambda: None,
@@ -390,7 +404,7 @@ def _characters(messages: Sequence[Message]) -> int:
     return sum(map(len, texts)) + sum(len(part.get("text", "")) for part in parts)
 
 
-def _key(config: OpenAISection, where: str, notice: Callable[[str], None]) -> str:
+def _key(config: OpenAIConfig, where: str, notice: Callable[[str], None]) -> str:
     """The key; empty where none is wanted. Raises ConfigError."""
     if config.api_key_env == NO_KEY:
         return ""

@@ -42,6 +42,11 @@ class HttpAnswer:
         """Whether the status is 2xx and the body is JSON."""
         return 200 <= self.status < 300 and self.body is not None
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The body of a good answer; empty where it is no object."""
+        return self.body if self.good and isinstance(self.body, dict) else {}
+
     def why(self) -> str:
         """The problem in a few words: the status with the server's own message."""
         if self.problem:

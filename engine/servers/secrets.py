@@ -7,8 +7,9 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from html.entities import html5
-from typing import Any
 from urllib.parse import quote
+
+from engine.json_texts import changed_texts
 
 STRUCK = "***"
 _LEAST_ENCODED = 8
@@ -42,20 +43,11 @@ class Secrets:
         """The same; where `text` is JSON, in each text that its reader will find in it as well."""
         text = self.strike(text, shortest)
         try:
-            found = json.loads(text)
-            struck = self._within(found, shortest)
+            parsed = json.loads(text)
+            struck = changed_texts(parsed, lambda inner: self.strike(inner, shortest))
         except (ValueError, RecursionError):
             return text
-        return text if struck == found else json.dumps(struck, ensure_ascii=False)
-
-    def _within(self, value: Any, shortest: int) -> Any:
-        if isinstance(value, str):
-            return self.strike(value, shortest)
-        if isinstance(value, list):
-            return [self._within(item, shortest) for item in value]
-        if isinstance(value, dict):
-            return {self.strike(name, shortest): self._within(item, shortest) for name, item in value.items()}
-        return value
+        return text if struck == parsed else json.dumps(struck, ensure_ascii=False)
 
 
 def _pattern(secret: str) -> re.Pattern[str]:

@@ -14,7 +14,7 @@ from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from numpy.typing import NDArray
 
-from engine.errors import ModelError
+from engine.errors import ModelError, first_line
 from engine.lm.device import pick_device
 from engine.lm.hub_cache import cached_folder
 from engine.lm.pretrained import quiet
@@ -102,7 +102,7 @@ def _on_hub(name: str, setting: str) -> bool:
         HfApi().model_info(name, timeout=HUB_SECONDS)
     except (HfHubHTTPError, HFValidationError) as error:
         raise ModelError(
-            what=f"no such embedder: {str(error).strip().splitlines()[0]}",
+            what=f"no such embedder: {first_line(error)}",
             where=f"{setting}.embedder: {name}",
             mend="name a folder or a public sentence-transformers model of the hub",
         ) from error
@@ -137,9 +137,8 @@ def _explained(name: str, setting: str) -> Iterator[None]:
 
 
 def _failed(error: Exception, name: str, setting: str) -> ModelError:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return ModelError(
-        what=f"the embedder fails: {lines[0] if lines else type(error).__name__}",
+        what=f"the embedder fails: {first_line(error)}",
         where=f"{setting}.embedder: {name}",
         mend="name a folder or a hub name of a sentence-transformers model, or `hashed`",
     )

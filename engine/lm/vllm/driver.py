@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import InvalidStateError
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import count
 from multiprocessing.connection import wait
@@ -14,6 +14,7 @@ from typing import Any
 
 import cloudpickle
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from vllm.sampling_params import RequestOutputKind, SamplingParams  # pyright: ignore[reportMissingImports]
 from vllm.v1.engine.exceptions import EngineDeadError  # pyright: ignore[reportMissingImports]
