@@ -62,8 +62,8 @@ class Problem:
     allowed: str
 
     def __str__(self) -> str:
-        found = f"found {self.value}, " if self.value else ""
-        return f"{self.where}: {found}expected {self.allowed}"
+        value = f"found {self.value}, " if self.value else ""
+        return f"{self.where}: {value}expected {self.allowed}"
 
 
 class ConfigError(SteerError):
@@ -115,7 +115,7 @@ def disk_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        mend = _mend(error)
+        mend = _hint(error)
         if mend is None:
             raise
         raise _disk_error(error, path, mend) from error
@@ -129,10 +129,10 @@ def full_disk_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno not in _FULL:
             raise
-        raise _disk_error(error, path, str(_mend(error))) from error
+        raise _disk_error(error, path, str(_hint(error))) from error
 
 
-def _mend(error: OSError) -> str | None:
+def _hint(error: OSError) -> str | None:
     if error.errno in _FULL:
         return "free some space (or raise the limit) and resume: everything finished is kept"
     if error.errno in _DENIED:

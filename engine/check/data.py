@@ -169,8 +169,8 @@ def _dialogues(findings: Findings, config: Config) -> None:
                 else ""
             )
             findings.here(f"{data.path}: {len(dialogues.conversations)} conversations{left}", SETTING)
-            if config.slsm.judge.kind == "exact" and (outside := check_exact(dialogues.criteria)):
-                what = f"the exact judge cannot judge {outside} of them: they are answered, not scored"
+            if config.slsm.judge.kind == "exact" and (unjudged := check_exact(dialogues.criteria)):
+                what = f"the exact judge cannot judge {unjudged} of them: they are answered, not scored"
                 findings.here(what, "slsm.judge.kind")
             _published_answers(findings, config, dialogues)
 

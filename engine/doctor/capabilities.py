@@ -75,8 +75,8 @@ class Check:
             seen = Seen("no", str(error))
         except (AttributeError, LookupError, TypeError) as error:  # fields of unexpected types
             seen = Seen("unknown", f"the answer has an unexpected shape ({error})")
-        usual = self.meaning if seen.state == "no" else ""
-        return Capability(self.name, seen.state, seen.text, usual if seen.meaning is None else seen.meaning)
+        default = self.meaning if seen.state == "no" else ""
+        return Capability(self.name, seen.state, seen.text, default if seen.meaning is None else seen.meaning)
 
 
 def _completion(reply: ProbeReply) -> Reply:

@@ -114,22 +114,22 @@ def _reachable(
     return Capability("reachable", "ok", text + (f" (set base_url to {http.address})" if moved else ""))
 
 
-def _models(models: HttpAnswer, wanted: str | None) -> tuple[Capability, str]:
-    """The models of the server, and the model to ask: `wanted`, else the first."""
+def _models(models: HttpAnswer, requested: str | None) -> tuple[Capability, str]:
+    """The models of the server, and the model to ask: `requested`, else the first."""
     data = models.fields.get("data")
     entries = data if isinstance(data, list) else []
     names = [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    if wanted and names and wanted not in names:
+    if requested and names and requested not in names:
         return Capability(
-            "models", "unknown", f"{wanted} is not listed: {listed}", "the examination uses it anyway"
-        ), wanted
+            "models", "unknown", f"{requested} is not listed: {listed}", "the examination uses it anyway"
+        ), requested
     if not names:
         text = "the server lists none"
         return Capability(
-            "models", "ok" if wanted else "no", text, "" if wanted else "name a model with --model"
-        ), wanted or ""
-    name = wanted or names[0]
+            "models", "ok" if requested else "no", text, "" if requested else "name a model with --model"
+        ), requested or ""
+    name = requested or names[0]
     return Capability("models", "ok", listed + (f"; examining {name}" if len(names) > 1 else "")), name
 
 

@@ -26,7 +26,7 @@ from engine.events.serve import *
 from engine.events.slsm import *
 from engine.events.verdict import *
 from engine.events.what_if import *
-from engine.outside import outside
+from engine.plugins import plugins
 
 SCHEMA_VERSION = 1
 
@@ -57,7 +57,7 @@ def encode(event: Event) -> bytes:
 @cache
 def event_types() -> tuple[type[Event], ...]:
     """All types of events: the built-in ones and those of other packages' methods."""
-    modules = outside("events").values()
+    modules = plugins("events").values()
     found = (kind for module in modules for kind in vars(module).values() if isinstance(kind, type))
     others = dict.fromkeys(kind for kind in found if issubclass(kind, Event) and kind is not Event)
     return tuple(dict.fromkeys((*EVENT_TYPES, *others)))

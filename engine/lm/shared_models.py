@@ -68,12 +68,12 @@ class SharedModels:
             return lambda doing, share: None
         begun = ModelLoading(name=str(section.path), size=model_size(section))
         self._emit(begun)
-        told = time.monotonic()
+        reported_at = time.monotonic()
 
         def tell(doing: str, share: float) -> None:
-            nonlocal told
-            if time.monotonic() - told >= TELL_EVERY:
-                told = time.monotonic()
+            nonlocal reported_at
+            if time.monotonic() - reported_at >= TELL_EVERY:
+                reported_at = time.monotonic()
                 self._emit(structs.replace(begun, doing=doing, share=share))
 
         return tell

@@ -112,11 +112,11 @@ def json_object(reply: Reply) -> dict[str, Any]:
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise ValueError(f"the key {twice[:100]!r} twice in an object")
-    return found
+    return fields
 
 
 def _without_thought(text: str) -> str:

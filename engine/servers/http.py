@@ -98,7 +98,7 @@ class Http:
         except TimeoutError:
             answer = HttpAnswer(problem=f"no answer within {timeout:g} s")
         except (httpx.HTTPError, httpx.InvalidURL, BodyRefused, ImportError, ValueError) as error:
-            answer = HttpAnswer(problem=self._secrets.strike(f"no answer ({_cause(error)})"))
+            answer = HttpAnswer(problem=self._secrets.redact(f"no answer ({_cause(error)})"))
         return replace(answer, seconds=time.monotonic() - began)
 
     async def _send(
@@ -117,7 +117,7 @@ class Http:
         )  # fmt: skip
 
     def _read(self, response: httpx.Response) -> HttpAnswer:
-        text = self._secrets.strike(response.text)
+        text = self._secrets.redact(response.text)
         try:
             body = json.loads(text)
         except (ValueError, RecursionError):

@@ -36,11 +36,11 @@ def _is_excepted(parts: SplitResult) -> bool:
 
 
 def _networks() -> list[IPv4Network | IPv6Network]:
-    found = []
+    networks = []
     for name in getproxies().get("no", "").split(","):
         with suppress(ValueError):
-            found.append(ip_network(name.strip(), strict=False))
-    return found
+            networks.append(ip_network(name.strip(), strict=False))
+    return networks
 
 
 def proxy_host(proxy: str) -> str:

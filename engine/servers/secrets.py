@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from engine.json_texts import changed_texts
 
-STRUCK = "***"
+REDACTED = "***"
 _LEAST_ENCODED = 8
 """Shorter secrets are looked for as they are: their encodings would be found in other words."""
 _BETWEEN = (
@@ -32,22 +32,22 @@ class Secrets:
         ordered = sorted({secret for secret in secrets if secret}, key=len, reverse=True)
         self._patterns = [(len(secret), _pattern(secret)) for secret in ordered]
 
-    def strike(self, text: str, shortest: int = 1) -> str:
+    def redact(self, text: str, shortest: int = 1) -> str:
         """`text` without the secrets that are not shorter than `shortest`."""
         for length, pattern in self._patterns:
             if length >= shortest:
-                text = pattern.sub(STRUCK, text)
+                text = pattern.sub(REDACTED, text)
         return text
 
-    def strike_json(self, text: str, shortest: int = 1) -> str:
+    def redact_json(self, text: str, shortest: int = 1) -> str:
         """The same; where `text` is JSON, in each text that its reader will find in it as well."""
-        text = self.strike(text, shortest)
+        text = self.redact(text, shortest)
         try:
             parsed = json.loads(text)
-            struck = changed_texts(parsed, lambda inner: self.strike(inner, shortest))
+            redacted = changed_texts(parsed, lambda inner: self.redact(inner, shortest))
         except (ValueError, RecursionError):
             return text
-        return text if struck == parsed else json.dumps(struck, ensure_ascii=False)
+        return text if redacted == parsed else json.dumps(redacted, ensure_ascii=False)
 
 
 def _pattern(secret: str) -> re.Pattern[str]:

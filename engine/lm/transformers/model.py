@@ -111,7 +111,7 @@ class TransformersModel:
         )
         jobs = _jobs([requests[index] for index in order], logits_processor)
         between = _both(self.between, checkpoint)
-        told = None if finished is None else lambda job, completion: finished(order[job], completion)
+        report = None if finished is None else lambda job, completion: finished(order[job], completion)
         decoding = Decoding(
             self.network,
             self.tokenizer,
@@ -119,7 +119,7 @@ class TransformersModel:
             jobs,
             self.max_num_seqs,
             between,
-            told,
+            report,
         )
         done = dict(zip(order, decoding.run(), strict=True))
         return [done[index] for index in range(len(requests))]
@@ -137,14 +137,14 @@ class TransformersModel:
         """Residual stream of whole sequences at the named positions: (len(positions[i]), len(layers), d)."""
         self._check_layers(layers)
         places = [
-            from_front(wanted, len(tokens)) for tokens, wanted in zip(sequences, positions, strict=True)
+            from_front(read_at, len(tokens)) for tokens, read_at in zip(sequences, positions, strict=True)
         ]
         empty = np.zeros((0, len(layers), self.network.hidden_size), dtype=np.float32)
         states = [empty] * len(sequences)
         # Tokens after the last wanted position cannot change its state.
         needed = [
-            list(tokens[: max(wanted) + 1]) if wanted else []
-            for tokens, wanted in zip(sequences, places, strict=True)
+            list(tokens[: max(read_at) + 1]) if read_at else []
+            for tokens, read_at in zip(sequences, places, strict=True)
         ]
         used = [index for index, tokens in enumerate(needed) if tokens and layers]
         lengths, mark = [len(needed[index]) for index in used], object()

@@ -175,11 +175,11 @@ class Driver:
         return self._engine.add_request(number, {"prompt_token_ids": request.prompt}, params)
 
     def _fetch_states(self, names: dict[str, EngineRequest]) -> None:
-        wanted = [name for name, request in names.items() if request.args.capture_positions]
-        if not wanted:
+        capturing = [name for name, request in names.items() if request.args.capture_positions]
+        if not capturing:
             return
-        by_worker = self._call("steer_take_states", wanted)
-        for index, name in enumerate(wanted):
+        by_worker = self._call("steer_take_states", capturing)
+        for index, name in enumerate(capturing):
             layers = {int(layer): rows for worker in by_worker for layer, rows in dict(worker[index]).items()}
             names[name].states = self._stacked(names[name].args, layers)
 

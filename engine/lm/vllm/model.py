@@ -134,8 +134,8 @@ class VllmModel:
         empty = np.zeros((0, len(layers), self.info.hidden_size), dtype=np.float32)
         states = [empty] * len(sequences)
         reads: dict[int, EngineRequest] = {}
-        for index, (tokens, wanted) in enumerate(zip(sequences, positions, strict=True)):
-            from_start = from_front(wanted, len(tokens))
+        for index, (tokens, read_at) in enumerate(zip(sequences, positions, strict=True)):
+            from_start = from_front(read_at, len(tokens))
             if from_start and layers:
                 # Tokens after the last wanted position cannot change its state.
                 reads[index] = self._read(tokens[: max(from_start) + 1], from_start, layers, RequestArgs())
