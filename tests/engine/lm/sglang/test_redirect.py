@@ -11,6 +11,7 @@ import pytest
 
 from engine.lm.sglang.generate import Broken, GenerateClient, Refused
 from engine.lm.tokenizer import HfTokenizer
+from engine.servers.http import Http, HttpAnswer
 from tests.tiny_models import tiny_tokenizer
 
 
@@ -68,3 +69,9 @@ def test_a_refusal_is_no_reason_to_ask_again() -> None:
     with server(422) as (address, asked), pytest.raises(Refused, match="status 422"):
         GenerateClient(address, HfTokenizer(tiny_tokenizer()), 20).send({"input_ids": [1]})
     assert asked == ["/generate"]
+
+
+def test_an_answer_that_broke_off_may_be_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Http, "post", lambda http, path, fields: HttpAnswer(200, '{"output_ids": [1'))
+    with pytest.raises(Broken, match="status 200"):
+        GenerateClient("http://127.0.0.1:9", HfTokenizer(tiny_tokenizer()), 20).send({"input_ids": [1]})
