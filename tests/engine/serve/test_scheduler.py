@@ -39,5 +39,9 @@ def test_load_is_told_once_a_second_where_something_has_changed(monkeypatch: pyt
     busy._tokens = 30
     assert reported(4) == [ServeLoad(in_flight=0, waiting=2, refused=1, tokens=30, tokens_per_second=7.5)]
     assert reported(4) == [], "a rate that falls to nothing is no news"
+    busy._in_flight[1] = levers
+    assert reported(1) == [ServeLoad(in_flight=1, waiting=1, refused=1, tokens=30)], "one of two is answered"
+    busy._in_flight.clear()
+    reported(1)
     busy.release()
     assert reported(1) == [ServeLoad(in_flight=0, waiting=1, refused=1, tokens=30)]

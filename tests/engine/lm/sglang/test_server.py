@@ -285,7 +285,7 @@ def test_a_port_that_a_killed_run_still_holds_is_waited_for(make: Callable[..., 
         def leave() -> None:
             looks.append(time.monotonic())
             if len(looks) == 5:
-                other.stop()
+                other.close()
 
         server.start(None, leave)
     assert len(looks) >= 5 and len(server.answer(QUESTIONS[:1], nothing)) == 1
