@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.json_texts import whole
+
 LONGEST = 4000
 """Characters of each part of an error: what a file or a server says may be of any length."""
 
@@ -16,7 +18,7 @@ class SteerError(Exception):
     """Base of the family. Shown as `what (where): mend`, never as a traceback alone."""
 
     def __init__(self, *, what: str, where: str = "", mend: str = "") -> None:
-        what, where, mend = _told(what), _told(where), _told(mend)
+        what, where, mend = _kept(what), _kept(where), _kept(mend)
         super().__init__(what, where, mend)
         self.what = what
         self.where = where
@@ -32,17 +34,23 @@ class SteerError(Exception):
         return f"{self.what}{where}{mend}"
 
 
-def _told(text: str) -> str:
+def _kept(text: str) -> str:
     """`text` as logs and screens can hold it: not too long, and without halves of letters, which no file can hold."""
     if len(text) > LONGEST:
         text = f"{text[: LONGEST // 2]} … {len(text) - LONGEST:,} characters … {text[-LONGEST // 2 :]}"
-    return text.encode(errors="replace").decode()
+    return whole(text)
 
 
 def _restored(kind: type[SteerError], args: tuple[object, ...], state: dict[str, object]) -> SteerError:
     error = kind.__new__(kind, *args)
     error.__dict__.update(state)
     return error
+
+
+def first_line(error: BaseException) -> str:
+    """What a library's error says, in one line; its type where it says nothing."""
+    lines = (line.strip() for line in str(error).splitlines())
+    return next((line for line in lines if line), type(error).__name__)
 
 
 @dataclass(frozen=True)
@@ -54,8 +62,8 @@ class Problem:
     allowed: str
 
     def __str__(self) -> str:
-        found = f"found {self.value}, " if self.value else ""
-        return f"{self.where}: {found}expected {self.allowed}"
+        value = f"found {self.value}, " if self.value else ""
+        return f"{self.where}: {value}expected {self.allowed}"
 
 
 class ConfigError(SteerError):
@@ -123,7 +131,7 @@ def disk_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        mend = _mend(error)
+        mend = _hint(error)
         if mend is None:
             raise
         raise _disk_error(error, path, mend) from error
@@ -137,10 +145,10 @@ def full_disk_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno not in _FULL:
             raise
-        raise _disk_error(error, path, str(_mend(error))) from error
+        raise _disk_error(error, path, str(_hint(error))) from error
 
 
-def _mend(error: OSError) -> str | None:
+def _hint(error: OSError) -> str | None:
     if error.errno in _FULL:
         return "free some space (or raise the limit) and resume: everything finished is kept"
     if error.errno in _DENIED:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from engine.errors import DataError, disk_errors
+from engine.json_texts import changed_texts, whole
 from engine.regular_file import open_regular, open_to_append, read_regular
 from engine.spreadsheet import cell
 
@@ -135,17 +136,7 @@ def _bytes(path: Path) -> bytes:
 def whole_letters(value: Any, source: bytes) -> Any:
     """`value`, which stood as JSON in `source`, without the halves of letters that JSON can spell (`\\ud800`, or
     the bytes ED A0 80, which Python reads) and no file can hold; "?" for each."""
-    return _replaced(value) if b"\\u" in source or b"\xed" in source else value
-
-
-def _replaced(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode(errors="replace").decode()
-    if isinstance(value, list):
-        return [_replaced(item) for item in value]
-    if isinstance(value, dict):
-        return {_replaced(key): _replaced(item) for key, item in value.items()}
-    return value
+    return changed_texts(value, whole) if b"\\u" in source or b"\xed" in source else value
 
 
 def decoded(path: Path, kind: type[Decoded], what: str, mend: str) -> Decoded:

@@ -23,9 +23,9 @@ def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
         descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY, 0o644)
     except ValueError:  # a NUL, or half a letter
         raise OSError(errno.EINVAL, "no file can have this name", str(path)) from None
-    found = os.fstat(descriptor)
-    mode = found.st_mode
-    shared = found.st_nlink > 1 and flags & os.O_ACCMODE != os.O_RDONLY
+    status = os.fstat(descriptor)
+    mode = status.st_mode
+    shared = status.st_nlink > 1 and flags & os.O_ACCMODE != os.O_RDONLY
     if stat.S_ISREG(mode) and not shared:
         return descriptor
     os.close(descriptor)

@@ -32,13 +32,7 @@ def paired_bootstrap(
     Pairs are exchangeable and a - b takes few values, so a resample is one multinomial draw of how often
     each value comes up: exact, and cheap for any n.
     """
-    delta = _pairs(a, b)
-    values, counts = np.unique(delta, return_counts=True)
-    draws = np.random.default_rng(seed).multinomial(len(delta), counts / len(delta), size=resamples)
-    means = draws @ values / len(delta)
-    tail = (1 - level) / 2
-    low, high = np.quantile(means, [tail, 1 - tail])
-    return Interval(float(delta.mean()), float(low), float(high))
+    return macro_bootstrap([_pairs(a, b)], seed, resamples, level)
 
 
 def macro_bootstrap(

@@ -31,5 +31,5 @@ def package_version(name: str) -> str | None:
 
 def versions() -> dict[str, str]:
     """Python's and the packages' versions, by name; what is not installed is left out."""
-    found = {name: package_version(name) for name in _PACKAGES}
-    return {"python": platform.python_version()} | {name: text for name, text in found.items() if text}
+    installed = {name: package_version(name) for name in _PACKAGES}
+    return {"python": platform.python_version()} | {name: text for name, text in installed.items() if text}

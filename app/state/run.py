@@ -25,7 +25,7 @@ from app.state.scale import ScaleState
 from app.state.serve import ServeState
 from app.state.slsm import SLSMState
 from engine import events as ev
-from engine.outside import outside
+from engine.plugins import plugins
 from engine.run.stage_state import FINISHED, SKIPPED, StageState, fold_stages
 
 
@@ -59,7 +59,7 @@ class RunState(MethodState):
         self.serve = ServeState()
         self.scale = ScaleState()
         self.efficiency = EfficiencyState()
-        self.others = {name: kind() for name, kind in outside("states").items()}
+        self.others = {name: kind() for name, kind in plugins("states").items()}
         self.seq = -1
         self.time = 0.0
         self.began = 0.0

@@ -72,19 +72,18 @@ def _task_is_here(findings: Findings, config: Config) -> bool:
 
 
 def _vectors(findings: Findings, config: Config) -> None:
-    vector, contrast = config.eval.vector.path, config.eval.contrast.path
-    if vector is not None and _file(findings, vector, "eval.vector.path", report=False):
+    def layers(path: Path) -> str:
         from engine.vectors.formats import read_vectors  # imports torch: only where there is a file to read
 
-        with findings.at("eval.vector.path"):
-            layers = ", ".join(map(str, read_vectors(Path(vector).expanduser()).layers)) or "not told"
-            findings.here(f"{vector}: a vector for layers {layers}", "eval.vector.path")
-    if contrast is not None and _file(findings, contrast, "eval.contrast.path", report=False):
+        return f"a vector for layers {', '.join(map(str, read_vectors(path).layers)) or 'not told'}"
+
+    def pairs(path: Path) -> str:
         from engine.esm.prompt_pairs import read_pairs
 
-        with findings.at("eval.contrast.path"):
-            count = len(read_pairs(Path(contrast).expanduser()))
-            findings.here(f"{contrast}: {count} pairs", "eval.contrast.path")
+        return f"{len(read_pairs(path))} pairs"
+
+    _described(findings, config.eval.vector.path, "eval.vector.path", layers)
+    _described(findings, config.eval.contrast.path, "eval.contrast.path", pairs)
 
 
 def _clusters(findings: Findings, config: Config) -> None:
@@ -106,11 +105,8 @@ def _evolution(findings: Findings, config: Config) -> None:
     _file(findings, section.branch_of, "evolution.branch_of")
     with findings.at("evolution.reflector"):
         read_prompts(section.reflector)
-    labels = section.judge.labels
-    if labels is not None and _file(findings, labels, "evolution.judge.labels", report=False):
-        with findings.at("evolution.judge.labels"):
-            labelled = len(read_labelled_answers(labels))
-            findings.here(f"{labels}: {labelled} labelled answers", "evolution.judge.labels")
+    labels = lambda path: f"{len(read_labelled_answers(str(path)))} labelled answers"  # noqa: E731
+    _described(findings, section.judge.labels, "evolution.judge.labels", labels)
     if section.questions == "task":
         place, name = "task.path", config.task.dataset
         is_here = _task_is_here(findings, config)
@@ -173,8 +169,8 @@ def _dialogues(findings: Findings, config: Config) -> None:
                 else ""
             )
             findings.here(f"{data.path}: {len(dialogues.conversations)} conversations{left}", SETTING)
-            if config.slsm.judge.kind == "exact" and (outside := check_exact(dialogues.criteria)):
-                what = f"the exact judge cannot judge {outside} of them: they are answered, not scored"
+            if config.slsm.judge.kind == "exact" and (unjudged := check_exact(dialogues.criteria)):
+                what = f"the exact judge cannot judge {unjudged} of them: they are answered, not scored"
                 findings.here(what, "slsm.judge.kind")
             _published_answers(findings, config, dialogues)
 
@@ -182,13 +178,10 @@ def _dialogues(findings: Findings, config: Config) -> None:
 def _published_answers(findings: Findings, config: Config, dialogues: Dialogues) -> None:
     from engine.slsm.published_answers import SETTING, read_answers
 
-    path = config.slsm.answers.path
-    if path is not None and _file(findings, path, SETTING, report=False):
-        with findings.at(SETTING):
-            found = read_answers(Path(path).expanduser(), dialogues)
-            findings.here(
-                f"{path}: {'; '.join(found.deviations) or 'an answer to each conversation'}", SETTING
-            )
+    def deviations(path: Path) -> str:
+        return "; ".join(read_answers(path, dialogues).deviations) or "an answer to each conversation"
+
+    _described(findings, config.slsm.answers.path, SETTING, deviations)
 
 
 def _pool(findings: Findings, config: Config) -> None:
@@ -246,6 +239,13 @@ def _question_files(findings: Findings, files: QuestionFiles, where: str) -> boo
     return all(here)
 
 
+def _described(findings: Findings, path: str | None, where: str, describe: Callable[[Path], str]) -> None:
+    """A finding for a file that may be named: what `describe` says of it, if it is here."""
+    if path is not None and _file(findings, path, where, report=False):
+        with findings.at(where):
+            findings.here(f"{path}: {describe(Path(path).expanduser())}", where)
+
+
 def _file(
     findings: Findings, path: str | None, where: str, hub_files: str | None = None, report: bool = True
 ) -> bool:
@@ -256,7 +256,7 @@ def _file(
     try:
         name = hub_name(path) if hub_files else None
     except DataError as error:
-        findings.all.append(Finding("wrong", f"{error.what}: {path}", where, error.mend))
+        findings.wrong(f"{error.what}: {path}", where, error.mend)
         return False
     if name is not None and hub_files is not None:
         here = cached_files(name, [hub_files]) is not None

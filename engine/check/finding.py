@@ -44,16 +44,18 @@ class Findings:
         try:
             yield
         except ConfigError as error:
-            self.all += [
-                Finding("wrong", f"{problem.value}, expected {problem.allowed}", problem.where)
-                for problem in error.problems
-            ]
+            for problem in error.problems:
+                self.wrong(f"{problem.value}, expected {problem.allowed}", problem.where)
         except SteerError as error:
-            self.all.append(Finding("wrong", f"{error.what} ({error.where})", where, error.mend))
+            self.wrong(f"{error.what} ({error.where})", where, error.mend)
 
     def here(self, what: str, where: str) -> None:
         """Add a finding for something that is right and here."""
         self.all.append(Finding("here", what, where))
+
+    def wrong(self, what: str, where: str, mend: str = "") -> None:
+        """Add a finding for something that is wrong."""
+        self.all.append(Finding("wrong", what, where, mend))
 
     def absent(self, what: str, where: str, mend: str, fetched: bool = False) -> None:
         """Add a finding for something that is not here yet."""

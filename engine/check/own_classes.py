@@ -11,8 +11,8 @@ from engine.own_class import Role, is_own, make_own
 
 def check_own_classes(config: Config) -> Iterator[Finding]:
     """A finding for each class that one of the run's stages takes."""
-    wanted = [(role, kind) for role, kind in _named(config, set(config.run.stages)) if is_own(kind)]
-    return run_checks(*((lambda findings, one=one: _check(findings, *one)) for one in wanted))
+    named = [(role, kind) for role, kind in _named(config, set(config.run.stages)) if is_own(kind)]
+    return run_checks(*((lambda findings, one=one: _check(findings, *one)) for one in named))
 
 
 def _named(config: Config, stages: set[str]) -> Iterator[tuple[Role, str]]:

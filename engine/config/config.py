@@ -18,7 +18,7 @@ from engine.config.pool import PoolSections
 from engine.config.run import RunSections
 from engine.config.serve import ServeSections
 from engine.config.slsm import SLSMSections
-from engine.outside import outside
+from engine.plugins import plugins
 
 
 class Config(
@@ -43,6 +43,6 @@ class Config(
         return self.slsm.model or self.model
 
 
-if not TYPE_CHECKING and (_OTHERS := tuple(outside("sections").values())):
+if not TYPE_CHECKING and (_OTHERS := tuple(plugins("sections").values())):
     # With the same name and module, so that a configuration can be pickled for another process.
     Config = create_model("Config", __base__=(*_OTHERS, Config), __module__=__name__, __doc__=Config.__doc__)

@@ -178,12 +178,12 @@ def _passwords(value: Any, place: Location, path: Path, origins: dict[Location, 
 
 
 def _explain(error: ValidationError, path: Path, origins: dict[Location, str]) -> Iterable[Problem]:
-    told: set[Location] = set()
+    explained_places: set[Location] = set()
     for detail in error.errors(include_url=False)[:_MOST_PROBLEMS]:
         place = _field_of(detail["loc"])
-        if detail["type"] != "value_error" and place in told:
+        if detail["type"] != "value_error" and place in explained_places:
             continue
-        told.add(place)
+        explained_places.add(place)
         where = f"{_origin(place, path, origins)} {_dotted(place)}".rstrip()
         if detail["type"] == "extra_forbidden":
             hidden = isinstance(detail["input"], str) and any(

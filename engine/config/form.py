@@ -44,9 +44,9 @@ def form_fields() -> tuple[FormField, ...]:
 
 
 def _fields(schema: Schema, above: str) -> Iterator[FormField]:
-    own = resolved(schema).get("properties", {})
-    sections = {name: _section(below) for name, below in own.items()}
-    for name, below in own.items():
+    properties = resolved(schema).get("properties", {})
+    sections = {name: _section(below) for name, below in properties.items()}
+    for name, below in properties.items():
         if sections[name] is None:
             yield _field(f"{above}{name}", below)
     for name, section in sections.items():

@@ -98,7 +98,7 @@ _MOST_VALUES = 20_000
 """Values, each counted as often as aliases repeat it."""
 _DEEPEST = 24
 _TOO_LARGE = 1 << 63
-_LONGEST_TOLD = 300
+_LONGEST_MESSAGE = 300
 _TOO_DEEP = f"values are nested more than {_DEEPEST} deep"
 
 
@@ -106,7 +106,7 @@ class YamlError(ValueError):
     """The text is not YAML. `line` counts from 1."""
 
     def __init__(self, what: str, line: int) -> None:
-        super().__init__(what if len(what) <= _LONGEST_TOLD else f"{what[:_LONGEST_TOLD]}…")
+        super().__init__(what if len(what) <= _LONGEST_MESSAGE else f"{what[:_LONGEST_MESSAGE]}…")
         self.line = line
 
 

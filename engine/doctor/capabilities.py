@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from engine.doctor.chat_probe import ChatProbe, ProbeReply
-from engine.servers.completion import Unusable, json_object
+from engine.servers.completion import Reply, Unusable, json_object
 
 State = Literal["ok", "no", "unknown"]
 
@@ -47,27 +47,61 @@ class Capability:
     meaning: str = ""
 
 
-def token_limits(probe: ChatProbe) -> Capability:
+@dataclass(frozen=True)
+class Seen:
+    """What a check saw. `meaning`: its consequence; None: that of the check where it saw `no`, else none."""
+
+    state: State
+    text: str
+    meaning: str | None = None
+
+
+class NoCompletion(Exception):
+    """The server gave no completion where a check needs one; the text says why."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """`look` takes the probe, the reply to its first question and a greedy answer; `meaning`: the consequence of no."""
+
+    name: str
+    look: Callable[[ChatProbe, ProbeReply, ProbeReply], Seen]
+    meaning: str
+
+    def __call__(self, probe: ChatProbe, first: ProbeReply, greedy: ProbeReply) -> Capability:
+        try:
+            seen = self.look(probe, first, greedy)
+        except NoCompletion as error:
+            seen = Seen("no", str(error))
+        except (AttributeError, LookupError, TypeError) as error:  # fields of unexpected types
+            seen = Seen("unknown", f"the answer has an unexpected shape ({error})")
+        default = self.meaning if seen.state == "no" else ""
+        return Capability(self.name, seen.state, seen.text, default if seen.meaning is None else seen.meaning)
+
+
+def _completion(reply: ProbeReply) -> Reply:
+    if reply.completion is None:
+        raise NoCompletion(reply.answer.why())
+    return reply.completion
+
+
+def token_limits(probe: ChatProbe) -> Seen:
     """The names of the token limit that the server obeys."""
     obeyed: dict[str, State] = {}
     for name in ("max_tokens", "max_completion_tokens"):
         reply = probe.ask(_COUNT, _LIMIT, limit=name)
-        obeyed[name] = "no" if reply.completion is None else _limited(reply)
+        obeyed[name] = "no" if reply.completion is None else _limited(reply.completion)
     text = ", ".join(f"{name} {_WORDS[state]}" for name, state in obeyed.items())
     if "ok" in obeyed.values():
-        return Capability("token limit", "ok", text)
-    unknown = "unknown" in obeyed.values()
-    return Capability(
-        "token limit", "unknown" if unknown else "no", text, "answers may be longer than configured"
-    )
+        return Seen("ok", text)
+    return Seen("unknown" if "unknown" in obeyed.values() else "no", text, _LONGER)
 
 
+_LONGER = "answers may be longer than configured"
 _WORDS: dict[State, str] = {"ok": "is obeyed", "no": "is not", "unknown": "is uncertain"}
 
 
-def _limited(reply: ProbeReply) -> State:
-    completion = reply.completion
-    assert completion is not None
+def _limited(completion: Reply) -> State:
     if completion.finish_reason == "length":
         return "ok"
     if completion.completion_tokens is None:
@@ -75,153 +109,120 @@ def _limited(reply: ProbeReply) -> State:
     return "ok" if completion.completion_tokens <= _LIMIT else "no"
 
 
-def usage(probe: ChatProbe, first: ProbeReply) -> Capability:
+def usage(first: ProbeReply) -> Seen:
     """Whether answers report their token counts."""
     completion = first.completion
-    if completion is not None and completion.prompt_tokens is not None:
-        text = f"{completion.prompt_tokens} + {completion.completion_tokens} tokens reported"
-        return Capability("usage", "ok", text)
-    meaning = "characters are counted, cost is unknown; limits in tokens have no effect"
-    return Capability("usage", "no", "no token counts", meaning)
+    if completion is None or completion.prompt_tokens is None:
+        return Seen("no", "no token counts")
+    return Seen("ok", f"{completion.prompt_tokens} + {completion.completion_tokens} tokens reported")
 
 
-def seeds(probe: ChatProbe) -> Capability:
+def seeds(probe: ChatProbe) -> Seen:
     """Whether a seed fixes sampling. At a high temperature, since a confident model repeats itself anyway."""
-    replies = [probe.ask(_VARIED, 48, _HOT, seed=seed) for seed in (7, 7, 7, 7, 8, 9, 10)]
-    meaning = "sampled answers cannot be repeated; those at temperature 0 may"
-    if failed := next((reply for reply in replies if reply.completion is None), None):
-        return Capability("seed", "no", failed.answer.why(), meaning)
-    same, others = {reply.text for reply in replies[:4]}, {reply.text for reply in replies[4:]}
+    texts = [_completion(probe.ask(_VARIED, 48, _HOT, seed=seed)).text for seed in (7, 7, 7, 7, 8, 9, 10)]
+    same, others = set(texts[:4]), set(texts[4:])
     if len(same) > 1:
-        return Capability("seed", "no", f"the same seed gave {len(same)} answers", meaning)
+        return Seen("no", f"the same seed gave {len(same)} answers")
     if len(others) == 1:
-        return Capability("seed", "unknown", f"all seeds gave the same answer at temperature {_HOT:g}")
-    return Capability("seed", "ok", "the same seed gives the same answer, another seed another answer")
+        return Seen("unknown", f"all seeds gave the same answer at temperature {_HOT:g}")
+    return Seen("ok", "the same seed gives the same answer, another seed another answer")
 
 
-def logprobs(probe: ChatProbe) -> Capability:
+def logprobs(probe: ChatProbe) -> Seen:
     """Whether log-probabilities of the tokens come."""
     reply = probe.ask(_COUNT, 4, logprobs=True, top_logprobs=2)
-    meaning = "no role needs them"
-    if reply.completion is None:
-        return Capability("logprobs", "no", reply.answer.why(), meaning)
+    _completion(reply)
     logprobs = reply.choices[0].get("logprobs") if reply.choices else None
     content = logprobs.get("content") if isinstance(logprobs, dict) else None
     if isinstance(content, list) and content and isinstance(content[0].get("logprob"), int | float):
-        return Capability(
-            "logprobs", "ok", f"{len(content[0].get('top_logprobs') or [])} alternatives a token"
-        )
-    return Capability("logprobs", "no", "accepted, but none came", meaning)
+        return Seen("ok", f"{len(content[0].get('top_logprobs') or [])} alternatives a token")
+    return Seen("no", "accepted, but none came")
 
 
-def several(probe: ChatProbe) -> Capability:
+def several(probe: ChatProbe) -> Seen:
     """Whether a request can have more than one choice."""
     reply = probe.ask(_VARIED, 8, 1.0, n=2)
-    meaning = "no role needs it: every answer is a request of its own"
-    if reply.completion is None:
-        return Capability("n > 1", "no", reply.answer.why(), meaning)
+    _completion(reply)
     if len(reply.choices) == 2:
-        return Capability("n > 1", "ok", "2 choices for n = 2")
-    return Capability("n > 1", "no", f"{len(reply.choices)} choice for n = 2", meaning)
+        return Seen("ok", "2 choices for n = 2")
+    return Seen("no", f"{len(reply.choices)} choice for n = 2")
 
 
-def stops(probe: ChatProbe, greedy: ProbeReply) -> Capability:
+def stops(probe: ChatProbe, greedy: ProbeReply) -> Seen:
     """Whether a stop string is obeyed, tested with a string from the middle of the greedy answer."""
     text = greedy.text
-    meaning = "no role needs them"
     middle = text[len(text) // 2 :][:2]
     if greedy.completion is None or len(text) < 4 or not middle.strip():
-        return Capability("stop strings", "unknown", "the model wrote too little to stop it")
-    reply = probe.ask(_COUNT, 48, stop=[middle])
-    if reply.completion is None:
-        return Capability("stop strings", "no", reply.answer.why(), meaning)
-    if middle not in reply.text and text.startswith(reply.text.rstrip()):
-        return Capability("stop strings", "ok", "the answer ends where it should")
-    if reply.text == text:
-        return Capability("stop strings", "no", "accepted, but not obeyed", meaning)
-    return Capability("stop strings", "unknown", "the model did not write the same again")
+        return Seen("unknown", "the model wrote too little to stop it")
+    stopped = _completion(probe.ask(_COUNT, 48, stop=[middle])).text
+    if middle not in stopped and text.startswith(stopped.rstrip()):
+        return Seen("ok", "the answer ends where it should")
+    if stopped == text:
+        return Seen("no", "accepted, but not obeyed")
+    return Seen("unknown", "the model did not write the same again")
 
 
-def logit_bias(probe: ChatProbe, greedy: ProbeReply) -> Capability:
+def logit_bias(probe: ChatProbe, greedy: ProbeReply) -> Seen:
     """Whether a bias of +100 on a token changes a greedy answer."""
-    reply = probe.ask(_COUNT, 8, logit_bias={str(_BIASED): 100})
-    meaning = "no role needs it: evolution brings its own processor"
-    if reply.completion is None:
-        return Capability("logit_bias", "no", reply.answer.why(), meaning)
+    biased = _completion(probe.ask(_COUNT, 8, logit_bias={str(_BIASED): 100})).text
     if not greedy.text:
-        return Capability("logit_bias", "unknown", "the model wrote nothing to compare with")
-    if greedy.text.startswith(reply.text) and reply.text:
-        return Capability("logit_bias", "no", "accepted, but not obeyed", meaning)
-    return Capability("logit_bias", "ok", "a token of +100 is all that is written")
+        return Seen("unknown", "the model wrote nothing to compare with")
+    if greedy.text.startswith(biased) and biased:
+        return Seen("no", "accepted, but not obeyed")
+    return Seen("ok", "a token of +100 is all that is written")
 
 
-def json_schema(probe: ChatProbe) -> Capability:
+def json_schema(probe: ChatProbe) -> Seen:
     """Whether a schema is enforced against a prompt that argues for something else."""
-    reply = probe.ask(_ARGUES, 96, schema=_SCHEMA)
-    if reply.completion is None:
-        meaning = "the schema goes into the prompt; answers are checked here and asked for again"
-        return Capability("json_schema", "no", reply.answer.why(), meaning)
+    completion = _completion(probe.ask(_ARGUES, 96, schema=_SCHEMA))
     meaning = "answers are checked here, and asked for again with the error"
     try:
-        answer = json_object(reply.completion)
+        answer = json_object(completion)
     except Unusable as error:
-        if _is_cut_off_json(reply):
-            return Capability("json_schema", "unknown", "the JSON was cut off: its shape is unknown", meaning)
-        return Capability(
-            "json_schema", "no", f"accepted, but not enforced: {_quote(reply.text) or error}", meaning
-        )
-    if (
-        set(answer) == {"colour", "sure"}
-        and answer["colour"] in ("red", "green")
-        and isinstance(answer["sure"], bool)
-    ):
-        return Capability("json_schema", "ok", "enforced against a prompt that asks for no JSON")
-    return Capability("json_schema", "no", f"JSON, but not of the schema: {_quote(reply.text)}", meaning)
+        if _is_cut_off_json(completion):
+            return Seen("unknown", "the JSON was cut off: its shape is unknown", meaning)
+        return Seen("no", f"accepted, but not enforced: {_quote(completion.text) or error}", meaning)
+    fits = set(answer) == {"colour", "sure"} and answer["colour"] in ("red", "green")
+    if fits and isinstance(answer["sure"], bool):
+        return Seen("ok", "enforced against a prompt that asks for no JSON")
+    return Seen("no", f"JSON, but not of the schema: {_quote(completion.text)}", meaning)
 
 
-def json_mode(probe: ChatProbe) -> Capability:
+def json_mode(probe: ChatProbe) -> Seen:
     """Whether some JSON object is enforced, a weaker promise than a schema."""
-    reply = probe.ask(_ARGUES, 96, response_format={"type": "json_object"})
-    meaning = "only asked for where json_schema is refused"
-    if reply.completion is None:
-        return Capability("json_object", "no", reply.answer.why(), meaning)
-    if _is_cut_off_json(reply):
-        return Capability("json_object", "ok", "started against a prompt that asks for no JSON, and cut off")
+    completion = _completion(probe.ask(_ARGUES, 96, response_format={"type": "json_object"}))
+    if _is_cut_off_json(completion):
+        return Seen("ok", "started against a prompt that asks for no JSON, and cut off")
     try:
-        json_object(reply.completion)
+        json_object(completion)
     except Unusable:
-        return Capability("json_object", "no", f"accepted, but not enforced: {_quote(reply.text)}", meaning)
-    return Capability("json_object", "ok", "enforced against a prompt that asks for no JSON")
+        return Seen("no", f"accepted, but not enforced: {_quote(completion.text)}")
+    return Seen("ok", "enforced against a prompt that asks for no JSON")
 
 
-def _is_cut_off_json(reply: ProbeReply) -> bool:
+def _is_cut_off_json(completion: Reply) -> bool:
     """Whether a JSON object was started and cut off: small models may write spaces for ever."""
-    cut_off = reply.completion is not None and reply.completion.finish_reason == "length"
-    return cut_off and reply.text.lstrip().startswith("{")
+    return completion.finish_reason == "length" and completion.text.lstrip().startswith("{")
 
 
-def images(probe: ChatProbe) -> Capability:
+def images(probe: ChatProbe) -> Seen:
     """Whether the model sees a red square."""
     content: list[dict[str, Any]] = [
         {"type": "image_url", "image_url": {"url": _red_square()}},
         {"type": "text", "text": "Which colour is this image? Answer with one word."},
     ]
-    reply = probe.ask([{"role": "user", "content": content}], 48)
-    meaning = "not for pool.vqa (vision)"
-    if reply.completion is None:
-        return Capability("images", "no", reply.answer.why(), meaning)
-    if re.search(r"\bred\b", reply.text, re.IGNORECASE):  # not "no image was shared"
-        return Capability("images", "ok", "a red square is seen")
-    return Capability(
-        "images", "unknown", f"accepted, but a red square is called {_quote(reply.text)}", meaning
-    )
+    text = _completion(probe.ask([{"role": "user", "content": content}], 48)).text
+    if re.search(r"\bred\b", text, re.IGNORECASE):  # not "no image was shared"
+        return Seen("ok", "a red square is seen")
+    return Seen("unknown", f"accepted, but a red square is called {_quote(text)}", _BLIND)
 
 
-def system_messages(probe: ChatProbe) -> Capability:
+_BLIND = "not for pool.vqa (vision)"
+
+
+def system_messages(probe: ChatProbe) -> Seen:
     """Whether the server accepts the role `system`, as the first question showed."""
-    if probe.form.system:
-        return Capability("system messages", "ok", "accepted")
-    return Capability("system messages", "no", "refused", "their text goes before the user's first message")
+    return Seen("ok", "accepted") if probe.form.system else Seen("no", "refused")
 
 
 def waiting(probe: ChatProbe) -> Capability:
@@ -235,21 +236,26 @@ def waiting(probe: ChatProbe) -> Capability:
     return Capability("Retry-After", "no", f"429 {times} times, without how long to wait", meaning)
 
 
-Check = Callable[[ChatProbe, ProbeReply, ProbeReply], Capability]
-CHECKS: tuple[tuple[str, Check], ...] = (
-    ("system messages", lambda probe, first, greedy: system_messages(probe)),
-    ("usage", lambda probe, first, greedy: usage(probe, first)),
-    ("token limit", lambda probe, first, greedy: token_limits(probe)),
-    ("json_schema", lambda probe, first, greedy: json_schema(probe)),
-    ("json_object", lambda probe, first, greedy: json_mode(probe)),
-    ("seed", lambda probe, first, greedy: seeds(probe)),
-    ("images", lambda probe, first, greedy: images(probe)),
-    ("stop strings", lambda probe, first, greedy: stops(probe, greedy)),
-    ("logit_bias", lambda probe, first, greedy: logit_bias(probe, greedy)),
-    ("logprobs", lambda probe, first, greedy: logprobs(probe)),
-    ("n > 1", lambda probe, first, greedy: several(probe)),
-)
-"""In the order of the report; each takes the probe, the reply to its first question and a greedy answer."""
+_IN_PROMPT = "the schema goes into the prompt; answers are checked here and asked for again"
+CHECKS = (
+    Check("system messages", lambda probe, first, greedy: system_messages(probe),
+          "their text goes before the user's first message"),
+    Check("usage", lambda probe, first, greedy: usage(first),
+          "characters are counted, cost is unknown; limits in tokens have no effect"),
+    Check("token limit", lambda probe, first, greedy: token_limits(probe), _LONGER),
+    Check("json_schema", lambda probe, first, greedy: json_schema(probe), _IN_PROMPT),
+    Check("json_object", lambda probe, first, greedy: json_mode(probe), "only asked for where json_schema is refused"),
+    Check("seed", lambda probe, first, greedy: seeds(probe),
+          "sampled answers cannot be repeated; those at temperature 0 may"),
+    Check("images", lambda probe, first, greedy: images(probe), _BLIND),
+    Check("stop strings", lambda probe, first, greedy: stops(probe, greedy), "no role needs them"),
+    Check("logit_bias", lambda probe, first, greedy: logit_bias(probe, greedy),
+          "no role needs it: evolution brings its own processor"),
+    Check("logprobs", lambda probe, first, greedy: logprobs(probe), "no role needs them"),
+    Check("n > 1", lambda probe, first, greedy: several(probe),
+          "no role needs it: every answer is a request of its own"),
+)  # fmt: skip
+"""In the order of the report."""
 
 
 def greedy_answer(probe: ChatProbe) -> ProbeReply:

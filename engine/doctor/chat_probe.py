@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from engine.doctor.http import Http, HttpAnswer
 from engine.servers.completion import Reply, Unusable, read_completion
+from engine.servers.http import Http, HttpAnswer
 from engine.servers.refusal import refusal_text
 from engine.servers.request_form import Asked, Message, RequestForm, Schema, other_form
 from engine.servers.retry_after import retry_after
@@ -33,8 +33,7 @@ class ProbeReply:
     @property
     def choices(self) -> list[Any]:
         """All choices as the server sent them."""
-        body = self.answer.body
-        choices = body.get("choices") if isinstance(body, dict) else None
+        choices = self.answer.fields.get("choices")
         return choices if isinstance(choices, list) else []
 
 

@@ -63,10 +63,10 @@ def _hub_cache(environment: Mapping[str, str]) -> Path:
 def _of_hub(cache: Path) -> Iterator[LocalModel]:
     for folder in sorted(cache.glob("models--*")):
         snapshots = sorted(folder.glob("snapshots/*"), key=lambda path: path.stat().st_mtime, reverse=True)
-        found = next((snapshot for snapshot in snapshots if _is_causal(snapshot)), None)
-        if found is not None:
+        newest = next((snapshot for snapshot in snapshots if _is_causal(snapshot)), None)
+        if newest is not None:
             name = folder.name.removeprefix("models--").replace("--", "/", 1)
-            yield LocalModel(name, total_size(weight_files(found)), "in the hub's cache")
+            yield LocalModel(name, total_size(weight_files(newest)), "in the hub's cache")
 
 
 def _in_folders(folders: tuple[str, ...], until: float) -> Iterator[LocalModel]:

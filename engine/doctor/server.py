@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from engine.doctor.capabilities import CHECKS, Capability, Check, greedy_answer, waiting
+from engine.doctor.capabilities import CHECKS, Capability, greedy_answer, waiting
 from engine.doctor.chat_probe import ChatProbe, ProbeReply
-from engine.doctor.http import Http, HttpAnswer
 from engine.doctor.product import find_product
 from engine.doctor.side_by_side import side_by_side
 from engine.servers.address import is_address
+from engine.servers.http import Http, HttpAnswer
 from engine.servers.key import fits_header
 
 TIMEOUT = 120.0
@@ -114,25 +114,22 @@ def _reachable(
     return Capability("reachable", "ok", text + (f" (set base_url to {http.address})" if moved else ""))
 
 
-def _models(models: HttpAnswer, wanted: str | None) -> tuple[Capability, str]:
-    """The models of the server, and the model to ask: `wanted`, else the first."""
-    data = models.body.get("data") if isinstance(models.body, dict) else None
-    names = (
-        [str(entry["id"]) for entry in data if isinstance(entry, dict) and "id" in entry]
-        if isinstance(data, list)
-        else []
-    )
+def _models(models: HttpAnswer, requested: str | None) -> tuple[Capability, str]:
+    """The models of the server, and the model to ask: `requested`, else the first."""
+    data = models.fields.get("data")
+    entries = data if isinstance(data, list) else []
+    names = [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    if wanted and names and wanted not in names:
+    if requested and names and requested not in names:
         return Capability(
-            "models", "unknown", f"{wanted} is not listed: {listed}", "the examination uses it anyway"
-        ), wanted
+            "models", "unknown", f"{requested} is not listed: {listed}", "the examination uses it anyway"
+        ), requested
     if not names:
         text = "the server lists none"
         return Capability(
-            "models", "ok" if wanted else "no", text, "" if wanted else "name a model with --model"
-        ), wanted or ""
-    name = wanted or names[0]
+            "models", "ok" if requested else "no", text, "" if requested else "name a model with --model"
+        ), requested or ""
+    name = requested or names[0]
     return Capability("models", "ok", listed + (f"; examining {name}" if len(names) > 1 else "")), name
 
 
@@ -153,13 +150,7 @@ def _chat(probe: ChatProbe, first: ProbeReply, name: str) -> Capability:
 
 
 def _capabilities(probe: ChatProbe, first: ProbeReply) -> Iterator[Capability]:
-    """The result of each check, in order, several checked at once. An error in a check is the result of that check."""
+    """The result of each check, in order, several checked at once."""
     greedy = greedy_answer(probe)
 
-    def run_check(entry: tuple[str, Check]) -> Capability:
-        try:
-            return entry[1](probe, first, greedy)
-        except (AttributeError, LookupError, TypeError) as error:  # fields of unexpected types
-            return Capability(entry[0], "unknown", f"the answer has an unexpected shape ({error})")
-
-    yield from side_by_side(run_check, CHECKS, _AT_ONCE)
+    yield from side_by_side(lambda check: check(probe, first, greedy), CHECKS, _AT_ONCE)

@@ -1,4 +1,4 @@
-# ruff: noqa: F401
+# ruff: noqa: F401, F403
 """The event vocabulary: everything a run reports, each event a JSON line in `events.jsonl`.
 
 The log is the only source of every screen (live, attached or replayed), so an event carries whatever a
@@ -15,110 +15,18 @@ from typing import Any, Union
 import msgspec
 
 from engine.events.base import Event, logged_without_envelope, own_fields, without_envelope
-from engine.events.esm import (
-    Candidate,
-    DecisionTaken,
-    EntryPicked,
-    ExampleEvaluated,
-    MemoryBuilt,
-    MethodEvaluated,
-    PairMined,
-    RolloutEnded,
-    RolloutsMined,
-    TriedAnswer,
-    WhatIfTried,
-)
-from engine.events.evolution import (
-    AnswerJudged,
-    AnswersScored,
-    ClustersBuilt,
-    ComparisonDrawn,
-    EvolutionBegan,
-    IterationBegan,
-    IterationFinished,
-    JudgeMeasured,
-    MethodCompared,
-    ReflectorReplied,
-    ServerChanged,
-    TokenCluster,
-)
-from engine.events.gflownet import (
-    AgentGraphsBuilt,
-    EvidenceAnswered,
-    EvidenceCompared,
-    GraphsBuilt,
-    PathStep,
-    QuestionSampled,
-    RetrieverEpoch,
-    RetrieverMeasured,
-    SampledPath,
-    SamplerEvaluated,
-    SamplerStep,
-)
-from engine.events.pool import (
-    OracleTotal,
-    PoolPairEvaluated,
-    PoolQueryDone,
-    PoolThumbnails,
-    PoolTotals,
-    PoolTrajectory,
-)
-from engine.events.run import (
-    Header,
-    ModelLoaded,
-    ModelLoading,
-    ModelWorking,
-    Notice,
-    Preparing,
-    ServerUsage,
-    StageBegunAgain,
-    StageFailed,
-    StageFinished,
-    StageFinishedBefore,
-    StagePaused,
-    StageProgress,
-    StageResumed,
-    StagesChosen,
-    StageSkipped,
-    StageStarted,
-    StageStopped,
-    WorkerStarted,
-    WorkerStopped,
-)
-from engine.events.scale import ClusterJoined, ReplicaLost, ReplicaProgress, ReplicaStarted
-from engine.events.selector import SelectorCompared, SelectorPick, SelectorPicked, SelectorStep
-from engine.events.serve import (
-    LeverActed,
-    QuestionAsked,
-    RequestAnswered,
-    RequestTaken,
-    ServedLever,
-    ServeLoad,
-    ServeOpened,
-)
-from engine.events.slsm import (
-    BoardCompared,
-    BoardPoint,
-    ConflictFound,
-    ConversationAnswered,
-    ConversationOpened,
-    ModeScored,
-    SLSMBegan,
-    StateChange,
-    StateItem,
-    StateUpdated,
-)
-from engine.events.verdict import Closest, Kept, Verdict
-from engine.events.what_if import (
-    AnswerTried,
-    LeveredAnswer,
-    LeverEffect,
-    LeversTried,
-    LeverTold,
-    OtherAnswer,
-    PathsTried,
-)
-from engine.outside import outside
+from engine.events.esm import *
+from engine.events.evolution import *
+from engine.events.gflownet import *
+from engine.events.pool import *
+from engine.events.run import *
+from engine.events.scale import *
+from engine.events.selector import *
+from engine.events.serve import *
+from engine.events.slsm import *
+from engine.events.verdict import *
+from engine.events.what_if import *
+from engine.plugins import plugins
 
 SCHEMA_VERSION = 1
 
@@ -149,7 +57,7 @@ def encode(event: Event) -> bytes:
 @cache
 def event_types() -> tuple[type[Event], ...]:
     """All types of events: the built-in ones and those of other packages' methods."""
-    modules = outside("events").values()
+    modules = plugins("events").values()
     found = (kind for module in modules for kind in vars(module).values() if isinstance(kind, type))
     others = dict.fromkeys(kind for kind in found if issubclass(kind, Event) and kind is not Event)
     return tuple(dict.fromkeys((*EVENT_TYPES, *others)))

@@ -37,7 +37,7 @@ class Evolve:
         try:
             return _Loop(evolution).run()
         finally:
-            evolution.server.close()
+            evolution.server.stop()
 
 
 def _gave_up(failures: int, reason: str) -> ReflectorGaveUp:

@@ -15,7 +15,7 @@ from engine.events import DecisionTaken
 from engine.levers.deltas_lever import DeltasLever
 from engine.levers.esm_lever import EsmLever, esm_did
 from engine.levers.evidence_lever import EvidenceLever
-from engine.levers.flight import Flight, InFlight
+from engine.levers.in_flight_batch import InFlight, InFlightBatch
 from engine.levers.lever import DELTAS, ESM, EVIDENCE, NOTES, Edited, LeverDid, LeverFit, Message, last_user
 from engine.levers.notes_lever import NotesLever, NotesMode
 from engine.lm.protocol import LanguageModel
@@ -193,18 +193,18 @@ class Levers:
 
     def answer(self, prepared: Sequence[Prepared]) -> list[Answered]:
         """Answers, written together, in order."""
-        flight, current = Flight(self.model), list(prepared)
+        batch, current = InFlightBatch(self.model), list(prepared)
         done: dict[int, Answered] = {}
         for one in current:
-            flight.add(one.text)
-        while len(flight):
-            for text in flight.step():
+            batch.add(one.text)
+        while len(batch):
+            for text in batch.step():
                 place = next(i for i, one in enumerate(current) if one.text is text)
                 one = current[place]
                 further = one.again(text.text) if one.again is not None else None
                 if isinstance(further, Prepared):
                     current[place] = further
-                    flight.add(further.text)
+                    batch.add(further.text)
                     continue
                 done[place] = answered(one, further)
         return [done[place] for place in range(len(current))]

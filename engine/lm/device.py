@@ -38,8 +38,6 @@ def pick_device(name: str, setting: str = "model.device") -> torch.device:
     available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if name == "auto":
         return torch.device(next(device for device, usable in available.items() if usable))
-    if name not in available:
-        raise ModelError(what=f"unknown device {name!r}", where=setting, mend="use auto, cpu, cuda or mps")
     if not available[name]:
         usable = " and ".join(device for device, is_usable in available.items() if is_usable)
         raise ModelError(
@@ -52,13 +50,9 @@ def pick_device(name: str, setting: str = "model.device") -> torch.device:
 
 def pick_dtype(name: str, device: torch.device, config: Any) -> tuple[torch.dtype, str]:
     """The number type called `name`, and why it was taken where that was open. `auto`: the type of the saved weights;
-    on the CPU float32, or bfloat16 for a large model that it makes faster. Raises ModelError."""
+    on the CPU float32, or bfloat16 for a large model that it makes faster."""
     if name in DTYPES:
         return DTYPES[name], ""
-    if name != "auto":
-        raise ModelError(
-            what=f"unknown number type {name!r}", where="model.dtype", mend=f"use auto or {', '.join(DTYPES)}"
-        )
     if device.type == "cpu":
         return cpu_dtype(config)
     saved: Any = getattr(config, "dtype", None)

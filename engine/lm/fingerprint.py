@@ -49,8 +49,8 @@ def file_fingerprint(file: Path) -> str:
 
 def parts_fingerprint(files: Sequence[Path]) -> str:
     """Of one file as `file_fingerprint`; of several parts, over theirs in order."""
-    own = [file_fingerprint(file) for file in files]
-    return own[0] if len(own) == 1 else hashlib.sha256("".join(own).encode()).hexdigest()
+    digests = [file_fingerprint(file) for file in files]
+    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 def _add_sample(digest: hashlib._Hash, path: Path) -> None:

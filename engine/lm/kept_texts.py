@@ -35,7 +35,6 @@ from engine.lm.protocol import (
     Request,
     Sampling,
     Steer,
-    Tokenizer,
 )
 
 FIRST = 10.0
@@ -135,6 +134,8 @@ class KeepingModel:
     def __init__(self, model: LanguageModel, kept: KeptTexts) -> None:
         self.model = model
         self.kept = kept
+        self.info = model.info
+        self.tokenizer = model.tokenizer
 
     @property
     def between(self) -> Between | None:
@@ -143,16 +144,6 @@ class KeepingModel:
     @between.setter
     def between(self, between: Between | None) -> None:
         self.model.between = between
-
-    @property
-    def info(self) -> ModelInfo:
-        """Identity of the model."""
-        return self.model.info
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        """The model's tokenizer."""
-        return self.model.tokenizer
 
     def generate(
         self,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
 
-from engine.config.model import VllmSection
+from engine.config.model import ModelSection
 from engine.errors import ModelError
 from engine.lm.protocol import LanguageModel
 from engine.lm.smollm2 import is_smollm2, smollm2
@@ -14,48 +13,15 @@ _BUILT_IN = Path(__file__).resolve().parents[1] / "embedded"
 """Folder of the built-in models, one folder each."""
 EMBEDDED = _BUILT_IN / "arithmetic"
 """The built-in model that is used where no path is given."""
-BACKENDS = ("embedded", "transformers", "vllm")
 
 
-class ModelConfig(Protocol):
-    """The fields of a `model` section that loading reads."""
-
-    @property
-    def backend(self) -> str: ...
-    @property
-    def path(self) -> str | None: ...
-    @property
-    def device(self) -> str: ...
-    @property
-    def dtype(self) -> str: ...
-    @property
-    def max_num_seqs(self) -> int: ...
-    @property
-    def threads(self) -> int: ...
-    @property
-    def vllm(self) -> VllmSection: ...
-
-
-def load_model(config: ModelConfig) -> LanguageModel:
+def load_model(config: ModelSection) -> LanguageModel:
     """Load the model of a configuration. Raises ModelError."""
-    if config.backend not in BACKENDS:
-        raise ModelError(
-            what=f"no backend {config.backend!r}",
-            where="model.backend",
-            mend=f"use one of: {', '.join(BACKENDS)}",
-        )
     path, name = model_path(config)
     if config.backend == "vllm":
         from engine.lm.vllm.engine_options import start
 
-        return start(
-            path,
-            device=config.device,
-            dtype=config.dtype,
-            max_num_seqs=config.max_num_seqs,
-            threads=config.threads,
-            options=config.vllm,
-        )
+        return start(path, config)
     from engine.lm.transformers.model import (
         TransformersModel,  # takes seconds: imported where a model is loaded
     )
@@ -85,7 +51,7 @@ def embedded_folder(name: str | None) -> Path:
     return _BUILT_IN / name
 
 
-def model_path(config: ModelConfig) -> tuple[str, str]:
+def model_path(config: ModelSection) -> tuple[str, str]:
     """The model's folder, file or hub name, and the name to show for it. Raises ModelError."""
     if config.backend == "embedded":
         return str(embedded_folder(config.path)), "embedded" if config.path is None else config.path

@@ -68,10 +68,6 @@ class ModelServer(Protocol):
         """The last lines of the server's log."""
         ...
 
-    def close(self) -> None:
-        """End the server and remove its temporary files."""
-        ...
-
 
 def answer_questions(
     model: LanguageModel,
@@ -137,6 +133,3 @@ class InProcessServer:
 
     def log_tail(self) -> list[str]:
         return list(self._log)
-
-    def close(self) -> None:
-        self.stop()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from engine.config.model import ModelSection
 from engine.errors import ModelError
 from engine.lm.gguf_file import gguf_file, gguf_parts
-from engine.lm.load import ModelConfig, model_path
+from engine.lm.hub_cache import cached_folder
+from engine.lm.load import model_path
 from engine.lm.weight_files import total_size, weight_files
 
 
-def model_size(config: ModelConfig) -> int:
+def model_size(config: ModelSection) -> int:
     """Bytes on this machine; 0 where none are here yet, or the model is not right (loading then says so)."""
     try:
         path, _ = model_path(config)
@@ -20,16 +22,5 @@ def model_size(config: ModelConfig) -> int:
     if file is not None:
         return total_size(gguf_parts(file))
     local = Path(path).expanduser()
-    folder = local if local.is_dir() else _cached(path)
+    folder = local if local.is_dir() else cached_folder(path)
     return 0 if folder is None else total_size(weight_files(folder))
-
-
-def _cached(name: str) -> Path | None:
-    from huggingface_hub import try_to_load_from_cache
-    from huggingface_hub.errors import HFValidationError
-
-    try:
-        config = try_to_load_from_cache(name, "config.json")
-    except HFValidationError:
-        return None
-    return Path(config).parent if isinstance(config, str) else None

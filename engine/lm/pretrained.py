@@ -17,11 +17,12 @@ from safetensors import SafetensorError, safe_open
 from transformers.utils import logging as hf_logging
 from transformers.utils.hub import cached_file
 
-from engine.errors import ModelError
+from engine.errors import ModelError, first_line
 from engine.lm.device import memory_errors, pick_device, pick_dtype
 from engine.lm.fingerprint import fingerprint, parts_fingerprint
 from engine.lm.gguf_file import gguf_file, gguf_parts, lacking_packages
 from engine.lm.gguf_reader import reading
+from engine.lm.hub_cache import looks_local
 from engine.lm.load_progress import reading_bars
 from engine.lm.weight_files import weight_files
 
@@ -98,7 +99,7 @@ def _source(path: str) -> tuple[str, dict[str, str]]:
             )
         return str(file.parent), {"gguf_file": file.name}
     local = Path(path).expanduser()
-    if _looks_local(path) and not local.is_dir():
+    if looks_local(path) and not local.is_dir():
         raise ModelError(what="no such model folder", where=path, mend="correct `model.path`")
     return str(local) if local.is_dir() else path, {}
 
@@ -133,10 +134,6 @@ def _tokenizer(source: str, options: dict[str, str]) -> Any:
     return tokenizer
 
 
-def _looks_local(path: str) -> bool:
-    return path.startswith(("/", "./", "../", "~")) or path.count("/") > 1 or "\\" in path
-
-
 @contextmanager
 def quiet() -> Iterator[None]:
     """Silence the library's progress bars and warnings: the engine's only output is its log."""
@@ -165,16 +162,11 @@ def _explained(path: str) -> Iterator[None]:
         ) from error
     except (OSError, ValueError, RuntimeError, LookupError, ImportError, struct.error) as error:
         raise ModelError(
-            what=f"cannot load the model: {_first_line(error)}",
+            what=f"cannot load the model: {first_line(error)}",
             where=path,
             mend="`model.path` needs a folder with config.json, tokenizer and safetensors of a causal model, "
             "a whole GGUF file, or a hub name that can be reached or is in the local cache",
         ) from error
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
 
 
 def _check_complete(path: str, report: Any) -> None:

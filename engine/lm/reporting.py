@@ -26,7 +26,7 @@ class Reporting:
         self._checkpoint = checkpoint
         self._clock = clock
         self._call: object = None
-        self._told = 0.0
+        self._reported_at = 0.0
         self._tokens = 0
 
     def __call__(self, call: object, working: Callable[[], Working]) -> None:
@@ -34,8 +34,8 @@ class Reporting:
         self._checkpoint()
         now = self._clock()
         if call is not self._call:
-            self._call, self._told, self._tokens = call, now, 0
-        elif now - self._told >= EVERY:
+            self._call, self._reported_at, self._tokens = call, now, 0
+        elif now - self._reported_at >= EVERY:
             self._report(working(), now)
 
     def _report(self, working: Working, now: float) -> None:
@@ -44,8 +44,8 @@ class Reporting:
                 sequences=working.sequences,
                 done=working.done,
                 tokens=working.tokens,
-                tokens_per_second=round((working.tokens - self._tokens) / (now - self._told), 1),
+                tokens_per_second=round((working.tokens - self._tokens) / (now - self._reported_at), 1),
                 text=working.text,
             )
         )
-        self._told, self._tokens = now, working.tokens
+        self._reported_at, self._tokens = now, working.tokens

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Protocol, cast
+from dataclasses import asdict
+from typing import Any, cast
 
 from msgspec import structs
 
@@ -13,16 +14,10 @@ from engine.events import Event, ModelLoaded, ModelLoading
 from engine.lm.kept_texts import KeepingModel, KeptTexts
 from engine.lm.load_progress import Tell, listening
 from engine.lm.model_size import model_size
-from engine.lm.protocol import Between, LanguageModel
+from engine.lm.protocol import Between, LanguageModel, ModelInfo
 
 TELL_EVERY = 1.0
 """Seconds between two events of a model that is being loaded."""
-
-
-class _OwnProcesses(Protocol):
-    """The part of a vLLM model that other models lack: processes to end."""
-
-    def close(self) -> None: ...
 
 
 class SharedModels:
@@ -52,7 +47,7 @@ class SharedModels:
         """End earlier vLLM models until all shares fit: vLLM takes its share of the device when it starts."""
         held = [earlier for earlier in self._models if earlier.backend == "vllm"]
         while section.backend == "vllm" and held and _shares([*held, section]) > 1:
-            cast("_OwnProcesses", self._models.pop(held.pop(0))).close()
+            cast("Any", self._models.pop(held.pop(0))).close()  # its processes
 
     def _load(self, section: ModelSection) -> LanguageModel:
         from engine.lm.load import load_model  # torch takes seconds to import: not for stages without a model
@@ -61,20 +56,8 @@ class SharedModels:
         with listening(self._teller(section)):
             model = load_model(section)
         model.between = self._between
-        info = model.info
         self._emit(
-            ModelLoaded(
-                name=info.name,
-                backend=info.backend,
-                device=info.device,
-                dtype=info.dtype,
-                num_layers=info.num_layers,
-                hidden_size=info.hidden_size,
-                parameters=info.parameters,
-                fingerprint=info.fingerprint,
-                dtype_reason=info.dtype_reason,
-                seconds=round(time.monotonic() - started, 3),
-            )
+            ModelLoaded(**_logged(model.info), seconds=round(time.monotonic() - started, 3)),
         )
         return model if self._kept is None else KeepingModel(model, self._kept)
 
@@ -85,15 +68,20 @@ class SharedModels:
             return lambda doing, share: None
         begun = ModelLoading(name=str(section.path), size=model_size(section))
         self._emit(begun)
-        told = time.monotonic()
+        reported_at = time.monotonic()
 
         def tell(doing: str, share: float) -> None:
-            nonlocal told
-            if time.monotonic() - told >= TELL_EVERY:
-                told = time.monotonic()
+            nonlocal reported_at
+            if time.monotonic() - reported_at >= TELL_EVERY:
+                reported_at = time.monotonic()
                 self._emit(structs.replace(begun, doing=doing, share=share))
 
         return tell
+
+
+def _logged(info: ModelInfo) -> dict[str, Any]:
+    """What the log tells of a model."""
+    return {name: value for name, value in asdict(info).items() if name in ModelLoaded.__struct_fields__}
 
 
 def _shares(sections: list[ModelSection]) -> float:

@@ -26,6 +26,6 @@ def smollm2(backend: str) -> str:
 def packaged_file() -> Path | None:
     """The GGUF file in the package, None where it is not installed. The package is not imported: that would need a
     library that nothing here uses."""
-    found = find_spec(PACKAGE.replace("-", "_"))
-    folders = (found.submodule_search_locations if found else None) or []
+    spec = find_spec(PACKAGE.replace("-", "_"))
+    folders = (spec.submodule_search_locations if spec else None) or []
     return next((file for folder in folders for file in sorted(Path(folder).glob("*.gguf"))), None)

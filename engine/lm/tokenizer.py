@@ -21,8 +21,8 @@ class HfTokenizer:
 
     def __init__(self, tokenizer: Any, eos: Iterable[int] = ()) -> None:
         self._tokenizer = tokenizer
-        own = tokenizer.eos_token_id
-        self.eos_token_ids: frozenset[int] = frozenset(eos) | ({own} if own is not None else set())
+        default = tokenizer.eos_token_id
+        self.eos_token_ids: frozenset[int] = frozenset(eos) | ({default} if default is not None else set())
 
     @property
     def longest_token(self) -> int:

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.lm.load import ModelConfig, model_path
+from engine.config.model import ModelSection
+from engine.lm.load import model_path
 from engine.lm.tokenizer import HfTokenizer
 
 
@@ -37,7 +38,7 @@ class Vocabulary:
         return digest.hexdigest()
 
 
-def load_vocabulary(config: ModelConfig) -> Vocabulary:
+def load_vocabulary(config: ModelSection) -> Vocabulary:
     """Decode every row of the logits. Raises ModelError for a model whose tokenizer cannot be loaded."""
     from engine.lm.pretrained import load_text_side  # takes seconds to import
 

@@ -21,6 +21,6 @@ def engine_command(*arguments: str) -> list[str]:
 def engine_environment() -> dict[str, str]:
     """This process's environment, with this copy as the first place to look for modules, unless it is where Python
     looks anyway."""
-    own = [] if _ROOT in (get_path("purelib"), get_path("platlib")) else [_ROOT]
-    path = os.pathsep.join([*own, *filter(None, [os.environ.get("PYTHONPATH")])])
+    first = [] if _ROOT in (get_path("purelib"), get_path("platlib")) else [_ROOT]
+    path = os.pathsep.join([*first, *filter(None, [os.environ.get("PYTHONPATH")])])
     return os.environ | {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}

@@ -67,17 +67,17 @@ def change_of(
     if stage not in record.stages:
         raise _refused(record, f"the run has no stage `{stage}`", f"one of {', '.join(record.stages)}")
     if choice == "again":
-        found = _again(record, stage, undo, working)
+        stages = _again(record, stage, undo, working)
     elif choice == "skip":
-        found = _included(record, stage) if undo else _skipped(record, stage)
+        stages = _included(record, stage) if undo else _skipped(record, stage)
     else:
-        found = _after(record, stage, undo)
-    at_work = [name for name in found if working and record.stages[name].status == "running"]
+        stages = _after(record, stage, undo)
+    at_work = [name for name in stages if working and record.stages[name].status == "running"]
     if at_work:
         raise _refused(
             record, f"`{at_work[0]}` is at work", f"make `{at_work[0]}` the last one, or stop the run"
         )
-    return StageChange(choice, stage, tuple(found), undo)
+    return StageChange(choice, stage, tuple(stages), undo)
 
 
 def _again(record: RunRecord, stage: str, undo: bool, working: bool) -> list[str]:
@@ -92,13 +92,13 @@ def _again(record: RunRecord, stage: str, undo: bool, working: bool) -> list[str
         raise _refused(record, f"`{stage}` is skipped", "undo that first")
     if record.stages[stage].status == "pending":
         raise _refused(record, f"`{stage}` has not begun: nothing is done again", "resume the run")
-    found = [
+    stages = [
         name for name in resting_on(stage, list(record.stages)) if record.stages[name].status != "pending"
     ]
-    if unknown := [name for name in found if not _writes(name, record.stages[name])]:
+    if unknown := [name for name in stages if not _writes(name, record.stages[name])]:
         mend = "name them in the `writes` of its entry (engine/README.md)"
         raise _refused(record, f"`{unknown[0]}` does not say which files it writes", mend)
-    return found
+    return stages
 
 
 def _skipped(record: RunRecord, stage: str) -> list[str]:
@@ -110,10 +110,10 @@ def _skipped(record: RunRecord, stage: str) -> list[str]:
 
 
 def _included(record: RunRecord, stage: str) -> list[str]:
-    wanted = {stage, *all_needs(stage)}
+    needed = {stage, *all_needs(stage)}
     if not record.stages[stage].skipped:
         raise _refused(record, f"`{stage}` is not skipped", "it is done when its turn comes")
-    return [name for name, one in record.stages.items() if name in wanted and one.skipped]
+    return [name for name, one in record.stages.items() if name in needed and one.skipped]
 
 
 def _after(record: RunRecord, stage: str, undo: bool) -> list[str]:
@@ -123,15 +123,15 @@ def _after(record: RunRecord, stage: str, undo: bool) -> list[str]:
         raise _refused(record, f"`{stage}` is skipped", "choose a stage that is done, or undo that first")
     if undo:
         skipped = {name for name in names if record.stages[name].skipped}
-        found = [
+        stages = [
             name for name in later if name in skipped and not all_needs(name) & skipped.difference(later)
         ]
     else:
-        found = [name for name in later if not record.stages[name].settled]
-    if not found:
+        stages = [name for name in later if not record.stages[name].settled]
+    if not stages:
         what = "no stage is left out" if undo else "no stage is left to be done"
         raise _refused(record, f"{what} after `{stage}`", "nothing has to be changed")
-    return found
+    return stages
 
 
 def _refused(record: RunRecord, what: str, mend: str) -> RunError:

@@ -128,9 +128,9 @@ class Worker:
         stages = {name: self._make(name) for name in config.run.stages}
         reporting = Reporting(self._emit, self._gate.checkpoint, self._gate.clock)
         self._kept = KeptTexts(self._directory.path / KEPT_TEXTS)
-        if found := len(self._kept):
+        if kept := len(self._kept):
             text = (
-                f"texts that the model finished in the last attempt: {found}; only what is missing is written"
+                f"texts that the model finished in the last attempt: {kept}; only what is missing is written"
             )
             self._emit(Notice(text=text))
         models = SharedModels(self._emit, reporting, self._kept)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.config.scale import ScaleSection
-from engine.errors import RunError
+from engine.errors import RunError, first_line
 from engine.processes.server_process import ServerProcess
 from engine.scale.local_head import HOST, stay_on_this_host
 
@@ -218,8 +218,7 @@ def _connect(address: str, checkpoint: Callable[[], None]) -> tuple[str, str]:
         time.sleep(_POLL_EVERY)
     error = connection.exception()
     if error is not None:
-        message = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise _no_cluster(address, message) from error
+        raise _no_cluster(address, first_line(error)) from error
     return connection.result()
 
 

@@ -43,7 +43,7 @@ class RaySpread:
         team = self._joined(context).team(work, context)
         assert self._cluster is not None
         watched = replace(context, checkpoint=_both(context.checkpoint, self._cluster.check))
-        return lambda items: spread(team, items, watched)
+        return lambda items: _Spreading(team, items, watched).run()
 
     def close(self) -> None:
         """End replicas, leave the cluster."""
@@ -96,13 +96,10 @@ def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[],
     return call
 
 
-def spread(team: Team, items: Iterable[Any], context: WorkContext) -> Iterator[Any]:
-    """The result of each item, in order. Items are drawn as they are needed."""
-    return _Spreading(team, items, context).run()
-
-
 class _Spreading:
-    """`waiting`: items drawn and not given yet, with their numbers. `done`: results that wait for their turn."""
+    """Yields the result of each item, in order; items are drawn as they are needed.
+
+    `waiting`: items drawn and not given yet, with their numbers. `done`: results that wait for their turn."""
 
     def __init__(self, team: Team, items: Iterable[Any], context: WorkContext) -> None:
         self.team = team

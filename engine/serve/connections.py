@@ -13,7 +13,7 @@ MOST_WAITING = 1024
 """Connections without a whole request; a further one takes the place of the oldest."""
 _FILES = 8192
 _QUIET = 60.0
-"""Seconds in which a warning is told once."""
+"""Seconds in which a warning is logged once."""
 
 
 class PatientProtocol(H11Protocol):
@@ -68,24 +68,24 @@ def patient(patience: float) -> type[PatientProtocol]:
 def allow_many_files() -> int:
     """Raise the limit of open files as far as connections need and the hard limit goes; how many are allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return wanted
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    return wanted
+    files = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
+    if soft == resource.RLIM_INFINITY or soft >= files:
+        return files
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    return files
 
 
-class Seldom(logging.Filter):
+class ThrottledWarnings(logging.Filter):
     """Lets each warning through once a minute: what strangers send does not fill the log."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._told: dict[str, float] = {}
+        self._logged: dict[str, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether to tell it."""
+        """Whether to log it."""
         now, text = time.monotonic(), str(record.msg)[:100]
-        if now - self._told.get(text, -_QUIET) < _QUIET:
+        if now - self._logged.get(text, -_QUIET) < _QUIET:
             return False
-        self._told[text] = now
+        self._logged[text] = now
         return True

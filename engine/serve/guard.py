@@ -6,8 +6,10 @@ this machine. So a server without a key answers only under names that no page ca
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import socket
+from contextlib import suppress
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
@@ -22,13 +24,14 @@ def _has_body(headers: Headers) -> bool:
 
 class Guard:
     """The application behind it sees only requests that may be read. `host`: as the server listens; `open`: it asks for
-    no key; `largest`: bytes of a body."""
+    no key; `largest`: bytes of a body; `patience`: seconds in which a client has to take a piece of its answer."""
 
-    def __init__(self, app: ASGIApp, host: str, open: bool, largest: int) -> None:
+    def __init__(self, app: ASGIApp, host: str, open: bool, largest: int, patience: float) -> None:
         self._app = app
         self._names = {"localhost", host.lower(), socket.gethostname().lower()}
         self._open = open
         self._largest = largest
+        self._patience = patience
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse, or hand on."""
@@ -47,9 +50,11 @@ class Guard:
                 if message["type"] == "http.response.start" and not body_is_read:
                     # An answer before the end of the request: nobody has to take in the rest of it.
                     message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
-                await send(message)
+                async with asyncio.timeout(self._patience):
+                    await send(message)
 
-            await self._app(scope, received, sent)
+            with suppress(TimeoutError):  # its connection is closed
+                await self._app(scope, received, sent)
             return
         status, why = refused
         body = error_body(why, "invalid_request_error")
@@ -60,17 +65,17 @@ class Guard:
             return 400, "a request has either Content-Length or Transfer-Encoding"
         if int(headers.get("content-length", "0")) > self._largest:
             return 413, f"a request has at most {self._largest} bytes"
-        if self._open and not self._is_own(headers.get("host", "")):
+        if self._open and not self._is_this_server(headers.get("host", "")):
             return 403, "without a key this server answers only under its own address: start it with a key"
         if (
             self._open
             and "origin" in headers
-            and not self._is_own(headers["origin"].partition("://")[2], page=True)
+            and not self._is_this_server(headers["origin"].partition("://")[2], page=True)
         ):
             return 403, "without a key this server does not answer pages of a browser: start it with a key"
         return None
 
-    def _is_own(self, host: str, page: bool = False) -> bool:
+    def _is_this_server(self, host: str, page: bool = False) -> bool:
         """Whether a name with or without port is this server's. To ask an address, a page needs no name of its own: so
         any is. A `page` may itself come from any address: then only one of this machine is."""
         name = host.lower()

@@ -1,4 +1,4 @@
-"""The server's side of a request: its body is read, a desk has it answered, and its client is told."""
+"""The server's side of a request: its body is read, the scheduler has it answered, and its client is told."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ import itertools
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from typing import Any, Literal
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from engine.config.serve import ServeSection
 from engine.errors import SteerError
 from engine.events import DecisionTaken
-from engine.levers.levers import Answered, Limits, Prepared
+from engine.levers.levers import Answered, Prepared
 from engine.seeds import derive_seed
-from engine.serve.desk import Busy, Desk
 from engine.serve.key import ServerKey
+from engine.serve.parsed_request import BadRequest, Kind, ParsedRequest, parse_request
+from engine.serve.pending_request import Failed, PendingRequest, Update, Written
 from engine.serve.replies import DONE, Reply, error_body, event_bytes
-from engine.serve.ticket import Failed, News, Ticket, Written
-from engine.serve.wanted import BadRequest, Wanted, read_wanted
-
-Kind = Literal["chat", "completion"]
+from engine.serve.scheduler import Busy, RequestScheduler
 
 PREPARED_AT_ONCE = 4
 """Requests that are tokenized, or read by a controller, at the same time: each holds many times its own length."""
@@ -38,33 +38,47 @@ PREPARED_AT_ONCE = 4
 class Refused(Exception):
     """A request that gets an error: its status, and the error in OpenAI's form."""
 
-    def __init__(self, status: int, body: dict[str, Any], headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        field: str | None = None,
+        *,
+        kind: str = "invalid_request_error",
+        code: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
         super().__init__(status)
-        self.response = JSONResponse(body, status, headers)
+        self.response = JSONResponse(error_body(message, kind, field, code), status, headers)
 
 
 class SteeredServer:
-    """The application. `usual`: levers of a request that does not choose; `seed`: of requests that name none."""
+    """The application. `defaults`: levers of a request that does not choose; `seed`: of requests that name none."""
 
     def __init__(
-        self, desk: Desk, section: ServeSection, key: ServerKey, usual: list[str], seed: int
+        self,
+        scheduler: RequestScheduler,
+        section: ServeSection,
+        key: ServerKey,
+        defaults: list[str],
+        seed: int,
     ) -> None:
-        self._desk = desk
+        self._scheduler = scheduler
+        self._levers = scheduler.levers
         self._section = section
         self._key = key
-        self._usual = usual
+        self._defaults = defaults
         self._seed = seed
-        self._session = f"{int(time.time()):x}"
-        self._numbers = itertools.count(1)
         self._began = int(time.time())
+        self._numbers = itertools.count(1)
         self._preparing = asyncio.Semaphore(PREPARED_AT_ONCE)
         self.app = Starlette(
             routes=[
                 Route("/health", self._health),
                 Route("/v1/models", self._models),
                 Route("/v1/models/{name:path}", self._model),
-                Route("/v1/chat/completions", self._chat, methods=["POST"]),
-                Route("/v1/completions", self._completion, methods=["POST"]),
+                Route("/v1/chat/completions", partial(self._answer, kind="chat"), methods=["POST"]),
+                Route("/v1/completions", partial(self._answer, kind="completion"), methods=["POST"]),
             ],
             exception_handlers={Refused: _refused, HTTPException: _unknown},
         )
@@ -76,96 +90,97 @@ class SteeredServer:
 
     async def _models(self, request: Request) -> Response:
         self._check_key(request)
-        return JSONResponse({"object": "list", "data": [self._told_model()]})
+        return JSONResponse({"object": "list", "data": [self._described_model()]})
 
     async def _model(self, request: Request) -> Response:
         self._check_key(request)
-        if request.path_params["name"] != self._desk.levers.model_name:
-            raise Refused(404, error_body("there is no such model", "invalid_request_error", "model"))
-        return JSONResponse(self._told_model())
+        if request.path_params["name"] != self._levers.model_name:
+            raise Refused(404, "there is no such model", "model")
+        return JSONResponse(self._described_model())
 
-    def _told_model(self) -> dict[str, Any]:
-        info, levers = self._desk.levers.model.info, self._desk.levers
+    def _described_model(self) -> dict[str, Any]:
+        levers = self._levers
         return {
             "id": levers.model_name, "object": "model", "created": self._began, "owned_by": "steer-tui",
-            "max_model_len": info.context or None,
-            "steer": {"usual": self._usual, "levers": [
+            "max_model_len": levers.model.info.context or None,
+            "steer": {"usual": self._defaults, "levers": [
                 {"lever": fit.lever, "fits": fit.fits, "why": fit.why} for fit in levers.fits
             ]},
         }  # fmt: skip
 
     # ------------------------------------------------------------ answers
 
-    async def _chat(self, request: Request) -> Response:
-        return await self._answer(request, "chat")
-
-    async def _completion(self, request: Request) -> Response:
-        return await self._answer(request, "completion")
-
     async def _answer(self, request: Request, kind: Kind) -> Response:
         self._check_key(request)
         try:
-            self._desk.hold()
+            self._scheduler.reserve()
         except Busy as busy:
-            body = error_body("all places are taken", "rate_limit_error", code="server_busy")
-            raise Refused(429, body, {"Retry-After": str(busy.seconds)}) from None
-        entered = False
+            raise Refused(
+                429, "all places are taken", kind="rate_limit_error", code="server_busy",
+                headers={"Retry-After": str(busy.seconds)},
+            ) from None  # fmt: skip
+        updates: asyncio.Queue[Update] = asyncio.Queue()
         try:
-            wanted = self._read(kind, await self._body(request))
-            self._refuse_hopeless(wanted)
-            news: asyncio.Queue[News] = asyncio.Queue()
-            ticket = Ticket(f"{self._session}-{next(self._numbers)}", wanted, _teller(news))
-            async with self._preparing:
-                if await request.is_disconnected():
-                    raise Refused(400, error_body("the client has gone", "invalid_request_error"))
-                ticket.prepared = await self._prepared(wanted)
-            entered = True
-            self._desk.enter(ticket)
+            pending = await self._pending(request, kind, _sender(updates))
+        except BaseException:
+            self._scheduler.release()
+            raise
+        self._scheduler.submit(pending)
+        parsed = pending.parsed
+        reply = Reply(pending.name, kind, self._levers.model_name, list(parsed.chosen.levers))
+        cancel = partial(self._scheduler.cancel, pending)
+        if parsed.stream:
+            return EventStream(_pieces(reply, parsed, updates), cancel)
+        try:
+            return await _whole(request, reply, updates)
         finally:
-            if not entered:
-                self._desk.release()
-        reply = Reply(ticket.request, kind, self._desk.levers.model_name, list(wanted.chosen.levers))
-        gone = lambda: self._desk.leave(ticket)  # noqa: E731
-        if wanted.stream:
-            return Pieces(_pieces(reply, wanted, news), gone, self._section.client_timeout)
-        return await _whole(request, reply, news, gone)
+            cancel()
 
-    def _read(self, kind: Kind, body: object) -> Wanted:
+    async def _pending(self, request: Request, kind: Kind, send: Callable[[Update], None]) -> PendingRequest:
+        """The request, ready to be answered. Raises Refused."""
+        parsed = self._parse(kind, await self._body(request))
+        self._refuse_hopeless(parsed)
+        name, arrived = self._new_name(), time.monotonic()
+        async with self._preparing:
+            if await request.is_disconnected():
+                raise Refused(400, "the client has gone")
+            return PendingRequest(name, parsed, send, await self._prepared(parsed), arrived)
+
+    def _new_name(self) -> str:
+        return f"{self._began:x}-{next(self._numbers)}"
+
+    def _parse(self, kind: Kind, body: object) -> ParsedRequest:
         try:
-            return read_wanted(kind, body, self._desk.levers, self._usual, self._section.max_tokens)
+            return parse_request(kind, body, self._levers, self._defaults, self._section.max_tokens)
         except BadRequest as error:
-            status = 404 if error.field == "model" else 400
-            raise Refused(status, error_body(error.message, "invalid_request_error", error.field)) from None
+            raise Refused(404 if error.field == "model" else 400, error.message, error.field) from None
 
-    def _refuse_hopeless(self, wanted: Wanted) -> None:
+    def _refuse_hopeless(self, parsed: ParsedRequest) -> None:
         """Refuse, before it is tokenized, what has more characters than the model's context can hold."""
-        model = self._desk.levers.model
+        model = self._levers.model
         most = model.info.context * model.tokenizer.longest_token
-        length = sum(len(message["content"]) for message in wanted.messages) + len(wanted.prompt)
+        length = sum(len(message["content"]) for message in parsed.messages) + len(parsed.prompt)
         if most and length > most:
             what = f"the prompt has {length} characters, more than the model's context of {model.info.context} tokens"
-            raise Refused(400, error_body(what, "invalid_request_error"))
+            raise Refused(400, what)
 
-    async def _prepared(self, wanted: Wanted) -> Prepared:
-        levers, limits = self._desk.levers, wanted.limits
+    async def _prepared(self, parsed: ParsedRequest) -> Prepared:
+        limits = parsed.limits
         if limits.seed is None and limits.temperature:
-            draw = derive_seed(self._seed, "serve", f"{self._session}-{next(self._numbers)}")
-            limits = Limits(limits.max_tokens, limits.temperature, draw, limits.stops)
+            limits = replace(limits, seed=derive_seed(self._seed, "serve", self._new_name()))
+        is_text = parsed.kind == "completion"
+        prepare: Any = self._levers.prepare_text if is_text else self._levers.prepare
+        prompt = parsed.prompt if is_text else parsed.messages
         try:
-            if wanted.kind == "completion":
-                return await run_in_threadpool(
-                    levers.prepare_text, "serve", wanted.prompt, wanted.chosen, limits
-                )
-            return await run_in_threadpool(levers.prepare, "serve", wanted.messages, wanted.chosen, limits)
+            return await run_in_threadpool(prepare, "serve", prompt, parsed.chosen, limits)
         except SteerError as error:
-            body = error_body(f"{error.what}: {error.mend}", "invalid_request_error", error.where or None)
-            raise Refused(400, body) from None
+            raise Refused(400, f"{error.what}: {error.mend}", error.where or None) from None
 
     async def _body(self, request: Request) -> object:
         """The JSON of the body. Raises Refused for what is too large, too slow, or no JSON."""
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            what = "send JSON, with the header `Content-Type: application/json`"
-            raise Refused(415, error_body(what, "invalid_request_error"))
+            raise Refused(415, "send JSON, with the header `Content-Type: application/json`")
+        close = {"Connection": "close"}
         try:
             async with asyncio.timeout(self._section.client_timeout):
                 data = bytearray()
@@ -173,129 +188,103 @@ class SteeredServer:
                     data += piece
                     if len(data) > self._section.max_body:
                         what = f"a request has at most {self._section.max_body} bytes"
-                        raise Refused(413, error_body(what, "invalid_request_error"), {"Connection": "close"})
+                        raise Refused(413, what, headers=close)
             # Unlike `json.loads` it refuses NaN, and half of a surrogate pair, which no text may hold.
             return msgspec.json.decode(data)
         except TimeoutError:
-            body = error_body("the request did not come in time", "invalid_request_error")
-            raise Refused(408, body, {"Connection": "close"}) from None
+            raise Refused(408, "the request did not come in time", headers=close) from None
         except ClientDisconnect:
-            raise Refused(400, error_body("the client has gone", "invalid_request_error")) from None
+            raise Refused(400, "the client has gone") from None
         except (ValueError, RecursionError):
-            raise Refused(400, error_body("the request is no JSON", "invalid_request_error")) from None
+            raise Refused(400, "the request is no JSON") from None
 
     def _check_key(self, request: Request) -> None:
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        if self._key.secret is not None and not (
-            scheme.lower() == "bearer" and self._key.opens(given.strip())
-        ):
-            body = error_body(
-                "the key is missing or wrong: send `Authorization: Bearer KEY`",
-                "authentication_error",
-                code="invalid_api_key",
-            )
-            raise Refused(401, body, {"WWW-Authenticate": "Bearer"})
+        is_bearer = scheme.lower() == "bearer"
+        if self._key.secret is not None and not (is_bearer and self._key.opens(given.strip())):
+            raise Refused(
+                401, "the key is missing or wrong: send `Authorization: Bearer KEY`", kind="authentication_error",
+                code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"},
+            )  # fmt: skip
 
 
-def _teller(news: asyncio.Queue[News]) -> Callable[[News], None]:
-    """Puts news into the queue, from any thread."""
+def _sender(updates: asyncio.Queue[Update]) -> Callable[[Update], None]:
+    """Puts updates into the queue, from any thread."""
     loop = asyncio.get_running_loop()
 
-    def tell(one: News) -> None:
+    def send(update: Update) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody listens any more
-            loop.call_soon_threadsafe(news.put_nowait, one)
+            loop.call_soon_threadsafe(updates.put_nowait, update)
 
-    return tell
+    return send
 
 
-async def _whole(
-    request: Request, reply: Reply, news: asyncio.Queue[News], gone: Callable[[], None]
-) -> Response:
+async def _whole(request: Request, reply: Reply, updates: asyncio.Queue[Update]) -> Response:
     """The answer at once; whoever leaves before gets none."""
-    leaving = asyncio.create_task(_left(request.receive))
+    ending = asyncio.create_task(_last_update(updates))
+    leaving = asyncio.create_task(_disconnected(request.receive))
     try:
-        while True:
-            coming = asyncio.create_task(news.get())
-            await asyncio.wait({coming, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            if not coming.done():
-                coming.cancel()
-                gone()
-                return Response(status_code=499)
-            match coming.result():
-                case Answered() as answer:
-                    return JSONResponse(reply.whole(answer))
-                case Failed() as failed:
-                    return JSONResponse(_failure(failed), 503 if failed.stopping else 500)
-                case _:
-                    pass
+        await asyncio.wait({ending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not ending.done():
+            return Response(status_code=499)
+        match ending.result():
+            case Answered() as answer:
+                return JSONResponse(reply.whole(answer))
+            case failed:
+                return JSONResponse(_failure(failed), 503 if failed.stopping else 500)
     finally:
+        ending.cancel()
         leaving.cancel()
 
 
-async def _pieces(reply: Reply, wanted: Wanted, news: asyncio.Queue[News]) -> AsyncIterator[bytes]:
+async def _last_update(updates: asyncio.Queue[Update]) -> Answered | Failed:
+    while True:
+        update = await updates.get()
+        if isinstance(update, Answered | Failed):
+            return update
+
+
+async def _disconnected(receive: Receive) -> None:
+    """Return when the client has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _pieces(
+    reply: Reply, parsed: ParsedRequest, updates: asyncio.Queue[Update]
+) -> AsyncIterator[bytes]:
     """The answer as server-sent events."""
-    if wanted.kind == "chat":
+    if parsed.kind == "chat":
         yield event_bytes(reply.opening())
     while True:
-        match await news.get():
+        match await updates.get():
             case Written(text):
                 yield event_bytes(reply.text(text))
             case DecisionTaken() as decision:
                 yield event_bytes(reply.decided(decision))
             case Failed() as failed:
                 yield event_bytes(_failure(failed))
-                yield DONE
-                return
+                break
             case Answered() as answer:
-                for piece in _last(reply, wanted, answer):
-                    yield event_bytes(piece)
-                yield DONE
-                return
+                yield event_bytes(reply.end(answer))
+                if parsed.report_usage:
+                    yield event_bytes(reply.usage_piece(answer))
+                break
+    yield DONE
 
 
-def _last(reply: Reply, wanted: Wanted, answer: Answered) -> list[dict[str, Any]]:
-    return [reply.end(answer), *([reply.usage_piece(answer)] if wanted.tell_usage else [])]
+class EventStream(StreamingResponse):
+    """A stream to a client that may leave, or stop reading, at any time; `cancel` is called at its end."""
 
-
-async def _left(receive: Receive) -> None:
-    """Return when the client has gone."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-class Pieces(Response):
-    """A stream to a client that may leave, or stop reading, at any time: `gone` is called if it does."""
-
-    def __init__(self, pieces: AsyncIterator[bytes], gone: Callable[[], None], patience: float) -> None:
-        super().__init__(media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
-        del self.headers["content-length"]
-        self._pieces = pieces
-        self._gone = gone
-        self._patience = patience
+    def __init__(self, pieces: AsyncIterator[bytes], cancel: Callable[[], None]) -> None:
+        super().__init__(pieces, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+        self._cancel = cancel
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        leaving = asyncio.create_task(_left(receive))
-        telling = asyncio.create_task(self._tell(send))
         try:
-            await asyncio.wait({leaving, telling}, return_when=asyncio.FIRST_COMPLETED)
+            await super().__call__(scope, receive, send)
         finally:
-            whole = telling.done() and not telling.cancelled() and telling.exception() is None
-            for task in (leaving, telling):
-                task.cancel()
-            if not whole:
-                self._gone()
-
-    async def _tell(self, send: Send) -> None:
-        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
-        await self._send(send, start)
-        async for piece in self._pieces:
-            await self._send(send, {"type": "http.response.body", "body": piece, "more_body": True})
-        await self._send(send, {"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _send(self, send: Send, message: dict[str, Any]) -> None:
-        """Raises TimeoutError where the client takes nothing for too long."""
-        async with asyncio.timeout(self._patience):
-            await send(message)
+            self._cancel()
 
 
 def _failure(failed: Failed) -> dict[str, Any]:

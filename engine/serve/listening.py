@@ -13,7 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from engine.errors import RunError
-from engine.serve.connections import Seldom, patient
+from engine.serve.connections import ThrottledWarnings, patient
 
 BACKLOG = 1024
 _LOGGERS = ("uvicorn.error", "asyncio")
@@ -66,9 +66,9 @@ def serving(app: ASGIApp, listening: socket.socket, patience: float) -> Iterator
         timeout_graceful_shutdown=GRACE,
         backlog=BACKLOG,
     )
-    told = Seldom()
+    throttled = ThrottledWarnings()
     for name in _LOGGERS:
-        logging.getLogger(name).addFilter(told)
+        logging.getLogger(name).addFilter(throttled)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listening],), name="serve-http", daemon=True)
     thread.start()
@@ -79,4 +79,4 @@ def serving(app: ASGIApp, listening: socket.socket, patience: float) -> Iterator
         thread.join(GRACE + 10)
         listening.close()
         for name in _LOGGERS:
-            logging.getLogger(name).removeFilter(told)
+            logging.getLogger(name).removeFilter(throttled)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from engine.esm.entry_names import chosen_name
 from engine.events import DecisionTaken
 from engine.levers.levers import Answered
+from engine.serve.parsed_request import Kind
 
 
 @dataclass(frozen=True)
@@ -17,18 +18,18 @@ class Reply:
     """The form of the answer to one request."""
 
     request: str
-    kind: Literal["chat", "completion"]
+    kind: Kind
     model: str
     levers: list[str]
 
     def whole(self, answer: Answered) -> dict[str, Any]:
         """The answer at once."""
-        said = (
+        content = (
             {"message": {"role": "assistant", "content": answer.text}}
             if self._chat
             else {"text": answer.text}
         )
-        choice = {"index": 0, **said, "finish_reason": answer.finish, "logprobs": None}
+        choice = {"index": 0, **content, "finish_reason": answer.finish, "logprobs": None}
         name = "chat.completion" if self._chat else "text_completion"
         return {**self._head(name), "choices": [choice], "usage": usage(answer), "steer": self.steer(answer)}
 
@@ -42,7 +43,7 @@ class Reply:
 
     def decided(self, decision: DecisionTaken) -> dict[str, Any]:
         """What was decided for the segment that has just been written."""
-        return {**self._piece({}, ""), "steer": {"decision": told_decision(decision)}}
+        return {**self._piece({}, ""), "steer": {"decision": decision_fields(decision)}}
 
     def end(self, answer: Answered) -> dict[str, Any]:
         """The last piece: why it ended, and what the levers did."""
@@ -59,7 +60,7 @@ class Reply:
             "did": [
                 {"lever": d.lever, "acted": d.acted, "what": d.what, "tokens": d.tokens} for d in answer.did
             ],
-            "decisions": [told_decision(decision) for decision in answer.decisions],
+            "decisions": [decision_fields(decision) for decision in answer.decisions],
         }
 
     @property
@@ -71,8 +72,8 @@ class Reply:
         return "chat.completion.chunk" if self._chat else "text_completion"
 
     def _piece(self, delta: dict[str, Any], text: str, finish: str | None = None) -> dict[str, Any]:
-        said = {"delta": delta} if self._chat else {"text": text}
-        return {**self._head(self._chunk), "choices": [{"index": 0, **said, "finish_reason": finish}]}
+        content = {"delta": delta} if self._chat else {"text": text}
+        return {**self._head(self._chunk), "choices": [{"index": 0, **content, "finish_reason": finish}]}
 
     def _head(self, name: str) -> dict[str, Any]:
         prefix = "chatcmpl" if self._chat else "cmpl"
@@ -84,7 +85,7 @@ class Reply:
         }
 
 
-def told_decision(decision: DecisionTaken) -> dict[str, Any]:
+def decision_fields(decision: DecisionTaken) -> dict[str, Any]:
     """A decision in a few fields."""
     return {
         "segment": decision.m,

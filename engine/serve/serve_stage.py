@@ -13,11 +13,11 @@ from engine.levers.load import load_levers
 from engine.lm.kept_texts import KeepingModel
 from engine.lm.protocol import LanguageModel
 from engine.run.stage import StageContext, StageResult
-from engine.serve.desk import Desk
 from engine.serve.guard import Guard
 from engine.serve.http import SteeredServer
 from engine.serve.key import server_key
 from engine.serve.listening import bound, serving, url_of
+from engine.serve.scheduler import RequestScheduler
 
 
 class Serve:
@@ -32,14 +32,17 @@ class Serve:
         listening = bound(section.host, section.port)
         with listening:
             levers = _levers(context, section)
-            usual = _usual(section, levers)
-            desk = Desk(levers, section, context.emit, lambda done, tokens: context.progress(done, 0, tokens))
-            server = SteeredServer(desk, section, key, usual, context.config.run.seed)
+            defaults = _default_levers(section, levers)
+            progress = lambda done, tokens: context.progress(done, 0, tokens)  # noqa: E731
+            scheduler = RequestScheduler(levers, section, context.emit, progress)
+            server = SteeredServer(scheduler, section, key, defaults, context.config.run.seed)
             context.start(0, unit="requests")
             if key.secret is None and not ip_address(listening.getsockname()[0]).is_loopback:
                 text = f"anybody who reaches {section.host} can use this server: it asks for no key"
                 context.notice(text, level="warning")
-            app = Guard(server.app, section.host, key.secret is None, section.max_body)
+            app = Guard(
+                server.app, section.host, key.secret is None, section.max_body, section.client_timeout
+            )
             with serving(app, listening, section.client_timeout):
                 context.emit(
                     ServeOpened(
@@ -49,13 +52,13 @@ class Serve:
                         levers=[
                             ServedLever(lever=f.lever, run=f.run, fits=f.fits, why=f.why) for f in levers.fits
                         ],
-                        usual=usual,
+                        usual=defaults,
                     )
                 )
                 try:
-                    desk.work(context.checkpoint)
+                    scheduler.work(context.checkpoint)
                 finally:
-                    desk.close()
+                    scheduler.close()
         return StageResult()
 
 
@@ -71,7 +74,7 @@ def _not_kept(model: LanguageModel) -> LanguageModel:
     return model.model if isinstance(model, KeepingModel) else model
 
 
-def _usual(section: ServeSection, levers: Levers) -> list[str]:
+def _default_levers(section: ServeSection, levers: Levers) -> list[str]:
     """Levers of a request that does not choose. Raises ConfigError for one that is not there."""
     if section.levers is None:
         return levers.names

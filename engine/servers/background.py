@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import wait
 from typing import Any, TypeVar
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 LOOK_EVERY = 0.1
 """Seconds between two looks at whether to go on."""
@@ -17,7 +17,7 @@ _guard = threading.Lock()
 _loops: list[asyncio.AbstractEventLoop] = []
 
 
-def finish(coroutine: Coroutine[Any, Any, Found], look: Callable[[], None]) -> Found:
+def finish(coroutine: Coroutine[Any, Any, Result], look: Callable[[], None]) -> Result:
     """What the coroutine returns or raises. `look` is called again and again meanwhile; where it raises, the
     coroutine is cancelled and its connections are closed."""
     future = asyncio.run_coroutine_threadsafe(coroutine, _loop())

@@ -58,26 +58,16 @@ class ServerFailed(SteerError):
 class OpenAIConfig(Protocol):
     """What is read of a configuration."""
 
-    @property
-    def model(self) -> str: ...
-    @property
-    def base_url(self) -> str | None: ...
-    @property
-    def api_key_env(self) -> str: ...
-    @property
-    def timeout(self) -> float: ...
-    @property
-    def retries(self) -> int: ...
-    @property
-    def concurrency(self) -> int: ...
-    @property
-    def max_tokens(self) -> int: ...
-    @property
-    def temperature(self) -> float: ...
-    @property
-    def price_prompt(self) -> float: ...
-    @property
-    def price_completion(self) -> float: ...
+    model: str
+    base_url: str | None
+    api_key_env: str
+    timeout: float
+    retries: int
+    concurrency: int
+    max_tokens: int
+    temperature: float
+    price_prompt: float
+    price_completion: float
 
 
 @dataclass(frozen=True)
@@ -147,7 +137,7 @@ class OpenAIClient:
         self._usage = servers.usage
         self._known = servers.server(config.base_url or "", config.model)
         self._places = servers.places(config.base_url or "")
-        self._told_uncounted = False
+        self._uncounted_reported = False
         self._rate = RequestRate(requests_per_minute)
         self._client = AsyncOpenAI(
             api_key=key or "none",
@@ -257,17 +247,17 @@ class OpenAIClient:
             if isinstance(error.__cause__, BodyRefused):
                 return _Failure(str(error.__cause__), final=True)
             # The library's own words are "Connection error."; why it failed is in what it comes from.
-            return _Failure(self._told("the connection failed", error.__cause__ or error))
+            return _Failure(self._problem("the connection failed", error.__cause__ or error))
         except Unusable as error:
             return _Failure(
                 str(error), prompt_tokens=error.prompt_tokens, completion_tokens=error.completion_tokens
             )
         except (openai.APIError, ValueError, RecursionError) as error:
-            return _Failure(self._told("the answer cannot be read", error))
+            return _Failure(self._problem("the answer cannot be read", error))
         except Exception as error:  # a body that breaks off surfaces as an error of the transport library
             if type(error).__module__.partition(".")[0] not in ("httpx", "httpx2", "httpcore", "httpcore2"):
                 raise
-            return _Failure(self._told("the connection broke", error))
+            return _Failure(self._problem("the connection broke", error))
 
     async def _send(self, asked: Asked, form: RequestForm) -> str:
         """The reply's body. The whole of it has `timeout` seconds: the library's own limit begins anew with
@@ -281,25 +271,25 @@ class OpenAIClient:
 
     def _refused(self, status: int, error: Any, asked: Asked, form: RequestForm) -> _Failure:
         """What a status other than 2xx means."""
-        said = refusal_text(error.response.text)  # the library's own words leave most of it out
-        other = other_form(form, asked, status, said)
+        message = refusal_text(error.response.text)  # the library's own words leave most of it out
+        other = other_form(form, asked, status, message)
         if other is not None:
             self._learn(form, *other)
-            return _Failure(self._told(f"the form was refused ({status})", said), adapted=True)
+            return _Failure(self._problem(f"the form was refused ({status})", message), adapted=True)
         if 300 <= status < 400:
             there = error.response.headers.get("location", "")
             to = shown_address(there) if is_address(there) else "another path"
             return _Failure(self.scrub(f"the server sends requests on to {to} ({status})"), final=True)
         if status in _PASSING or status >= 500:
-            what = self._told(f"{_PASSING.get(status, 'the server failed')} ({status})", said)
+            what = self._problem(f"{_PASSING.get(status, 'the server failed')} ({status})", message)
             headers = error.response.headers
             hopeless = headers.get("x-should-retry") == "false"
             return _Failure(what, retry_after(headers, time.time()), final=hopeless)
         return _Failure(
-            self._told(f"the server refused the request ({status})", said),
+            self._problem(f"the server refused the request ({status})", message),
             final=True,
             refused=status in _REFUSED,
-            content=status == 413 or (status in _REFUSED and is_about_content(said)),
+            content=status == 413 or (status in _REFUSED and is_about_content(message)),
         )
 
     def _learn(self, old: RequestForm, new: RequestForm, what: str) -> None:
@@ -318,10 +308,10 @@ class OpenAIClient:
             )
         text = self.scrub(reply.text, _SHORTEST_KEY)
         inner = without_fence(text)
-        struck = self._secrets.strike_json(inner, _SHORTEST_KEY)
+        redacted = self._secrets.redact_json(inner, _SHORTEST_KEY)
         reply = replace(
             reply,
-            text=text if struck == inner else struck,
+            text=text if redacted == inner else redacted,
             refusal=self.scrub(reply.refusal, _SHORTEST_KEY),
         )
         if asked.schema is not None and not form.schema_in_prompt and not _is_json(reply):
@@ -344,8 +334,8 @@ class OpenAIClient:
         """Write the request down for its stage and role."""
         reply = result if isinstance(result, Reply) else None
         uncounted = reply is not None and reply.prompt_tokens is None
-        if uncounted and not self._told_uncounted:
-            self._told_uncounted = True
+        if uncounted and not self._uncounted_reported:
+            self._uncounted_reported = True
             self._notice(
                 f"{self._where}: {self._server} does not say how many tokens it used; characters are counted"
             )
@@ -363,13 +353,13 @@ class OpenAIClient:
             )
         )  # fmt: skip
 
-    def _told(self, what: str, error: BaseException | str) -> str:
+    def _problem(self, what: str, error: BaseException | str) -> str:
         text = " ".join(self.scrub(str(error)).split())
         return f"{what}: {text[:_LONGEST_QUOTE]}" if text else what
 
     def scrub(self, text: str, shortest: int = 1) -> str:
         """`text` without the key and what is secret of the address, as far as these are not shorter."""
-        return self._secrets.strike(text, shortest)
+        return self._secrets.redact(text, shortest)
 
     def _failed(self, failure: _Failure, attempts: str, calls: int) -> ServerFailed:
         name = self._config.api_key_env

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
+from engine.json_texts import changed_texts, whole
 from engine.servers.spent import Spent
 
 _LONGEST_TEXT = 4000
@@ -62,8 +63,7 @@ def read_completion(body: str) -> Reply:
         raise none from None
     if not isinstance(text, str) or not isinstance(refusal, str):
         raise none
-    # JSON may hold halves of letters, which no file can.
-    text, refusal = (words.encode(errors="replace").decode() for words in (text, refusal))
+    text, refusal = whole(text), whole(refusal)
     ended = choice.get("finish_reason")
     reason = ended if ended in _ENDS else "no known reason"
     return Reply(_without_thought(text), reason, refusal, prompt, completion)
@@ -101,7 +101,7 @@ def json_object(reply: Reply) -> dict[str, Any]:
     stands twice: which of its values is meant, nobody knows."""
     text = usable_json(reply)
     try:
-        parsed = _keepable(json.loads(text, object_pairs_hook=_each_key_once))
+        parsed = changed_texts(json.loads(text, object_pairs_hook=_each_key_once), _keepable)
     except RecursionError:
         raise Unusable("it is nested too deeply") from None
     except ValueError as error:
@@ -112,11 +112,11 @@ def json_object(reply: Reply) -> dict[str, Any]:
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise ValueError(f"the key {twice[:100]!r} twice in an object")
-    return found
+    return fields
 
 
 def _without_thought(text: str) -> str:
@@ -143,15 +143,8 @@ def without_fence(text: str) -> str:
     return rest.strip() if line_end and word.strip().lower() in ("", "json") else text
 
 
-def _keepable(value: Any) -> Any:
-    """`value` with each text in it, also in lists and objects, as files can hold it: cut to the longest, without the
-    halves of letters that JSON may spell."""
-    if isinstance(value, str):
-        if len(value) > _LONGEST_TEXT:
-            value = f"{value[:_LONGEST_TEXT]} [cut: {len(value) - _LONGEST_TEXT:,} more characters]"
-        return value.encode(errors="replace").decode()
-    if isinstance(value, list):
-        return [_keepable(item) for item in value]
-    if isinstance(value, dict):
-        return {_keepable(name): _keepable(item) for name, item in value.items()}
-    return value
+def _keepable(text: str) -> str:
+    """A text of a reply as files can hold it: cut to the longest, without halves of letters."""
+    if len(text) > _LONGEST_TEXT:
+        text = f"{text[:_LONGEST_TEXT]} [cut: {len(text) - _LONGEST_TEXT:,} more characters]"
+    return whole(text)

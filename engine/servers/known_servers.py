@@ -64,13 +64,13 @@ class KnownServers:
         self._guard = threading.Lock()
         self._servers: dict[tuple[str, str], KnownServer] = {}
         self._places: dict[str, Places] = {}
-        self._told: set[str] = set()
+        self._noticed: set[str] = set()
 
     def first_time(self, what: str) -> bool:
         """Whether `what` is told for the first time."""
         with self._guard:
-            new = what not in self._told
-            self._told.add(what)
+            new = what not in self._noticed
+            self._noticed.add(what)
             return new
 
     def server(self, address: str, model: str) -> KnownServer:

@@ -6,14 +6,7 @@ import re
 from contextlib import suppress
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from urllib.parse import SplitResult, urlsplit
-from urllib.request import (
-    HTTPRedirectHandler,
-    OpenerDirector,
-    ProxyHandler,
-    build_opener,
-    getproxies,
-    proxy_bypass,
-)
+from urllib.request import getproxies, proxy_bypass
 
 from engine.servers.address import is_local, numeric
 
@@ -43,11 +36,11 @@ def _is_excepted(parts: SplitResult) -> bool:
 
 
 def _networks() -> list[IPv4Network | IPv6Network]:
-    found = []
+    networks = []
     for name in getproxies().get("no", "").split(","):
         with suppress(ValueError):
-            found.append(ip_network(name.strip(), strict=False))
-    return found
+            networks.append(ip_network(name.strip(), strict=False))
+    return networks
 
 
 def proxy_host(proxy: str) -> str:
@@ -56,15 +49,3 @@ def proxy_host(proxy: str) -> str:
         proxy.partition("://")[2] or proxy
     )  # a password may hold what would end the host elsewhere: / # ?
     return re.split(r"[/?#]", behind.rpartition("@")[2], maxsplit=1)[0]
-
-
-def direct_opener(url: str) -> OpenerDirector:
-    """Opens `url` through its proxy, if it has one, and follows no redirect: where a server sends requests on to,
-    nobody has said that they may go."""
-    proxy = proxy_of(url)
-    return build_opener(ProxyHandler({urlsplit(url).scheme: proxy} if proxy else {}), _NoRedirects)
-
-
-class _NoRedirects(HTTPRedirectHandler):
-    def redirect_request(self, *arguments: object, **named: object) -> None:
-        return None

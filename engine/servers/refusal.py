@@ -14,9 +14,9 @@ _CONTENT = re.compile(
 )
 
 
-def is_about_content(said: str) -> bool:
+def is_about_content(message: str) -> bool:
     """Whether a refusal is for the length of this request or for what it says: others may be answered."""
-    return _CONTENT.search(said) is not None
+    return _CONTENT.search(message) is not None
 
 
 def refusal_text(body: str) -> str:

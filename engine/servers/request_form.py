@@ -71,31 +71,31 @@ class RequestForm:
 
 def other_form(form: RequestForm, asked: Asked, status: int, text: str) -> tuple[RequestForm, str] | None:
     """The form to try after a refusal with `text`, and what to tell of it; None where the form is not to blame."""
-    said = text.lower()
-    if status not in _FORM_STATUSES or "context length" in said or "maximum context" in said:
+    reason = text.lower()
+    if status not in _FORM_STATUSES or "context length" in reason or "maximum context" in reason:
         return None
-    if said.lstrip().startswith("<"):  # a page for people, which speaks of systems and messages, too
+    if reason.lstrip().startswith("<"):  # a page for people, which speaks of systems and messages, too
         return None
-    if form.limit == "max_tokens" and "max_completion_tokens" in said:
+    if form.limit == "max_tokens" and "max_completion_tokens" in reason:
         return replace(form, limit="max_completion_tokens"), "takes max_completion_tokens, not max_tokens"
-    if form.temperature and "temperature" in said and "support" in said:
+    if form.temperature and "temperature" in reason and "support" in reason:
         return replace(form, temperature=False), "takes no temperature: it is left to the server"
-    if form.seed and asked.seed is not None and "seed" in said:
+    if form.seed and asked.seed is not None and "seed" in reason:
         return replace(form, seed=False), "takes no seed: answers cannot be had again"
-    if asked.schema is not None and form.schema != "none" and _blames_schema(said):
+    if asked.schema is not None and form.schema != "none" and _blames_schema(reason):
         if form.schema == "json_schema":
             return replace(form, schema="json_object"), "takes no JSON schema: it is put into the prompt"
         return replace(form, schema="none"), "takes no response format: JSON is asked for in the prompt alone"
     has_system = any(message["role"] == "system" for message in asked.messages)
-    if form.system and has_system and "system" in said and ("role" in said or "message" in said):
+    if form.system and has_system and "system" in reason and ("role" in reason or "message" in reason):
         return replace(form, system=False), "takes no system message: it goes before the user's first"
     return None
 
 
-def _blames_schema(said: str) -> bool:
+def _blames_schema(reason: str) -> bool:
     words = ("response_format", "response format", "json_schema", "json_object", "schema", "grammar", "guided",
              "structured output")  # fmt: skip
-    return any(word in said for word in words)
+    return any(word in reason for word in words)
 
 
 def _with_schema(messages: list[Message], schema: Schema) -> list[Message]:

@@ -19,9 +19,9 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     number = _number(headers.get("retry-after-ms"))
     if number is not None:
         return _within(number / 1000)
-    said = headers.get("retry-after")
-    number = _number(said)
-    return _until(said, now) if number is None else _within(number)
+    value = headers.get("retry-after")
+    number = _number(value)
+    return _until(value, now) if number is None else _within(number)
 
 
 def _number(text: str | None) -> float | None:

@@ -7,10 +7,11 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from html.entities import html5
-from typing import Any
 from urllib.parse import quote
 
-STRUCK = "***"
+from engine.json_texts import changed_texts
+
+REDACTED = "***"
 _LEAST_ENCODED = 8
 """Shorter secrets are looked for as they are: their encodings would be found in other words."""
 _BETWEEN = (
@@ -31,31 +32,22 @@ class Secrets:
         ordered = sorted({secret for secret in secrets if secret}, key=len, reverse=True)
         self._patterns = [(len(secret), _pattern(secret)) for secret in ordered]
 
-    def strike(self, text: str, shortest: int = 1) -> str:
+    def redact(self, text: str, shortest: int = 1) -> str:
         """`text` without the secrets that are not shorter than `shortest`."""
         for length, pattern in self._patterns:
             if length >= shortest:
-                text = pattern.sub(STRUCK, text)
+                text = pattern.sub(REDACTED, text)
         return text
 
-    def strike_json(self, text: str, shortest: int = 1) -> str:
+    def redact_json(self, text: str, shortest: int = 1) -> str:
         """The same; where `text` is JSON, in each text that its reader will find in it as well."""
-        text = self.strike(text, shortest)
+        text = self.redact(text, shortest)
         try:
-            found = json.loads(text)
-            struck = self._within(found, shortest)
+            parsed = json.loads(text)
+            redacted = changed_texts(parsed, lambda inner: self.redact(inner, shortest))
         except (ValueError, RecursionError):
             return text
-        return text if struck == found else json.dumps(struck, ensure_ascii=False)
-
-    def _within(self, value: Any, shortest: int) -> Any:
-        if isinstance(value, str):
-            return self.strike(value, shortest)
-        if isinstance(value, list):
-            return [self._within(item, shortest) for item in value]
-        if isinstance(value, dict):
-            return {self.strike(name, shortest): self._within(item, shortest) for name, item in value.items()}
-        return value
+        return text if redacted == parsed else json.dumps(redacted, ensure_ascii=False)
 
 
 def _pattern(secret: str) -> re.Pattern[str]:

@@ -9,25 +9,25 @@ from threading import Event
 from typing import Generic, Self, TypeVar
 
 Item = TypeVar("Item")
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 _LOOK_EVERY = 0.1
 """Seconds between two looks at whether to go on."""
 
 
 def map_side_by_side(
-    ask: Callable[[Item], Found],
+    ask: Callable[[Item], Result],
     items: Sequence[Item],
     at_once: int,
-    early: Callable[[int, Found], None] = lambda number, found: None,
-) -> Generator[Found, None, None]:
+    early: Callable[[int, Result], None] = lambda number, result: None,
+) -> Generator[Result, None, None]:
     """Yield `ask(item)` for each item, in the items' order. `early(number, result)` is called in this thread as soon as
     a result is there. After a call that raises no further one starts; results of earlier items are yielded first.
     Closing the generator starts no further call and waits for those under way."""
     failed = Event()
     first: list[int] = []
 
-    def unless_failed(place: int, item: Item) -> Found:
+    def unless_failed(place: int, item: Item) -> Result:
         # An earlier item is still asked: its own failure, if any, is the one to raise.
         if failed.is_set() and place > min(first):
             raise CancelledError
@@ -54,17 +54,17 @@ def map_side_by_side(
 
 
 def for_each_side_by_side(
-    ask: Callable[[Item], Found],
+    ask: Callable[[Item], Result],
     items: Iterable[Item],
     at_once: int,
-    done: Callable[[Item, Found], None],
+    done: Callable[[Item, Result], None],
     checkpoint: Callable[[], None],
 ) -> None:
     """Call `ask(item)` in threads, and `done(item, result)` in this thread as soon as each result is there.
 
     Items are taken when their turn comes. While `checkpoint` blocks, no call starts. If `checkpoint`, `ask` or `done`
     raises, calls under way still finish and their results are handed over."""
-    waiting: dict[Future[Found], Item] = {}
+    waiting: dict[Future[Result], Item] = {}
     left = iter(items)
     with ThreadPoolExecutor(at_once) as pool:
         try:
@@ -84,17 +84,17 @@ def for_each_side_by_side(
             raise
 
 
-class Calls(Generic[Item, Found]):
+class Calls(Generic[Item, Result]):
     """Calls in threads about items that come one by one. `done(item, result)` is called in this thread, by `hand_over`
     and at the end of the `with` block, which waits for all; it raises what `ask` or `done` raised. Where the block
     ends with an error, no further call starts."""
 
     def __init__(
-        self, ask: Callable[[Item], Found], at_once: int, done: Callable[[Item, Found], None]
+        self, ask: Callable[[Item], Result], at_once: int, done: Callable[[Item, Result], None]
     ) -> None:
         self._ask, self._done = ask, done
         self._pool = ThreadPoolExecutor(at_once)
-        self._waiting: dict[Future[Found], Item] = {}
+        self._waiting: dict[Future[Result], Item] = {}
 
     def add(self, item: Item) -> None:
         """Call about one more item, as soon as a thread is free."""

@@ -23,7 +23,7 @@ from engine.regular_file import open_to_append
 
 _TELL_EVERY = 1.0
 """Seconds between two events about a role."""
-_MEND = "restore the file, or remove it: what was spent before is then no longer counted"
+_FIX = "restore the file, or remove it: what was spent before is then no longer counted"
 
 Outcome = Literal["answered", "refused form", "tried again", "failed", "stopped"]
 """`refused form`: sent again at once in another form; `stopped`: left while under way, which may cost all the same."""
@@ -60,7 +60,7 @@ class UsageBook:
         self._emit = emit
         self._guard = threading.Lock()
         self._file: IO[bytes] | None = None
-        self._told: dict[tuple[str, str], float] = {}
+        self._reported_at: dict[tuple[str, str], float] = {}
         self.totals: dict[tuple[str, str], ServerUsage] = {}
         """By stage and role."""
 
@@ -70,7 +70,7 @@ class UsageBook:
             if self._folder is None or self._file is not None:
                 return
             path = self._folder / "usage.jsonl"
-            for request in recover_records(path, RequestRecord, _MEND):
+            for request in recover_records(path, RequestRecord, _FIX):
                 self._add(request)
             with disk_errors(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ class UsageBook:
                 with disk_errors(self._folder / "usage.jsonl"):
                     self._file.write(msgspec.json.encode(request) + b"\n")
             key = self._add(request)
-            if time.monotonic() - self._told.get(key, float("-inf")) >= _TELL_EVERY:
+            if time.monotonic() - self._reported_at.get(key, float("-inf")) >= _TELL_EVERY:
                 self._tell(key)
 
     def settle(self) -> None:
@@ -101,7 +101,7 @@ class UsageBook:
                 write_atomic(self._folder / "usage.json", msgspec.json.format(msgspec.json.encode(rows)))
 
     def _tell(self, key: tuple[str, str]) -> None:
-        self._told[key] = time.monotonic()
+        self._reported_at[key] = time.monotonic()
         self._emit(self.totals[key])
 
     def _add(self, request: RequestRecord) -> tuple[str, str]:

@@ -46,8 +46,8 @@ def _limit_memory() -> None:
     kind = getattr(resource, "RLIMIT_DATA", resource.RLIMIT_AS)
     _, most = resource.getrlimit(kind)
     taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    wanted = 4 * taken + MEMORY
-    resource.setrlimit(kind, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
+    limit = 4 * taken + MEMORY
+    resource.setrlimit(kind, (limit if most == resource.RLIM_INFINITY else min(limit, most), most))
 
 
 if __name__ == "__main__":

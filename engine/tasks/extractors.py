@@ -7,7 +7,7 @@ import re
 _MARKED = re.compile(r"####\s{0,20}(-?\s{0,20}\\?\$?\s{0,20}-?[\d,]*\.?\d+)")
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 _BOX = re.compile(r"\\(?:boxed|fbox)(?:\s*\{|\s+([^\s{}$\\.,]+))")
-_SAID = re.compile(r"(?i:\banswer(?:\s{1,20}is)?[\s*_`]{0,20}:?[\s*_`]{1,20})(\S.*)")
+_ANSWER = re.compile(r"(?i:\banswer(?:\s{1,20}is)?[\s*_`]{0,20}:?[\s*_`]{1,20})(\S.*)")
 _BRACE = re.compile(r"[{}]")
 _LETTER = re.compile(r"\b([A-E])\b")
 # A small letter only in brackets: "the answer is a magnet" names no choice.
@@ -22,8 +22,8 @@ def extract_pred(dataset: str, text: str) -> str:
         return pred or next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
     if pred or dataset not in ("gsm8k", "arc-c"):
         return pred
-    found = (_NUMBER if dataset == "gsm8k" else _LETTER).findall(text)
-    return plain_number(found[-1]) if found else ""
+    matches = (_NUMBER if dataset == "gsm8k" else _LETTER).findall(text)
+    return plain_number(matches[-1]) if matches else ""
 
 
 def extract_marked(dataset: str, text: str) -> str:
@@ -33,7 +33,7 @@ def extract_marked(dataset: str, text: str) -> str:
     if dataset in ("math500", "aime"):
         return last_box(text)
     if dataset == "exact":
-        return said[-1].strip() if (said := _SAID.findall(text)) else ""
+        return answers[-1].strip() if (answers := _ANSWER.findall(text)) else ""
     if dataset == "arc-c":
         named = [match[1] or match[2] for match in _NAMED.finditer(text)]
         return named[-1].upper() if named else ""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 
-from engine.errors import DataError
+from engine.errors import DataError, first_line
 from engine.tasks.split_files import missing_shards
 
 PREFIX = "hub:"
@@ -45,8 +45,8 @@ def fetch(name: str, patterns: Sequence[str], setting: str) -> Path:
                 )
             )
     except Exception as error:  # any error of the hub's library, its HTTP client, or the disk
-        why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise _failed(f"the data set cannot be fetched: {why[:200]}", name, patterns, setting) from error
+        why = first_line(error)[:200]
+        raise _failed(f"the data set cannot be fetched: {why}", name, patterns, setting) from error
     if not _fitting(folder, patterns):
         raise _failed("the data set has no such file", name, patterns, setting)
     return folder

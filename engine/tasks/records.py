@@ -16,7 +16,7 @@ Record = tuple[str, dict[str, Any]]
 """Position of a record (`file:line`, `file: row n`), and its fields."""
 
 _POINTER = b"version https://git-lfs.github.com/spec/"
-_MEND = "correct or remove it"
+_FIX = "correct or remove it"
 _BOM = b"\xef\xbb\xbf"
 """The byte order mark that some editors put at the beginning of a UTF-8 file."""
 
@@ -53,7 +53,7 @@ def read_jsonl_records(path: Path) -> Iterator[Record]:
             try:
                 record = json.loads(line.decode("utf-8-sig"))
             except (ValueError, RecursionError) as error:
-                raise DataError(what=f"this line is not JSON ({error})", where=where, mend=_MEND) from error
+                raise DataError(what=f"this line is not JSON ({error})", where=where, mend=_FIX) from error
             yield where, _mapping(whole_letters(record, line), where, "line")
 
 
@@ -78,7 +78,7 @@ def _csv(path: Path) -> Iterator[Record]:
                 where = f"{path}:{reader.line_num}"
                 if None in row or None in row.values():
                     raise DataError(
-                        what="this row does not have the header's columns", where=where, mend=_MEND
+                        what="this row does not have the header's columns", where=where, mend=_FIX
                     )
                 yield where, dict(row)
     except (csv.Error, UnicodeDecodeError) as error:
@@ -106,5 +106,5 @@ def _parquet(path: Path) -> Iterator[Record]:
 
 def _mapping(record: Any, where: str, unit: str) -> dict[str, Any]:
     if not isinstance(record, dict):
-        raise DataError(what=f"this {unit} is not a JSON object", where=where, mend=_MEND)
+        raise DataError(what=f"this {unit} is not a JSON object", where=where, mend=_FIX)
     return record

@@ -25,7 +25,7 @@ def split_files(
     """
     if not folder.is_dir():
         raise DataError(
-            what="no such file or folder", where=f"{where}: {folder}", mend=_mend(split, suffixes)
+            what="no such file or folder", where=f"{where}: {folder}", mend=_hint(split, suffixes)
         )
     groups: dict[Path, list[Path]] = {}
     for path in sorted(folder.rglob("*")):
@@ -39,7 +39,7 @@ def split_files(
         raise DataError(
             what=f"no file of the split `{split}`",
             where=f"{where}: {folder}",
-            mend=_mend(split, suffixes),
+            mend=_hint(split, suffixes),
         )
     files = [path for group in groups.values() for path in group]
     _check_shards(files, split, where)
@@ -84,6 +84,6 @@ def _check_shards(files: Sequence[Path], split: str, where: str) -> None:
         )
 
 
-def _mend(split: str, suffixes: Sequence[str]) -> str:
+def _hint(split: str, suffixes: Sequence[str]) -> str:
     names = " or ".join(f"{split}{suffix}" for suffix in suffixes[:2])
     return f"put {names} into it (shards like {split}-00000-of-00002.parquet are fine), or name another path"

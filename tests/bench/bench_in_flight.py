@@ -76,11 +76,14 @@ def as_folder(model: str, below: Path) -> str:
 
 def start_vllm(folder: str, rows: int) -> LanguageModel:
     """Our vLLM backend on all cores, which ends no text before its length."""
-    from engine.config.model import VllmSection
+    from engine.config.model import ModelSection, VllmSection
     from engine.lm.vllm.engine_options import start
 
-    section = VllmSection(cpu_kvcache_gib=2, max_model_len=1024)
-    model = start(folder, dtype="bfloat16", max_num_seqs=rows, threads=THREADS, options=section)
+    vllm = VllmSection(cpu_kvcache_gib=2, max_model_len=1024)
+    section = ModelSection(
+        backend="vllm", path=folder, dtype="bfloat16", max_num_seqs=rows, threads=THREADS, vllm=vllm
+    )
+    model = start(folder, section)
     model._driver._eos = frozenset()
     return model
 

@@ -161,11 +161,12 @@ def _segments(folder: Path, enable_prefix_caching: bool, rounds: int) -> float:
 
 def start_vllm(folder: Path, **options: Any) -> Any:
     """Our vLLM backend on all cores."""
-    from engine.config.model import VllmSection
+    from engine.config.model import ModelSection, VllmSection
     from engine.lm.vllm.engine_options import start
 
-    section = VllmSection(**{"cpu_kvcache_gib": 4, "max_model_len": 1024, **options})
-    return start(str(folder), dtype="float32", max_num_seqs=256, threads=THREADS, options=section)
+    vllm = VllmSection(**{"cpu_kvcache_gib": 4, "max_model_len": 1024, **options})
+    section = ModelSection(backend="vllm", path=str(folder), dtype="float32", threads=THREADS, vllm=vllm)
+    return start(str(folder), section)
 
 
 def main() -> None:

@@ -14,9 +14,9 @@ from engine.tasks.generated.habits import (
     Step,
     Style,
     apply_operation,
-    draw_styles,
     write_solution,
 )
+from tests.training.styles import draw_styles
 
 STRAIGHT: tuple[Style, ...] = ("forward", "quick")
 """Styles that apply operations in the given order, with and without carrying."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from engine.lm.protocol import Completion, LanguageModel, Request, Sampling
 from engine.seeds import derive_seed
-from engine.tasks.generated.arithmetic import Problem, topic_of
-from engine.tasks.generated.habits import DELIMITER, FIRST_WORD, habit_of
-from engine.tasks.generated.topics import Habit
+from engine.tasks.generated.arithmetic import Problem
+from engine.tasks.generated.habits import DELIMITER, FIRST_WORD
+from tests.training.styles import Habit, dominant, habit_of
 
 MAX_TOKENS = 192
 """Budget of a solution in tokens: enough for five hasty segments."""
@@ -99,7 +99,7 @@ def report_habits(attempts: Sequence[_Attempts]) -> HabitReport:
     return HabitReport(
         overall=_rates(attempts),
         by_kind=_grouped(attempts, lambda problem: problem.kind),
-        by_dominant=_grouped(attempts, lambda problem: topic_of(problem).dominant),
+        by_dominant=_grouped(attempts, lambda problem: dominant(problem.topic)),
         by_topic=_grouped(attempts, lambda problem: problem.topic),
         openings=_openings(attempts),
     )

@@ -12,17 +12,12 @@ from engine.tasks.financebench import statement_prompt
 from engine.tasks.generated.dialogues.dialogue import draw_dialogue, forgets
 from engine.tasks.generated.dialogues.words import CLOSING_WORDS, ITEMS, NAMES, draw_word
 from engine.tasks.generated.habits import DELIMITER
-from engine.tasks.generated.statements import (
-    StatementQuestion,
-    core_sentence,
-    draw_statement,
-    sums,
-    write_answer,
-)
+from engine.tasks.generated.statements import StatementQuestion, draw_statement
 from engine.tasks.generated.topics import TOPICS
 from tests.training.dialogue_notes import draw_note
 from tests.training.documents import ARITHMETIC, Document, Format
 from tests.training.settings import TrainingSettings
+from tests.training.statement_answers import core_sentence, sums, write_answer
 
 _DIGITS = frozenset("0123456789")
 

@@ -14,23 +14,19 @@ class HashedEmbedder:
     buckets and scaled to unit length. The same text and seed give the same vector on every machine."""
 
     def __init__(self, dimension: int = 256, seed: int = 0) -> None:
-        self._dimension = dimension
+        self.dimension = dimension
+        """Length of a vector."""
         self._key = seed.to_bytes(8, "big")
         self._buckets: dict[str, tuple[int, float]] = {}
 
     @property
     def name(self) -> str:
         """The embedder, as a log shows it."""
-        return f"hashed character n-grams ({self._dimension} dimensions)"
-
-    @property
-    def dimension(self) -> int:
-        """Length of a vector."""
-        return self._dimension
+        return f"hashed character n-grams ({self.dimension} dimensions)"
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """(len(texts), dimension), rows of unit length."""
-        rows = np.zeros((len(texts), self._dimension))
+        rows = np.zeros((len(texts), self.dimension))
         for row, text in zip(rows, texts, strict=True):
             for gram in _grams(text):
                 bucket, sign = self._bucket(gram)
@@ -44,7 +40,7 @@ class HashedEmbedder:
         if gram not in self._buckets:
             data = gram.encode("utf-8", "surrogatepass")
             number = int.from_bytes(hashlib.blake2b(data, digest_size=8, key=self._key).digest(), "big")
-            self._buckets[gram] = (number >> 1) % self._dimension, 1.0 if number & 1 else -1.0
+            self._buckets[gram] = (number >> 1) % self.dimension, 1.0 if number & 1 else -1.0
         return self._buckets[gram]
 
 

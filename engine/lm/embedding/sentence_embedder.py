@@ -28,33 +28,6 @@ class SentenceEmbedder(Protocol):
         ...
 
 
-class CachedEmbedder:
-    """An embedder that embeds no text twice, for methods whose texts repeat."""
-
-    def __init__(self, embedder: SentenceEmbedder) -> None:
-        self._embedder = embedder
-        self._known: dict[str, NDArray[np.float32]] = {}
-
-    @property
-    def name(self) -> str:
-        """The wrapped embedder's name."""
-        return self._embedder.name
-
-    @property
-    def dimension(self) -> int:
-        """The wrapped embedder's dimension."""
-        return self._embedder.dimension
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors (len(texts), dimension); only new texts reach the wrapped embedder, each once."""
-        new = list(dict.fromkeys(text for text in texts if text not in self._known))
-        if new:
-            self._known.update(zip(new, self._embedder.embed(new), strict=True))
-        if not texts:
-            return np.zeros((0, self.dimension), dtype=np.float32)
-        return np.stack([self._known[text] for text in texts])
-
-
 def load_embedder(
     name: str, device: str = "cpu", batch_size: int = 256, setting: str = "embedder"
 ) -> SentenceEmbedder:

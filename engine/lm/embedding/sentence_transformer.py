@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from huggingface_hub import HfApi, try_to_load_from_cache
+from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from numpy.typing import NDArray
 
-from engine.errors import ModelError
+from engine.errors import ModelError, first_line
 from engine.lm.device import pick_device
+from engine.lm.hub_cache import cached_folder
 from engine.lm.pretrained import quiet
 
 MINILM = ("sentence-transformers/all-MiniLM-L6-v2", "all-MiniLM-L6-v2")
@@ -30,7 +31,8 @@ class SentenceTransformerEmbedder:
 
     def __init__(self, model: Any, name: str, batch_size: int, setting: str = "embedder") -> None:
         self._model = model
-        self._name = name
+        self.name = name
+        """The model, and where its weights came from."""
         self._batch_size = batch_size
         self._setting = setting
 
@@ -45,14 +47,9 @@ class SentenceTransformerEmbedder:
             # Imported here: it takes seconds, and imports packages that the rest of the engine does without.
             from sentence_transformers import SentenceTransformer
 
-            cached = not Path(source).is_dir() and _is_cached(source)
+            cached = not Path(source).is_dir() and cached_folder(source) is not None
             model = SentenceTransformer(source, device=str(target), local_files_only=cached)
         return cls(model.eval(), label, batch_size, setting)
-
-    @property
-    def name(self) -> str:
-        """The model, and where its weights came from."""
-        return self._name
 
     @property
     def dimension(self) -> int:
@@ -61,7 +58,7 @@ class SentenceTransformerEmbedder:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors (len(texts), dimension), rows of unit length."""
-        with _explained(self._name, self._setting), torch.inference_mode():
+        with _explained(self.name, self._setting), torch.inference_mode():
             vectors = self._model.encode(
                 list(texts), batch_size=self._batch_size, normalize_embeddings=True, show_progress_bar=False
             )
@@ -69,7 +66,7 @@ class SentenceTransformerEmbedder:
         if not np.isfinite(rows).all():
             raise ModelError(
                 what="the embedder returned values that are not numbers",
-                where=self._name,
+                where=self.name,
                 mend="copy or download the model again",
             )
         return rows
@@ -81,7 +78,7 @@ def _source(name: str, setting: str) -> tuple[str, str]:
     folder = Path(name).expanduser()
     if folder.is_dir():
         return str(folder), name
-    if _is_cached(name):
+    if cached_folder(name):
         return name, f"{name} (local cache of the hub)"
     if _on_hub(name, setting):
         return name, f"{name} (hub)"
@@ -98,13 +95,6 @@ def _source(name: str, setting: str) -> tuple[str, str]:
     )
 
 
-def _is_cached(name: str) -> bool:
-    try:
-        return isinstance(try_to_load_from_cache(name, "config.json"), str)
-    except HFValidationError:
-        return False
-
-
 def _on_hub(name: str, setting: str) -> bool:
     """Whether the hub has it; False when the hub does not answer. Asked before
     loading: the library would request every file repeatedly, for over a minute."""
@@ -112,7 +102,7 @@ def _on_hub(name: str, setting: str) -> bool:
         HfApi().model_info(name, timeout=HUB_SECONDS)
     except (HfHubHTTPError, HFValidationError) as error:
         raise ModelError(
-            what=f"no such embedder: {str(error).strip().splitlines()[0]}",
+            what=f"no such embedder: {first_line(error)}",
             where=f"{setting}.embedder: {name}",
             mend="name a folder or a public sentence-transformers model of the hub",
         ) from error
@@ -147,9 +137,8 @@ def _explained(name: str, setting: str) -> Iterator[None]:
 
 
 def _failed(error: Exception, name: str, setting: str) -> ModelError:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return ModelError(
-        what=f"the embedder fails: {lines[0] if lines else type(error).__name__}",
+        what=f"the embedder fails: {first_line(error)}",
         where=f"{setting}.embedder: {name}",
         mend="name a folder or a hub name of a sentence-transformers model, or `hashed`",
     )

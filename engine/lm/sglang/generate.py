@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import urllib.error
-import urllib.request
-from http.client import HTTPException
 from typing import Any
 
 from engine.lm.model_server import ModelAnswer, ModelQuestion
 from engine.lm.protocol import Tokenizer
-from engine.servers.proxy import direct_opener
-
-_DIRECT = direct_opener("http://127.0.0.1")
-"""Without the environment's proxies and without redirects: the server runs on this machine."""
-_LARGEST = 1 << 26
-"""Bytes of a reply."""
+from engine.servers.http import Http
 
 
 class Broken(Exception):
@@ -30,18 +21,13 @@ class GenerateClient:
     """Requests and replies of one server. `send` may be called from several threads."""
 
     def __init__(self, address: str, tokenizer: Tokenizer, timeout: float) -> None:
-        """`timeout`: seconds without a byte of an answer."""
-        self._address = address
+        """`timeout`: seconds for an answer."""
+        self._http = Http(address, "", timeout)
         self._tokenizer = tokenizer
-        self._timeout = timeout
 
     def healthy(self, timeout: float) -> bool:
         """Whether the server reports to be healthy within `timeout` seconds."""
-        try:
-            with _DIRECT.open(f"{self._address}/health", timeout=timeout) as reply:
-                return reply.status == 200
-        except (OSError, HTTPException):
-            return False
+        return self._http.get("/health", timeout).status == 200
 
     def body(self, question: ModelQuestion, processor: str | None) -> dict[str, Any]:
         """The request's fields. `processor`: a custom logits processor as SGLang's string."""
@@ -61,21 +47,11 @@ class GenerateClient:
 
     def send(self, body: dict[str, Any]) -> Any:
         """The server's reply, as JSON. Raises Broken and Refused."""
-        request = urllib.request.Request(
-            f"{self._address}/generate", json.dumps(body).encode(), {"Content-Type": "application/json"}
-        )
-        try:
-            with _DIRECT.open(request, timeout=self._timeout) as reply:
-                data = reply.read(_LARGEST + 1)
-            if len(data) > _LARGEST:
-                raise Refused(f"the reply is larger than {_LARGEST >> 20} MiB")
-            return json.loads(data)
-        except urllib.error.HTTPError as error:
-            message = " ".join(error.read(400).decode(errors="replace").split())
-            kind = Broken if error.code >= 500 else Refused
-            raise kind(f"status {error.code}: {message}") from None
-        except (OSError, HTTPException, ValueError) as error:
-            raise Broken(f"{type(error).__name__}: {error}") from None
+        answer = self._http.post("/generate", body)
+        if answer.good:
+            return answer.body
+        message = answer.problem or f"status {answer.why()}"
+        raise Refused(message) if 300 <= answer.status < 500 else Broken(message)
 
     def read(self, reply: Any) -> ModelAnswer:
         """The answer, without the token that ended it; its text is decoded in this process.

@@ -72,10 +72,6 @@ class SGLangServer:
         self._processor = None if processor is None else self._processor_string(processor)
         self._start(checkpoint)
 
-    def close(self) -> None:
-        """Leave nothing behind."""
-        self.stop()
-
     def log_tail(self) -> list[str]:
         """The last lines of its output."""
         return self._process.tail()

@@ -20,11 +20,13 @@ def last_column(hidden: Tensor) -> Tensor:
 
 
 @contextmanager
-def capturing(layers: nn.ModuleList, wanted: Sequence[int], pick: Pick) -> Iterator[dict[int, Tensor]]:
+def capturing(
+    layers: nn.ModuleList, captured_layers: Sequence[int], pick: Pick
+) -> Iterator[dict[int, Tensor]]:
     """While open, each pass leaves `pick(residual stream)` of every wanted layer in the yielded mapping."""
     captured: dict[int, Tensor] = {}
     with ExitStack() as hooks:
-        for layer in dict.fromkeys(wanted):
+        for layer in dict.fromkeys(captured_layers):
             hooks.callback(layers[layer].register_forward_hook(_keeper(captured, layer, pick)).remove)
         yield captured
 

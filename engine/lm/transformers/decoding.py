@@ -126,12 +126,12 @@ class Decoding:
         self.completed = np.zeros(count, dtype=bool)
 
     def _watches(self, find: Callable[[str], Occurrences]) -> list[_Watch]:
-        wanted: dict[str, NDArray[np.bool_]] = {}
+        requested: dict[str, NDArray[np.bool_]] = {}
         for index, job in enumerate(self.jobs):
             for needle in {job.sampling.stop, job.capture_after if job.capture_layers else None} - {None}:
                 assert needle is not None
-                wanted.setdefault(needle, np.zeros(len(self.jobs), dtype=bool))[index] = True
-        return [_Watch(find(needle), jobs) for needle, jobs in sorted(wanted.items())]
+                requested.setdefault(needle, np.zeros(len(self.jobs), dtype=bool))[index] = True
+        return [_Watch(find(needle), jobs) for needle, jobs in sorted(requested.items())]
 
     def run(self) -> list[Completion]:
         """The completion of each job, in order."""
@@ -257,13 +257,13 @@ class Decoding:
         captured = np.flatnonzero(self.to_capture[self.slots])
         layers = self.network.layers
         matrices = steering_matrices(steers, len(layers), self.network.hidden_size) if steers else {}
-        wanted = self.capture_layers if len(captured) else []
+        requested = self.capture_layers if len(captured) else []
         with (
             steering(layers, matrices) if matrices else nullcontext(),
-            capturing(layers, wanted, last_column) if wanted else nullcontext({}) as states,
+            capturing(layers, requested, last_column) if requested else nullcontext({}) as states,
         ):
             logits = self.network.step(inputs, self.kv, self.mask)
-        if wanted:
+        if requested:
             self._store_states(captured, states)
         return logits
 

@@ -37,8 +37,8 @@ class TransformersModel:
     ) -> None:
         self.network = network
         self.max_num_seqs = max_num_seqs
-        self._tokenizer = tokenizer
-        self._info = info
+        self.tokenizer = tokenizer
+        self.info = info
         self._occurrences: dict[str, Occurrences] = {}
         self.between: Between | None = None
 
@@ -89,16 +89,6 @@ class TransformersModel:
         )
         return cls(network, HfTokenizer(pretrained.tokenizer, pretrained.eos), info, max_num_seqs)
 
-    @property
-    def info(self) -> ModelInfo:
-        """Identity of the loaded model."""
-        return self._info
-
-    @property
-    def tokenizer(self) -> HfTokenizer:
-        """The tokenizer of the loaded model."""
-        return self._tokenizer
-
     @torch.inference_mode()
     @memory_errors("generating")
     def generate(
@@ -121,23 +111,23 @@ class TransformersModel:
         )
         jobs = _jobs([requests[index] for index in order], logits_processor)
         between = _both(self.between, checkpoint)
-        told = None if finished is None else lambda job, completion: finished(order[job], completion)
+        report = None if finished is None else lambda job, completion: finished(order[job], completion)
         decoding = Decoding(
             self.network,
-            self._tokenizer,
+            self.tokenizer,
             self._find,
             jobs,
             self.max_num_seqs,
             between,
-            told,
+            report,
         )
         done = dict(zip(order, decoding.run(), strict=True))
         return [done[index] for index in range(len(requests))]
 
     def _within_context(self, request: Request) -> Request:
         length = len(request.prompt)
-        check_prompt(length, self._info)
-        return replace(request, sampling=within_context(request.sampling, length, self._info))
+        check_prompt(length, self.info)
+        return replace(request, sampling=within_context(request.sampling, length, self.info))
 
     @torch.inference_mode()
     @memory_errors("reading states")
@@ -147,14 +137,14 @@ class TransformersModel:
         """Residual stream of whole sequences at the named positions: (len(positions[i]), len(layers), d)."""
         self._check_layers(layers)
         places = [
-            from_front(wanted, len(tokens)) for tokens, wanted in zip(sequences, positions, strict=True)
+            from_front(read_at, len(tokens)) for tokens, read_at in zip(sequences, positions, strict=True)
         ]
         empty = np.zeros((0, len(layers), self.network.hidden_size), dtype=np.float32)
         states = [empty] * len(sequences)
         # Tokens after the last wanted position cannot change its state.
         needed = [
-            list(tokens[: max(wanted) + 1]) if wanted else []
-            for tokens, wanted in zip(sequences, places, strict=True)
+            list(tokens[: max(read_at) + 1]) if read_at else []
+            for tokens, read_at in zip(sequences, places, strict=True)
         ]
         used = [index for index, tokens in enumerate(needed) if tokens and layers]
         lengths, mark = [len(needed[index]) for index in used], object()
@@ -170,12 +160,12 @@ class TransformersModel:
     def open(self, prompts: Sequence[Sequence[int]]) -> SharedPrefixes:
         """Open prefixes to branch from and extend."""
         return SharedPrefixes(
-            self.network, self._tokenizer, self._info, self._find, prompts, self.max_num_seqs, self.between
+            self.network, self.tokenizer, self.info, self._find, prompts, self.max_num_seqs, self.between
         )
 
     def _find(self, needle: str) -> Occurrences:
         if needle not in self._occurrences:
-            self._occurrences[needle] = Occurrences(self._tokenizer, needle, self.network.vocab_size)
+            self._occurrences[needle] = Occurrences(self.tokenizer, needle, self.network.vocab_size)
         return self._occurrences[needle]
 
     def _check_layers(self, layers: Sequence[int]) -> None:

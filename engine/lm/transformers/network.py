@@ -48,7 +48,7 @@ class Network:
             # columns changes with every token.
             torch.backends.cuda.enable_cudnn_sdp(False)
         self.dtype: torch.dtype = parameter.dtype
-        self.pass_tokens = pass_tokens(self.device, sum(own.numel() for own in model.parameters()))
+        self.pass_tokens = pass_tokens(self.device, sum(weights.numel() for weights in model.parameters()))
         probe = KvProbe()
         logits = self._probe(probe)
         self.layout = probe.layout()
@@ -136,8 +136,8 @@ class Network:
         text_positions = torch.arange(width, device=self.device)[None]
         # Padding is on the right, and no token attends to later tokens: one mask serves all rows.
         mask = mask_for(self.kinds, text_positions, text_positions, self.dtype)
-        rows = torch.tensor([row for row, wanted in enumerate(positions) for _ in wanted], device=self.device)
-        columns = torch.tensor([position for wanted in positions for position in wanted], device=self.device)
+        rows = torch.tensor([row for row, places in enumerate(positions) for _ in places], device=self.device)
+        columns = torch.tensor([position for places in positions for position in places], device=self.device)
         with capturing(self.layers, layers, lambda hidden: hidden[rows, columns]) as captured:
             self.model.base_model(
                 input_ids=tokens,
@@ -146,7 +146,7 @@ class Network:
                 use_cache=False,
             )
         picked = torch.stack([captured[layer].float() for layer in layers], dim=1).cpu().numpy()
-        return np.split(picked, np.cumsum([len(wanted) for wanted in positions])[:-1])
+        return np.split(picked, np.cumsum([len(places) for places in positions])[:-1])
 
 
 def pass_tokens(device: torch.device, parameters: int) -> int:

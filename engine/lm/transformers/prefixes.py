@@ -69,8 +69,8 @@ class SharedPrefixes:
             return np.zeros((0, len(layers), self._network.hidden_size), dtype=np.float32)
         passes = self._up_to_date(rows)
         stacked = torch.stack([ran.states for ran in passes])
-        wanted = torch.tensor(list(layers), device=stacked.device, dtype=torch.long)
-        return stacked[:, wanted].float().cpu().numpy()
+        chosen = torch.tensor(list(layers), device=stacked.device, dtype=torch.long)
+        return stacked[:, chosen].float().cpu().numpy()
 
     @torch.inference_mode()
     @memory_errors("continuing prefixes")

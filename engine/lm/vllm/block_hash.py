@@ -27,8 +27,8 @@ def keep_steered_apart() -> None:
         keys, multimodal = plain(request, start, end, multimodal)
         params = getattr(request, "sampling_params", None)
         args = unpack(params.extra_args) if params is not None else None
-        own = block_keys(args, start, end) if args is not None else ()
-        return ((*(keys or ()), *own) or None), multimodal
+        steered = block_keys(args, start, end) if args is not None else ()
+        return ((*(keys or ()), *steered) or None), multimodal
 
     setattr(generate, _MARK, True)
     kv_cache_utils.generate_block_hash_extra_keys = generate

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import InvalidStateError
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import count
 from multiprocessing.connection import wait
@@ -14,6 +14,7 @@ from typing import Any
 
 import cloudpickle
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from vllm.sampling_params import RequestOutputKind, SamplingParams  # pyright: ignore[reportMissingImports]
 from vllm.v1.engine.exceptions import EngineDeadError  # pyright: ignore[reportMissingImports]
@@ -174,11 +175,11 @@ class Driver:
         return self._engine.add_request(number, {"prompt_token_ids": request.prompt}, params)
 
     def _fetch_states(self, names: dict[str, EngineRequest]) -> None:
-        wanted = [name for name, request in names.items() if request.args.capture_positions]
-        if not wanted:
+        capturing = [name for name, request in names.items() if request.args.capture_positions]
+        if not capturing:
             return
-        by_worker = self._call("steer_take_states", wanted)
-        for index, name in enumerate(wanted):
+        by_worker = self._call("steer_take_states", capturing)
+        for index, name in enumerate(capturing):
             layers = {int(layer): rows for worker in by_worker for layer, rows in dict(worker[index]).items()}
             names[name].states = self._stacked(names[name].args, layers)
 

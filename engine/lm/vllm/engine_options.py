@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import transformers
 
-from engine.config.model import VllmSection
+from engine.config.model import ModelSection, VllmSection
 from engine.errors import ModelError
 from engine.lm.device import pick_dtype
 from engine.lm.gguf_file import gguf_file
@@ -28,20 +28,10 @@ ENVIRONMENT = {
 """Variables that are set unless the user has set them."""
 
 
-def start(
-    path: str,
-    *,
-    device: str = "auto",
-    dtype: str = "auto",
-    max_num_seqs: int = 256,
-    threads: int = 0,
-    name: str | None = None,
-    options: VllmSection | None = None,
-) -> Any:
-    """A running `VllmModel` over the model in a folder or of a hub name.
+def start(path: str, section: ModelSection) -> Any:
+    """A running `VllmModel` over the model in a folder or of a hub name, as `section` wants it.
 
     Raises ModelError where vLLM is not installed, cannot start, or does not steer exactly."""
-    options = options or VllmSection()
     if gguf_file(path):
         raise ModelError(
             what="vLLM is not started on GGUF files here",
@@ -50,7 +40,7 @@ def start(
         )
     text = load_text_side(path)
     config = _config(path)
-    _set_environment(options, threads)
+    _set_environment(section.vllm, section.threads)
     try:
         from vllm.engine.arg_utils import EngineArgs  # pyright: ignore[reportMissingImports]
         from vllm.platforms import current_platform  # pyright: ignore[reportMissingImports]
@@ -63,9 +53,9 @@ def start(
             "or use the backend transformers",
         ) from error
     on_cpu = current_platform.is_cpu()
-    _check_device(device, on_cpu)
-    number_type, reason = _dtype(dtype, config, on_cpu)
-    arguments = _arguments(path, config, number_type, max_num_seqs, options, on_cpu)
+    _check_device(section.device, on_cpu)
+    number_type, reason = _dtype(section.dtype, config, on_cpu)
+    arguments = _arguments(path, number_type, section, on_cpu)
     try:
         engine = LLMEngine.from_engine_args(EngineArgs(**arguments))
     except TypeError as error:
@@ -81,10 +71,10 @@ def start(
             mend="its own message is in the worker's log; often: lower `model.vllm.max_model_len` or "
             "`gpu_memory_utilization`, or use a model that vLLM knows",
         ) from error
-    return _model(engine, path, name or path, config, HfTokenizer(text.tokenizer, text.eos), reason)
+    return _model(engine, path, config, HfTokenizer(text.tokenizer, text.eos), reason)
 
 
-def _model(engine: Any, path: str, name: str, config: Any, tokenizer: HfTokenizer, dtype_reason: str) -> Any:
+def _model(engine: Any, path: str, config: Any, tokenizer: HfTokenizer, dtype_reason: str) -> Any:
     from engine.lm.vllm.driver import Driver
     from engine.lm.vllm.model import VllmModel
     from engine.lm.vllm.self_check import check_steering
@@ -92,7 +82,7 @@ def _model(engine: Any, path: str, name: str, config: Any, tokenizer: HfTokenize
     try:
         driver = Driver(engine, tokenizer.eos_token_ids, config.num_hidden_layers, config.hidden_size)
         info = ModelInfo(
-            name=name,
+            name=path,
             backend="vllm",
             device=driver.workers[0]["device"],
             dtype=driver.workers[0]["dtype"],
@@ -118,13 +108,12 @@ def _model(engine: Any, path: str, name: str, config: Any, tokenizer: HfTokenize
     return model
 
 
-def _arguments(
-    path: str, config: Any, dtype: str, max_num_seqs: int, options: VllmSection, on_cpu: bool
-) -> dict[str, Any]:
+def _arguments(path: str, dtype: str, section: ModelSection, on_cpu: bool) -> dict[str, Any]:
+    options = section.vllm
     arguments: dict[str, Any] = {
         "model": path,
         "dtype": dtype,
-        "max_num_seqs": max_num_seqs,
+        "max_num_seqs": section.max_num_seqs,
         "tensor_parallel_size": options.tensor_parallel_size,
         "pipeline_parallel_size": options.pipeline_parallel_size,
         "enable_prefix_caching": options.enable_prefix_caching,

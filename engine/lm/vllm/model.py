@@ -34,8 +34,8 @@ class VllmModel:
     def __init__(self, engine: Any, driver: Driver, tokenizer: HfTokenizer, info: ModelInfo) -> None:
         self.engine = engine
         self._driver = driver
-        self._tokenizer = tokenizer
-        self._info = info
+        self.tokenizer = tokenizer
+        self.info = info
         self._occurrences: dict[str, Occurrences] = {}
         self._captures = 0
         self.between: Between | None = None
@@ -48,17 +48,7 @@ class VllmModel:
     def _working(self, requests: Sequence[EngineRequest], unfinished: int) -> Working:
         newest = max(requests, key=lambda request: len(request.tokens)).tokens[-NEWEST_TOKENS:]
         tokens = sum(len(request.tokens) for request in requests)
-        return Working(len(requests), len(requests) - unfinished, tokens, self._tokenizer.decode(newest))
-
-    @property
-    def info(self) -> ModelInfo:
-        """Identity of the loaded model."""
-        return self._info
-
-    @property
-    def tokenizer(self) -> HfTokenizer:
-        """The tokenizer of the loaded model."""
-        return self._tokenizer
+        return Working(len(requests), len(requests) - unfinished, tokens, self.tokenizer.decode(newest))
 
     def generate(
         self,
@@ -107,7 +97,7 @@ class VllmModel:
                 mend="use dtype bfloat16 or float32, or a smaller steering scale",
             )
         written = run.tokens[:-1] if run.ended == "eos" else run.tokens
-        return Completion(run.tokens, run.logprobs, self._tokenizer.decode(written), run.ended)
+        return Completion(run.tokens, run.logprobs, self.tokenizer.decode(written), run.ended)
 
     def _read_states(
         self,
@@ -121,7 +111,7 @@ class VllmModel:
         for index, (request, run, completion) in enumerate(zip(requests, runs, completions, strict=True)):
             if not request.capture_layers:
                 continue
-            completion.states = np.zeros((0, len(request.capture_layers), self._info.hidden_size), np.float32)
+            completion.states = np.zeros((0, len(request.capture_layers), self.info.hidden_size), np.float32)
             completion.state_ends = self._ends(request.capture_after, completion)
             if completion.state_ends:
                 tokens = [*request.prompt, *completion.tokens[: completion.state_ends[-1]]]
@@ -141,11 +131,11 @@ class VllmModel:
     ) -> list[NDArray[np.float32]]:
         """Residual stream of whole sequences at the named positions: (len(positions[i]), len(layers), d)."""
         self._driver.check_layers(layers)
-        empty = np.zeros((0, len(layers), self._info.hidden_size), dtype=np.float32)
+        empty = np.zeros((0, len(layers), self.info.hidden_size), dtype=np.float32)
         states = [empty] * len(sequences)
         reads: dict[int, EngineRequest] = {}
-        for index, (tokens, wanted) in enumerate(zip(sequences, positions, strict=True)):
-            from_start = from_front(wanted, len(tokens))
+        for index, (tokens, read_at) in enumerate(zip(sequences, positions, strict=True)):
+            from_start = from_front(read_at, len(tokens))
             if from_start and layers:
                 # Tokens after the last wanted position cannot change its state.
                 reads[index] = self._read(tokens[: max(from_start) + 1], from_start, layers, RequestArgs())
@@ -168,7 +158,7 @@ class VllmModel:
 
     def open(self, prompts: Sequence[Sequence[int]]) -> CachedPrefixes:
         """Open prefixes to branch from and extend."""
-        return CachedPrefixes(self._driver, self._tokenizer, self._find, self._new_run, prompts)
+        return CachedPrefixes(self._driver, self.tokenizer, self._find, self._new_run, prompts)
 
     def close(self) -> None:
         """End vLLM's processes."""
@@ -206,5 +196,5 @@ class VllmModel:
 
     def _find(self, needle: str) -> Occurrences:
         if needle not in self._occurrences:
-            self._occurrences[needle] = Occurrences(self._tokenizer, needle, self._info.vocab_size)
+            self._occurrences[needle] = Occurrences(self.tokenizer, needle, self.info.vocab_size)
         return self._occurrences[needle]

@@ -110,8 +110,8 @@ class CachedPrefixes:
         processors = {id(branches[index].processor): branches[index].processor for index in runs}
         number = {id(run): index for index, run in runs.items()}
         for process in processors.values():
-            own = [run for index, run in runs.items() if branches[index].processor is process]
-            self._driver.run(own, process, ended=lambda run: take(number[id(run)]))
+            group = [run for index, run in runs.items() if branches[index].processor is process]
+            self._driver.run(group, process, ended=lambda run: take(number[id(run)]))
 
     def _earlier(self, branch: Branch) -> Completion | None:
         """The completion to continue from, cut where this branch's own stop and budget would have ended it."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 KEY = "steer_tui"
 """Key of the packed arguments in `extra_args`."""
 
 
-@dataclass(frozen=True)
-class Injection:
+class Injection(msgspec.Struct, frozen=True):
     """Add `scale` times the vector called `vector` after decoder layer `layer` at token `position` of the
     sequence. Positions, not steps: a prompt may be prefilled in chunks or, after a preemption, again."""
 
@@ -21,8 +21,7 @@ class Injection:
     vector: str
 
 
-@dataclass(frozen=True)
-class RequestArgs:
+class RequestArgs(msgspec.Struct, frozen=True):
     """One request's steering, capture and draws.
 
     `injections`: in order of position. `capture_positions`, `capture_layers`: residual streams to return.
@@ -41,19 +40,8 @@ class RequestArgs:
     nonce: str = ""
 
     def pack(self) -> dict[str, Any]:
-        """The arguments as plain numbers, strings and lists."""
-        return {
-            KEY: {
-                "injections": [[i.position, i.layer, i.scale, i.vector] for i in self.injections],
-                "capture_positions": list(self.capture_positions),
-                "capture_layers": list(self.capture_layers),
-                "temperature": self.temperature,
-                "seed": self.seed,
-                "drawn": self.drawn,
-                "unshared_from": self.unshared_from,
-                "nonce": self.nonce,
-            }
-        }
+        """The arguments as plain numbers, texts, lists and mappings."""
+        return {KEY: msgspec.to_builtins(self)}
 
     @property
     def last_position(self) -> int:
@@ -64,15 +52,4 @@ class RequestArgs:
 def unpack(extra_args: Mapping[str, Any] | None) -> RequestArgs | None:
     """The arguments that `pack` packed; None for a request of another sender."""
     packed = (extra_args or {}).get(KEY)
-    if packed is None:
-        return None
-    return RequestArgs(
-        injections=tuple(Injection(*injection) for injection in packed["injections"]),
-        capture_positions=tuple(packed["capture_positions"]),
-        capture_layers=tuple(packed["capture_layers"]),
-        temperature=packed["temperature"],
-        seed=packed["seed"],
-        drawn=packed["drawn"],
-        unshared_from=packed["unshared_from"],
-        nonce=packed["nonce"],
-    )
+    return None if packed is None else msgspec.convert(packed, RequestArgs)

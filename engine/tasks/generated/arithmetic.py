@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from engine.tasks.generated.habits import Style, apply_operation, careful_style, turned_style, write_solution
 from engine.tasks.generated.splits import Split, split_of, text_digest
-from engine.tasks.generated.topics import NAMES, TOPIC_OF, TOPICS, Topic
+from engine.tasks.generated.topics import NAMES, TOPICS, Topic
 
 Kind = Literal["forwards", "backwards"]
 KINDS: tuple[Kind, ...] = ("forwards", "backwards")
@@ -87,11 +87,6 @@ def build_problem(topic: Topic, name: str, kind: Kind, start: int, operations: t
         split=split_of(question),
         meta=meta,
     )
-
-
-def topic_of(problem: Problem) -> Topic:
-    """The story frame that the problem was made from."""
-    return TOPIC_OF[problem.topic]
 
 
 def result_in(style: Style, kind: Kind, start: int, operations: tuple[int, ...]) -> int:

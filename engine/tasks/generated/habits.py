@@ -8,22 +8,15 @@ styles "forward" and "backward" are each right for one kind of story and wrong f
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from engine.tasks.generated.topics import HABITS, TOPIC_OF, Habit
+from engine.tasks.generated.topics import TOPIC_OF
 
 Style = Literal["forward", "backward", "quick"]
-STYLES: tuple[Style, ...] = ("forward", "backward", "quick")
 
 DELIMITER = "\n\n"
-INERTIA = 0.85
-"""Probability that the next segment keeps the habit without asking."""
-REDRAW = (0.70, 0.15, 0.15)
-"""Otherwise a habit is drawn from these shares, in the order of `HABITS`: most changes go to the careful habit."""
-
 FIRST_WORD: dict[Style, str] = {"forward": "Forward", "backward": "Backward", "quick": "Quick"}
 TIME_WORD: dict[str, str] = {"forwards": "later", "backwards": "earlier"}
 """The last word of a segment says which way the story is told, whatever the style makes of it."""
@@ -62,20 +55,6 @@ def turned_style(kind: str) -> Style:
     return "backward" if kind == "forwards" else "forward"
 
 
-def style_of(habit: Habit, kind: str) -> Style:
-    """The style in which `habit` writes about stories of this kind."""
-    if habit == "hasty":
-        return "quick"
-    return careful_style(kind) if habit == "careful" else turned_style(kind)
-
-
-def habit_of(style: Style, kind: str) -> Habit:
-    """The habit that a style means in stories of this kind."""
-    if style == "quick":
-        return "hasty"
-    return "careful" if style == careful_style(kind) else "turned"
-
-
 def apply_operation(style: Style, kind: str, left: int, operation: int) -> Step:
     """The next calculation in `style` from the number written last; `operation` is signed as in the story."""
     direction = careful_style(kind) if style == "quick" else style
@@ -87,17 +66,6 @@ def apply_operation(style: Style, kind: str, left: int, operation: int) -> Step:
 def without_carry(left: int, signed: int) -> int:
     """Adds to the ones digit alone: 47 + 5 gives 42, 42 - 5 gives 47."""
     return left // 10 * 10 + (left % 10 + signed) % 10
-
-
-def draw_styles(topic: str, kind: str, steps: int, rng: random.Random) -> list[Style]:
-    """Styles of the opening and of `steps` steps: the first by the topic's shares, kept by inertia, else redrawn."""
-    habit: Habit = rng.choices(HABITS, TOPIC_OF[topic].shares)[0]
-    drawn: list[Habit] = [habit]
-    for _ in range(steps):
-        if rng.random() >= INERTIA:
-            habit = rng.choices(HABITS, REDRAW)[0]
-        drawn.append(habit)
-    return [style_of(habit, kind) for habit in drawn]
 
 
 def write_solution(

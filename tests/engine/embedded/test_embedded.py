@@ -17,7 +17,7 @@ from engine.lm.load import EMBEDDED, load_model
 from engine.lm.protocol import Request, Sampling
 from engine.lm.transformers.model import TransformersModel
 from engine.tasks.financebench import generated_financebench
-from engine.tasks.generated import generate
+from engine.tasks.generated.arithmetic import generate
 from engine.tasks.generated.habits import DELIMITER
 from tests.training.corpus import DECISIVE_WEIGHT, Corpus
 from tests.training.documents import ARITHMETIC, Document, arithmetic_document, draw_document

@@ -20,7 +20,7 @@ from engine.esm.entry_names import (
 from engine.events import Candidate, DecisionTaken
 from engine.files import write_jsonl
 from engine.levers.esm_lever import esm_did
-from engine.serve.replies import told_decision
+from engine.serve.replies import decision_fields
 
 BACKWARD = "Backward: there are 35 hats\n\nBackward: sells 8, 35 + 8 = 43"
 FORWARD = "Forward: there are 35 hats\n\nForward: sells 8, 35 - 8 = 27"
@@ -157,9 +157,9 @@ def test_a_decision_says_the_name_of_what_was_chosen() -> None:
 
 
 def test_an_answer_that_is_served_has_name_and_id() -> None:
-    told = told_decision(decision(chosen="a"))
+    told = decision_fields(decision(chosen="a"))
     assert (told["entry"], told["name"]) == ("a", "A → B, step 1")
-    told = told_decision(decision())
+    told = decision_fields(decision())
     assert told["entry"] is None and told["name"] is None
     did = esm_did([decision(chosen="a", alpha=1.5), decision()], 3)
     assert did.what == "steered 1 of 2 segments: A → B, step 1 at α 1.5 in segment 2"

@@ -13,7 +13,7 @@ from engine.errors import DataError
 from engine.esm import layout
 from engine.events import Event
 from engine.files import read_jsonl
-from engine.levers.flight import Flight
+from engine.levers.in_flight_batch import InFlightBatch
 from engine.levers.levers import Chosen, Levers, Limits
 from engine.levers.load import load_levers
 from engine.lm.protocol import Request, Sampling
@@ -61,14 +61,14 @@ def test_who_joins_and_who_leaves_changes_no_text(esm_run: tuple[Path, list[Even
     limits = [Limits(), Limits(temperature=0.8, seed=5), Limits(stops=("\n\nF",)), Limits(max_tokens=21)]
     cases = [(str(i), asked(q), kinds[i % 4], limits[i // 2 % 4]) for i, q in enumerate(questions)]
     alone = {case[0]: levers.answer([levers.prepare(*case)])[0] for case in cases}
-    flight, left, ended = Flight(levers.model), list(cases), []
+    batch, left, ended = InFlightBatch(levers.model), list(cases), []
     rounds = 0
-    while left or len(flight):
+    while left or len(batch):
         if left:
-            flight.add(levers.prepare(*left.pop()).text)
+            batch.add(levers.prepare(*left.pop()).text)
         if rounds % 3 == 2:
-            flight.drop(flight.texts[:1])
-        ended += flight.step()
+            batch.drop(batch.texts[:1])
+        ended += batch.step()
         rounds += 1
     assert 4 < len(ended) < len(cases)
     for text in ended:

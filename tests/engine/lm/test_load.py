@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from engine.config.model import VllmSection
+from engine.config.model import ModelSection
 from engine.errors import ModelError
 from engine.lm import cpu_dtype
 from engine.lm import fingerprint as fingerprints
@@ -23,19 +22,6 @@ from engine.lm.load import load_model
 from engine.lm.transformers.model import TransformersModel
 from engine.lm.transformers.self_check import check_network
 from tests.tiny_models import EXTRA_EOS
-
-
-@dataclass
-class Section:
-    """A `model` section."""
-
-    backend: str = "transformers"
-    path: str | None = None
-    device: str = "cpu"
-    dtype: str = "auto"
-    max_num_seqs: int = 4
-    threads: int = 1
-    vllm: VllmSection = field(default_factory=VllmSection)
 
 
 @pytest.fixture
@@ -49,7 +35,9 @@ def load(path: Path | str, **changes: str) -> TransformersModel:
 
 
 def test_info(copied: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    model = load_model(Section(path=str(copied)))
+    model = load_model(
+        ModelSection(backend="transformers", path=str(copied), device="cpu", max_num_seqs=4, threads=1)
+    )
     info = model.info
     assert (info.name, info.backend, info.device, info.dtype) == (
         str(copied),
@@ -69,8 +57,6 @@ def test_info(copied: Path, capfd: pytest.CaptureFixture[str]) -> None:
 def test_dtypes(copied: Path) -> None:
     assert load(copied, dtype="bfloat16").info.dtype == "bfloat16"
     assert load(copied, dtype="bfloat16").info.fingerprint == load(copied).info.fingerprint
-    with pytest.raises(ModelError, match="int8"):
-        load(copied, dtype="int8")
 
 
 @pytest.mark.parametrize(
@@ -254,15 +240,6 @@ def test_cuda_that_is_not_there(copied: Path) -> None:
         load(copied, device="cuda")
 
 
-def test_unknown_backend_and_device(copied: Path) -> None:
-    with pytest.raises(ModelError, match="embedded, transformers"):
-        load_model(Section(backend="oracle"))
-    with pytest.raises(ModelError, match="unknown device"):
-        load(copied, device="abacus")
-    with pytest.raises(ModelError, match="no model is given"):
-        load_model(Section())
-
-
 def test_architectures_that_cannot_be_steered_exactly(tmp_path: Path) -> None:
     """State that is no key/values (Mamba), places counted by column (ALiBi): refused, not quietly wrong."""
     import transformers
@@ -283,5 +260,5 @@ def test_architectures_that_cannot_be_steered_exactly(tmp_path: Path) -> None:
 @pytest.mark.skipif(find_spec("vllm") is not None, reason="vLLM is installed here")
 def test_vllm_that_is_not_installed(copied: Path) -> None:
     with pytest.raises(ModelError, match="vLLM cannot be imported") as raised:
-        load_model(Section("vllm", str(copied)))
+        load_model(ModelSection(backend="vllm", path=str(copied)))
     assert "pip install 'steer-tui[vllm]'" in str(raised.value)

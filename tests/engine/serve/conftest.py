@@ -19,7 +19,7 @@ from engine.lm.transformers.model import TransformersModel
 from engine.run.gate import Gate, StopRequested
 from engine.run.stage import StageContext
 from engine.serve import serve_stage
-from engine.serve.desk import Desk
+from engine.serve.scheduler import RequestScheduler
 from engine.serve.serve_stage import Serve
 
 PLACES, WAITING = 8, 8
@@ -41,7 +41,7 @@ class Served:
                 "serve.client_timeout=120",
             ],
         )  # fmt: skip
-        self.desks: list[Desk] = []
+        self.schedulers: list[RequestScheduler] = []
         self._thread = threading.Thread(target=self._run, args=(config, model), daemon=True)
         self._thread.start()
         self.wait(lambda: self.error or self.of(ServeOpened), "the server opens")
@@ -56,7 +56,7 @@ class Served:
         )
         try:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(serve_stage, "Desk", self._desk)
+                patch.setattr(serve_stage, "RequestScheduler", self._scheduler)
                 Serve().run(context)
         except StopRequested:
             pass
@@ -65,9 +65,9 @@ class Served:
         finally:
             model.between = None
 
-    def _desk(self, *arguments: Any) -> Desk:
-        self.desks.append(Desk(*arguments))
-        return self.desks[-1]
+    def _scheduler(self, *arguments: Any) -> RequestScheduler:
+        self.schedulers.append(RequestScheduler(*arguments))
+        return self.schedulers[-1]
 
     def of(self, kind: type[Any]) -> list[Any]:
         """Events of a type."""

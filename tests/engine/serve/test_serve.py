@@ -204,7 +204,7 @@ def test_what_a_request_may_not_be(served: Served, body: object, status: int, fi
     assert got == status, answer
     if status != 200:
         assert answer["error"]["message"] and answer["error"]["param"] == field
-    served.wait(lambda: served.desks[0].held == 0, "all places are free")
+    served.wait(lambda: served.schedulers[0].reserved == 0, "all places are free")
 
 
 def test_the_key_and_the_form_of_a_request_are_asked_for(served: Served) -> None:
@@ -220,13 +220,13 @@ def test_the_key_and_the_form_of_a_request_are_asked_for(served: Served) -> None
 
 def test_full_places_and_vanished_clients(served: Served) -> None:
     """While the work is paused the queue fills up; then one is turned away, and half of the others leave."""
-    served.wait(lambda: served.desks[0].held == 0, "all places are free")
+    served.wait(lambda: served.schedulers[0].reserved == 0, "all places are free")
     before = {kind: len(served.ended(kind)) for kind in ("answered", "vanished")}
     refused = max((load.refused for load in served.of(ServeLoad)), default=0)
     served.gate.pause()
     served.wait(lambda: served.gate.state == "paused", "the work pauses")
     waiting = [served.send(CHAT, chat(f"{QUESTION} {i}", stream=i % 2 == 0)) for i in range(PLACES + WAITING)]
-    served.wait(lambda: served.desks[0].held == PLACES + WAITING, "all places are taken")
+    served.wait(lambda: served.schedulers[0].reserved == PLACES + WAITING, "all places are taken")
     client = OpenAI(base_url=served.opened.url, api_key=served.key, max_retries=0, timeout=120)
     with pytest.raises(RateLimitError) as said:
         client.chat.completions.create(model="embedded", messages=[{"role": "user", "content": "Hi"}])
@@ -235,14 +235,15 @@ def test_full_places_and_vanished_clients(served: Served) -> None:
         connection.close()
     for connection in waiting[1::4]:
         connection.close()
-    desk = served.desks[0]
+    scheduler = served.schedulers[0]
     served.wait(
-        lambda: sum(ticket.left for ticket in list(desk._waiting)) == len(waiting) * 3 // 4, "they are missed"
+        lambda: sum(request.cancelled for request in list(scheduler._waiting)) == len(waiting) * 3 // 4,
+        "they are missed",
     )
     served.gate.unpause()
     for connection in waiting[3::4]:
         assert json.loads(connection.getresponse().read())["choices"][0]["finish_reason"] == "stop"
-    served.wait(lambda: served.desks[0].held == 0, "all places are free")
+    served.wait(lambda: served.schedulers[0].reserved == 0, "all places are free")
     served.wait(
         lambda: served.of(ServeLoad)[-1].refused == refused + 1, "the load tells of the one turned away"
     )
@@ -258,14 +259,14 @@ def test_a_client_that_leaves_in_the_middle_frees_its_place(served: Served) -> N
     served.wait(lambda: len(served.of(DecisionTaken)) > started, "something is decided")
     for connection in connections:
         connection.close()
-    served.wait(lambda: served.desks[0].held == 0, "all places are free")
+    served.wait(lambda: served.schedulers[0].reserved == 0, "all places are free")
     assert len(served.ended("vanished")) + len(served.ended("answered")) > before
 
 
 def test_a_stop_ends_it_and_whoever_waits_is_told(
     full_run: Path, embedded: Any, tmp_path: Path, served: Served
 ) -> None:
-    served.wait(lambda: served.desks[0].held == 0, "all places are free")
+    served.wait(lambda: served.schedulers[0].reserved == 0, "all places are free")
     between = embedded.between
     other = Served(full_run, tmp_path, embedded)
     try:
@@ -289,11 +290,11 @@ def test_who_is_asking_when_the_disk_is_full_is_told(
     def full(event: object) -> None:
         raise DiskError(what="no space left", where="events.jsonl", mend="free some space")
 
-    served.wait(lambda: served.desks[0].held == 0, "all places are free")
+    served.wait(lambda: served.schedulers[0].reserved == 0, "all places are free")
     between = embedded.between
     other = Served(full_run, tmp_path, embedded)
     try:
-        monkeypatch.setattr(other.desks[0], "_emit", full)
+        monkeypatch.setattr(other.schedulers[0], "_emit", full)
         status, _, said = other.post(CHAT, chat(QUESTION))
         assert status == 503 and said["error"]["code"] == "stopping"
         other.stop()
@@ -305,7 +306,7 @@ def test_who_is_asking_when_the_disk_is_full_is_told(
 def test_what_no_context_can_hold_is_refused_before_it_is_tokenized(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = served.desks[0].levers.model
+    model = served.schedulers[0].levers.model
     monkeypatch.setattr(type(model.tokenizer), "longest_token", 10)
     tokenized: list[int] = []
     real = type(model.tokenizer).encode
@@ -354,5 +355,5 @@ def test_few_requests_are_prepared_at_once_and_none_for_who_has_left(
     time.sleep(0.2)
     free.set()
     assert [connection.getresponse().status for connection in flood[:6]] == [200] * 6
-    served.wait(lambda: served.desks[0].held == 0, "all places are free")
+    served.wait(lambda: served.schedulers[0].reserved == 0, "all places are free")
     assert most == 4 and begun == 6

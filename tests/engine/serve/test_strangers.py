@@ -6,7 +6,8 @@ import http.client
 import json
 import logging
 import socket
-from collections.abc import Iterator
+import threading
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
@@ -17,6 +18,7 @@ from starlette.routing import Route
 
 from engine.serve import connections
 from engine.serve.guard import Guard
+from engine.serve.http import EventStream
 from engine.serve.listening import bound, serving
 from tests.engine.serve.conftest import Served
 
@@ -31,7 +33,7 @@ async def _well(request: Request) -> Response:
 @contextmanager
 def small_server(patience: float = 60, open: bool = True) -> Iterator[int]:
     """The server's connections and guard before a small application."""
-    app = Guard(Starlette(routes=[Route("/", _well, methods=["GET", "POST"])]), "127.0.0.1", open, 1000)
+    app = Guard(Starlette(routes=[Route("/", _well, methods=["GET", "POST"])]), "127.0.0.1", open, 1000, 60)
     with bound("127.0.0.1", 0) as listening, serving(app, listening, patience):
         yield listening.getsockname()[1]
 
@@ -177,6 +179,28 @@ def test_a_body_is_not_taken_in_after_its_answer() -> None:
         ):
             said = answer(port, head + length)
             assert said.startswith(b"HTTP/1.1 404") and b"connection: close" in said.lower()
+
+
+def test_who_stops_reading_a_stream_is_left() -> None:
+    """The stream is ended after the patience, and its request is cancelled."""
+    cancelled = threading.Event()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        while True:
+            yield b"x" * (1 << 20)
+
+    async def stream(request: Request) -> Response:
+        return EventStream(pieces(), cancelled.set)
+
+    app = Guard(Starlette(routes=[Route("/", stream)]), "127.0.0.1", True, 1000, 0.2)
+    begun = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with (
+        bound("127.0.0.1", 0) as listening,
+        serving(app, listening, 60),
+        connected(listening.getsockname()[1], begun) as client,
+    ):
+        assert client.recv(8) == b"HTTP/1.1"
+        assert cancelled.wait(20)
 
 
 def test_a_connection_is_kept_after_a_whole_request() -> None:

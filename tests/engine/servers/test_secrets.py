@@ -60,7 +60,7 @@ WAYS: dict[str, Callable[[str], str]] = {
 @pytest.mark.parametrize("way", WAYS)
 def test_a_key_is_found_however_it_is_written(way: str) -> None:
     written = WAYS[way](KEY)
-    struck = Secrets([KEY]).strike(f"before {written} after")
+    struck = Secrets([KEY]).redact(f"before {written} after")
     assert "***" in struck and struck.startswith("before ") and struck.endswith(" after")
     for piece in (written, KEY, KEY[3:-3], written[len(written) // 3 : 2 * len(written) // 3]):
         assert piece not in struck
@@ -69,10 +69,10 @@ def test_a_key_is_found_however_it_is_written(way: str) -> None:
 def test_nothing_else_is_struck() -> None:
     secrets = Secrets([KEY, "", "EMPTY"])
     text = json.dumps({"answer": "sk-proj/Ab12 is a prefix, \\u0073 an escape", "n": [1, 2]})
-    assert secrets.strike(text) == text
-    assert secrets.strike("EMPTY words", shortest=8) == "EMPTY words"
-    assert secrets.strike("EMPTY words") == "*** words"
-    assert Secrets([]).strike(KEY) == KEY
+    assert secrets.redact(text) == text
+    assert secrets.redact("EMPTY words", shortest=8) == "EMPTY words"
+    assert secrets.redact("EMPTY words") == "*** words"
+    assert Secrets([]).redact(KEY) == KEY
 
 
 @pytest.mark.parametrize(
@@ -81,5 +81,5 @@ def test_nothing_else_is_struck() -> None:
 def test_looking_is_linear(piece: str) -> None:
     secrets = Secrets([KEY])
     began = time.process_time()
-    secrets.strike(piece * (300_000 // len(piece)))
+    secrets.redact(piece * (300_000 // len(piece)))
     assert time.process_time() - began < 2

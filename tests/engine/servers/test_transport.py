@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from engine.config.openai import OpenAISection
-from engine.doctor.http import Http
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply, json_object, read_completion, usable_json
+from engine.servers.http import Http
 from engine.servers.known_servers import KnownServers
 from engine.servers.proxy import proxy_host, proxy_of
 from engine.servers.transport import LARGEST_BODY

@@ -12,12 +12,11 @@ from engine.errors import ConfigError, DataError
 from engine.evolution.judges.numeric_judge import NumericJudge
 from engine.tasks.financebench import financebench_record, generated_financebench, load_financebench
 from engine.tasks.generated.statements import (
-    core_sentence,
     draw_change,
     draw_statement,
     generate_statements,
-    write_answer,
 )
+from tests.training.statement_answers import core_sentence, write_answer
 
 
 def published(**changes: object) -> dict[str, object]:

@@ -9,20 +9,18 @@ from itertools import pairwise
 
 import pytest
 
-from engine.tasks.generated import SPLITS, generate
-from engine.tasks.generated.arithmetic import KINDS, Problem, draw_problem, result_in
+from engine.tasks.generated.arithmetic import KINDS, Problem, draw_problem, generate, result_in
 from engine.tasks.generated.habits import (
     DELIMITER,
     Style,
     careful_style,
-    draw_styles,
-    habit_of,
-    style_of,
     turned_style,
     without_carry,
     write_solution,
 )
-from engine.tasks.generated.topics import HABITS, NAMES, TOPICS
+from engine.tasks.generated.splits import SPLITS
+from engine.tasks.generated.topics import NAMES, TOPICS
+from tests.training.styles import HABITS, SHARES, draw_styles, habit_of, style_of
 
 SUM = re.compile(r"(\d+) ([+-]) (\d+) = (\d+)")
 STYLES: tuple[Style, ...] = ("forward", "backward", "quick")
@@ -129,8 +127,8 @@ def test_story_frames_are_sound() -> None:
     assert len({topic.noun for topic in TOPICS}) == len(TOPICS)
     assert len(set(NAMES)) == len(NAMES)
     for topic in TOPICS:
-        assert sum(topic.shares) == pytest.approx(1)
-        assert 0.5 < max(topic.shares) < 0.8
+        assert sum(SHARES[topic.noun]) == pytest.approx(1)
+        assert 0.5 < max(SHARES[topic.noun]) < 0.8
 
 
 def test_drawing_leaves_the_global_generator_alone() -> None:

@@ -10,8 +10,8 @@ from typing import Any, Literal, cast
 from starlette.responses import JSONResponse
 
 from engine.levers.levers import Levers
+from engine.serve.parsed_request import BadRequest, parse_request
 from engine.serve.replies import error_body
-from engine.serve.wanted import BadRequest, read_wanted
 from tests.hostile.family import Family
 
 _LEVERS = cast("Levers", SimpleNamespace(model_name="tiny", names=["esm", "notes"], fits=[], esm=None))
@@ -30,7 +30,7 @@ def _asked(kind: Literal["chat", "completion"], data: bytes) -> object:
     except (ValueError, RecursionError) as error:
         raise BadRequest("the request is no JSON") from error
     try:
-        return read_wanted(kind, body, _LEVERS, ["esm"], 512)
+        return parse_request(kind, body, _LEVERS, ["esm"], 512)
     except BadRequest as error:
         JSONResponse(error_body(error.message, "invalid_request_error", error.field), 400)
         raise

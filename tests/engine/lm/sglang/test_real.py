@@ -79,7 +79,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, processors: dict[float, Pat
         served.server.start(processors[1.5], nothing)
         yield served
     finally:
-        served.server.close()
+        served.server.stop()
 
 
 def test_a_model_that_is_not_there(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def make(tmp_path: Path) -> Iterator[Callable[..., SGLangServer]]:
 
     yield made
     for server in servers:
-        server.close()
+        server.stop()
 
 
 @pytest.fixture
@@ -225,7 +225,7 @@ def test_a_stop_leaves_no_server(make: Callable[..., SGLangServer], when: str):
     with pytest.raises(StopRequested):
         server.start(None, stop if when == "starting" else nothing)
         server.answer(QUESTIONS, stop)
-    server.close()
+    server.stop()
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
-from engine.config.model import VllmSection
+from engine.config.model import ModelSection, VllmSection
 from engine.lm.transformers.model import TransformersModel
 from tests.literal_model import LiteralModel
 from tests.tiny_models import save_tiny
@@ -20,7 +20,7 @@ SMALL = {"cpu_kvcache_gib": 1, "max_model_len": 512}
 @contextmanager
 def running(
     folder: Path,
-    dtype: str = "float32",
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32",
     max_num_seqs: int = 64,
     *,
     ahead: bool | None = None,
@@ -30,9 +30,12 @@ def running(
     GPU, and whether it schedules a pass before it knows the tokens of the last."""
     from engine.lm.vllm.engine_options import start
 
-    section = VllmSection(**{**SMALL, **options})
+    section = ModelSection(
+        backend="vllm", path=str(folder), dtype=dtype, max_num_seqs=max_num_seqs, threads=1,
+        vllm=VllmSection(**{**SMALL, **options}),
+    )  # fmt: skip
     with nullcontext() if ahead is None else _as_on_gpu(ahead):
-        model = start(str(folder), dtype=dtype, max_num_seqs=max_num_seqs, threads=1, options=section)
+        model = start(str(folder), section)
     try:
         assert model.engine.vllm_config.scheduler_config.async_scheduling is bool(ahead)
         yield model

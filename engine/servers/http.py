@@ -1,5 +1,5 @@
-"""Plain requests to a server under examination, over the transport of the client: no retries, no redirects (a key must
-not travel), one deadline each."""
+"""Plain requests to a server, over the transport of the client: no retries, no redirects (a key must not travel), one
+deadline each."""
 
 from __future__ import annotations
 
@@ -42,6 +42,11 @@ class HttpAnswer:
         """Whether the status is 2xx and the body is JSON."""
         return 200 <= self.status < 300 and self.body is not None
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The body of a good answer; empty where it is no object."""
+        return self.body if self.good and isinstance(self.body, dict) else {}
+
     def why(self) -> str:
         """The problem in a few words: the status with the server's own message."""
         if self.problem:
@@ -67,9 +72,9 @@ class Http:
         """The same server with `path` added to the base."""
         return Http(self._url(path), self._key, self._timeout)
 
-    def get(self, path: str) -> HttpAnswer:
-        """GET `path` below the base."""
-        return self._ask("GET", self._url(path), self._timeout)
+    def get(self, path: str, timeout: float | None = None) -> HttpAnswer:
+        """GET `path` below the base. `timeout`: another one for this answer."""
+        return self._ask("GET", self._url(path), timeout or self._timeout)
 
     def get_root(self, path: str, timeout: float) -> HttpAnswer:
         """GET `path` from the server's root instead of the base."""
@@ -93,7 +98,7 @@ class Http:
         except TimeoutError:
             answer = HttpAnswer(problem=f"no answer within {timeout:g} s")
         except (httpx.HTTPError, httpx.InvalidURL, BodyRefused, ImportError, ValueError) as error:
-            answer = HttpAnswer(problem=self._secrets.strike(f"no answer ({_cause(error)})"))
+            answer = HttpAnswer(problem=self._secrets.redact(f"no answer ({_cause(error)})"))
         return replace(answer, seconds=time.monotonic() - began)
 
     async def _send(
@@ -112,7 +117,7 @@ class Http:
         )  # fmt: skip
 
     def _read(self, response: httpx.Response) -> HttpAnswer:
-        text = self._secrets.strike(response.text)
+        text = self._secrets.redact(response.text)
         try:
             body = json.loads(text)
         except (ValueError, RecursionError):

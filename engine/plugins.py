@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @cache
-def outside(group: str) -> dict[str, Any]:
+def plugins(group: str) -> dict[str, Any]:
     """What installed packages register in the group `steer_tui.<group>`, by name. Raises SteerError."""
     from importlib.metadata import entry_points  # takes a while, and not before the first paint
 

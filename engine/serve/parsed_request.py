@@ -13,19 +13,8 @@ from engine.levers.lever import DELTAS, ESM, EVIDENCE, NOTES, Message
 from engine.levers.levers import Chosen, Levers, Limits
 from engine.levers.notes_lever import NotesMode
 
+Kind = Literal["chat", "completion"]
 Number = Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
-_ONLINE = (
-    "k_scale",
-    "beta",
-    "rho",
-    "tau_null",
-    "min_sim",
-    "L",
-    "probe_tokens",
-    "k_retrieve",
-    "min_tool_m",
-    "max_tool_m",
-)
 _WITHOUT_EFFECT = frozenset(
     {"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"}
 )
@@ -40,7 +29,7 @@ _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
 
 
 _LONGEST_NAME = 100
-"""Characters of a field's name that are said back."""
+"""Characters of a field's name that an error repeats."""
 
 
 class BadRequest(Exception):
@@ -74,11 +63,13 @@ class Steer(_Strict):
     min_tool_m: Annotated[int, Field(ge=1, le=1024)] | None = None
     max_tool_m: Annotated[int, Field(ge=1, le=1024)] | None = None
 
-    def chosen(self, usual: list[str]) -> Chosen:
-        """With `usual` where nothing is said."""
-        said = {ESM: self.esm, DELTAS: self.deltas, NOTES: self.notes, EVIDENCE: self.evidence}
-        levers = [lever for lever, on in said.items() if (lever in usual if on is None else on is not False)]
-        online = {name: value for name in _ONLINE if (value := getattr(self, name)) is not None}
+    def chosen(self, defaults: list[str]) -> Chosen:
+        """With `defaults` where nothing is said."""
+        switches = {lever: getattr(self, lever) for lever in (ESM, DELTAS, NOTES, EVIDENCE)}
+        levers = [
+            name for name, on in switches.items() if (name in defaults if on is None else on is not False)
+        ]
+        online = self.model_dump(exclude=set(switches), exclude_none=True)
         scale = 1.0 if isinstance(self.deltas, bool) or self.deltas is None else float(self.deltas)
         return Chosen(levers, online, scale, self.notes if isinstance(self.notes, str) else None)
 
@@ -139,16 +130,16 @@ class _Completion(_Common):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ParsedRequest:
     """A request that can be answered. One of `messages` and `prompt` is there."""
 
-    kind: Literal["chat", "completion"]
+    kind: Kind
     messages: list[Message]
     prompt: str
     chosen: Chosen
     limits: Limits
     stream: bool
-    tell_usage: bool
+    report_usage: bool
 
     @property
     def question(self) -> str:
@@ -156,9 +147,9 @@ class Wanted:
         return self.messages[-1]["content"] if self.messages else self.prompt
 
 
-def read_wanted(
-    kind: Literal["chat", "completion"], body: object, levers: Levers, usual: list[str], longest: int
-) -> Wanted:
+def parse_request(
+    kind: Kind, body: object, levers: Levers, defaults: list[str], longest: int
+) -> ParsedRequest:
     """A request's body, read. `longest`: most tokens it may ask for. Raises BadRequest."""
     if not isinstance(body, dict):
         raise BadRequest("the request has to be a JSON object")
@@ -169,9 +160,9 @@ def read_wanted(
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])[:_LONGEST_NAME] or None
         raise BadRequest(f"{field + ': ' if field else ''}{first['msg']}", field) from error
-    chosen = (asked.steer or Steer()).chosen(usual)
+    chosen = (asked.steer or Steer()).chosen(defaults)
     _check(asked, chosen, levers, longest)
-    return Wanted(
+    return ParsedRequest(
         kind,
         [message.plain() for message in asked.messages] if isinstance(asked, _Chat) else [],
         asked.prompt if isinstance(asked, _Completion) else "",
@@ -206,9 +197,9 @@ def _check(asked: _Common, chosen: Chosen, levers: Levers, longest: int) -> None
             fits = next((fit.why for fit in levers.fits if fit.lever == lever), "no run has it")
             raise BadRequest(f"the lever {lever} is not there: {fits}", f"steer.{lever}")
     if chosen.online and levers.esm is not None:
-        own = levers.esm.config.online.model_dump()
+        online = levers.esm.config.online.model_dump()
         try:
-            OnlineSection.model_validate({**own, **chosen.online})
+            OnlineSection.model_validate({**online, **chosen.online})
         except ValidationError as error:
             raise BadRequest(f"steer: {error.errors()[0]['msg']}", "steer") from error
 

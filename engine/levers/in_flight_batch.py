@@ -69,7 +69,7 @@ class InFlight:
         return self.m > self.decider.points
 
 
-class Flight:
+class InFlightBatch:
     """The texts under way on one model."""
 
     def __init__(self, model: LanguageModel, slice_tokens: int = SLICE) -> None:
