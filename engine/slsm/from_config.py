@@ -8,7 +8,7 @@ from pathlib import Path
 from engine.config.openai import OFFLINE
 from engine.errors import ConfigError, Problem
 from engine.files import write_atomic
-from engine.own_class import is_own
+from engine.own_class import in_role, is_own
 from engine.run.stage import StageContext
 from engine.slsm import layout
 from engine.slsm.chat_model import ChatModel, LocalChatModel, OpenAIChatModel
@@ -20,7 +20,7 @@ from engine.slsm.dialogue_files import configured_dialogues
 from engine.slsm.judges.judge import AnswerJudge, ExactAnswerJudge
 from engine.slsm.judges.openai_judge import OpenAIAnswerJudge
 from engine.slsm.multichallenge import Dialogues, parse_dialogues
-from engine.slsm.own import OwnAnswerJudge, OwnController
+from engine.slsm.own import CONTROLLER, JUDGE
 from engine.slsm.published_answers import read_answers
 from engine.tasks.generated.dialogues.records import multichallenge_jsonl
 
@@ -52,7 +52,7 @@ def make_controller(context: StageContext) -> MemoryController:
 def _controller(context: StageContext) -> MemoryController:
     section = context.config.slsm.controller
     if section.kind != "openai":
-        return OwnController(section.kind) if is_own(section.kind) else RuleController()
+        return in_role(section.kind, CONTROLLER) if is_own(section.kind) else RuleController()
     where = "slsm.controller.openai"
     try:
         client = context.client(section.openai, "controller", where)
@@ -93,5 +93,5 @@ def make_judge(context: StageContext) -> AnswerJudge | None:
         client = context.client(section.openai, "judge", "slsm.judge.openai")
         return OpenAIAnswerJudge(client, section.openai.model, section.prompt == "multichallenge")
     if is_own(section.kind):
-        return OwnAnswerJudge(section.kind)
+        return in_role(section.kind, JUDGE)
     return ExactAnswerJudge() if section.kind == "exact" else None

@@ -11,13 +11,12 @@ from types import ModuleType
 import pytest
 
 from engine.errors import ConfigError
-from engine.own_class import Method, Role, make_own, shown, told
+from engine.own_class import in_role, make_own, shown, told
 from engine.slsm.judges.judge import AnswerJudgeFailed
 from engine.slsm.multichallenge import Criterion
-from engine.slsm.own import OwnAnswerJudge
+from engine.slsm.own import JUDGE
 from engine.testkit.roles import try_class
 
-ROLE = Role("slsm.judge.kind", (Method("judge", ("criterion", "answer")),))
 KEY = "sk-a-key-of-this-machine"
 
 
@@ -77,7 +76,7 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 )
 def test_a_class_that_cannot_be_made(name: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        make_own(f"worst_classes:{name}", ROLE)
+        make_own(f"worst_classes:{name}", JUDGE)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +89,7 @@ def test_a_class_that_cannot_be_made(name: str, said: str) -> None:
     ],
 )
 def test_a_judge_that_does_its_worst(name: str, said: str) -> None:
-    judge = OwnAnswerJudge(f"worst_classes:{name}")
+    judge = in_role(f"worst_classes:{name}", JUDGE)
     with pytest.raises(AnswerJudgeFailed, match=said) as caught:
         judge.judge(Criterion.__new__(Criterion), "an answer")
     assert KEY not in str(caught.value)
