@@ -56,9 +56,9 @@ class Method:
     """A method of a role, and its arguments by position.
 
     `read`: (what it returned, the class's name, the arguments) -> the result; raises WrongResult. `given`: the
-    arguments as the class gets them, copies of what it might change. A failure raises `error`; with `lost`, (why, the arguments)
-    -> the result instead. `passed`: what is no failure of the class and is raised as it is. `default`: in the place of
-    a method that is left out; without one it is required.
+    arguments as the class gets them, copies of what it might change. A failure raises `error`; with `lost`, (why, the
+    arguments) -> the result instead. `passed`: what is no failure of the class and is raised as it is. `default`: in
+    the place of a method that is left out; without one it is required.
     """
 
     name: str
