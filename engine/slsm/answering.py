@@ -30,7 +30,7 @@ from engine.slsm.records import (
     VerdictRecord,
 )
 from engine.slsm.server_failures import ServerFailures
-from engine.slsm.state import MemoryMode, SemanticState
+from engine.slsm.state import MemoryMode, SemanticState, State
 from engine.slsm.turns import Conversation
 
 NO_MEMORY = "none"
@@ -122,17 +122,16 @@ class ConversationAnswerer:
 
     # ------------------------------------------------------------ prompts, answers, conflicts
 
+    def _state(self, conversation: Conversation, memory: str) -> State:
+        return SemanticState() if memory == NO_MEMORY else self.tracker.state(conversation, _mode(memory))
+
     def _note(self, conversation: Conversation, memory: str) -> str:
-        return "" if memory == NO_MEMORY else note_of(
-            self.tracker.state(conversation, _mode(memory)), self.section.note_max_items
-        )  # fmt: skip
+        return note_of(self._state(conversation, memory), self.section.note_max_items)
 
     def _decision(self, conversation: Conversation, variant: Variant) -> Decision:
         mode, memory = variant
-        if memory == NO_MEMORY:
-            return decide(mode, SemanticState(), "", self.section.risk_modes)
-        state = self.tracker.state(conversation, _mode(memory))
-        return decide(mode, state, self._note(conversation, memory), self.section.risk_modes)
+        note = self._note(conversation, memory)
+        return decide(mode, self._state(conversation, memory), note, self.section.risk_modes)
 
     def _first_note(self, conversation: Conversation, variant: Variant) -> str:
         if not self._decision(conversation, variant).inject:
@@ -185,8 +184,7 @@ class ConversationAnswerer:
         def detect(case: tuple[Conversation, str, int]) -> Detection:
             conversation, memory, attempt = case
             first = self.records.answers[conversation.id, attempt, ""]
-            state = self.tracker.state(conversation, _mode(memory))
-            return self.controller.detect(state, conversation.turns, first.answer)
+            return self.controller.detect(self._state(conversation, memory), conversation.turns, first.answer)
 
         def keep(case: tuple[Conversation, str, int], detection: Detection) -> None:
             conversation, memory, attempt = case
