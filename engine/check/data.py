@@ -89,7 +89,7 @@ def _vectors(findings: Findings, config: Config) -> None:
 
 def _clusters(findings: Findings, config: Config) -> None:
     section = config.clusters
-    for name in ("embeddings", "pca", "labels", "descriptions", "frequency_corpus"):
+    for name in ("embeddings", "pca", "labels", "descriptions"):
         _file(findings, getattr(section, name), f"clusters.{name}")
 
 

@@ -146,7 +146,7 @@ class _Loop:
                 score=minibatch,
                 validation=validation,
                 best=best,
-                new_deltas=reply.deltas,
+                new_deltas=reply.deltas or None,
                 summary=reply.summary,
                 reflector=evolution.reflector.name,
                 attempts=reply.attempts,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Sequence
 
 import msgspec
@@ -12,7 +11,7 @@ from engine.errors import DataError
 from engine.events import JudgeMeasured, without_envelope
 from engine.evolution import layout
 from engine.evolution.evolution_run import EvolutionRun
-from engine.evolution.judges.agreement import Agreement, Said, agreement_with_people
+from engine.evolution.judges.agreement import Said, agreement_with_people
 from engine.evolution.judges.judge import Unjudged, judge_with_retries
 from engine.evolution.judges.labelled_answers import LabelledAnswer, read_labelled_answers
 from engine.files import csv_text, write_atomic
@@ -48,11 +47,13 @@ def measure_judge(evolution: EvolutionRun) -> Spent:
             where=f"evolution.judge.labels: {path}",
             mend="see why in the notices, or give answers to questions that it can judge",
         )
-    found = agreement_with_people(answers, said, evolution.context.config.run.seed)
-    rows = [_event(evolution.judge.name, path, kind, figures) for kind, figures in found.items()]
-    write_atomic(
-        layout.judge_table(evolution.context.run_dir), csv_text([without_envelope(row) for row in rows])
-    )
+    by_type = agreement_with_people(answers, said, evolution.context.config.run.seed)
+    rows = [
+        JudgeMeasured(judge=evolution.judge.name, labels=path, question_type=kind, **vars(figures))
+        for kind, figures in by_type.items()
+    ]
+    table = csv_text([without_envelope(row) for row in rows])
+    write_atomic(layout.judge_table(evolution.context.run_dir), table)
     for row in rows:
         evolution.context.emit(row)
     if failures := rows[0].answers - rows[0].judged - rows[0].cannot_tell:
@@ -101,24 +102,3 @@ def _key(answer: LabelledAnswer) -> str:
 
 def _said(verdict: LabelVerdict | None) -> Said:
     return Said(None) if verdict is None else Said(verdict.correct, cannot_tell=verdict.correct is None)
-
-
-def _event(judge: str, labels: str, kind: str, figures: Agreement) -> JudgeMeasured:
-    return JudgeMeasured(
-        judge=judge,
-        labels=labels,
-        question_type=kind,
-        answers=figures.answers,
-        judged=figures.judged,
-        cannot_tell=figures.cannot_tell,
-        agreement=_or_none(figures.agreement),
-        kappa=_or_none(figures.kappa),
-        kappa_low=_or_none(figures.kappa_low),
-        kappa_high=_or_none(figures.kappa_high),
-        precision=_or_none(figures.precision),
-        recall=_or_none(figures.recall),
-    )
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value

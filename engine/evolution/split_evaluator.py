@@ -181,11 +181,6 @@ class SplitEvaluator:
             for r in records
         ]
 
-    def clusters_of(self, record: AnswerRecord) -> list[int]:
-        """The cluster of each token of an answer."""
-        ids = self.evolution.clusters.ids
-        return [int(ids[token]) for token in record.token_ids if token < len(ids)]
-
     # ------------------------------------------------------------ scores
 
     def score(self, iteration: int, split: str) -> Score:
@@ -231,7 +226,7 @@ class SplitEvaluator:
                 cannot_tell=record.cannot_tell,
                 reasoning=record.reasoning,
                 pieces=[texts[token] for token in record.token_ids if token < len(texts)],
-                clusters=self.clusters_of(record),
+                clusters=self.evolution.clusters.of(record.token_ids),
             )
         )
 
