@@ -16,10 +16,9 @@ from engine.slsm.controllers.controller import MemoryController
 from engine.slsm.controllers.detection import CheckedController
 from engine.slsm.controllers.openai_controller import OpenAIController
 from engine.slsm.controllers.rule_controller import RuleController
-from engine.slsm.dialogue_files import configured_dialogues
 from engine.slsm.judges.judge import AnswerJudge, ExactAnswerJudge
 from engine.slsm.judges.openai_judge import OpenAIAnswerJudge
-from engine.slsm.multichallenge import Dialogues, parse_dialogues
+from engine.slsm.multichallenge import Dialogues, dialogues_file, parse_dialogues, read_dialogues
 from engine.slsm.own import CONTROLLER, JUDGE
 from engine.slsm.published_answers import read_answers
 from engine.tasks.generated.dialogues.records import multichallenge_jsonl
@@ -32,7 +31,7 @@ def make_dialogues(context: StageContext) -> Dialogues:
     """Conversations of the configured file; without a file, generated ones, which are written into the run."""
     data = context.config.slsm.data
     if data.path is not None:
-        return configured_dialogues(data, context.config.run.seed)
+        return read_dialogues(dialogues_file(data.path), data.conversations)
     most = data.conversations or _GENERATED
     text = multichallenge_jsonl(most, context.config.run.seed)
     path = layout.dialogues(context.run_dir)
