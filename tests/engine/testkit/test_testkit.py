@@ -19,7 +19,7 @@ from engine.config.config import Config
 from engine.config.file import load_config
 from engine.errors import ConfigError, RunError
 from engine.events import StateUpdated
-from engine.evolution.judges.judge import Unjudged, judge_with_retries
+from engine.evolution.judges.judge import judge_with_retries
 from engine.evolution.own import JUDGE, REFLECTOR
 from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput
 from engine.gflownet.answer.own_reader import READER
@@ -150,9 +150,9 @@ def test_a_module_that_is_not_there_or_fails_is_told_apart(
 def test_failures_count_as_those_of_the_built_in_ones() -> None:
     asked = ("What is 6 times 7?", ["42"])
     found = judge_with_retries(in_role("own_roles:Raises", JUDGE), *asked, "  42", 2, lambda: None)
-    assert found.correct is True  # type: ignore[union-attr]
+    assert found.correct is True
     failed = judge_with_retries(in_role("own_roles:Quits", JUDGE), *asked, "42", 2, lambda: None)
-    assert isinstance(failed, Unjudged) and "evolution.judge.kind" in failed.reason
+    assert failed.failed and "evolution.judge.kind" in failed.reasoning
     given = ReflectorInput(0, {"0": 0.0, "1": 0.0}, {}, [], None)  # type: ignore[arg-type]
     assert in_role("own_roles:Reflector", REFLECTOR).reflect(given, "").deltas == {"0": -0.5, "1": -0.5}
     with pytest.raises(ReflectorFailed, match="missing clusters: 1"):
