@@ -17,7 +17,7 @@ from reprlib import Repr
 from typing import Any
 
 from engine.environment_secrets import secret_values
-from engine.errors import ConfigError, Problem, RunError, SteerError
+from engine.errors import RunError, SteerError, wrong_value
 
 _MOST_SHOWN = 80
 
@@ -103,11 +103,11 @@ def imported(name: str, where: str) -> Any:
             )
         else:
             allowed = f"a module that can be imported; importing it failed: {told(error)}"
-        raise ConfigError([Problem(where, name, allowed)]) from error
+        raise wrong_value(where, name, allowed) from error
     if not hasattr(module, attribute):
         found = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
         has = f"it has {', '.join(found[:8])}" if found else "it has none"
-        raise ConfigError([Problem(where, name, f"a name of the module `{module_name}`; {has}")])
+        raise wrong_value(where, name, f"a name of the module `{module_name}`; {has}")
     return getattr(module, attribute)
 
 
@@ -115,23 +115,23 @@ def make_own(name: str, role: Role) -> Any:
     """An object of the class `name`, which has the methods of `role`. Raises ConfigError."""
     kind = imported(name, role.where)
     if not inspect.isclass(kind):
-        raise _unfit(name, role, f"a class; this is a {type(kind).__name__}")
+        raise wrong_value(role.where, name, f"a class; this is a {type(kind).__name__}")
     try:
         own = kind()
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise _unfit(
-            name, role, f"a class that is made without arguments; making it failed: {told(error)}"
+        raise wrong_value(
+            role.where, name, f"a class that is made without arguments; making it failed: {told(error)}"
         ) from error
     for method in role.methods:
         found = _attribute(own, method.name)
         if found is None and method.default is not None:
             continue
         if not callable(found):
-            raise _unfit(name, role, f"a class with the method `{method.shown}`; it has none")
+            raise wrong_value(role.where, name, f"a class with the method `{method.shown}`; it has none")
         if (signature := _misses(found, method)) is not None:
-            raise _unfit(name, role, f"a method `{method.shown}`; this one takes {signature}")
+            raise wrong_value(role.where, name, f"a method `{method.shown}`; this one takes {signature}")
     return own
 
 
@@ -153,10 +153,6 @@ def _misses(found: Callable[..., Any], method: Method) -> str | None:
     except TypeError:
         return str(signature)
     return None
-
-
-def _unfit(name: str, role: Role, allowed: str) -> ConfigError:
-    return ConfigError([Problem(role.where, name, allowed)])
 
 
 class _InRole:

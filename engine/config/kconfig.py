@@ -24,7 +24,7 @@ from pydantic.fields import FieldInfo
 
 from engine.config import yaml_text
 from engine.config.evolution import ClustersSection, EvolutionSection
-from engine.errors import ConfigError, Problem
+from engine.errors import ConfigError, Problem, wrong_value
 from engine.files import write_atomic
 from engine.regular_file import LARGEST_RECORD, read_regular
 
@@ -189,8 +189,7 @@ def read_kconfig(path: Path) -> tuple[dict[str, Any], dict[tuple[str, ...], str]
         text = read_regular(path, LARGEST_RECORD).decode().replace("\r\n", "\n")
         lines = text.split("\n")  # menus write other line ends as they are
     except (OSError, UnicodeDecodeError) as error:
-        problem = Problem(str(path), str(error), "a .config as `make menuconfig` writes it")
-        raise ConfigError([problem]) from None
+        raise wrong_value(str(path), str(error), "a .config as `make menuconfig` writes it") from None
     known = leaves()
     plain = {leaf.symbol: leaf for leaf in known}
     choices = {leaf.choice_symbol(value): (leaf, value) for leaf in known for value in leaf.choices}

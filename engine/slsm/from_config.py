@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.config.openai import OFFLINE
-from engine.errors import ConfigError, Problem
+from engine.errors import ConfigError, wrong_value
 from engine.files import write_atomic
 from engine.own_class import in_role, is_own
 from engine.run.stage import StageContext
@@ -68,13 +68,8 @@ def make_chat_model(context: StageContext, dialogues: Dialogues | None = None) -
     section = context.config.slsm
     if section.answers.kind == "file":
         if dialogues is None:
-            raise ConfigError(
-                [
-                    Problem(
-                        "slsm.answers.kind", "file, which answers its own questions alone", "local or openai"
-                    )
-                ]
-            )
+            what = "file, which answers its own questions alone"
+            raise wrong_value("slsm.answers.kind", what, "local or openai")
         return read_answers(Path(str(section.answers.path)).expanduser(), dialogues)
     if section.answers.kind == "openai":
         limits = {"max_tokens": section.answer_tokens, "temperature": section.temperature}

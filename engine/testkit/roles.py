@@ -62,7 +62,7 @@ def reflector_trials() -> list[Trial]:
             JudgedAnswer(f"q{place}", text, 9, (True, False, None)[place % 3], "compared", [0, 1, 2] * 3)
             for place, text in enumerate(texts)
         ]
-        return ReflectorInput(0, dict.fromkeys(_CLUSTERS, 0.0), described, answers, History())
+        return ReflectorInput(0, dict.fromkeys(_CLUSTERS, 0.0), described, answers, History(iterations=[]))
 
     return [
         *_with_texts("answers with", lambda own, text: own.reflect(given([text, "42"]), text)),
