@@ -11,6 +11,10 @@ from types import ModuleType
 import pytest
 
 from engine.errors import ConfigError
+from engine.evolution.history import History
+from engine.evolution.own import JUDGE as EVOLUTION_JUDGE
+from engine.evolution.own import REFLECTOR
+from engine.evolution.reflectors.reflector import ReflectorInput
 from engine.own_class import in_role, make_own, shown, told
 from engine.slsm.judges.judge import AnswerJudgeFailed
 from engine.slsm.multichallenge import Criterion
@@ -56,6 +60,18 @@ class ReturnsMuch:
         return "x" * 10_000_000
 
 
+class Changes:
+    """What it is given."""
+
+    def judge(self, question: str, golds: list[str], answer: str) -> bool:
+        golds.clear()
+        return True
+
+    def reflect(self, given: ReflectorInput, message: str) -> dict[str, float]:
+        given.deltas["0"] += 1
+        return given.deltas
+
+
 class TellsKey:
     def judge(self, criterion: object, answer: str) -> object:
         raise ValueError(f"refused: {KEY}")
@@ -65,7 +81,15 @@ class TellsKey:
 def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("SOME_API_KEY", KEY)
     worst = ModuleType("worst_classes")
-    for kind in (WorstInMaking, WorstInLooking, WorstInJudging, ReturnsUnspeakable, ReturnsMuch, TellsKey):
+    for kind in (
+        WorstInMaking,
+        WorstInLooking,
+        WorstInJudging,
+        ReturnsUnspeakable,
+        ReturnsMuch,
+        TellsKey,
+        Changes,
+    ):
         setattr(worst, kind.__name__, kind)
     monkeypatch.setitem(sys.modules, "worst_classes", worst)
     yield
@@ -94,6 +118,13 @@ def test_a_judge_that_does_its_worst(name: str, said: str) -> None:
         judge.judge(Criterion.__new__(Criterion), "an answer")
     assert KEY not in str(caught.value)
     assert len(str(caught.value)) < 400
+
+
+def test_what_a_class_changes_is_its_own_copy() -> None:
+    golds, given = ["42"], ReflectorInput(0, {"0": 1.5}, {}, [], History(iterations=[]))
+    assert in_role("worst_classes:Changes", EVOLUTION_JUDGE).judge("?", golds, "42").correct
+    assert in_role("worst_classes:Changes", REFLECTOR).reflect(given, "").deltas == {"0": 2.5}
+    assert golds == ["42"] and given.deltas == {"0": 1.5}
 
 
 def test_an_error_that_cannot_say_why() -> None:
