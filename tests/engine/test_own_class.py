@@ -120,6 +120,16 @@ def test_a_judge_that_does_its_worst(name: str, said: str) -> None:
     assert len(str(caught.value)) < 400
 
 
+def test_it_is_called_what_it_calls_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert in_role("worst_classes:ReturnsMuch", JUDGE).name == "worst_classes:ReturnsMuch"
+    monkeypatch.setattr(ReturnsMuch, "name", "much", raising=False)
+    assert in_role("worst_classes:ReturnsMuch", JUDGE).name == "much"
+    with pytest.raises(
+        AnswerJudgeFailed, match=r"`worst_classes:ReturnsMuch` failed in `judge`: it returned"
+    ):
+        in_role("worst_classes:ReturnsMuch", JUDGE).judge(Criterion("?", "YES"), "an answer")
+
+
 def test_what_a_class_changes_is_its_own_copy() -> None:
     golds, given = ["42"], ReflectorInput(0, {"0": 1.5}, {}, [], History(iterations=[]))
     assert in_role("worst_classes:Changes", EVOLUTION_JUDGE).judge("?", golds, "42").correct

@@ -84,6 +84,14 @@ def test_the_file_made_of_it_is_read_as_the_same_conversations(tmp_path: Path) -
     assert list(found.left_out) == [whole.conversations[3].id]
 
 
+def test_only_the_assistant_may_leave_a_turn_open(tmp_path: Path) -> None:
+    path = tmp_path / "any.jsonl"
+    messages = [{"role": role, "content": None} for role in ("assistant", "user")]
+    path.write_text(json.dumps({"messages": messages}))
+    with pytest.raises(DataError, match="message 1 has no `role` and `content` that are text"):
+        read_dialogues(path, None)
+
+
 BAD: tuple[tuple[dict[str, Any], str], ...] = (
     ({"key": None}, "`key` is None"),
     ({"key": True}, "`key` is True"),
