@@ -79,6 +79,11 @@ class ConfigError(SteerError):
         )
 
 
+def wrong_value(where: str, value: str, allowed: str) -> ConfigError:
+    """The error about a single value."""
+    return ConfigError([Problem(where, value, allowed)])
+
+
 class DataError(SteerError):
     """A file that is missing, damaged, or holds wrong values."""
 

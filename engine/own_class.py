@@ -12,11 +12,12 @@ import inspect
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from reprlib import Repr
-from typing import Any, TypedDict
+from typing import Any
 
 from engine.environment_secrets import secret_values
-from engine.errors import ConfigError, Problem
+from engine.errors import RunError, SteerError, wrong_value
 
 _MOST_SHOWN = 80
 
@@ -37,13 +38,37 @@ _BEGINNING = _Beginning()
 _BEGINNING.maxstring = _MOST_SHOWN
 
 
+class WrongResult(Exception):
+    """A class returned what its role has no use for; the text says what, and what would be right."""
+
+    @classmethod
+    def of(cls, returned: Any, allowed: str) -> WrongResult:
+        """About something that is not what is `allowed`."""
+        return cls(f"it returned {shown(returned)}, not {allowed}")
+
+
+def _with_copied_lists(*arguments: Any) -> tuple[Any, ...]:
+    return tuple(list(one) if isinstance(one, list | tuple) else one for one in arguments)
+
+
 @dataclass(frozen=True)
 class Method:
-    """A method and its arguments by position; one that is not `required` may be left out."""
+    """A method of a role, and its arguments by position.
+
+    `read`: (what it returned, the class's name, the arguments) -> the result; raises WrongResult. `given`: the
+    arguments as the class gets them, copies of what it might change. A failure raises `error`; with `lost`, (why, the
+    arguments) -> the result instead. `passed`: what is no failure of the class and is raised as it is. `default`: in
+    the place of a method that is left out; without one it is required.
+    """
 
     name: str
     arguments: tuple[str, ...]
-    required: bool = True
+    read: Callable[..., Any]
+    error: type[SteerError] = RunError
+    lost: Callable[..., Any] | None = None
+    given: Callable[..., tuple[Any, ...]] = _with_copied_lists
+    passed: tuple[type[BaseException], ...] = ()
+    default: Callable[..., Any] | None = None
 
     @property
     def shown(self) -> str:
@@ -78,11 +103,11 @@ def imported(name: str, where: str) -> Any:
             )
         else:
             allowed = f"a module that can be imported; importing it failed: {told(error)}"
-        raise ConfigError([Problem(where, name, allowed)]) from error
+        raise wrong_value(where, name, allowed) from error
     if not hasattr(module, attribute):
         found = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
         has = f"it has {', '.join(found[:8])}" if found else "it has none"
-        raise ConfigError([Problem(where, name, f"a name of the module `{module_name}`; {has}")])
+        raise wrong_value(where, name, f"a name of the module `{module_name}`; {has}")
     return getattr(module, attribute)
 
 
@@ -90,23 +115,23 @@ def make_own(name: str, role: Role) -> Any:
     """An object of the class `name`, which has the methods of `role`. Raises ConfigError."""
     kind = imported(name, role.where)
     if not inspect.isclass(kind):
-        raise _unfit(name, role, f"a class; this is a {type(kind).__name__}")
+        raise wrong_value(role.where, name, f"a class; this is a {type(kind).__name__}")
     try:
         own = kind()
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise _unfit(
-            name, role, f"a class that is made without arguments; making it failed: {told(error)}"
+        raise wrong_value(
+            role.where, name, f"a class that is made without arguments; making it failed: {told(error)}"
         ) from error
     for method in role.methods:
         found = _attribute(own, method.name)
-        if found is None and not method.required:
+        if found is None and method.default is not None:
             continue
         if not callable(found):
-            raise _unfit(name, role, f"a class with the method `{method.shown}`; it has none")
+            raise wrong_value(role.where, name, f"a class with the method `{method.shown}`; it has none")
         if (signature := _misses(found, method)) is not None:
-            raise _unfit(name, role, f"a method `{method.shown}`; this one takes {signature}")
+            raise wrong_value(role.where, name, f"a method `{method.shown}`; this one takes {signature}")
     return own
 
 
@@ -130,14 +155,38 @@ def _misses(found: Callable[..., Any], method: Method) -> str | None:
     return None
 
 
-def _unfit(name: str, role: Role, allowed: str) -> ConfigError:
-    return ConfigError([Problem(role.where, name, allowed)])
+class _InRole:
+    """An object of a user's class, with the methods of a role: what the class does wrong in one is its failure."""
+
+    def __init__(self, kind: str, role: Role) -> None:
+        self._kind, self._role, self._object = kind, role, make_own(kind, role)
+        called = _attribute(self._object, "name")
+        self.name = called if isinstance(called, str) and called else kind
+        for method in role.methods:
+            setattr(self, method.name, partial(self._call, method))
+
+    def _call(self, method: Method, *arguments: Any) -> Any:
+        if method.default is not None and _attribute(self._object, method.name) is None:
+            return method.default(*arguments)
+        try:
+            returned = getattr(self._object, method.name)(*method.given(*arguments))
+            return method.read(returned, self.name, *arguments)
+        except (method.error, *method.passed):
+            raise
+        except BaseException as error:
+            problem = str(error) if isinstance(error, WrongResult) else told(error)
+            what = f"`{self._kind}` failed in `{method.name}`: {problem}"
+            if method.lost is not None:
+                return method.lost(f"{what}; {_HINT}", *arguments)
+            raise method.error(what=what, where=self._role.where, mend=_HINT) from error
 
 
-def name_of(own: Any, name: str) -> str:
-    """What it calls itself, else `name`."""
-    called = _attribute(own, "name")
-    return called if isinstance(called, str) and called else name
+_HINT = "correct the class and resume the run; `steer-tui check-class` tries it out"
+
+
+def in_role(kind: str, role: Role) -> Any:
+    """An object of the class `kind` that is used as the role's protocol. Raises ConfigError."""
+    return _InRole(kind, role)
 
 
 def told(error: BaseException) -> str:
@@ -164,20 +213,3 @@ def shown(value: Any) -> str:
         return _without_secrets(_BEGINNING.repr(value))
     except BaseException:
         return f"a {type(value).__name__}"
-
-
-class Misuse(TypedDict):
-    """Parts of a SteerError."""
-
-    what: str
-    where: str
-    mend: str
-
-
-def misuse(name: str, role: Role, method: str, problem: str) -> Misuse:
-    """About what `method` did."""
-    return Misuse(
-        what=f"`{name}` failed in `{method}`: {problem}",
-        where=role.where,
-        mend="correct the class and resume the run; `steer-tui check-class` tries it out",
-    )

@@ -88,7 +88,7 @@ def _vectors(findings: Findings, config: Config) -> None:
 
 def _clusters(findings: Findings, config: Config) -> None:
     section = config.clusters
-    for name in ("embeddings", "pca", "labels", "descriptions", "frequency_corpus"):
+    for name in ("embeddings", "pca", "labels", "descriptions"):
         _file(findings, getattr(section, name), f"clusters.{name}")
 
 
@@ -153,16 +153,15 @@ def _scores(findings: Findings, config: Config) -> None:
 
 
 def _dialogues(findings: Findings, config: Config) -> None:
-    from engine.slsm.dialogue_files import configured_dialogues
     from engine.slsm.judges.judge import check_exact
-    from engine.slsm.multichallenge import HUB_FILES, SETTING
+    from engine.slsm.multichallenge import HUB_FILES, SETTING, dialogues_file, read_dialogues
 
     data = config.slsm.data
     if data.path is None:
         findings.here("generated", SETTING)
     elif _file(findings, data.path, SETTING, HUB_FILES, report=False):
         with findings.at(SETTING):
-            dialogues = configured_dialogues(data, config.run.seed)
+            dialogues = read_dialogues(dialogues_file(data.path), data.conversations)
             left = (
                 f", {len(dialogues.left_out)} left out (slsm.data.conversations)"
                 if dialogues.left_out

@@ -17,6 +17,7 @@ class ClustersSection(Section):
     """The stage `clusters` (spec Evolution 1, 2.5). Paths name files that were computed elsewhere."""
 
     OLDER = {"numbers": "written"}
+    FIXED = ("frequency_corpus", "tokens_listed")
 
     k: Annotated[int, Field(ge=2, le=250)] = Field(
         default=10, description="k-means clusters; the two special clusters are added to these."
@@ -47,16 +48,11 @@ class ClustersSection(Section):
     trust_files: bool = Field(
         default=False, description="Open joblib files named here: they are pickles and can run any program."
     )
-    frequency_corpus: str | None = Field(
-        default=None,
-        description="Text file, or JSONL with `text`, in which tokens are counted; none: the model's answers.",
-    )
     frequency_texts: NonNegativeInt = Field(
         default=200, description="Answers the model generates for counting; 0: nothing is counted."
     )
-    tokens_listed: PositiveInt = Field(
-        default=12, description="Tokens of each kind that a description lists."
-    )
+    frequency_corpus: ClassVar[None] = None
+    tokens_listed: ClassVar[int] = 12
 
 
 class ReflectorSection(Section):

@@ -24,7 +24,7 @@ from pydantic.fields import FieldInfo
 
 from engine.config import yaml_text
 from engine.config.evolution import ClustersSection, EvolutionSection
-from engine.errors import ConfigError, Problem
+from engine.errors import ConfigError, Problem, wrong_value
 from engine.files import write_atomic
 from engine.regular_file import LARGEST_RECORD, read_regular
 
@@ -189,8 +189,7 @@ def read_kconfig(path: Path) -> tuple[dict[str, Any], dict[tuple[str, ...], str]
         text = read_regular(path, LARGEST_RECORD).decode().replace("\r\n", "\n")
         lines = text.split("\n")  # menus write other line ends as they are
     except (OSError, UnicodeDecodeError) as error:
-        problem = Problem(str(path), str(error), "a .config as `make menuconfig` writes it")
-        raise ConfigError([problem]) from None
+        raise wrong_value(str(path), str(error), "a .config as `make menuconfig` writes it") from None
     known = leaves()
     plain = {leaf.symbol: leaf for leaf in known}
     choices = {leaf.choice_symbol(value): (leaf, value) for leaf in known for value in leaf.choices}
@@ -199,43 +198,42 @@ def read_kconfig(path: Path) -> tuple[dict[str, Any], dict[tuple[str, ...], str]
     problems: list[Problem] = []
     seen: set[str] = set()
     for number, line in enumerate(lines, 1):
-        where = f"{path}:{number}"
+        place = f"{path}:{number}"
         unset, assigned = _UNSET.match(line), _LINE.match(line)
         if not line.strip() or (line.startswith("#") and not unset):
             continue
         match = unset or assigned
         if match is None:
-            problems.append(Problem(where, line, "CONFIG_SYMBOL=value"))
+            problems.append(Problem(place, line, "CONFIG_SYMBOL=value"))
             continue
         symbol, text = match["symbol"], "n" if unset else match["value"]
+        where = f"{place} CONFIG_{symbol}"
         if symbol in seen:
-            problems.append(Problem(f"{where} CONFIG_{symbol}", "the symbol again", "each symbol once"))
+            problems.append(Problem(where, "the symbol again", "each symbol once"))
             continue
         seen.add(symbol)
-        if symbol in choices:
-            leaf, value = choices[symbol]
-            if text not in ("y", "n"):
-                problems.append(Problem(f"{where} CONFIG_{symbol}", text, "y or n"))
-            elif text == "y" and leaf.path in origins:
-                first = origins[leaf.path].partition(" ")[0]
-                allowed = f"one value: {first} has chosen another already"
-                problems.append(Problem(f"{where} CONFIG_{symbol}", text, allowed))
-            elif text == "y":
-                _put(values, origins, leaf, value, where)
-        elif symbol not in plain:
-            problems.append(Problem(f"{where} CONFIG_{symbol}", text, "a symbol of configs/Kconfig"))
-        else:
-            leaf = plain[symbol]
-            try:
-                value = _value(leaf, text)
-            except ValueError as error:
-                problems.append(Problem(f"{where} CONFIG_{symbol}", text, str(error)))
-                continue
-            if value is not None:
-                _put(values, origins, leaf, value, where)
+        leaf, choice = choices.get(symbol) or (plain.get(symbol), None)
+        try:
+            if leaf is None:
+                raise ValueError("a symbol of configs/Kconfig")
+            value = _value(leaf, text) if choice is None else _chosen(choice, text, origins.get(leaf.path))
+        except ValueError as error:
+            problems.append(Problem(where, text, str(error)))
+            continue
+        if value is not None:
+            _put(values, origins, leaf, value, place)
     if problems:
         raise ConfigError(problems)
     return values, origins
+
+
+def _chosen(choice: str, text: str, chosen_at: str | None) -> str | None:
+    """The choice, if this line makes it; None if not. Raises ValueError with the allowed values."""
+    if text not in ("y", "n"):
+        raise ValueError("y or n")
+    if text == "y" and chosen_at is not None:
+        raise ValueError(f"one value: {chosen_at.rpartition(' ')[0]} has chosen another already")
+    return choice if text == "y" else None
 
 
 def _value(leaf: Leaf, text: str) -> Any:

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from engine.config.method import MethodSections, StageEntry
 from engine.config.model import ModelSection
 from engine.config.openai import OpenAISection
-from engine.config.section import NonNegativeInt, OwnClass, PositiveInt, Section
+from engine.config.section import OwnClass, PositiveInt, Section
 
 _HOTTEST = 2.0
 BOARD_JUDGE, BOARD_TOKENS = "gpt-4o-2024-08-06", 4096
@@ -91,18 +91,18 @@ class SLSMJudgeSection(Section):
 
 
 class SLSMDataSection(Section):
+    FIXED = ("turns",)
+
     path: str | None = Field(
         default=None,
-        description="JSONL of MultiChallenge, of plain chats (`messages`) or of IFEval, or "
-        "`hub:ScaleAI/MultiChallenge`; none: dialogues are generated.",
+        description="JSONL of MultiChallenge or of plain chats (`messages`), or `hub:ScaleAI/MultiChallenge`; none: "
+        "dialogues are generated.",
     )
     conversations: PositiveInt | None = Field(
         default=None,
         description="Most conversations; none: all of a file, and 240 generated ones.",
     )
-    turns: NonNegativeInt = Field(
-        default=3, le=50, description="IFEval: unrelated tasks between the instruction and the last task."
-    )
+    turns: ClassVar[int] = 3
 
 
 class SLSMSection(Section):

@@ -27,8 +27,9 @@ class StateChange(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True)
     why: str = ""
 
 
-class ConflictFound(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """A conflict of an answer with the memory. `exact`: detected by a rule, not by a model's judgement."""
+class ConflictFound(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A conflict of an answer with the memory. `item`: id or words of what it contradicts; `exact`: proved by a check,
+    not by a model's judgement."""
 
     item: str
     why: str

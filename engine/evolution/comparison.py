@@ -7,9 +7,9 @@ A cap and a request cost nothing and shorten too: deltas that score no better ha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
+from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -104,7 +104,7 @@ def _composites(
 def _row(method: Method, plain: Method, best: Method, scale: float, seed: int) -> MethodCompared:
     figures = score(method.outcomes, scale)
     low, high = wilson(figures.correct, figures.judged)
-    row = MethodCompared(
+    return MethodCompared(
         method=method.name,
         n=figures.judged,
         correctness=figures.correctness,
@@ -116,28 +116,28 @@ def _row(method: Method, plain: Method, best: Method, scale: float, seed: int) -
         cannot_tell=figures.cannot_tell,
         cap=method.cap,
         prompt=method.prompt,
+        **({} if method is best else _beside_best(method, best, scale, seed)),
+        **({} if method is plain else _beside_plain(method, plain, seed)),
     )
-    if method is not best:
-        ahead = composite_difference(method.outcomes, best.outcomes, scale, seed)
-        row = msgspec.structs.replace(row, ahead=ahead.difference, ahead_low=ahead.low, ahead_high=ahead.high)
-    return row if method is plain else _beside_plain(row, method, plain, seed)
 
 
-def _beside_plain(row: MethodCompared, method: Method, plain: Method, seed: int) -> MethodCompared:
-    """The row with its differences from the answers without processor."""
+def _beside_best(method: Method, best: Method, scale: float, seed: int) -> dict[str, Any]:
+    ahead = composite_difference(method.outcomes, best.outcomes, scale, seed)
+    return dict(zip(("ahead", "ahead_low", "ahead_high"), astuple(ahead), strict=True))
+
+
+def _beside_plain(method: Method, plain: Method, seed: int) -> dict[str, Any]:
+    """The differences from the answers without processor."""
     pairs = list(zip(method.outcomes, plain.outcomes, strict=True))
     tokens = paired_bootstrap([a.tokens for a, _ in pairs], [b.tokens for _, b in pairs], seed)
-    row = msgspec.structs.replace(
-        row, tokens_difference=tokens.difference, tokens_low=tokens.low, tokens_high=tokens.high
+    row: dict[str, Any] = dict(
+        zip(("tokens_difference", "tokens_low", "tokens_high"), astuple(tokens), strict=True)
     )
     both = [(a.correct, b.correct) for a, b in pairs if None not in (a.correct, b.correct)]
-    own, other = [float(bool(a)) for a, _ in both], [float(bool(b)) for _, b in both]
     if not both:
         return row
-    interval = paired_bootstrap(own, other, seed)
-    return msgspec.structs.replace(
-        row, difference=interval.difference, low=interval.low, high=interval.high, p=mcnemar(own, other)
-    )
+    steered, unsteered = [float(bool(a)) for a, _ in both], [float(bool(b)) for _, b in both]
+    return row | asdict(paired_bootstrap(steered, unsteered, seed)) | {"p": mcnemar(steered, unsteered)}
 
 
 def _figures(row: MethodCompared, best: MethodCompared) -> str:

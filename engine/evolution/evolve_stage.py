@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import asdict
+
 from engine.errors import SteerError
 from engine.events import EvolutionBegan, IterationBegan, IterationFinished
 from engine.evolution import layout
@@ -146,7 +148,7 @@ class _Loop:
                 score=minibatch,
                 validation=validation,
                 best=best,
-                new_deltas=reply.deltas,
+                new_deltas=reply.deltas or None,
                 summary=reply.summary,
                 reflector=evolution.reflector.name,
                 attempts=reply.attempts,
@@ -185,9 +187,7 @@ class _Loop:
             IterationFinished(
                 iteration=number,
                 best_iteration=-1 if best is None else best.iteration,
-                calls=usage.calls,
-                tokens=usage.tokens,
-                cost=usage.cost,
+                **asdict(usage),
             )
         )
         score = history.iterations[-1].score

@@ -48,9 +48,9 @@ class Iteration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class History(msgspec.Struct, kw_only=True):
-    """The finished iterations, in order."""
+    """The finished iterations, in order. A file names them even where there is none: one without has lost them."""
 
-    iterations: list[Iteration] = []
+    iterations: list[Iteration]
 
     @property
     def best(self) -> Iteration | None:
@@ -95,18 +95,12 @@ class History(msgspec.Struct, kw_only=True):
         return sum(1 for _ in takewhile(lambda item: item.aborted, reversed(self.iterations)))
 
 
-class _Kept(msgspec.Struct):
-    """The file, which names its iterations even where there is none: a file without them has lost them."""
-
-    iterations: list[Iteration]
-
-
 def read_history(path: Path) -> History:
     """What `write_history` wrote; an empty history where there is none. Raises DataError."""
     if not path.is_file():
-        return History()
+        return History(iterations=[])
     mend = "restore the file, or start a new run"
-    history = History(iterations=decoded(path, _Kept, "the history cannot be read", mend).iterations)
+    history = decoded(path, History, "the history cannot be read", mend)
     if [item.iteration for item in history.iterations] != list(range(len(history.iterations))):
         raise DataError(
             what="the history's iterations are not 0, 1, 2, ...",

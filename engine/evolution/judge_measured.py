@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Sequence
 
 import msgspec
@@ -12,8 +11,8 @@ from engine.errors import DataError
 from engine.events import JudgeMeasured, without_envelope
 from engine.evolution import layout
 from engine.evolution.evolution_run import EvolutionRun
-from engine.evolution.judges.agreement import Agreement, Said, agreement_with_people
-from engine.evolution.judges.judge import Unjudged, judge_with_retries
+from engine.evolution.judges.agreement import Said, agreement_with_people
+from engine.evolution.judges.judge import Verdict, judge_with_retries
 from engine.evolution.judges.labelled_answers import LabelledAnswer, read_labelled_answers
 from engine.files import csv_text, write_atomic
 from engine.run.keyed_records import KeyedRecords
@@ -21,7 +20,7 @@ from engine.servers.side_by_side import map_side_by_side
 from engine.servers.spent import Spent
 
 
-class LabelVerdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class LabelVerdict(msgspec.Struct, frozen=True, omit_defaults=True):
     """A line of `judge_labels.jsonl`. `key`: digest of question, references and answer; `correct` None: it cannot
     tell."""
 
@@ -48,11 +47,13 @@ def measure_judge(evolution: EvolutionRun) -> Spent:
             where=f"evolution.judge.labels: {path}",
             mend="see why in the notices, or give answers to questions that it can judge",
         )
-    found = agreement_with_people(answers, said, evolution.context.config.run.seed)
-    rows = [_event(evolution.judge.name, path, kind, figures) for kind, figures in found.items()]
-    write_atomic(
-        layout.judge_table(evolution.context.run_dir), csv_text([without_envelope(row) for row in rows])
-    )
+    by_type = agreement_with_people(answers, said, evolution.context.config.run.seed)
+    rows = [
+        JudgeMeasured(judge=evolution.judge.name, labels=path, question_type=kind, **vars(figures))
+        for kind, figures in by_type.items()
+    ]
+    table = csv_text([without_envelope(row) for row in rows])
+    write_atomic(layout.judge_table(evolution.context.run_dir), table)
     for row in rows:
         evolution.context.emit(row)
     if failures := rows[0].answers - rows[0].judged - rows[0].cannot_tell:
@@ -71,25 +72,19 @@ def _verdicts(
     lost = Spent()
     left = list({_key(answer): answer for answer in answers if _key(answer) not in kept}.values())
 
-    def ask(answer: LabelledAnswer) -> LabelVerdict | Unjudged:
-        found = judge_with_retries(
-            judge, answer.question, answer.golds, answer.answer, section.judge.attempts, lambda: None
-        )
-        if isinstance(found, Unjudged):
-            return found
-        return LabelVerdict(
-            key=_key(answer), correct=found.correct, reasoning=found.reasoning, usage=found.usage
-        )
+    def ask(answer: LabelledAnswer) -> Verdict:
+        attempts = section.judge.attempts
+        return judge_with_retries(judge, answer.question, answer.golds, answer.answer, attempts, lambda: None)
 
     for first in range(0, len(left), section.batch_size):
         context.checkpoint()
         batch = left[first : first + section.batch_size]
-        found = list(map_side_by_side(ask, batch, len(batch)))
-        for failure in found:
-            if isinstance(failure, Unjudged):
-                lost += failure.usage
-                context.notice(f"a labelled answer was not judged: {failure.reason}", level="warning")
-        kept.add(*(verdict for verdict in found if isinstance(verdict, LabelVerdict)))
+        for answer, verdict in zip(batch, list(map_side_by_side(ask, batch, len(batch))), strict=True):
+            if verdict.failed:
+                lost += verdict.usage
+                context.notice(f"a labelled answer was not judged: {verdict.reasoning}", level="warning")
+            else:
+                kept.add(LabelVerdict(_key(answer), verdict.correct, verdict.reasoning, verdict.usage))
         context.progress(0, section.iterations, note=f"judge against labels: {len(kept)} of {len(answers)}")
     return kept, lost
 
@@ -101,24 +96,3 @@ def _key(answer: LabelledAnswer) -> str:
 
 def _said(verdict: LabelVerdict | None) -> Said:
     return Said(None) if verdict is None else Said(verdict.correct, cannot_tell=verdict.correct is None)
-
-
-def _event(judge: str, labels: str, kind: str, figures: Agreement) -> JudgeMeasured:
-    return JudgeMeasured(
-        judge=judge,
-        labels=labels,
-        question_type=kind,
-        answers=figures.answers,
-        judged=figures.judged,
-        cannot_tell=figures.cannot_tell,
-        agreement=_or_none(figures.agreement),
-        kappa=_or_none(figures.kappa),
-        kappa_low=_or_none(figures.kappa_low),
-        kappa_high=_or_none(figures.kappa_high),
-        precision=_or_none(figures.precision),
-        recall=_or_none(figures.recall),
-    )
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.errors import ConfigError, Problem
+from engine.errors import wrong_value
 from engine.evolution.judges.judge import Judge
 from engine.evolution.minibatch import QuestionSplits
 from engine.tasks.example import TaskExample
@@ -44,15 +44,7 @@ def scope_of(judge: Judge, questions: QuestionSplits, iterations: int) -> JudgeS
     for name, examples in sets:
         if examples and all(reasons[example.id] for example in examples):
             what = f"{judge.name}: {reasons[examples[0].id]}"
-            raise ConfigError(
-                [
-                    Problem(
-                        "evolution.judge",
-                        what,
-                        f"a judge that can judge some of {name} ({len(examples)} questions): `kind: openai`, or other "
-                        "questions",
-                    )
-                ]
-            )
+            some = f"a judge that can judge some of {name} ({len(examples)} questions)"
+            raise wrong_value("evolution.judge", what, f"{some}: `kind: openai`, or other questions")
     outside = [reason for reason in reasons.values() if reason]
     return JudgeScope(len(reasons), len(outside), next(iter(outside), ""))

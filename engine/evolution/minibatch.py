@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.errors import ConfigError, Problem
+from engine.errors import wrong_value
 from engine.seeds import generator
 from engine.tasks.example import TaskExample
 
@@ -35,14 +35,10 @@ def split_questions(
     minibatch."""
     aside = validation_size + test_size
     if len(examples) < minibatch_size + aside:
-        raise ConfigError(
-            [
-                Problem(
-                    "evolution.validation_size, evolution.test_size",
-                    f"{validation_size} and {test_size}, and a minibatch of {minibatch_size}",
-                    f"together at most the {len(examples)} questions of the pool: both are set aside",
-                )
-            ]
+        raise wrong_value(
+            "evolution.validation_size, evolution.test_size",
+            f"{validation_size} and {test_size}, and a minibatch of {minibatch_size}",
+            f"together at most the {len(examples)} questions of the pool: both are set aside",
         )
     order = generator(seed, "evolve", "validation").permutation(len(examples)).tolist()
     validation, test, pool = (

@@ -74,14 +74,12 @@ def generate_processor(path: Path, clusters: ClusterMap, deltas: Deltas) -> None
 def sglang_processor_string(path: Path) -> str:
     """What goes to an SGLang server as `custom_logit_processor`: JSON with a hex pickle, as the server's
     `CustomLogitProcessor.from_str` reads it. It decodes where neither this repository nor `path` is."""
-    return cast("str", _run(path).ClusterDeltaProcessor.to_str())
+    source = path.read_text(encoding="utf-8")
+    return cast("str", _run_text(source, str(path)).ClusterDeltaProcessor.to_str())
 
 
-def load_logits_processor(processor: Path | str | LogitsProcessor) -> LogitsProcessor:
-    """A generated file (its code is run), or a processor already made, for `LanguageModel.generate`."""
-    if not isinstance(processor, (Path, str)):
-        return processor
-    path = Path(processor)
+def load_logits_processor(path: Path) -> LogitsProcessor:
+    """A generated file, for `LanguageModel.generate`. Its code is run."""
     return LoadedProcessor(path.read_text(encoding="utf-8"), str(path))
 
 
@@ -100,11 +98,6 @@ class LoadedProcessor:
 
     def __reduce__(self) -> tuple[type[LoadedProcessor], tuple[str, str]]:
         return LoadedProcessor, (self._text, self._where)
-
-
-def _run(path: Path) -> ModuleType:
-    """A generated file as a module."""
-    return _run_text(path.read_text(encoding="utf-8"), str(path))
 
 
 def _run_text(text: str, where: str) -> ModuleType:

@@ -13,7 +13,7 @@ from engine.evolution import layout
 from engine.evolution.answers import BASELINE, MINIBATCH, ON_TEST, VALIDATION, AnswerRecord
 from engine.evolution.deltas import Deltas
 from engine.evolution.evolution_run import EvolutionRun
-from engine.evolution.judges.judge import Unjudged, Verdict, judge_with_retries
+from engine.evolution.judges.judge import Verdict, judge_with_retries
 from engine.evolution.processor import generate_processor
 from engine.evolution.questions import ask
 from engine.evolution.score import Outcome, Score, score
@@ -133,16 +133,15 @@ class SplitEvaluator:
         def judge(given: tuple[int, ModelAnswer]) -> AnswerRecord:
             example, answer = examples[given[0]], given[1]
             verdict = self.verdict(example, answer.text)
-            failed = isinstance(verdict, Unjudged)
             return AnswerRecord(
                 iteration=iteration,
                 split=split,
                 example_id=example.id,
                 answer=answer.text,
                 token_ids=answer.tokens,
-                correct=None if failed else verdict.correct,
-                reasoning=verdict.reason if failed else verdict.reasoning,
-                cannot_tell=not failed and verdict.correct is None,
+                correct=verdict.correct,
+                reasoning=verdict.reasoning,
+                cannot_tell=verdict.cannot_tell,
                 usage=verdict.usage,
             )
 
@@ -155,7 +154,7 @@ class SplitEvaluator:
     def _at_once(self, answers: int) -> int:
         return min(answers, self.evolution.answers.batch, _AT_ONCE)
 
-    def verdict(self, example: TaskExample, text: str) -> Verdict | Unjudged:
+    def verdict(self, example: TaskExample, text: str) -> Verdict:
         """The judge's verdict on an answer, or why it failed after the configured attempts."""
         attempts = self.context.config.evolution.judge.attempts
         golds = example.meta["answers"]
@@ -166,25 +165,17 @@ class SplitEvaluator:
         self.context.checkpoint()
         cut = [r for r in records if len(r.token_ids) > cap and not r.cannot_tell]
 
-        def judge(record: AnswerRecord) -> Verdict | Unjudged:
+        def judge(record: AnswerRecord) -> Verdict:
             text = self.evolution.vocabulary.tokenizer.decode(record.token_ids[:cap])
             return self.verdict(self._examples[record.example_id], text)
 
-        found = list(map_side_by_side(judge, cut, self._at_once(len(cut)))) if cut else []
-        self.spent_on_caps += sum((verdict.usage for verdict in found), Spent())
-        right = {
-            record.example_id: None if isinstance(verdict, Unjudged) else verdict.correct
-            for record, verdict in zip(cut, found, strict=True)
-        }
+        verdicts = list(map_side_by_side(judge, cut, self._at_once(len(cut)))) if cut else []
+        self.spent_on_caps += sum((verdict.usage for verdict in verdicts), Spent())
+        right = {record.example_id: one.correct for record, one in zip(cut, verdicts, strict=True)}
         return [
             Outcome(min(len(r.token_ids), cap), right.get(r.example_id, r.correct), r.cannot_tell)
             for r in records
         ]
-
-    def clusters_of(self, record: AnswerRecord) -> list[int]:
-        """The cluster of each token of an answer."""
-        ids = self.evolution.clusters.ids
-        return [int(ids[token]) for token in record.token_ids if token < len(ids)]
 
     # ------------------------------------------------------------ scores
 
@@ -231,7 +222,7 @@ class SplitEvaluator:
                 cannot_tell=record.cannot_tell,
                 reasoning=record.reasoning,
                 pieces=[texts[token] for token in record.token_ids if token < len(texts)],
-                clusters=self.clusters_of(record),
+                clusters=self.evolution.clusters.of(record.token_ids),
             )
         )
 

@@ -22,7 +22,7 @@ from engine.evolution.comparison import BRIEF
 from engine.evolution.deltas import Deltas, check_deltas, zero_deltas
 from engine.evolution.from_config import make_judge
 from engine.evolution.history import Iteration, read_history
-from engine.evolution.judges.judge import Unjudged, judge_with_retries
+from engine.evolution.judges.judge import judge_with_retries
 from engine.evolution.processor import LoadedProcessor, processor_source
 from engine.evolution.questions import ask, load_splits
 from engine.files import read_records
@@ -172,12 +172,11 @@ class WhatIf:
             self._config.evolution.judge.attempts,
             lambda: None,
         )
-        failed = isinstance(verdict, Unjudged)
         told = OtherAnswer(
             given=words,
             text=answer.text,
-            right=None if failed else verdict.correct,
-            verdict=verdict.reason if failed else verdict.reasoning,
+            right=verdict.correct,
+            verdict=verdict.reasoning,
             tokens=len(answer.tokens),
             deltas=dict(deltas or {}),
         )

@@ -12,6 +12,17 @@ Message = dict[str, Any]
 Schema = dict[str, Any]
 """`name` and `schema`, as `response_format` takes them."""
 
+
+def object_schema(**properties: dict[str, Any]) -> dict[str, Any]:
+    """The JSON schema of an object with exactly these properties."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
 _FORM_STATUSES = (400, 404, 422, 501)
 _LARGEST_SEED = 2**31 - 1
 """Some servers keep seeds in 32 bits with a sign."""

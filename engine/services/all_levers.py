@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
+from msgspec import convert
 from pydantic import Field
 
 from engine.config.config import Config
@@ -49,7 +50,7 @@ class AllLevers:
         return LeversTried(
             question=wanted.question,
             model=levers.model_name,
-            fits=[LeverTold(lever=f.lever, run=f.run, fits=f.fits, why=f.why) for f in levers.fits],
+            fits=convert(levers.fits, list[LeverTold], from_attributes=True),
             answers=[
                 _told(choice, answer) for choice, answer in zip(choices, levers.answer(prepared), strict=True)
             ],
@@ -85,8 +86,5 @@ def _told(choice: list[str], answer: Answered) -> LeveredAnswer:
         text=answer.text,
         tokens=len(answer.tokens),
         prompt_tokens=answer.prompt_tokens,
-        effects=[
-            LeverEffect(lever=did.lever, acted=did.acted, what=did.what, tokens=did.tokens)
-            for did in answer.did
-        ],
+        effects=convert(answer.did, list[LeverEffect], from_attributes=True),
     )

@@ -23,10 +23,10 @@ from engine.services.line_service import Reply, error_line, serve_lines
 from engine.services.run_context import run_context
 from engine.slsm import layout
 from engine.slsm.answering import NO_MEMORY
-from engine.slsm.chat_model import ChatAsk
+from engine.slsm.chat_model import ChatAnswer, ChatAsk
 from engine.slsm.controllers.state_tracking import gated, state_event
 from engine.slsm.from_config import make_chat_model, make_controller
-from engine.slsm.outcome import DetectedConflicts, ModelAnswer, answer_event, conflict_events
+from engine.slsm.outcome import answer_event
 from engine.slsm.policy import decide, note_of
 from engine.slsm.state import MemoryMode, State, empty_state
 from engine.slsm.turns import Conversation, Turn
@@ -106,9 +106,8 @@ class Chat:
         shown = note if decision.inject else ""
         first, second, detected = self._given(conversation, shown), None, None
         if wanted.mode == "on_detection":
-            detection = self._controller.detect(state, conversation.turns, first.text)
-            detected = DetectedConflicts(conflict_events(detection), detection.failure, detection.spent)
-            shown = note if detection.conflicts else ""
+            detected = self._controller.detect(state, conversation.turns, first.text)
+            shown = note if detected.conflicts else ""
             second = self._given(conversation, shown) if shown else None
         variant = (wanted.mode, NO_MEMORY if baseline else wanted.memory_mode)
         tokens = self._model.count_tokens(shown) if shown else 0
@@ -116,10 +115,9 @@ class Chat:
             conversation, variant, 0, decision, shown, tokens, first, self._followed, detected, second
         )
 
-    def _given(self, conversation: Conversation, note: str) -> ModelAnswer:
+    def _given(self, conversation: Conversation, note: str) -> ChatAnswer:
         seed = self._context.seed("chat", len(conversation.turns))
-        answer = next(self._model.answer([ChatAsk(tuple(conversation.messages(note)), seed)], lambda: None))
-        return ModelAnswer(answer.text, answer.spent)
+        return next(self._model.answer([ChatAsk(tuple(conversation.messages(note)), seed)], lambda: None))
 
 
 def open_chat(run_dir: Path) -> Chat:

@@ -19,7 +19,7 @@ from engine.slsm.chat_model import Answered, ChatAnswer, ChatAsk, ChatModel
 from engine.slsm.controllers.controller import Detection, MemoryController
 from engine.slsm.controllers.state_tracking import StateTracker
 from engine.slsm.judges.verdicts import JudgeRunner
-from engine.slsm.outcome import DetectedConflicts, ModelAnswer, answer_event, conflict_events
+from engine.slsm.outcome import answer_event
 from engine.slsm.policy import DETECTING, REMINDER, Decision, Mode, decide, note_of
 from engine.slsm.records import (
     AnswerKey,
@@ -30,7 +30,7 @@ from engine.slsm.records import (
     VerdictRecord,
 )
 from engine.slsm.server_failures import ServerFailures
-from engine.slsm.state import MemoryMode, SemanticState
+from engine.slsm.state import MemoryMode, SemanticState, State
 from engine.slsm.turns import Conversation
 
 NO_MEMORY = "none"
@@ -122,17 +122,16 @@ class ConversationAnswerer:
 
     # ------------------------------------------------------------ prompts, answers, conflicts
 
+    def _state(self, conversation: Conversation, memory: str) -> State:
+        return SemanticState() if memory == NO_MEMORY else self.tracker.state(conversation, _mode(memory))
+
     def _note(self, conversation: Conversation, memory: str) -> str:
-        return "" if memory == NO_MEMORY else note_of(
-            self.tracker.state(conversation, _mode(memory)), self.section.note_max_items
-        )  # fmt: skip
+        return note_of(self._state(conversation, memory), self.section.note_max_items)
 
     def _decision(self, conversation: Conversation, variant: Variant) -> Decision:
         mode, memory = variant
-        if memory == NO_MEMORY:
-            return decide(mode, SemanticState(), "", self.section.risk_modes)
-        state = self.tracker.state(conversation, _mode(memory))
-        return decide(mode, state, self._note(conversation, memory), self.section.risk_modes)
+        note = self._note(conversation, memory)
+        return decide(mode, self._state(conversation, memory), note, self.section.risk_modes)
 
     def _first_note(self, conversation: Conversation, variant: Variant) -> str:
         if not self._decision(conversation, variant).inject:
@@ -185,15 +184,14 @@ class ConversationAnswerer:
         def detect(case: tuple[Conversation, str, int]) -> Detection:
             conversation, memory, attempt = case
             first = self.records.answers[conversation.id, attempt, ""]
-            state = self.tracker.state(conversation, _mode(memory))
-            return self.controller.detect(state, conversation.turns, first.answer)
+            return self.controller.detect(self._state(conversation, memory), conversation.turns, first.answer)
 
         def keep(case: tuple[Conversation, str, int], detection: Detection) -> None:
             conversation, memory, attempt = case
             self.records.detections.add(
                 DetectionRecord(
                     conversation_id=conversation.id, memory_mode=memory, attempt=attempt,
-                    conflicts=conflict_events(detection), failure=detection.failure, cost=detection.spent,
+                    conflicts=list(detection.conflicts), failure=detection.failure, cost=detection.spent,
                 )
             )  # fmt: skip
 
@@ -208,7 +206,7 @@ class ConversationAnswerer:
         first, second, detected = self._model_answer(conversation, attempt, note), None, None
         if mode in DETECTING and not first.failure:
             record = self.records.detections[conversation.id, memory, attempt]
-            detected = DetectedConflicts(record.conflicts, record.failure, record.cost)
+            detected = Detection(tuple(record.conflicts), record.failure, record.cost)
             note = self._second_note(conversation, variant) if record.conflicts else ""
             second = self._model_answer(conversation, attempt, note) if note else None
         controller = Spent() if memory == NO_MEMORY else self.tracker.cost(conversation, _mode(memory))
@@ -258,12 +256,12 @@ class ConversationAnswerer:
     def _is_given(self, key: AnswerKey) -> bool:
         return key in self._fresh or key in self.records.answers
 
-    def _model_answer(self, conversation: Conversation, attempt: int, note: str) -> ModelAnswer:
+    def _model_answer(self, conversation: Conversation, attempt: int, note: str) -> ChatAnswer:
         key = conversation.id, attempt, note
         if (fresh := self._fresh.get(key)) is not None:
-            return ModelAnswer(fresh.text, fresh.spent, fresh.cut, fresh.failure)
+            return fresh
         record = self.records.answers[key]
-        return ModelAnswer(record.answer, record.cost, record.cut, record.failure)
+        return ChatAnswer(record.answer, record.cost, record.cut, record.failure)
 
     def _judged(self, event: ConversationAnswered) -> ConversationAnswered:
         if event.failure and self.judge is not None and event.conversation_id in self.judge.criteria:

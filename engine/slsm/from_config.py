@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.config.openai import OFFLINE
-from engine.errors import ConfigError, Problem
+from engine.errors import ConfigError, wrong_value
 from engine.files import write_atomic
-from engine.own_class import is_own
+from engine.own_class import in_role, is_own
 from engine.run.stage import StageContext
 from engine.slsm import layout
 from engine.slsm.chat_model import ChatModel, LocalChatModel, OpenAIChatModel
@@ -16,11 +16,10 @@ from engine.slsm.controllers.controller import MemoryController
 from engine.slsm.controllers.detection import CheckedController
 from engine.slsm.controllers.openai_controller import OpenAIController
 from engine.slsm.controllers.rule_controller import RuleController
-from engine.slsm.dialogue_files import configured_dialogues
 from engine.slsm.judges.judge import AnswerJudge, ExactAnswerJudge
 from engine.slsm.judges.openai_judge import OpenAIAnswerJudge
-from engine.slsm.multichallenge import Dialogues, parse_dialogues
-from engine.slsm.own import OwnAnswerJudge, OwnController
+from engine.slsm.multichallenge import Dialogues, dialogues_file, parse_dialogues, read_dialogues
+from engine.slsm.own import CONTROLLER, JUDGE
 from engine.slsm.published_answers import read_answers
 from engine.tasks.generated.dialogues.records import multichallenge_jsonl
 
@@ -32,7 +31,7 @@ def make_dialogues(context: StageContext) -> Dialogues:
     """Conversations of the configured file; without a file, generated ones, which are written into the run."""
     data = context.config.slsm.data
     if data.path is not None:
-        return configured_dialogues(data, context.config.run.seed)
+        return read_dialogues(dialogues_file(data.path), data.conversations)
     most = data.conversations or _GENERATED
     text = multichallenge_jsonl(most, context.config.run.seed)
     path = layout.dialogues(context.run_dir)
@@ -52,7 +51,7 @@ def make_controller(context: StageContext) -> MemoryController:
 def _controller(context: StageContext) -> MemoryController:
     section = context.config.slsm.controller
     if section.kind != "openai":
-        return OwnController(section.kind) if is_own(section.kind) else RuleController()
+        return in_role(section.kind, CONTROLLER) if is_own(section.kind) else RuleController()
     where = "slsm.controller.openai"
     try:
         client = context.client(section.openai, "controller", where)
@@ -69,13 +68,8 @@ def make_chat_model(context: StageContext, dialogues: Dialogues | None = None) -
     section = context.config.slsm
     if section.answers.kind == "file":
         if dialogues is None:
-            raise ConfigError(
-                [
-                    Problem(
-                        "slsm.answers.kind", "file, which answers its own questions alone", "local or openai"
-                    )
-                ]
-            )
+            what = "file, which answers its own questions alone"
+            raise wrong_value("slsm.answers.kind", what, "local or openai")
         return read_answers(Path(str(section.answers.path)).expanduser(), dialogues)
     if section.answers.kind == "openai":
         limits = {"max_tokens": section.answer_tokens, "temperature": section.temperature}
@@ -93,5 +87,5 @@ def make_judge(context: StageContext) -> AnswerJudge | None:
         client = context.client(section.openai, "judge", "slsm.judge.openai")
         return OpenAIAnswerJudge(client, section.openai.model, section.prompt == "multichallenge")
     if is_own(section.kind):
-        return OwnAnswerJudge(section.kind)
+        return in_role(section.kind, JUDGE)
     return ExactAnswerJudge() if section.kind == "exact" else None

@@ -187,17 +187,17 @@ def _is_broken(text: str) -> bool:
     return any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
-def _messages(value: object) -> list[dict[str, str]]:
+def _messages(value: object) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not value:
         raise ValueError("is no list of messages")
     for number, message in enumerate(value):
-        if not (
-            isinstance(message, dict)
-            and isinstance(message.get("role"), str)
-            and isinstance(message.get("content"), str)
-        ):
+        fields = message if isinstance(message, dict) else {}
+        role, content = fields.get("role"), fields.get("content", 0)
+        if role == "assistant" and content is None:
+            continue  # the model under test writes it
+        if not isinstance(role, str) or not isinstance(content, str):
             raise ValueError(f"message {number} has no `role` and `content` that are text")
-        if _is_broken(message["content"]):
+        if _is_broken(content):
             raise ValueError(f"message {number} has half a letter in its content")
     return value
 

@@ -2,37 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from engine.events import ConflictFound, ConversationAnswered
+from engine.events import ConversationAnswered
 from engine.servers.spent import Spent
+from engine.slsm.chat_model import ChatAnswer
 from engine.slsm.controllers.controller import Detection
 from engine.slsm.policy import Decision
 from engine.slsm.turns import Conversation
-
-
-@dataclass(frozen=True)
-class ModelAnswer:
-    """A model's answer and its cost; `cut` at the limit of tokens; `failure`: why there is none."""
-
-    text: str
-    cost: Spent
-    cut: bool = False
-    failure: str = ""
-
-
-@dataclass(frozen=True)
-class DetectedConflicts:
-    """Conflicts of the first answer with the state, as events hold them."""
-
-    conflicts: list[ConflictFound]
-    failure: str
-    cost: Spent
-
-
-def conflict_events(detection: Detection) -> list[ConflictFound]:
-    """The conflicts as events hold them."""
-    return [ConflictFound(item=found.item, why=found.why, exact=found.exact) for found in detection.conflicts]
 
 
 def answer_event(
@@ -42,18 +17,18 @@ def answer_event(
     decision: Decision,
     note: str,
     note_tokens: int,
-    first: ModelAnswer,
+    first: ChatAnswer,
     controller: Spent,
-    detected: DetectedConflicts | None = None,
-    second: ModelAnswer | None = None,
+    detected: Detection | None = None,
+    second: ChatAnswer | None = None,
 ) -> ConversationAnswered:
     """The event of an answer, without a verdict. `note`: the note in the prompt of the answer that counts; `detected`:
     only for on_detection; the cost table counts a detection that asks the controller as one call, whatever the number
     of requests."""
     last = second or first
-    asked = Spent() if detected is None else detected.cost
+    asked = Spent() if detected is None else detected.spent
     detector = Spent(min(1, asked.calls), asked.tokens, asked.cost)
-    model = first.cost if second is None else first.cost + second.cost
+    model = first.spent if second is None else first.spent + second.spent
     if detected is not None:
         reason = "the first answer goes against the memory" if detected.conflicts else "no conflict"
         decision = Decision(bool(note), reason)
@@ -71,7 +46,7 @@ def answer_event(
         note=note,
         note_tokens=note_tokens,
         first_answer="" if second is None else first.text,
-        conflicts=[] if detected is None else detected.conflicts,
+        conflicts=[] if detected is None else list(detected.conflicts),
         detector_failure="" if detected is None else detected.failure,
         controller_calls=controller.calls,
         controller_tokens=controller.tokens,

@@ -91,7 +91,7 @@ class DetectionRecord(msgspec.Struct, frozen=True, kw_only=True):
         return self.conversation_id, self.memory_mode, self.attempt
 
 
-class VerdictRecord(msgspec.Struct, frozen=True, kw_only=True):
+class VerdictRecord(msgspec.Struct, frozen=True):
     """A judge's verdict. `passed`: None if the judge gave no verdict, for the reason in `reason`."""
 
     conversation_id: str

@@ -66,6 +66,7 @@ class _SLSMRun:
         used = {memory for _, memory in self.variants}
         self.memories: list[MemoryMode] = [memory for memory in ("structured", "flat") if memory in used]
         self.judge = make_judge(context) if self.dialogues.criteria else None
+        self.judge_name = "none" if self.judge is None else self.judge.name
         self.controller = make_controller(context) if self.section.uses_controller else NoController()
         self.model = make_chat_model(context, self.dialogues)
         published = self.model if isinstance(self.model, PublishedAnswers) else None
@@ -104,14 +105,13 @@ class _SLSMRun:
         return self._result(self._score())
 
     def _begin(self) -> None:
-        judge = "none" if self.judge is None else self.judge.name
         self.context.emit(
             SLSMBegan(
                 conversations=len(self.dialogues.conversations),
                 variants=[list(variant) for variant in self.variants],
                 controller=self.controller.name,
                 model=self.model.name,
-                judge=judge,
+                judge=self.judge_name,
                 dataset=self.dialogues.name,
                 dataset_hash=self.dialogues.digest,
                 axes=self.dialogues.axes,
@@ -181,31 +181,20 @@ class _SLSMRun:
     # ------------------------------------------------------------ scores and summary
 
     def _score(self) -> list[ModeScored]:
-        seed = derive_seed(self.context.config.run.seed, "slsm", "bootstrap")
-        by_variant = self._by_variant
-        baseline = by_variant.get(("baseline", NO_MEMORY), [])
-        scored = [
-            score_mode(by_variant[variant], baseline, self._failures(variant), seed)
-            for variant in self.variants
-        ]
+        seed, answers = derive_seed(self.context.config.run.seed, "slsm", "bootstrap"), self._by_variant
+        baseline = answers.get(("baseline", NO_MEMORY), [])
+        scored = [score_mode(answers[one], baseline, self._failures(one), seed) for one in self.variants]
         for row in scored:
             self.context.emit(row)
         return scored
 
-    def _results_of(self, variant: Variant) -> list[ConversationAnswered]:
-        return [
-            self.results[key]
-            for conversation in self.dialogues.conversations
-            for key in self._keys(conversation, variant)
-        ]
-
-    @property
-    def _pairs_seed(self) -> int:
-        return derive_seed(self.context.config.run.seed, "slsm", "pairs")
-
     @property
     def _by_variant(self) -> dict[tuple[str, str], list[ConversationAnswered]]:
-        return {(mode, memory): self._results_of((mode, memory)) for mode, memory in self.variants}
+        talks = self.dialogues.conversations
+        return {
+            (mode, memory): [self.results[key] for talk in talks for key in self._keys(talk, (mode, memory))]
+            for mode, memory in self.variants
+        }
 
     def _failures(self, variant: Variant) -> int:
         """Failures of the controller under a variant: lost updates, and failed detections."""
@@ -215,7 +204,7 @@ class _SLSMRun:
         lost = sum(bool(record.event.failure) for record in turns)
         return lost + (sum(bool(record.failure) for record in detections) if mode in DETECTING else 0)
 
-    def _warn(self, about: Mapping[str, object]) -> None:
+    def _warn(self, about: Mapping[str, int]) -> None:
         """Tell what makes the figures say less than they seem to."""
         answers = self.records.answers.values()
         if about["cut"]:
@@ -229,23 +218,15 @@ class _SLSMRun:
     def _beside_published(self, cut: int, unjudged: int) -> BoardCompared | None:
         """For MultiChallenge: what makes the scores comparable with the published ones or not."""
         missing = sum(record.failure == NOT_IN_FILE for record in self.records.answers.values())
-        points = board_points(
-            self.section,
-            self.dialogues,
-            cut,
-            unjudged,
-            attempts=self.attempts,
-            missing=missing // self.attempts,
-        )
+        missing //= self.attempts
+        points = board_points(self.section, self.dialogues, cut, unjudged, self.attempts, missing)
         return BoardCompared(points=points) if points else None
 
     def _their_count(self, board: BoardCompared) -> dict[str, object]:
         """What differs from the authors' evaluation, and scores counted their way."""
         counted = {
-            f"score_as_published_{mode}_{memory}": round(
-                score_as_published(self._results_of((mode, memory))), 4
-            )
-            for mode, memory in self.variants
+            f"score_as_published_{mode}_{memory}": round(score_as_published(answers), 4)
+            for (mode, memory), answers in self._by_variant.items()
         }
         return {"differs_from_published": board.differs, **counted}
 
@@ -261,10 +242,17 @@ class _SLSMRun:
         )
 
     def _result(self, scored: Sequence[ModeScored]) -> StageResult:
-        run_dir = self.context.run_dir
+        run_dir, answers = self.context.run_dir, self._by_variant
+        seed = derive_seed(self.context.config.run.seed, "slsm", "pairs")
         write_atomic(layout.modes(run_dir), csv_text([_row(item) for item in scored]))
-        write_atomic(layout.pairs(run_dir), csv_text(compared_pairs(self._by_variant, self._pairs_seed)))
-        unjudged = sum(record.passed is None for record in self.records.verdicts.values())
+        write_atomic(layout.pairs(run_dir), csv_text(compared_pairs(answers, seed)))
+        detections = self.records.detections.values()
+        counts = {
+            "controller_failures": self.tracker.failures() + sum(bool(one.failure) for one in detections),
+            "unjudged": sum(record.passed is None for record in self.records.verdicts.values()),
+            "cut": sum(record.cut for record in self.records.answers.values()),
+            "unanswered": sum(bool(record.failure) for record in self.records.answers.values()),
+        }
         about = {
             "dataset": self.dialogues.name,
             "dataset_hash": self.dialogues.digest,
@@ -272,31 +260,26 @@ class _SLSMRun:
             "controller": self.controller.name,
             "detector": self.detector,
             "model": self.model.name,
-            "judge": "none" if self.judge is None else self.judge.name,
-            "controller_failures": self.tracker.failures()
-            + sum(bool(record.failure) for record in self.records.detections.values()),
-            "unjudged": unjudged,
-            "cut": sum(record.cut for record in self.records.answers.values()),
-            "unanswered": sum(bool(record.failure) for record in self.records.answers.values()),
+            "judge": self.judge_name,
         }
         scores = {
             f"score_{item.mode}_{item.memory_mode}": round(item.score, 4)
             for item in scored
             if item.score is not None
         }
-        board = self._beside_published(int(str(about["cut"])), unjudged) if scores else None
+        board = self._beside_published(counts["cut"], counts["unjudged"]) if scores else None
         published = {} if board is None else self._their_count(board)
-        write_atomic(layout.summary(run_dir), json.dumps({**about, **scores, **published}, indent=1) + "\n")
+        text = json.dumps({**about, **counts, **scores, **published}, indent=1)
+        write_atomic(layout.summary(run_dir), text + "\n")
         files = [layout.results, layout.states, layout.modes, layout.pairs, layout.summary]
-        counted = ("controller_failures", "unjudged", "cut", "unanswered")
-        totals = {name: about[name] for name in counted} | scores
-        self._warn(about)
-        if self.judge is not None and (not scores or 0 < unjudged == len(self.records.verdicts)):
+        self._warn(counts)
+        if self.judge is not None and (not scores or 0 < counts["unjudged"] == len(self.records.verdicts)):
             raise self._nothing_judged()
         if board is not None:
             self.context.emit(board)
-        verdict = mode_verdict(self._by_variant, self._pairs_seed, "" if board is None else board.sentence)
-        return StageResult(totals, [str(path(run_dir).relative_to(run_dir)) for path in files], verdict)
+        verdict = mode_verdict(answers, seed, "" if board is None else board.sentence)
+        written = [str(path(run_dir).relative_to(run_dir)) for path in files]
+        return StageResult({**counts, **scores}, written, verdict)
 
 
 def _first_failure(records: Iterable[ChatAnswerRecord]) -> str:

@@ -25,12 +25,14 @@ class Plan(_Model):
     reasons: tuple[str, ...] = ()
 
 
-class Fact(_Model):
-    """A known fact. `evidence`: a quote of the turn it comes from."""
-
+class _PlainItem(_Model):
     id: Text
     text: Text
     evidence: str = ""
+
+
+class Fact(_PlainItem):
+    """A known fact. `evidence`: a quote of the turn it comes from."""
 
 
 class Constraint(_Model):
@@ -52,20 +54,12 @@ class Assumption(_Model):
     evidence: str = ""
 
 
-class MissingFact(_Model):
+class MissingFact(_PlainItem):
     """Something that a good answer needs and the conversation does not give."""
 
-    id: Text
-    text: Text
-    evidence: str = ""
 
-
-class Edit(_Model):
+class Edit(_PlainItem):
     """The latest version of something that has been edited."""
-
-    id: Text
-    text: Text
-    evidence: str = ""
 
 
 Item = Fact | Constraint | Assumption | MissingFact | Edit

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from engine.slsm.note import with_note
 
@@ -47,10 +48,10 @@ class Conversation:
         return [*messages, {"role": "user", "content": with_note(self.turns[-1].user, note)}]
 
 
-def turns_of(messages: Sequence[Message]) -> tuple[Turn, ...]:
-    """Messages as turns: consecutive messages of one role are joined; a system message opens the first turn. Raises
-    ValueError, with what is wrong."""
-    pairs: list[tuple[list[str], list[str]]] = []
+def turns_of(messages: Sequence[Mapping[str, Any]]) -> tuple[Turn, ...]:
+    """Messages as turns: consecutive messages of one role are joined; a system message opens the first turn; an
+    assistant's message of None leaves its turn open. Raises ValueError, with what is wrong."""
+    pairs: list[tuple[list[str], list[str | None]]] = []
     opening: list[str] = []
     for number, message in enumerate(messages):
         role, content = message["role"], message["content"]
@@ -69,6 +70,9 @@ def turns_of(messages: Sequence[Message]) -> tuple[Turn, ...]:
             raise ValueError(f"message {number} has the role {role!r}; it is user, assistant or system")
     if not pairs:
         raise ValueError("no message of the user")
-    return tuple(
-        Turn("\n\n".join(user), "\n\n".join(assistant) if assistant else None) for user, assistant in pairs
-    )
+    return tuple(Turn("\n\n".join(user), _joined(assistant)) for user, assistant in pairs)
+
+
+def _joined(texts: Sequence[str | None]) -> str | None:
+    written = [text for text in texts if text is not None]
+    return "\n\n".join(written) if written else None

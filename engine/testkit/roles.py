@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from engine.events import PathStep
+from engine.evolution import own as evolution_classes
 from engine.evolution.clusters.descriptions import ClusterDescription
 from engine.evolution.history import History
-from engine.evolution.own import OwnJudge, OwnReflector
 from engine.evolution.reflectors.reflector import JudgedAnswer, ReflectorInput
-from engine.gflownet.answer.own_reader import OwnReader
+from engine.gflownet.answer.own_reader import READER
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt
-from engine.own_class import imported, shown
+from engine.own_class import imported, in_role, shown
+from engine.slsm import own as slsm_classes
 from engine.slsm.multichallenge import Criterion
-from engine.slsm.own import OwnAnswerJudge, OwnController
 from engine.slsm.state import FlatState, SemanticState
 from engine.slsm.turns import Turn
 from engine.testkit.trial import TEXTS, Seen, Trial, failure_of, tried
@@ -61,7 +62,7 @@ def reflector_trials() -> list[Trial]:
             JudgedAnswer(f"q{place}", text, 9, (True, False, None)[place % 3], "compared", [0, 1, 2] * 3)
             for place, text in enumerate(texts)
         ]
-        return ReflectorInput(0, dict.fromkeys(_CLUSTERS, 0.0), described, answers, History())
+        return ReflectorInput(0, dict.fromkeys(_CLUSTERS, 0.0), described, answers, History(iterations=[]))
 
     return [
         *_with_texts("answers with", lambda own, text: own.reflect(given([text, "42"]), text)),
@@ -127,11 +128,11 @@ def compare_trials() -> list[Trial]:
 
 
 ROLES: dict[str, tuple[Callable[[str], Any], Callable[[], list[Trial]]]] = {
-    "evolution.judge": (OwnJudge, judge_trials),
-    "evolution.reflector": (OwnReflector, reflector_trials),
-    "slsm.judge": (OwnAnswerJudge, answer_judge_trials),
-    "slsm.controller": (OwnController, controller_trials),
-    "answer.reader": (OwnReader, reader_trials),
+    "evolution.judge": (partial(in_role, role=evolution_classes.JUDGE), judge_trials),
+    "evolution.reflector": (partial(in_role, role=evolution_classes.REFLECTOR), reflector_trials),
+    "slsm.judge": (partial(in_role, role=slsm_classes.JUDGE), answer_judge_trials),
+    "slsm.controller": (partial(in_role, role=slsm_classes.CONTROLLER), controller_trials),
+    "answer.reader": (partial(in_role, role=READER), reader_trials),
     "task.compare": (lambda name: imported(name, "task.compare"), compare_trials),
 }
 

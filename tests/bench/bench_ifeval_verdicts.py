@@ -22,7 +22,7 @@ from typing import Any
 from engine.seeds import derive_seed
 from engine.slsm.checks.checks import parse_check
 from engine.slsm.controllers.rule_reading import sentences
-from engine.slsm.ifeval.standing import standing_instruction
+from tests.bench.ifeval.standing import standing_instruction
 from tests.engine.slsm.ifeval.independent import PARTS, counts_sentences, follows
 
 DISAGREEMENTS = Path("/tmp/ifeval_disagreements.jsonl")

@@ -11,7 +11,6 @@ import pytest
 
 from engine.config.file import load_config
 from engine.config.kconfig import read_kconfig
-from engine.config.slsm import SLSMDataSection
 from engine.errors import ConfigError, SteerError
 from engine.evolution.clusters.cluster_map import ABOUT_FILE, load_cluster_map
 from engine.evolution.clusters.descriptions import read_descriptions
@@ -22,14 +21,14 @@ from engine.pool.data.embedding_table import _safetensors
 from engine.pool.data.image_url import _read
 from engine.pool.data.records import read_rl_data
 from engine.pool.data.vqa_files import read_vqa
-from engine.slsm.dialogue_files import configured_dialogues
+from engine.slsm.multichallenge import read_dialogues
 from engine.tasks.records import read_records
 from engine.torch_file import load_torch
 from engine.vectors.formats import read_vectors
 
 READERS: dict[str, Callable[[Path], object]] = {
     "a task's data": lambda path: list(read_records(path)),
-    "conversations": lambda path: configured_dialogues(SLSMDataSection(path=str(path)), 0),
+    "conversations": lambda path: read_dialogues(path, None),
     "deltas": lambda path: read_deltas(path, ["0"]),
     "descriptions": lambda path: read_descriptions(path, ["0"]),
     "clusters": lambda path: load_cluster_map(path.rename(path.with_name(ABOUT_FILE)).parent),

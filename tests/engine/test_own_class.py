@@ -11,13 +11,16 @@ from types import ModuleType
 import pytest
 
 from engine.errors import ConfigError
-from engine.own_class import Method, Role, make_own, shown, told
+from engine.evolution.history import History
+from engine.evolution.own import JUDGE as EVOLUTION_JUDGE
+from engine.evolution.own import REFLECTOR
+from engine.evolution.reflectors.reflector import ReflectorInput
+from engine.own_class import in_role, make_own, shown, told
 from engine.slsm.judges.judge import AnswerJudgeFailed
 from engine.slsm.multichallenge import Criterion
-from engine.slsm.own import OwnAnswerJudge
+from engine.slsm.own import JUDGE
 from engine.testkit.roles import try_class
 
-ROLE = Role("slsm.judge.kind", (Method("judge", ("criterion", "answer")),))
 KEY = "sk-a-key-of-this-machine"
 
 
@@ -57,6 +60,18 @@ class ReturnsMuch:
         return "x" * 10_000_000
 
 
+class Changes:
+    """What it is given."""
+
+    def judge(self, question: str, golds: list[str], answer: str) -> bool:
+        golds.clear()
+        return True
+
+    def reflect(self, given: ReflectorInput, message: str) -> dict[str, float]:
+        given.deltas["0"] += 1
+        return given.deltas
+
+
 class TellsKey:
     def judge(self, criterion: object, answer: str) -> object:
         raise ValueError(f"refused: {KEY}")
@@ -66,7 +81,15 @@ class TellsKey:
 def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("SOME_API_KEY", KEY)
     worst = ModuleType("worst_classes")
-    for kind in (WorstInMaking, WorstInLooking, WorstInJudging, ReturnsUnspeakable, ReturnsMuch, TellsKey):
+    for kind in (
+        WorstInMaking,
+        WorstInLooking,
+        WorstInJudging,
+        ReturnsUnspeakable,
+        ReturnsMuch,
+        TellsKey,
+        Changes,
+    ):
         setattr(worst, kind.__name__, kind)
     monkeypatch.setitem(sys.modules, "worst_classes", worst)
     yield
@@ -77,7 +100,7 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 )
 def test_a_class_that_cannot_be_made(name: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        make_own(f"worst_classes:{name}", ROLE)
+        make_own(f"worst_classes:{name}", JUDGE)
 
 
 @pytest.mark.parametrize(
@@ -90,11 +113,28 @@ def test_a_class_that_cannot_be_made(name: str, said: str) -> None:
     ],
 )
 def test_a_judge_that_does_its_worst(name: str, said: str) -> None:
-    judge = OwnAnswerJudge(f"worst_classes:{name}")
+    judge = in_role(f"worst_classes:{name}", JUDGE)
     with pytest.raises(AnswerJudgeFailed, match=said) as caught:
         judge.judge(Criterion.__new__(Criterion), "an answer")
     assert KEY not in str(caught.value)
     assert len(str(caught.value)) < 400
+
+
+def test_it_is_called_what_it_calls_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert in_role("worst_classes:ReturnsMuch", JUDGE).name == "worst_classes:ReturnsMuch"
+    monkeypatch.setattr(ReturnsMuch, "name", "much", raising=False)
+    assert in_role("worst_classes:ReturnsMuch", JUDGE).name == "much"
+    with pytest.raises(
+        AnswerJudgeFailed, match=r"`worst_classes:ReturnsMuch` failed in `judge`: it returned"
+    ):
+        in_role("worst_classes:ReturnsMuch", JUDGE).judge(Criterion("?", "YES"), "an answer")
+
+
+def test_what_a_class_changes_is_its_own_copy() -> None:
+    golds, given = ["42"], ReflectorInput(0, {"0": 1.5}, {}, [], History(iterations=[]))
+    assert in_role("worst_classes:Changes", EVOLUTION_JUDGE).judge("?", golds, "42").correct
+    assert in_role("worst_classes:Changes", REFLECTOR).reflect(given, "").deltas == {"0": 2.5}
+    assert golds == ["42"] and given.deltas == {"0": 1.5}
 
 
 def test_an_error_that_cannot_say_why() -> None:

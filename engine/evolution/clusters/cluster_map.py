@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +50,10 @@ class ClusterMap:
     def names(self) -> list[str]:
         """Cluster ids as deltas and descriptions name them: "0", "1", ..."""
         return cluster_names(self.count)
+
+    def of(self, tokens: Sequence[int]) -> list[int]:
+        """The cluster of each token that has a row."""
+        return [int(self.ids[token]) for token in tokens if token < len(self.ids)]
 
     def sizes(self) -> list[int]:
         """Tokens of each cluster."""

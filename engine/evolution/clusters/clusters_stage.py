@@ -33,7 +33,7 @@ from engine.evolution.clusters.descriptions import (
 )
 from engine.evolution.clusters.outside_files import read_embeddings, read_labels, read_pickle
 from engine.evolution.clusters.special_clusters import eos_tokens, number_tokens
-from engine.evolution.clusters.token_frequency import count_tokens, frequency_items
+from engine.evolution.clusters.token_frequency import count_tokens
 from engine.evolution.services import check_services
 from engine.files import write_atomic
 from engine.lm.embedding.sentence_embedder import SentenceEmbedder, load_embedder
@@ -78,7 +78,7 @@ class _ClusterJob:
         given_words = self._given_descriptions(count)
         embed = given_labels is None or given_words is None
         texts = len(distinct_texts(self.vocabulary.texts)) if embed and self.config.embeddings is None else 0
-        total = texts + frequency_items(self.context)
+        total = texts + self.config.frequency_texts
         self.context.start(total, unit="texts")
         points = self._points(self._embeddings(total), given_pca) if embed else None
         clusters = self._assign(self._kmeans(points) if given_labels is None else given_labels, count)

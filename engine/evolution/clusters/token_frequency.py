@@ -1,22 +1,19 @@
-"""How often each token occurs: in answers the model itself generates, or in a corpus.
+"""How often each token occurs in answers that the model itself generates.
 
 A delta acts most through frequent tokens, so a cluster is described by its frequent tokens too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import DataError
 from engine.evolution import layout
 from engine.evolution.questions import load_splits, prompt_of, system_of
-from engine.files import append_jsonl, read_jsonl, recover_records
+from engine.files import append_jsonl, recover_records
 from engine.lm.protocol import Request, Sampling
 from engine.lm.vocabulary import Vocabulary
 from engine.run.stage import StageContext
@@ -43,19 +40,9 @@ class GeneratedAnswer(msgspec.Struct, frozen=True):
 
 def count_tokens(context: StageContext, vocabulary: Vocabulary, done: int, total: int) -> TokenFrequency:
     """Count as the configuration says. `done` of the stage's `total` items came before."""
-    section = context.config.clusters
-    if section.frequency_corpus is not None:
-        path = Path(section.frequency_corpus).expanduser()
-        return TokenFrequency(_count_corpus(path, vocabulary), f"tokens of {section.frequency_corpus}")
-    if section.frequency_texts == 0:
+    if context.config.clusters.frequency_texts == 0:
         return TokenFrequency(np.zeros(len(vocabulary), dtype=np.int64), "not counted")
     return _count_generated(context, vocabulary, done, total)
-
-
-def frequency_items(context: StageContext) -> int:
-    """How many texts will be generated for counting."""
-    section = context.config.clusters
-    return 0 if section.frequency_corpus is not None else section.frequency_texts
 
 
 def _count_generated(context: StageContext, vocabulary: Vocabulary, done: int, total: int) -> TokenFrequency:
@@ -88,31 +75,3 @@ def _count_generated(context: StageContext, vocabulary: Vocabulary, done: int, t
         counts += np.bincount(record.tokens, minlength=len(vocabulary))
     source = f"{len(records)} answers of {model.info.name} to questions of the pool"
     return TokenFrequency(counts, f"{source} at temperature {TEMPERATURE:g}")
-
-
-def _count_corpus(path: Path, vocabulary: Vocabulary) -> NDArray[np.int64]:
-    counts = np.zeros(len(vocabulary), dtype=np.int64)
-    for text in _corpus_texts(path):
-        tokens = [token for token in vocabulary.tokenizer.encode(text) if token < len(vocabulary)]
-        counts += np.bincount(np.asarray(tokens, dtype=np.int64), minlength=len(vocabulary))
-    return counts
-
-
-def _corpus_texts(path: Path) -> Iterator[str]:
-    """Lines of a text file, or the field `text` of a JSONL file's records."""
-    if not path.is_file():
-        raise DataError(
-            what="no such file", where=f"clusters.frequency_corpus: {path}", mend="correct the path"
-        )
-    if path.suffix != ".jsonl":
-        with path.open(encoding="utf-8", errors="replace") as file:
-            yield from file
-        return
-    for number, record in enumerate(read_jsonl(path), 1):
-        if not isinstance(record.get("text"), str):
-            raise DataError(
-                what="this record has no string `text`",
-                where=f"{path}:{number}",
-                mend="name the field `text`",
-            )
-        yield record["text"]

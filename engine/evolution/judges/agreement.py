@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,18 +29,18 @@ class Said:
 @dataclass(frozen=True)
 class Agreement:
     """Figures over `answers`, of which `judged` count. `agreement`: share on which judge and people say the same.
-    `kappa`: Cohen's (1960), with its bootstrap 95% interval; NaN where agreement by chance would be complete.
-    `precision`, `recall`: of the judge's "right" against people's; NaN where nobody says so."""
+    `kappa`: Cohen's (1960), with its bootstrap 95% interval; None where agreement by chance would be complete.
+    `precision`, `recall`: of the judge's "right" against people's; None where nobody says so."""
 
     answers: int
     judged: int
     cannot_tell: int
-    agreement: float
-    kappa: float
-    kappa_low: float
-    kappa_high: float
-    precision: float
-    recall: float
+    agreement: float | None
+    kappa: float | None
+    kappa_low: float | None
+    kappa_high: float | None
+    precision: float | None
+    recall: float | None
 
 
 def agreement_with_people(
@@ -80,7 +81,7 @@ def _figures(pairs: Sequence[tuple[LabelledAnswer, Said]], seed: int) -> Agreeme
         judged=int(judged),
         cannot_tell=sum(said.cannot_tell for _, said in pairs),
         agreement=_share(both + neither, judged),
-        kappa=float(kappa(table.sum(0))),
+        kappa=_finite(kappa(table.sum(0))),
         kappa_low=low,
         kappa_high=high,
         precision=_share(both, both + judge),
@@ -92,19 +93,23 @@ def _cell(right: bool, said: bool) -> int:
     return (0 if said else 2) if right else (1 if said else 3)
 
 
-def _share(part: float, whole: float) -> float:
-    return float(part / whole) if whole else float("nan")
+def _share(part: float, whole: float) -> float | None:
+    return float(part / whole) if whole else None
 
 
-def _interval(table: Counts, seed: int) -> tuple[float, float]:
+def _finite(value: SupportsFloat) -> float | None:
+    return float(value) if np.isfinite(float(value)) else None
+
+
+def _interval(table: Counts, seed: int) -> tuple[float | None, float | None]:
     """Percentile interval of kappa over resampled questions; `table`: (questions, 4)."""
     size = len(table)
     if size < 2:
-        return float("nan"), float("nan")
+        return None, None
     draws = np.random.default_rng(seed).multinomial(size, np.full(size, 1 / size), size=_RESAMPLES)
     values = kappa(draws @ table)
     values = values[np.isfinite(values)]
     if not len(values):
-        return float("nan"), float("nan")
+        return None, None
     low, high = np.percentile(values, [_TAIL, 100 - _TAIL])
     return float(low), float(high)

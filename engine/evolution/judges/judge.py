@@ -12,11 +12,18 @@ from engine.servers.spent import Spent
 
 @dataclass(frozen=True)
 class Verdict:
-    """A judge's decision; `correct` None: it cannot tell. `reasoning` says what was compared, or why."""
+    """A judge's decision; `correct` None: it cannot tell or, with `failed`, it gave none at any attempt. `reasoning`
+    says what was compared, or why."""
 
     correct: bool | None
     reasoning: str
     usage: Spent = Spent()
+    failed: bool = False
+
+    @property
+    def cannot_tell(self) -> bool:
+        """Whether the judge says that it cannot tell."""
+        return self.correct is None and not self.failed
 
 
 class JudgeFailed(SteerError):
@@ -29,14 +36,6 @@ class JudgeFailed(SteerError):
         super().__init__(what=what, where=where, mend=mend)
         self.usage = usage
         self.final = final
-
-
-@dataclass(frozen=True)
-class Unjudged:
-    """Why the judge failed at all attempts, and what they cost."""
-
-    reason: str
-    usage: Spent
 
 
 class Judge(Protocol):
@@ -60,8 +59,8 @@ def judge_with_retries(
     answer: str,
     attempts: int,
     checkpoint: Callable[[], None],
-) -> Verdict | Unjudged:
-    """A verdict, or after `attempts` failures the reason; either carries the cost of all attempts. An answer without a
+) -> Verdict:
+    """A verdict, `failed` after `attempts` failures, with the cost of all attempts. An answer without a
     word is wrong, and the judge is not asked."""
     if not answer.strip() and not judge.cannot_tell(question, golds):
         return Verdict(False, "there is no answer")
@@ -76,4 +75,4 @@ def judge_with_retries(
                 break
         else:
             return replace(verdict, usage=usage + verdict.usage)
-    return Unjudged(reason, usage)
+    return Verdict(None, reason, usage, failed=True)

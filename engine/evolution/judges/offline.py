@@ -6,8 +6,8 @@ from engine.config.config import Config
 from engine.evolution.judges.judge import Judge
 from engine.evolution.judges.numeric_judge import NumericJudge
 from engine.evolution.judges.task_judge import TaskJudge
-from engine.evolution.own import OwnJudge
-from engine.own_class import is_own
+from engine.evolution.own import JUDGE
+from engine.own_class import in_role, is_own
 from engine.tasks.loaders import configured_task
 
 
@@ -17,7 +17,7 @@ def offline_judge(config: Config) -> Judge | None:
     if section.judge_kind == "openai":
         return None
     if is_own(section.judge_kind):
-        return OwnJudge(section.judge_kind)
+        return in_role(section.judge_kind, JUDGE)
     if section.judge_kind == "task":
         return TaskJudge(configured_task(config.task))
     return NumericJudge(section.judge.tolerance, section.judge.text_threshold)

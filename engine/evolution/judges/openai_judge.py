@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from engine.evolution.judges.judge import JudgeFailed, Verdict
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply, Unusable, json_object
-from engine.servers.request_form import Message, Schema
+from engine.servers.request_form import Message, Schema, object_schema
 
 _SYSTEM = """\
 You judge whether an answer to a question about a financial document is right. It is right if it agrees with any of \
@@ -27,12 +27,7 @@ Answer to judge:
 
 SCHEMA: Schema = {
     "name": "verdict",
-    "schema": {
-        "type": "object",
-        "properties": {"reasoning": {"type": "string"}, "correct": {"type": "boolean"}},
-        "required": ["reasoning", "correct"],
-        "additionalProperties": False,
-    },
+    "schema": object_schema(reasoning={"type": "string"}, correct={"type": "boolean"}),
 }
 
 

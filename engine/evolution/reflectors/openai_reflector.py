@@ -9,7 +9,7 @@ from engine.evolution.deltas import delta_problems
 from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply, Unusable, json_object
-from engine.servers.request_form import Message, Schema
+from engine.servers.request_form import Message, Schema, object_schema
 from engine.servers.spent import Spent
 
 ATTEMPTS = 2
@@ -43,7 +43,7 @@ class OpenAIReflector:
             content = read_reply(reply, names)
             if not isinstance(content, str):
                 deltas = {name: float(content["deltas"][name]) for name in names}
-                return ReflectorReply(deltas, content["summary"].strip(), attempt, reply.text, usage)
+                return ReflectorReply(deltas, content["summary"].strip(), attempt, reply.text, usage=usage)
             problem = content
             messages += [
                 {"role": "assistant", "content": reply.text or reply.refusal or "(nothing)"},
@@ -63,19 +63,8 @@ class OpenAIReflector:
 
 def reply_schema(names: list[str]) -> Schema:
     """JSON schema of a reply: exactly the cluster ids `names`, and a summary."""
-    deltas = {
-        "type": "object",
-        "properties": {name: {"type": "number"} for name in names},
-        "required": names,
-        "additionalProperties": False,
-    }
-    schema = {
-        "type": "object",
-        "properties": {"deltas": deltas, "summary": {"type": "string"}},
-        "required": ["deltas", "summary"],
-        "additionalProperties": False,
-    }
-    return {"name": "reflector_output", "schema": schema}
+    deltas = object_schema(**{name: {"type": "number"} for name in names})
+    return {"name": "reflector_output", "schema": object_schema(deltas=deltas, summary={"type": "string"})}
 
 
 def read_reply(reply: Reply, names: list[str]) -> dict[str, Any] | str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -14,26 +15,19 @@ from engine.evolution.deltas import Deltas, check_deltas
 from engine.evolution.evolution_run import EvolutionRun
 from engine.evolution.history import History, Iteration
 from engine.evolution.reflectors.prompt import logged
-from engine.evolution.reflectors.reflector import JudgedAnswer, ReflectorFailed, ReflectorInput
+from engine.evolution.reflectors.reflector import (
+    JudgedAnswer,
+    ReflectorFailed,
+    ReflectorInput,
+    ReflectorReply,
+)
 from engine.evolution.score import Score
 from engine.files import decoded, write_atomic
-from engine.servers.spent import Spent
-
-
-class StoredReply(msgspec.Struct, frozen=True, kw_only=True):
-    """`reflector_reply_NNN.json`. `deltas` is None where `aborted` says why."""
-
-    deltas: Deltas | None
-    summary: str = ""
-    attempts: int = 1
-    raw: str = ""
-    aborted: str = ""
-    usage: Spent = Spent()
 
 
 def reflect(
     evolution: EvolutionRun, iteration: int, deltas: Deltas, answers: Sequence[AnswerRecord], score: Score
-) -> StoredReply:
+) -> ReflectorReply:
     """The reflector's reply to an iteration, read from its file if an earlier attempt already obtained it."""
     run_dir = evolution.context.run_dir
     path = layout.reflector_reply(run_dir, iteration)
@@ -52,7 +46,7 @@ def reflect(
         ReflectorReplied(
             iteration=iteration,
             reflector=evolution.reflector.name,
-            deltas=reply.deltas or {},
+            deltas=reply.deltas,
             summary=reply.summary,
             attempts=reply.attempts,
             aborted=reply.aborted,
@@ -62,30 +56,26 @@ def reflect(
     return reply
 
 
-def read_stored_reply(path: Path) -> StoredReply:
+def read_stored_reply(path: Path) -> ReflectorReply:
     """A reply that an earlier attempt obtained. Raises DataError."""
-    mend = "remove the file: the reflector is asked again"
-    return decoded(path, StoredReply, "this is no reply of a reflector", mend)
+    hint = "remove the file: the reflector is asked again"
+    return decoded(path, ReflectorReply, "this is no reply of a reflector", hint)
 
 
-def _ask(evolution: EvolutionRun, given: ReflectorInput, message: str) -> StoredReply:
+def _ask(evolution: EvolutionRun, given: ReflectorInput, message: str) -> ReflectorReply:
     try:
         reply = evolution.reflector.reflect(given, message)
     except ReflectorFailed as error:
-        evolution.context.notice(
-            f"iteration {given.iteration} ends without new deltas: {error}", level="warning"
-        )
-        return StoredReply(deltas=None, aborted=str(error), usage=error.usage)
+        text = f"iteration {given.iteration} ends without new deltas: {error}"
+        evolution.context.notice(text, level="warning")
+        return ReflectorReply({}, "", aborted=str(error), usage=error.usage)
     deltas = check_deltas(reply.deltas, evolution.clusters.names, f"the reply of {evolution.reflector.name}")
-    return StoredReply(
-        deltas=deltas, summary=reply.summary, attempts=reply.attempts, raw=reply.raw, usage=reply.usage
-    )
+    return replace(reply, deltas=deltas)
 
 
 def _reflector_input(
     evolution: EvolutionRun, iteration: int, deltas: Deltas, answers: Sequence[AnswerRecord], score: Score
 ) -> ReflectorInput:
-    ids = evolution.clusters.ids
     judged = [
         JudgedAnswer(
             example=record.example_id,
@@ -93,7 +83,7 @@ def _reflector_input(
             tokens=len(record.token_ids),
             correct=record.correct,
             reasoning=record.reasoning,
-            clusters=[int(ids[token]) for token in record.token_ids if token < len(ids)],
+            clusters=evolution.clusters.of(record.token_ids),
         )
         for record in answers
     ]

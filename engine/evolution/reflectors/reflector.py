@@ -39,12 +39,14 @@ class ReflectorInput:
 
 @dataclass(frozen=True)
 class ReflectorReply:
-    """New deltas for exactly the known clusters, and what the reflector learnt, in two to four sentences."""
+    """New deltas for exactly the known clusters, and what the reflector learnt, in two to four sentences; as kept in
+    `reflector_reply_NNN.json`. `aborted`: why there are no deltas."""
 
     deltas: Deltas
     summary: str
     attempts: int = 1
     raw: str = ""
+    aborted: str = ""
     usage: Spent = Spent()
 
 

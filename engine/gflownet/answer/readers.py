@@ -9,11 +9,11 @@ from typing import Protocol
 import numpy as np
 
 from engine.events import PathStep
-from engine.gflownet.answer.own_reader import OwnReader
+from engine.gflownet.answer.own_reader import READER
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt, rough_tokens
 from engine.lm.embedding.sentence_embedder import SentenceEmbedder
 from engine.lm.protocol import LanguageModel, Request, Sampling
-from engine.own_class import is_own
+from engine.own_class import in_role, is_own
 from engine.run.stage import StageContext
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.side_by_side import map_side_by_side
@@ -177,7 +177,7 @@ def make_reader(context: StageContext, embedder: Callable[[], SentenceEmbedder])
         client = context.client(section.openai, "model", "answer.openai")
         return OpenAIReader(client, section.openai.model)
     if is_own(section.reader):
-        return OwnReader(section.reader)
+        return in_role(section.reader, READER)
     if section.reader == "model":
         return ModelReader(context.load_model(section.model or context.config.model), section.max_new_tokens)
     return PathReader(embedder())

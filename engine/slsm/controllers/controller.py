@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from engine.events import ConflictFound as Conflict
 from engine.servers.client import ServerFailed
 from engine.servers.spent import Spent
 from engine.slsm.controllers.diff import StateDiff
@@ -24,15 +25,6 @@ class Update:
     failure: str = ""
     spent: Spent = Spent(1)
     suspect: ServerFailed | None = None
-
-
-@dataclass(frozen=True)
-class Conflict:
-    """A contradiction. `item`: id or words of the contradicted item; `exact`: proved by a check, not judged."""
-
-    item: str
-    why: str
-    exact: bool
 
 
 @dataclass(frozen=True)

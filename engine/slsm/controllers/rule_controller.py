@@ -117,7 +117,7 @@ class _Draft:
         for place, item in enumerate(self.lists["edits"]):
             edited = read_edit(sentence, list_items(item.text))
             if edited is not None:
-                if len(text := list_text(edited[0])) <= LONGEST_TEXT:
+                if len(text := list_text(edited)) <= LONGEST_TEXT:
                     self.lists["edits"][place] = Edit(id=item.id, text=text, evidence=sentence)
                 return True
         return False

@@ -15,13 +15,12 @@ from engine.slsm.checks.checks import Check, parse_check
 @dataclass(frozen=True)
 class Reading:
     """A sentence for the list `kind` of the state. A new reading about the same `subject` ("user's dog") replaces the
-    old one; `value`: the subject's name or number."""
+    old one."""
 
     kind: str
     text: str
     quote: str
     subject: str
-    value: str = ""
 
 
 def sentences(text: str) -> list[str]:
@@ -53,7 +52,7 @@ def read_user(sentence: str) -> Iterator[Reading]:
     body = sentence.rstrip(".!").strip()
     check = parse_check(body)
     if check is not None and _standing(body):
-        yield Reading("constraints", canonical(check, body), sentence, check.family, check.value)
+        yield Reading("constraints", canonical(check, body), sentence, check.family)
         return
     if check is None and _INSTRUCTION.search(body) and not _NO_INSTRUCTION.search(body):
         yield Reading(
@@ -62,7 +61,7 @@ def read_user(sentence: str) -> Iterator[Reading]:
         return
     if match := _LIST.search(body):
         items = [item.strip() for item in re.split(r",|\band\b", match["items"]) if item.strip()]
-        yield Reading("edits", list_text(items), sentence, "list", ", ".join(items))
+        yield Reading("edits", list_text(items), sentence, "list")
         return
     if match := _SUPPOSED.search(body):
         yield Reading(
@@ -79,25 +78,24 @@ def read_assistant(sentence: str) -> Iterator[Reading]:
         return
     body = sentence.rstrip(".!").strip()
     if match := _OURS.search(body):
-        thing, value = match["thing"].casefold(), match["value"]
-        yield Reading("facts", f"Our {thing} is called {value}", sentence, f"our {thing}", value)
+        yield _called(match["thing"].casefold(), match["value"], sentence)
     elif match := _PICKED.search(body):
-        thing, value = match["thing"].casefold(), match["value"]
-        yield Reading("facts", f"The {thing} is {value}", sentence, f"the {thing}", value)
+        thing = match["thing"].casefold()
+        yield Reading("facts", f"The {thing} is {match['value']}", sentence, f"the {thing}")
 
 
-def read_edit(sentence: str, items: list[str]) -> tuple[list[str], str] | None:
-    """(the new list, a description of the edit) if the sentence edits `items`, else None."""
+def read_edit(sentence: str, items: list[str]) -> list[str] | None:
+    """The new list if the sentence edits `items`, else None."""
     body = sentence.rstrip(".!").strip()
     for pattern in _REPLACE:
         if match := pattern.search(body):
             old, new = match["old"].strip(), match["new"].strip()
             if old in items:
-                return [new if item == old else item for item in items], f"{old} became {new}"
+                return [new if item == old else item for item in items]
     if (match := _REMOVE.search(body)) and match["old"].strip() in items:
-        return [item for item in items if item != match["old"].strip()], f"{match['old'].strip()} removed"
+        return [item for item in items if item != match["old"].strip()]
     if (match := _ADD.search(body)) and match["new"].strip() not in items:
-        return [*items, match["new"].strip()], f"{match['new'].strip()} added"
+        return [*items, match["new"].strip()]
     return None
 
 
@@ -161,9 +159,7 @@ def mentioned_subjects(message: str) -> list[str]:
 def requested_subjects(message: str) -> list[str]:
     """Subjects whose value a message asks for: “What is my dog called?”, not “What does my dog eat?”."""
     mentioned = mentioned_subjects(message)
-    subjects = [
-        subject for subject in ("list", "user's name") if subject in mentioned and is_request(message)
-    ]
+    subjects = [s for s in ("list", "user's name") if s in mentioned and is_request(message)]
     requests = [match for sentence in sentences(message) if (match := _BACK.search(sentence))]
     subjects += [_owned(match["whose"], match["thing"]) for match in requests]
     if match := re.search(r"\b(?:which|what) (?P<thing>[a-z]+) is mine\b", message, re.I):
@@ -286,17 +282,20 @@ def _facts(clause: str, sentence: str) -> Iterator[Reading]:
     for pattern in (_NAME, _NUMBERED, _GIVEN, _OF_NAME, _MINE):
         if match := pattern.search(clause):
             thing, value = match["thing"], match["value"].strip()
-            yield Reading("facts", f"The user's {thing} is {value}", sentence, _owned("my", thing), value)
+            yield Reading("facts", f"The user's {thing} is {value}", sentence, _owned("my", thing))
             return
     body = _without_opening(clause)
     if match := _OURS.search(body):
-        thing, value = match["thing"], match["value"]
-        yield Reading("facts", f"Our {thing} is called {value}", sentence, _owned("our", thing), value)
+        yield _called(match["thing"], match["value"], sentence)
     elif match := _SHARED.search(body):
-        thing, value = match["thing"], match["value"]
-        yield Reading("facts", f"Our {thing} is {value}", sentence, _owned("our", thing), value)
+        thing = match["thing"]
+        yield Reading("facts", f"Our {thing} is {match['value']}", sentence, _owned("our", thing))
     elif _ABOUT_ME.search(body) and not _PASSING.search(body):
         yield Reading("facts", _third_person(body), sentence, f"about {body.casefold()}")
+
+
+def _called(thing: str, value: str, sentence: str) -> Reading:
+    return Reading("facts", f"Our {thing} is called {value}", sentence, _owned("our", thing))
 
 
 def _third_person(body: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from msgspec.structs import asdict
+
 from engine.events import ConversationOpened, StateChange, StateItem, StateUpdated
 from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
@@ -108,9 +110,8 @@ def gated(before: State, update: Update, turn: Turn, kinds: Collection[str]) -> 
 
 def state_event(key: str, mode: str, number: int, before: State, update: Update) -> StateUpdated:
     """The event that reports an update."""
-    state, cost = update.state, update.spent
-    diff = update.diff or StateDiff()
-    new, gone = ([], [])
+    state, diff = update.state, update.diff or StateDiff()
+    new, gone = [], []
     if isinstance(state, FlatState) and isinstance(before, FlatState):
         new, gone = flat_changes(before, state)
     return StateUpdated(
@@ -136,9 +137,7 @@ def state_event(key: str, mode: str, number: int, before: State, update: Update)
         gone_text=gone,
         mismatch=isinstance(state, FlatState) and state.mismatch,
         failure=update.failure,
-        calls=cost.calls,
-        tokens=cost.tokens,
-        cost=cost.cost,
+        **asdict(update.spent),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.errors import ConfigError, Problem, SteerError
+from engine.errors import SteerError, wrong_value
 from engine.servers.spent import Spent
 from engine.slsm.checks.checks import parse_check
 from engine.slsm.checks.measures import gives_list, words_of
@@ -84,14 +84,10 @@ def check_exact(criteria: Mapping[str, Criterion]) -> int:
     judge = ExactAnswerJudge()
     outside = sum(not judge.can_judge(criterion) for criterion in criteria.values())
     if criteria and outside == len(criteria):
-        raise ConfigError(
-            [
-                Problem(
-                    "slsm.judge.kind",
-                    f"exact, which can judge none of {outside} target questions",
-                    "`openai` for questions of meaning, or `none` for a run without scores",
-                )
-            ]
+        raise wrong_value(
+            "slsm.judge.kind",
+            f"exact, which can judge none of {outside} target questions",
+            "`openai` for questions of meaning, or `none` for a run without scores",
         )
     return outside
 

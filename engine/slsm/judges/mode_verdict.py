@@ -8,7 +8,7 @@ from engine.closest import with_closest
 from engine.events import ConversationAnswered
 from engine.events.verdict import Closest, Verdict
 from engine.slsm.answering import NO_MEMORY
-from engine.slsm.judges.pairs import both_judged
+from engine.slsm.judges.scoring import both_judged
 from engine.slsm.policy import Mode
 from engine.statistics import macro_bootstrap
 from engine.verdict_curve import running

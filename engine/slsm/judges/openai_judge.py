@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Unusable, json_object
-from engine.servers.request_form import Message, Schema
+from engine.servers.request_form import Message, Schema, object_schema
 from engine.servers.spent import Spent
 from engine.slsm.judges.judge import AnswerJudgeFailed, AnswerJudgeUnreachable, AnswerVerdict
 from engine.slsm.multichallenge import Criterion
@@ -31,12 +31,7 @@ Reply with a JSON object: "reasoning", how you come to your verdict, and then "v
 
 SCHEMA: Schema = {
     "name": "verdict",
-    "schema": {
-        "type": "object",
-        "properties": {"reasoning": {"type": "string"}, "verdict": {"type": "string", "enum": ["YES", "NO"]}},
-        "required": ["reasoning", "verdict"],
-        "additionalProperties": False,
-    },
+    "schema": object_schema(reasoning={"type": "string"}, verdict={"type": "string", "enum": ["YES", "NO"]}),
 }
 
 

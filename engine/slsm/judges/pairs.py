@@ -6,20 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from engine.events import ConversationAnswered
-from engine.slsm.judges.scoring import outcomes_of
+from engine.slsm.judges.scoring import both_judged
 from engine.statistics import macro_bootstrap, mcnemar
-
-
-def both_judged(
-    first: Sequence[ConversationAnswered], second: Sequence[ConversationAnswered]
-) -> dict[str, list[tuple[float, float]]]:
-    """Of the conversations that are judged under both: 1 where it passes, else 0, by axis."""
-    one, two = outcomes_of(first), outcomes_of(second)
-    pairs: dict[str, list[tuple[float, float]]] = {}
-    for key, outcome in one.items():
-        if key in two and outcome.passed is not None and two[key].passed is not None:
-            pairs.setdefault(outcome.axis, []).append((float(outcome.passed), float(bool(two[key].passed))))
-    return pairs
 
 
 def compared_pairs(

@@ -29,20 +29,14 @@ FIRST_PUBLISHED = "df059db983248ef9c94a1b92bc1ca2340c61966068675ae95384dc11e5e95
 
 
 def board_points(
-    section: SLSMSection,
-    dialogues: Dialogues,
-    cut: int,
-    unjudged: int,
-    *,
-    attempts: int | None = None,
-    missing: int = 0,
+    section: SLSMSection, dialogues: Dialogues, cut: int, unjudged: int, attempts: int, missing: int = 0
 ) -> list[BoardPoint]:
-    """Each setting of the evaluation beside the authors' own; none for other data. `attempts`: of a file's answers, if
-    not `slsm.attempts`; `missing`: conversations to which the file has no answer."""
+    """Each setting of the evaluation beside the authors' own; none for other data. `attempts`: at each conversation;
+    `missing`: conversations to which a file of answers has none."""
     if section.data.path is None or not set(dialogues.axes) <= AXES:
         return []
     count, content = len(dialogues.conversations), content_of(dialogues)
-    known, tries = content == FIRST_PUBLISHED, attempts or section.attempts
+    known = content == FIRST_PUBLISHED
     problems = [f"{cut} cut at {section.answer_tokens} tokens"] if cut else []
     problems += [f"{missing} missing, failed on the axis of their conversation"] if missing else []
     data = "first published (2025)" if known else f"another or a part, content {content[:12]}"
@@ -50,7 +44,7 @@ def board_points(
         *_judge_points(section, unjudged),
         BoardPoint(what="conversations", here=str(count), board=str(CONVERSATIONS), same=count == CONVERSATIONS),
         BoardPoint(what="data", here=data, board="first published (2025)", same=known),
-        BoardPoint(what="attempts", here=str(tries), board="1", same=tries == 1),
+        BoardPoint(what="attempts", here=str(attempts), board="1", same=attempts == 1),
         BoardPoint(
             what="answers", here="; ".join(problems) or "whole",
             board=f"failed on an axis of their own, {MISSING_AXIS}" if missing else "whole", same=not problems,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from typing import Any
 
 from engine.events import ConversationAnswered, ModeScored
 from engine.statistics import macro_bootstrap
@@ -19,67 +20,73 @@ class _Outcome:
     injected: bool
 
 
+_COSTS = (
+    "note_tokens", "controller_calls", "model_calls", "detector_calls", "controller_tokens", "model_tokens",
+    "detector_tokens", "cost",
+)  # fmt: skip
+
+
 def score_mode(
     own: Sequence[ConversationAnswered], baseline: Sequence[ConversationAnswered], failures: int, seed: int
 ) -> ModeScored:
     """Score and cost of a mode. `own`: all answers under it; `baseline`: the answers of `baseline`, or none."""
-    outcomes, plain = outcomes_of(own), outcomes_of(baseline)
+    outcomes, plain, n = (
+        outcomes_of(own),
+        outcomes_of(baseline),
+        len({event.conversation_id for event in own}),
+    )
     judged = {key: outcome for key, outcome in outcomes.items() if outcome.passed is not None}
     axes = list(dict.fromkeys(outcome.axis for outcome in judged.values()))
-    by_axis = [
-        [float(bool(outcome.passed)) for outcome in judged.values() if outcome.axis == axis] for axis in axes
-    ]
-    score = macro_bootstrap(by_axis, seed) if axes else None
-    both = {key for key in judged if plain.get(key) is not None and plain[key].passed is not None}
-    is_baseline = bool(own) and own[0].mode == "baseline"
-    deltas = [
-        [
-            float(bool(judged[key].passed)) - float(bool(plain[key].passed))
-            for key in judged
-            if key in both and judged[key].axis == axis
-        ]
-        for axis in axes
-    ]
-    difference = macro_bootstrap(deltas, seed) if axes and all(deltas) and not is_baseline else None
-    injected = [key for key in both if judged[key].injected]
-    fixed = sum(bool(judged[key].passed) > bool(plain[key].passed) for key in injected)
-    broke = sum(bool(judged[key].passed) < bool(plain[key].passed) for key in injected)
-    n = len(outcomes)
+    passed = {axis: [float(bool(o.passed)) for o in judged.values() if o.axis == axis] for axis in axes}
+    score = macro_bootstrap(list(passed.values()), seed) if axes else None
+    pairs = both_judged(own, baseline)
+    deltas = [[one - two for one, two in pairs[axis]] for axis in axes if axis in pairs]
+    compared = 0 < len(axes) == len(deltas) and own[0].mode != "baseline"
+    difference = macro_bootstrap(deltas, seed) if compared else None
+    both = [(outcome, plain[key]) for key, outcome in judged.items() if key in plain]
+    injected = [(a.passed, b.passed) for a, b in both if a.injected and b.passed is not None]
+    fixed, broke = injected.count((True, False)), injected.count((False, True))
 
-    def mean(name: str) -> float:
-        return sum(getattr(event, name) for event in own) / max(1, n)
-
+    means: dict[str, Any] = {name: sum(getattr(event, name) for event in own) / max(1, n) for name in _COSTS}
+    value, low, high = (None, None, None) if score is None else astuple(score)
+    ahead, ahead_low, ahead_high = (None, None, None) if difference is None else astuple(difference)
     return ModeScored(
         mode=own[0].mode,
         memory_mode=own[0].memory_mode,
         n=n,
         judged=len(judged),
-        score=None if score is None else score.difference,
-        low=None if score is None else score.low,
-        high=None if score is None else score.high,
+        score=value,
+        low=low,
+        high=high,
         by_axis=[
             [axis, sum(values) / len(values), *wilson(int(sum(values)), len(values)), len(values)]
-            for axis, values in zip(axes, by_axis, strict=True)
+            for axis, values in passed.items()
         ],
-        difference=None if difference is None else difference.difference,
-        difference_low=None if difference is None else difference.low,
-        difference_high=None if difference is None else difference.high,
+        difference=ahead,
+        difference_low=ahead_low,
+        difference_high=ahead_high,
         injections=sum(outcome.injected for outcome in outcomes.values()),
-        injected_tokens=mean("note_tokens"),
-        controller_calls=mean("controller_calls"),
-        model_calls=mean("model_calls"),
-        detector_calls=mean("detector_calls"),
-        controller_tokens=mean("controller_tokens"),
-        model_tokens=mean("model_tokens"),
-        detector_tokens=mean("detector_tokens"),
-        cost=mean("cost"),
+        injected_tokens=means.pop("note_tokens"),
         fixed=fixed,
         wasted=len(injected) - fixed - broke,
         broke=broke,
         failures=failures,
         cut=len({event.conversation_id for event in own if event.cut}),
         unanswered=len({event.conversation_id for event in own if event.failure}),
+        **means,
     )
+
+
+def both_judged(
+    first: Sequence[ConversationAnswered], second: Sequence[ConversationAnswered]
+) -> dict[str, list[tuple[float, float]]]:
+    """Of the conversations that are judged under both: 1 where it passes, else 0, by axis."""
+    one, two = outcomes_of(first), outcomes_of(second)
+    pairs: dict[str, list[tuple[float, float]]] = {}
+    for key, outcome in one.items():
+        if key in two and outcome.passed is not None and two[key].passed is not None:
+            pairs.setdefault(outcome.axis, []).append((float(outcome.passed), float(bool(two[key].passed))))
+    return pairs
 
 
 def outcomes_of(events: Sequence[ConversationAnswered]) -> dict[str, _Outcome]:

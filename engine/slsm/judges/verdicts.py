@@ -7,7 +7,6 @@ stage; a resumed run judges these answers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from engine.config.slsm import SLSMSection
 from engine.run.keyed_records import KeyedRecords
@@ -18,6 +17,9 @@ from engine.slsm.judges.judge import AnswerJudge, AnswerJudgeFailed, AnswerJudge
 from engine.slsm.multichallenge import Criterion
 from engine.slsm.records import VerdictKey, VerdictRecord
 from engine.slsm.server_failures import ServerFailures
+
+_Judged = tuple[VerdictRecord, AnswerJudgeUnreachable | None]
+"""A verdict, and the server's failure at the last attempt."""
 
 
 class JudgeRunner:
@@ -44,7 +46,7 @@ class JudgeRunner:
         failures = ServerFailures(self.verdicts.add)
 
         def keep(_: VerdictKey, judged: _Judged) -> None:
-            failures.take(judged.record, judged.failure)
+            failures.take(*judged)
 
         for_each_side_by_side(self._verdict, missing, self.section.concurrency, keep, self.context.checkpoint)
         failures.end(len(missing))
@@ -53,33 +55,19 @@ class JudgeRunner:
         """The verdict of the exact judge, which asks nobody; None of another one, and where it has no criterion."""
         if self.section.judge.kind != "exact" or case[0] not in self.criteria:
             return None
-        return self._verdict(case).record
+        return self._verdict(case)[0]
 
     def _verdict(self, case: VerdictKey) -> _Judged:
-        conversation, answer = case
         failed: AnswerJudgeFailed | None = None
         spent = Spent()
         for _ in range(self.section.judge.attempts):
             try:
-                verdict = self.judge.judge(self.criteria[conversation], answer)
+                verdict = self.judge.judge(self.criteria[case[0]], case[1])
             except AnswerJudgeFailed as error:
                 failed, spent = error, spent + error.spent
                 if error.final:
                     break
             else:
-                spent += verdict.spent
-                return _Judged(_record(case, verdict.passed, verdict.reason, spent))
+                return VerdictRecord(*case, verdict.passed, verdict.reason, spent + verdict.spent), None
         unreachable = failed if isinstance(failed, AnswerJudgeUnreachable) else None
-        return _Judged(_record(case, None, str(failed), spent), unreachable)
-
-
-@dataclass(frozen=True)
-class _Judged:
-    """A verdict. `failure`: the server's failure at the last attempt."""
-
-    record: VerdictRecord
-    failure: AnswerJudgeUnreachable | None = None
-
-
-def _record(case: VerdictKey, passed: bool | None, reason: str, spent: Spent) -> VerdictRecord:
-    return VerdictRecord(conversation_id=case[0], answer=case[1], passed=passed, reason=reason, cost=spent)
+        return VerdictRecord(*case, None, str(failed), spent), unreachable

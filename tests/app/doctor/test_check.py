@@ -18,7 +18,6 @@ from engine.check.finding import Finding
 from engine.config.file import load_config
 from tests.conftest import ROOT
 from tests.engine.pool.vqa_folder import write_folder, write_rl
-from tests.engine.slsm.ifeval_lines import ifeval_jsonl
 from tests.tiny_models import save_tiny
 
 QUESTION = {"question": "How many?", "answer": "#### 4"}
@@ -352,13 +351,3 @@ def test_answers_in_a_file_are_held_against_the_conversations(tmp_path: Path) ->
     assert found.kind == "wrong" and "no answer to 1 of 1 conversations: one" in found.what
     write_lines(answers, {"id": "one", "answer": "Hello"})
     assert findings(tmp_path, text)["slsm.answers.path"].kind == "here"
-
-
-def test_prompts_of_ifeval(tmp_path: Path) -> None:
-    path = tmp_path / "ifeval.jsonl"
-    text = f"run: {{stages: [slsm]}}\nslsm: {{data: {{path: {path}, turns: 2}}}}\n"
-    path.write_bytes(ifeval_jsonl())
-    assert findings(tmp_path, text)["slsm.data.path"].what.endswith("ifeval.jsonl: 4 conversations")
-    path.write_bytes(ifeval_jsonl(kwargs=[]))
-    found = findings(tmp_path, text)["slsm.data.path"]
-    assert found.kind == "wrong" and "`kwargs`" in found.what and "line 6" in found.what

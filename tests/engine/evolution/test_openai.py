@@ -21,7 +21,7 @@ from tests.misbehaving_server import FAULTS, PASSING, misbehaving_server
 
 KEY = "sk-very-secret-0123456789"
 NAMES = ["0", "1", "2"]
-GIVEN = ReflectorInput(0, dict.fromkeys(NAMES, 0.0), {}, [], History())
+GIVEN = ReflectorInput(0, dict.fromkeys(NAMES, 0.0), {}, [], History(iterations=[]))
 
 
 @pytest.fixture(autouse=True)

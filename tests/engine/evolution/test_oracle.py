@@ -55,7 +55,7 @@ def _score(composite: float) -> Score:
 
 
 def test_a_history_goes_on_from_its_last_deltas_and_its_last_best() -> None:
-    history = History()
+    history = History(iterations=[])
     assert history.next_deltas({"0": 7.0}) == {"0": 7.0} and history.best is None and history.since_best == 0
     for number, (best, new) in enumerate(
         [(True, {"0": 1.0}), (True, None), (False, {"0": 2.0}), (False, None)]
@@ -77,7 +77,7 @@ def test_a_history_goes_on_from_its_last_deltas_and_its_last_best() -> None:
 def test_only_a_higher_composite_is_a_new_best() -> None:
     """Spec 1, step 8: higher than the best so far, which was decided on the minibatch or on the validation set."""
     first = Iteration(iteration=0, deltas={}, examples=[], score=_score(0.5), best=True)
-    history = History()
+    history = History(iterations=[])
     assert history.is_best(_score(0.0))
     history.iterations.append(first)
     assert [history.is_best(_score(value)) for value in (0.49, 0.5, 0.51)] == [False, False, True]

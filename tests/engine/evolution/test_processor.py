@@ -194,7 +194,6 @@ def test_two_files_side_by_side(generated: Path, clusters: ClusterMap, tmp_path:
     assert torch.equal(
         _tensor(two([[]] * 3, logits)), logits + torch.tensor(expected_row(clusters, opposite))
     )
-    assert load_logits_processor(one) is one
 
 
 def test_transformers_own_generation_takes_it(generated: Path) -> None:

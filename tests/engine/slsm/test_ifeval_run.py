@@ -18,6 +18,7 @@ from engine.slsm.note import HEADER
 from engine.slsm.policy import REMINDER
 from engine.slsm.slsm_stage import RunSLSM
 from engine.statistics import mcnemar
+from tests.bench.make_ifeval_conversations import made
 from tests.engine.slsm.ifeval_lines import ifeval_jsonl
 from tests.engine.slsm.note_following_model import NoteFollowingModel
 from tests.engine.slsm.small_run import small_config
@@ -46,13 +47,11 @@ def run(
     folder: Path, model: NoteFollowingModel, checkpoint: Callable[[], None] = lambda: None, **slsm: Any
 ) -> list[Event]:
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "ifeval.jsonl"
-    path.write_bytes(ifeval_jsonl(COUNT))
+    path = folder / "conversations.jsonl"
+    path.write_bytes(made(ifeval_jsonl(COUNT), "ifeval.jsonl", tasks=2))
     events: list[Event] = []
     loaded: Any = model
-    config = small_config(
-        **({"data": {"path": str(path), "turns": 2}, "compare": MODES, "batch_size": 5} | slsm)
-    )
+    config = small_config(**({"data": {"path": str(path)}, "compare": MODES, "batch_size": 5} | slsm))
     RunSLSM().run(StageContext("slsm", config, folder, events.append, checkpoint, lambda section: loaded))
     return events
 

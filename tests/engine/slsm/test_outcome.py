@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from engine.events import ConflictFound
 from engine.servers.spent import Spent
-from engine.slsm.controllers.controller import Conflict, Detection
-from engine.slsm.outcome import DetectedConflicts, ModelAnswer, answer_event, conflict_events
+from engine.slsm.chat_model import ChatAnswer
+from engine.slsm.controllers.controller import Detection
+from engine.slsm.outcome import answer_event
 from engine.slsm.policy import Decision
 from engine.slsm.turns import Conversation, Turn
 
 CONVERSATION = Conversation("c1", (Turn("What is my dog?"),), "memory")
-FIRST = ModelAnswer("A cat.", Spent(1, 20, 0.25))
-SECOND = ModelAnswer("Rex.", Spent(1, 30, 0.5), cut=True)
+FIRST = ChatAnswer("A cat.", Spent(1, 20, 0.25))
+SECOND = ChatAnswer("Rex.", Spent(1, 30, 0.5), cut=True)
 
 
 def test_a_second_answer_counts_and_both_are_paid() -> None:
     """A detection is one call in the table of cost, however many requests it took; its tokens are all there."""
     conflict = ConflictFound(item="dog", why="another name", exact=False)
-    detected = DetectedConflicts([conflict], "", Spent(3, 70, 1.0))
+    detected = Detection((conflict,), "", Spent(3, 70, 1.0))
     event = answer_event(
         CONVERSATION, ("on_detection", "flat"), 0, Decision(False, "later"), "the note", 7, FIRST, Spent(2, 11, 2.0),
         detected, SECOND,
@@ -35,8 +36,3 @@ def test_without_a_second_answer_the_first_counts() -> None:
     )
     assert (event.answer, event.first_answer, event.reason, event.attempt) == ("A cat.", "", "always", 1)
     assert (event.detector_calls, event.model_calls, event.model_tokens, event.cost) == (0, 1, 20, 0.25)
-
-
-def test_a_conflict_is_told_with_its_item_and_why() -> None:
-    (told,) = conflict_events(Detection((Conflict("dog", "another name", True),)))
-    assert (told.item, told.why, told.exact) == ("dog", "another name", True)

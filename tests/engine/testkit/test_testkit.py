@@ -19,15 +19,15 @@ from engine.config.config import Config
 from engine.config.file import load_config
 from engine.errors import ConfigError, RunError
 from engine.events import StateUpdated
-from engine.evolution.judges.judge import Unjudged, judge_with_retries
-from engine.evolution.own import OwnJudge, OwnReflector
+from engine.evolution.judges.judge import judge_with_retries
+from engine.evolution.own import JUDGE, REFLECTOR
 from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput
-from engine.gflownet.answer.own_reader import OwnReader
+from engine.gflownet.answer.own_reader import READER
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt
-from engine.own_class import Role, make_own
+from engine.own_class import Role, in_role, make_own
 from engine.run.gate import StopRequested
 from engine.run.stage import StageResult
-from engine.slsm.own import OwnController
+from engine.slsm.own import CONTROLLER
 from engine.slsm.state import SemanticState
 from engine.slsm.turns import Turn
 from engine.testkit import trial
@@ -149,22 +149,22 @@ def test_a_module_that_is_not_there_or_fails_is_told_apart(
 
 def test_failures_count_as_those_of_the_built_in_ones() -> None:
     asked = ("What is 6 times 7?", ["42"])
-    found = judge_with_retries(OwnJudge("own_roles:Raises"), *asked, "  42", 2, lambda: None)
-    assert found.correct is True  # type: ignore[union-attr]
-    failed = judge_with_retries(OwnJudge("own_roles:Quits"), *asked, "42", 2, lambda: None)
-    assert isinstance(failed, Unjudged) and "evolution.judge.kind" in failed.reason
+    found = judge_with_retries(in_role("own_roles:Raises", JUDGE), *asked, "  42", 2, lambda: None)
+    assert found.correct is True
+    failed = judge_with_retries(in_role("own_roles:Quits", JUDGE), *asked, "42", 2, lambda: None)
+    assert failed.failed and "evolution.judge.kind" in failed.reasoning
     given = ReflectorInput(0, {"0": 0.0, "1": 0.0}, {}, [], None)  # type: ignore[arg-type]
-    assert OwnReflector("own_roles:Reflector").reflect(given, "").deltas == {"0": -0.5, "1": -0.5}
+    assert in_role("own_roles:Reflector", REFLECTOR).reflect(given, "").deltas == {"0": -0.5, "1": -0.5}
     with pytest.raises(ReflectorFailed, match="missing clusters: 1"):
-        OwnReflector("own_roles:FewDeltas").reflect(given, "")
+        in_role("own_roles:FewDeltas", REFLECTOR).reflect(given, "")
     state = SemanticState()
-    lost = OwnController("own_roles:TwiceTheSame").update(state, [Turn("a")])
+    lost = in_role("own_roles:TwiceTheSame", CONTROLLER).update(state, [Turn("a")])
     assert lost.state is state and "named twice" in lost.failure
-    updated = OwnController("own_roles:Controller").update(state, [Turn("a")])
+    updated = in_role("own_roles:Controller", CONTROLLER).update(state, [Turn("a")])
     assert updated.state.plan.mode == "verify" and not updated.failure
     prompts = [EvidencePrompt("q", [], 0)] * 2
     with pytest.raises(RunError, match=r"1 texts for 2 prompts \(answer\.reader\)"):
-        OwnReader("own_roles:FewTexts").read(prompts, lambda: None)
+        in_role("own_roles:FewTexts", READER).read(prompts, lambda: None)
 
 
 def test_a_run_takes_own_judge_and_controller(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_stop_passes_through_a_reader() -> None:
         raise StopRequested
 
     with pytest.raises(StopRequested):
-        OwnReader("own_roles:Reader").read([EvidencePrompt("q", [], 0)], stop)
+        in_role("own_roles:Reader", READER).read([EvidencePrompt("q", [], 0)], stop)
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from engine.config.gflownet import GraphsSection
-from engine.config.slsm import SLSMDataSection
 from engine.gflownet.graphs.pathquestion.files import read_question_lines, read_triples
 from engine.gflownet.graphs.rog import RogSource
 from engine.pool.data.image_url import image_url
 from engine.pool.data.records import read_rl_data
 from engine.pool.data.vqa_files import read_vqa
-from engine.slsm.dialogue_files import configured_dialogues
-from engine.slsm.multichallenge import parse_dialogues
+from engine.slsm.multichallenge import parse_dialogues, read_dialogues
 from engine.slsm.published_answers import read_answers
 from engine.tasks.extractors import extract_marked, extract_pred
 from engine.tasks.financebench import load_financebench
@@ -59,7 +57,7 @@ def _financebench(data: bytes, folder: Path) -> object:
 def _dialogues(data: bytes, folder: Path) -> object:
     path = folder / "conversations.jsonl"
     path.write_bytes(data)
-    read = configured_dialogues(SLSMDataSection(path=str(path)), 0)
+    read = read_dialogues(path, None)
     return [turn.user.encode() for conversation in read.conversations for turn in conversation.turns]
 
 
@@ -161,17 +159,6 @@ _CHALLENGE = _lines(
     }
 )
 _PLAIN = _lines({"id": "c", "messages": [{"role": "user", "content": "No commas."}]})
-_IFEVAL = _lines(
-    *(
-        {
-            "key": n,
-            "prompt": f"Write a poem about lighthouse {'abc'[n]}. No commas.",
-            "instruction_id_list": ["punctuation:no_comma"],
-            "kwargs": [{}],
-        }
-        for n in range(3)
-    )
-)
 _QUESTIONS = b"which nationality is a 's couple ?\tuk(uk/france/)\ta#spouse#b#nationality#uk#<end>#uk\n" * 2
 _VQA = json.dumps(
     {
@@ -256,7 +243,7 @@ FAMILIES = [
     Family("answer to GSM8K", "text", lambda: _WRITTEN, _answer("gsm8k")),
     Family("answer to ARC", "text", lambda: _WRITTEN, _answer("arc-c")),
     Family("FinanceBench", "lines", lambda: [_FINANCE], _financebench),
-    Family("conversations", "lines", lambda: [_CHALLENGE, _PLAIN, _IFEVAL], _dialogues),
+    Family("conversations", "lines", lambda: [_CHALLENGE, _PLAIN], _dialogues),
     Family(
         "published answers", "lines", lambda: [_lines({"QUESTION_ID": "q1", "RESPONSE": "Beans."})], _answers
     ),

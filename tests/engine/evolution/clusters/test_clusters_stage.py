@@ -101,7 +101,7 @@ def test_clusters_are_those_of_kmeans(built: Path) -> None:
 
 def test_event_and_descriptions_say_the_same(tmp_path: Path, vocabulary: Vocabulary) -> None:
     model = load_model(EMBEDDED)
-    clusters, events = build(configured(frequency_texts=24, tokens_listed=5), tmp_path, lambda: model)
+    clusters, events = build(configured(frequency_texts=24), tmp_path, lambda: model)
     (event,) = [event for event in events if isinstance(event, ClustersBuilt)]
     found = read_descriptions(tmp_path / "evolution" / "cluster_descriptions.json", clusters.names)
     assert [(c.id, c.description, c.size, c.central_tokens, c.frequent_tokens) for c in event.clusters] == [
@@ -118,23 +118,11 @@ def test_event_and_descriptions_say_the_same(tmp_path: Path, vocabulary: Vocabul
             counts = np.bincount(own, minlength=575)
             most = vocabulary.texts[int(counts.argmax())]
             assert cluster.frequent_tokens[0] == (most.strip() or most)
-        assert len(cluster.central_tokens) <= 5
+        assert len(cluster.central_tokens) <= 12
     assert "24 answers of embedded" in event.frequency_source
     progress = [event for event in events if isinstance(event, StageProgress)]
     assert progress[-1].done == progress[-1].total
     assert any(p.tokens == len(tokens) for p in progress)
-
-
-def test_corpus_counts(tmp_path: Path) -> None:
-    corpus = tmp_path / "corpus.jsonl"
-    corpus.write_text('{"text": "7 + 7 = 14"}\n{"text": "Hugo"}\n')
-    clusters, events = build(configured(frequency_corpus=str(corpus)), tmp_path)
-    found = read_descriptions(tmp_path / "evolution" / "cluster_descriptions.json", clusters.names)
-    assert found["1"].frequent_tokens[0] == "7"
-    assert any(isinstance(e, Notice) and str(corpus) in e.text for e in events)
-    corpus.write_text('{"answer": "7"}\n')
-    with pytest.raises(DataError, match="no string `text`"):
-        build(configured(frequency_corpus=str(corpus)), tmp_path)
 
 
 def test_padding_rows_are_in_no_cluster(tmp_path: Path) -> None:

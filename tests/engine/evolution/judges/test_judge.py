@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.evolution.judges.judge import JudgeFailed, Unjudged, Verdict, judge_with_retries
+from engine.evolution.judges.judge import JudgeFailed, Verdict, judge_with_retries
 from engine.evolution.judges.numeric_judge import NumericJudge
 from engine.evolution.judges.quantities import quantities
 from engine.evolution.judges.words import token_f1
@@ -278,7 +278,7 @@ def test_a_failure_for_good_is_not_tried_again() -> None:
             return ""
 
     judge = Locked()
-    assert isinstance(judge_with_retries(judge, "?", ["1"], "1", 3, lambda: None), Unjudged)
+    assert judge_with_retries(judge, "?", ["1"], "1", 3, lambda: None).failed
     assert judge.asked == 1
 
 
@@ -321,4 +321,9 @@ def test_failures_are_retried_then_told() -> None:
     thrice = Spent(calls=3, tokens=21)
     assert judge_with_retries(Flaky(2), "?", ["1"], "1", 3, lambda: None) == Verdict(True, "fine", thrice)
     failed = judge_with_retries(Flaky(3), "?", ["1"], "1", 3, lambda: None)
-    assert isinstance(failed, Unjudged) and "no verdict" in failed.reason and failed.usage == thrice
+    assert (
+        failed.failed
+        and not failed.cannot_tell
+        and "no verdict" in failed.reasoning
+        and failed.usage == thrice
+    )

@@ -32,7 +32,7 @@ def told(history: History) -> str:
 
 
 def test_the_message_holds_deltas_verdicts_and_the_beginning_of_long_answers() -> None:
-    text = told(History())
+    text = told(History(iterations=[]))
     assert (
         json.dumps({"0": 0.5, "1": -2.0}) in text
         and FIRST in text
@@ -71,7 +71,9 @@ def test_the_user_s_own_messages_are_filled_in_and_sent(tmp_path: Path) -> None:
     section = ReflectorSection(system_prompt=str(system), user_template=str(template))
     prompts = read_prompts(section)
     odd = JudgedAnswer("p4", "{{ cot_summary }}", 1, True, "")
-    text = prompts.user_message(ReflectorInput(3, {"0": 0.5, "1": -2.0}, WORDS, [odd], History()))
+    text = prompts.user_message(
+        ReflectorInput(3, {"0": 0.5, "1": -2.0}, WORDS, [odd], History(iterations=[]))
+    )
     assert prompts.system == "Be strict." and text.endswith("|round 3 of 0, 1")
     descriptions, deltas, learnt, answers, _ = text.split("|")
     assert json.loads(descriptions)["1"] == {

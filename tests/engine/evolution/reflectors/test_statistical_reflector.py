@@ -38,7 +38,7 @@ def answer(deltas: Deltas, rng: np.random.Generator) -> tuple[int, list[int], bo
 
 def test_padding_goes_and_answers_stay_right() -> None:
     rng = np.random.default_rng(0)
-    reflector, history = StatisticalReflector(step=1.0, limit=8.0), History()
+    reflector, history = StatisticalReflector(step=1.0, limit=8.0), History(iterations=[])
     deltas: Deltas = dict.fromkeys(NAMES, 0.0)
     scores = []
     for iteration in range(8):

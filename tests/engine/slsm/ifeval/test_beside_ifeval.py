@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from engine.slsm.checks.checks import parse_check
-from engine.slsm.ifeval.standing import KNOWN, standing_instruction
 from tests.bench.bench_ifeval_verdicts import variants
+from tests.bench.ifeval.standing import KNOWN, standing_instruction
 from tests.engine.slsm.ifeval.independent import PARTS, counts_sentences, follows
 
 pytestmark = pytest.mark.skipif(

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from engine.config.slsm import SLSMDataSection
 from engine.errors import DataError
-from engine.slsm.dialogue_files import configured_dialogues
-from engine.slsm.ifeval.reader import read_ifeval
 from engine.slsm.judges.judge import ExactAnswerJudge
-from engine.slsm.multichallenge import Dialogues
+from engine.slsm.multichallenge import Dialogues, read_dialogues
+from tests.bench.ifeval.reader import read_ifeval
+from tests.bench.make_ifeval_conversations import made
 from tests.engine.slsm.ifeval_lines import TASKS, ifeval_jsonl
 
 
@@ -76,15 +75,22 @@ def test_the_exact_judge_decides_by_the_instruction() -> None:
     assert not judge.judge(criterion, "...").passed, "no words are no answer"
 
 
-def test_the_fields_tell_the_format(tmp_path: Path) -> None:
+def test_the_file_made_of_it_is_read_as_the_same_conversations(tmp_path: Path) -> None:
+    """With turns that are open; as many of them as are asked for, the others counted."""
     path = tmp_path / "any.jsonl"
-    path.write_bytes(b"\xef\xbb\xbf\n" + ifeval_jsonl())
-    found = configured_dialogues(SLSMDataSection(path=str(path), turns=1, conversations=3), 0)
-    assert [len(one.turns) for one in found.conversations] == [3, 3, 3]
-    path.write_text(json.dumps({"messages": [{"role": "user", "content": "Hi"}]}))
-    assert [one.id for one in configured_dialogues(SLSMDataSection(path=str(path)), 0).conversations] == [
-        "chat-1"
-    ]
+    path.write_bytes(made(ifeval_jsonl(), "ifeval.jsonl", tasks=2))
+    found, whole = read_dialogues(path, 3), read(ifeval_jsonl())
+    assert list(found.conversations) == list(whole.conversations[:3])
+    assert found.criteria == {one.id: whole.criteria[one.id] for one in found.conversations}
+    assert list(found.left_out) == [whole.conversations[3].id]
+
+
+def test_only_the_assistant_may_leave_a_turn_open(tmp_path: Path) -> None:
+    path = tmp_path / "any.jsonl"
+    messages = [{"role": role, "content": None} for role in ("assistant", "user")]
+    path.write_text(json.dumps({"messages": messages}))
+    with pytest.raises(DataError, match="message 1 has no `role` and `content` that are text"):
+        read_dialogues(path, None)
 
 
 BAD: tuple[tuple[dict[str, Any], str], ...] = (

@@ -9,9 +9,9 @@ import pytest
 
 from engine.slsm.checks.checks import Check, parse_check
 from engine.slsm.controllers.rule_controller import RuleController
-from engine.slsm.ifeval.standing import KNOWN, standing_instruction
 from engine.slsm.state import SemanticState
 from engine.slsm.turns import Turn
+from tests.bench.ifeval.standing import KNOWN, standing_instruction
 
 CASES: tuple[tuple[str, dict[str, Any], str, str], ...] = (
     ("punctuation:no_comma", {}, "One and two.", "One, two."),

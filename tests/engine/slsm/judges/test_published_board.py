@@ -40,7 +40,7 @@ def section(**changes: Any) -> SLSMSection:
 
 
 def differences(section: SLSMSection, given: Dialogues, cut: int, unjudged: int = 0) -> list[str]:
-    return BoardCompared(points=board_points(section, given, cut, unjudged)).differs
+    return BoardCompared(points=board_points(section, given, cut, unjudged, section.attempts)).differs
 
 
 def test_their_setting_on_their_data_is_comparable(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +49,7 @@ def test_their_setting_on_their_data_is_comparable(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("engine.slsm.judges.published_board.FIRST_PUBLISHED", content_of(given))
     assert section().judge.openai.model == "gpt-4o-2024-08-06" and section().judge.openai.max_tokens == 4096
     assert differences(section(), given, 0, unjudged=3) == [], "answers without a verdict count as failed"
-    board = BoardCompared(points=board_points(section(), given, 0, 3))
+    board = BoardCompared(points=board_points(section(), given, 0, 3, 1))
     assert board.sentence.startswith("Comparable with published scores")
 
 

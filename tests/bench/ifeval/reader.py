@@ -16,13 +16,11 @@ from random import Random
 from engine.seeds import derive_seed
 from engine.slsm.checks.checks import parse_check
 from engine.slsm.checks.measures import LANGUAGES
-from engine.slsm.ifeval.standing import KNOWN, Given, standing_instruction
 from engine.slsm.judges.judge import kept_question
 from engine.slsm.multichallenge import Criterion, Dialogues, Numbered, json_lines, wrong
 from engine.slsm.turns import Conversation, Turn
+from tests.bench.ifeval.standing import KNOWN, Given, standing_instruction
 
-MARK = "instruction_id_list"
-"""The field by which a line is known as IFEval's."""
 _MEND = "IFEval's fields: key, prompt, instruction_id_list, and kwargs, one object for each instruction"
 _OPENING = "For this whole conversation: "
 _TASK = re.compile(
@@ -69,7 +67,7 @@ def read_ifeval(data: bytes, where: str, name: str, most: int | None, between: i
             where,
             f"{len(tasks)} prompts begin with a task that can be set by itself; {between} unrelated ones and a last "
             "one are needed",
-            "use the whole file, or lower slsm.data.turns",
+            "use the whole file, or set fewer tasks",
         )
     made = [found for case in cases if (found := _conversation(case, tasks, between, seed)) is not None]
     if not made:
@@ -91,13 +89,15 @@ def read_ifeval(data: bytes, where: str, name: str, most: int | None, between: i
 def _read(numbered: Numbered) -> tuple[list[_Case], str | None]:
     """The cases of a line, and its task."""
     _, place, record = numbered
-    key, prompt, kinds, given = (record.get(name) for name in ("key", "prompt", MARK, "kwargs"))
+    key, prompt, kinds, given = (
+        record.get(name) for name in ("key", "prompt", "instruction_id_list", "kwargs")
+    )
     if isinstance(key, bool) or not isinstance(key, int | str):
         raise wrong(place, f"`key` is {key!r}", _MEND)
     if not isinstance(prompt, str) or not prompt.strip():
         raise wrong(place, f"`prompt` is {prompt!r}", _MEND)
     if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
-        raise wrong(place, f"`{MARK}` is {kinds!r}", _MEND)
+        raise wrong(place, f"`instruction_id_list` is {kinds!r}", _MEND)
     if (
         not isinstance(given, list)
         or len(given) != len(kinds)

@@ -1,1 +1,0 @@
-"""Conversations under a standing instruction of IFEval."""
