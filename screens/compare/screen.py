@@ -15,7 +15,8 @@ from textual.widgets import ContentSwitcher, Static
 
 from app.blocks.model_text import one_line
 from app.commands import COMPARE, bindings
-from app.comparison_text import run_words
+from app.compared.columns import CELL_KEYS, ITEMS, METHODS, ItemPair
+from app.compared.words import run_words
 from app.methods.esm.decisions import decisions_of
 from app.methods.place import Place
 from app.report.source import read_run
@@ -25,7 +26,6 @@ from engine.errors import SteerError
 from engine.run.directory import RunDirectory
 from screens.chart_screen import ChartScreen
 from screens.compare.curves import overlaid
-from screens.compare.sources import CELL_KEYS, ITEMS, METHODS, ItemPair
 from screens.compare.trace_drawing import draw_parting
 from screens.compare.words import about_items, about_methods, changed_words, title
 from screens.console_screen import ConsoleScreen

@@ -214,7 +214,10 @@ async def test_z_lays_the_curves_of_both_runs_over_each_other(tmp_path: Path) ->
     runs = {
         name: [
             *answers(4.0, "r"),
-            *(MethodEvaluated(method="esm", n=n, accuracy=share, mean_tokens=9.0) for n, share in enumerate(values, 1)),
+            *(
+                MethodEvaluated(method="esm", n=n, accuracy=share, mean_tokens=9.0)
+                for n, share in enumerate(values, 1)
+            ),
         ]
         for name, values in shares.items()
     }
@@ -231,7 +234,7 @@ async def test_z_lays_the_curves_of_both_runs_over_each_other(tmp_path: Path) ->
         assert (a.label, list(a.x), list(a.y)) == ("A", [1, 2, 3], [1, 1, pytest.approx(2 / 3)])
         assert (b.label, list(b.y)) == ("B", [1, 0.5, pytest.approx(2 / 3)])
         text = drawn(app)
-        assert "ESM: accuracy so far, share of answers right; esm" in text and "● A" in text and "▲ B" in text
+        assert "ESM: accuracy so far, share of answers right; ESM" in text and "● A" in text and "▲ B" in text
         await pilot.press("escape")
         await pilot.pause()
         assert app.screen is app.compare

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.figures import fixed, interval, probability, signed
 from app.runs.run_names import folder_words, names_of
 from engine.comparison.comparison import ArmPair
 from engine.comparison.run_items import RunItems
@@ -44,24 +43,6 @@ def finding(arm: ArmPair) -> str:
     if borne_out and (figures.low > 0 or figures.high < 0):
         return "B better" if figures.low > 0 else "A better"
     return "equal" if figures.low == figures.high == 0 else "unclear"
-
-
-def arm_words(arm: ArmPair) -> dict[str, str]:
-    """The figures of a method by what they are, for tables."""
-    f = arm.figures
-    a, b = (str(f.cells[1]), str(f.cells[2])) if f.cells else ("", "")
-    return {
-        "n": str(f.n), "A": fixed(f.mean_a), "B": fixed(f.mean_b), "B − A": signed(f.difference),
-        "95% interval": interval(f.low, f.high), "p": probability(f.p), "only A right": a, "only B right": b,
-        "only A/B": f"{a}/{b}" if f.cells else "",
-        "tokens": "" if f.tokens_a is None else f"{f.tokens_a:.0f} → {f.tokens_b:.0f}",
-    }  # fmt: skip
-
-
-def table_row(arm: ArmPair, figures: Sequence[str]) -> tuple[str, ...]:
-    """Its name, which run is ahead, and these figures."""
-    words = arm_words(arm)
-    return (arm.a.name, finding(arm), *(words[name] for name in figures))
 
 
 def cells_sentence(arm: ArmPair) -> str:
