@@ -79,7 +79,12 @@ def _item(a: Item, b: Item, parting: Parting) -> dict[str, Any]:
         "tokens_a": a.tokens,
         "tokens_b": b.tokens,
         "parts_at": first
-        and {"step": first.key, "differs": list(first.differs), "a": _step(first.a), "b": _step(first.b)},
+        and {
+            "step": first.step.key,
+            "differs": list(first.differs),
+            "a": _step(first.a),
+            "b": _step(first.b),
+        },
     }
 
 

@@ -67,14 +67,14 @@ def parting_sentence(parting: Parting) -> str:
         text = "Both runs decided and wrote the same."
     else:
         pair = parting.steps[parting.first]
-        text = f"The runs part at {pair.title}: {differing(pair)}."
+        text = f"The runs part at {pair.step.title}: {differing(pair)}."
         if parting.first_text is None:
             text += " Both wrote the same text."
         elif parting.first_text != parting.first:
-            text += f" The texts differ from {parting.steps[parting.first_text].title} on."
+            text += f" The texts differ from {parting.steps[parting.first_text].step.title} on."
     if parting.first_weighed is not None:
         pair = parting.steps[parting.first_weighed]
-        text += f" The {pair.weighed_as} differs already at {pair.title}, with the same decision."
+        text += f" The {pair.step.weighed_as} differs already at {pair.step.title}, with the same decision."
     return text
 
 

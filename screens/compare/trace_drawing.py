@@ -53,11 +53,13 @@ def _outcome(item: Item, palette: Palette) -> Text:
 
 
 def _heading(pair: StepPair, palette: Palette, is_first: bool) -> Text:
-    text = Text.assemble(("▶ " if is_first else "  ", palette["accent"]), (pair.title, palette["heading"]))
+    text = Text.assemble(
+        ("▶ " if is_first else "  ", palette["accent"]), (pair.step.title, palette["heading"])
+    )
     if pair.differs:
         return text.append(f"  ≠ {differing(pair)}", palette["warn"])
     return text.append(
-        f"  another {pair.weighed_as}, the same decision" if pair.weighed_otherwise else "  the same",
+        f"  another {pair.step.weighed_as}, the same decision" if pair.weighed_otherwise else "  the same",
         palette["dim"],
     )
 
