@@ -1,7 +1,8 @@
 """Methods of other packages: what an installed package registers as entry points, beside the built-in methods.
 
-Three groups, one for each table of built-in methods: `steer_tui.sections` (a `MethodSections`, with its stages),
-`steer_tui.events` (a module of events) and `steer_tui.states` (a `MethodState`, with its screen). See engine/README.md.
+Five groups, one for each table of built-in methods: `steer_tui.sections` (a `MethodSections`, with its stages),
+`steer_tui.events` (a module of events), `steer_tui.states` (a `MethodState`, with its page), `steer_tui.comparisons` (a
+`MethodReader`) and `steer_tui.what_ifs` (what answers its what-ifs). See engine/README.md.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from textual.widgets import ContentSwitcher
 from app.blocks.block import Target, Words, plain
 from app.commands import ENLARGE, GO_BACK, Command, bindings
 from app.export import export_path, write_csv
+from app.methods.pages import choices_of_events
 from app.methods.place import History, Place
 from app.runs.what_if import WhatIfProcess
 from app.text import counted
@@ -31,7 +32,6 @@ from screens.panes.pane import Pane
 from screens.run_screen import RunScreen
 from screens.run_session import Session, reading_words, work_over
 from screens.tab_views import pane_view, place_in, show_place, take_up
-from screens.what_if.of_event import has_choice
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.tab_line import Tab, TabLine
@@ -320,7 +320,7 @@ class TabbedScreen(RunScreen):
 
     def _cases_with_choices(self) -> CasesPane | None:
         pane = self.pane
-        return pane if isinstance(pane, CasesPane) and has_choice(pane.cases.event) else None
+        return pane if isinstance(pane, CasesPane) and pane.cases.event in choices_of_events() else None
 
     def action_what_if(self) -> None:
         """Try another choice in the place of the one under the cursor."""

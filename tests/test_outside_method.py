@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,11 @@ async def main() -> None:
         await pilot.press("1")
         while type(app.screen).__name__ != "MethodScreen" or "6&#160;questions" not in app.export_screenshot():
             await pilot.pause(0.05)
+        await pilot.pause(0.3)
+        await pilot.press("w")
+        await pilot.pause(0.3)
+        assert type(app.screen).__name__ == "WhatIfScreen", app.screen
+        await pilot.press("escape")
         await pilot.pause(0.3)
         print(app.export_screenshot().replace("&#160;", " "))
 
@@ -77,6 +83,16 @@ def test_its_stage_runs_and_its_screen_shows_it(
     for line in lines:
         assert line["example"] in shown.stdout
     assert "6 questions" in shown.stdout
+    asked = json.dumps({"system": "agreement", "example": lines[0]["example"], "samples": 5})
+    command = [sys.executable, "-m", "engine", "what-if", str(folder)]
+    tried = subprocess.run(
+        command, env=environment, input=asked + "\n", capture_output=True, text=True, timeout=120
+    )
+    (reply,) = tried.stdout.splitlines()
+    assert json.loads(reply)["yours"][0]["given"] == "5 samples", tried.stderr
+    other = shutil.copytree(folder, folder.parent / "20260101-000000-0000")
+    compared = run("app.cli", "compare", str(folder), str(other), environment=environment)
+    assert "Agreement, over the items that are in both runs" in compared.stdout, compared.stderr
 
 
 def test_its_section_is_checked_like_any_other(config: Path, environment: dict[str, str]) -> None:

@@ -103,10 +103,11 @@ class Table:
             *(f"{head}: {text}" for head, text in zip(self.header, self.about, strict=False) if text),
         ]
 
-    def narrowed(self, width: int) -> Table:
-        """Without the columns for which `width` cells are not enough; figures are never cut."""
+    def narrowed(self, width: int, gap: int = _GAP) -> Table:
+        """Without the columns for which `width` cells are not enough; figures are never cut. `gap`: between two
+        columns."""
         columns = list(range(len(self.header)))
-        while self.priority and sum(map(self._least_width, columns)) > width + _GAP:
+        while self.priority and sum(self._least_width(at) + gap for at in columns) > width + gap:
             last = max(columns, key=lambda at: (self.priority[at], at))
             if not self.priority[last]:
                 break
@@ -115,7 +116,7 @@ class Table:
 
     def _least_width(self, at: int) -> int:
         longest = max(cell_len(plain(line)) for line in (self.header[at], *(row[at] for row in self.rows)))
-        return (longest if at >= len(self.header) - self.figures else min(longest, _LEAST_WORDS)) + _GAP
+        return longest if at >= len(self.header) - self.figures else min(longest, _LEAST_WORDS)
 
     def _with(self, columns: Sequence[int]) -> Table:
         first_figure = len(self.header) - self.figures

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
-from app.comparison_text import run_words
+from app.compared.words import run_words
 from engine.comparison.comparison import ArmPair, Comparison
 from engine.comparison.fields import ChangedField
 from engine.comparison.items import Item
@@ -49,26 +50,16 @@ def _changed(field: ChangedField) -> dict[str, Any]:
 
 
 def _method(comparison: Comparison, arm: ArmPair) -> dict[str, Any]:
-    figures, paired = arm.figures, arm.paired
-    cells = figures.cells
+    figures, paired = asdict(arm.figures), arm.paired
+    cells = figures.pop("cells") or (None,) * 4
     names = ("both_right", "only_a_right", "only_b_right", "neither_right")
     return {
         "system": arm.a.system,
         "method": arm.a.name,
         "stage": arm.a.stage,
         "right_means": arm.a.right_means,
-        "n": figures.n,
-        "mean_a": figures.mean_a,
-        "mean_b": figures.mean_b,
-        "difference": figures.difference,
-        "low": figures.low,
-        "high": figures.high,
-        "p": figures.p,
-        **{name: cells[at] if cells else None for at, name in enumerate(names)},
-        "tokens_a": figures.tokens_a,
-        "tokens_b": figures.tokens_b,
-        "tokens_low": figures.tokens_low,
-        "tokens_high": figures.tokens_high,
+        **figures,
+        **dict(zip(names, cells, strict=True)),
         "only_in_a": paired.only_a,
         "only_in_b": paired.only_b,
         "other_question": paired.other_question,
@@ -88,7 +79,12 @@ def _item(a: Item, b: Item, parting: Parting) -> dict[str, Any]:
         "tokens_a": a.tokens,
         "tokens_b": b.tokens,
         "parts_at": first
-        and {"step": first.key, "differs": list(first.differs), "a": _step(first.a), "b": _step(first.b)},
+        and {
+            "step": first.step.key,
+            "differs": list(first.differs),
+            "a": _step(first.a),
+            "b": _step(first.b),
+        },
     }
 
 

@@ -11,6 +11,7 @@ from app.blocks.block import Block, Picture, Target
 from app.methods.chart import Series
 from app.methods.place import Place
 from app.methods.source import CaseSource
+from app.methods.what_if import WhatIf
 from app.state.columns import Grow
 from app.state.run import RunState
 from app.table.column import ListColumn, T
@@ -68,6 +69,7 @@ class MethodPage:
     cases: ClassVar[Sequence[Cases[Any]]] = ()
     result_charts: ClassVar[Sequence[Chart]] = ()
     training_charts: ClassVar[Sequence[Chart]] = ()
+    what_if: ClassVar[WhatIf | None] = None
 
     def results(self, state: RunState) -> list[Block]:
         """The tables that say how good the method is; everywhere. Nothing before there are any."""

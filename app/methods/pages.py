@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from typing import Any
 
 from app.methods.chart import Series
 from app.methods.page import Cases, MethodPage
+from app.methods.source import CaseSource
+from app.methods.what_if import Choice, WhatIf
 from app.state.run import RunState, method_states
 from engine.events import Event
 
@@ -27,6 +31,13 @@ def _load(name: str) -> MethodPage:
 def cases_of_events() -> dict[type[Event], tuple[MethodPage, Cases]]:
     """By type of event: the method and the kind of case that is drawn from it."""
     return {cases.event: (page, cases) for page in pages().values() for cases in page.cases}
+
+
+@cache
+def choices_of_events() -> dict[type[Event], tuple[WhatIf, Callable[[Any, CaseSource], Choice | str]]]:
+    """By type of event: what another choice can be tried in its place."""
+    what_ifs = [page.what_if for page in pages().values() if page.what_if]
+    return {kind: (what_if, choice) for what_if in what_ifs for kind, choice in what_if.of.items()}
 
 
 def charts_of(page: MethodPage, state: RunState) -> list[tuple[str, str, list[Series]]]:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.blocks.block import Block, Bullets, Command, Heading, Paragraph, Picture, Table, cut
+from app.blocks.block import Block, Bullets, Command, Heading, Paragraph, Picture
 from app.blocks.plots import Interval, interval_plot
-from app.comparison_text import table_row
+from app.compared.tables import changed_fields, method_tables
 from app.runs.run_names import names_of
 from engine.comparison.comparison import Comparison, compare_runs
-
-_FIGURES = ("n", "A", "B", "B − A", "95% interval", "p", "only A right", "only B right")
 
 
 def compared_blocks(runs: Sequence[Path]) -> list[Block]:
@@ -32,17 +30,7 @@ def compared_blocks(runs: Sequence[Path]) -> list[Block]:
 
 
 def _compared(comparison: Comparison) -> list[Block]:
-    blocks: list[Block] = []
-    if comparison.changed:
-        rows = [
-            (c.name, cut(c.a, 200) or "not there", cut(c.b, 200) or "not there") for c in comparison.changed
-        ]
-        blocks.append(Table(("changed field", "A", "B"), rows))
-    else:
-        blocks.append(Paragraph("No field of the configuration differs."))
-    for system in dict.fromkeys(arm.a.system for arm in comparison.arms):
-        rows = [table_row(arm, _FIGURES) for arm in comparison.arms if arm.a.system == system]
-        blocks.append(Table(("method", "finding", *_FIGURES), rows, len(_FIGURES), system))
+    blocks: list[Block] = [changed_fields(comparison), *method_tables(comparison)]
     if (drawing := interval_plot(_differences(comparison), zero=True)) is not None:
         blocks.append(
             Picture(drawing, "Mean score of B minus that of A, with paired bootstrap 95% intervals")

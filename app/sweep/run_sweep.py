@@ -13,8 +13,8 @@ from app.batch.run_batch import Interrupts
 from app.runs.run_names import setting_words
 from app.runs.sweeps import start_queue, stop_queue
 from app.sweep.summary import summary_lines
-from app.sweep_progress import progress_of
-from app.sweep_text import counts_words, left_words, progress_words, sweep_resume_command, work_words
+from app.swept.progress import progress_of
+from app.swept.words import counts_words, left_words, progress_words, sweep_resume_command, work_words
 from engine.errors import SteerError
 from engine.regular_file import last_bytes
 from engine.run.directory import RunStatus

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.comparison.fields import ChangedField, changed_fields
 from engine.comparison.figures import Figures, figures
-from engine.comparison.items import SYSTEMS, Arm, Item
+from engine.comparison.items import Arm, Item
 from engine.comparison.pairing import Paired, pair_items
 from engine.comparison.remarks import remarks
 from engine.comparison.run_items import RunItems, read_items
@@ -49,7 +49,6 @@ def compare_runs(a: Path, b: Path) -> Comparison:
         raise RunError(what="these are the same run", where=str(a), mend="name two different runs")
     first, second = read_items(a), read_items(b)
     arms = [_arm_pair(first.arms[key], second.arms[key]) for key in first.arms if key in second.arms]
-    arms.sort(key=lambda pair: SYSTEMS.index(pair.a.system))
     return Comparison(
         first,
         second,

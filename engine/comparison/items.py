@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-SYSTEMS = ("ESM", "Evolution", "GFlowNet", "SLSM", "Pool")
-"""The methods that can be compared, as their screens call them."""
-
 
 class Place(NamedTuple):
     """Where an event stands in the log, in bytes; `length` without the newline."""

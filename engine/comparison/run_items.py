@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from engine.comparison.curves import CurveKey, CurveReader, Points
 from engine.comparison.items import Arm, Item, Place
 from engine.comparison.methods.esm import ESMReader
 from engine.comparison.methods.evolution import EvolutionReader
@@ -20,19 +19,14 @@ from engine.comparison.methods.slsm import SLSMReader
 from engine.comparison.trace import Step
 from engine.errors import DataError
 from engine.events import Event, ModelLoaded, Unknown, decode
+from engine.outside import outside
 from engine.regular_file import open_to_read
 from engine.run.directory import RunDirectory, RunStatus, inspect
 from engine.run.event_log import LONGEST_LINE, read_event, refuse_later
 
-_READERS: dict[str, type[MethodReader]] = {
-    "ESM": ESMReader,
-    "Evolution": EvolutionReader,
-    "GFlowNet": GFlowNetReader,
-    "SLSM": SLSMReader,
-    "Pool": PoolReader,
-}
+_READERS: Sequence[type[MethodReader]] = (ESMReader, EvolutionReader, GFlowNetReader, SLSMReader, PoolReader)
 _CHUNK = 1 << 22
-Takers = dict[type[Event], list[MethodReader | CurveReader]]
+Takers = dict[type[Event], list[MethodReader]]
 
 
 @dataclass
@@ -45,7 +39,6 @@ class RunItems:
     models: dict[str, str] = field(default_factory=dict)
     broken: int = 0
     missing: bool = False
-    curves: dict[CurveKey, Points] = field(default_factory=dict)
     _readers: dict[str, MethodReader] = field(default_factory=dict)
 
     @property
@@ -66,10 +59,10 @@ def read_items(path: Path) -> RunItems:
     """The outcomes of the run at `path`, as far as its log goes. Raises RunError if it is no run, or if a later
     version wrote it."""
     refuse_later(RunDirectory(path))
-    run = RunItems(inspect(path), _readers={name: kind() for name, kind in _READERS.items()})
-    curves = CurveReader()
+    kinds = (*_READERS, *outside("comparisons").values())
+    run = RunItems(inspect(path), _readers={kind.system: kind() for kind in kinds})
     takers: Takers = {}
-    for reader in (*run._readers.values(), curves):
+    for reader in run._readers.values():
         for kind in reader.kinds:
             takers.setdefault(kind, []).append(reader)
     heads = {f'{{"type":"{kind.__name__}"'.encode() for kind in (*takers, ModelLoaded)}
@@ -83,7 +76,6 @@ def read_items(path: Path) -> RunItems:
     except OSError as error:
         what = f"the log cannot be read: {error.strerror}"
         raise DataError(what=what, where=str(RunDirectory(path).events), mend="make it readable") from error
-    run.curves = curves.curves()
     run.arms = {arm.key: arm for reader in run._readers.values() for arm in reader.arms()}
     return run
 

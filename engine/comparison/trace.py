@@ -41,27 +41,16 @@ class StepPair:
     weighed_otherwise: bool
 
     @property
-    def weighed_as(self) -> str:
-        """What the step's probabilities are of, in a word."""
+    def step(self) -> Step:
+        """From the run that has it."""
         step = self.a or self.b
-        return step.weighed_as if step else ""
+        assert step is not None
+        return step
 
     @property
     def written_otherwise(self) -> bool:
         """Whether the texts differ."""
         return (self.a.text if self.a else "") != (self.b.text if self.b else "")
-
-    @property
-    def title(self) -> str:
-        """Of the step, from the run that has it."""
-        step = self.a or self.b
-        return step.title if step else ""
-
-    @property
-    def key(self) -> str:
-        """Of the step."""
-        step = self.a or self.b
-        return step.key if step else ""
 
 
 @dataclass(frozen=True)
@@ -81,7 +70,7 @@ class Parting:
         if self.first is None:
             return ""
         pair = self.steps[self.first]
-        return f"{pair.title}: {', '.join(pair.differs)}"
+        return f"{pair.step.title}: {', '.join(pair.differs)}"
 
 
 def align(a: Sequence[Step], b: Sequence[Step]) -> Parting:

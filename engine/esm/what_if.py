@@ -8,13 +8,11 @@ one with the record, and the event says so.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from engine.config.config import Config
 from engine.config.esm_methods import METHODS
 from engine.config.section import NonNegativeInt, PositiveInt, Section
 from engine.errors import DataError
@@ -30,7 +28,8 @@ from engine.esm.plain import encoded_prompt
 from engine.esm.sources import Sources
 from engine.esm.variants import Variant
 from engine.events import DecisionTaken, TriedAnswer, WhatIfTried
-from engine.lm.protocol import LanguageModel, Steer, Vector
+from engine.lm.protocol import Steer, Vector
+from engine.run.stage import StageContext
 from engine.tasks.loaders import configured_task
 
 MOST_STRENGTHS = 64
@@ -54,13 +53,17 @@ class Wanted(Section):
 
 
 class WhatIf:
-    """The evaluated answers of a run, ready to be decoded again with `model`. Raises DataError where nothing was
+    """The evaluated answers of a run, ready to be decoded again. Raises DataError where nothing was
     evaluated, or with another model than this one."""
 
-    def __init__(self, run_dir: Path, config: Config, model: LanguageModel) -> None:
-        self.config, self.model, self._run_dir = config, model, run_dir
+    form: ClassVar[type[Section]] = Wanted
+    stage: ClassVar[str] = "eval"
+
+    def __init__(self, context: StageContext) -> None:
+        config, run_dir = context.config, context.run_dir
+        self.config, self.model, self._run_dir = config, context.model(), run_dir
         self.task = configured_task(config.task)
-        self.memory = EpisodicMemory.load(layout.memory(run_dir), layout.library(run_dir), model.info)
+        self.memory = EpisodicMemory.load(layout.memory(run_dir), layout.library(run_dir), self.model.info)
         self.entries = {entry.name: entry for entry in self.memory.entries}
         self.entries |= {entry.tool_name: entry for entry in self.memory.entries}
         self.examples = {example.id: example for example in evaluation_examples(config)}

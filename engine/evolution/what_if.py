@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -51,6 +51,9 @@ class Wanted(Section):
 
 class WhatIf:
     """The answers of a run's evolution, ready to be given again. Raises DataError where clusters are missing."""
+
+    form: ClassVar[type[Section]] = Wanted
+    stage: ClassVar[str] = "evolve"
 
     def __init__(self, context: StageContext) -> None:
         config, run_dir = context.config, context.run_dir

@@ -7,7 +7,7 @@ the settings. The run's own paths are drawn again beside them, and the event say
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 from pydantic import Field
@@ -47,6 +47,9 @@ class _Recorded(msgspec.Struct, frozen=True):
 
 class WhatIf:
     """A trained sampler, ready to draw. Raises DataError where there is nothing trained."""
+
+    form: ClassVar[type[Section]] = Wanted
+    stage: ClassVar[str] = "gflownet"
 
     def __init__(self, context: StageContext) -> None:
         config, run_dir = context.config, context.run_dir

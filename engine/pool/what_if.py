@@ -5,7 +5,7 @@ The pair of the record is asked again beside them, and the event says whether it
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -35,6 +35,9 @@ class Wanted(Section):
 
 class WhatIf:
     """The queries of a run and the model that answers them. Raises SteerError where the data are missing."""
+
+    form: ClassVar[type[Section]] = Wanted
+    stage: ClassVar[str] = "pool"
 
     def __init__(self, context: StageContext) -> None:
         self._context = context

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import convert
 from pydantic import Field
 
 from engine.config.config import Config
-from engine.config.file import load_config
 from engine.config.model import ModelSection
 from engine.config.section import Section
 from engine.errors import DataError
 from engine.events import LeveredAnswer, LeverEffect, LeversTried, LeverTold
 from engine.levers.levers import Answered, Chosen, Levers
 from engine.levers.load import load_levers
-from engine.run.directory import RunDirectory
+from engine.run.stage import StageContext
 from engine.services.run_context import shared_model
 
 ModelName = Literal["run", "evolution", "slsm"]
@@ -34,9 +33,11 @@ class Wanted(Section):
 class AllLevers:
     """What a run and further ones left, on the models of that run."""
 
-    def __init__(self, run_dir: Path) -> None:
-        self._run_dir = run_dir
-        self._config = load_config(RunDirectory(run_dir).config)
+    form: ClassVar[type[Section]] = Wanted
+    stage: ClassVar[str] = "levers"
+
+    def __init__(self, context: StageContext) -> None:
+        self._run_dir, self._config = context.run_dir, context.config
         self._loaded: dict[tuple[str, tuple[str, ...]], Levers] = {}
 
     def tried(self, wanted: Wanted) -> LeversTried:

@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar, Protocol
 
 from msgspec.structs import replace
 from pydantic import ValidationError
@@ -31,68 +31,45 @@ from pydantic import ValidationError
 from engine.config.section import Section
 from engine.errors import disk_errors
 from engine.events import AnswerTried, LeversTried, PathsTried, WhatIfTried, encode
+from engine.outside import outside
 from engine.regular_file import open_to_append
 from engine.run.directory import RunDirectory
+from engine.run.stage import StageContext
 from engine.services.line_service import Reply, error_line, serve_lines
 from engine.services.run_context import run_context
 from engine.versions import versions
 
 
-@dataclass(frozen=True)
-class Tries:
-    """How a method tries: the form of its requests, and from a request to the event. `stage`: whose results it is
-    about."""
+class Tries(Protocol):
+    """How a method tries another choice. `form`: of its requests; `stage`: whose results they are about; `tried`: from
+    a request to the event."""
 
-    wanted: type[Section]
-    tried: Callable[[Any], WhatIfTried | AnswerTried | PathsTried | LeversTried]
-    stage: str
+    form: ClassVar[type[Section]]
+    stage: ClassVar[str]
 
+    def __init__(self, context: StageContext) -> None: ...
 
-def _esm(run_dir: Path) -> Tries:
-    from engine.esm.what_if import Wanted, WhatIf
-
-    context = run_context(run_dir, "eval")
-    return Tries(Wanted, WhatIf(run_dir, context.config, context.model()).tried, "eval")
+    def tried(self, wanted: Any) -> WhatIfTried | AnswerTried | PathsTried | LeversTried: ...
 
 
-def _evolution(run_dir: Path) -> Tries:
-    from engine.evolution.what_if import Wanted, WhatIf
-
-    return Tries(Wanted, WhatIf(run_context(run_dir, "evolve")).tried, "evolve")
-
-
-def _slsm(run_dir: Path) -> Tries:
-    from engine.slsm.what_if import Wanted, WhatIf
-
-    return Tries(Wanted, WhatIf(run_context(run_dir, "slsm")).tried, "slsm")
-
-
-def _pool(run_dir: Path) -> Tries:
-    from engine.pool.what_if import Wanted, WhatIf
-
-    return Tries(Wanted, WhatIf(run_context(run_dir, "pool")).tried, "pool")
-
-
-def _gflownet(run_dir: Path) -> Tries:
-    from engine.gflownet.what_if import Wanted, WhatIf
-
-    return Tries(Wanted, WhatIf(run_context(run_dir, "gflownet")).tried, "gflownet")
-
-
-def _levers(run_dir: Path) -> Tries:
-    from engine.services.all_levers import AllLevers, Wanted
-
-    return Tries(Wanted, AllLevers(run_dir).tried, "levers")
-
-
-SYSTEMS: Mapping[str, Callable[[Path], Tries]] = {
-    "esm": _esm,
-    "evolution": _evolution,
-    "gflownet": _gflownet,
-    "slsm": _slsm,
-    "pool": _pool,
-    "levers": _levers,
+SYSTEMS: Mapping[str, str] = {
+    "esm": "engine.esm.what_if:WhatIf",
+    "evolution": "engine.evolution.what_if:WhatIf",
+    "gflownet": "engine.gflownet.what_if:WhatIf",
+    "slsm": "engine.slsm.what_if:WhatIf",
+    "pool": "engine.pool.what_if:WhatIf",
+    "levers": "engine.services.all_levers:AllLevers",
 }
+"""Each imported at its first request; those of other packages are entry points (`steer_tui.what_ifs`)."""
+
+
+def kind_of(system: str) -> type[Tries]:
+    """What answers for a system. Raises KeyError."""
+    others = outside("what_ifs")
+    if system in others:
+        return others[system]
+    module, _, name = SYSTEMS[system].partition(":")
+    return getattr(import_module(module), name)
 
 
 class WhatIfs:
@@ -107,14 +84,14 @@ class WhatIfs:
         try:
             wanted = json.loads(line)
             system = wanted.pop("system", "esm")
-            opened = SYSTEMS[system]
+            kind = kind_of(system)
         except (ValueError, AttributeError, KeyError, TypeError):
             return error_line(f"this is no request; `system` is one of {', '.join(SYSTEMS)}")
         if system not in self._opened:
-            self._opened[system] = opened(self._run_dir)
+            self._opened[system] = kind(run_context(self._run_dir, kind.stage))
         tries = self._opened[system]
         try:
-            asked = tries.wanted.model_validate_json(json.dumps(wanted))
+            asked = tries.form.model_validate_json(json.dumps(wanted))
         except ValidationError as error:
             first = error.errors()[0]
             return error_line(f"this is no request: {'.'.join(map(str, first['loc']))}: {first['msg']}")

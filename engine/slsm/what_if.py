@@ -7,7 +7,7 @@ answer is given beside it, and the event says whether it repeats the record.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -42,6 +42,9 @@ class Wanted(Section):
 
 class WhatIf:
     """The conversations of a run, ready to be answered again. Raises SteerError where model or data are missing."""
+
+    form: ClassVar[type[Section]] = Wanted
+    stage: ClassVar[str] = "slsm"
 
     def __init__(self, context: StageContext) -> None:
         self._context = context

@@ -24,7 +24,7 @@ from engine.run.directory import RunDirectory, RunStatus
 from engine.run.lock import RunLock
 from engine.run.stop_signals import stop_signals
 from engine.sweep.results import SweepReader
-from engine.sweep.runs import Begun, RunMaker, status_of
+from engine.sweep.runs import RunMaker
 from engine.sweep.sweep import PREFIX, Point, SweepFolder, SweepRecord
 
 FINISHED, FAILED, STOPPED = 0, 1, 130
@@ -92,7 +92,7 @@ class Queue:
     def _work(self, points: Sequence[Point]) -> int:
         while True:
             self._beat()
-            known = [(point, status_of(self._folder, point)) for point in points]
+            known = [(point, self._folder.status(point)) for point in points]
             at_work = [(point, status) for point, status in known if self._is_at_work(point, status)]
             left = [(point, status) for point, status in known if self._is_left(point, status)]
             if self._stopping.is_set():
@@ -140,7 +140,7 @@ class Queue:
         at_work: Sequence[tuple[Point, RunStatus | None]],
     ) -> None:
         """Start the first run that need not wait; one that was begun before goes first."""
-        begun = [Begun(status.directory, status.record) for _, status in at_work if status is not None]
+        begun = [status for _, status in at_work if status is not None]
         if len(begun) < len(at_work):
             return  # a worker was started just now
         for point, status in left:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from engine.comparison.run_items import RunItems, read_items
 from engine.errors import SteerError
 from engine.events.verdict import Verdict, rank
-from engine.run.directory import RunRecord, RunStatus, StageRecord, inspect
+from engine.run.directory import RunRecord, RunStatus, StageRecord
 from engine.sweep.sweep import SEED, Point, SweepFolder, SweepRecord
 
 if TYPE_CHECKING:  # numpy: too slow for the console's start
@@ -127,7 +127,9 @@ class SweepReader:
 
         record = self.folder.read()
         runs = {
-            point.run_id: status for point in record.all_points if (status := self._status(point)) is not None
+            point.run_id: status
+            for point in record.all_points
+            if (status := self.folder.status(point)) is not None
         }
         groups: dict[str, list[Point]] = defaultdict(list)
         for point in record.points:
@@ -140,12 +142,6 @@ class SweepReader:
             self.folder, record, runs, settings, resolution(shared, best, lower) if shared else None, compared,
             self._setting([record.report], runs) if record.report else None, self.folder.queue() is not None,
         )  # fmt: skip
-
-    def _status(self, point: Point) -> RunStatus | None:
-        try:
-            return inspect(self.folder.run(point).path)
-        except SteerError:
-            return None
 
     def _setting(self, points: Sequence[Point], runs: Mapping[str, RunStatus]) -> SettingResult:
         setting = {name: value for name, value in points[0].setting.items() if name != SEED}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from engine.config.config import Config
 from engine.config.file import dump_config
@@ -12,10 +11,8 @@ from engine.errors import RunError, disk_errors
 from engine.files import write_atomic
 from engine.run.directory import (
     RunDirectory,
-    RunRecord,
     RunStatus,
     SweepPoint,
-    inspect,
     new_record,
 )
 from engine.sweep.prepare import point_config
@@ -24,22 +21,6 @@ from engine.sweep.sweep import Point, SweepFolder, SweepRecord
 from engine.versions import versions
 
 _UNFINISHED = "unfinished-"
-
-
-def status_of(folder: SweepFolder, point: Point) -> RunStatus | None:
-    """The state of a run; None while it has no folder."""
-    try:
-        return inspect(folder.run(point).path)
-    except RunError:
-        return None
-
-
-@dataclass(frozen=True)
-class Begun:
-    """A run with a living worker."""
-
-    run: RunDirectory
-    record: RunRecord
 
 
 class RunMaker:
@@ -71,13 +52,13 @@ class RunMaker:
         """The run from which most can be taken over now."""
         return best_donor(((run, self._common_stages(point, run)) for run in runs), self.versions)
 
-    def must_wait(self, point: Point, donor: Donor | None, begun: Sequence[Begun]) -> bool:
-        """Whether a run at work does the next stage of this one: that is then not done a second time."""
+    def must_wait(self, point: Point, donor: Donor | None, begun: Sequence[RunStatus]) -> bool:
+        """Whether one of the runs at work does the next stage of this one: that is then not done a second time."""
         done = len(donor.stages) if donor else 0
         return any(self._does(point, done, other) for other in begun)
 
-    def _does(self, point: Point, done: int, other: Begun) -> bool:
-        common = self._common_stages(point, other.run)
+    def _does(self, point: Point, done: int, other: RunStatus) -> bool:
+        common = self._common_stages(point, other.directory)
         return done < len(common) and other.record.stages[common[done]].status != "finished"
 
     def _common_stages(self, point: Point, run: RunDirectory) -> list[str]:

@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from engine.errors import RunError
+from engine.errors import RunError, SteerError
 from engine.files import write_atomic
 from engine.regular_file import LARGEST_RECORD, read_regular
-from engine.run.directory import RunDirectory
+from engine.run.directory import RunDirectory, RunStatus, inspect
 from engine.run.lock import LockInfo, read_lock
 
 VERSION = 1
@@ -87,6 +87,13 @@ class SweepFolder:
     def run(self, point: Point) -> RunDirectory:
         """The folder of one of its runs."""
         return RunDirectory(self.path.parent / point.run_id)
+
+    def status(self, point: Point) -> RunStatus | None:
+        """The state of one of its runs; None while it has no folder."""
+        try:
+            return inspect(self.run(point).path)
+        except SteerError:
+            return None
 
     def read(self) -> SweepRecord:
         """The state. Raises RunError if this is no sweep, or one of a newer program."""

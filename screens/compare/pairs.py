@@ -17,7 +17,7 @@ from textual.widgets import Static
 
 from app.blocks.model_text import one_line
 from app.commands import COMPARE_PAIRS, bindings
-from app.comparison_text import NO_COMMON_ITEMS, finding
+from app.compared.words import NO_COMMON_ITEMS, finding
 from app.runs.run_names import names_of
 from app.table.column import Cell, ListColumn, Tone
 from engine.comparison.comparison import Comparison, compare_runs

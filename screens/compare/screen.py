@@ -15,19 +15,22 @@ from textual.widgets import ContentSwitcher, Static
 
 from app.blocks.model_text import one_line
 from app.commands import COMPARE, bindings
-from app.comparison_text import run_words
+from app.compared.columns import CELL_KEYS, ITEMS, METHODS, ItemPair
+from app.compared.words import run_words
 from app.methods.esm.decisions import decisions_of
 from app.methods.place import Place
+from app.report.source import read_run
 from engine.comparison.comparison import ArmPair, Comparison, compare_runs
 from engine.comparison.trace import Parting
 from engine.errors import SteerError
+from engine.run.directory import RunDirectory
 from screens.chart_screen import ChartScreen
 from screens.compare.curves import overlaid
-from screens.compare.sources import CELL_KEYS, ITEMS, METHODS, ItemPair
 from screens.compare.trace_drawing import draw_parting
 from screens.compare.words import about_items, about_methods, changed_words, title
 from screens.console_screen import ConsoleScreen
 from screens.messages import RunWanted
+from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.key_line import KeyLine
 from screens.widgets.rows import ListSource
@@ -281,12 +284,23 @@ the lines below, for the arrows to scroll them. Numbers that differ by rounding 
 
     def action_curves(self) -> None:
         """The curves of both runs in one chart each, those of the method under the cursor first."""
-        comparison, arm = self.comparison, self._arm_under_cursor()
-        charts = [] if comparison is None else overlaid(comparison, arm.a.system if arm else "")
+        arm = self._arm_under_cursor()
+        self._read_curves(arm.a.system if arm else "")
+
+    @work(thread=True, exclusive=True, group="curves", exit_on_error=False)
+    def _read_curves(self, system: str) -> None:
+        try:
+            a, b = (read_run(RunDirectory(path)).state for path in self.runs)
+        except (SteerError, OSError) as error:
+            self.app.call_from_thread(self.notify, str(error), markup=False)
+        else:
+            self.app.call_from_thread(self._show_curves, overlaid(a, b, system))
+
+    def _show_curves(self, charts: list[Chart]) -> None:
         if not charts:
             self.notify("No method has a curve in both runs.")
-            return
-        self.app.push_screen(ChartScreen(charts, 0, lambda: None))
+        elif self.is_current:
+            self.app.push_screen(ChartScreen(charts, 0, lambda: None))
 
     def action_read_again(self) -> None:
         """Compare the runs as they are now."""

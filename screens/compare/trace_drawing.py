@@ -12,7 +12,7 @@ from rich.text import Text
 
 from app.blocks.fit import fit_name
 from app.blocks.model_text import clean
-from app.comparison_text import differing, parting_sentence
+from app.compared.words import differing, parting_sentence
 from app.figures import fixed, outcome
 from engine.comparison.items import Item
 from engine.comparison.trace import Parting, Step, StepPair, Value, same
@@ -53,11 +53,13 @@ def _outcome(item: Item, palette: Palette) -> Text:
 
 
 def _heading(pair: StepPair, palette: Palette, is_first: bool) -> Text:
-    text = Text.assemble(("▶ " if is_first else "  ", palette["accent"]), (pair.title, palette["heading"]))
+    text = Text.assemble(
+        ("▶ " if is_first else "  ", palette["accent"]), (pair.step.title, palette["heading"])
+    )
     if pair.differs:
         return text.append(f"  ≠ {differing(pair)}", palette["warn"])
     return text.append(
-        f"  another {pair.weighed_as}, the same decision" if pair.weighed_otherwise else "  the same",
+        f"  another {pair.step.weighed_as}, the same decision" if pair.weighed_otherwise else "  the same",
         palette["dim"],
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from app.blocks.model_text import one_line
-from app.comparison_text import RunWords, cells_sentence
+from app.compared.words import RunWords, cells_sentence
 from app.text import counted
 from engine.comparison.comparison import ArmPair, Comparison
 from engine.comparison.figures import CELLS

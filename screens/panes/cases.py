@@ -15,6 +15,7 @@ from textual.getters import query_one
 
 from app.blocks.terminal import draw
 from app.methods.page import Cases
+from app.methods.pages import choices_of_events
 from app.methods.source import CaseSource
 from app.runs.what_if import WhatIfProcess
 from app.state.method import Place
@@ -25,7 +26,6 @@ from engine.errors import SteerError
 from engine.events import Event
 from screens.panes.pane import Pane
 from screens.run_session import Session
-from screens.what_if.of_event import what_if_screen
 from screens.what_if.screen import WhatIfScreen
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.rows import ItemSource, ListSource
@@ -238,7 +238,7 @@ class CasesPane(Pane):
         self._step = min(max((last if self._step is None else self._step) + by, 0), last)
         self.show()
 
-    def what_if(self, process: WhatIfProcess) -> WhatIfScreen[Any] | str:
+    def what_if(self, process: WhatIfProcess) -> WhatIfScreen | str:
         """The screen for another choice in this case, or why there is none."""
         try:
             event = self.read_row()
@@ -246,4 +246,6 @@ class CasesPane(Pane):
             return str(error)
         if event is None:
             return "No case is shown."
-        return what_if_screen(process, event, self._case_source())
+        what_if, of_event = choices_of_events()[type(event)]
+        choice = of_event(event, self._case_source())
+        return choice if isinstance(choice, str) else WhatIfScreen(process, what_if, choice)

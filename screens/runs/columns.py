@@ -7,11 +7,11 @@ from app.figures import of_unit
 from app.runs.run_list import RunRow
 from app.runs.run_names import started
 from app.table.column import Cell, ListColumn, Tone
+from app.table.difference import difference_cell
 from app.text import duration, how_far
 from app.verdict_text import verdicts
 from screens.runs.fields import changes_text, headline
 from screens.systems import system_of, systems_of
-from screens.widgets.difference import difference_cell
 from screens.widgets.spark import spark
 
 SIGNS: dict[str, tuple[str, Tone]] = {

@@ -17,8 +17,9 @@ from textual.widgets import Static
 from app.blocks.model_text import one_line
 from app.commands import SWEEP, bindings
 from app.runs.sweeps import start_queue, stop_queue
-from app.sweep_progress import SweepProgress, progress_of
-from app.sweep_text import counts_words, left_words, progress_words, remarks, work_words
+from app.swept.columns import COLUMNS, SettingRow, columns_of, setting_rows
+from app.swept.progress import SweepProgress, progress_of
+from app.swept.words import counts_words, left_words, progress_words, remarks, work_words
 from engine.errors import SteerError
 from engine.sweep.results import SweepReader, SweepResults
 from engine.sweep.sweep import SweepFolder
@@ -26,13 +27,14 @@ from screens.console_screen import ConsoleScreen
 from screens.error_panel import ErrorPanel, Fault
 from screens.messages import CompareWanted, RunWanted
 from screens.sweep.heat_map import Slice, draw_map, figures_of
-from screens.sweep.sources import COLUMNS, SettingRow, columns_of, setting_rows
+from screens.widgets.column_layout import fitted
 from screens.widgets.key_line import KeyLine
 from screens.widgets.rows import ListSource
 from screens.widgets.still_table import StillTable
 from screens.widgets.virtual_table import VirtualTable
 
 REFRESH_SECONDS = 1.0
+_MOST_SETTING = 44
 
 
 class SweepScreen(ConsoleScreen[None]):
@@ -113,7 +115,7 @@ current item. `r` resumes it; so does `steer-tui sweep --resume` with its folder
         """Draw these."""
         self.results = results
         rows = setting_rows(results, progress.shares)
-        self.source.show(rows, columns_of(rows))
+        self.source.show(rows, fitted(columns_of(rows), "setting", [row.name for row in rows], _MOST_SETTING))
         self.table.refresh_rows()
         self.title_line.update(_title(results, progress))
         lines = [*work_words(results, progress), *remarks(results), counts_words(results)]

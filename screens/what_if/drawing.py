@@ -3,109 +3,100 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.blocks import terminal
+from app.blocks.block import Palette
 from app.blocks.model_text import model_text, one_line
 from app.figures import outcome
+from app.methods.what_if import Answer, Answers
 
-Palette = dict[str, Style]
 ABREAST = 100
 """Columns from which answers stand beside each other."""
+_MOST_ABREAST = 3
+"""Answers beside each other, the first one always among them."""
 _STRENGTH = 7
+_Strengths = tuple[str, Sequence[float]]
+"""What several tries differ in, and its value in each of them."""
 
 
-@dataclass(frozen=True)
-class Column:
-    """An answer: what it was given under, the lines between this and its text."""
-
-    name: str
-    about: Sequence[Text]
-    text: str
-
-
-def draw_exact(exact: bool, difference: str, what: str, palette: Palette) -> Text:
-    """Whether `what`, such as `answer`, repeats the record."""
-    if exact:
-        words = f"✓ Without a change, the {what} repeats the record: what differs comes from your choice."
-        return Text(words, palette["dim"])
-    text = f"≠ Without a change, the {what} is not the record ({one_line(difference)}). Compare the columns "
-    return Text(f"{text}with each other, not with the run.", palette["warn"])
+def draw_exact(tried: Any, palette: Palette) -> list[Text]:
+    """Whether the unchanged choice repeats the record, where there is one."""
+    if not hasattr(tried, "exact"):
+        return []
+    if tried.exact:
+        words = "✓ Without a change, the result repeats the record: what differs comes from your choice."
+        return [Text(words, palette["dim"])]
+    text = f"≠ Without a change, the result is not the record ({one_line(tried.difference)}). Compare the columns "
+    return [Text(f"{text}with each other, not with the run.", palette["warn"])]
 
 
-def draw_strip(
-    label: str, tried: Sequence[tuple[float, bool | None, str]], palette: Palette, width: int
-) -> Group:
+def draw_answers(answers: Answers, strengths: _Strengths, palette: Palette, width: int) -> RenderableType:
+    """The strip of several tries, and the answers; the others are held against the first one."""
+    parts: list[RenderableType] = []
+    if len(answers.tried) > 1:
+        parts.append(_strip(answers.tried, strengths, palette, width))
+    first, *others = [*answers.beside, *answers.tried[answers.most_telling :][:1]]
+    room = _MOST_ABREAST - 1 if width >= ABREAST else max(1, len(others))
+    for at in range(0, max(1, len(others)), room):
+        parts += [Text(), _abreast([first, *others[at : at + room]], palette, width)]
+    return Group(*parts)
+
+
+def _strip(tried: Sequence[Answer], strengths: _Strengths, palette: Palette, width: int) -> Group:
     """A verdict and the first characters of the answer for each strength, as many in a row as there is room for."""
+    label, values = strengths
     room = max(1, (width - 8) // _STRENGTH)
     lines: list[RenderableType] = []
-    for first in range(0, len(tried), room):
-        strengths, verdicts = Text(f"{label:<7}", palette["dim"]), Text("       ")
-        for strength, right, words in tried[first : first + room]:
-            sign = f"{outcome(right)}{one_line(words)[: _STRENGTH - 2]}"
-            strengths.append(f"{strength:<{_STRENGTH}.3g}", palette["dim"])
-            verdicts.append(f"{sign:<{_STRENGTH}}", _verdict_style(right, palette))
-        lines += [strengths, verdicts]
+    pairs = list(zip(values, tried, strict=False))
+    for first in range(0, len(pairs), room):
+        above, verdicts = Text(f"{label:<7}", palette["dim"]), Text("       ")
+        for strength, answer in pairs[first : first + room]:
+            sign = f"{outcome(answer.right)}{one_line(answer.short)[: _STRENGTH - 2]}"
+            tone = "dim" if answer.right is None else "good" if answer.right else "bad"
+            above.append(f"{strength:<{_STRENGTH}.3g}", palette["dim"])
+            verdicts.append(f"{sign:<{_STRENGTH}}", palette[tone])
+        lines += [above, verdicts]
     return Group(*lines)
 
 
-def draw_columns(
-    columns: Sequence[Column], palette: Palette, width: int, first: str = "committed"
-) -> RenderableType:
-    """The answers; the others are held against the first one, which is called the `first` answer. Each is dim as far as
-    it is that one's, and marked where it leaves it."""
-    against = columns[0].text
-    blocks = [
-        [
-            Text(column.name, palette["heading"]),
-            *column.about,
-            _text(column.text, against, "" if place == 0 else first, palette),
-        ]
-        for place, column in enumerate(columns)
-    ]
-    return abreast(blocks, width)
-
-
-def abreast(blocks: Sequence[Sequence[RenderableType]], width: int) -> RenderableType:
+def _abreast(answers: Sequence[Answer], palette: Palette, width: int) -> RenderableType:
     """Beside each other where there is room, else one below the other."""
     if width < ABREAST:
-        return Group(*(part for block in blocks for part in (*block, Text())))
+        return Group(
+            *(part for one in answers for part in (*_parts(one, answers[0], palette, width), Text()))
+        )
     grid = Table.grid(padding=(0, 2, 0, 0), expand=True)
-    for _ in blocks:
+    for _ in answers:
         grid.add_column(ratio=1, overflow="fold")
-    grid.add_row(*(Group(*block) for block in blocks))
+    room = width // len(answers) - 2
+    grid.add_row(*(Group(*_parts(one, answers[0], palette, room)) for one in answers))
     return grid
 
 
-def draw_verdict(right: bool | None, words: str, more: str, palette: Palette) -> Text:
-    """✓ or ✗ with the answer or the reason, then what else is known."""
-    verdict = Text(f"{outcome(right)} {one_line(words)}", _verdict_style(right, palette))
-    return verdict.append(f"  {more}" if more else "", palette["dim"])
+def _parts(answer: Answer, first: Answer, palette: Palette, width: int) -> list[RenderableType]:
+    name = Text(answer.name, palette["heading"])
+    about = terminal.draw(answer.about, palette, width)
+    return [name, about] if answer.text is None else [name, about, _text(answer.text, answer, first, palette)]
 
 
-def _verdict_style(right: bool | None, palette: Palette) -> Style:
-    return palette["dim" if right is None else "good" if right else "bad"]
-
-
-def _text(text: str, against: str, other: str, palette: Palette) -> Text:
-    """`other`: what the answer is called that this one is held against; empty for that one itself."""
-    if not other or text == against:
-        drawn = (
-            model_text(text, palette["dim"], palette["dim"])
-            if text.strip()
-            else Text("(empty)", palette["dim"])
-        )
-        return drawn.append(f"\n= the {other} answer" if other else "", palette["dim"])
+def _text(text: str, answer: Answer, first: Answer, palette: Palette) -> Text:
+    """Dim as far as it is the first answer's, marked where it leaves it."""
+    against = first.text or ""
+    dim = palette["dim"]
+    if answer is first or text == against:
+        drawn = model_text(text, dim, dim) if text.strip() else Text("(empty)", dim)
+        return drawn.append("" if answer is first else f"\n= the {first.name.partition(':')[0]} answer", dim)
     same = _shared(text, against)
-    drawn, rest = model_text(text[:same], palette["dim"], palette["dim"]), text[same:]
+    drawn, rest = model_text(text[:same], dim, dim), text[same:]
     drawn.append("≠ " if not same or text[same - 1].isspace() else " ≠ ", palette["warn"])
     if not rest.strip():
         return drawn.append("it ends here", palette["warn"])
-    return drawn.append(model_text(rest.removeprefix(" "), palette["strong"], palette["dim"]))
+    return drawn.append(model_text(rest.removeprefix(" "), palette["strong"], dim))
 
 
 def _shared(text: str, other: str) -> int:

@@ -2,126 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 from rich.console import Group, RenderableType
-from rich.style import Style
 from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.getters import query_one
-from textual.widget import Widget
-from textual.widgets import Input, Label, Static
+from textual.widgets import Input, Label, Static, TextArea
 
+from app.blocks import terminal
+from app.blocks.block import Palette
 from app.commands import WHAT_IF, bindings
+from app.methods.what_if import HELP_OF_ALL, Choice, Field, WhatIf
 from app.runs.what_if import WhatIfProcess
 from engine.errors import SteerError
 from engine.events import Event
 from screens.console_screen import ConsoleScreen
-from screens.what_if.fields import Field
+from screens.what_if.drawing import draw_answers, draw_exact
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.key_line import KeyLine
 
-Palette = dict[str, Style]
-Tried = TypeVar("Tried", bound=Event)
+SWEEP = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0)
+"""Strengths of a sweep, as multiples of the one in the field."""
 
 
-class WhatIfScreen(ConsoleScreen[None], Generic[Tried]):
-    """A subclass says what it is about, which fields it has, what they ask for, and how the answer is drawn. The
-    process that answers belongs to who opened the screen."""
+class LongField(TextArea):
+    """A field of several lines; `enter` belongs to the screen."""
+
+    BINDINGS = [
+        Binding("ctrl+j", "new_line", "New line", key_display="^j", tooltip="Begin a new line of the text.")
+    ]
+
+    def action_new_line(self) -> None:
+        """Break the line here."""
+        self.insert("\n")
+
+
+class WhatIfScreen(ConsoleScreen[None]):
+    """Asks for what the fields of a choice say. The process that answers belongs to who opened the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(WHAT_IF)
-    SYSTEM: ClassVar[str] = ""
-    """As `python -m engine what-if` names the method."""
-    SWEEPS: ClassVar[bool] = False
-    """Whether a strength can be swept."""
     DEFAULT_CSS = """
     WhatIfScreen {
         & > #what-title { height: auto; max-height: 4; padding: 0 1; background: $panel; }
-        & > Horizontal { height: 1; padding: 0 1; }
+        & > Horizontal { height: auto; padding: 0 1; }
         & Label { width: auto; padding: 0 1 0 0; color: $text-muted; }
         & Input { height: 1; width: 14; border: none; padding: 0 1; background: $panel; margin-right: 2; }
         & Input:focus { border: none; background-tint: $foreground 8%; }
-        & > TextArea { height: 6; margin: 0 1; border: none; padding: 0 1; background: $panel; }
-        & > TextArea:focus { border: none; background-tint: $foreground 8%; }
+        & TextArea { border: none; padding: 0 1; background: $panel; }
+        & TextArea:focus { border: none; background-tint: $foreground 8%; }
         & > DetailPane { height: 1fr; }
     }
     """
 
     page = query_one(DetailPane)
 
-    def __init__(self, process: WhatIfProcess) -> None:
+    def __init__(self, process: WhatIfProcess, what_if: WhatIf, choice: Choice) -> None:
         super().__init__()
-        self._process = process
-        self._tried: Tried | None = None
-        self.asked: dict[str, Any] = {}
+        text = what_if.help + (HELP_OF_ALL if what_if.of else "")
+        self.HELP = text  # pyright: ignore[reportAttributeAccessIssue]
+        self._process, self._system, self.choice = process, what_if.system, choice
+        self._fields = [field for row in choice.fields for field in row]
+        self._swept = next((field for field in self._fields if field.is_swept), None)
+        self._tried: Event | None = None
+        self._asked: dict[str, Any] = {}
         """What the answers that are shown were asked for with."""
         self._waiting = ""
         self._error = ""
 
-    # ------------------------------------------------------------ what a subclass says
-
-    def heading(self) -> Text:
-        """What was recorded: two or three lines."""
-        raise NotImplementedError
-
-    def rows(self) -> Sequence[Sequence[Field]]:
-        """The fields, line by line."""
-        raise NotImplementedError
-
-    def more_fields(self) -> ComposeResult:
-        """Widgets below the fields."""
-        yield from ()
-
-    def wanted(self, sweep: bool) -> dict[str, Any]:
-        """The request for what the fields say. Raises ValueError, in the user's words."""
-        raise NotImplementedError
-
-    def draw_tried(self, tried: Tried, palette: Palette, width: int) -> RenderableType:
-        """The answers."""
-        raise NotImplementedError
-
-    def draw_choices(self, palette: Palette, width: int) -> RenderableType:
-        """What can be chosen."""
-        return Text()
-
-    def taken(self, tried: Tried) -> None:
-        """An answer has come."""
-
-    # ------------------------------------------------------------ the frame
-
     def compose_content(self) -> ComposeResult:
-        yield Static(self.heading(), id="what-title", markup=False)
-        for row in self.rows():
+        yield Static(f"What if · {self.choice.about}", id="what-title", markup=False)
+        for row in self.choice.fields:
             with Horizontal():
                 for field in row:
-                    yield Label(field.label)
-                    entry = Input(field.value, placeholder=field.hint, id=f"what-{field.name}")
-                    entry.styles.width = field.width or "1fr"
-                    yield entry
-        yield from self.more_fields()
+                    yield from _widgets(field)
         yield DetailPane()
         yield KeyLine()
 
     def on_mount(self) -> None:
-        self.first_field().focus()
+        first = self.query("Input, LongField").first()
+        first.focus()
+        if isinstance(first, LongField):
+            first.select_all()
         self._show()
-
-    def first_field(self) -> Widget:
-        """Where typing begins."""
-        return self.query(Input).first()
-
-    def value(self, name: str) -> str:
-        """What stands in a field."""
-        return self.query_one(f"#what-{name}", Input).value.strip()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "scroll":
             return self.page.max_scroll_y > 0
-        return self.SWEEPS if action == "sweep" else True
+        return self._swept is not None if action == "sweep" else True
 
     def action_start(self) -> None:
         """Try what the fields say."""
@@ -143,11 +114,25 @@ class WhatIfScreen(ConsoleScreen[None], Generic[Tried]):
     def _submitted(self) -> None:
         self.action_start()
 
+    # ------------------------------------------------------------ asking
+
+    def _text(self, field: Field) -> str:
+        if field.lines > 1:
+            return self.query_one(f"#what-{field.name}", LongField).text.strip()
+        return self.query_one(f"#what-{field.name}", Input).value.strip()
+
+    def _read(self, field: Field, sweep: bool) -> Any:
+        try:
+            value = field.read(self._text(field))
+        except ValueError as error:
+            raise ValueError(f"{field.label}: {error}") from error
+        return [value[0] * factor for factor in SWEEP] if sweep and field.is_swept else value
+
     def _try(self, sweep: bool) -> None:
         if self._waiting:
             return
         try:
-            wanted = self.wanted(sweep)
+            request = self.choice.request({field.name: self._read(field, sweep) for field in self._fields})
         except ValueError as error:
             self._error = str(error)
             self._show()
@@ -155,19 +140,27 @@ class WhatIfScreen(ConsoleScreen[None], Generic[Tried]):
         self._error = ""
         self._waiting = "The model answers …" if self._tried else "loading the model and the run's files …"
         self._show()
-        self._ask(wanted)
+        self._ask(request)
 
     @work(group="what-if")
-    async def _ask(self, wanted: dict[str, Any]) -> None:
+    async def _ask(self, request: dict[str, Any]) -> None:
         try:
-            self._tried = await self._process.ask(self.SYSTEM, wanted)  # type: ignore[assignment]
-            self.asked = wanted
+            self._tried = await self._process.ask(self._system, request)
+            self._asked = request
         except SteerError as error:
             self._error = str(error)
         self._waiting = ""
         if self.is_attached and self._tried is not None and not self._error:
-            self.taken(self._tried)
+            self._fill(self._tried)
         self._show()
+
+    def _fill(self, tried: Event) -> None:
+        for field in self._fields:
+            text = self._text(field)
+            if field.lines > 1 and (filled := field.filled(tried, text)) != text:
+                self.query_one(f"#what-{field.name}", LongField).text = filled
+
+    # ------------------------------------------------------------ drawing
 
     def _show(self) -> None:
         if self.is_attached:
@@ -181,5 +174,22 @@ class WhatIfScreen(ConsoleScreen[None], Generic[Tried]):
         if self._waiting:
             parts += [Text(self._waiting, palette["dim"]), Text()]
         if self._tried is not None:
-            parts += [self.draw_tried(self._tried, palette, width), Text()]
-        return Group(*parts, self.draw_choices(palette, width))
+            swept = self._swept
+            strengths = (swept.label, self._asked[swept.name]) if swept else ("try", range(1, 1000))
+            parts += [
+                *draw_exact(self._tried, palette),
+                draw_answers(self.choice.answers(self._tried), strengths, palette, width),
+                Text(),
+            ]
+        return Group(*parts, terminal.draw(self.choice.choices(self._tried), palette, width))
+
+
+def _widgets(field: Field) -> ComposeResult:
+    yield Label(field.label)
+    if field.lines > 1:
+        entry: Input | LongField = LongField(field.value, id=f"what-{field.name}", soft_wrap=True)
+        entry.styles.height = field.lines
+    else:
+        entry = Input(field.value, placeholder=field.hint, id=f"what-{field.name}")
+        entry.styles.width = field.width or "1fr"
+    yield entry

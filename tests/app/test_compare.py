@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from app.comparison_text import cells_sentence, finding, run_words
+from app.compared.words import cells_sentence, finding, run_words
 from engine.comparison.comparison import compare_runs
 from engine.comparison.figures import Figures
 from tests.two_runs import decided, evaluated, make_run
@@ -27,7 +27,13 @@ def runs(tmp_path: Path) -> tuple[str, str]:
 def test_tables(runs: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", *runs]) == 0
     out = capsys.readouterr().out
-    for words in ("Changed fields", "online.L", "ESM, over the items that are in both runs", "−0.500", "1/0"):
+    for words in (
+        "changed field",
+        "online.L",
+        "ESM, over the items that are in both runs",
+        "−0.500",
+        "only A",
+    ):
         assert words in out
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from app.sweep_progress import progress_of
-from app.sweep_text import left_words, progress_words, state_words, work_words
+from app.swept.columns import columns_of, setting_rows
+from app.swept.progress import progress_of
+from app.swept.words import left_words, progress_words, state_words, work_words
 from engine.events import Header, StageProgress, StageStarted, encode
 from engine.run.lock import RunLock
 from engine.sweep.results import SettingResult, SweepReader
 from engine.sweep.sweep import Point, SweepFolder
 from screens.sweep.heat_map import Slice, _find
-from screens.sweep.sources import columns_of, setting_rows
 from tests.engine.sweep.test_results import make_sweep
 
 HALF = 2

@@ -27,7 +27,8 @@ from engine.files import read_jsonl, read_records
 from engine.gflownet import layout as gflownet_layout
 from engine.pool import layout as pool_layout
 from engine.pool.vqa.evaluated_pairs import EvaluatedPair
-from engine.services.what_if import SYSTEMS
+from engine.services.run_context import run_context
+from engine.services.what_if import kind_of
 from engine.slsm import layout as slsm_layout
 
 _OTHER_VECTORS = ("random_vector", "mean_vector", "mean_vector_gated")
@@ -96,11 +97,12 @@ def main(run_dir: Path, most: int) -> None:
 
 
 def measure(system: str, run_dir: Path, cases: Sequence[Case]) -> None:
-    tries = SYSTEMS[system](run_dir)
+    kind = kind_of(system)
+    tries = kind(run_context(run_dir, kind.stage))
     exact = forced = same = 0
     began = time.perf_counter()
     for request, expected in cases:
-        tried = tries.tried(tries.wanted.model_validate(request))
+        tried = tries.tried(tries.form.model_validate(request))
         assert not isinstance(tried, LeversTried)
         exact += tried.exact
         if expected is not None and not isinstance(tried, PathsTried):

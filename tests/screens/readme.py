@@ -20,13 +20,11 @@ from app.methods.page import MethodPage
 from app.methods.pool.page import PoolPage
 from app.methods.serve.page import ServePage
 from app.methods.slsm.page import SLSMPage
+from app.methods.what_if import HELP_OF_ALL
 from screens.compare.pairs import PairsScreen
 from screens.compare.screen import CompareScreen
 from screens.esm.decisions import DecisionsPane
-from screens.esm.what_if import DecisionWhatIf
 from screens.evolution.screen import EvolutionScreen
-from screens.evolution.what_if import DeltasWhatIf
-from screens.gflownet.what_if import PathsWhatIf
 from screens.leaving import LeaveScreen
 from screens.levers.screen import LeversScreen
 from screens.new_run import NewRunScreen
@@ -35,12 +33,10 @@ from screens.overview.efficiency import EfficiencyPanel
 from screens.overview.screen import OverviewScreen
 from screens.overview.stages import StagesPanel
 from screens.panes.cases import CasesPane
-from screens.pool.what_if import DemonstrationsWhatIf
 from screens.replicas import ReplicasPanel
 from screens.runs.screen import RunsScreen
 from screens.search import SearchScreen
 from screens.slsm.screen import SLSMScreen
-from screens.slsm.what_if import NoteWhatIf
 from screens.start_form import StartFormScreen
 from screens.sweep.screen import SweepScreen
 from screens.tabbed_screen import COMMANDS, TabbedScreen
@@ -92,15 +88,10 @@ _SECTIONS: Sequence[tuple[type[DOMNode | MethodPage], str, Sequence[tuple[str, s
             ("esm-results", "Results"),
         ],
     ),
-    (DecisionWhatIf, "", []),
     (EvolutionPage, "", [("evolution", "An iteration")]),
-    (DeltasWhatIf, "", []),
     (GFlowNetPage, "", [("gflownet", "The sampled paths of a question")]),
-    (PathsWhatIf, "", []),
     (SLSMPage, "", [("slsm", "A conversation beside its memory")]),
-    (NoteWhatIf, "", []),
     (PoolPage, "", [("pool", "The pool of a query and its trajectories")]),
-    (DemonstrationsWhatIf, "", []),
     (ServePage, "", []),
     (CompareScreen, "", [("compare", "Two runs compared"), ("compare-trace", "An item that parts")]),
     (PairsScreen, "", []),
@@ -121,7 +112,8 @@ def readme() -> str:
         "## Tables\n\n" + _help(VirtualTable) + "\n" + _table(_TABLES, common=True),
         "## Every screen of a run\n\n" + _table(_OF_A_RUN, common=True),
         "## What if\n\nThe keys of all screens that try another choice.\n\n"
-        + _table(_own_bindings(WhatIfScreen)),
+        + _table(_own_bindings(WhatIfScreen))
+        + HELP_OF_ALL,
         *(_section(*section) for section in _SECTIONS),
         "<!-- Made by `python -m tests.screens.readme` from the help texts; do not edit. -->\n",
     ]
@@ -136,7 +128,11 @@ def _section(screen: type[DOMNode | MethodPage], heading: str, pictures: Sequenc
     ]
     parts = ["#" + heading + _help(screen) if heading else "#" + _help(screen)]
     parts += [f"![{caption}](pictures/{name}.svg)\n" for name, caption in pictures]
-    return "\n".join(parts if issubclass(screen, WhatIfScreen) else [*parts, _table(bindings)])
+    if not issubclass(screen, WhatIfScreen):
+        parts.append(_table(bindings))
+    if issubclass(screen, MethodPage) and screen.what_if:
+        parts.append("#" + screen.what_if.help)
+    return "\n".join(parts)
 
 
 _PANES: dict[type[DOMNode | MethodPage], Sequence[type[DOMNode]]] = {

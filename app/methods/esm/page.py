@@ -9,6 +9,7 @@ from app.methods.esm import results, training
 from app.methods.esm.decisions import DECISIONS, decision_row, decisions_of
 from app.methods.esm.entries import ENTRIES
 from app.methods.esm.pairs import PAIRS
+from app.methods.esm.what_if import WHAT_IF
 from app.methods.page import Chart, MethodPage
 from app.methods.place import Place
 from app.state.run import RunState
@@ -47,6 +48,7 @@ filter line finds rows instead of hiding the others; `n` and `N` then go to the 
         "serve": DECISIONS.name,
     }
     cases = (DECISIONS, PAIRS, ENTRIES)
+    what_if = WHAT_IF
     result_charts = (Chart("accuracy so far, share of answers right", "examples", results.accuracy_curves),)
     training_charts = (Chart("gain in the objective", "entry, in the order of picking", training.gain_curve),)
 

@@ -6,6 +6,7 @@ from app.blocks.block import Block, Picture, Target
 from app.methods.evolution import results, training
 from app.methods.evolution.answers import ANSWERS, answers_of
 from app.methods.evolution.iterations import ITERATIONS, iteration_rows
+from app.methods.evolution.what_if import WHAT_IF
 from app.methods.page import Chart, MethodPage
 from app.methods.place import Place
 from app.state.run import RunState
@@ -37,6 +38,7 @@ answers, on questions that decided nothing. Without one nothing is compared.
 """
     shown_by = {"clusters": "training", "evolve": "iterations"}
     cases = (ITERATIONS, ANSWERS)
+    what_if = WHAT_IF
     training_charts = (
         Chart("scores of the answers, 0 to 1", "iteration", training.scores),
         Chart("length of an answer, tokens", "iteration", training.lengths),

@@ -6,6 +6,7 @@ from app.blocks.block import Block, Picture, Target
 from app.methods.gflownet import results, training
 from app.methods.gflownet.answers import ANSWERS, answer_pairs
 from app.methods.gflownet.questions import QUESTIONS
+from app.methods.gflownet.what_if import WHAT_IF
 from app.methods.page import Chart, MethodPage
 from app.methods.place import Place
 from app.state.run import RunState
@@ -39,6 +40,7 @@ of the data.
         "answer": "answers",
     }  # fmt: skip
     cases = (ANSWERS, QUESTIONS)
+    what_if = WHAT_IF
     result_charts = (
         Chart("answers that the first K paths meet, share", "K, paths of a question", results.reached_by_k),
         Chart("questions with an answer met, share", "K, paths of a question", results.success_by_k),

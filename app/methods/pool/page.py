@@ -8,6 +8,7 @@ from app.methods.place import Place
 from app.methods.pool import results
 from app.methods.pool.picks import PICKS
 from app.methods.pool.queries import QUERIES
+from app.methods.pool.what_if import WHAT_IF
 from app.state.run import RunState
 
 
@@ -33,6 +34,7 @@ a repetition (`pool.fill_with_refused`). Candidates are drawn as pictures if the
 """
     shown_by = {"pool": "queries", "selector": "training"}
     cases = (PICKS, QUERIES)
+    what_if = WHAT_IF
     training_charts = (
         Chart("accuracy on held-out queries, 0 to 1", "training step", results.accuracy_curves),
         Chart("expected score on training queries, 0 to 1", "training step", results.score_curves),

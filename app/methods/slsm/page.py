@@ -7,6 +7,7 @@ from app.methods.page import Chart, MethodPage
 from app.methods.place import Place
 from app.methods.slsm import results
 from app.methods.slsm.answers import ANSWERS, answer_target
+from app.methods.slsm.what_if import WHAT_IF
 from app.state.run import RunState
 
 
@@ -31,6 +32,7 @@ edited one, or none.
 """
     shown_by = {"slsm": "answers"}
     cases = (ANSWERS,)
+    what_if = WHAT_IF
     result_charts = (Chart("answers that pass so far, share", "answers judged", results.course),)
 
     def results(self, state: RunState) -> list[Block]:

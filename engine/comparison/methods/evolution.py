@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Iterable
 
-from engine.comparison.items import Arm, Item, Place
-from engine.comparison.methods.reader import ReadEvent, verdict
+from engine.comparison.items import Arm, Place
+from engine.comparison.methods.reader import Criterion, MethodReader, Outcome, as_score, verdict
 from engine.comparison.trace import Step, Value
 from engine.events import AnswerJudged, AnswersScored, Event, IterationBegan
 
@@ -20,56 +19,48 @@ _ARMS = {
 """Arms by split. Minibatches are drawn anew in each iteration and decide nothing."""
 
 
-class EvolutionReader:
+class EvolutionReader(MethodReader):
     """Of the answers of a split, those of one iteration count: on validation the best one, on the test set the last one
     that was tested."""
 
-    kinds: ClassVar[tuple[type[Event], ...]] = (AnswerJudged, AnswersScored, IterationBegan)
+    system = "Evolution"
+    kinds = (AnswerJudged, AnswersScored, IterationBegan)
 
     def __init__(self) -> None:
-        self._items: dict[tuple[str, int], dict[str, Item]] = {}
-        self._deltas: dict[int, dict[str, float]] = {}
-        self._iteration: dict[str, int] = {}
+        super().__init__()
+        self._best: int | None = None
 
     def take(self, event: Event, place: Place) -> None:
-        if isinstance(event, IterationBegan):
-            self._deltas[event.iteration] = event.deltas
-        elif isinstance(event, AnswersScored) and event.best:
-            self._iteration[event.split] = event.iteration
-        elif isinstance(event, AnswerJudged) and event.split in _ARMS:
-            if event.split != "validation":
-                self._iteration[event.split] = event.iteration
-            items = self._items.setdefault((event.split, event.iteration), {})
-            items[event.example] = Item(
-                event.example,
-                event.question,
-                f"{event.question}\n{event.gold}",
-                None if event.correct is None else float(event.correct),
-                event.correct,
-                event.tokens,
-                (place,),
-            )
+        super().take(event, place)
+        if isinstance(event, AnswersScored) and event.best and event.split == "validation":
+            self._best = event.iteration
 
     def arms(self) -> list[Arm]:
-        found = {split: self._items.get((split, at), {}) for split, at in self._iteration.items()}
-        return [
-            Arm("Evolution", name, "evolve", "the judge says that the answer is right", found[split])
-            for split, name in _ARMS.items()
-            if found.get(split)
-        ]
+        return sorted(super().arms(), key=lambda arm: list(_ARMS.values()).index(arm.name))
 
-    def steps(self, arm: str, item: Item, read: ReadEvent) -> Sequence[Step]:
-        answer = read(item.places[0])
-        if not isinstance(answer, AnswerJudged):
-            return []
-        steps: list[Step] = []
-        if arm.startswith("best deltas"):
-            deltas: dict[str, Value] = {
-                f"Δ{name}": float(value) for name, value in self._deltas.get(answer.iteration, {}).items()
-            }
+    def criterion(self, arm: str) -> Criterion:
+        return Criterion("evolve", "the judge says that the answer is right")
+
+    def round_of(self, arm: str) -> int | None:
+        return self._best if arm == _ARMS["validation"] else super().round_of(arm)
+
+    def outcomes(self, event: Event) -> Iterable[Outcome]:
+        if isinstance(event, AnswerJudged) and event.split in _ARMS:
+            deltas = f"deltas {event.iteration}" if event.split in ("test", "validation") else ""
+            yield Outcome(
+                _ARMS[event.split], event.example, event.question, f"{event.question}\n{event.gold}",
+                as_score(event.correct), event.correct, event.tokens, round=event.iteration, trace=deltas,
+            )  # fmt: skip
+
+    def leads_to(self, event: Event) -> tuple[str, str, tuple[int, str]] | None:
+        return (f"deltas {event.iteration}", "", (0, "")) if isinstance(event, IterationBegan) else None
+
+    def steps_of(self, event: IterationBegan | AnswerJudged, arm: str) -> Iterable[Step]:
+        if isinstance(event, IterationBegan):
+            deltas: dict[str, Value] = {f"Δ{name}": float(value) for name, value in event.deltas.items()}
             # The same for all items: what became of each of them is in its answer.
-            origin = f"of iteration {answer.iteration}"
-            steps.append(Step("deltas", "deltas", {}, deltas, note=origin, weighed_as="setting"))
-        decided: dict[str, Value] = {"tokens": answer.tokens, "verdict": verdict(answer.correct)}
-        steps.append(Step("answer", "answer", decided, text=answer.answer, note=answer.reasoning))
-        return steps
+            origin = f"of iteration {event.iteration}"
+            yield Step("deltas", "deltas", {}, deltas, note=origin, weighed_as="setting")
+        else:
+            decided: dict[str, Value] = {"tokens": event.tokens, "verdict": verdict(event.correct)}
+            yield Step("answer", "answer", decided, text=event.answer, note=event.reasoning)

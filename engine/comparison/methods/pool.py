@@ -2,61 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Iterable, Sequence
 
-from engine.comparison.items import Arm, Item, Place
-from engine.comparison.methods.reader import ReadEvent
+from engine.comparison.methods.reader import Criterion, MethodReader, Outcome
 from engine.comparison.trace import Step
-from engine.events import Event, PoolQueryDone, SelectorPick, SelectorPicked
+from engine.events import PoolQueryDone, SelectorPick, SelectorPicked
 
 _FULLY = 1 - 1e-6
 _BEFORE, _AFTER = "before injection", "after injection"
-_ORACLE_MEANS = "the best pair known in the pool is answered fully right"
-_PICK_MEANS = "the picked pair is answered fully right"
 
 
-class PoolReader:
+class PoolReader(MethodReader):
     """The score is VQA accuracy: of the best pair known in a pool, or the mean over a method's picks. Several picks (of
     `random`) have a mean, and no right or wrong."""
 
-    kinds: ClassVar[tuple[type[Event], ...]] = (PoolQueryDone, SelectorPicked)
+    system = "Pool"
+    kinds = (PoolQueryDone, SelectorPicked)
 
-    def __init__(self) -> None:
-        self._arms: dict[str, Arm] = {}
+    def criterion(self, arm: str) -> Criterion:
+        if arm in (_BEFORE, _AFTER):
+            return Criterion("pool", "the best pair known in the pool is answered fully right")
+        return Criterion("selector", "the picked pair is answered fully right")
 
-    def take(self, event: Event, place: Place) -> None:
+    def outcomes(self, event: PoolQueryDone | SelectorPicked) -> Iterable[Outcome]:
         if isinstance(event, PoolQueryDone):
-            for name, oracle in ((_BEFORE, event.oracle_before), (_AFTER, event.oracle_after)):
-                arm = self._arms.setdefault(name, Arm("Pool", name, "pool", _ORACLE_MEANS))
-                arm.items[event.query_id] = _item(event, [oracle], place)
-        elif isinstance(event, SelectorPicked):
+            yield _outcome(_BEFORE, event, [event.oracle_before])
+            yield _outcome(_AFTER, event, [event.oracle_after])
+        else:
             for name in dict.fromkeys(pick.method for pick in event.picks):
-                arm = self._arms.setdefault(name, Arm("Pool", name, "selector", _PICK_MEANS))
-                scores = [pick.score for pick in event.picks if pick.method == name]
-                arm.items[event.query_id] = _item(event, scores, place)
+                yield _outcome(name, event, [pick.score for pick in event.picks if pick.method == name])
 
-    def arms(self) -> list[Arm]:
-        return list(self._arms.values())
-
-    def steps(self, arm: str, item: Item, read: ReadEvent) -> Sequence[Step]:
-        event = read(item.places[0])
-        if isinstance(event, SelectorPicked):
-            picks = [pick for pick in event.picks if pick.method == arm]
-            return [_pick(number, pick, len(picks)) for number, pick in enumerate(picks, 1)]
+    def steps_of(self, event: PoolQueryDone | SelectorPicked, arm: str) -> Iterable[Step]:
         if isinstance(event, PoolQueryDone):
             return _injection(event)
-        return []
+        picks = [pick for pick in event.picks if pick.method == arm]
+        return [_pick(number, pick, len(picks)) for number, pick in enumerate(picks, 1)]
 
 
-def _item(event: PoolQueryDone | SelectorPicked, scores: Sequence[float | None], place: Place) -> Item:
+def _outcome(arm: str, event: PoolQueryDone | SelectorPicked, scores: Sequence[float | None]) -> Outcome:
     known = [score for score in scores if score is not None]
-    whole = len(known) == len(scores) and bool(known)
-    mean = sum(known) / len(known) if whole else None
+    mean = sum(known) / len(known) if known and len(known) == len(scores) else None
     right = mean >= _FULLY if mean is not None and len(scores) == 1 else None
     people = ", ".join(f"{answer}×{count}" for answer, count in sorted(event.answers.items()))
     asked = "\n".join((event.question, people, event.picture))
-    return Item(event.query_id, event.question, asked, mean, right, None, (place,))
+    return Outcome(arm, event.query_id, event.question, asked, mean, right)
 
 
 def _pick(number: int, pick: SelectorPick, picks: int) -> Step:

@@ -51,11 +51,11 @@ def test_a_step_that_one_run_lacks_is_a_difference_in_its_place() -> None:
     a = [step("1"), step("2"), step("answer")]
     b = [step("1"), step("2"), step("3"), step("tail"), step("answer")]
     for parting, words in ((align(a, b), "only in B"), (align(b, a), "only in A")):
-        assert [pair.key for pair in parting.steps] == ["1", "2", "3", "tail", "answer"]
+        assert [pair.step.key for pair in parting.steps] == ["1", "2", "3", "tail", "answer"]
         assert parting.first == 2 and parting.steps[2].differs == (words,)
 
 
 def test_steps_that_either_run_lacks_stand_where_they_were_made() -> None:
     a = [step("1"), step("2"), step("3"), step("answer")]
     b = [step("1"), step("x"), step("answer")]
-    assert [pair.key for pair in align(a, b).steps] == ["1", "x", "2", "3", "answer"]
+    assert [pair.step.key for pair in align(a, b).steps] == ["1", "x", "2", "3", "answer"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import shutil
@@ -25,6 +26,7 @@ from engine.events import Event, WhatIfTried, decode
 from engine.files import read_jsonl
 from engine.lm.protocol import Request, Sampling, Steer
 from engine.lm.transformers.model import TransformersModel
+from engine.services.run_context import run_context
 from engine.services.what_if import serve
 from tests.kill_and_resume import DEMO
 from tests.small_esm import SMALL
@@ -34,7 +36,13 @@ Run = tuple[Path, list[Event]]
 
 @pytest.fixture(scope="module")
 def what_if(run: Run, embedded: TransformersModel) -> WhatIf:
-    return WhatIf(run[0].parent, load_config(DEMO, list(SMALL)), embedded)
+    return WhatIf(
+        dataclasses.replace(
+            run_context(run[0].parent, "eval"),
+            config=load_config(DEMO, list(SMALL)),
+            load_model=lambda section: embedded,
+        )
+    )
 
 
 def other(*values: Any, **more: Any) -> Wanted:

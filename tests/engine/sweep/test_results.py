@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from app.sweep.summary import summary_lines
-from app.sweep_text import remarks
+from app.swept.words import remarks
 from app.text_console import make_console
 from engine.events import Event
 from engine.events.verdict import Verdict
@@ -131,7 +131,7 @@ def test_the_summary_has_the_side_effects_beside_the_gain(tmp_path: Path, width:
         for line in summary_lines(found, width):
             console.print(line)
     told = captured.get()
-    assert "KL/token" in told and "0.0125" in told and "online.L=2 ★" in told
+    assert "KL/token" in told and "0.0125" in told and "★" in told
     assert ("baseline" in told.splitlines()[2]) == (width == 160)
 
 

@@ -11,12 +11,12 @@ from app.runs.client import LogTail, prepare_run
 from app.state.run import RunState
 from engine.config.stages import STAGES
 from engine.events import Header, Notice, StageFinished
-from engine.run.directory import RunDirectory
+from engine.run.directory import RunDirectory, RunStatus
 from engine.run.worker import run_worker
 from engine.sweep import runs as sweep_runs
 from engine.sweep.prepare import point_changes
 from engine.sweep.results import stage_counts
-from engine.sweep.runs import Begun, RunMaker
+from engine.sweep.runs import RunMaker
 from engine.sweep.sweep import SweepFolder
 from tests.engine.sweep.conftest import made, results, work_on
 
@@ -78,7 +78,7 @@ def test_a_run_waits_for_another_that_does_its_next_stage(
     run = made(maker, first)
     record = run.read()
     record.stages[GATHER].status = second
-    assert maker.must_wait(later, None, [Begun(run, record)]) is waits
+    assert maker.must_wait(later, None, [RunStatus(run, record, "running")]) is waits
 
 
 @pytest.mark.parametrize("change", ["content", "gone", "versions", "unfinished", "begun again"])

@@ -10,6 +10,7 @@ from app.blocks.block import Block, Paragraph, Table
 from app.figures import fixed
 from app.methods.page import Cases, MethodPage
 from app.methods.source import CaseSource
+from app.methods.what_if import Choice, Field, WhatIf, answers_of, whole
 from app.state.columns import Grow
 from app.state.run import RunState
 from app.table.column import ListColumn
@@ -44,11 +45,22 @@ QUESTIONS: Cases[Row] = Cases(
 )
 
 
+def choice(event: AgreementMeasured, source: CaseSource) -> Choice:
+    """Another number of samples."""
+    return Choice(
+        f"{event.example} · {event.samples} samples",
+        [[Field("samples", "samples", str(event.samples), whole(2, 100))]],
+        lambda values: {"example": event.example, **values},
+        lambda tried: answers_of(tried, lambda answer: [Paragraph(f"{answer.tokens} tokens", "dim")]),
+    )
+
+
 class AgreementPage(MethodPage):
     title = "Agreement"
     help = "# Agreement\n\nHow far several samples of an answer agree."
     shown_by = {"agreement": "questions"}
     cases = (QUESTIONS,)
+    what_if = WhatIf("agreement", "# What if: other samples\n", {AgreementMeasured: choice})
 
     def results(self, state: RunState) -> list[Block]:
         shares = [row.share for row in rows(state)]

@@ -27,7 +27,8 @@ class MeasureAgreement:
         context.start(len(examples), len(lines), "questions")
         for example in examples[len(lines) :]:
             context.checkpoint()
-            line, tokens = measure(context, example)
+            samples = context.config.agreement.samples  # type: ignore[attr-defined]
+            line, tokens = measure(context, example, samples)
             context.emit(AgreementMeasured(**line))
             append_jsonl(path, [line])
             lines.append(line)
@@ -35,7 +36,7 @@ class MeasureAgreement:
         return StageResult({"mean_share": sum(line["share"] for line in lines) / len(lines)}, [FILE])
 
 
-def measure(context: StageContext, example: TaskExample) -> tuple[dict[str, Any], int]:
+def measure(context: StageContext, example: TaskExample, samples: int) -> tuple[dict[str, Any], int]:
     """The line of a question, and how many tokens it took."""
     config, model = context.config, context.model()
     section, task = config.agreement, get_task(config.task.dataset)  # type: ignore[attr-defined]
@@ -44,7 +45,7 @@ def measure(context: StageContext, example: TaskExample) -> tuple[dict[str, Any]
         Request(
             prompt, Sampling(section.max_new_tokens, temperature=1.0), seed=context.seed(example.id, draw)
         )
-        for draw in range(section.samples)
+        for draw in range(samples)
     ]
     completions = model.generate(requests, checkpoint=context.checkpoint)
     answers = Counter(str(task.extract(completion.text)) for completion in completions)
@@ -52,7 +53,7 @@ def measure(context: StageContext, example: TaskExample) -> tuple[dict[str, Any]
     line = {
         "example": example.id,
         "answer": answer,
-        "share": count / section.samples,
-        "samples": section.samples,
+        "share": count / samples,
+        "samples": samples,
     }
     return line, sum(len(completion.tokens) for completion in completions)

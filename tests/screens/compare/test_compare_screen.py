@@ -11,7 +11,7 @@ from textual.app import App
 
 from app.methods.place import Place
 from app.shell import SteerApp
-from engine.events import Event, encode
+from engine.events import Event, MethodEvaluated, encode
 from screens.chart_screen import ChartScreen
 from screens.compare.pairs import PairsScreen
 from screens.compare.screen import CompareScreen
@@ -208,20 +208,33 @@ async def test_of_several_runs_two_are_chosen(runs: tuple[Path, Path], tmp_path:
         assert isinstance(app.screen, CompareScreen) and app.screen.runs == (runs[1], third)
 
 
-async def test_z_lays_the_curves_of_both_runs_over_each_other(runs: tuple[Path, Path]) -> None:
-    """Each line ends with the letter of its run; `escape` comes back."""
-    app = CompareApp(*runs)
+async def test_z_lays_the_curves_of_both_runs_over_each_other(tmp_path: Path) -> None:
+    """Each line ends with the letter of its run; greedy, which A alone has, is left out; `escape` comes back."""
+    shares = {"a": [1.0, 1.0, 2 / 3], "b": [1.0, 0.5, 2 / 3]}
+    runs = {
+        name: [
+            *answers(4.0, "r"),
+            *(
+                MethodEvaluated(method="esm", n=n, accuracy=share, mean_tokens=9.0)
+                for n, share in enumerate(values, 1)
+            ),
+        ]
+        for name, values in shares.items()
+    }
+    runs["a"].append(MethodEvaluated(method="greedy", n=1, accuracy=0.5, mean_tokens=9.0))
+    app = CompareApp(*(make_run(tmp_path, name, events) for name, events in runs.items()))
     async with app.run_test(size=SIZES[1]) as pilot:
         await until(lambda: app.compare.comparison, "both runs are read")
         await pilot.press("z")
+        await until(lambda: isinstance(app.screen, ChartScreen), "the curves are read")
         await pilot.pause()
         screen = app.screen
-        assert isinstance(screen, ChartScreen)
+        assert isinstance(screen, ChartScreen) and len(screen._charts) == 1
         a, b = screen.chart.series
         assert (a.label, list(a.x), list(a.y)) == ("A", [1, 2, 3], [1, 1, pytest.approx(2 / 3)])
         assert (b.label, list(b.y)) == ("B", [1, 0.5, pytest.approx(2 / 3)])
         text = drawn(app)
-        assert "ESM: accuracy of esm so far" in text and "● A" in text and "▲ B" in text
+        assert "ESM: accuracy so far, share of answers right; ESM" in text and "● A" in text and "▲ B" in text
         await pilot.press("escape")
         await pilot.pause()
         assert app.screen is app.compare

@@ -18,9 +18,9 @@ from engine.run.find_event import find_event
 from engine.run.stage_state import RUNNING
 from engine.wilson import wilson
 from screens.esm.screen import EsmScreen
-from screens.esm.what_if import DecisionWhatIf
 from screens.messages import SystemWanted
 from screens.panes.cases import CasesPane
+from screens.what_if.screen import WhatIfScreen
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import SyntheticRun, write_log
 
@@ -144,7 +144,7 @@ async def test_w_asks_what_if_of_a_decision(session: RecordedSession) -> None:
         await press(pilot, "g", "enter")
         await pilot.press("w")
         await pilot.pause()
-        assert isinstance(pilot.app.screen, DecisionWhatIf)
+        assert isinstance(pilot.app.screen, WhatIfScreen)
         assert pilot.app.screen.choices
         screen = await press(pilot, "escape")
         assert screen.decisions.has_class("-open")

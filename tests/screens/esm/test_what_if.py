@@ -9,10 +9,10 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from app.methods.esm.what_if import WHAT_IF, choice
 from engine.errors import SteerError
 from engine.events import Candidate, DecisionTaken, TriedAnswer, WhatIfTried
-from screens.esm.what_if import DecisionWhatIf
-from screens.what_if.fields import SWEEP
+from screens.what_if.screen import SWEEP, WhatIfScreen
 
 SMALL, WIDE = (80, 24), (200, 60)
 DECISION = DecisionTaken(
@@ -51,7 +51,7 @@ class Process:
         )  # fmt: skip
 
 
-def choice(entries: list[str], layer: int | None, alphas: list[float], onward: bool) -> dict[str, Any]:
+def request(entries: list[str], layer: int | None, alphas: list[float], onward: bool) -> dict[str, Any]:
     """The request for another choice at the decision."""
     place = {"method": "esm", "example": "e1", "m": 2}
     return place | {"entries": entries, "layer": layer, "alphas": alphas, "onward": onward}
@@ -71,7 +71,9 @@ class WhatIfApp(App[None]):
         self.process = Process()
 
     def on_mount(self) -> None:
-        self.push_screen(DecisionWhatIf(self.process, DECISION, "How many?", "3"))  # type: ignore[arg-type]
+        self.push_screen(
+            WhatIfScreen(self.process, WHAT_IF, choice(DECISION, "How many?", "3"))  # type: ignore[arg-type]
+        )
 
 
 def drawn(app: App[None]) -> str:
@@ -97,7 +99,7 @@ async def test_enter_tries_what_was_committed_unless_told_otherwise(size: tuple[
         await pilot.pause()
         assert "control point 2 chose b at α 1.5, layer 2" in drawn(app)
         text = await press(pilot, "enter")
-        assert app.process.asked == [choice(["b"], None, [1.5], False)]
+        assert app.process.asked == [request(["b"], None, [1.5], False)]
         assert "repeats the record" in text and "committed" in text and "null here" in text
         if size == WIDE:
             assert "yours here: name of b at α 1.5, layer 2" in text
@@ -111,7 +113,7 @@ async def test_numbers_names_layers_and_all_later_points() -> None:
         assert "A → B, step 1" in drawn(app) and "b at α" in drawn(app)
         await fill(pilot, entries="1, other", alphas="0.5 2", layer="3", onward="1")
         text = await press(pilot, "enter")
-        assert app.process.asked[-1] == choice(["a", "other"], 3, [0.5, 2.0], True)
+        assert app.process.asked[-1] == request(["a", "other"], 3, [0.5, 2.0], True)
         assert "yours from here on: 2 entries at α 0.5, layer 3" in text
         await fill(pilot, entries="C -> D, step 2 + 2, a")
         await press(pilot, "enter")

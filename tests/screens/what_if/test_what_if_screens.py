@@ -19,9 +19,8 @@ from screens import tabbed_screen
 from screens.evolution.screen import EvolutionScreen
 from screens.method_screen import MethodScreen
 from screens.slsm.screen import SLSMScreen
-from screens.slsm.what_if import NoteWhatIf
 from screens.tabbed_screen import TabbedScreen
-from screens.what_if.screen import WhatIfScreen
+from screens.what_if.screen import LongField, WhatIfScreen
 from tests.recorded_session import RecordedSession
 from tests.synthetic_evolution import evolution_events
 from tests.synthetic_gflownet import gflownet_events
@@ -154,25 +153,26 @@ async def test_an_answer_under_another_note(opened: Opened) -> None:
         text = await press(pilot, "w")
         assert "on_risk, structured" in text and "turn 5 of 5, note of" in text
         screen = pilot.app.screen
-        assert isinstance(screen, NoteWhatIf)
-        recorded = screen.note.text
+        assert isinstance(screen, WhatIfScreen)
+        note = screen.query_one(LongField)
+        recorded = note.text
         assert recorded.startswith("[SLSM MEMORY NOTE]")
         text = await press(pilot, "enter")
         assert process.asked[0][1]["note"] == recorded and process.asked[0][1]["source"] == "note"
         assert "note of 7 tokens" in text and "✓ YES to it" in text and "≠ maple" in text
-        screen.note.move_cursor(screen.note.document.end)
+        note.move_cursor(note.document.end)
         await press(pilot, "ctrl+j", *"Be kind.")
         await press(pilot, "enter")
         assert process.asked[1][1]["note"] == f"{recorded}\nBe kind."
-        screen.note.text = "2"
+        note.text = "2"
         await press(pilot, "enter")
         assert {"turn": 4, "source": "flat", "note": ""}.items() <= process.asked[2][1].items()
-        assert screen.note.text == "[SLSM MEMORY NOTE]\nYour dog is Rex.", "to be edited"
-        screen.note.text = ""
+        assert note.text == "[SLSM MEMORY NOTE]\nYour dog is Rex.", "to be edited"
+        note.text = ""
         await press(pilot, "enter")
         assert process.asked[3][1]["note"] == "" and process.asked[3][1]["source"] == "note"
         await press(pilot, "escape", "left_parenthesis", "w")
-        assert isinstance(pilot.app.screen, NoteWhatIf) and pilot.app.screen.note.text == "1"
+        assert pilot.app.screen.query_one(LongField).text == "1"
         await press(pilot, "enter")
         assert process.asked[4][1]["turn"] == 3 and process.asked[4][1]["source"] == "structured"
 
@@ -227,7 +227,7 @@ async def test_paths_at_another_temperature(opened: Opened, size: tuple[int, int
         assert isinstance(pilot.app.screen, WhatIfScreen)
         await fill(pilot, temperature="hot")
         assert "expected a number, found 'hot'" in await press(pilot, "enter")
-        await fill(pilot, temperature="0.25", prior="0", distinct="1", draw="2")
+        await fill(pilot, temperature="0.25", prior_alpha="0", distinct="1", draw="2")
         text = await press(pilot, "enter")
         if size == SMALL:
             text += await press(pilot, "pagedown") + await press(pilot, "pagedown")

@@ -316,9 +316,7 @@ def test_names_from_data_are_never_plotexts(name: str) -> None:
 
 def test_plotext_is_not_imported_before_a_chart_is_drawn() -> None:
     """Neither the first paint nor a screen with charts waits for it."""
-    code = (
-        "import sys, app.shell, screens.pool.what_if, screens.chart_screen; print('plotext' in sys.modules)"
-    )
+    code = "import sys, app.shell, app.methods.pool.what_if, screens.chart_screen; print('plotext' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"
 

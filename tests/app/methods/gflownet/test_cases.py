@@ -31,14 +31,14 @@ from app.methods.gflownet.page import GFlowNetPage
 from app.methods.gflownet.paths import LEGEND, Paths, left_at, met, way
 from app.methods.gflownet.questions import COLUMNS as QUESTION_COLUMNS
 from app.methods.gflownet.questions import QUESTIONS
+from app.methods.gflownet.what_if import WHAT_IF
 from app.methods.source import CaseSource
+from app.methods.what_if import Choice
 from app.report.item_words import item_words
-from app.runs.what_if import WhatIfProcess
 from app.state.run import RunState
 from app.table.column import Cell, cell_of
 from engine import events as ev
-from screens.gflownet.what_if import PathsWhatIf
-from screens.what_if.of_event import what_if_screen
+from engine.events import EvidenceAnswered, QuestionSampled
 
 PALETTE = {name: Style.null() for name in ("dim", "strong", "good", "bad", "accent", "warn", "heading")}
 CAPITAL = ev.PathStep(head="Oslo", relation="capital", tail="Ostrel", score=0.9, gt=True)
@@ -212,15 +212,14 @@ def test_an_empty_answer_can_be_followed_from_its_paths() -> None:
 
 
 def test_what_if_on_an_answer_draws_its_paths_again(log: Log) -> None:
-    process = WhatIfProcess(Path("run"))
-    screen = what_if_screen(process, log.events[5], log.source)
-    assert isinstance(screen, PathsWhatIf) and screen.heading().plain.startswith(
-        "What if · q2 · temperature 1.4"
+    choice = WHAT_IF.of[EvidenceAnswered](log.events[5], log.source)
+    assert isinstance(choice, Choice) and choice.about.startswith("q2 · temperature 1.4")
+    direct = WHAT_IF.of[QuestionSampled](log.events[0], log.source)
+    assert isinstance(direct, Choice) and direct.about.startswith("q1")
+    assert (
+        WHAT_IF.of[EvidenceAnswered](log.events[6], log.source)
+        == "The log does not have the paths of this question."
     )
-    direct = what_if_screen(process, log.events[0], log.source)
-    assert isinstance(direct, PathsWhatIf) and "What if · q1" in direct.heading().plain
-    lacking = what_if_screen(process, log.events[6], log.source)
-    assert lacking == "The log does not have the paths of this question."
 
 
 # ---------------------------------------------------------------- questions

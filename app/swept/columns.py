@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from app.runs.run_names import setting_words
-from app.sweep_text import (
+from app.swept.words import (
     NONE,
     figure_words,
     interval_words,
@@ -16,9 +16,8 @@ from app.sweep_text import (
     state_words,
 )
 from app.table.column import Cell, ListColumn, Tone
+from app.table.difference import difference_cell
 from engine.sweep.results import SettingResult, SweepResults
-from screens.widgets.column_layout import fitted
-from screens.widgets.difference import difference_cell
 
 
 @dataclass(frozen=True)
@@ -74,13 +73,11 @@ def setting_rows(results: SweepResults, shares: Mapping[str, float]) -> list[Set
 
 
 def columns_of(rows: Sequence[SettingRow]) -> list[ListColumn[SettingRow]]:
-    """The columns that any of the settings has figures for; that of the settings is as wide as they are."""
+    """The columns that any of the settings has figures for."""
     has_kl = any(row.one.kl is not None for row in rows)
-    columns = [column for column in COLUMNS if has_kl or column.key != "kl"]
-    return fitted(columns, "setting", [row.name for row in rows], _MOST_SETTING)
+    return [column for column in COLUMNS if has_kl or column.key != "kl"]
 
 
-_MOST_SETTING = 44
 COLUMNS: Sequence[ListColumn[SettingRow]] = (
     ListColumn("sign", "", 1, priority=0, value=lambda r: r.sign, show=lambda sign: Cell(sign, "accent"),
                help="★ the best setting, ≈ cannot be told from it"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.figures import fixed, interval, probability, signed
 from app.runs.run_names import folder_words, names_of
 from engine.comparison.comparison import ArmPair
 from engine.comparison.run_items import RunItems
@@ -46,24 +45,6 @@ def finding(arm: ArmPair) -> str:
     return "equal" if figures.low == figures.high == 0 else "unclear"
 
 
-def arm_words(arm: ArmPair) -> dict[str, str]:
-    """The figures of a method by what they are, for tables."""
-    f = arm.figures
-    a, b = (str(f.cells[1]), str(f.cells[2])) if f.cells else ("", "")
-    return {
-        "n": str(f.n), "A": fixed(f.mean_a), "B": fixed(f.mean_b), "B − A": signed(f.difference),
-        "95% interval": interval(f.low, f.high), "p": probability(f.p), "only A right": a, "only B right": b,
-        "only A/B": f"{a}/{b}" if f.cells else "",
-        "tokens": "" if f.tokens_a is None else f"{f.tokens_a:.0f} → {f.tokens_b:.0f}",
-    }  # fmt: skip
-
-
-def table_row(arm: ArmPair, figures: Sequence[str]) -> tuple[str, ...]:
-    """Its name, which run is ahead, and these figures."""
-    words = arm_words(arm)
-    return (arm.a.name, finding(arm), *(words[name] for name in figures))
-
-
 def cells_sentence(arm: ArmPair) -> str:
     """What counts as right, and the 2×2 in words."""
     cells = arm.figures.cells
@@ -86,14 +67,14 @@ def parting_sentence(parting: Parting) -> str:
         text = "Both runs decided and wrote the same."
     else:
         pair = parting.steps[parting.first]
-        text = f"The runs part at {pair.title}: {differing(pair)}."
+        text = f"The runs part at {pair.step.title}: {differing(pair)}."
         if parting.first_text is None:
             text += " Both wrote the same text."
         elif parting.first_text != parting.first:
-            text += f" The texts differ from {parting.steps[parting.first_text].title} on."
+            text += f" The texts differ from {parting.steps[parting.first_text].step.title} on."
     if parting.first_weighed is not None:
         pair = parting.steps[parting.first_weighed]
-        text += f" The {pair.weighed_as} differs already at {pair.title}, with the same decision."
+        text += f" The {pair.step.weighed_as} differs already at {pair.step.title}, with the same decision."
     return text
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from app.figures import NONE, fixed, of_unit
 from app.runs.run_names import composition_words, setting_words
-from app.sweep_progress import SweepProgress
+from app.swept.progress import SweepProgress
 from app.text import counted, duration, how_many
 from app.words import method_name
 from engine.events.verdict import SHARE

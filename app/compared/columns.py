@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.blocks.model_text import one_line
-from app.comparison_text import finding
+from app.compared.words import finding
 from app.figures import NONE, fixed, interval, outcome, probability, signed
 from app.table.column import Cell, ListColumn, Tone
 from engine.comparison.comparison import ArmPair
@@ -70,7 +70,7 @@ METHODS: Sequence[ListColumn[ArmPair]] = (
     ListColumn("mean_b", "B", 5, "right", 4, help="mean score of B", value=lambda m: m.figures.mean_b, show=fixed),
     ListColumn("difference", "B−A", 6, "right", 0, help="difference of the mean scores",
                value=lambda m: m.figures.difference, show=signed),
-    ListColumn("interval", "95% interval", 16, priority=1, help="of B−A: paired bootstrap over items",
+    ListColumn("interval", "95% interval", 16, "right", 1, help="of B−A: paired bootstrap over items",
                value=lambda m: m, show=_interval),
     ListColumn("p", "p", 5, "right", 2, help="McNemar's exact p of only A against only B",
                value=lambda m: m.figures.p, show=probability),

@@ -1,0 +1,1 @@
+"""Two runs compared, in words and tables, for the console, batch and reports."""

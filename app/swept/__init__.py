@@ -1,0 +1,1 @@
+"""A sweep in words, figures and tables, for the console and batch."""
