@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from functools import reduce
 from typing import ClassVar, NamedTuple
 
 from app.state.columns import Grow
-from app.state.method import MethodState, Place
+from app.state.method import MethodState, Place, row_of
 from engine import events as ev
 
 _RIGHT = 1 - 1e-9
@@ -71,6 +72,10 @@ class Oracle(NamedTuple):
         return Oracle(self.total + score, self.positive + is_right(score))
 
 
+_ORACLES = ("before", "inside", "after")
+_SUMS = ("injected", "asked", "failed", "committed", "refused")
+
+
 class Running(NamedTuple):
     """The totals so far, until the stage reports its own."""
 
@@ -87,18 +92,10 @@ class Running(NamedTuple):
 
     def plus(self, row: QueryRow) -> Running:
         """The totals with another query."""
-        return Running(
-            self.queries + 1,
-            self.before.plus(row.before),
-            self.inside.plus(row.inside),
-            self.after.plus(row.after),
-            self.injected + row.injected,
-            self.asked + row.asked,
-            self.failed + row.failed,
-            self.committed + row.committed,
-            self.refused + row.refused,
-            self.warnings + bool(row.warning),
-        )
+        oracles = {name: getattr(self, name).plus(getattr(row, name)) for name in _ORACLES}
+        sums = {name: getattr(self, name) + getattr(row, name) for name in _SUMS}
+        warnings = self.warnings + bool(row.warning)
+        return self._replace(queries=self.queries + 1, warnings=warnings, **oracles, **sums)
 
 
 class PoolState(MethodState):
@@ -124,6 +121,11 @@ class PoolState(MethodState):
         self.picks: Grow[PickRow] = Grow()
 
 
+PoolState.keeps(ev.PoolTotals, "totals")
+PoolState.keeps(ev.SelectorStep, "steps", "step")
+PoolState.keeps(ev.SelectorCompared, "compared", "method")
+
+
 @PoolState.on(ev.PoolPairEvaluated)
 def _pair(state: PoolState, event: ev.PoolPairEvaluated, place: Place) -> None:
     state.under_way.setdefault(event.query_id, {})[event.pair] = event.score
@@ -132,34 +134,20 @@ def _pair(state: PoolState, event: ev.PoolPairEvaluated, place: Place) -> None:
 @PoolState.on(ev.PoolQueryDone)
 def _query(state: PoolState, event: ev.PoolQueryDone, place: Place) -> None:
     state.under_way.pop(event.query_id, None)
-    trajectories = event.trajectories
-    row = QueryRow(
-        event.query_id,
-        event.question,
-        event.given_pool,
-        event.oracle_before,
-        event.oracle_inside,
-        event.oracle_after,
-        len({t.pair for t in trajectories if t.verdict == "given" and is_right(t.score)}),
-        len({t.pair for t in trajectories if t.kept and is_right(t.score)}),
-        len(event.injected),
-        sum(t.verdict == "committed" for t in trajectories),
-        sum(t.verdict == "refused" for t in trajectories),
-        event.asked,
-        event.failed,
-        event.warning,
-        place,
-    )
+    right = [t for t in event.trajectories if is_right(t.score)]
+    verdicts = Counter(t.verdict for t in event.trajectories)
+    row = row_of(
+        QueryRow, event, place,
+        before=event.oracle_before, inside=event.oracle_inside, after=event.oracle_after,
+        right_before=len({t.pair for t in right if t.verdict == "given"}),
+        right_after=len({t.pair for t in right if t.kept}),
+        injected=len(event.injected), committed=verdicts["committed"], refused=verdicts["refused"],
+    )  # fmt: skip
     known = len(state.queries)
     if state.queries.append(row, key=event.query_id) is not None:
         state.running = reduce(Running.plus, state.queries, Running())
     elif len(state.queries) > known:
         state.running = state.running.plus(row)
-
-
-@PoolState.on(ev.PoolTotals)
-def _totals(state: PoolState, event: ev.PoolTotals, place: Place) -> None:
-    state.totals = event
 
 
 @PoolState.on(ev.PoolThumbnails)
@@ -168,30 +156,13 @@ def _pictures(state: PoolState, event: ev.PoolThumbnails, place: Place) -> None:
         state.pictures.setdefault(row, place)
 
 
-@PoolState.on(ev.SelectorStep)
-def _step(state: PoolState, event: ev.SelectorStep, place: Place) -> None:
-    state.steps.append(event, key=event.step)
-
-
-@PoolState.on(ev.SelectorCompared)
-def _compared(state: PoolState, event: ev.SelectorCompared, place: Place) -> None:
-    state.compared[event.method] = event
-
-
 @PoolState.on(ev.SelectorPicked)
 def _picked(state: PoolState, event: ev.SelectorPicked, place: Place) -> None:
     def score(method: str) -> float | None:
         return _mean([pick.score for pick in event.picks if pick.method == method])
 
-    row = PickRow(
-        event.query_id,
-        event.question,
-        score("selector"),
-        score("rices"),
-        score("random"),
-        score("oracle"),
-        place,
-    )
+    scores = {method: score(method) for method in ("selector", "rices", "random", "oracle")}
+    row = row_of(PickRow, event, place, **scores)
     state.picks.append(row, key=event.query_id)
 
 
