@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import isfinite
 from typing import NamedTuple
 
+from app.blocks.block import Picture
 from app.blocks.drawing import COLOURS, Dot, Drawing, Label, Line
 from app.curves import apart, thin, ticks
 from app.figures import bounds, fixed, tick
+from app.methods.chart import Series
 
 _WIDTH = 640.0
 _NAMES = 190.0
@@ -28,12 +30,8 @@ class Interval(NamedTuple):
     high: float | None = None
 
 
-class Curve(NamedTuple):
-    """Points in the order of x."""
-
-    name: str
-    x: Sequence[float]
-    y: Sequence[float]
+IntervalRow = tuple[str, float | None, float | None, float | None]
+"""A name, its value and the ends of the interval, as far as they are known."""
 
 
 def interval_plot(rows: Sequence[Interval], digits: int = 3, zero: bool = False) -> Drawing | None:
@@ -61,9 +59,19 @@ def interval_plot(rows: Sequence[Interval], digits: int = 3, zero: bool = False)
     return Drawing(_WIDTH, bottom + 20, marks)
 
 
-def curve_plot(curves: Sequence[Curve], x_name: str) -> Drawing | None:
+def interval_picture(
+    rows: Iterable[IntervalRow], caption: str, digits: int = 3, zero: bool = False
+) -> list[Picture]:
+    """The rows that have a value, each a name, the value and its interval; nothing without any."""
+    known = [Interval(name, value, low, high) for name, value, low, high in rows if value is not None]
+    drawing = interval_plot(known, digits, zero)
+    return [] if drawing is None else [Picture(drawing, caption)]
+
+
+def curve_plot(curves: Sequence[Series], x_name: str) -> Drawing | None:
     """Curves over one axis, each named at its end. None where no curve has two points."""
-    curves = [curve for curve in map(_thinned, curves) if len(curve.x) > 1][: len(COLOURS)]
+    thinned = (Series(curve.label, *thin(curve.x, curve.y, _MOST_POINTS)) for curve in curves)
+    curves = [curve for curve in thinned if len(curve.x) > 1][: len(COLOURS)]
     if not curves:
         return None
     height, left, right = 210.0, 46.0, _WIDTH - _VALUES
@@ -81,7 +89,7 @@ def curve_plot(curves: Sequence[Curve], x_name: str) -> Drawing | None:
         points = [(across.at(x), up.at(y)) for x, y in zip(curve.x, curve.y, strict=True)]
         marks.append(Line(points, f"c{number}"))
         marks.append(Line([(right + 4, ends[number]), (right + 26, ends[number])], f"c{number}"))
-        marks.append(Label(right + 31, ends[number], _short(curve.name, 20)))
+        marks.append(Label(right + 31, ends[number], _short(curve.label, 20)))
     return Drawing(_WIDTH, height, marks)
 
 
@@ -108,10 +116,6 @@ def _grid_down(axis: _Axis, bottom: float) -> list[Line | Dot | Label]:
         marks.append(Line([(axis.at(value), 0), (axis.at(value), bottom)], "grid"))
         marks.append(Label(axis.at(value), bottom + 11, told, "middle"))
     return marks
-
-
-def _thinned(curve: Curve) -> Curve:
-    return Curve(curve.name, *thin(curve.x, curve.y, _MOST_POINTS))
 
 
 def _short(name: str, longest: int = _LONGEST_NAME) -> str:

@@ -15,6 +15,7 @@ from app.blocks.block import Block, Drawn, Heading, Palette, Span, Target, Words
 from app.blocks.model_text import one_line
 from app.blocks.terminal import line
 from app.figures import fixed, signed
+from app.methods.cells import digits
 from app.methods.esm.entry_words import name_within
 from app.table.column import Cell, ListColumn, cell_of
 from app.text import counted
@@ -23,11 +24,11 @@ from engine.events import Candidate, DecisionTaken
 
 FIGURES: Sequence[ListColumn[Candidate]] = (
     ListColumn("sim", "sim", 5, "right", value=lambda c: c.similarity, show=fixed),
-    ListColumn("quality", "Q", 4, "right", value=lambda c: c.quality, show=lambda q: fixed(q, 2)),
-    ListColumn("ahat", "Â", 5, "right", value=lambda c: c.ahat, show=fixed),
-    ListColumn("logprob", "logp", 6, "right", value=lambda c: c.logprob, show=fixed),
+    ListColumn("quality", "Q", 4, "right", show=digits(2)),
+    ListColumn("ahat", "Â", 5, "right", show=fixed),
+    ListColumn("logprob", "logp", 6, "right", show=fixed),
     ListColumn("dlogprob", "Δlogp", 6, "right", value=lambda c: c.delta_logprob, show=signed),
-    ListColumn("score", "Score", 6, "right", value=lambda c: c.score, show=fixed),
+    ListColumn("score", "Score", 6, "right", show=fixed),
 )
 _FIGURES_WIDTH = sum(column.width + 1 for column in FIGURES) + 3
 _SHORTEST_NAME, _LONGEST_NAME = 10, 36
@@ -63,7 +64,7 @@ class Candidates(Drawn):
         d = self._decision
         named: Sequence[ListColumn[Candidate]] = (
             ListColumn("entry", "candidate", 20, value=lambda c: ("▸ " if _won(c, d) else "") + _name(c)),
-            ListColumn("kind", "kind", 5, value=lambda c: c.kind),
+            ListColumn("kind", "kind", 5),
             ListColumn("probe", "probe wrote", 20, value=lambda c: c.probe_text, show=one_line),
         )
         left_out = sorted((c for c in d.candidates if c.score is None), key=lambda c: -c.ahat)

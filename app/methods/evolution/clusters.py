@@ -67,13 +67,13 @@ def _change(value: float) -> Cell:
 
 
 DELTAS: Sequence[ListColumn[DeltaRow]] = (
-    ListColumn("words", _WORDS_HEAD, 20, value=lambda r: r.words),
+    ListColumn("words", _WORDS_HEAD, 20),
     ListColumn("cluster", "cluster", 7, "right", value=lambda r: r.name),
-    ListColumn("before", "before", 6, "right", 4, value=lambda r: r.before, show=_delta),
-    ListColumn("here", "here", 6, "right", value=lambda r: r.here, show=_delta),
-    ListColumn("change", "here − before", 13, "right", 1, value=lambda r: r.change, show=_change),
-    ListColumn("next", "next", 6, "right", 2, value=lambda r: r.next, show=_delta),
-    ListColumn("next_change", "next − here", 11, "right", 3, value=lambda r: r.next_change, show=_change),
+    ListColumn("before", "before", 6, "right", 4, show=_delta),
+    ListColumn("here", "here", 6, "right", show=_delta),
+    ListColumn("change", "here − before", 13, "right", 1, show=_change),
+    ListColumn("next", "next", 6, "right", 2, show=_delta),
+    ListColumn("next_change", "next − here", 11, "right", 3, show=_change),
 )
 
 

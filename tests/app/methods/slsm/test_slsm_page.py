@@ -246,8 +246,7 @@ def test_the_modes_side_by_side() -> None:
     )  # fmt: skip
     blocks = scores(log.state.slsm)
     assert texts(blocks) == [
-        "always with structured memory: 0.850 pass, 0.300 without a controller  +0.550 [+0.400, +0.700]",
-        "its notes turned 12 answers right and 1 wrong; 5 of 18 changed nothing",
+        "notes of always, structured, turned 12 answers right and 1 wrong; 5 of 18 changed nothing",
         "the best of 2 looks better than it is: the interval does not count that it was chosen by this score; "
         "confirm it on other conversations",
     ]
@@ -260,8 +259,8 @@ def test_the_modes_side_by_side() -> None:
         "20",
         "0.300",
         "[0.200, 0.400]",
-        "",
-        "",
+        "·",
+        "·",
         "0",
         "0",
         "0",
@@ -271,7 +270,7 @@ def test_the_modes_side_by_side() -> None:
     ]
     assert rows[1] == ["a note always", "structured", "20", "0.850", "[0.750, 0.950]", "+0.550", "[+0.400, +0.700]",
                        "18", "12", "1", "5", "2", "3"]  # fmt: skip
-    assert [spans(row[5])[0].tone for row in table.rows] == ["", "good", "bad"]
+    assert [spans(row[5])[0].tone for row in table.rows] == ["dim", "good", "bad"]
     first, *rest = details(log.state.slsm)
     assert isinstance(first, Table) and list(first.header) == ["by axis", "memory", "editing"]
     assert [plain(row[2]) for row in first.rows] == ["0.300", "0.850", "0.200"]
