@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from functools import reduce
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, NamedTuple
 
 from app.state.columns import Grow
 from app.state.method import MethodState, Place, row_of
 from engine import events as ev
+from engine.wilson import wilson
 
 _RIGHT = 1 - 1e-9
 """From this score on an answer is fully right."""
@@ -61,41 +61,25 @@ class PickRow(NamedTuple):
         return 0 if own is None or self.rices is None else (own > self.rices) - (own < self.rices)
 
 
-class Oracle(NamedTuple):
-    """oracle@64 so far: sum over the queries, and of how many it is fully right."""
+def so_far(queries: Sequence[QueryRow]) -> ev.PoolTotals:
+    """The totals of the queries that are done, until the stage reports its own."""
+    return ev.PoolTotals(
+        queries=len(queries),
+        before=_oracle([row.before for row in queries]),
+        inside=_oracle([row.inside for row in queries]),
+        after=_oracle([row.after for row in queries]),
+        injected=sum(row.injected for row in queries),
+        warnings=sum(bool(row.warning) for row in queries),
+        rules={name: sum(getattr(row, name) for row in queries) for name in ("committed", "refused")},
+        asked=sum(row.asked for row in queries),
+        failed=sum(row.failed for row in queries),
+    )
 
-    total: float = 0.0
-    positive: int = 0
 
-    def plus(self, score: float) -> Oracle:
-        """The totals with another query."""
-        return Oracle(self.total + score, self.positive + is_right(score))
-
-
-_ORACLES = ("before", "inside", "after")
-_SUMS = ("injected", "asked", "failed", "committed", "refused")
-
-
-class Running(NamedTuple):
-    """The totals so far, until the stage reports its own."""
-
-    queries: int = 0
-    before: Oracle = Oracle()
-    inside: Oracle = Oracle()
-    after: Oracle = Oracle()
-    injected: int = 0
-    asked: int = 0
-    failed: int = 0
-    committed: int = 0
-    refused: int = 0
-    warnings: int = 0
-
-    def plus(self, row: QueryRow) -> Running:
-        """The totals with another query."""
-        oracles = {name: getattr(self, name).plus(getattr(row, name)) for name in _ORACLES}
-        sums = {name: getattr(self, name) + getattr(row, name) for name in _SUMS}
-        warnings = self.warnings + bool(row.warning)
-        return self._replace(queries=self.queries + 1, warnings=warnings, **oracles, **sums)
+def _oracle(scores: Sequence[float]) -> ev.OracleTotal:
+    positive = sum(map(is_right, scores))
+    low, high = wilson(positive, len(scores))
+    return ev.OracleTotal(mean=_mean(scores) or 0.0, positive=positive, low=low, high=high)
 
 
 class PoolState(MethodState):
@@ -112,13 +96,17 @@ class PoolState(MethodState):
 
     def __init__(self) -> None:
         self.queries: Grow[QueryRow] = Grow()
-        self.running = Running()
         self.under_way: dict[str, dict[tuple[int, int], float | None]] = {}
         self.totals: ev.PoolTotals | None = None
         self.pictures: dict[int, Place] = {}
         self.steps: Grow[ev.SelectorStep] = Grow()
         self.compared: dict[str, ev.SelectorCompared] = {}
         self.picks: Grow[PickRow] = Grow()
+
+    @property
+    def latest(self) -> ev.PoolTotals | None:
+        """The stage's totals, or those so far; None before a query is done."""
+        return self.totals or (so_far(self.queries[:]) if len(self.queries) else None)
 
 
 PoolState.keeps(ev.PoolTotals, "totals")
@@ -143,11 +131,7 @@ def _query(state: PoolState, event: ev.PoolQueryDone, place: Place) -> None:
         right_after=len({t.pair for t in right if t.kept}),
         injected=len(event.injected), committed=verdicts["committed"], refused=verdicts["refused"],
     )  # fmt: skip
-    known = len(state.queries)
-    if state.queries.append(row, key=event.query_id) is not None:
-        state.running = reduce(Running.plus, state.queries, Running())
-    elif len(state.queries) > known:
-        state.running = state.running.plus(row)
+    state.queries.append(row, key=event.query_id)
 
 
 @PoolState.on(ev.PoolThumbnails)

@@ -167,24 +167,26 @@ def data(state: GFlowNetState) -> list[Block]:
 
 def _retriever(state: GFlowNetState) -> list[Block]:
     """The scorer of edges, by epoch and by split."""
-    blocks: list[Block] = []
-    if state.epochs:
-        ks = list(state.epochs[0].recall)
-        rows = [
-            (f"{e.epoch}/{e.epochs}", Span("★ best on validation" if e.best else "", "accent"), fixed(e.loss),
-             *(fixed(e.recall.get(k)) for k in ks))
-            for e in state.epochs
-        ]  # fmt: skip
-        header = ("epoch", "", "loss", *(f"recall@{k}" for k in ks))
-        blocks.append(Table(header, rows, len(ks) + 1, "The retriever, which scores the edges"))
-    if state.recall:
-        ks = list(dict.fromkeys(k for event in state.recall.values() for k in event.recall))
-        rows = [
-            (split, Span(_unscored(event), "warn"), *(fixed(event.recall.get(k)) for k in ks))
-            for split, event in state.recall.items()
-        ]
-        blocks.append(Table(("split", "", *(f"recall@{k}" for k in ks)), rows, len(ks), "Its recall"))
-    return blocks
+    epochs = [
+        (f"{e.epoch}/{e.epochs}", Span("★ best on validation" if e.best else "", "accent"), e.recall, e.loss)
+        for e in state.epochs
+    ]
+    splits = [(split, Span(_unscored(e), "warn"), e.recall) for split, e in state.recall.items()]
+    return [
+        *_recall("The retriever, which scores the edges", "epoch", epochs, "loss"),
+        *_recall("Its recall", "split", splits),
+    ]
+
+
+def _recall(caption: str, first: str, known: Sequence[Any], *figures: str) -> list[Table]:
+    """A name, a remark, the recall at each K and the `figures` behind it."""
+    ks = list(dict.fromkeys(k for row in known for k in row[2]))
+    rows = [
+        (name, remark, *map(fixed, more), *(fixed(of.get(k)) for k in ks))
+        for name, remark, of, *more in known
+    ]
+    header = (first, "", *figures, *(f"recall@{k}" for k in ks))
+    return [Table(header, rows, len(ks) + len(figures), caption)] if rows else []
 
 
 def _unscored(event: RetrieverMeasured) -> str:

@@ -10,13 +10,12 @@ from app.blocks.plots import interval_picture
 from app.figures import bounds, fixed, probability
 from app.methods.cells import DIFFERENCE, Count, bounds_of, difference_of, interval_of, linked_counts
 from app.methods.chart import Series, with_mean
-from app.state.pool import Oracle, PoolState, Running
+from app.state.pool import PoolState
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn, Tone
 from app.text import counted
 from app.words import method_name
 from engine.events import OracleTotal, PoolTotals, SelectorCompared, SelectorStep
-from engine.wilson import wilson
 
 ORDER = ("selector", "rices", "random", "oracle")
 _LINES = ("rices", "random", "oracle")
@@ -73,53 +72,38 @@ def _left_out(rows: Sequence[SelectorCompared]) -> list[Block]:
 
 def oracles(state: PoolState) -> list[Block]:
     """The best known pairs of all pools; running figures until the stage is through."""
-    running, totals = state.running, state.totals
-    n = running.queries if totals is None else totals.queries
-    if not n:
+    totals = state.latest
+    if totals is None or not (n := totals.queries):
         return []
-    found = {name: _total(running, name, n) if totals is None else getattr(totals, name) for name in _ORACLES}
+    known: list[tuple[str, OracleTotal]] = [(name, getattr(totals, key)) for key, name in _ORACLES.items()]
     rows = [
         (
-            _ORACLES[name], Span(fixed(total.mean), "strong"), f"{total.positive:,}/{n:,}",
-            fixed(total.positive / n), bounds(total.low, total.high),
+            name, Span(fixed(total.mean), "strong"), f"{total.positive:,}/{n:,}", fixed(total.positive / n),
+            bounds(total.low, total.high),
         )
-        for name, total in found.items()
+        for name, total in known
     ]  # fmt: skip
-    injected = running.injected if totals is None else totals.injected
-    about = f"{counted(n, 'queries')}{' so far' if totals is None else ''}, {counted(injected, 'candidates')} injected"
+    so_far = " so far" if state.totals is None else ""
+    about = f"{counted(n, 'queries')}{so_far}, {counted(totals.injected, 'candidates')} injected"
     header = ("oracle@64", "mean", "fully right", "share", "95%")
     return [Table(header, rows, 4, f"Best known pair of a pool, {about}")]
 
 
-def _total(running: Running, name: str, n: int) -> OracleTotal:
-    so_far: Oracle = getattr(running, name)
-    low, high = wilson(so_far.positive, n)
-    return OracleTotal(mean=so_far.total / n, positive=so_far.positive, low=low, high=high)
-
-
 def mined(state: PoolState) -> list[Block]:
     """Mined trajectories, what the model was asked, what was left out."""
-    running, totals = state.running, state.totals
-    if totals is None and not running.queries:
-        return []
+    totals = state.latest
     if totals is None:
-        rules = {"committed": running.committed, "refused": running.refused}
-        asked = {"pairs asked": running.asked, "failed": running.failed}
-        injected, warnings = running.injected, running.warnings
-    else:
-        rules, asked = _rules(totals), _asked(totals)
-        injected, warnings = totals.injected, totals.warnings
+        return []
     blocks: list[Block] = [
-        _counts("mined trajectories", rules | {"candidates injected": injected}),
-        _counts("the model", asked),
+        _counts("mined trajectories", _rules(totals) | {"candidates injected": totals.injected}),
+        _counts("the model", _asked(totals)),
     ]
-    if totals is not None and (totals.dropped or totals.left_out):
+    if totals.dropped or totals.left_out:
         blocks.append(_counts("dropped and left out", {**totals.left_out, **totals.dropped}))
-    if warnings:
-        first = Span(counted(warnings, "queries"), "warn", Target("warning", "first"))
-        blocks.append(
-            Paragraph((Span("! ", "warn"), first, " with a warning: marked ! in the table of queries"))
-        )
+    if totals.warnings:
+        first = Span(counted(totals.warnings, "queries"), "warn", Target("warning", "first"))
+        words = Span("! ", "warn"), first, " with a warning: marked ! in the table of queries"
+        blocks.append(Paragraph(words))
     return blocks
 
 
@@ -129,13 +113,11 @@ def _rules(totals: PoolTotals) -> dict[str, int]:
 
 
 def _asked(totals: PoolTotals) -> dict[str, int | str]:
-    return {
-        "pairs asked": totals.asked,
-        "failed": totals.failed,
-        "calls": totals.calls,
-        "tokens": totals.tokens,
-        "cost": f"{totals.cost:,.4f}" if totals.cost else "0",
-    }
+    asked: dict[str, int | str] = {"pairs asked": totals.asked, "failed": totals.failed}
+    if not totals.calls:  # they are counted at the end
+        return asked
+    cost = f"{totals.cost:,.4f}" if totals.cost else "0"
+    return asked | {"calls": totals.calls, "tokens": totals.tokens, "cost": cost}
 
 
 def _counts(title: str, counts: Mapping[str, int | str]) -> Table:
