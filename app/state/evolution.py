@@ -59,11 +59,6 @@ class IterationState:
         return self.scores.get(VALIDATION)
 
     @property
-    def test(self) -> ev.AnswersScored | None:
-        """Its score on the test set: the best one's, at the end."""
-        return self.scores.get(TEST)
-
-    @property
     def best(self) -> bool:
         """Whether it was a new best, by the score that decides."""
         return any(score.best for score in self.scores.values())

@@ -28,7 +28,7 @@ from app.blocks.model_text import one_line
 from app.blocks.terminal import draw
 from app.figures import outcome_words, signed
 from app.methods.cells import outcome_cell, turned_cell
-from app.methods.evolution.clusters import in_a_table
+from app.methods.evolution.clusters import cluster_words
 from app.methods.page import Cases
 from app.methods.source import CaseSource
 from app.state.evolution import UNCHANGED, UNDER_DELTAS, AnswerRow, EvolutionState
@@ -179,7 +179,7 @@ def cluster_counts(
     rows: list[Sequence[Words]] = []
     for cluster in sorted(set().union(*counts), key=lambda c: -max(count[c] for count in counts)):
         name = "none" if cluster == _NO_CLUSTER else str(cluster)
-        words = Span(mark, _tone(cluster)), in_a_table(state, name)
+        words = Span(mark, _tone(cluster)), cluster_words(state, name)
         rows.append((words, name, *(str(count[cluster]) for count in counts), signed(deltas.get(name), 2)))
     header = ("most frequent tokens", "cluster", *("tokens", "unchanged")[: len(answers)], "delta")
     notes = ["tokens of each cluster in an answer; delta: what is added to their logits"]

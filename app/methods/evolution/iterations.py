@@ -11,7 +11,7 @@ from app.blocks.fit import fit
 from app.figures import fixed, signed
 from app.methods.cells import digits, linked_counts
 from app.methods.evolution.answers import answers_of
-from app.methods.evolution.clusters import delta_rows, delta_table, in_a_table
+from app.methods.evolution.clusters import cluster_words, delta_rows, delta_table
 from app.methods.page import Cases
 from app.methods.source import CaseSource
 from app.state.evolution import EvolutionState, IterationState
@@ -171,7 +171,7 @@ def _changed(state: EvolutionState, item: IterationState) -> str:
     rows = [row for row in rows if row.change]
     more = f", and {len(rows) - _MOST} more" if len(rows) > _MOST else ""
     named = (
-        f"{row.name} {fit(in_a_table(state, row.name), _WORDS)} {signed(row.change, 2)}"
+        f"{row.name} {fit(cluster_words(state, row.name), _WORDS)} {signed(row.change, 2)}"
         for row in rows[:_MOST]
     )
     return ", ".join(named) + more

@@ -35,7 +35,7 @@ class AnswerPair(NamedTuple):
 
     @property
     def places(self) -> list[Place]:
-        """Where its answers stand in the log, the first one first."""
+        """Where its answers stand in the log, the first one first: the row is found by each of them."""
         return sorted(row.place for row in (self.paths, self.triples) if row is not None)
 
     @property
