@@ -25,7 +25,7 @@ FoldT = TypeVar("FoldT", bound=Fold)
 Row = TypeVar("Row", bound=tuple[Any, ...])
 
 
-def row_of(kind: type[Row], event: Event, place: Place, **others: object) -> Row:
+def row_of(kind: type[Row], event: Event, place: Place, /, **others: object) -> Row:
     """A named tuple of the event's fields and its place; `others`: what is called otherwise, or not in the event."""
     known = {"place": place, **others}
     names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
