@@ -140,9 +140,8 @@ def test_how_scores_are_written() -> None:
 
 
 def pick(method: str, score: float | None, **more: Any) -> ev.SelectorPick:
-    return ev.SelectorPick(
-        method=method, score=score, answer="7", **({"pointer": [0, 2], "pair": [4, 6]} | more)
-    )
+    known: dict[str, Any] = {"pointer": [0, 2], "pair": [4, 6]}
+    return ev.SelectorPick(method=method, score=score, answer="7", **(known | more))
 
 
 def picked(name: str, *picks: ev.SelectorPick) -> ev.SelectorPicked:
