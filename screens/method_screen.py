@@ -12,7 +12,7 @@ from textual.widget import Widget
 from app.blocks.block import Block, Paragraph, Target
 from app.commands import Command, bindings
 from app.methods.page import Cases, MethodPage
-from app.methods.pages import pages
+from app.methods.pages import offered, pages
 from app.methods.place import Place
 from app.state.run import RunState
 from app.verdict_text import verdict_sentence, verdicts
@@ -42,6 +42,7 @@ class MethodScreen(TabbedScreen):
         self.method: MethodPage = pages()[title or self.TITLE_WORD]
         self.TITLE_WORD = self.method.title
         self.HELP = self.method.help  # pyright: ignore[reportAttributeAccessIssue]
+        self.offered = offered(self.method, session.state)
         self.TABS = self.tab_list()
         self.STAGE_TABS = self.method.shown_by
 
@@ -49,11 +50,11 @@ class MethodScreen(TabbedScreen):
         """The tabs that the method has anything for."""
         page, empty = type(self.method), MethodPage
         has = {
-            CASES: bool(page.cases),
+            CASES: any(cases.name in self.offered for cases in page.cases),
             RESULTS: page.results is not empty.results or bool(page.result_charts),
             TRAINING: page.training is not empty.training or bool(page.training_charts),
         }
-        return [tab for tab, there in has.items() if there]
+        return [tab for tab, there in has.items() if there and (tab == CASES or tab.id in self.offered)]
 
     def panes(self) -> ComposeResult:
         for tab in self.TABS:
@@ -62,7 +63,8 @@ class MethodScreen(TabbedScreen):
     def make(self, tab: Tab) -> Widget:
         """A tab's content."""
         if tab.id == CASES.id:
-            return CasesTab([self.make_cases(cases) for cases in self.method.cases], id=tab.id)
+            kinds = [cases for cases in self.method.cases if cases.name in self.offered]
+            return CasesTab([self.make_cases(cases) for cases in kinds], id=tab.id)
         if tab.id == RESULTS.id:
             charts = self.method.result_charts
             return BlocksPane(self.session, charts, self.result_blocks, _NO_RESULTS, id=tab.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 from rich.cells import cell_len
@@ -112,11 +113,24 @@ class Table:
             if not self.priority[last]:
                 break
             columns.remove(last)
-        return self if len(columns) == len(self.header) else self._with(columns)
+        return self._with(columns)._with_narrow_heads(width)
 
     def _least_width(self, at: int) -> int:
         longest = max(cell_len(plain(line)) for line in (self.header[at], *(row[at] for row in self.rows)))
         return longest if at >= len(self.header) - self.figures else min(longest, _LEAST_WORDS)
+
+    def _with_narrow_heads(self, width: int) -> Table:
+        """With the headings of figures in several lines, where they would need more than `width`."""
+        if sum(map(self._least_width, range(len(self.header)))) <= width + _GAP:
+            return self
+        first = len(self.header) - self.figures
+        return replace(
+            self, header=[*self.header[:first], *map(self._narrow_head, range(first, len(self.header)))]
+        )
+
+    def _narrow_head(self, at: int) -> str:
+        longest = max((cell_len(plain(row[at])) for row in self.rows), default=0)
+        return "\n".join(wrap(self.header[at], max(1, longest), break_long_words=False))
 
     def _with(self, columns: Sequence[int]) -> Table:
         first_figure = len(self.header) - self.figures
@@ -126,7 +140,7 @@ class Table:
             rows=[[row[at] for at in columns] for row in self.rows],
             figures=sum(at >= first_figure for at in columns),
             about=[self.about[at] for at in columns] if self.about else (),
-            priority=[self.priority[at] for at in columns],
+            priority=[self.priority[at] for at in columns] if self.priority else (),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from pathlib import Path
 
 from app.blocks.block import (
     Block,
@@ -28,41 +29,14 @@ from app.blocks.drawing import PLAIN_STYLE, styles, svg
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 """Whatever got into the page, a browser neither runs nor loads it."""
-_STYLE = (
-    """\
-:root{color-scheme:light dark;--text:#1d242c;--dim:#59636e;--ground:#fff;--soft:#f3f5f7;--line:#d5dbe1;--good:#0f6b34;
---bad:#a8200d;--goodground:#dcf3e3;--badground:#fbe1dc}
-*{box-sizing:border-box}
-body{margin:0 auto;padding:1.2rem;max-width:60rem;font:16px/1.5 system-ui,sans-serif;color:var(--text);
-background:var(--ground);overflow-wrap:anywhere}
-a{color:inherit}h1{font-size:1.6rem;line-height:1.25}
-h2{margin-top:2.4rem;border-bottom:1px solid var(--line);font-size:1.3rem}
-h3{margin-top:1.8rem;font-size:1.1rem}h4{margin:1.2rem 0 .3rem;font-size:1rem}
-.dim,figcaption,caption{color:var(--dim)}p.dim,figcaption,caption{font-size:.9rem}
-.good{color:var(--good)}.bad{color:var(--bad)}.strong,.accent{font-weight:600}.warn{font-style:italic}
-.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.88rem;margin:.6rem 0}
-caption{text-align:left;padding-bottom:.2rem}
-th,td{padding:.2rem .7rem .2rem 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line);
-overflow-wrap:normal}
-td.f,th.f{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap;padding-right:.9rem}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.6rem 0}dt{color:var(--dim)}dd{margin:0}
-pre{white-space:pre-wrap;background:var(--soft);padding:.6rem .8rem;border-radius:4px;font-size:.85rem;
-line-height:1.45;margin:.5rem 0}
-ins{background:var(--goodground);color:var(--good);text-decoration:underline}
-del{background:var(--badground);color:var(--bad)}
-blockquote{margin:.6rem 0;padding:.1rem .9rem;border-left:4px solid var(--line)}
-figure{margin:1rem 0}svg{max-width:100%;height:auto;display:block}
-@media(max-width:34rem){body{padding:.8rem;font-size:15px}dl{grid-template-columns:1fr}dd{margin-bottom:.4rem}}
-@media print{body{max-width:none;font-size:10pt}h2,h3,h4{break-after:avoid}figure,tr,blockquote{break-inside:avoid}
-.wide{overflow:visible}nav{display:none}}
-"""
-    + PLAIN_STYLE
-    + styles(dark=False)
+_STYLE = "\n".join(
+    (
+        Path(__file__).with_name("page.css").read_text(),
+        PLAIN_STYLE,
+        styles(dark=False),
+        f"@media screen and (prefers-color-scheme:dark){{{styles(dark=True)}}}",
+    )
 )
-_DARK = """\
-@media screen and (prefers-color-scheme:dark){:root{--text:#dde3e9;--dim:#9aa5b1;--ground:#14181d;--soft:#1f252c;
---line:#39424c;--good:#8fdca6;--bad:#f3a394;--goodground:#173522;--badground:#43201a}%s}
-"""
 
 
 def to_html(document: Document) -> str:
@@ -74,7 +48,7 @@ def to_html(document: Document) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{title}</title>",
-        f"<style>{_STYLE}{_DARK % styles(dark=True)}</style>",
+        f"<style>{_STYLE}</style>",
         f"</head><body><main><h1>{title}</h1>",
         _contents(blocks),
     ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import isfinite
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+from app.blocks.block import Picture
 from app.blocks.drawing import COLOURS, Dot, Drawing, Label, Line
 from app.curves import apart, thin, ticks
 from app.figures import bounds, fixed, tick
@@ -28,12 +29,19 @@ class Interval(NamedTuple):
     high: float | None = None
 
 
-class Curve(NamedTuple):
-    """Points in the order of x."""
+class Curve(Protocol):
+    """Points in the order of x, and the name of their line."""
 
-    name: str
-    x: Sequence[float]
-    y: Sequence[float]
+    @property
+    def label(self) -> str: ...
+    @property
+    def x(self) -> Sequence[float]: ...
+    @property
+    def y(self) -> Sequence[float]: ...
+
+
+IntervalRow = tuple[str, float | None, float | None, float | None]
+"""A name, its value and the ends of the interval, as far as they are known."""
 
 
 def interval_plot(rows: Sequence[Interval], digits: int = 3, zero: bool = False) -> Drawing | None:
@@ -61,14 +69,24 @@ def interval_plot(rows: Sequence[Interval], digits: int = 3, zero: bool = False)
     return Drawing(_WIDTH, bottom + 20, marks)
 
 
+def interval_picture(
+    rows: Iterable[IntervalRow], caption: str, digits: int = 3, zero: bool = False
+) -> list[Picture]:
+    """The rows that have a value, each a name, the value and its interval; nothing without any."""
+    known = [Interval(name, value, low, high) for name, value, low, high in rows if value is not None]
+    drawing = interval_plot(known, digits, zero)
+    return [] if drawing is None else [Picture(drawing, caption)]
+
+
 def curve_plot(curves: Sequence[Curve], x_name: str) -> Drawing | None:
     """Curves over one axis, each named at its end. None where no curve has two points."""
-    curves = [curve for curve in map(_thinned, curves) if len(curve.x) > 1][: len(COLOURS)]
-    if not curves:
+    thinned = [(curve.label, *thin(curve.x, curve.y, _MOST_POINTS)) for curve in curves]
+    lines = [line for line in thinned if len(line[1]) > 1][: len(COLOURS)]
+    if not lines:
         return None
     height, left, right = 210.0, 46.0, _WIDTH - _VALUES
-    across = _Axis(min(min(c.x) for c in curves), max(max(c.x) for c in curves), left, right)
-    up = _Axis(min(min(c.y) for c in curves), max(max(c.y) for c in curves), height - 34, 8)
+    across = _Axis(min(min(x) for _, x, _ in lines), max(max(x) for _, x, _ in lines), left, right)
+    up = _Axis(min(min(y) for _, _, y in lines), max(max(y) for _, _, y in lines), height - 34, 8)
     marks: list[Line | Dot | Label] = []
     for value, told in up.ticks():
         marks.append(Line([(left, up.at(value)), (right, up.at(value))], "grid"))
@@ -76,12 +94,12 @@ def curve_plot(curves: Sequence[Curve], x_name: str) -> Drawing | None:
     marks.append(Line([(left, height - 34), (right, height - 34)], "axis"))
     marks += [Label(across.at(value), height - 22, told, "middle") for value, told in across.ticks()]
     marks.append(Label((left + right) / 2, height - 6, x_name, "middle"))
-    ends = apart([up.at(curve.y[-1]) for curve in curves], height - 34, _NAME_HEIGHT)
-    for number, curve in enumerate(curves):
-        points = [(across.at(x), up.at(y)) for x, y in zip(curve.x, curve.y, strict=True)]
+    ends = apart([up.at(y[-1]) for _, _, y in lines], height - 34, _NAME_HEIGHT)
+    for number, (label, xs, ys) in enumerate(lines):
+        points = [(across.at(x), up.at(y)) for x, y in zip(xs, ys, strict=True)]
         marks.append(Line(points, f"c{number}"))
         marks.append(Line([(right + 4, ends[number]), (right + 26, ends[number])], f"c{number}"))
-        marks.append(Label(right + 31, ends[number], _short(curve.name, 20)))
+        marks.append(Label(right + 31, ends[number], _short(label, 20)))
     return Drawing(_WIDTH, height, marks)
 
 
@@ -108,10 +126,6 @@ def _grid_down(axis: _Axis, bottom: float) -> list[Line | Dot | Label]:
         marks.append(Line([(axis.at(value), 0), (axis.at(value), bottom)], "grid"))
         marks.append(Label(axis.at(value), bottom + 11, told, "middle"))
     return marks
-
-
-def _thinned(curve: Curve) -> Curve:
-    return Curve(curve.name, *thin(curve.x, curve.y, _MOST_POINTS))
 
 
 def _short(name: str, longest: int = _LONGEST_NAME) -> str:

@@ -9,6 +9,7 @@ from rich import table as rich
 from rich.text import Text
 
 from app.blocks.block import Table, plain
+from app.blocks.terminal import add_cells
 
 _GAP = 3
 """Cells between two columns."""
@@ -23,18 +24,7 @@ def printed(table: Table, folded: Sequence[str] = ("model", "files"), width: int
         table = table.narrowed(width - _GAP - 1, _GAP)
     cells = [[Text(plain(cell)) for cell in row] for row in table.rows]
     drawn = rich.Table(box=box.SIMPLE, title=table.caption, title_justify="left", caption_justify="left")
-    for at, heading in enumerate(table.header):
-        longest = max(len(heading), *(row[at].cell_len for row in cells))
-        figure = at >= len(table.header) - table.figures
-        drawn.add_column(
-            heading,
-            justify="right" if figure else "left",
-            no_wrap=figure or heading not in folded,
-            overflow="fold" if heading in folded else "ellipsis",
-            min_width=longest if figure else min(longest, _LEAST),
-        )
-    for row in cells:
-        drawn.add_row(*row)
+    add_cells(drawn, table, cells, _LEAST, folded)
     if table.legend:
         drawn.caption = Text("\n".join(table.legend))
     return drawn

@@ -27,7 +27,6 @@ from app.blocks.block import (
     Target,
     Words,
     Writing,
-    plain,
     spans,
 )
 from app.blocks.model_text import clean, model_text
@@ -125,21 +124,32 @@ def _facts(rows: Sequence[tuple[str, Words]], palette: Palette) -> RenderableTyp
 
 def _table(table: Table, palette: Palette) -> RenderableType:
     drawn = rich.Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
-    words = len(table.header) - table.figures
+    add_cells(drawn, table, [[line(cell, palette) for cell in row] for row in table.rows], _LEAST_WORDS)
+    above = [Text(table.caption, palette["heading"])] if table.caption else []
+    return Group(*above, drawn, *(Text(note, palette["dim"]) for note in table.legend))
+
+
+def add_cells(
+    drawn: rich.Table,
+    table: Table,
+    cells: Sequence[Sequence[Text]],
+    least: int,
+    folded: Sequence[str] | None = None,
+) -> None:
+    """Words on the left, squeezed to no less than `least`; figures on the right, never cut. Where not all columns of
+    words are `folded` into several lines, the others are cut."""
     for place, name in enumerate(table.header):
-        figure = place >= words
-        longest = max(cell_len(plain(cell)) for cell in (name, *(row[place] for row in table.rows)))
+        figure, folds = place >= len(table.header) - table.figures, folded is None or name in folded
+        longest = max([*map(cell_len, name.split("\n")), *(row[place].cell_len for row in cells)])
         drawn.add_column(
             Text(name),
             justify="right" if figure else "left",
-            no_wrap=figure,
-            overflow="fold",
-            min_width=longest if figure else min(longest, _LEAST_WORDS),
+            no_wrap=figure or not folds,
+            overflow="fold" if folds else "ellipsis",
+            min_width=longest if figure else min(longest, least),
         )
-    for row in table.rows:
-        drawn.add_row(*(line(cell, palette) for cell in row))
-    above = [Text(table.caption, palette["heading"])] if table.caption else []
-    return Group(*above, drawn, *(Text(note, palette["dim"]) for note in table.legend))
+    for row in cells:
+        drawn.add_row(*row)
 
 
 def _beside(block: Beside, palette: Palette, width: int) -> RenderableType:

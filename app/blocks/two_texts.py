@@ -8,12 +8,13 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from rich.console import RenderableType
-from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
 from app.blocks.block import Palette
+from app.blocks.changes import changed_pieces
 from app.blocks.model_text import clean
+from app.table.column import Tone
 
 _ABREAST = 90
 _LONGEST = 400
@@ -106,21 +107,11 @@ def _lines(text: str) -> tuple[list[int], list[str]]:
 
 def _words(pair: _Pair, palette: Palette) -> tuple[Text, Text]:
     """Both lines, with the words in which they differ in their tones."""
-    own, other = pair.own or "", pair.other or ""
-    if pair.own == pair.other:
-        return Text(own), Text(other)
-    if pair.own is None or pair.other is None or max(len(own), len(other)) > 2000:
-        return Text(own, palette["accent"]), Text(other, palette["warn"])
-    a, b = own.split(" "), other.split(" ")
-    first, second = Text(), Text()
-    for kind, i, j, k, m in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        same = kind == "equal"
-        _append(first, a[i:j], Style.null() if same else palette["accent"])
-        _append(second, b[k:m], Style.null() if same else palette["warn"])
-    return first, second
+    pieces = changed_pieces(pair.own or "", pair.other or "")
 
+    def line(sign: str, tone: Tone) -> Text:
+        return Text.assemble(
+            *((text, palette[tone] if at == sign else "") for at, text in pieces if at in " " + sign)
+        )
 
-def _append(text: Text, words: Sequence[str], style: Style) -> None:
-    if words:
-        text.append(" " if text else "")
-        text.append(" ".join(words), style)
+    return line("+", "accent"), line("-", "warn")

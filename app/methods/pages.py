@@ -40,6 +40,15 @@ def choices_of_events() -> dict[type[Event], tuple[WhatIf, Callable[[Any, CaseSo
     return {kind: (what_if, choice) for what_if in what_ifs for kind, choice in what_if.of.items()}
 
 
+def offered(page: MethodPage, state: RunState) -> list[str]:
+    """The kinds of cases and the tabs that may have something to show: all of them where a stage of the method is in
+    the run; else what the stages in the run show."""
+    names = [*(cases.name for cases in page.cases), "results", "training"]
+    stages = next(kind.stages_shown for kind in method_states().values() if kind.title == page.title)
+    guests = [shown for stage, shown in page.shown_by.items() if stage in state.stages]
+    return guests if guests and state.stages.keys().isdisjoint(stages) else names
+
+
 def charts_of(page: MethodPage, state: RunState) -> list[tuple[str, str, list[Series]]]:
     """Its charts that have something to show: titles of both axes, and the lines."""
     charts = [*page.result_charts, *page.training_charts]

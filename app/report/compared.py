@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.blocks.block import Block, Bullets, Command, Heading, Paragraph, Picture
-from app.blocks.plots import Interval, interval_plot
+from app.blocks.block import Block, Bullets, Command, Heading, Paragraph
+from app.blocks.plots import interval_picture
 from app.compared.tables import changed_fields, method_tables
 from app.runs.run_names import names_of
 from engine.comparison.comparison import Comparison, compare_runs
@@ -31,18 +31,12 @@ def compared_blocks(runs: Sequence[Path]) -> list[Block]:
 
 def _compared(comparison: Comparison) -> list[Block]:
     blocks: list[Block] = [changed_fields(comparison), *method_tables(comparison)]
-    if (drawing := interval_plot(_differences(comparison), zero=True)) is not None:
-        blocks.append(
-            Picture(drawing, "Mean score of B minus that of A, with paired bootstrap 95% intervals")
-        )
+    differences = (
+        (f"{arm.a.system}: {arm.a.name}", arm.figures.difference, arm.figures.low, arm.figures.high)
+        for arm in comparison.arms
+    )
+    caption = "Mean score of B minus that of A, with paired bootstrap 95% intervals"
+    blocks += interval_picture(differences, caption, zero=True)
     if comparison.remarks:
         blocks.append(Bullets(comparison.remarks))
     return blocks
-
-
-def _differences(comparison: Comparison) -> list[Interval]:
-    return [
-        Interval(f"{arm.a.system}: {arm.a.name}", f.difference, f.low, f.high)
-        for arm in comparison.arms
-        if (f := arm.figures).difference is not None
-    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.blocks.block import Block, Picture
-from app.blocks.plots import Curve, curve_plot
+from app.blocks.plots import curve_plot
 from app.methods.page import MethodPage
 from app.methods.pages import charts_of, pages
 from app.state.run import RunState
@@ -22,7 +22,7 @@ def _curves(page: MethodPage, state: RunState) -> list[Picture]:
     """Its charts as pictures; of lines with a running mean the mean alone, and no single points."""
     pictures: list[Picture] = []
     for y, x, series in charts_of(page, state):
-        lines = [Curve(line.label, line.x, line.y) for line in series if not (line.faint or line.points)]
+        lines = [line for line in series if not (line.faint or line.points)]
         if (drawing := curve_plot(lines, x)) is not None:
             pictures.append(Picture(drawing, y))
     return pictures

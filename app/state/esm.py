@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from math import isnan
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple
 
 from msgspec.structs import replace
 
 from app.state.columns import Grow, Names, Texts
 from app.state.decisions import NULL, Decisions, Outcomes
 from app.state.ledger import UNUSED, EntryUse
-from app.state.method import MethodState, Place
+from app.state.method import MethodState, Place, row_of
 from engine import events as ev
 from engine.esm.entry_names import entry_name, free_name, short_name, turned
 
@@ -63,9 +63,6 @@ class Pick(NamedTuple):
     max_similarity: float
     reason: str
     place: Place
-
-
-Row = TypeVar("Row", Pair, Pick)
 
 
 class CurvePoint(NamedTuple):
@@ -131,10 +128,7 @@ class ESMState(MethodState):
         return self.questions.get(example)
 
 
-def _row(kind: type[Row], event: ev.Event, place: Place, **renamed: object) -> Row:
-    """The event's fields that a row keeps; `renamed`: those that it calls otherwise."""
-    known = {"place": place, **renamed}
-    return kind(*(known[name] if name in known else getattr(event, name) for name in kind._fields))
+ESMState.keeps(ev.MemoryBuilt, "memory")
 
 
 @ESMState.on(ev.RolloutEnded)
@@ -163,7 +157,7 @@ def effect(event: ev.PairMined) -> str:
 @ESMState.on(ev.PairMined)
 def _pair(state: ESMState, event: ev.PairMined, place: Place) -> None:
     words = turned(event.negative_text, None if event.source == "gold" else event.positive_text)
-    row = _row(Pair, event, place, m=event.control_point_m, words=words, effect=effect(event))
+    row = row_of(Pair, event, place, m=event.control_point_m, words=words, effect=effect(event))
     state.pairs.append(row, key=event.pair)
 
 
@@ -173,7 +167,7 @@ def _pick(state: ESMState, event: ev.EntryPicked, place: Place) -> None:
     if entry not in state.entry_names.by_name:
         state.entry_names[entry] = event.name or _name(state, event)
         state.entries_by_name[state.entry_names.get(entry)] = entry
-    row = _row(Pick, event, place, entry=entry, name=state.entry_name(entry), m=event.control_point_m)
+    row = row_of(Pick, event, place, entry=entry, name=state.entry_name(entry), m=event.control_point_m)
     state.picks.append(row, key=(event.order, event.tool_name))
 
 
@@ -182,11 +176,6 @@ def _name(state: ESMState, event: ev.EntryPicked) -> str:
     pair = state.pairs.find(event.tool_name.removesuffix(f"_{event.kind}"))
     name = pair.entry_name(event.kind) if pair is not None else short_name(event.tool_name)
     return free_name(name, state.entries_by_name.by_name)
-
-
-@ESMState.on(ev.MemoryBuilt)
-def _memory(state: ESMState, event: ev.MemoryBuilt, place: Place) -> None:
-    state.memory = event
 
 
 @ESMState.on(ev.DecisionTaken)

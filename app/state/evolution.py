@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, NamedTuple
 
 from app.state.columns import Grow
-from app.state.method import MethodState, Place
+from app.state.method import MethodState, Place, row_of
 from engine import events as ev
 
 MINIBATCH, VALIDATION, BASELINE = "minibatch", "validation", "baseline"
@@ -57,11 +57,6 @@ class IterationState:
     def validation(self) -> ev.AnswersScored | None:
         """Its score on the validation set, if it was asked."""
         return self.scores.get(VALIDATION)
-
-    @property
-    def test(self) -> ev.AnswersScored | None:
-        """Its score on the test set: the best one's, at the end."""
-        return self.scores.get(TEST)
 
     @property
     def best(self) -> bool:
@@ -131,14 +126,15 @@ class EvolutionState(MethodState):
         self.iterations[iteration] = replace(item, **changes)  # type: ignore[arg-type]
 
 
+EvolutionState.keeps(ev.EvolutionBegan, "began")
+EvolutionState.keeps(ev.JudgeMeasured, "judge", "question_type")
+EvolutionState.keeps(ev.MethodCompared, "compared", "method")
+EvolutionState.keeps(ev.ComparisonDrawn, "drawn")
+
+
 @EvolutionState.on(ev.ClustersBuilt)
 def _clusters(state: EvolutionState, event: ev.ClustersBuilt, place: Place) -> None:
     state.clusters = {str(cluster.id): cluster for cluster in event.clusters}
-
-
-@EvolutionState.on(ev.EvolutionBegan)
-def _began(state: EvolutionState, event: ev.EvolutionBegan, place: Place) -> None:
-    state.began = event
 
 
 @EvolutionState.on(ev.ServerChanged)
@@ -158,18 +154,9 @@ def _iteration(state: EvolutionState, event: ev.IterationBegan, place: Place) ->
 def _answer(state: EvolutionState, event: ev.AnswerJudged, place: Place) -> None:
     plain = None if event.split in UNCHANGED else state.unchanged(event.example)
     judged = plain is not None and None not in (plain.correct, event.correct)
-    row = AnswerRow(
-        event.iteration,
-        event.split,
-        event.example,
-        event.question,
-        event.gold,
-        event.tokens,
-        event.correct,
-        int(bool(event.correct)) - int(bool(plain.correct)) if plain is not None and judged else 0,
-        None if plain is None else event.tokens - plain.tokens,
-        place,
-    )
+    turned = int(bool(event.correct)) - int(bool(plain.correct)) if plain is not None and judged else 0
+    longer = None if plain is None else event.tokens - plain.tokens
+    row = row_of(AnswerRow, event, place, turned=turned, longer=longer)
     state.answers.append(row, key=(event.iteration, event.split, event.example))
 
 
@@ -188,22 +175,7 @@ def _reply(state: EvolutionState, event: ev.ReflectorReplied, place: Place) -> N
     state.change(event.iteration, reply=event)
 
 
-@EvolutionState.on(ev.JudgeMeasured)
-def _judge(state: EvolutionState, event: ev.JudgeMeasured, place: Place) -> None:
-    state.judge[event.question_type] = event
-
-
 @EvolutionState.on(ev.IterationFinished)
 def _finished(state: EvolutionState, event: ev.IterationFinished, place: Place) -> None:
     state.usage = event
     state.change(event.iteration, finished=True)
-
-
-@EvolutionState.on(ev.MethodCompared)
-def _compared(state: EvolutionState, event: ev.MethodCompared, place: Place) -> None:
-    state.compared[event.method] = event
-
-
-@EvolutionState.on(ev.ComparisonDrawn)
-def _drawn(state: EvolutionState, event: ev.ComparisonDrawn, place: Place) -> None:
-    state.drawn = event

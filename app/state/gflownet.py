@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from app.state.columns import Grow
-from app.state.method import MethodState, Place
+from app.state.method import MethodState, Place, row_of
 from engine import events as ev
 
 
@@ -42,7 +42,6 @@ class QuestionRow(NamedTuple):
     success: float
     unique: int
     first_hit: int | None
-    nodes: int
     edges: int
     place: Place
 
@@ -55,9 +54,6 @@ class EvidenceRow(NamedTuple):
     question: str
     answer: str
     hit: bool
-    recall: float
-    triples: int
-    tokens: int
     place: Place
 
 
@@ -103,92 +99,38 @@ class GFlowNetState(MethodState):
         return [event for event in self.evaluated if event.split == "test"]
 
 
+GFlowNetState.keeps(ev.SamplerEvaluated, "evaluated", "split", "method", "step")
+GFlowNetState.keeps(ev.GraphsBuilt, "graphs", "split")
+GFlowNetState.keeps(ev.RetrieverEpoch, "epochs", "epoch")
+GFlowNetState.keeps(ev.RetrieverMeasured, "recall", "split")
+GFlowNetState.keeps(ev.AgentGraphsBuilt, "agent_graphs", "split")
+GFlowNetState.keeps(ev.EvidenceCompared, "compared", "method")
+
+
 @GFlowNetState.on(ev.SamplerStep)
 def _step(state: GFlowNetState, event: ev.SamplerStep, place: Place) -> None:
-    row = StepRow(
-        event.step,
-        event.loss,
-        event.tb_loss,
-        event.gt_loss,
-        event.pb_nll,
-        event.pb_entropy,
-        event.pb_l2,
-        event.pb_avg_entropy,
-        event.residual,
-        tuple(event.residual_quantiles),
-        event.log_z,
-        event.prior_alpha,
-        event.success_mean,
-        event.path_hit_f1,
-        event.rollout_reward,
-        event.length_mean,
-        event.trajectories_per_second,
-        place,
-    )
+    row = row_of(
+        StepRow, event, place, quantiles=tuple(event.residual_quantiles), success=event.success_mean,
+        path_f1=event.path_hit_f1, reward=event.rollout_reward, length=event.length_mean,
+        per_second=event.trajectories_per_second,
+    )  # fmt: skip
     state.total_steps = event.steps
     state.steps.append(row, key=event.step)
-
-
-@GFlowNetState.on(ev.SamplerEvaluated)
-def _evaluated(state: GFlowNetState, event: ev.SamplerEvaluated, place: Place) -> None:
-    state.evaluated.append(event, key=(event.split, event.method, event.step))
 
 
 @GFlowNetState.on(ev.QuestionSampled)
 def _question(state: GFlowNetState, event: ev.QuestionSampled, place: Place) -> None:
     met = {answer for path in event.paths for answer in path.answers}
     hits = sum(path.count for path in event.paths if path.answers)
-    row = QuestionRow(
-        event.sample_id,
-        event.question,
-        len(event.answers),
-        len(met),
-        hits / event.samples if event.samples else 0.0,
-        len(event.paths),
-        next((rank for rank, path in enumerate(event.paths, 1) if path.answers), None),
-        event.nodes,
-        event.edges,
-        place,
-    )
+    first_hit = next((rank for rank, path in enumerate(event.paths, 1) if path.answers), None)
+    success = hits / event.samples if event.samples else 0.0
+    row = row_of(
+        QuestionRow, event, place, answers=len(event.answers), met=len(met), success=success,
+        unique=len(event.paths), first_hit=first_hit,
+    )  # fmt: skip
     state.questions.append(row, key=event.sample_id)
-
-
-@GFlowNetState.on(ev.GraphsBuilt)
-def _graphs(state: GFlowNetState, event: ev.GraphsBuilt, place: Place) -> None:
-    state.graphs[event.split] = event
-
-
-@GFlowNetState.on(ev.RetrieverEpoch)
-def _epoch(state: GFlowNetState, event: ev.RetrieverEpoch, place: Place) -> None:
-    state.epochs.append(event, key=event.epoch)
-
-
-@GFlowNetState.on(ev.RetrieverMeasured)
-def _recall(state: GFlowNetState, event: ev.RetrieverMeasured, place: Place) -> None:
-    state.recall[event.split] = event
-
-
-@GFlowNetState.on(ev.AgentGraphsBuilt)
-def _agent_graphs(state: GFlowNetState, event: ev.AgentGraphsBuilt, place: Place) -> None:
-    state.agent_graphs[event.split] = event
 
 
 @GFlowNetState.on(ev.EvidenceAnswered)
 def _answered(state: GFlowNetState, event: ev.EvidenceAnswered, place: Place) -> None:
-    row = EvidenceRow(
-        event.sample_id,
-        event.method,
-        event.question,
-        event.answer,
-        event.hit,
-        event.recall,
-        event.triples,
-        event.prompt_tokens,
-        place,
-    )
-    state.answers.append(row, key=(event.sample_id, event.method))
-
-
-@GFlowNetState.on(ev.EvidenceCompared)
-def _compared(state: GFlowNetState, event: ev.EvidenceCompared, place: Place) -> None:
-    state.compared[event.method] = event
+    state.answers.append(row_of(EvidenceRow, event, place), key=(event.sample_id, event.method))

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+
+from app.state.columns import Grow
+from engine.events import Event
 
 
 class Place(NamedTuple):
@@ -18,6 +22,14 @@ Fold = Callable[[Any, Any, Place], None]
 """Changes a state (first argument) by an event of one type, which stands at a place."""
 
 FoldT = TypeVar("FoldT", bound=Fold)
+Row = TypeVar("Row", bound=tuple[Any, ...])
+
+
+def row_of(kind: type[Row], event: Event, place: Place, /, **others: object) -> Row:
+    """A named tuple of the event's fields and its place; `others`: what is called otherwise, or not in the event."""
+    known = {"place": place, **others}
+    names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
+    return kind(*(known[name] if name in known else getattr(event, name) for name in names))  # type: ignore[call-arg]
 
 
 class MethodState:
@@ -51,6 +63,21 @@ class MethodState:
             return fold
 
         return register
+
+    @classmethod
+    def keeps(cls, event: type, field: str, *keys: str) -> None:
+        """The field holds the newest event of this type; with `keys`, one for each value of these attributes."""
+        key_of = attrgetter(*keys) if keys else None
+
+        def fold(state: Any, event: Event, place: Place) -> None:
+            if key_of is None:
+                setattr(state, field, event)
+            elif isinstance(kept := getattr(state, field), Grow):
+                kept.append(event, key=key_of(event))
+            else:
+                kept[key_of(event)] = event
+
+        cls.folds[event] = fold
 
     def forget(self, stage: str) -> None:
         """A stage is begun again: what it told so far belongs to an earlier attempt."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import reduce
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, NamedTuple
 
 from app.state.columns import Grow
-from app.state.method import MethodState, Place
+from app.state.method import MethodState, Place, row_of
 from engine import events as ev
+from engine.wilson import wilson
 
 _RIGHT = 1 - 1e-9
 """From this score on an answer is fully right."""
@@ -60,45 +61,25 @@ class PickRow(NamedTuple):
         return 0 if own is None or self.rices is None else (own > self.rices) - (own < self.rices)
 
 
-class Oracle(NamedTuple):
-    """oracle@64 so far: sum over the queries, and of how many it is fully right."""
+def so_far(queries: Sequence[QueryRow]) -> ev.PoolTotals:
+    """The totals of the queries that are done, until the stage reports its own."""
+    return ev.PoolTotals(
+        queries=len(queries),
+        before=_oracle([row.before for row in queries]),
+        inside=_oracle([row.inside for row in queries]),
+        after=_oracle([row.after for row in queries]),
+        injected=sum(row.injected for row in queries),
+        warnings=sum(bool(row.warning) for row in queries),
+        rules={name: sum(getattr(row, name) for row in queries) for name in ("committed", "refused")},
+        asked=sum(row.asked for row in queries),
+        failed=sum(row.failed for row in queries),
+    )
 
-    total: float = 0.0
-    positive: int = 0
 
-    def plus(self, score: float) -> Oracle:
-        """The totals with another query."""
-        return Oracle(self.total + score, self.positive + is_right(score))
-
-
-class Running(NamedTuple):
-    """The totals so far, until the stage reports its own."""
-
-    queries: int = 0
-    before: Oracle = Oracle()
-    inside: Oracle = Oracle()
-    after: Oracle = Oracle()
-    injected: int = 0
-    asked: int = 0
-    failed: int = 0
-    committed: int = 0
-    refused: int = 0
-    warnings: int = 0
-
-    def plus(self, row: QueryRow) -> Running:
-        """The totals with another query."""
-        return Running(
-            self.queries + 1,
-            self.before.plus(row.before),
-            self.inside.plus(row.inside),
-            self.after.plus(row.after),
-            self.injected + row.injected,
-            self.asked + row.asked,
-            self.failed + row.failed,
-            self.committed + row.committed,
-            self.refused + row.refused,
-            self.warnings + bool(row.warning),
-        )
+def _oracle(scores: Sequence[float]) -> ev.OracleTotal:
+    positive = sum(map(is_right, scores))
+    low, high = wilson(positive, len(scores))
+    return ev.OracleTotal(mean=_mean(scores) or 0.0, positive=positive, low=low, high=high)
 
 
 class PoolState(MethodState):
@@ -115,13 +96,22 @@ class PoolState(MethodState):
 
     def __init__(self) -> None:
         self.queries: Grow[QueryRow] = Grow()
-        self.running = Running()
         self.under_way: dict[str, dict[tuple[int, int], float | None]] = {}
         self.totals: ev.PoolTotals | None = None
         self.pictures: dict[int, Place] = {}
         self.steps: Grow[ev.SelectorStep] = Grow()
         self.compared: dict[str, ev.SelectorCompared] = {}
         self.picks: Grow[PickRow] = Grow()
+
+    @property
+    def latest(self) -> ev.PoolTotals | None:
+        """The stage's totals, or those so far; None before a query is done."""
+        return self.totals or (so_far(self.queries[:]) if len(self.queries) else None)
+
+
+PoolState.keeps(ev.PoolTotals, "totals")
+PoolState.keeps(ev.SelectorStep, "steps", "step")
+PoolState.keeps(ev.SelectorCompared, "compared", "method")
 
 
 @PoolState.on(ev.PoolPairEvaluated)
@@ -132,34 +122,16 @@ def _pair(state: PoolState, event: ev.PoolPairEvaluated, place: Place) -> None:
 @PoolState.on(ev.PoolQueryDone)
 def _query(state: PoolState, event: ev.PoolQueryDone, place: Place) -> None:
     state.under_way.pop(event.query_id, None)
-    trajectories = event.trajectories
-    row = QueryRow(
-        event.query_id,
-        event.question,
-        event.given_pool,
-        event.oracle_before,
-        event.oracle_inside,
-        event.oracle_after,
-        len({t.pair for t in trajectories if t.verdict == "given" and is_right(t.score)}),
-        len({t.pair for t in trajectories if t.kept and is_right(t.score)}),
-        len(event.injected),
-        sum(t.verdict == "committed" for t in trajectories),
-        sum(t.verdict == "refused" for t in trajectories),
-        event.asked,
-        event.failed,
-        event.warning,
-        place,
-    )
-    known = len(state.queries)
-    if state.queries.append(row, key=event.query_id) is not None:
-        state.running = reduce(Running.plus, state.queries, Running())
-    elif len(state.queries) > known:
-        state.running = state.running.plus(row)
-
-
-@PoolState.on(ev.PoolTotals)
-def _totals(state: PoolState, event: ev.PoolTotals, place: Place) -> None:
-    state.totals = event
+    right = [t for t in event.trajectories if is_right(t.score)]
+    verdicts = Counter(t.verdict for t in event.trajectories)
+    row = row_of(
+        QueryRow, event, place,
+        before=event.oracle_before, inside=event.oracle_inside, after=event.oracle_after,
+        right_before=len({t.pair for t in right if t.verdict == "given"}),
+        right_after=len({t.pair for t in right if t.kept}),
+        injected=len(event.injected), committed=verdicts["committed"], refused=verdicts["refused"],
+    )  # fmt: skip
+    state.queries.append(row, key=event.query_id)
 
 
 @PoolState.on(ev.PoolThumbnails)
@@ -168,30 +140,13 @@ def _pictures(state: PoolState, event: ev.PoolThumbnails, place: Place) -> None:
         state.pictures.setdefault(row, place)
 
 
-@PoolState.on(ev.SelectorStep)
-def _step(state: PoolState, event: ev.SelectorStep, place: Place) -> None:
-    state.steps.append(event, key=event.step)
-
-
-@PoolState.on(ev.SelectorCompared)
-def _compared(state: PoolState, event: ev.SelectorCompared, place: Place) -> None:
-    state.compared[event.method] = event
-
-
 @PoolState.on(ev.SelectorPicked)
 def _picked(state: PoolState, event: ev.SelectorPicked, place: Place) -> None:
     def score(method: str) -> float | None:
         return _mean([pick.score for pick in event.picks if pick.method == method])
 
-    row = PickRow(
-        event.query_id,
-        event.question,
-        score("selector"),
-        score("rices"),
-        score("random"),
-        score("oracle"),
-        place,
-    )
+    scores = {method: score(method) for method in ("selector", "rices", "random", "oracle")}
+    row = row_of(PickRow, event, place, **scores)
     state.picks.append(row, key=event.query_id)
 
 

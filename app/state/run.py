@@ -116,9 +116,9 @@ def _folds() -> dict[type, tuple[str, Fold]]:
     return {event: (name, fold) for name, kind in states.items() for event, fold in kind.folds.items()}
 
 
-@RunState.on(ev.Header)
-def _header(state: RunState, event: ev.Header, place: Place) -> None:
-    state.header = event
+RunState.keeps(ev.Header, "header")
+RunState.keeps(ev.ModelLoading, "loading")
+RunState.keeps(ev.ServerUsage, "usage", "stage", "role")
 
 
 @RunState.on(ev.WorkerStarted)
@@ -172,13 +172,3 @@ def _model(state: RunState, event: ev.ModelLoaded, place: Place) -> None:
 @RunState.on(ev.Preparing)
 def _preparing(state: RunState, event: ev.Preparing, place: Place) -> None:
     state.preparing = event.doing
-
-
-@RunState.on(ev.ModelLoading)
-def _loading(state: RunState, event: ev.ModelLoading, place: Place) -> None:
-    state.loading = event
-
-
-@RunState.on(ev.ServerUsage)
-def _usage(state: RunState, event: ev.ServerUsage, place: Place) -> None:
-    state.usage[event.stage, event.role] = event

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from app.state.columns import Grow
-from app.state.method import MethodState, Place
+from app.state.method import MethodState, Place, row_of
 from engine import events as ev
 
 
@@ -15,7 +15,6 @@ class RequestRow(NamedTuple):
     request: str
     kind: str
     question: str
-    levers: tuple[str, ...]
     prompt_tokens: int
     waited: float
     outcome: str
@@ -45,15 +44,13 @@ class ServeState(MethodState):
         self.ended: Grow[RequestRow] = Grow()
 
 
+ServeState.keeps(ev.ServeLoad, "load")
+
+
 @ServeState.on(ev.ServeOpened)
 def _opened(state: ServeState, event: ev.ServeOpened, place: Place) -> None:
     state.opened, state.load = event, None
     state.flying = {}  # whoever was being answered by an earlier worker has gone with it
-
-
-@ServeState.on(ev.ServeLoad)
-def _load(state: ServeState, event: ev.ServeLoad, place: Place) -> None:
-    state.load = event
 
 
 @ServeState.on(ev.RequestTaken)
@@ -61,25 +58,12 @@ def _taken(state: ServeState, event: ev.RequestTaken, place: Place) -> None:
     state.flying[event.request] = event
 
 
+_NOT_LOGGED = {"kind": "", "question": "", "prompt_tokens": 0, "waited": 0.0}
+"""What a row has of the request, where the log does not have its beginning."""
+
+
 @ServeState.on(ev.RequestAnswered)
 def _answered(state: ServeState, event: ev.RequestAnswered, place: Place) -> None:
     taken = state.flying.pop(event.request, None)
-    row = RequestRow(
-        event.request,
-        taken.kind if taken else "",
-        taken.question if taken else "",
-        tuple(taken.levers) if taken else (),
-        taken.prompt_tokens if taken else 0,
-        taken.waited if taken else 0.0,
-        event.outcome,
-        event.why,
-        event.finish,
-        event.tokens,
-        event.probe_tokens,
-        event.first,
-        event.seconds,
-        event.segments,
-        event.steered,
-        place,
-    )
-    state.ended.append(row, key=event.request)
+    asked = _NOT_LOGGED if taken is None else {name: getattr(taken, name) for name in _NOT_LOGGED}
+    state.ended.append(row_of(RequestRow, event, place, **asked), key=event.request)

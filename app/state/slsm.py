@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from app.state.columns import Grow
-from app.state.method import MethodState, Place
+from app.state.method import MethodState, Place, row_of
 from engine import events as ev
 
 
@@ -103,9 +103,9 @@ class SLSMState(MethodState):
         return right, wrong
 
 
-@SLSMState.on(ev.SLSMBegan)
-def _began(state: SLSMState, event: ev.SLSMBegan, place: Place) -> None:
-    state.began = event
+SLSMState.keeps(ev.SLSMBegan, "began")
+SLSMState.keeps(ev.ModeScored, "modes", "mode", "memory_mode")
+SLSMState.keeps(ev.BoardCompared, "board")
 
 
 @SLSMState.on(ev.ConversationOpened)
@@ -125,29 +125,9 @@ def _updated(state: SLSMState, event: ev.StateUpdated, place: Place) -> None:
 @SLSMState.on(ev.ConversationAnswered)
 def _answered(state: SLSMState, event: ev.ConversationAnswered, place: Place) -> None:
     key = event.conversation_id, event.memory_mode
-    row = ResultRow(
-        event.conversation_id,
-        event.axis,
-        event.mode,
-        event.memory_mode,
-        event.attempt,
-        event.passed,
-        event.injected,
-        bool(event.first_answer),
-        event.note_tokens,
-        event.answer,
-        state.turns(event.conversation_id),
-        sum(each.failed for each in state.states_of(event).values()) + bool(event.detector_failure),
-        place,
-    )
+    failures = sum(each.failed for each in state.states_of(event).values()) + bool(event.detector_failure)
+    row = row_of(
+        ResultRow, event, place, second=bool(event.first_answer), turns=state.turns(event.conversation_id),
+        failures=failures,
+    )  # fmt: skip
     state.results.append(row, key=(*key, event.mode, event.attempt))
-
-
-@SLSMState.on(ev.ModeScored)
-def _scored(state: SLSMState, event: ev.ModeScored, place: Place) -> None:
-    state.modes[event.mode, event.memory_mode] = event
-
-
-@SLSMState.on(ev.BoardCompared)
-def _board(state: SLSMState, event: ev.BoardCompared, place: Place) -> None:
-    state.board = event

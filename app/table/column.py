@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -33,12 +34,21 @@ class Column:
     name: bool = False
 
 
+def _by_key(item: Any) -> Any:
+    """Stands for the attribute that a column's key names."""
+
+
 @dataclass(frozen=True)
 class ListColumn(Column, Generic[T]):
-    """A column over a list of objects: `value` is drawn by `show`; rows are sorted and exported by it."""
+    """A column over a list of objects: `value` is drawn by `show`; rows are sorted and exported by it. Without `value`
+    it is the attribute that `key` names."""
 
-    value: Callable[[T], Any] = lambda item: item
-    show: Callable[[Any], str | Cell] = str
+    value: Callable[[T], Any] = _by_key
+    show: Callable[[Any], str | Cell] = lambda value: value if isinstance(value, Cell) else str(value)
+
+    def __post_init__(self) -> None:
+        if self.value is _by_key:
+            object.__setattr__(self, "value", attrgetter(self.key))
 
     def plain(self, item: T) -> str | float | None:
         """The value if it is a figure or a text, else the text that is drawn of it: records are neither sorted nor

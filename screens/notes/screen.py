@@ -50,8 +50,7 @@ class NoteRow(NamedTuple):
 _RUN = ListColumn[NoteRow]("run", "run", 25, priority=0, flex=True, name=True,
                            value=lambda row: f"{row.run.parent.name}/{row.run.name}")  # fmt: skip
 _COLUMNS: Sequence[ListColumn[NoteRow]] = (
-    ListColumn("marked", MARKED, 1, help="marked", value=lambda row: row.marked,
-               show=lambda marked: Cell(MARKED if marked else " ", "accent")),
+    ListColumn("marked", MARKED, 1, help="marked", show=lambda marked: Cell(MARKED if marked else " ", "accent")),
     ListColumn("time", "time", 20, priority=2, value=lambda row: row.entry.time, show=clock),
     ListColumn("author", "by", 8, priority=1, flex=True, value=lambda row: row.entry.author),
     ListColumn("item", "on", 20, flex=True, name=True, value=lambda row: row.on),

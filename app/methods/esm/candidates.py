@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from math import nan
 
 from rich.console import Group, RenderableType
-from rich.style import Style
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -15,6 +14,7 @@ from app.blocks.block import Block, Drawn, Heading, Palette, Span, Target, Words
 from app.blocks.model_text import one_line
 from app.blocks.terminal import line
 from app.figures import fixed, signed
+from app.methods.cells import digits
 from app.methods.esm.entry_words import name_within
 from app.table.column import Cell, ListColumn, cell_of
 from app.text import counted
@@ -23,17 +23,15 @@ from engine.events import Candidate, DecisionTaken
 
 FIGURES: Sequence[ListColumn[Candidate]] = (
     ListColumn("sim", "sim", 5, "right", value=lambda c: c.similarity, show=fixed),
-    ListColumn("quality", "Q", 4, "right", value=lambda c: c.quality, show=lambda q: fixed(q, 2)),
-    ListColumn("ahat", "Â", 5, "right", value=lambda c: c.ahat, show=fixed),
-    ListColumn("logprob", "logp", 6, "right", value=lambda c: c.logprob, show=fixed),
+    ListColumn("quality", "Q", 4, "right", show=digits(2)),
+    ListColumn("ahat", "Â", 5, "right", show=fixed),
+    ListColumn("logprob", "logp", 6, "right", show=fixed),
     ListColumn("dlogprob", "Δlogp", 6, "right", value=lambda c: c.delta_logprob, show=signed),
-    ListColumn("score", "Score", 6, "right", value=lambda c: c.score, show=fixed),
+    ListColumn("score", "Score", 6, "right", show=fixed),
 )
 _FIGURES_WIDTH = sum(column.width + 1 for column in FIGURES) + 3
 _SHORTEST_NAME, _LONGEST_NAME = 10, 36
 _SHORTEST_BAR, _LONGEST_BAR = 10, 40
-_PROBES_BESIDE = 110
-"""Columns from which each probe's text stands in the row of its candidate."""
 _ABOUT = (
     "Â = sim × Q, the entry's quality. logp: its probe's mean log-probability a token; Δlogp: that minus null's. "
     "Score = β Â + ρ Δlogp. "
@@ -53,7 +51,7 @@ class Candidates(Drawn):
         parts: list[RenderableType] = []
         if self._scored:
             parts.append(self._table(palette, width))
-            parts += self._probes(palette) if width < _PROBES_BESIDE else []
+            parts += self._probes(palette)
         parts += [line(words, palette) for words in (_not_scored(self._decision),) if words]
         if self._scored:
             parts.append(Text(f"{_ABOUT}┃ is {_NULL}", palette["dim"]))
@@ -63,7 +61,7 @@ class Candidates(Drawn):
         d = self._decision
         named: Sequence[ListColumn[Candidate]] = (
             ListColumn("entry", "candidate", 20, value=lambda c: ("▸ " if _won(c, d) else "") + _name(c)),
-            ListColumn("kind", "kind", 5, value=lambda c: c.kind),
+            ListColumn("kind", "kind", 5),
             ListColumn("probe", "probe wrote", 20, value=lambda c: c.probe_text, show=one_line),
         )
         left_out = sorted((c for c in d.candidates if c.score is None), key=lambda c: -c.ahat)
@@ -72,23 +70,17 @@ class Candidates(Drawn):
         return [Heading("Candidates", 4), *table_of([*named, *FIGURES], rows, notes=notes)]
 
     def _table(self, palette: Palette, width: int) -> Grid:
-        beside = width >= _PROBES_BESIDE
-        room = (width * 3 // 5 if beside else width) - _FIGURES_WIDTH
+        room = width - _FIGURES_WIDTH
         name_width = max(_SHORTEST_NAME, min(_LONGEST_NAME, room - _SHORTEST_BAR))
         bar_width = max(_SHORTEST_BAR, min(_LONGEST_BAR, room - name_width))
-        table = Grid(
-            box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style=palette["heading"], expand=beside
-        )
+        table = Grid(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style=palette["heading"])
         table.add_column("", width=1, no_wrap=True)
         table.add_column("entry", no_wrap=True, width=name_width)
         for column in FIGURES:
             table.add_column(column.label, justify="right", no_wrap=True, min_width=column.width)
         table.add_column("", no_wrap=True, width=bar_width)
-        if beside:
-            table.add_column("probe wrote", ratio=1, no_wrap=True, overflow="ellipsis")
         for candidate in self._scored:
-            probe = [_probe(candidate, palette)] if beside else []
-            table.add_row(*self._row(candidate, name_width, bar_width, palette), *probe)
+            table.add_row(*self._row(candidate, name_width, bar_width, palette))
         return table
 
     def _row(self, c: Candidate, name_width: int, bar_width: int, palette: Palette) -> list[Text]:
@@ -112,7 +104,7 @@ class Candidates(Drawn):
         grid.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
         for c in probed:
             tone = "accent" if _won(c, self._decision) else "dim"
-            grid.add_row(Text(_name(c, _LONGEST_NAME), palette[tone]), _probe(c, palette))
+            grid.add_row(Text(_name(c, _LONGEST_NAME), palette[tone]), Text(one_line(c.probe_text)))
         return [Text("probes wrote", palette["heading"]), grid]
 
 
@@ -149,10 +141,6 @@ def _score(c: Candidate) -> float:
 
 def _won(c: Candidate, d: DecisionTaken) -> bool:
     return c.entry == (d.chosen or "null") and (c.kind == "null") == (d.chosen is None)
-
-
-def _probe(c: Candidate, palette: Palette) -> Text:
-    return Text(one_line(c.probe_text) or "not probed", palette["dim"] if not c.probe_text else Style.null())
 
 
 def _not_scored(d: DecisionTaken) -> Words:

@@ -80,8 +80,7 @@ COLUMNS: Sequence[ListColumn[Entry]] = (
     # The first has no entry before it: its similarity is below every real one.
     ListColumn("similarity", "max sim", 7, "right", 3, help="to the nearest entry picked before",
                value=lambda e: e.pick.max_similarity, show=lambda near: fixed(None if near <= -1 else near)),
-    ListColumn("reason", "by", 6, priority=8, help="dpp, or floor of its control point",
-               value=lambda e: e.pick.reason),
+    ListColumn("reason", "by", 6, priority=8, help="dpp, or floor of its control point", value=lambda e: e.pick.reason),
     ListColumn("id", "id", 11, priority=9, name=True, value=lambda e: e.pick.entry),
 )  # fmt: skip
 

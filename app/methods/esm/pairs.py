@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from app.blocks.block import Beside, Block, Heading, Paragraph, Span, Target, writing
 from app.figures import fixed
+from app.methods.cells import digits
 from app.methods.page import Cases
 from app.methods.source import CaseSource
 from app.state.esm import Pair
@@ -24,19 +25,18 @@ becomes a pair, which appears here with the question's last answer."""
 COLUMNS: Sequence[ListColumn[Pair]] = (
     ListColumn("pair", "pair", 18, flex=True, help="the words in which wrong and right text differ first",
                value=lambda p: p.entry_name()),
-    ListColumn("example", "example", 11, priority=6, name=True, value=lambda p: p.example),
-    ListColumn("m", "m", 2, "right", 1, help="control point", value=lambda p: p.m),
-    ListColumn("layer", "layer", 5, "right", 4, value=lambda p: p.layer),
-    ListColumn("quality", "Q", 6, "right", 0, help="mean reward, right minus wrong", value=lambda p: p.quality,
-               show=fixed),
-    ListColumn("positives", "right", 5, "right", 2, help="right rollouts", value=lambda p: p.positives),
-    ListColumn("negatives", "wrong", 5, "right", 2, help="wrong rollouts", value=lambda p: p.negatives),
+    ListColumn("example", "example", 11, priority=6, name=True),
+    ListColumn("m", "m", 2, "right", 1, help="control point"),
+    ListColumn("layer", "layer", 5, "right", 4),
+    ListColumn("quality", "Q", 6, "right", 0, help="mean reward, right minus wrong", show=fixed),
+    ListColumn("positives", "right", 5, "right", 2, help="right rollouts"),
+    ListColumn("negatives", "wrong", 5, "right", 2, help="wrong rollouts"),
     ListColumn("delta", "|Δ|", 6, "right", 3, help="length of the vector", value=lambda p: p.delta_norm,
-               show=lambda v: fixed(v, 1)),
+               show=digits(1)),
     ListColumn("effect", "effect", 8, priority=2,
                help="what its vector does to a wrong answer of its own problem; only fixes goes into the library",
-               value=lambda p: p.effect, show=lambda word: Cell(word, _EFFECTS.get(word, "dim"))),
-    ListColumn("source", "source", 8, priority=7, help="where positives come from", value=lambda p: p.source),
+               show=lambda word: Cell(word, _EFFECTS.get(word, "dim"))),
+    ListColumn("source", "source", 8, priority=7, help="where positives come from"),
     ListColumn("id", "id", 11, priority=8, name=True, value=lambda p: p.pair),
 )  # fmt: skip
 

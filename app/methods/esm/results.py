@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app.blocks.block import Block, Picture, Span, Table, Target, plain, table_of
-from app.blocks.plots import Interval, interval_plot
-from app.figures import bounds, fixed, interval, probability, share, signed
+from app.blocks.plots import interval_picture
+from app.figures import bounds, fixed, probability, share
+from app.methods.cells import difference_of, digits, interval_of
 from app.methods.chart import Series
 from app.state.esm import GREEDY, METHOD, ESMState
 from app.state.run import RunState
@@ -19,32 +20,24 @@ from engine.wilson import wilson
 _SIGNS = {"▲": "fixed", "▼": "broken"}
 
 
-def _difference(row: MethodEvaluated) -> Cell:
-    if row.difference is None:
-        return Cell(fixed(None), "dim")
-    sure = row.low is not None and row.high is not None and (row.low > 0 or row.high < 0)
-    return Cell(signed(row.difference), ("good" if row.difference > 0 else "bad") if sure else "")
-
-
 _METHOD: ListColumn[MethodEvaluated] = ListColumn(
     "method", "method", 17, value=lambda r: r.method,
     show=lambda name: Cell(method_name(name), "strong" if name == METHOD else ""),
 )  # fmt: skip
 COLUMNS: Sequence[ListColumn[MethodEvaluated]] = (
     _METHOD,
-    ListColumn("n", "n", 5, "right", 1, help="examples", value=lambda r: r.n),
-    ListColumn("accuracy", "accuracy", 8, "right", help="share of answers that are right",
-               value=lambda r: r.accuracy, show=fixed),
+    ListColumn("n", "n", 5, "right", 1, help="examples"),
+    ListColumn("accuracy", "accuracy", 8, "right", help="share of answers that are right", show=fixed),
     ListColumn("wilson", "its 95%", 14, "right", 4, help="Wilson interval of the accuracy",
                value=lambda r: wilson(round(r.accuracy * r.n), r.n), show=lambda pair: bounds(*pair)),
     ListColumn("difference", "− greedy", 8, "right", help="accuracy minus greedy's over the same examples",
-               value=lambda r: r, show=_difference),
+               value=difference_of("difference", "low", "high")),
     ListColumn("interval", "95% interval", 16, "right", 2,
                help="of the difference: paired bootstrap over these problems, with this memory",
-               value=lambda r: (r.low, r.high), show=lambda pair: interval(*pair)),
-    ListColumn("p", "p", 6, "right", 3, help="McNemar, exact, two-sided", value=lambda r: r.p, show=probability),
-    ListColumn("fixed", "▲", 4, "right", 1, help="right where greedy is wrong", value=lambda r: r.fixed),
-    ListColumn("broken", "▼", 4, "right", 1, help="wrong where greedy is right", value=lambda r: r.broken),
+               value=interval_of("difference", "low", "high")),
+    ListColumn("p", "p", 6, "right", 3, help="McNemar, exact, two-sided", show=probability),
+    ListColumn("fixed", "▲", 4, "right", 1, help="right where greedy is wrong"),
+    ListColumn("broken", "▼", 4, "right", 1, help="wrong where greedy is right"),
 )  # fmt: skip
 
 
@@ -86,10 +79,10 @@ def cost(state: ESMState) -> list[Table]:
 
     columns: Sequence[ListColumn[MethodEvaluated]] = (
         _METHOD,
-        ListColumn("tokens", "committed", 9, "right", value=lambda r: r.mean_tokens, show=lambda v: fixed(v, 1)),
+        ListColumn("tokens", "committed", 9, "right", value=lambda r: r.mean_tokens, show=digits(1)),
         ListColumn("probe", "probe", 7, "right", help="of majority vote: its other samples",
-                   value=lambda r: r.mean_probe_tokens, show=lambda v: fixed(v, 1)),
-        ListColumn("all", "all", 7, "right", value=_tokens, show=lambda v: fixed(v, 1)),
+                   value=lambda r: r.mean_probe_tokens, show=digits(1)),
+        ListColumn("all", "all", 7, "right", value=_tokens, show=digits(1)),
         ListColumn("more", "− greedy", 8, "right", value=more),
         ListColumn("speed", "tok/s", 7, "right", 1, help="committed and probe tokens a second",
                    value=lambda r: r.tokens_per_second, show=lambda v: f"{v:,.0f}"),
@@ -121,11 +114,5 @@ def accuracy_curves(state: RunState) -> list[Series]:
 
 def difference_picture(state: ESMState) -> list[Picture]:
     """Each method's difference to greedy with its interval."""
-    rows = [
-        Interval(method_name(row.method), row.difference, row.low, row.high)
-        for row in state.final.values()
-        if row.difference is not None
-    ]
-    drawing = interval_plot(rows, zero=True)
-    caption = "Accuracy minus greedy's, with paired bootstrap 95% intervals"
-    return [] if drawing is None else [Picture(drawing, caption)]
+    rows = ((method_name(r.method), r.difference, r.low, r.high) for r in state.final.values())
+    return interval_picture(rows, "Accuracy minus greedy's, with paired bootstrap 95% intervals", zero=True)

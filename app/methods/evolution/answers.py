@@ -26,8 +26,9 @@ from app.blocks.block import (
 )
 from app.blocks.model_text import one_line
 from app.blocks.terminal import draw
-from app.figures import outcome, outcome_words, signed
-from app.methods.evolution.clusters import in_a_table
+from app.figures import outcome_words, signed
+from app.methods.cells import outcome_cell, turned_cell
+from app.methods.evolution.clusters import cluster_words
 from app.methods.page import Cases
 from app.methods.source import CaseSource
 from app.state.evolution import UNCHANGED, UNDER_DELTAS, AnswerRow, EvolutionState
@@ -49,14 +50,6 @@ _PALETTE = {f"cluster {place}": Style(color=colour) for place, colour in enumera
 _NOT_ASKED = "the unchanged model was not asked this question; w asks it, under no deltas"
 
 
-def _correct(correct: bool | None) -> Cell:
-    return Cell(outcome(correct), "dim" if correct is None else "good" if correct else "bad")
-
-
-def _turned(turned: int) -> Cell:
-    return {1: Cell("▲", "good"), -1: Cell("▼", "bad")}.get(turned, Cell(" "))
-
-
 def _longer(tokens: int | None) -> Cell:
     if tokens is None:
         return Cell("·", "dim")
@@ -67,18 +60,18 @@ COLUMNS: Sequence[ListColumn[AnswerRow]] = (
     ListColumn("iteration", "#", 3, "right", 1, help="iteration; · answered without deltas",
                value=lambda a: a.iteration if a.split in UNDER_DELTAS else None,
                show=lambda n: "·" if n is None else str(n)),
-    ListColumn("correct", "✓", 1, help="✓ right, ✗ wrong, · not judged", value=lambda a: a.correct, show=_correct),
-    ListColumn("turned", "±", 1, priority=0, value=lambda a: a.turned, show=_turned,
+    ListColumn("correct", "✓", 1, help="✓ right, ✗ wrong, · not judged", show=outcome_cell),
+    ListColumn("turned", "±", 1, priority=0, show=turned_cell,
                help="▲ right where the unchanged model is wrong, ▼ wrong where it is right"),
-    ListColumn("tokens", "tokens", 6, "right", 0, help="length of the answer", value=lambda a: a.tokens),
-    ListColumn("longer", "longer", 6, "right", 0, value=lambda a: a.longer, show=_longer,
+    ListColumn("tokens", "tokens", 6, "right", 0, help="length of the answer"),
+    ListColumn("longer", "longer", 6, "right", 0, show=_longer,
                help="tokens more than the unchanged model's answer; below 0 it is shorter, which is better"),
-    ListColumn("split", "split", 10, priority=2, value=lambda a: a.split,
+    ListColumn("split", "split", 10, priority=2,
                help="minibatch, validation, test; the unchanged model: baseline, test_plain; asked to be brief: "
                     "brief_1, test_brief"),
-    ListColumn("question", "question", 22, flex=True, priority=3, value=lambda a: a.question),
-    ListColumn("gold", "gold", 13, flex=True, priority=4, help="the right answer", value=lambda a: a.gold),
-    ListColumn("example", "example", 12, priority=5, name=True, value=lambda a: a.example),
+    ListColumn("question", "question", 22, flex=True, priority=3),
+    ListColumn("gold", "gold", 13, flex=True, priority=4, help="the right answer"),
+    ListColumn("example", "example", 12, priority=5, name=True),
 )  # fmt: skip
 
 
@@ -186,7 +179,7 @@ def cluster_counts(
     rows: list[Sequence[Words]] = []
     for cluster in sorted(set().union(*counts), key=lambda c: -max(count[c] for count in counts)):
         name = "none" if cluster == _NO_CLUSTER else str(cluster)
-        words = Span(mark, _tone(cluster)), in_a_table(state, name)
+        words = Span(mark, _tone(cluster)), cluster_words(state, name)
         rows.append((words, name, *(str(count[cluster]) for count in counts), signed(deltas.get(name), 2)))
     header = ("most frequent tokens", "cluster", *("tokens", "unchanged")[: len(answers)], "delta")
     notes = ["tokens of each cluster in an answer; delta: what is added to their logits"]

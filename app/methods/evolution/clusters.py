@@ -16,12 +16,12 @@ _SPECIAL = {"0": "end of text", "1": "digits and symbols"}
 _BLANK = {" ": "(space)", "\n": "(new line)", "\t": "(tab)", "\r": "(return)"}
 _LEVELS = "▁▂▃▄▅▆▇█"
 _MOST_ITERATIONS = 30
+_MOST_TOKENS = 6
+"""That describe a cluster."""
 _WORDS_HEAD = "most frequent tokens"
-_IN_A_TABLE = 6
-"""Tokens that describe a cluster in a table."""
 
 
-def cluster_words(state: EvolutionState, name: str, most: int = 8) -> str:
+def cluster_words(state: EvolutionState, name: str) -> str:
     """The most frequent tokens of a cluster, as a line of text."""
     if name in _SPECIAL:
         return _SPECIAL[name]
@@ -29,13 +29,8 @@ def cluster_words(state: EvolutionState, name: str, most: int = 8) -> str:
     if cluster is None:
         return ""
     tokens = cluster.frequent_tokens or cluster.central_tokens
-    shown = " ".join(token.strip() or _BLANK.get(token, repr(token)) for token in tokens[:most])
+    shown = " ".join(token.strip() or _BLANK.get(token, repr(token)) for token in tokens[:_MOST_TOKENS])
     return clean(shown).replace("\n", "⏎").strip() or cluster.description
-
-
-def in_a_table(state: EvolutionState, name: str) -> str:
-    """The words of a cluster that stand beside its number."""
-    return cluster_words(state, name, _IN_A_TABLE)
 
 
 class DeltaRow(NamedTuple):
@@ -67,13 +62,13 @@ def _change(value: float) -> Cell:
 
 
 DELTAS: Sequence[ListColumn[DeltaRow]] = (
-    ListColumn("words", _WORDS_HEAD, 20, value=lambda r: r.words),
+    ListColumn("words", _WORDS_HEAD, 20),
     ListColumn("cluster", "cluster", 7, "right", value=lambda r: r.name),
-    ListColumn("before", "before", 6, "right", 4, value=lambda r: r.before, show=_delta),
-    ListColumn("here", "here", 6, "right", value=lambda r: r.here, show=_delta),
-    ListColumn("change", "here − before", 13, "right", 1, value=lambda r: r.change, show=_change),
-    ListColumn("next", "next", 6, "right", 2, value=lambda r: r.next, show=_delta),
-    ListColumn("next_change", "next − here", 11, "right", 3, value=lambda r: r.next_change, show=_change),
+    ListColumn("before", "before", 6, "right", 4, show=_delta),
+    ListColumn("here", "here", 6, "right", show=_delta),
+    ListColumn("change", "here − before", 13, "right", 1, show=_change),
+    ListColumn("next", "next", 6, "right", 2, show=_delta),
+    ListColumn("next_change", "next − here", 11, "right", 3, show=_change),
 )
 
 
@@ -83,7 +78,7 @@ def delta_rows(state: EvolutionState, item: IterationState) -> list[DeltaRow]:
     before = {} if earlier is None else earlier.deltas
     after = {} if item.reply is None else item.reply.deltas
     rows = [
-        DeltaRow(name, in_a_table(state, name), before.get(name), value, after.get(name))
+        DeltaRow(name, cluster_words(state, name), before.get(name), value, after.get(name))
         for name, value in item.deltas.items()
     ]
     return sorted(rows, key=lambda row: -max(abs(row.change), abs(row.next_change)))
@@ -105,7 +100,7 @@ def delta_map(state: EvolutionState) -> list[Block]:
     best = None if state.best is None else state.best.iteration
     most = max((abs(value) for _, deltas in columns for value in deltas.values()), default=0.0) or 1.0
     rows: list[Sequence[Words]] = [
-        (in_a_table(state, name), name, *(_block(deltas.get(name, 0.0), most) for _, deltas in columns))
+        (cluster_words(state, name), name, *(_block(deltas.get(name, 0.0), most) for _, deltas in columns))
         for name in columns[-1][1]
     ]
     header = [_WORDS_HEAD, "cluster", *(f"★{n}" if n == best else str(n) for n, _ in columns)]
@@ -138,7 +133,7 @@ def _block(value: float, most: float) -> Span:
 def cluster_table(state: EvolutionState) -> list[Table]:
     """What the vocabulary was divided into."""
     rows = [
-        (in_a_table(state, name), name, f"{cluster.size:,}", share(cluster.share))
+        (cluster_words(state, name), name, f"{cluster.size:,}", share(cluster.share))
         for name, cluster in state.clusters.items()
     ]
     header = (_WORDS_HEAD, "cluster", "tokens", "share")

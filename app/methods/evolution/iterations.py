@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from app.blocks.block import Block, Heading, Paragraph, Span, Table, Target, Tone, Words, facts, writing
 from app.blocks.fit import fit
 from app.figures import fixed, signed
+from app.methods.cells import digits, linked_counts
 from app.methods.evolution.answers import answers_of
-from app.methods.evolution.clusters import delta_rows, delta_table, in_a_table
+from app.methods.evolution.clusters import cluster_words, delta_rows, delta_table
 from app.methods.page import Cases
 from app.methods.source import CaseSource
 from app.state.evolution import EvolutionState, IterationState
@@ -18,7 +19,7 @@ from app.state.method import Place
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn
 from app.text import counted
-from engine.events import AnswersScored, EvolutionBegan, IterationBegan, ServerChanged
+from engine.events import EvolutionBegan, IterationBegan, ServerChanged
 
 _EMPTY = """No iteration has started yet.
 
@@ -27,10 +28,11 @@ once without a processor. After that every iteration gets a row here: the scores
 and the state of the reflector's reply."""
 _MOST, _WORDS = 4, 20
 """How many changed clusters are named, and in how many columns each."""
+Show = Callable[[float | None], str]
 _QUIET = ("healthy", "stopping", "stopped")
 """States of the model server of which nothing has to be said."""
 
-_TURNED: Sequence[tuple[int, str, Tone]] = ((1, "turned right", "good"), (-1, "turned wrong", "bad"))
+_TURNED: Sequence[tuple[int, str, str, Tone]] = ((1, "▲", "right", "good"), (-1, "▼", "wrong", "bad"))
 
 
 class IterationRow(NamedTuple):
@@ -51,8 +53,25 @@ def iteration_rows(state: RunState) -> list[IterationRow]:
     ]
 
 
-def _of(score: AnswersScored | None, name: str, digits: int = 3) -> Cell:
-    return Cell(fixed(None), "dim") if score is None else Cell(fixed(getattr(score, name), digits))
+def _score(
+    key: str, label: str, width: int, priority: int, path: str, help: str, show: Show = fixed
+) -> ListColumn:
+    """A figure of one of the iteration's scores, where it has that score: `validation.composite`."""
+    split, name = path.split(".")
+
+    def value(row: IterationRow) -> float | None:
+        return getattr(getattr(row.item, split), name, None)
+
+    return ListColumn(
+        key,
+        label,
+        width,
+        "right",
+        priority,
+        help=help,
+        value=value,
+        show=lambda v: Cell(show(v), "dim" if v is None else ""),
+    )
 
 
 def _status(item: IterationState) -> Cell:
@@ -69,18 +88,14 @@ COLUMNS: Sequence[ListColumn[IterationRow]] = (
     ListColumn("iteration", "#", 3, "right", 0, value=lambda r: r.item.iteration),
     ListColumn("best", "★", 1, priority=1, help="kept as best: the highest composite so far",
                value=lambda r: r.item.best, show=lambda best: Cell("★" if best else " ", "accent")),
-    ListColumn("composite", "composite", 9, "right", 0, help="0.4 shortness + 0.6 correctness, minibatch",
-               value=lambda r: r.item.minibatch, show=lambda s: _of(s, "composite")),
-    ListColumn("correctness", "correct", 7, "right", 1, help="share of judged answers, minibatch",
-               value=lambda r: r.item.minibatch, show=lambda s: _of(s, "correctness")),
-    ListColumn("tokens", "tokens", 7, "right", 2, help="mean length of an answer, minibatch",
-               value=lambda r: r.item.minibatch, show=lambda s: _of(s, "mean_tokens", 1)),
-    ListColumn("validation", "validated", 9, "right", 3, help="composite on the validation set, where it decides",
-               value=lambda r: r.item.validation, show=lambda s: _of(s, "composite")),
-    ListColumn("validation_correctness", "v.correct", 9, "right", 5, help="correctness on the validation set",
-               value=lambda r: r.item.validation, show=lambda s: _of(s, "correctness")),
-    ListColumn("validation_tokens", "v.tokens", 8, "right", 6, help="mean length on the validation set",
-               value=lambda r: r.item.validation, show=lambda s: _of(s, "mean_tokens", 1)),
+    _score("composite", "composite", 9, 0, "minibatch.composite", "0.4 shortness + 0.6 correctness, minibatch"),
+    _score("correctness", "correct", 7, 1, "minibatch.correctness", "share of judged answers, minibatch"),
+    _score("tokens", "tokens", 7, 2, "minibatch.mean_tokens", "mean length of an answer, minibatch", digits(1)),
+    _score("validation", "validated", 9, 3, "validation.composite",
+           "composite on the validation set, where it decides"),
+    _score("validation_correctness", "v.correct", 9, 5, "validation.correctness", "correctness on the validation set"),
+    _score("validation_tokens", "v.tokens", 8, 6, "validation.mean_tokens", "mean length on the validation set",
+           digits(1)),
     ListColumn("state", "state", 10, priority=4, value=lambda r: r.item, show=_status),
 )  # fmt: skip
 
@@ -108,11 +123,11 @@ def _title(state: EvolutionState, item: IterationState) -> Block:
         link = Target("answers", str(item.iteration))
         words += ["  ", Span(f"its {counted(len(answers), 'answers')}", "accent", link)]
     turned = Counter(state.answers[at].turned for at in answers)
-    for sign, text, tone in _TURNED:
-        if count := turned[sign]:
-            link = Target(text.split()[-1], str(item.iteration))
-            words += ["  ", Span(f"{'▲' if sign > 0 else '▼'} {count:,} {text}", tone, link)]
-    return Paragraph(words)
+    counts = linked_counts(
+        (turned[sign], f"{mark} {turned[sign]:,} turned {word}", tone, Target(word, str(item.iteration)))
+        for sign, mark, word, tone in _TURNED
+    )
+    return Paragraph([*words, "  ", *counts] if counts else words)
 
 
 def server_blocks(server: ServerChanged | None) -> list[Block]:
@@ -156,7 +171,7 @@ def _changed(state: EvolutionState, item: IterationState) -> str:
     rows = [row for row in rows if row.change]
     more = f", and {len(rows) - _MOST} more" if len(rows) > _MOST else ""
     named = (
-        f"{row.name} {fit(in_a_table(state, row.name), _WORDS)} {signed(row.change, 2)}"
+        f"{row.name} {fit(cluster_words(state, row.name), _WORDS)} {signed(row.change, 2)}"
         for row in rows[:_MOST]
     )
     return ", ".join(named) + more
@@ -228,11 +243,11 @@ def _outcome(state: EvolutionState, iteration: int) -> list[Block]:
     if tried is None or tried.minibatch is None:
         return []
     link = Span(f"iteration {iteration}", "accent", Target("iteration", str(iteration)))
-    figures = f": {tried.minibatch.mean_tokens:.1f} tokens, {fixed(tried.minibatch.correctness)} correct"
-    score, best = state.deciding(tried), state.gain(iteration)
-    if score is not None and best is not None:
-        figures += f"; composite on {state.decided_on} {fixed(score.composite)}, {best[1]} {fixed(best[0])}"
-    return [Paragraph(("→ ", link, figures, Span("  ★ kept as best" if tried.best else "", "accent")))]
+    figures = (
+        f": {fixed(tried.minibatch.mean_tokens, 1)} tokens, {fixed(tried.minibatch.correctness)} correct"
+    )
+    best = Span("  ★ kept as best" if tried.best else "", "accent")
+    return [Paragraph(("→ ", link, figures, best)), *_gained(state, tried)]
 
 
 def _is_best(state: RunState, row: IterationRow) -> bool:

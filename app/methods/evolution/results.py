@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 
 from app.blocks.block import Block, Paragraph, Picture, Table, table_of
-from app.blocks.plots import Interval, interval_plot
-from app.figures import bounds, fixed, interval, probability, share, signed
+from app.blocks.plots import interval_picture
+from app.figures import fixed, probability, share
+from app.methods.cells import bounds_of, difference_of, digits, interval_of
 from app.state.evolution import EvolutionState
-from app.table.column import Cell, ListColumn, Tone
+from app.table.column import Cell, ListColumn
 from app.verdict_text import untested_sentence
 from app.words import method_name
 from engine.events import AnswersScored, JudgeMeasured, MethodCompared
@@ -20,69 +21,58 @@ def _name(row: MethodCompared) -> Cell:
     return Cell(method_name(row.method) + cap, "strong" if row.method == "best" else "")
 
 
-def _sure(low: float | None, high: float | None, lower_is_better: bool = False) -> Tone:
-    """Whether an interval of a difference lies on the better or the worse side of 0."""
-    if low is None or high is None or low <= 0 <= high:
-        return ""
-    return "good" if (high < 0) == lower_is_better else "bad"
-
-
-def _fewer_tokens(row: MethodCompared) -> Cell:
-    return Cell(
-        signed(row.tokens_difference, 1), _sure(row.tokens_low, row.tokens_high, lower_is_better=True)
-    )
-
-
-def _more_correct(row: MethodCompared) -> Cell:
-    return Cell(signed(row.difference), _sure(row.low, row.high))
-
-
-COMPARED: Sequence[ListColumn[MethodCompared]] = (
-    ListColumn("method", "on the test set", 20, value=lambda r: r, show=_name),
+_TOKENS = ("tokens_difference", "tokens_low", "tokens_high")
+_METHOD: ListColumn[MethodCompared] = ListColumn(
+    "method", "on the test set", 20, value=lambda r: r, show=_name
+)
+LENGTHS: Sequence[ListColumn[MethodCompared]] = (
+    _METHOD,
     ListColumn("tokens", "tokens", 6, "right", help="mean length of an answer; fewer are better",
-               value=lambda r: r.mean_tokens, show=lambda v: fixed(v, 1)),
-    ListColumn("tokens_difference", "change", 7, "right", value=lambda r: r, show=_fewer_tokens,
+               value=lambda r: r.mean_tokens, show=digits(1)),
+    ListColumn("tokens_difference", "change", 7, "right",
+               value=difference_of(*_TOKENS, digits=1, lower_is_better=True),
                help="against the unchanged model, on the same questions; with paired bootstrap 95% intervals"),
-    ListColumn("tokens_interval", "95%", 14, "right", 3, value=lambda r: interval(r.tokens_low, r.tokens_high, 1)),
+    ListColumn("tokens_interval", "95%", 14, "right", 1, value=interval_of(*_TOKENS, 1)),
+)  # fmt: skip
+CORRECT: Sequence[ListColumn[MethodCompared]] = (
+    _METHOD,
     ListColumn("correct", "correct", 7, "right", help="share of the judged answers that are right",
                value=lambda r: r.correctness, show=fixed),
-    ListColumn("difference", "change", 7, "right", value=lambda r: r, show=_more_correct),
-    ListColumn("interval", "95%", 16, "right", 4, value=lambda r: interval(r.low, r.high)),
-    ListColumn("p", "p", 5, "right", 5, help="McNemar, exact, of correctness", value=lambda r: r.p, show=probability),
+    ListColumn("wilson", "95%", 14, "right", 3, value=bounds_of("wilson_low", "wilson_high")),
+    ListColumn("difference", "change", 7, "right", value=difference_of("difference", "low", "high"),
+               help="against the unchanged model, on the same questions"),
+    ListColumn("interval", "95%", 16, "right", 1, value=interval_of("difference", "low", "high")),
+    ListColumn("p", "p", 5, "right", 2, help="McNemar, exact, of correctness", show=probability),
 )  # fmt: skip
 COMPOSITE: Sequence[ListColumn[MethodCompared]] = (
-    ListColumn("method", "on the test set", 20, value=lambda r: r, show=_name),
-    ListColumn("composite", "composite", 9, "right", help="0.4 shortness + 0.6 correctness",
-               value=lambda r: r.composite, show=fixed),
-    ListColumn("ahead", "− evolved", 9, "right", value=lambda r: r,
-               show=lambda r: Cell(signed(r.ahead), _sure(r.ahead_low, r.ahead_high)),
+    _METHOD,
+    ListColumn("composite", "composite", 9, "right", help="0.4 shortness + 0.6 correctness", show=fixed),
+    ListColumn("ahead", "− evolved", 9, "right", value=difference_of("ahead", "ahead_low", "ahead_high"),
                help="composite minus that of the evolved deltas"),
-    ListColumn("ahead_interval", "95%", 16, "right", 2, value=lambda r: interval(r.ahead_low, r.ahead_high)),
-    ListColumn("n", "n", 4, "right", 4, help="answers that were judged", value=lambda r: r.n),
-    ListColumn("cannot_tell", "cannot tell", 11, "right", 5, help="answers on which the judge cannot tell",
-               value=lambda r: r.cannot_tell),
-    ListColumn("wilson", "correct, 95%", 14, "right", 3, value=lambda r: bounds(r.wilson_low, r.wilson_high)),
+    ListColumn("ahead_interval", "95%", 16, "right", 2, value=interval_of("ahead", "ahead_low", "ahead_high")),
+    ListColumn("n", "n", 4, "right", 4, help="answers that were judged"),
+    ListColumn("cannot_tell", "cannot tell", 11, "right", 5, help="answers on which the judge cannot tell"),
 )  # fmt: skip
 JUDGE: Sequence[ListColumn[JudgeMeasured]] = (
     ListColumn("type", "kind of question", 16, value=lambda r: r.question_type or "all questions"),
-    ListColumn("answers", "answers", 7, "right", 4, value=lambda r: r.answers),
+    ListColumn("answers", "answers", 7, "right", 4),
     ListColumn("judged", "judged", 6, "right", 3, help="share on which the judge could tell",
                value=lambda r: share(r.judged / r.answers, 0)),
     ListColumn("agreement", "agree", 6, "right", help="share of these on which judge and people say the same",
-               value=lambda r: r.agreement, show=fixed),
+               show=fixed),
     ListColumn("kappa", "κ", 6, "right", help="Cohen's kappa: agreement beyond chance; 1 is perfect, 0 is chance",
-               value=lambda r: r.kappa, show=fixed),
-    ListColumn("kappa_interval", "95%", 14, "right", 1, value=lambda r: bounds(r.kappa_low, r.kappa_high)),
-    ListColumn("precision", "precision", 9, "right", 2, help='of the judge\'s "right", against people',
-               value=lambda r: r.precision, show=fixed),
-    ListColumn("recall", "recall", 6, "right", 2, value=lambda r: r.recall, show=fixed),
+               show=fixed),
+    ListColumn("kappa_interval", "95%", 14, "right", 1, value=bounds_of("kappa_low", "kappa_high")),
+    ListColumn("precision", "precision", 9, "right", 2, help='of the judge\'s "right", against people', show=fixed),
+    ListColumn("recall", "recall", 6, "right", 2, show=fixed),
 )  # fmt: skip
 
 
 def compared(state: EvolutionState) -> list[Block]:
     """The comparison on the test set, or what there is without one; and the judge."""
     rows = list(state.compared.values())
-    tables = table_of(COMPARED, rows, "Evolved deltas, against the unchanged model", _words(state))
+    tables = table_of(LENGTHS, rows, "Length of an answer, against the unchanged model", _words(state))
+    tables += table_of(CORRECT, rows, "Right answers, against the unchanged model")
     tables += table_of(COMPOSITE, rows, "Composite, against the evolved deltas")
     tables = tables or _untested(state)
     return [*tables, *judge(state, [""])] if tables else []
@@ -103,7 +93,7 @@ _UNTESTED: Sequence[ListColumn[tuple[str, AnswersScored]]] = (
     ListColumn("n", "n", 4, "right", value=lambda r: r[1].judged),
     ListColumn("cannot_tell", "cannot tell", 11, "right", 1, value=lambda r: r[1].cannot_tell),
     ListColumn("correct", "correct", 7, "right", value=lambda r: r[1].correctness, show=fixed),
-    ListColumn("tokens", "tokens", 6, "right", value=lambda r: r[1].mean_tokens, show=lambda v: fixed(v, 1)),
+    ListColumn("tokens", "tokens", 6, "right", value=lambda r: r[1].mean_tokens, show=digits(1)),
     ListColumn("composite", "composite", 9, "right", value=lambda r: r[1].composite, show=fixed),
 )
 
@@ -138,11 +128,7 @@ def details(state: EvolutionState) -> list[Block]:
 
 def tokens_picture(state: EvolutionState) -> list[Picture]:
     """The tokens that each method saves, with intervals."""
-    rows = [
-        Interval(method_name(row.method), row.tokens_difference, row.tokens_low, row.tokens_high)
-        for row in state.compared.values()
-        if row.tokens_difference is not None
-    ]
-    drawing = interval_plot(rows, digits=1, zero=True)
+    compared = state.compared.values()
+    rows = ((method_name(r.method), r.tokens_difference, r.tokens_low, r.tokens_high) for r in compared)
     caption = "Tokens of an answer minus those of the unchanged model, with paired bootstrap 95% intervals"
-    return [] if drawing is None else [Picture(drawing, caption)]
+    return interval_picture(rows, caption, digits=1, zero=True)

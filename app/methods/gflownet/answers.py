@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 from app.blocks.block import Beside, Block, Facts, Heading, Paragraph, Span, Target, Words, writing
 from app.blocks.model_text import one_line
-from app.methods.gflownet.evidence import PATHS, TRIPLES, answers_to, evidence_name, hit_cell
+from app.methods.cells import outcome_cell, turned_cell
+from app.methods.gflownet.evidence import PATHS, TRIPLES, answers_to, evidence_name
 from app.methods.page import Cases
 from app.methods.source import CaseSource
 from app.state.gflownet import EvidenceRow, GFlowNetState
 from app.state.method import Place
 from app.state.run import RunState
-from app.table.column import Cell, ListColumn
+from app.table.column import ListColumn
 from app.text import counted
 from engine.events import EvidenceAnswered
 
@@ -34,7 +35,7 @@ class AnswerPair(NamedTuple):
 
     @property
     def places(self) -> list[Place]:
-        """Where its answers stand in the log, the first one first."""
+        """Where its answers stand in the log, the first one first: the row is found by each of them."""
         return sorted(row.place for row in (self.paths, self.triples) if row is not None)
 
     @property
@@ -65,21 +66,17 @@ def _hit(row: EvidenceRow | None) -> bool | None:
     return None if row is None else row.hit
 
 
-def _sign(sign: int) -> Cell:
-    return {1: Cell("▲", "good"), -1: Cell("▼", "bad")}.get(sign, Cell(" "))
-
-
 COLUMNS: Sequence[ListColumn[AnswerPair]] = (
     ListColumn("paths", "paths", 5, priority=0, help="answered from sampled paths: ✓ names a right answer",
-               value=lambda p: _hit(p.paths), show=hit_cell),
+               value=lambda p: _hit(p.paths), show=outcome_cell),
     ListColumn("sign", "±", 1, priority=0, help="▲ right from paths and not from triples, ▼ the other way round",
-               value=lambda p: p.sign, show=_sign),
+               show=turned_cell),
     ListColumn("triples", "triples", 7, priority=0, help="answered from the best-scored triples",
-               value=lambda p: _hit(p.triples), show=hit_cell),
-    ListColumn("question", "question", 28, flex=True, value=lambda p: p.question, show=one_line),
+               value=lambda p: _hit(p.triples), show=outcome_cell),
+    ListColumn("question", "question", 28, flex=True, show=one_line),
     ListColumn("answer", "answer from paths", 18, flex=True, priority=2,
                value=lambda p: "" if p.paths is None else p.paths.answer, show=one_line),
-    ListColumn("sample_id", "id", 12, priority=4, name=True, value=lambda p: p.sample_id),
+    ListColumn("sample_id", "id", 12, priority=4, name=True),
 )  # fmt: skip
 
 
@@ -109,7 +106,7 @@ def _said(event: EvidenceAnswered) -> Words:
     answer = ", ".join(event.answer.split("\n")) or "(empty)"
     said = f"no answer: {event.failure}" if event.failure else answer + " (cut off)" * event.cut
     evidence = f"   {counted(event.triples, 'triples')}, {counted(event.prompt_tokens, 'tokens')}"
-    sign, tone = hit_cell(event.hit)
+    sign, tone = outcome_cell(event.hit)
     return Span(f"{sign} ", tone), said, Span(evidence, "dim")
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from app.blocks.block import Block, Facts, Span, Target
 from app.blocks.model_text import one_line
-from app.figures import outcome
+from app.methods.cells import outcome_cell
 from app.state.gflownet import EvidenceRow, GFlowNetState
-from app.table.column import Cell
 
 PATHS, TRIPLES = "gflownet", "triples"
 EVIDENCE = {PATHS: "sampled paths", TRIPLES: "the best-scored triples"}
@@ -16,11 +15,6 @@ EVIDENCE = {PATHS: "sampled paths", TRIPLES: "the best-scored triples"}
 def evidence_name(method: str) -> str:
     """A kind of evidence in words."""
     return EVIDENCE.get(method, method)
-
-
-def hit_cell(hit: bool | None) -> Cell:
-    """✓ names a right answer, ✗ does not, · not answered."""
-    return Cell(outcome(hit), "dim" if hit is None else "good" if hit else "bad")
 
 
 def answers_to(state: GFlowNetState, sample_id: str) -> list[EvidenceRow]:
@@ -34,7 +28,7 @@ def reader_answers(state: GFlowNetState, sample_id: str) -> list[Block]:
     return [
         Facts([(f"from {evidence_name(row.method)}", (Span(f"{sign} ", tone), _link(row)))])
         for row in answers_to(state, sample_id)
-        for sign, tone in [hit_cell(row.hit)]
+        for sign, tone in [outcome_cell(row.hit)]
     ]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from app.blocks.block import Block, Heading, Paragraph, Span, facts, writing
 from app.blocks.model_text import one_line
 from app.figures import fixed
+from app.methods.cells import digits
 from app.methods.gflownet.evidence import reader_answers
 from app.methods.gflownet.paths import Paths, left_at
 from app.methods.page import Cases
@@ -33,14 +34,14 @@ def _first_hit(rank: int | None) -> Cell:
 COLUMNS: Sequence[ListColumn[QuestionRow]] = (
     ListColumn("hit", "hit", 3, "right", 0, help="rank of the first path that meets an answer; – none does",
                value=lambda q: q.first_hit, show=_first_hit),
-    ListColumn("question", "question", 26, flex=True, value=lambda q: q.question, show=one_line),
+    ListColumn("question", "question", 26, flex=True, show=one_line),
     ListColumn("success", "success", 7, "right", 1, help="share of the drawn paths that meet an answer",
-               value=lambda q: q.success, show=lambda v: fixed(v, 2)),
+               show=digits(2)),
     ListColumn("met", "answers", 7, "right", 2, help="answers met, of those in the graph",
                value=lambda q: (q.met, q.answers), show=lambda pair: f"{pair[0]}/{pair[1]}"),
-    ListColumn("unique", "paths", 5, "right", 3, help="distinct paths", value=lambda q: q.unique),
-    ListColumn("edges", "edges", 6, "right", 5, help="edges of the agent graph", value=lambda q: q.edges),
-    ListColumn("sample_id", "id", 12, priority=6, name=True, value=lambda q: q.sample_id),
+    ListColumn("unique", "paths", 5, "right", 3, help="distinct paths"),
+    ListColumn("edges", "edges", 6, "right", 5, help="edges of the agent graph"),
+    ListColumn("sample_id", "id", 12, priority=6, name=True),
 )  # fmt: skip
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 
-from app.blocks.block import Block, Paragraph, Picture, Span, Table, Target, Words, table_of
-from app.blocks.plots import Interval, interval_plot
-from app.figures import bounds, fixed, interval, probability, signed
+from app.blocks.block import Block, Paragraph, Picture, Table, Target, Words, table_of
+from app.blocks.plots import IntervalRow, interval_picture
+from app.figures import bounds, fixed, probability
+from app.methods.cells import difference_of, digits, interval_of, linked_counts
 from app.methods.chart import Series
 from app.methods.gflownet.answers import answer_pairs
 from app.methods.gflownet.evidence import PATHS, evidence_name
@@ -34,33 +36,19 @@ _SETTINGS = {"temperature": "temperature", "edge_bonus": "bonus for each edge", 
 # ---------------------------------------------------------------- the reader's answers
 
 
-def _difference(row: EvidenceCompared) -> Cell:
-    if row.difference is None:
-        return Cell("")
-    low, high = row.low, row.high
-    sure = low is not None and high is not None and (low > 0 or high < 0)
-    return Cell(signed(row.difference), ("good" if row.difference > 0 else "bad") if sure else "")
-
-
 ANSWERED: Sequence[ListColumn[EvidenceCompared]] = (
     ListColumn("evidence", "evidence", 23, value=lambda r: r.method,
                show=lambda m: Cell(evidence_name(m), "strong" if m == PATHS else "")),
-    ListColumn("n", "n", 5, "right", 5, value=lambda r: r.n),
-    ListColumn("hit", "hit", 6, "right", help="share of questions whose answer names a right one",
-               value=lambda r: r.hit, show=fixed),
-    ListColumn("difference", "− triples", 9, "right", value=lambda r: r, show=_difference),
-    ListColumn("interval", "95%", 16, "right", 1, value=lambda r: (r.low, r.high),
-               show=lambda pair: "" if pair[0] is None else interval(*pair)),
-    ListColumn("p", "p", 6, "right", 3, help="McNemar, exact", value=lambda r: r.p,
-               show=lambda p: "" if p is None else probability(p)),
-    ListColumn("recall", "recall", 6, "right", 2, help="share of the right answers that are named",
-               value=lambda r: r.recall, show=fixed),
+    ListColumn("n", "n", 5, "right", 5),
+    ListColumn("hit", "hit", 6, "right", help="share of questions whose answer names a right one", show=fixed),
+    ListColumn("difference", "− triples", 9, "right", value=difference_of("difference", "low", "high")),
+    ListColumn("interval", "95%", 16, "right", 1, value=interval_of("difference", "low", "high")),
+    ListColumn("p", "p", 6, "right", 3, help="McNemar, exact", show=probability),
+    ListColumn("recall", "recall", 6, "right", 2, help="share of the right answers that are named", show=fixed),
     ListColumn("hit_all", "hit of all", 10, "right", 4,
-               help="over all held-out questions; those whose answers no path reaches count as missed",
-               value=lambda r: r.hit_all, show=fixed),
-    ListColumn("triples", "triples", 7, "right", 6, help="of the evidence, mean", value=lambda r: r.triples,
-               show=lambda v: fixed(v, 1)),
-    ListColumn("tokens", "tokens", 6, "right", 6, value=lambda r: r.prompt_tokens, show=lambda v: fixed(v, 1)),
+               help="over all held-out questions; those whose answers no path reaches count as missed", show=fixed),
+    ListColumn("triples", "triples", 7, "right", 6, help="of the evidence, mean", show=digits(1)),
+    ListColumn("tokens", "tokens", 6, "right", 6, value=lambda r: r.prompt_tokens, show=digits(1)),
 )  # fmt: skip
 
 
@@ -77,13 +65,16 @@ def answered(state: GFlowNetState) -> list[Block]:
 
 def _parted(state: GFlowNetState) -> Words:
     """On how many questions one kind of evidence alone leads to a right answer; the counts lead to the first."""
-    signs = [pair.sign for pair in answer_pairs(state)]
-    words: list[str | Span] = []
-    for sign, mark, kind, name, tone in _ALONE:
-        if count := signs.count(sign):
-            link = Span(f"{mark} {counted(count, 'questions')}", tone, Target(kind, ""))
-            words += ["  " if words else "", link, f" right from {name} only"]
-    return words
+    signs = Counter(pair.sign for pair in answer_pairs(state))
+    return linked_counts(
+        (
+            signs[sign],
+            f"{mark} {counted(signs[sign], 'questions')} right from {name} only",
+            tone,
+            Target(kind, ""),
+        )
+        for sign, mark, kind, name, tone in _ALONE
+    )
 
 
 # ---------------------------------------------------------------- the sampled paths
@@ -103,10 +94,9 @@ def _distance(event: SamplerEvaluated) -> str:
 
 
 SAMPLED: Sequence[ListColumn[SamplerEvaluated]] = (
-    ListColumn("method", "method", 27, value=lambda e: e.method,
-               show=lambda m: Cell(sampler_name(m), "strong" if m in _SAMPLER else "")),
-    ListColumn("n", "n", 4, "right", 5, value=lambda e: e.n),
-    ListColumn("k", "K", 3, "right", 4, help="paths of a question", value=lambda e: e.k),
+    ListColumn("method", "method", 27, show=lambda m: Cell(sampler_name(m), "strong" if m in _SAMPLER else "")),
+    ListColumn("n", "n", 4, "right", 5),
+    ListColumn("k", "K", 3, "right", 4, help="paths of a question"),
     ListColumn("reached", "reached@K", 9, "right", help="share of a question's answers that its K paths meet",
                value=_at(_REACHED), show=fixed),
     ListColumn("reached_interval", "95%", 14, "right", 1, value=_bounds(_REACHED)),
@@ -118,7 +108,7 @@ SAMPLED: Sequence[ListColumn[SamplerEvaluated]] = (
     ListColumn("success", "success@K", 9, "right", 2, help="any of the K paths meets an answer", value=_at(_SUCCESS),
                show=fixed),
     ListColumn("hits", "hits@K", 6, "right", 5, help="different paths among the K that meet an answer",
-               value=_at(_HITS), show=lambda v: fixed(v, 1)),
+               value=_at(_HITS), show=digits(1)),
     ListColumn("hits_interval", "95%", 10, "right", 7, value=_bounds(_HITS, 1)),
     ListColumn("path_f1", "path F1", 7, "right", 3, help="of a path's edges against the shortest paths",
                value=_at("path_hit_f1"), show=fixed),
@@ -191,14 +181,15 @@ def pictures(state: GFlowNetState) -> list[Picture]:
         "success@1": "Share of first paths that meet an answer",
         _REACHED: "Share of the answers that K paths meet",
     }
-    drawn = [(caption, interval_plot(_intervals(state.test, name))) for name, caption in captions.items()]
     where = "on held-out questions, with 95% intervals where they were computed"
-    return [Picture(drawing, f"{caption}, {where}") for caption, drawing in drawn if drawing is not None]
-
-
-def _intervals(events: Sequence[SamplerEvaluated], name: str) -> list[Interval]:
     return [
-        Interval(sampler_name(event.method), value, *event.intervals.get(name.format(event.k), (None, None)))
-        for event in events
-        if (value := _at(name)(event)) is not None
+        picture
+        for name, caption in captions.items()
+        for picture in interval_picture(_intervals(state.test, name), f"{caption}, {where}")
     ]
+
+
+def _intervals(events: Sequence[SamplerEvaluated], name: str) -> Iterator[IntervalRow]:
+    for event in events:
+        low, high = event.intervals.get(name.format(event.k), (None, None))
+        yield sampler_name(event.method), _at(name)(event), low, high

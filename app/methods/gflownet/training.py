@@ -7,6 +7,7 @@ from typing import Any
 
 from app.blocks.block import Block, Heading, Paragraph, Span, Table, Words, facts, table_of
 from app.figures import fixed, signed
+from app.methods.cells import digits
 from app.methods.chart import Series, with_mean
 from app.state.gflownet import GFlowNetState, StepRow
 from app.state.run import RunState
@@ -17,24 +18,20 @@ from engine.events import AgentGraphsBuilt, GraphsBuilt, RetrieverMeasured
 _MOST_STEPS = 10
 
 STEPS: Sequence[ListColumn[StepRow]] = (
-    ListColumn("step", "step", 6, "right", 0, value=lambda s: s.step),
-    ListColumn("loss", "loss", 8, "right", 0, value=lambda s: s.loss, show=fixed),
-    ListColumn("residual", "δ", 8, "right", 1, value=lambda s: s.residual, show=signed,
+    ListColumn("step", "step", 6, "right", 0),
+    ListColumn("loss", "loss", 8, "right", 0, show=fixed),
+    ListColumn("residual", "δ", 8, "right", 1, show=signed,
                help="mean residual of trajectory balance, log Z + log P_F − log P_B − log R: 0 for a perfect sampler"),
     ListColumn("spread", "5…95%", 15, "right", 4, help="quantiles of δ over the step's paths",
                value=lambda s: s.quantiles, show=lambda q: f"{signed(q[0], 2)} {signed(q[-1], 2)}" if q else "·"),
-    ListColumn("log_z", "log Z", 7, "right", 2, help="mean over the step's questions", value=lambda s: s.log_z,
-               show=lambda v: fixed(v, 2)),
-    ListColumn("success", "success", 7, "right", 0, help="share of sampled paths that meet an answer",
-               value=lambda s: s.success, show=fixed),
-    ListColumn("path_f1", "path F1", 7, "right", 3, help="against the shortest paths", value=lambda s: s.path_f1,
-               show=fixed),
-    ListColumn("length", "edges", 5, "right", 6, help="mean length of a path", value=lambda s: s.length,
-               show=lambda v: fixed(v, 2)),
+    ListColumn("log_z", "log Z", 7, "right", 2, help="mean over the step's questions", show=digits(2)),
+    ListColumn("success", "success", 7, "right", 0, help="share of sampled paths that meet an answer", show=fixed),
+    ListColumn("path_f1", "path F1", 7, "right", 3, help="against the shortest paths", show=fixed),
+    ListColumn("length", "edges", 5, "right", 6, help="mean length of a path", show=digits(2)),
     ListColumn("alpha", "α", 5, "right", 5, help="weight of the retriever's scores in the sampler",
-               value=lambda s: s.prior_alpha, show=lambda v: fixed(v, 2)),
+               value=lambda s: s.prior_alpha, show=digits(2)),
     ListColumn("entropy", "H(P_B)", 6, "right", 5, help="mean entropy of the backward policy that is learnt, nats",
-               value=lambda s: None if s.pb_nll is None else s.pb_avg_entropy, show=lambda v: fixed(v, 2)),
+               value=lambda s: None if s.pb_nll is None else s.pb_avg_entropy, show=digits(2)),
     ListColumn("speed", "paths/s", 8, "right", 8, value=lambda s: s.per_second, show=lambda v: f"{v:,.0f}"),
 )  # fmt: skip
 
@@ -143,13 +140,11 @@ def _thousands(value: float) -> str:
 
 
 GRAPHS: Sequence[ListColumn[Any]] = (
-    ListColumn("split", "split", 10, value=lambda g: g.split),
-    ListColumn("hops", "hops", 18, priority=2, help="length of the shortest path to an answer : questions",
-               value=lambda g: g.hops, show=_hops),
+    ListColumn("split", "split", 10),
+    ListColumn("hops", "hops", 18, priority=2, help="length of the shortest path to an answer : questions", show=_hops),
     ListColumn("left_out", "left out", 20, priority=1, value=_left_out),
     ListColumn("questions", "questions", 9, "right", value=lambda g: g.samples, show=_thousands),
-    ListColumn("reachable", "reachable", 9, "right", help="a path leads to an answer", value=lambda g: g.reachable,
-               show=_thousands),
+    ListColumn("reachable", "reachable", 9, "right", help="a path leads to an answer", show=_thousands),
     ListColumn("edges", "edges", 7, "right", value=lambda g: g.edges_mean, show=_thousands),
     ListColumn("nodes", "nodes", 7, "right", 3, value=lambda g: g.nodes_mean, show=_thousands),
     ListColumn("in_degree", "largest in-degree", 17, "right", 4, value=lambda g: g.in_degree_max, show=_thousands),
@@ -172,24 +167,26 @@ def data(state: GFlowNetState) -> list[Block]:
 
 def _retriever(state: GFlowNetState) -> list[Block]:
     """The scorer of edges, by epoch and by split."""
-    blocks: list[Block] = []
-    if state.epochs:
-        ks = list(state.epochs[0].recall)
-        rows = [
-            (f"{e.epoch}/{e.epochs}", Span("★ best on validation" if e.best else "", "accent"), fixed(e.loss),
-             *(fixed(e.recall.get(k)) for k in ks))
-            for e in state.epochs
-        ]  # fmt: skip
-        header = ("epoch", "", "loss", *(f"recall@{k}" for k in ks))
-        blocks.append(Table(header, rows, len(ks) + 1, "The retriever, which scores the edges"))
-    if state.recall:
-        ks = list(dict.fromkeys(k for event in state.recall.values() for k in event.recall))
-        rows = [
-            (split, Span(_unscored(event), "warn"), *(fixed(event.recall.get(k)) for k in ks))
-            for split, event in state.recall.items()
-        ]
-        blocks.append(Table(("split", "", *(f"recall@{k}" for k in ks)), rows, len(ks), "Its recall"))
-    return blocks
+    epochs = [
+        (f"{e.epoch}/{e.epochs}", Span("★ best on validation" if e.best else "", "accent"), e.recall, e.loss)
+        for e in state.epochs
+    ]
+    splits = [(split, Span(_unscored(e), "warn"), e.recall) for split, e in state.recall.items()]
+    return [
+        *_recall("The retriever, which scores the edges", "epoch", epochs, "loss"),
+        *_recall("Its recall", "split", splits),
+    ]
+
+
+def _recall(caption: str, first: str, known: Sequence[Any], *figures: str) -> list[Table]:
+    """A name, a remark, the recall at each K and the `figures` behind it."""
+    ks = list(dict.fromkeys(k for row in known for k in row[2]))
+    rows = [
+        (name, remark, *map(fixed, more), *(fixed(of.get(k)) for k in ks))
+        for name, remark, of, *more in known
+    ]
+    header = (first, "", *figures, *(f"recall@{k}" for k in ks))
+    return [Table(header, rows, len(ks) + len(figures), caption)] if rows else []
 
 
 def _unscored(event: RetrieverMeasured) -> str:

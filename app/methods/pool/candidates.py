@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from app.blocks.block import Block, Drawn, Palette, Words, facts
+from app.blocks.block import Block, Drawn, Palette, Paragraph, Words, facts
 from app.blocks.terminal import line
 from app.blocks.thumbnail import thumbnail
 from app.figures import fixed
@@ -85,7 +85,7 @@ def _grid(event: PoolQueryDone, pictures: Pictures, palette: Palette, width: int
         for place, row in enumerate(rows, first):
             labels.append_text(_label(row, place in injected, place in referenced, cell, palette)).append(" ")
         lines.append(labels)
-        lines += _picture_lines(rows, pictures, cell)
+        lines += [Text(" " * _GUTTER).append_text(line) for line in _abreast(rows, pictures, cell)]
     return lines
 
 
@@ -96,23 +96,19 @@ def _label(row: int, injected: bool, referenced: bool, cell: int, palette: Palet
     return Text(f"{signs}{row}".ljust(cell), palette[tone])
 
 
-def _picture_lines(rows: Sequence[int], pictures: Pictures, cell: int) -> list[Text]:
-    if not pictures:
-        return []
+def _abreast(rows: Iterable[int], pictures: Pictures, cell: int) -> list[Text]:
+    """The lines of the rows' pictures beside each other, each `cell` wide; blank for a row without one."""
     drawn = [thumbnail(*pictures[row]) if row in pictures else () for row in rows]
-    lines: list[Text] = []
-    for number in range(max(map(len, drawn))):
-        text = Text(" " * _GUTTER)
-        for picture in drawn:
-            text.append_text(padded(picture[number] if number < len(picture) else Text(), cell)).append(" ")
-        lines.append(text)
-    return lines
+    return [
+        Text().join(
+            _padded(picture[number] if number < len(picture) else Text(), cell + 1) for picture in drawn
+        )
+        for number in range(max(map(len, drawn), default=0))
+    ]
 
 
-def padded(text: Text, width: int) -> Text:
-    """A copy with blanks up to `width`."""
-    room = width - text.cell_len
-    return text.copy().append(" " * room) if room > 0 else text.copy()
+def _padded(text: Text, width: int) -> Text:
+    return text.copy().append(" " * (width - text.cell_len))
 
 
 def _legend(event: PoolQueryDone, palette: Palette) -> Text:
@@ -137,60 +133,36 @@ def _replacement(event: PoolQueryDone, place: int, pictures: Pictures, palette: 
     text = Text.assemble((f"{place:>2} ", palette["dim"]), f"{old} → ", (f"{new}", palette["accent"]))
     if not pictures:
         return text.append(f"   similarity {fixed(event.similarity[place])}", palette["dim"])
-    left, right = (thumbnail(*pictures[row]) if row in pictures else () for row in (old, new))
-    for number in range(max(len(left), len(right))):
-        text.append("\n" + " " * _GUTTER)
-        text.append_text(padded(left[number] if number < len(left) else Text(), _PICTURE))
-        text.append(" → " if number == 1 else "   ")
-        text.append_text(right[number] if number < len(right) else Text())
+    for pair in _abreast((old, new), pictures, _PICTURE):
+        text.append("\n" + " " * _GUTTER).append_text(pair)
     return text
 
 
-class Pair(Drawn):
-    """A pair of demonstrations as pictures beside what is said of it; rows alone where the log has no pictures."""
-
-    def __init__(self, rows: Sequence[int], pictures: Pictures, words: Sequence[Words]) -> None:
-        self._rows, self._pictures, self._words = rows, pictures, words
-
-    def draw(self, palette: Palette, width: int) -> RenderableType:
-        grid = Grid.grid(padding=(0, 2, 0, 0))
-        said = Text("\n").join(line(words, palette) for words in self._words)
-        grid.add_row(_pictures_in_a_row(self._rows, self._pictures), said)
-        return grid
-
-    def in_documents(self) -> Sequence[Block]:
-        return []
-
-
-def _pictures_in_a_row(rows: Sequence[int], pictures: Pictures) -> Text:
-    drawn = [thumbnail(*pictures[row]) if row in pictures else () for row in rows]
-    lines = []
-    for number in range(max(map(len, drawn), default=0)):
-        text = Text()
-        for picture in drawn:
-            text.append_text(padded(picture[number] if number < len(picture) else Text(), _PICTURE)).append(
-                " "
-            )
-        lines.append(text)
-    return Text("\n").join(lines)
-
-
-class WithPicture(Drawn):
-    """The query's own picture beside the words about it."""
+class Pictured(Drawn):
+    """Pictures beside what is said of them; documents have `about` in their place."""
 
     def __init__(
-        self, picture: str, pictures: Pictures, about: Sequence[Block], words: Sequence[Words]
+        self, pictures: Sequence[Sequence[Text]], words: Sequence[Words], about: Sequence[Block] = ()
     ) -> None:
-        self._picture, self._pictures, self._about, self._words = picture, pictures, about, words
+        self._pictures, self._words, self._about = pictures, words, about
 
     def draw(self, palette: Palette, width: int) -> RenderableType:
         said = Text("\n").join(line(words, palette) for words in self._words)
-        if not self._picture or not self._pictures:
-            return said
-        _, pixels = next(iter(self._pictures.values()))
         grid = Grid.grid(padding=(0, 2, 0, 0))
-        grid.add_row(Text("\n").join(thumbnail(self._picture, pixels)), said)
+        grid.add_row(*(Text("\n").join(lines) for lines in self._pictures), said)
         return grid
 
     def in_documents(self) -> Sequence[Block]:
         return self._about
+
+
+def beside_pair(rows: Sequence[int], pictures: Pictures, words: Sequence[Words]) -> Pictured:
+    """What is said of a pair of demonstrations, beside their pictures."""
+    return Pictured([_abreast(rows, pictures, _PICTURE)], words)
+
+
+def beside_query(picture: str, pictures: Pictures, words: Sequence[Words]) -> Pictured:
+    """What is said of a query, beside its picture, which is as wide as those of the candidates."""
+    pixels = next((pixels for _, pixels in pictures.values()), 0)
+    drawn = [thumbnail(picture, pixels)] if picture and pixels else []
+    return Pictured(drawn, words, [Paragraph(line) for line in words])

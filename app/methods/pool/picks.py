@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.blocks.block import Block, Paragraph, Span, Table, Words
+from app.blocks.block import Block, Span, Table, Words
 from app.blocks.model_text import one_line
 from app.figures import fixed
+from app.methods.cells import digits, turned_cell
 from app.methods.page import Cases
-from app.methods.pool.candidates import Pair, WithPicture, pictures_of
+from app.methods.pool.candidates import beside_pair, beside_query, pictures_of
 from app.methods.pool.scores import answers_line, score_cell, score_span
 from app.methods.source import CaseSource
 from app.state.pool import PickRow
 from app.state.run import RunState
-from app.table.column import Cell, ListColumn
+from app.table.column import ListColumn
 from app.words import method_name
 from engine.events import SelectorPick, SelectorPicked
 
@@ -24,27 +25,15 @@ When the selector is trained, every held-out query gets a row here, with the pai
 method picked for it, and the model's answer."""
 
 
-def _against(row: PickRow) -> str:
-    """▲ the selector's pick scores more than that of RICES, ▼ less."""
-    return {1: "▲", 0: " ", -1: "▼"}[row.sign("selector")]
-
-
-def _sign(sign: str) -> Cell:
-    return Cell(sign, "good" if sign == "▲" else "bad" if sign == "▼" else "")
-
-
 COLUMNS: Sequence[ListColumn[PickRow]] = (
-    ListColumn("query_id", "query", 12, priority=2, name=True, value=lambda q: q.query_id),
-    ListColumn("selector", "selector", 8, priority=0, value=lambda q: q.selector, show=score_cell),
-    ListColumn("against", "±", 1, priority=0, help="▲ the selector scores more than RICES, ▼ less", value=_against,
-               show=_sign),
-    ListColumn("rices", "RICES", 8, priority=0, help="the two most similar candidates", value=lambda q: q.rices,
-               show=score_cell),
-    ListColumn("random", "random", 6, "right", 3, help="mean over its draws", value=lambda q: q.random,
-               show=lambda v: fixed(v, 2)),
-    ListColumn("oracle", "oracle", 8, priority=4, help="best known pair of the pool", value=lambda q: q.oracle,
-               show=score_cell),
-    ListColumn("question", "question", 16, flex=True, priority=5, value=lambda q: q.question, show=one_line),
+    ListColumn("query_id", "query", 12, priority=2, name=True),
+    ListColumn("selector", "selector", 8, priority=0, show=score_cell),
+    ListColumn("against", "±", 1, priority=0, help="▲ the selector scores more than RICES, ▼ less",
+               value=lambda q: q.sign("selector"), show=turned_cell),
+    ListColumn("rices", "RICES", 8, priority=0, help="the two most similar candidates", show=score_cell),
+    ListColumn("random", "random", 6, "right", 3, help="mean over its draws", show=digits(2)),
+    ListColumn("oracle", "oracle", 8, priority=4, help="best known pair of the pool", show=score_cell),
+    ListColumn("question", "question", 16, flex=True, priority=5, show=one_line),
 )  # fmt: skip
 
 
@@ -60,10 +49,9 @@ def picked_blocks(event: SelectorPicked, source: CaseSource) -> list[Block]:
         (Span(event.question, "strong"), Span(f"   {event.query_id}", "dim")),
         (Span("people answered ", "dim"), answers_line(event.answers)),
     ]
-    about = [Paragraph(line) for line in words]
     picks = in_order(event.picks)
-    drawn: list[Block] = [Pair(p.pair, pictures, _words(p)) for p in picks] if pictures else []
-    return [WithPicture(event.picture, pictures, about, words), *drawn, _table(picks)]
+    drawn = [beside_pair(pick.pair, pictures, _words(pick)) for pick in picks] if pictures else []
+    return [beside_query(event.picture, pictures, words), *drawn, _table(picks)]
 
 
 def _words(pick: SelectorPick) -> list[Words]:

@@ -7,8 +7,9 @@ from collections.abc import Collection, Sequence
 from app.blocks.block import Beside, Block, Heading, Paragraph, Span, Table, Words
 from app.blocks.model_text import one_line
 from app.figures import fixed
+from app.methods.cells import turned_cell
 from app.methods.page import Cases
-from app.methods.pool.candidates import Candidates, WithPicture, pictures_of
+from app.methods.pool.candidates import Candidates, beside_query, pictures_of
 from app.methods.pool.scores import answers_line, score_span
 from app.methods.source import CaseSource
 from app.state.pool import QueryRow
@@ -29,41 +30,33 @@ _WORDS = {"given": "from the data", "committed": "mined, committed", "refused": 
 def _change(oracle: tuple[float, float]) -> Cell:
     before, after = oracle
     shown = f"{fixed(before, 2)} → {fixed(after, 2)}"
-    if after > before:
-        return Cell(f"{shown} ▲", "good")
-    return Cell(f"{shown} ▼", "bad") if after < before else Cell(f"{shown}  ")
+    sign = turned_cell((after > before) - (after < before))
+    return Cell(f"{shown} {sign.text}", sign.tone)
 
 
 def _right(counts: tuple[int, int]) -> Cell:
     return Cell(f"{counts[0]} → {counts[1]}", "" if counts[1] else "bad")
 
 
-def _count(number: int) -> Cell:
-    return Cell(str(number), "" if number else "dim")
-
-
-def _of(counts: tuple[int, int]) -> Cell:
-    return Cell(f"{counts[0]}/{counts[1]}", "" if counts[0] else "dim")
+def _count(number: int, of: str = "") -> Cell:
+    return Cell(f"{number}{of}", "" if number else "dim")
 
 
 COLUMNS: Sequence[ListColumn[QueryRow]] = (
-    ListColumn("query_id", "query", 12, priority=5, name=True, value=lambda q: q.query_id),
+    ListColumn("query_id", "query", 12, priority=5, name=True),
     ListColumn("oracle", "oracle@64", 13, priority=0,
                help="best score of a pair in the pool, originally and at the end; ▲ better",
                value=lambda q: (q.before, q.after), show=_change),
     ListColumn("right", "right", 7, "right", 1, help="fully right trajectories originally → at the end",
                value=lambda q: (q.right_before, q.right_after), show=_right),
-    ListColumn("injected", "injected", 8, "right", 2, help="candidates injected", value=lambda q: q.injected,
-               show=_count),
+    ListColumn("injected", "injected", 8, "right", 2, help="candidates injected", show=_count),
     ListColumn("committed", "committed", 9, "right", 3, help="committed trajectories, of all mined ones",
-               value=lambda q: (q.committed, q.committed + q.refused), show=_of),
-    ListColumn("given_pool", "pool", 4, "right", 4, help="candidates originally; 64 at the end",
-               value=lambda q: q.given_pool),
-    ListColumn("failed", "failed", 6, "right", 8, help="pairs on which the model failed", value=lambda q: q.failed,
-               show=_count),
+               value=lambda q: (q.committed, q.committed + q.refused), show=lambda n: _count(n[0], f"/{n[1]}")),
+    ListColumn("given_pool", "pool", 4, "right", 4, help="candidates originally; 64 at the end"),
+    ListColumn("failed", "failed", 6, "right", 8, help="pairs on which the model failed", show=_count),
     ListColumn("warning", "!", 1, priority=1, help="injection did not help, or no fully right pair is known",
-               value=lambda q: q.warning, show=lambda text: Cell("!" if text else " ", "warn")),
-    ListColumn("question", "question", 16, flex=True, priority=7, value=lambda q: q.question, show=one_line),
+               show=lambda text: Cell("!" if text else " ", "warn")),
+    ListColumn("question", "question", 16, flex=True, priority=7, show=one_line),
 )  # fmt: skip
 
 
@@ -83,8 +76,7 @@ def _remark(state: RunState) -> str:
 def query_blocks(event: PoolQueryDone, source: CaseSource) -> list[Block]:
     """Question, pool, trajectories."""
     pictures = pictures_of(source, {*event.pool_before, *event.pool_after})
-    words = _about(event)
-    head = WithPicture(event.picture, pictures, [Paragraph(line) for line in words], words)
+    head = beside_query(event.picture, pictures, _about(event))
     return [head, Beside([Candidates(event, pictures)], _trajectories(event), least=128, left=76)]
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from app.blocks.block import Block, Paragraph, Picture, Span, Table, Target, Words, table_of
-from app.blocks.plots import Interval, interval_plot
-from app.figures import bounds, fixed, interval, probability, signed
+from app.blocks.plots import interval_picture
+from app.figures import bounds, fixed, probability
+from app.methods.cells import DIFFERENCE, Count, bounds_of, difference_of, interval_of, linked_counts
 from app.methods.chart import Series, with_mean
-from app.state.pool import Oracle, PoolState, Running
+from app.state.pool import PoolState
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn, Tone
 from app.text import counted
 from app.words import method_name
 from engine.events import OracleTotal, PoolTotals, SelectorCompared, SelectorStep
-from engine.wilson import wilson
 
 ORDER = ("selector", "rices", "random", "oracle")
 _LINES = ("rices", "random", "oracle")
@@ -27,30 +28,17 @@ _NOTES = (
 )
 
 
-def _difference(row: SelectorCompared) -> Cell:
-    if row.difference is None:
-        return Cell("")
-    low, high = row.difference_low, row.difference_high
-    sure = low is not None and high is not None and (low > 0 or high < 0)
-    return Cell(signed(row.difference), ("good" if row.difference > 0 else "bad") if sure else "")
-
-
 PICKED: Sequence[ListColumn[SelectorCompared]] = (
-    ListColumn("method", "method", 8, value=lambda r: r.method,
-               show=lambda m: Cell(method_name(m), "strong" if m == "selector" else "")),
-    ListColumn("n", "n", 5, "right", 5, value=lambda r: r.n),
-    ListColumn("accuracy", "accuracy", 8, "right", help="mean VQA accuracy", value=lambda r: r.accuracy, show=fixed),
-    ListColumn("interval", "95%", 14, "right", 2, value=lambda r: (r.low, r.high), show=lambda pair: bounds(*pair)),
+    ListColumn("method", "method", 8, show=lambda m: Cell(method_name(m), "strong" if m == "selector" else "")),
+    ListColumn("n", "n", 5, "right", 5),
+    ListColumn("accuracy", "accuracy", 8, "right", help="mean VQA accuracy", show=fixed),
+    ListColumn("interval", "95%", 14, "right", 2, value=bounds_of("low", "high")),
     ListColumn("difference", "− RICES", 7, "right", help="accuracy minus that of RICES on the same queries",
-               value=lambda r: r, show=_difference),
-    ListColumn("difference_interval", "95%", 16, "right", 1, value=lambda r: (r.difference_low, r.difference_high),
-               show=lambda pair: "" if pair[0] is None else interval(*pair)),
-    ListColumn("p", "p", 6, "right", 3, help="McNemar, exact, of fully right answers", value=lambda r: r.p,
-               show=lambda p: "" if p is None else probability(p)),
-    ListColumn("positive", "right", 6, "right", 4, help="share answered fully right",
-               value=lambda r: r.positive, show=fixed),
-    ListColumn("positive_interval", "95%", 14, "right", 6, value=lambda r: (r.positive_low, r.positive_high),
-               show=lambda pair: bounds(*pair)),
+               value=difference_of(*DIFFERENCE)),
+    ListColumn("difference_interval", "95%", 16, "right", 1, value=interval_of(*DIFFERENCE)),
+    ListColumn("p", "p", 6, "right", 3, help="McNemar, exact, of fully right answers", show=probability),
+    ListColumn("positive", "right", 6, "right", 4, help="share answered fully right", show=fixed),
+    ListColumn("positive_interval", "95%", 14, "right", 6, value=bounds_of("positive_low", "positive_high")),
 )  # fmt: skip
 
 
@@ -67,17 +55,13 @@ def picked(state: PoolState) -> list[Block]:
 
 def _turned(state: PoolState, row: SelectorCompared) -> Words:
     """On how many queries it picks better or worse than RICES; the counts lead to the first of them."""
-    signs = [pick.sign(row.method) for pick in state.picks]
-    words: list[str | Span] = []
-    for sign, word, tone in _BETTER_AND_WORSE:
-        if count := signs.count(sign):
-            target = Target(word, row.method)
-            words += [
-                ", " if words else f"{method_name(row.method)}: ",
-                Span(counted(count, "queries"), tone, target),
-            ]
-            words.append(f" {word}")
-    return [*words, " than RICES"] if words else ""
+    signs = Counter(pick.sign(row.method) for pick in state.picks)
+    counts: Iterable[Count] = (
+        (signs[sign], f"{counted(signs[sign], 'queries')} {word}", tone, Target(word, row.method))
+        for sign, word, tone in _BETTER_AND_WORSE
+    )
+    words = linked_counts(counts, ", ")
+    return [f"{method_name(row.method)}: ", *words, " than RICES"] if words else ""
 
 
 def _left_out(rows: Sequence[SelectorCompared]) -> list[Block]:
@@ -88,53 +72,38 @@ def _left_out(rows: Sequence[SelectorCompared]) -> list[Block]:
 
 def oracles(state: PoolState) -> list[Block]:
     """The best known pairs of all pools; running figures until the stage is through."""
-    running, totals = state.running, state.totals
-    n = running.queries if totals is None else totals.queries
-    if not n:
+    totals = state.latest
+    if totals is None or not (n := totals.queries):
         return []
-    found = {name: _total(running, name, n) if totals is None else getattr(totals, name) for name in _ORACLES}
+    known: list[tuple[str, OracleTotal]] = [(name, getattr(totals, key)) for key, name in _ORACLES.items()]
     rows = [
         (
-            _ORACLES[name], Span(fixed(total.mean), "strong"), f"{total.positive:,}/{n:,}",
-            fixed(total.positive / n), bounds(total.low, total.high),
+            name, Span(fixed(total.mean), "strong"), f"{total.positive:,}/{n:,}", fixed(total.positive / n),
+            bounds(total.low, total.high),
         )
-        for name, total in found.items()
+        for name, total in known
     ]  # fmt: skip
-    injected = running.injected if totals is None else totals.injected
-    about = f"{counted(n, 'queries')}{' so far' if totals is None else ''}, {counted(injected, 'candidates')} injected"
+    so_far = " so far" if state.totals is None else ""
+    about = f"{counted(n, 'queries')}{so_far}, {counted(totals.injected, 'candidates')} injected"
     header = ("oracle@64", "mean", "fully right", "share", "95%")
     return [Table(header, rows, 4, f"Best known pair of a pool, {about}")]
 
 
-def _total(running: Running, name: str, n: int) -> OracleTotal:
-    so_far: Oracle = getattr(running, name)
-    low, high = wilson(so_far.positive, n)
-    return OracleTotal(mean=so_far.total / n, positive=so_far.positive, low=low, high=high)
-
-
 def mined(state: PoolState) -> list[Block]:
     """Mined trajectories, what the model was asked, what was left out."""
-    running, totals = state.running, state.totals
-    if totals is None and not running.queries:
-        return []
+    totals = state.latest
     if totals is None:
-        rules = {"committed": running.committed, "refused": running.refused}
-        asked = {"pairs asked": running.asked, "failed": running.failed}
-        injected, warnings = running.injected, running.warnings
-    else:
-        rules, asked = _rules(totals), _asked(totals)
-        injected, warnings = totals.injected, totals.warnings
+        return []
     blocks: list[Block] = [
-        _counts("mined trajectories", rules | {"candidates injected": injected}),
-        _counts("the model", asked),
+        _counts("mined trajectories", _rules(totals) | {"candidates injected": totals.injected}),
+        _counts("the model", _asked(totals)),
     ]
-    if totals is not None and (totals.dropped or totals.left_out):
+    if totals.dropped or totals.left_out:
         blocks.append(_counts("dropped and left out", {**totals.left_out, **totals.dropped}))
-    if warnings:
-        first = Span(counted(warnings, "queries"), "warn", Target("warning", "first"))
-        blocks.append(
-            Paragraph((Span("! ", "warn"), first, " with a warning: marked ! in the table of queries"))
-        )
+    if totals.warnings:
+        first = Span(counted(totals.warnings, "queries"), "warn", Target("warning", "first"))
+        words = Span("! ", "warn"), first, " with a warning: marked ! in the table of queries"
+        blocks.append(Paragraph(words))
     return blocks
 
 
@@ -144,13 +113,11 @@ def _rules(totals: PoolTotals) -> dict[str, int]:
 
 
 def _asked(totals: PoolTotals) -> dict[str, int | str]:
-    return {
-        "pairs asked": totals.asked,
-        "failed": totals.failed,
-        "calls": totals.calls,
-        "tokens": totals.tokens,
-        "cost": f"{totals.cost:,.4f}" if totals.cost else "0",
-    }
+    asked: dict[str, int | str] = {"pairs asked": totals.asked, "failed": totals.failed}
+    if not totals.calls:  # they are counted at the end
+        return asked
+    cost = f"{totals.cost:,.4f}" if totals.cost else "0"
+    return asked | {"calls": totals.calls, "tokens": totals.tokens, "cost": cost}
 
 
 def _counts(title: str, counts: Mapping[str, int | str]) -> Table:
@@ -204,7 +171,5 @@ def course(state: PoolState) -> list[Block]:
 
 def accuracy_picture(state: PoolState) -> list[Picture]:
     """The methods' accuracies with their intervals."""
-    rows = [Interval(method_name(r.method), r.accuracy, r.low, r.high) for r in state.compared.values()]
-    drawing = interval_plot(rows)
-    caption = "VQA accuracy on held-out queries, with bootstrap 95% intervals"
-    return [] if drawing is None else [Picture(drawing, caption)]
+    rows = ((method_name(r.method), r.accuracy, r.low, r.high) for r in state.compared.values())
+    return interval_picture(rows, "VQA accuracy on held-out queries, with bootstrap 95% intervals")

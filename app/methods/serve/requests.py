@@ -26,20 +26,18 @@ def _seconds(value: float | None) -> Cell:
 
 
 COLUMNS: Sequence[ListColumn[RequestRow]] = (
-    ListColumn("request", "request", 12, priority=5, name=True, value=lambda r: r.request),
+    ListColumn("request", "request", 12, priority=5, name=True),
     ListColumn("outcome", "outcome", 8, priority=0, help="vanished: its client left before the end",
-               value=lambda r: r.outcome, show=lambda text: Cell(text, _TONES.get(text, ""))),
+               show=lambda text: Cell(text, _TONES.get(text, ""))),
     ListColumn("steered", "steered", 7, "right", 1, help="segments with a vector, of all",
                value=lambda r: (r.steered, r.segments),
                show=lambda n: Cell(f"{n[0]}/{n[1]}", "accent" if n[0] else "dim")),
-    ListColumn("tokens", "tokens", 6, "right", 2, help="of the answer", value=lambda r: r.tokens),
+    ListColumn("tokens", "tokens", 6, "right", 2, help="of the answer"),
     ListColumn("probe", "probes", 6, "right", 6, help="tokens of probes, and of a first answer that was given up",
                value=lambda r: r.probe_tokens),
-    ListColumn("first", "first s", 7, "right", 4, help="seconds to the first text", value=lambda r: r.first,
-               show=_seconds),
-    ListColumn("seconds", "seconds", 7, "right", 3, help="seconds to the end", value=lambda r: r.seconds,
-               show=_seconds),
-    ListColumn("question", "question", 16, flex=True, priority=1, value=lambda r: r.question, show=one_line),
+    ListColumn("first", "first s", 7, "right", 4, help="seconds to the first text", show=_seconds),
+    ListColumn("seconds", "seconds", 7, "right", 3, help="seconds to the end", show=_seconds),
+    ListColumn("question", "question", 16, flex=True, priority=1, show=one_line),
 )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from app.blocks.block import (
     Writing,
 )
 from app.blocks.model_text import one_line
-from app.figures import outcome
+from app.methods.cells import outcome_cell, turned_cell
 from app.methods.page import Cases
 from app.methods.slsm.memory import memory_blocks
 from app.methods.source import CaseSource
@@ -77,14 +77,6 @@ class _Answers(Sequence[AnswerRow]):
         return AnswerRow(result, self._state.against_plain(result))
 
 
-def _passed(passed: bool | None) -> Cell:
-    return Cell(outcome(passed), "dim" if passed is None else "good" if passed else "bad")
-
-
-def _turned(turned: int) -> Cell:
-    return {1: Cell("▲", "good"), -1: Cell("▼", "bad")}.get(turned, Cell(" "))
-
-
 def _note(row: AnswerRow) -> Cell:
     if not row.result.injected:
         return Cell("·", "dim")
@@ -97,14 +89,14 @@ def axis_words(axis: str) -> str:
 
 
 COLUMNS: Sequence[ListColumn[AnswerRow]] = (
-    ListColumn("passed", "✓", 1, priority=0, help="✓ passes, ✗ fails, · not judged",
-               value=lambda r: r.result.passed, show=_passed),
-    ListColumn("turned", "±", 1, priority=0, value=lambda r: r.turned, show=_turned,
+    ListColumn("passed", "✓", 1, priority=0, help="✓ passes, ✗ fails, · not judged", value=lambda r: r.result.passed,
+               show=outcome_cell),
+    ListColumn("turned", "±", 1, priority=0, show=turned_cell,
                help="▲ the note turned the answer right, which fails without a controller, ▼ turned it wrong"),
     ListColumn("mode", "mode", 12, priority=0, value=lambda r: r.result.mode),
     ListColumn("memory_mode", "memory", 10, priority=1, value=lambda r: r.result.memory_mode),
     ListColumn("injected", "note", 4, priority=0, help="whether a note was given; 2nd: for the second answer",
-               value=lambda r: r, show=_note),
+               value=_note),
     ListColumn("note_tokens", "tokens", 6, "right", 4, help="of the note", value=lambda r: r.result.note_tokens),
     ListColumn("answer", "answer", 22, flex=True, priority=2, value=lambda r: r.result.answer, show=one_line),
     ListColumn("axis", "axis", 18, priority=3, help="kind of difficulty", value=lambda r: r.result.axis,
@@ -112,8 +104,7 @@ COLUMNS: Sequence[ListColumn[AnswerRow]] = (
     ListColumn("turns", "turns", 5, "right", 5, value=lambda r: r.result.turns),
     ListColumn("failures", "failed", 6, "right", 6, help="calls of the controller that failed",
                value=lambda r: r.result.failures),
-    ListColumn("conversation_id", "conversation", 14, priority=7, name=True,
-               value=lambda r: r.result.conversation_id),
+    ListColumn("conversation_id", "conversation", 14, priority=7, name=True, value=lambda r: r.result.conversation_id),
 )  # fmt: skip
 
 
@@ -173,7 +164,7 @@ def _what_the_note_did(slsm: SLSMState, row: ResultRow, event: ConversationAnswe
 
 
 def _said(passed: bool | None, answer: str) -> tuple[Span, Span]:
-    sign, tone = _passed(passed)
+    sign, tone = outcome_cell(passed)
     return Span(f"{sign} ", tone), Span(one_line(answer) or "(empty)")
 
 
@@ -190,7 +181,7 @@ def _others(slsm: SLSMState, row: ResultRow) -> list[Block]:
         else:  # its mode is said once for both kinds of memory
             words.append(Span("" if other.mode == mode else f"   {other.mode}", "dim"))
             name = other.memory_mode
-        mode, (sign, tone) = other.mode, _passed(other.passed)
+        mode, (sign, tone) = other.mode, outcome_cell(other.passed)
         words += [Span(f"  {sign}", tone), Span(name, "accent", answer_target(other))]
     return [Paragraph(words)] if mode else []
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.blocks.block import Block, Paragraph, Picture, Span, Table, Target, Tone, Words, table_of
-from app.blocks.plots import Interval, interval_plot
-from app.figures import bounds, fixed, interval, signed
+from app.blocks.block import Block, Paragraph, Picture, Span, Table, Target, Words, table_of
+from app.blocks.plots import interval_picture
+from app.figures import fixed
+from app.methods.cells import DIFFERENCE, Count, bounds_of, difference_of, interval_of, linked_counts
 from app.methods.chart import Series
 from app.state.run import RunState
 from app.state.slsm import SLSMState
@@ -21,31 +22,22 @@ _CHOSEN = (
 )
 
 
-def _difference(row: ModeScored) -> Cell:
-    if row.difference is None:
-        return Cell("")
-    low, high = row.difference_low, row.difference_high
-    tone: Tone = "good" if low is not None and low > 0 else "bad" if high is not None and high < 0 else ""
-    return Cell(signed(row.difference), tone)
-
-
 SCORES: Sequence[ListColumn[ModeScored]] = (
-    ListColumn("mode", "mode", 14, value=lambda r: r.mode, show=method_name),
+    ListColumn("mode", "mode", 14, show=method_name),
     ListColumn("memory", "memory", 10, value=lambda r: r.memory_mode, show=lambda m: Cell(m, "dim")),
-    ListColumn("n", "n", 4, "right", 5, value=lambda r: r.n),
-    ListColumn("score", "score", 5, "right", help="share of conversations whose answer passes; every axis counts alike",
-               value=lambda r: r, show=lambda r: fixed(r.score) if r.judged else "·"),
-    ListColumn("interval", "95%", 14, "right", 2, value=lambda r: (r.low, r.high), show=lambda pair: bounds(*pair)),
-    ListColumn("difference", "− no note", 9, "right", value=lambda r: r, show=_difference),
-    ListColumn("difference_interval", "95%", 16, "right", 1, value=lambda r: r,
-               show=lambda r: "" if r.difference is None else interval(r.difference_low, r.difference_high)),
+    ListColumn("n", "n", 4, "right", 5),
+    ListColumn("score", "score", 5, "right",
+               help="share of conversations whose answer passes; every axis counts alike", value=lambda r: r,
+               show=lambda r: fixed(r.score) if r.judged else "·"),
+    ListColumn("interval", "95%", 14, "right", 2, value=bounds_of("low", "high")),
+    ListColumn("difference", "− no note", 9, "right", value=difference_of(*DIFFERENCE)),
+    ListColumn("difference_interval", "95%", 16, "right", 1, value=interval_of(*DIFFERENCE)),
     ListColumn("notes", "notes", 5, "right", 4, help="conversations with a note", value=lambda r: r.injections),
-    ListColumn("fixed", "fixed", 5, "right", 3, help="the note made a failing answer pass", value=lambda r: r.fixed),
-    ListColumn("broke", "broke", 5, "right", 3, help="it made a passing one fail", value=lambda r: r.broke),
-    ListColumn("wasted", "wasted", 6, "right", 6, help="it changed nothing", value=lambda r: r.wasted),
-    ListColumn("cut", "cut", 4, "right", 7, help="answers that ended at the limit of tokens", value=lambda r: r.cut),
-    ListColumn("unanswered", "no answer", 9, "right", 7, help="conversations without an answer",
-               value=lambda r: r.unanswered),
+    ListColumn("fixed", "fixed", 5, "right", 3, help="the note made a failing answer pass"),
+    ListColumn("broke", "broke", 5, "right", 3, help="it made a passing one fail"),
+    ListColumn("wasted", "wasted", 6, "right", 6, help="it changed nothing"),
+    ListColumn("cut", "cut", 4, "right", 7, help="answers that ended at the limit of tokens"),
+    ListColumn("unanswered", "no answer", 9, "right", 7, help="conversations without an answer"),
 )  # fmt: skip
 
 
@@ -60,26 +52,16 @@ def scores(state: SLSMState) -> list[Block]:
 
 def _best(rows: Sequence[ModeScored]) -> list[Block]:
     """What the notes of the best mode did, and that it was chosen by the score that is shown."""
-    judged = [row for row in rows if row.score is not None]
-    plain = next((row for row in judged if row.mode == "baseline"), None)
-    others = [row for row in judged if row.mode != "baseline"]
-    if plain is None or not others:
+    others = [row for row in rows if row.mode != "baseline" and row.score is not None]
+    if not others:
         return []
     best = max(others, key=lambda row: (row.score or 0.0, -row.injections))
-    tone: Tone = "good" if (best.difference_low or 0.0) > 0 else "warn"
-    words: list[str | Span] = [
-        Span(f"{best.mode} with {best.memory_mode} memory: {fixed(best.score)} pass, ", tone),
-        Span(f"{fixed(plain.score)} without a controller", tone),
-    ]
-    if best.difference is not None:
-        bracket = interval(best.difference_low, best.difference_high)
-        words.append(Span(f"  {signed(best.difference)} {bracket}", "strong"))
     did = (
-        f"its notes turned {counted(best.fixed, 'answers')} right and {best.broke:,} wrong; {best.wasted:,} of "
-        f"{best.injections:,} changed nothing"
+        f"notes of {best.mode}, {best.memory_mode}, turned {counted(best.fixed, 'answers')} right and "
+        f"{best.broke:,} wrong; {best.wasted:,} of {best.injections:,} changed nothing"
     )
     chosen = [Paragraph(_CHOSEN.format(len(others)), "dim")] if len(others) > 1 else []
-    return [Paragraph(words), Paragraph(did, "dim"), *chosen]
+    return [Paragraph(did, "dim"), *chosen]
 
 
 def board_lines(board: BoardCompared) -> list[str]:
@@ -111,18 +93,13 @@ def _turned(rows: Sequence[ModeScored]) -> list[Block]:
     """Counts that lead to the first conversation that a note fixed or broke."""
     lines: list[Block] = []
     for row in rows:
-        counts: tuple[tuple[str, int, Tone], ...] = (
-            ("fixed", row.fixed, "good"),
-            ("broke", row.broke, "bad"),
+        which = f"{row.mode} {row.memory_mode}"
+        counts: Sequence[Count] = (
+            (row.fixed, f"fixed {row.fixed:,}", "good", Target("fixed", which)),
+            (row.broke, f"broke {row.broke:,}", "bad", Target("broke", which)),
         )
-        words = [
-            word
-            for name, count, tone in counts
-            if count
-            for word in (f"  {name} ", Span(str(count), tone, Target(name, f"{row.mode} {row.memory_mode}")))
-        ]
-        if words:
-            lines.append(Paragraph((f"notes of {row.mode}, {row.memory_mode}:", *words)))
+        if words := linked_counts(counts):
+            lines.append(Paragraph((f"notes of {row.mode}, {row.memory_mode}:  ", *words)))
     return lines
 
 
@@ -175,11 +152,6 @@ def course(state: RunState) -> list[Series]:
 
 def score_picture(state: SLSMState) -> list[Picture]:
     """The modes' scores with their intervals."""
-    rows = [
-        Interval(f"{method_name(row.mode)}, {row.memory_mode}", row.score, row.low, row.high)
-        for row in state.modes.values()
-        if row.score is not None
-    ]
-    drawing = interval_plot(rows)
-    caption = "Share of conversations that pass, with stratified bootstrap 95% intervals"
-    return [] if drawing is None else [Picture(drawing, caption)]
+    modes = state.modes.values()
+    rows = ((f"{method_name(r.mode)}, {r.memory_mode}", r.score, r.low, r.high) for r in modes)
+    return interval_picture(rows, "Share of conversations that pass, with stratified bootstrap 95% intervals")

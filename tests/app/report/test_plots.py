@@ -7,8 +7,9 @@ from math import nan
 import pytest
 
 from app.blocks.drawing import Dot, Drawing, Label, Line
-from app.blocks.plots import Curve, Interval, curve_plot, interval_plot
+from app.blocks.plots import Interval, curve_plot, interval_plot
 from app.curves import apart
+from app.methods.chart import Series
 
 
 def marks(drawing: Drawing | None) -> list[Line | Dot | Label]:
@@ -56,14 +57,14 @@ def test_the_line_where_nothing_differs() -> None:
 def test_a_curve_rises_upwards() -> None:
     """From (0, 0) to (10, 1): with a 20th of room, x from -0.5 to 10.5 on 46 to 490, y from -0.05 to 1.05 on 176 to 8.
     The lowest value stands lowest: at y = 168.4; the highest at 15.6."""
-    [line, key] = lines(curve_plot([Curve("loss", [0, 10], [0.0, 1.0])], "step"), "c0")
+    [line, key] = lines(curve_plot([Series("loss", [0, 10], [0.0, 1.0])], "step"), "c0")
     assert line == [(66.2, 168.4), (469.8, 15.6)]
     assert key == [(494.0, 15.6), (516.0, 15.6)]
 
 
 def test_labels_of_the_axis_stand_at_their_values() -> None:
     """0 at the height of the curve's lowest value, 1 at that of its highest; across, 0 and 10 below its ends."""
-    drawing = curve_plot([Curve("loss", [0, 10], [0.0, 1.0])], "step")
+    drawing = curve_plot([Series("loss", [0, 10], [0.0, 1.0])], "step")
     up = {m.text: round(m.y, 1) for m in marks(drawing) if isinstance(m, Label) and m.anchor == "end"}
     assert (up["0"], up["1"]) == (168.4, 15.6)
     below = {m.text: round(m.x, 1) for m in marks(drawing) if isinstance(m, Label) and m.anchor == "middle"}
@@ -74,13 +75,13 @@ def test_a_spike_between_many_points_is_drawn() -> None:
     """The highest of 10,000 points is kept; what is no number is left out."""
     y = [0.0] * 10_000
     y[4321], y[17] = 1.0, nan
-    [line, _] = lines(curve_plot([Curve("loss", range(10_000), y)], "step"), "c0")
+    [line, _] = lines(curve_plot([Series("loss", range(10_000), y)], "step"), "c0")
     assert len(line) <= 402 and min(height for _, height in line) == 15.6
 
 
 def test_names_of_curves_that_end_together_do_not_cover_each_other() -> None:
     """Fourteen points apart, each beside the key of its own line."""
-    drawing = curve_plot([Curve(name, [0, 1], [0.0, 1.0]) for name in "ab"], "step")
+    drawing = curve_plot([Series(name, [0, 1], [0.0, 1.0]) for name in "ab"], "step")
     ends = {m.text: round(m.y, 1) for m in marks(drawing) if isinstance(m, Label) and m.text in ("a", "b")}
     assert ends == {"a": 15.6, "b": 29.6}
 

@@ -147,8 +147,9 @@ def test_totals_follow_the_later_report() -> None:
         conversation_id="c", memory_mode="flat", turn=0, plan_mode="", failure="no reply"
     )
     state = folded(done, failed, replace(done, asked=5, oracle_after=1.0), replace(failed, failure=""))
-    assert (state.pool.running.queries, state.pool.running.asked) == (1, 5)
-    assert state.pool.running.after == (1.0, 1)
+    assert state.pool.latest is not None
+    assert (state.pool.latest.queries, state.pool.latest.asked) == (1, 5)
+    assert (state.pool.latest.after.mean, state.pool.latest.after.positive) == (1.0, 1)
     assert state.slsm.failures == 0
     assert folded(failed, failed).slsm.failures == 1
     assert isinstance(state.pool, MethodState)

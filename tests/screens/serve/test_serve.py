@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 from app.state.run import RunState
 from app.state.serve import ServeState
 from engine import events as ev
+from screens.esm.screen import EsmScreen
 from screens.method_progress import progress_of
 from screens.serve.screen import ServeScreen
 from screens.systems import systems_of
@@ -129,3 +130,18 @@ def test_the_state_knows_who_is_being_answered_and_esm_the_questions() -> None:
     again = state.share()
     again.apply(ev.ServeOpened(url="", model="", key="", levers=[]))
     assert isinstance(again.serve, ServeState) and not again.serve.flying and state.serve.flying
+
+
+async def test_esm_has_no_tab_that_a_run_that_serves_never_fills(tmp_path: Path) -> None:
+    session = RecordedSession(write_log(tmp_path / "events.jsonl", serve_events()), tmp_path)
+    app = ServeApp(session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = EsmScreen(session)
+        await app.push_screen(screen)
+        await pilot.press("2", "3", "1")
+        screen.poll()
+        await pilot.pause()
+        assert [tab.label for tab in screen.TABS] == ["Cases"] and screen.shown_name == "decisions"
+        text = "\n".join(strip.text for strip in screen._compositor.render_strips())
+        assert "Results" not in text and "Training" not in text and "Entries" not in text
+        assert "How many pens" in text

@@ -227,7 +227,7 @@ async def test_a_finished_run_opens_on_the_first_answer_a_note_turned(session: R
 async def test_results_begin_with_what_came_of_the_notes(session: RecordedSession) -> None:
     async with SLSMApp(session).run_test(size=SMALL) as pilot:
         lines = (await press(pilot, "2")).splitlines()
-        assert "1.000 pass, 0.000 without a controller" in lines[2]
+        assert "notes of on_risk, structured, turned 2 answers right and 0 wrong; 0 of 2" in lines[2]
         assert "the interval does not count that it was chosen" in " ".join(" ".join(lines[2:8]).split())
 
 

@@ -176,11 +176,11 @@ def test_candidates_show_their_figures_a_bar_and_their_probes() -> None:
     assert "┃ is null's Score" in " ".join(lines) and all(len(line) <= 80 for line in lines)
 
 
-def test_probes_stand_beside_the_figures_where_there_is_room() -> None:
-    lines = text_of([Candidates(TURNED_RIGHT[2])], 110).splitlines()  # type: ignore[arg-type]
-    assert lines[0].endswith("probe wrote") and lines[1].endswith("plus") and lines[3].endswith("not probed")
-    assert "probes wrote" not in lines
-    assert text_of([Candidates(TURNED_RIGHT[2])], 109).count("probes wrote") == 1  # type: ignore[arg-type]
+@pytest.mark.parametrize("width", [80, 200])
+def test_what_the_probes_wrote_stands_below_the_figures(width: int) -> None:
+    lines = text_of([Candidates(TURNED_RIGHT[2])], width).splitlines()  # type: ignore[arg-type]
+    at = lines.index("probes wrote")
+    assert at == 4 and [line.split()[-1] for line in lines[at + 1 : at + 3]] == ["plus", "minus"]
 
 
 def test_null_that_won_is_marked() -> None:

@@ -246,8 +246,7 @@ def test_the_modes_side_by_side() -> None:
     )  # fmt: skip
     blocks = scores(log.state.slsm)
     assert texts(blocks) == [
-        "always with structured memory: 0.850 pass, 0.300 without a controller  +0.550 [+0.400, +0.700]",
-        "its notes turned 12 answers right and 1 wrong; 5 of 18 changed nothing",
+        "notes of always, structured, turned 12 answers right and 1 wrong; 5 of 18 changed nothing",
         "the best of 2 looks better than it is: the interval does not count that it was chosen by this score; "
         "confirm it on other conversations",
     ]
@@ -260,8 +259,8 @@ def test_the_modes_side_by_side() -> None:
         "20",
         "0.300",
         "[0.200, 0.400]",
-        "",
-        "",
+        "·",
+        "·",
         "0",
         "0",
         "0",
@@ -271,7 +270,7 @@ def test_the_modes_side_by_side() -> None:
     ]
     assert rows[1] == ["a note always", "structured", "20", "0.850", "[0.750, 0.950]", "+0.550", "[+0.400, +0.700]",
                        "18", "12", "1", "5", "2", "3"]  # fmt: skip
-    assert [spans(row[5])[0].tone for row in table.rows] == ["", "good", "bad"]
+    assert [spans(row[5])[0].tone for row in table.rows] == ["dim", "good", "bad"]
     first, *rest = details(log.state.slsm)
     assert isinstance(first, Table) and list(first.header) == ["by axis", "memory", "editing"]
     assert [plain(row[2]) for row in first.rows] == ["0.300", "0.850", "0.200"]
@@ -286,3 +285,80 @@ def test_the_modes_side_by_side() -> None:
 def test_the_course_of_each_mode(log: Log) -> None:
     lines = {line.label: (list(line.x), list(line.y)) for line in course(log.state)}
     assert lines == {"baseline": ([1], [0.0]), "always": ([1], [1.0]), "never": ([1], [0.0])}
+
+
+def test_of_modes_that_score_the_same_the_one_with_fewer_notes_is_named() -> None:
+    log = Log(
+        scored("always", "flat", 0.8, injections=18, fixed=3),
+        scored("on_risk", "flat", 0.8, injections=5, fixed=2),
+        scored("never", "flat", 0.2),
+    )
+    first = texts(scores(log.state.slsm))[0]
+    assert first == "notes of on_risk, flat, turned 2 answers right and 0 wrong; 0 of 5 changed nothing"
+
+
+def test_counts_of_what_notes_did_lead_to_the_first_of_them() -> None:
+    log = Log(scored("always", "flat", 0.8, fixed=1234, broke=2))
+    [line] = [b for b in details(log.state.slsm) if isinstance(b, Paragraph) and "notes of" in plain(b.text)]
+    assert [span for span in spans(line.text) if span.target] == [
+        Span("fixed 1,234", "good", Target("fixed", "always flat")),
+        Span("broke 2", "bad", Target("broke", "always flat")),
+    ]
+
+
+def of(conversation: str, mode: str, passed: bool | None, attempt: int = 0, memory: str = "flat") -> ev.Event:
+    event = answered(mode, passed, "Plum.", memory="none" if mode == "baseline" else memory, note="a note")
+    return msgspec.structs.replace(
+        event, conversation_id=conversation, attempt=attempt, injected=mode != "baseline"
+    )
+
+
+def test_the_course_over_several_answers() -> None:
+    """Of four answers the first, third and fourth pass, the fifth is not judged; another kind of memory is no point."""
+    passed = [True, False, True, True, None]
+    log = Log(
+        *(of(f"c{at}", "always", each) for at, each in enumerate(passed)),
+        of("c0", "always", False, memory="structured"), of("c0", "baseline", False), of("c1", "baseline", True),
+    )  # fmt: skip
+    lines = {line.label: (list(line.x), list(line.y)) for line in course(log.state)}
+    assert lines == {
+        "always": ([1, 2, 3, 4], [1.0, 1 / 2, 2 / 3, 3 / 4]), "baseline": ([1, 2], [0.0, 1 / 2]),
+    }  # fmt: skip
+
+
+def test_an_answer_is_held_against_the_same_attempt_without_a_controller() -> None:
+    """At the first attempt both pass; at the second only the answer under the note does."""
+    log = Log(
+        of("c", "baseline", True), of("c", "baseline", False, 1), of("c", "always", True), of("c", "always", True, 1)
+    )  # fmt: skip
+    assert [row.turned for row in ANSWERS.rows(log.state)] == [0, 0, 0, 1]
+    assert ANSWERS.words(log.events[3]) == "conversation c under always, memory flat, attempt 2"
+    assert ANSWERS.words(log.events[2]) == "conversation c under always, memory flat"
+
+
+def test_the_picture_of_the_scores() -> None:
+    log = Log(scored("always", "flat", 0.8), scored("never", "flat", 0.2))
+    [picture] = SLSMPage().pictures(log.state)
+    labels = {getattr(mark, "text", "") for mark in picture.drawing.marks}
+    assert {"a note always, flat", "0.800 [0.700, 0.900]", "0.200 [0.100, 0.300]"} <= labels
+
+
+def marked(blocks: list[Block]) -> str:
+    """The line of the conversation that ▶ marks."""
+    return next(line for line in texts(blocks) if line.startswith("▶"))
+
+
+def test_a_case_opens_at_its_last_turn(log: Log) -> None:
+    event = log.events[4]
+    assert marked(ANSWERS.draw(event, log.source())) == "▶ 2 user      Name one fruit."
+    assert marked(ANSWERS.draw(event, log.source(step=0))) == "▶ 1 user      Never say pear."
+
+
+def test_what_a_resolved_item_rested_on_is_not_marked_as_new() -> None:
+    def tones(operation: str) -> list[str]:
+        change = ev.StateChange(operation=operation, item=RULE)
+        [beside] = memory_blocks(TURNS, [state_after(0, changes=[change])], 0)
+        assert isinstance(beside, Beside) and isinstance(beside.first[0], Paragraph)
+        return [span.tone for span in spans(beside.first[0].text) if span.text == "Never say pear"]
+
+    assert (tones("added"), tones("resolved")) == (["accent"], ["strong"])

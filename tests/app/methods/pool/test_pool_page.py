@@ -1,0 +1,325 @@
+"""What the pool's page says, from events made by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.blocks.block import Beside, Block, Paragraph, Span, Table, Target, in_one_column, plain, spans
+from app.methods.place import Place as OpenAt
+from app.methods.pool import results
+from app.methods.pool.page import PoolPage
+from app.methods.pool.picks import PICKS
+from app.methods.pool.queries import QUERIES
+from app.methods.pool.scores import score_cell
+from app.methods.source import CaseSource
+from app.state.pool import so_far
+from app.state.run import RunState
+from app.table.column import Cell, cell_of
+from engine import events as ev
+
+PAGE = PoolPage()
+
+
+def state_of(*events: ev.Event) -> RunState:
+    state = RunState()
+    for at, event in enumerate(events):
+        state.apply(event, at, 1)
+    return state
+
+
+def case(blocks: list[Block]) -> list[str]:
+    """The lines of a case as documents have them; the cells of a row with | between."""
+    lines: list[str] = []
+    for block in in_one_column(blocks):
+        if isinstance(block, Paragraph):
+            lines.append(plain(block.text))
+        elif isinstance(block, Table):
+            lines += [block.caption, *(" | ".join(map(plain, row)) for row in block.rows)]
+    return lines
+
+
+def source(state: RunState) -> CaseSource:
+    return CaseSource(Path("run"), state, lambda *place: pytest.fail("the log is not read"))
+
+
+def cells(kind: Any, state: RunState) -> list[dict[str, Cell]]:
+    rows = kind.rows(state)
+    return [{c.key: cell_of(c.show(c.value(row))) for c in kind.columns} for row in rows]
+
+
+def trajectory(
+    verdict: str, pair: tuple[int, int], score: float | None, kept: int = 0, **more: Any
+) -> ev.PoolTrajectory:
+    return ev.PoolTrajectory(
+        pair=pair, verdict=verdict, score=score, kept=kept, **({"origin": "beam"} | more)
+    )
+
+
+def query(name: str, before: float, after: float, **more: Any) -> ev.PoolQueryDone:
+    known: dict[str, Any] = {"injected": [], "trajectories": [], "inside": before}
+    known |= more
+    return ev.PoolQueryDone(
+        query_id=name, question="How many?", answers={"7": 9, "1": 1}, given_pool=70, pool_before=[4, 5, 6],
+        pool_after=[4, 9, 6], similarity=[0.9, 0.8, 0.7], referenced=[0], oracle_before=before,
+        oracle_inside=known.pop("inside"), oracle_after=after, **known,
+    )  # fmt: skip
+
+
+BETTER = query(
+    "q1", 0.3, 1.0, inside=0.6, injected=[1], asked=6, failed=1, cut=6, dropped={"twice": 2}, warning="no help",
+    trajectories=[
+        trajectory("given", (4, 5), 0.3, 1, rule="as given"), trajectory("given", (6, 4), 1.0),
+        trajectory("given", (4, 6), 1.0), trajectory("committed", (9, 4), 1.0, 2, rule="higher maximum", answer="7"),
+        trajectory("committed", (9, 6), 1.0, rule="new score", answer="1"),
+        trajectory("refused", (5, 4), 0.6, 1, rule="no improvement"), trajectory("refused", (5, 6), None),
+        trajectory("refused", (6, 9), 0.0),
+    ],
+)  # fmt: skip
+WORSE = query("q2", 1.0, 0.6)
+
+
+def test_the_cells_of_a_query() -> None:
+    """q1: fully right are two given trajectories; of those kept, one that was committed. Two of five mined ones were
+    committed."""
+    first, second = cells(QUERIES, state_of(BETTER, WORSE))
+    assert first["oracle"] == Cell("0.30 → 1.00 ▲", "good") and second["oracle"] == Cell(
+        "1.00 → 0.60 ▼", "bad"
+    )
+    assert first["right"] == Cell("2 → 1") and second["right"] == Cell("0 → 0", "bad")
+    assert first["injected"] == Cell("1") and second["injected"] == Cell("0", "dim")
+    assert first["committed"] == Cell("2/5") and second["committed"] == Cell("0/0", "dim")
+    assert [first[key].text for key in ("given_pool", "failed", "warning")] == ["70", "1", "!"]
+    state = state_of(BETTER, WORSE, ev.PoolPairEvaluated(query_id="q3", pair=(1, 2), score=0.5))
+    assert [QUERIES.notable(state, row) for row in QUERIES.rows(state)] == [True, False]
+    assert QUERIES.remark(state) == "1 improved ▲  │  1 pair tried on q3"
+
+
+def test_a_query_in_full() -> None:
+    """Before anything was committed the best score of a given pair was 1: the committed ones brought new scores."""
+    lines = case(QUERIES.draw(BETTER, source(state_of(BETTER))))
+    assert lines[:8] == [
+        "How many?   q1",
+        "people answered 7 9×, 1 1×",
+        "best pair (oracle@64) 0.30 → 0.60 with mined pairs → 1.00 at the end",
+        "committed 9 + 4  ✓ 1.00 answered 7  a new score; best before 1.00",
+        "committed 9 + 6  ✓ 1.00 answered 1  a new score; best before 1.00",
+        "pool 70 → 3   6 removed   0 added   6 pairs asked, 1 failed",
+        "2 dropped, twice",
+        "! no help",
+    ]
+    assert (
+        "mined, committed 2   beam" in lines
+        and "from the data 3" in lines
+        and "mined, refused 3   beam" in lines
+    )
+    for row in (
+        "✓ 1.00 | 9 4 | kept 2× | higher maximum | 7", "◐ 0.30 | 4 5° | kept | beam | as given",
+        "◐ 0.60 | 5° 4 | reserve | no improvement | ", "– | 5° 6 |  |  | ", "✗ 0.00 | 6 9 |  |  | ",
+    ):  # fmt: skip
+        assert row in lines, row
+    assert "° not in the pool   reserve: fills a place" in lines
+
+
+def test_a_pair_that_beats_all_before_it() -> None:
+    low = query("q", 0.3, 0.9, trajectories=[
+        trajectory("given", (4, 5), 0.3), trajectory("committed", (9, 4), 0.6, answer="a"),
+        trajectory("committed", (9, 6), 0.9, answer="b"),
+    ])  # fmt: skip
+    lines = case(QUERIES.draw(low, source(state_of(low))))
+    assert "committed 9 + 4  ◐ 0.60 answered a  ▲ best before 0.30" in lines
+    assert "committed 9 + 6  ◐ 0.90 answered b  ▲ best before 0.60" in lines
+
+
+def test_how_scores_are_written() -> None:
+    assert [score_cell(score) for score in (1.0, 0.3, 0.0, None)] == [
+        Cell("✓ 1.00", "good"), Cell("◐ 0.30"), Cell("✗ 0.00", "bad"), Cell("–", "warn"),
+    ]  # fmt: skip
+
+
+def pick(method: str, score: float | None, **more: Any) -> ev.SelectorPick:
+    known: dict[str, Any] = {"pointer": [0, 2], "pair": [4, 6]}
+    return ev.SelectorPick(method=method, score=score, answer="7", **(known | more))
+
+
+def picked(name: str, *picks: ev.SelectorPick) -> ev.SelectorPicked:
+    return ev.SelectorPicked(
+        query_id=name, question="How many?", answers={"7": 10}, pool=[4, 9, 6], picks=list(picks)
+    )
+
+
+P1 = picked("p1", pick("random", 0.0), pick("random", 0.5), pick("random", None), pick("rices", 0.3),
+            pick("selector", 1.0, pointer=[1, 0], pair=[9, 4], probability=0.25), pick("oracle", 1.0))  # fmt: skip
+P2 = picked("p2", pick("selector", 0.3), pick("rices", 0.6), pick("random", 0.6), pick("oracle", 0.6))
+P3 = picked("p3", pick("selector", None), pick("rices", 0.6))
+
+
+def test_the_cells_of_a_pick() -> None:
+    """Of random draws the mean of those that were answered: (0 + 0.5) / 2."""
+    first, second, third = cells(PICKS, state_of(P1, P2, P3))
+    assert [first[key].text for key in ("selector", "against", "rices", "random", "oracle")] == [
+        "✓ 1.00", "▲", "◐ 0.30", "0.25", "✓ 1.00",
+    ]  # fmt: skip
+    assert [one["against"] for one in (first, second, third)] == [
+        Cell("▲", "good"),
+        Cell("▼", "bad"),
+        Cell(" "),
+    ]
+    state = state_of(P1, P2, P3)
+    rows = PICKS.rows(state)
+    assert [PICKS.notable(state, row) for row in rows] == [True, True, False]
+    assert [row.sign("random") for row in rows] == [-1, 0, 0], "as good as RICES is neither better nor worse"
+
+
+def test_a_pick_in_full() -> None:
+    lines = case(PICKS.draw(P1, source(state_of(P1))))
+    assert lines[:4] == [
+        "How many?   p1",
+        "people answered 7 10×",
+        "",
+        "the selector | 9, 4 | 1, 0 | ✓ 1.00  7 | 0.250",
+    ]
+    assert [line.split(" | ")[0] for line in lines[4:]] == [
+        "similarity (RICES)", "random pairs", "random pairs", "random pairs", "the best known pair",
+    ]  # fmt: skip
+    assert lines[7] == "random pairs | 4, 6 | 0, 2 | –  the model failed | ·"
+
+
+def compared(method: str, accuracy: float, **more: Any) -> ev.SelectorCompared:
+    return ev.SelectorCompared(
+        method=method, n=10, asked=10, accuracy=accuracy, low=accuracy - 0.1, high=accuracy + 0.1,
+        positive=accuracy / 2, positive_low=accuracy / 4, positive_high=accuracy, **more,
+    )  # fmt: skip
+
+
+COMPARED = (
+    compared("random", 0.4, difference=-0.2, difference_low=-0.3, difference_high=-0.1, failed=1),
+    compared("rices", 0.6),
+    compared("selector", 0.8, difference=0.2, difference_low=0.1, difference_high=0.3, p=0.03, failed=3),
+    compared("oracle", 0.7, difference=0.1, difference_low=-0.1, difference_high=0.3),
+)
+
+
+def test_the_methods_on_the_held_out_queries() -> None:
+    """The selector's pick beats RICES' on p1 and loses on p2; random pairs lose on p1 and tie on p2."""
+    blocks = PAGE.results(state_of(P1, P2, P3, *COMPARED))
+    [table] = [block for block in blocks if isinstance(block, Table)]
+    assert [list(map(plain, row)) for row in table.rows] == [
+        ["the selector", "10", "0.800", "[0.700, 0.900]", "+0.200", "[+0.100, +0.300]", "0.030", "0.400",
+         "[0.200, 0.800]"],
+        ["similarity (RICES)", "10", "0.600", "[0.500, 0.700]", "·", "·", "·", "0.300", "[0.150, 0.600]"],
+        ["random pairs", "10", "0.400", "[0.300, 0.500]", "−0.200", "[−0.300, −0.100]", "·", "0.200", "[0.100, 0.400]"],
+        ["the best known pair", "10", "0.700", "[0.600, 0.800]", "+0.100", "[−0.100, +0.300]", "·", "0.350",
+         "[0.175, 0.700]"],
+    ]  # fmt: skip
+    assert [spans(row[4])[0].tone for row in table.rows] == ["good", "dim", "bad", ""]
+    lines = [block.text for block in blocks if isinstance(block, Paragraph)]
+    assert [plain(line) for line in lines] == [
+        "the selector: 1 query better, 1 query worse than RICES",
+        "random pairs: 1 query worse than RICES",
+        "the best known pair: 1 query better than RICES",
+        "3 queries left out of all methods: the model failed",
+    ]
+    better, worse = [span for span in spans(lines[0]) if span.target]
+    assert better == Span("1 query better", "good", Target("better", "selector"))
+    assert worse == Span("1 query worse", "bad", Target("worse", "selector"))
+    assert PAGE.place_of(Target("better", "selector"), state_of(P2, P1)) == OpenAt("picks", 1, open=True)
+    assert PAGE.place_of(Target("worse", "selector"), state_of(P2, P1)) == OpenAt("picks", 0, open=True)
+    assert PAGE.place_of(Target("warning", "first"), state_of(WORSE, BETTER)) == OpenAt(
+        "queries", 1, open=True
+    )
+    assert PAGE.place_of(Target("better", "random"), state_of(P2, P1)) is None
+
+
+def test_at_eighty_columns_the_difference_keeps_its_interval() -> None:
+    [table] = [block for block in PAGE.results(state_of(*COMPARED)) if isinstance(block, Table)]
+    assert list(table.narrowed(78).header)[:5] == ["method", "accuracy", "95%", "− RICES", "95%"]
+    assert list(table.narrowed(60).header) == ["method", "accuracy", "− RICES", "95%"]
+
+
+def test_the_pools_so_far() -> None:
+    """Means of 0.3 and 1, of 0.6 and 1, of 1 and 0.6; one query in two is fully right: Wilson 0.095 to 0.905."""
+    state = state_of(BETTER, WORSE)
+    [best, rules, model] = [block for block in PAGE.more_results(state) if isinstance(block, Table)]
+    assert best.caption == "Best known pair of a pool, 2 queries so far, 1 candidate injected"
+    assert [" ".join(map(plain, row)) for row in best.rows] == [
+        "original data 0.650 1/2 0.500 [0.095, 0.905]", "with mined pairs 0.800 1/2 0.500 [0.095, 0.905]",
+        "after injection 0.800 1/2 0.500 [0.095, 0.905]",
+    ]  # fmt: skip
+    assert [tuple(map(plain, row)) for row in rules.rows] == [
+        ("committed", "2"), ("refused", "3"), ("candidates injected", "1"),
+    ]  # fmt: skip
+    assert [tuple(map(plain, row)) for row in model.rows] == [("pairs asked", "6"), ("failed", "1")]
+    assert so_far(state.pool.queries[:]).warnings == 1
+    assert PAGE.more_results(state_of()) == []
+
+
+def test_the_pools_in_the_end() -> None:
+    def oracle(mean: float, positive: int) -> ev.OracleTotal:
+        return ev.OracleTotal(mean=mean, positive=positive, low=0.1, high=0.9)
+
+    totals = ev.PoolTotals(
+        queries=4, before=oracle(0.3, 1), inside=oracle(0.6, 2), after=oracle(0.9, 3), injected=5, asked=7, calls=8,
+        tokens=1234, cost=0.5, rules={"refused: worse": 3, "committed: better": 2}, reserve=1, repeated=0,
+        left_out={"no answer": 2},
+    )  # fmt: skip
+    state = state_of(BETTER, totals)
+    [best] = [block for block in PAGE.results(state) if isinstance(block, Table)]
+    assert best.caption == "Best known pair of a pool, 4 queries, 5 candidates injected"
+    assert [" ".join(map(plain, row)) for row in best.rows] == [
+        "original data 0.300 1/4 0.250 [0.100, 0.900]", "with mined pairs 0.600 2/4 0.500 [0.100, 0.900]",
+        "after injection 0.900 3/4 0.750 [0.100, 0.900]",
+    ]  # fmt: skip
+    rules, model, dropped = [block for block in PAGE.more_results(state) if isinstance(block, Table)]
+    assert [tuple(map(plain, row)) for row in rules.rows] == [
+        ("committed: better", "2"), ("refused: worse", "3"), ("refused, but kept as reserve", "1"),
+        ("candidates injected", "5"),
+    ]  # fmt: skip
+    assert [plain(row[1]) for row in model.rows] == ["7", "0", "8", "1,234", "0.5000"]
+    assert [tuple(map(plain, row)) for row in dropped.rows] == [("no answer", "2")]
+
+
+def step(number: int, phase: str, heldout: float | None) -> ev.SelectorStep:
+    return ev.SelectorStep(
+        phase=phase,
+        step=number,
+        steps=4,
+        loss=1.0 / number,
+        expected_score=0.1 * number,
+        heldout_accuracy=heldout,
+        gradient_norm=1.0,
+        pairs=2,
+    )
+
+
+STEPS = (step(1, "supervised", 0.5), step(2, "supervised", None), step(4, "policy_gradient", 0.9))
+
+
+def test_the_training_of_the_selector() -> None:
+    state = state_of(*STEPS, *COMPARED)
+    [course] = PAGE.training(state)
+    assert isinstance(course, Table)
+    assert [" ".join(map(plain, row)) for row in course.rows] == [
+        "4 policy gradient 0.250 0.400 0.900", "1 supervised 1.000 0.100 0.500",
+    ]  # fmt: skip
+    lines = {line.label: (list(line.x), list(line.y)) for line in results.accuracy_curves(state)}
+    assert lines == {
+        "selector": ([1, 4], [0.5, 0.9]), "rices": ([0, 4], [0.6, 0.6]), "random": ([0, 4], [0.4, 0.4]),
+        "oracle": ([0, 4], [0.7, 0.7]),
+    }  # fmt: skip
+    expected = {line.label: (list(line.x), list(line.y)) for line in results.score_curves(state)}
+    assert expected == {"supervised": ([1, 2], [0.1, 0.2]), "policy gradient": ([4], [0.4])}
+
+
+def test_the_picture_of_the_accuracies() -> None:
+    [picture] = PAGE.pictures(state_of(compared("rices", 0.6)))
+    assert picture.caption == "VQA accuracy on held-out queries, with bootstrap 95% intervals"
+    assert "0.600 [0.500, 0.700]" in {getattr(mark, "text", "") for mark in picture.drawing.marks}
+    assert PAGE.pictures(state_of()) == []
+
+
+def test_a_wide_case_has_the_trajectories_beside_the_pool() -> None:
+    [beside] = [b for b in QUERIES.draw(BETTER, source(state_of(BETTER))) if isinstance(b, Beside)]
+    assert (beside.least, beside.left) == (128, 76)
