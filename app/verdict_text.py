@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from app.figures import fixed, signed
 from app.stage_words import STALE_SIGN
-from app.state.evolution import EvolutionState
 from app.text import counted
 from app.words import method_name, short_method_name
 from engine.events.verdict import SHARE, TOKENS, Closest, Verdict
@@ -172,21 +171,6 @@ def verdict_sentence(verdict: Verdict) -> str:
         + _as_good(verdict)
         + _ahead(verdict)
         + (verdict.remark and f" {verdict.remark}")
-    )
-
-
-def untested_sentence(state: EvolutionState) -> str:
-    """What can be said of an evolution without a test set: by what its best deltas were chosen; empty with a test set,
-    and before there are deltas."""
-    if state.best is None or state.compared or state.began is None or state.began.test:
-        return ""
-    score = state.deciding(state.best)
-    if score is None:
-        return ""
-    return (
-        f"Iteration {state.best.iteration} has the highest composite on {state.decided_on}, {score.composite:.3f}: "
-        f"{score.correct} of {counted(score.judged, 'answers')} right, {score.mean_tokens:.1f} tokens each. That chose "
-        "it; no test set compares it with the unchanged model."
     )
 
 

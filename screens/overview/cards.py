@@ -13,9 +13,8 @@ from textual.message import Message
 from textual.screen import Screen
 
 from app.methods.place import Place
-from screens.overview.card_content import CardContent
+from screens.overview.card_content import MOST_HIGHLIGHTS, CardContent
 from screens.overview.curve_view import CurveView
-from screens.overview.pointers import MOST
 from screens.widgets.steady import Steady
 
 
@@ -92,10 +91,10 @@ class Card(Vertical):
         self._about = Steady(classes="card-about")
         self._verdict = Steady(classes="card-verdict")
         self._curve = CurveView()
-        self._pointers = [Door(method, "door-pointer") for _ in range(MOST)]
+        self._highlights = [Door(method) for _ in range(MOST_HIGHLIGHTS)]
 
     def compose(self) -> ComposeResult:
-        yield from (self._title, self._about, self._verdict, self._curve, *self._pointers)
+        yield from (self._title, self._about, self._verdict, self._curve, *self._highlights)
 
     def show(self, content: CardContent) -> None:
         """Draw it where it differs from before."""
@@ -103,10 +102,10 @@ class Card(Vertical):
         self._about.update(content.about)
         self._verdict.update("\n".join(content.sentences))
         self._curve.show(content.curve)
-        for at, door in enumerate(self._pointers):
-            door.display = at < len(content.pointers)
+        for at, door in enumerate(self._highlights):
+            door.display = at < len(content.highlights)
             if door.display:
-                door.lead(Text(f"→ {content.pointers[at].text}"), content.pointers[at].place)
+                door.lead(Text(f"→ {content.highlights[at].text}"), content.highlights[at].place)
 
 
 class Tile(Vertical):

@@ -8,7 +8,7 @@ from rich.style import Style
 from rich.text import Text
 from textual.widget import Widget
 
-from screens.overview.curves import Curve
+from app.methods.overview import Curve
 from screens.widgets.spark import spark
 from screens.widgets.tones import tone
 

@@ -12,8 +12,7 @@ from app.state.run import RunState
 from app.text import duration, how_far
 from app.verdict_text import VerdictCells, verdict_cells
 from screens.method_progress import MethodProgress
-from screens.overview.card_content import headline, state_words
-from screens.overview.curves import curve_of
+from screens.overview.card_content import curve_of, headline, state_words
 
 HEADINGS = VerdictCells("baseline", "", "with", "difference", "cost", "as good")
 _ROOMY = 100

@@ -7,11 +7,13 @@ from app.methods.page import Chart, MethodPage
 from app.methods.place import Place
 from app.methods.slsm import results
 from app.methods.slsm.answers import ANSWERS, answer_target
+from app.methods.slsm.overview import OVERVIEW
 from app.state.run import RunState
 
 
 class SLSMPage(MethodPage):
     title = "SLSM"
+    about = "Keeps notes on a conversation, and reminds the model when its answer goes against them."
     help = """\
 # SLSM: memory notes
 
@@ -31,6 +33,7 @@ edited one, or none.
 """
     shown_by = {"slsm": "answers"}
     cases = (ANSWERS,)
+    overview = OVERVIEW
     result_charts = (Chart("answers that pass so far, share", "answers judged", results.course),)
 
     def results(self, state: RunState) -> list[Block]:

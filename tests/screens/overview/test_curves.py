@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from app.methods.overview import Curve
 from app.state.run import RunState
 from engine import events as ev
 from engine.events.verdict import Verdict
+from screens.overview.card_content import curve_of
 from screens.overview.curve_view import draw_curve
-from screens.overview.curves import Curve, curve_of
 
 
 def state_of(events: Sequence[ev.Event]) -> RunState:
