@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from rich.style import Style
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from app.blocks.block import Block
+from app.blocks.terminal import draw
 from screens.run_session import Session
 from screens.widgets.key_line import KeyLine
 
 _POLL_SECONDS = 0.5
+_PALETTE = {"dim": Style(dim=True)} | dict.fromkeys(
+    ("strong", "heading", "good", "bad", "accent", "warn"), Style(bold=True)
+)
 
 
 class SessionPanel(ModalScreen[None]):
@@ -69,3 +77,17 @@ class SessionPanel(ModalScreen[None]):
     def action_close(self) -> None:
         """Back to what is below."""
         self.dismiss()
+
+
+class BlocksPanel(SessionPanel):
+    """A panel of blocks, one below another."""
+
+    CONTENTS = ("blocks",)
+
+    def draw(self, session: Session) -> None:
+        width = self.query_one("#blocks").content_size.width or self.size.width
+        self.query_one("#blocks", Static).update(draw(self.blocks(session, width), _PALETTE, width))
+
+    def blocks(self, session: Session, width: int) -> Sequence[Block]:
+        """What to draw in `width` columns."""
+        raise NotImplementedError
