@@ -52,9 +52,13 @@ class SessionPanel(ModalScreen[None]):
         with Vertical() as box:
             box.border_title = self.TITLE_WORD
             with VerticalScroll():
-                for name in self.CONTENTS:
-                    yield Static(id=name, markup=False)
+                yield from self.compose_contents()
         yield KeyLine()
+
+    def compose_contents(self) -> ComposeResult:
+        """What is scrolled."""
+        for name in self.CONTENTS:
+            yield Static(id=name, markup=False)
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()

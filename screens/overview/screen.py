@@ -16,7 +16,7 @@ from app.commands import ERROR, REPORT, Command, bindings
 from app.runs.time_left import time_left_sentence
 from app.text import counted, duration
 from engine.run.stage_state import FINISHED, SKIPPED, StageState
-from screens.messages import SystemWanted, UpWanted
+from screens.messages import UpWanted
 from screens.method_progress import MethodProgress, progress_of
 from screens.overview.card_content import card_content
 from screens.overview.card_panel import CardPanel
@@ -185,14 +185,8 @@ can be begun again from there on, skipped, stopped, or made the last one.
 
     @on(Door.Opened)
     def _opened(self, message: Door.Opened) -> None:
-        """Show the card; what is opened there is opened here."""
-        message.stop()
-
-        def leave(opened: Door.Opened | None) -> None:
-            if opened is not None:
-                self.post_message(SystemWanted(opened.method, opened.place))
-
-        self.app.push_screen(CardPanel(self.session, message.method), leave)
+        """Show the card."""
+        self.app.push_screen(CardPanel(self.session, message.method))
 
     def action_move(self, by: int) -> None:
         """To another line."""
