@@ -81,10 +81,6 @@ class OpenRuns(App[None]):
         self.close_run()
         self._show_run(path, method, place)
 
-    @on(RunsScreen.OpenWanted)
-    def _open_wanted(self, message: RunsScreen.OpenWanted) -> None:
-        self.open_run(message.path)
-
     def open_event(self, path: Path, seq: int | None) -> None:
         """Watch a run at the item of an event, by its number in the log."""
         method, place = "", None

@@ -79,14 +79,13 @@ class StartedRuns(OpenRuns):
             self.home.runs.add_folder(folder.parent.parent)
         self.open_sweep(folder)
 
-    @on(RunsScreen.ResumeWanted)
-    def _resume_wanted(self, message: RunsScreen.ResumeWanted) -> None:
-        if self.start_worker(RunDirectory(message.path)):
-            self.open_run(message.path)
-
     @on(ResumeWanted)
-    def _resume_open_run(self, message: ResumeWanted) -> None:
-        if self.start_worker(RunDirectory(message.run_dir)):
+    def _resume_wanted(self, message: ResumeWanted) -> None:
+        if not self.start_worker(RunDirectory(message.run_dir)):
+            return
+        if self.session is None:
+            self.open_run(message.run_dir)
+        else:
             self.notify("A worker resumes the run.")
 
     @on(BranchWanted)

@@ -70,7 +70,7 @@ class Keeping(ConsoleScreen[None]):
                 try:
                     Notes(row.path).add(None, "the run", text)
                 except (OSError, SteerError) as error:
-                    self._tell("The note was not kept", error)
+                    self.show_error("The note was not kept", error)
 
         self.app.push_screen(AskScreen(f"A note on {row.title}", note_help), keep)
 
@@ -150,7 +150,7 @@ class Keeping(ConsoleScreen[None]):
         try:
             self.runs.labels(row.path).put(row.path, label)
         except (SteerError, OSError) as error:
-            self._tell("The label was not written", error)
+            self.show_error("The label was not written", error)
             return
         self.call_after_refresh(self.look)
 
@@ -162,7 +162,7 @@ class Keeping(ConsoleScreen[None]):
         try:
             self.trashed.append(move_to_trash(row.path))
         except (SteerError, OSError) as error:
-            self._tell("The run was not moved", error)
+            self.show_error("The run was not moved", error)
             return
         self.notify(f"{row.title} is in {self.trashed[-1].now}; u brings it back.", markup=False)
         self.refresh_bindings()
@@ -176,14 +176,15 @@ class Keeping(ConsoleScreen[None]):
         try:
             restore(moved)
         except (SteerError, OSError) as error:
-            self._tell("The run was not brought back", error)
+            self.show_error("The run was not brought back", error)
             return
         self.trashed.pop()
         self.select(moved.was)
         self.refresh_bindings()
         self.look()
 
-    def _tell(self, title: str, error: Exception) -> None:
+    def show_error(self, title: str, error: Exception) -> None:
+        """In a panel that stays until it is closed."""
         from screens.error_panel import ErrorPanel, Fault
 
         self.app.push_screen(ErrorPanel(Fault.of_error(title, error)))

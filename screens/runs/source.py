@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from app.runs.run_list import RunRow, named
 from app.runs.run_names import field_name
-from app.table.column import Cell, ListColumn
+from app.table.column import Cell, ListColumn, cell_of
 from app.table.filter import Expression, words
 from engine.sweep.sweep import is_folder_name
 from screens.runs.columns import COLUMNS, name_cell
@@ -31,7 +31,7 @@ class RunSource(RowSource):
 
     def __init__(self) -> None:
         self._mark_column: ListColumn[RunRow] = ListColumn(
-            "mark", "", 1, priority=0, value=lambda r: r, show=self._mark, help="marked with m"
+            "mark", "", 1, show=self._mark, help="marked with m"
         )
         self.rows: list[RunRow] = []
         self.marked: list[Path] = []
@@ -152,7 +152,7 @@ class RunSource(RowSource):
         item = self._shown[row]
         if isinstance(item, Group):
             return tuple(item.cell(column.key) for column in self._columns)
-        return tuple(_cell(column.show(column.value(item))) for column in self._columns)
+        return tuple(cell_of(column.show(column.value(item))) for column in self._columns)
 
     def _mark(self, row: RunRow) -> Cell:
         if row.path not in self.marked:
@@ -174,10 +174,6 @@ class RunSource(RowSource):
     @property
     def words(self) -> list[str]:
         return words(self.expression)
-
-
-def _cell(shown: str | Cell) -> Cell:
-    return shown if isinstance(shown, Cell) else Cell(shown)
 
 
 def sweep_of(row: RunRow) -> Path | None:
