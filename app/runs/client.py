@@ -1,4 +1,4 @@
-"""The console's and batch's side of a run: prepare it, start its worker, follow its log, command it.
+"""The console's and batch's side of a run: prepare it, start its worker, command it.
 
 Nothing heavy is imported here; reading a configuration (pydantic) happens only when a run is prepared.
 """
@@ -11,7 +11,6 @@ import struct
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
@@ -20,19 +19,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from app.text import resume_command
-from engine.errors import ConfigError, DataError, RunError, disk_errors
+from engine.errors import ConfigError, RunError, disk_errors
 from engine.processes.own_process import engine_command, engine_environment
 from engine.regular_file import open_to_append
 from engine.run.control_address import reachable_address
 from engine.run.directory import BranchPoint, RunDirectory, StageRecord, create_run, inspect
-from engine.run.event_log import LogEntry, LogReader, refuse_later
+from engine.run.event_log import refuse_later
 from engine.run.lock import LockInfo, read_lock, signal_holder
 from engine.versions import versions
 
 if TYPE_CHECKING:
     from engine.run.stage_choices import Choice, StageChange
 
-_STEP = 2_000
 _LONGEST_REPLY = 1 << 16
 _BRANCH = {"evolution.branch_of", "evolution.branch_iteration"}
 """Told by `branched_from`."""
@@ -231,52 +229,6 @@ def request_stop(directory: RunDirectory) -> bool:
         return send(directory, "stop", timeout=1.0).ok
     except RunError:
         return signal_holder(directory.lock)
-
-
-class LogTail:
-    """Reads the events of a run, live or finished, within a time budget."""
-
-    def __init__(self, directory: RunDirectory) -> None:
-        self._reader = LogReader(directory.events)
-        self._problem: DataError | None = None
-
-    def poll(self, max_events: int = 10_000, budget_ms: float = 50.0) -> list[LogEntry]:
-        """New events, oldest first: at most `max_events`, and no further portion is read after `budget_ms`.
-
-        Raises DataError at a broken line; the next poll continues behind it. Raises RunError as the reader does.
-        """
-        if self._problem is not None:
-            problem, self._problem = self._problem, None
-            raise problem
-        deadline = time.monotonic() + budget_ms / 1000
-        entries: list[LogEntry] = []
-        while len(entries) < max_events:
-            try:
-                more = self._reader.poll(min(_STEP, max_events - len(entries)))
-            except DataError as error:
-                if not entries:
-                    raise
-                self._problem = error
-                break
-            entries += more
-            if not more or time.monotonic() > deadline:
-                break
-        return entries
-
-    @property
-    def offset(self) -> int:
-        """Byte behind the last event read."""
-        return self._reader.offset
-
-    @property
-    def behind(self) -> int:
-        """Bytes not read yet."""
-        return self._reader.behind()
-
-    @property
-    def unknown(self) -> Counter[str]:
-        """Events of unknown types, skipped, by type."""
-        return self._reader.unknown
 
 
 def _exchange(
