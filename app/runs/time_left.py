@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from app.stage_words import listed
 from app.text import counted, duration
@@ -53,7 +54,7 @@ def time_left(stages: Iterable[StageState], earlier: Earlier) -> TimeLeft | None
         elif stage.active and stage.done >= stage.total > 0:
             pass  # it writes its results
         elif stage.name in earlier:
-            seconds += _median(earlier[stage.name]) * (1 - stage.fraction)
+            seconds += median(earlier[stage.name]) * (1 - stage.fraction)
             told.append(stage.name)
         else:
             unknown.append(stage.name)
@@ -78,11 +79,6 @@ def time_left_sentence(left: TimeLeft) -> str:
         return f"about {duration(left.seconds)} left"
     runs = counted(left.runs, "earlier runs")
     return f"about {duration(left.seconds)} left ({_listed(left.from_earlier)} as in {runs})"
-
-
-def _median(values: Sequence[float]) -> float:
-    ordered, middle = sorted(values), len(values) // 2
-    return (ordered[middle] + ordered[-1 - middle]) / 2
 
 
 def _listed(stages: Sequence[str]) -> str:

@@ -160,7 +160,7 @@ def test_a_session_knows_that_a_stop_was_asked_for(tmp_path: Path, monkeypatch: 
         answers.append(command)
         raise RunError(what="no worker answers", where="", mend="")
 
-    monkeypatch.setattr("app.runs.session.send", refuse)
+    monkeypatch.setattr("app.runs.orders.send", refuse)
     session = RunSession(run.path)
     try:
         session.stop_requested = True
