@@ -10,6 +10,7 @@ from textual import on
 from textual.app import App
 
 from app.methods.place import Place
+from app.runs.workers import Workers
 from engine.errors import RunError, SteerError
 from engine.run.directory import RunDirectory
 from engine.run.event_log import refuse_later
@@ -35,6 +36,7 @@ class OpenRuns(App[None]):
     def __init__(self) -> None:
         super().__init__()
         self.session: RunSession | None = None
+        self.engine_workers = Workers()
         self._parents: list[tuple[RunSession | None, int]] = []
         """Runs below a branch that was started from them, with the number of screens that belong to them."""
 
@@ -56,10 +58,6 @@ class OpenRuns(App[None]):
         """Folders of the open run and of those it was opened from."""
         sessions = (self.session, *(parent for parent, _ in self._parents))
         return [session.run_dir for session in sessions if session is not None]
-
-    def has_started_worker(self, run: Path) -> bool:
-        """Whether a worker of this console works on the run."""
-        return False
 
     def show_error(self, title: str, error: Exception) -> None:
         """Show an error in a panel that stays until it is closed."""
@@ -113,7 +111,7 @@ class OpenRuns(App[None]):
     def _show_run(self, path: Path, method: str, place: Place | None) -> None:
         from app.runs.session import RunSession
 
-        self.session = RunSession(path, has_started_worker=self.has_started_worker)
+        self.session = RunSession(path, has_started_worker=self.engine_workers.is_running)
         self.run_screens.open(self.session, method, place)
 
     def is_elsewhere(self, path: Path) -> bool:

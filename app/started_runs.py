@@ -10,7 +10,6 @@ from textual import on
 from app.leaving import Leaving
 from app.open_runs import OpenRuns
 from app.runs.client import prepare_branch, prepare_resume
-from app.runs.workers import Workers
 from app.worker_failures import WorkerFailures
 from engine.errors import SteerError
 from engine.run.directory import RunDirectory
@@ -24,12 +23,8 @@ class StartedRuns(OpenRuns):
     def __init__(self, outputs: Path | None = None) -> None:
         super().__init__()
         self.outputs = outputs
-        self.engine_workers = Workers()
         self.leaving = Leaving(self, self.engine_workers, self.watched)
         self._failures = WorkerFailures(self.engine_workers)
-
-    def has_started_worker(self, run: Path) -> bool:
-        return self.engine_workers.is_running(run)
 
     def start_worker(self, directory: RunDirectory) -> bool:
         """Start a worker on a new or unfinished run; returns whether it was started."""

@@ -170,16 +170,19 @@ def prepare_resume(directory: RunDirectory, stages: Sequence[str] | None = None)
 
 
 def start_worker(directory: RunDirectory) -> subprocess.Popen[bytes]:
-    """Start a worker in a session of its own: it runs on after this process and its terminal."""
-    with disk_errors(directory.worker_log), open_to_append(directory.worker_log) as log:
+    """Start a worker on a run."""
+    return start_detached("run", directory.path)
+
+
+def start_detached(command: str, folder: Path) -> subprocess.Popen[bytes]:
+    """Start `python -m engine COMMAND FOLDER` in a session of its own: it runs on after this process and its terminal.
+    Raises DiskError where its log cannot be written."""
+    log = RunDirectory(folder).worker_log
+    with disk_errors(log), open_to_append(log) as file:
         return subprocess.Popen(
-            engine_command("run", str(directory.path.absolute())),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            env=engine_environment(),
-        )
+            engine_command(command, str(folder.absolute())), stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+            start_new_session=True, env=engine_environment(),
+        )  # fmt: skip
 
 
 def send(directory: RunDirectory, command: str, timeout: float = 2.0, **more: object) -> WorkerReply:

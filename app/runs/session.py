@@ -19,7 +19,8 @@ from pathlib import Path
 
 from app.runs.orders import UserMessage, order
 from app.runs.time_left import Earlier, read_earlier_times
-from app.snapshots.keeper import KeptState, Prefix, Snapshot, SnapshotKeeper
+from app.snapshots.keeper import SnapshotKeeper
+from app.snapshots.snapshot import KeptState, Prefix, Snapshot
 from app.state.event_index import EventIndex
 from app.state.run import RunState
 from engine.errors import RunError, SteerError

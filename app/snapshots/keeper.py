@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.snapshots.snapshot import KeptState, Prefix, Snapshot, Stamp, load, save
-
-__all__ = ["KeptState", "Prefix", "Snapshot", "SnapshotKeeper"]
+from app.snapshots.snapshot import Snapshot, Stamp, load, save
 
 LONG = 10_000_000
 """Bytes from which on a log takes so long to read (a fifth of a second) that a snapshot of it is worth its room."""

@@ -153,10 +153,9 @@ can be begun again from there on, skipped, stopped, or made the last one.
         if self.focused is not None:
             self._came_from = self._method
             return
-        wanted = self._came_from if self._came_from in self._names else ""
-        door = next((d for d in self.query(Door) if not wanted or d.method == wanted), None)
-        if door is not None:
-            door.focus()
+        doors = list(self.query(Door))
+        if doors:
+            next((door for door in doors if door.method == self._came_from), doors[0]).focus()
 
     def on_descendant_focus(self) -> None:
         """The cursor is on another line, and with it the tile where there is one."""

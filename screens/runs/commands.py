@@ -9,7 +9,6 @@ from textual import on
 from textual.message import Message
 
 from engine.errors import RunError
-from engine.run.directory import RunDirectory
 from screens.messages import CompareWanted, EventWanted, ResumeWanted, SweepWanted
 from screens.runs.keeping import Keeping
 from screens.runs.source import sweep_of
@@ -78,7 +77,7 @@ class RunCommands(Keeping):
 
     def action_open_sweep(self) -> None:
         """Show the sweep of the run."""
-        if self.selected is not None and (sweep := sweep_of(self.selected)) is not None:
+        if (sweep := sweep_of(self.chosen)) is not None:
             self.post_message(SweepWanted(sweep))
 
     def action_new_run(self) -> None:
@@ -87,8 +86,7 @@ class RunCommands(Keeping):
 
     def action_resume_run(self) -> None:
         """Ask for a worker."""
-        if self.selected is not None:
-            self.post_message(ResumeWanted(self.selected.path))
+        self.post_message(ResumeWanted(self.chosen.path))
 
     def action_pause_run(self) -> None:
         """Pause the engine."""
@@ -104,16 +102,14 @@ class RunCommands(Keeping):
 
     def action_show_error(self) -> None:
         """Show why it failed."""
-        if self.selected is not None:
-            status = self.selected.status
-            hint = "correct what it names (values are in config.yaml there); r resumes the run, finished work is kept"
-            error = RunError(what=status.failure, where=str(status.directory.path), mend=hint)
-            self.show_error("The run failed", error)
+        status = self.chosen.status
+        hint = "correct what it names (values are in config.yaml there); r resumes the run, finished work is kept"
+        error = RunError(what=status.failure, where=str(status.directory.path), mend=hint)
+        self.show_error("The run failed", error)
 
     def action_compare(self) -> None:
         """Ask for the comparison of the marked runs."""
-        there = {row.path for row in self.source.rows}
-        runs = [path for path in self.marked if path in there]
+        runs = list(self.marked)
         if len(runs) == 1 and self.selected is not None and self.selected.path not in runs:
             runs.append(self.selected.path)
         if len(runs) < 2:
@@ -126,5 +122,4 @@ class RunCommands(Keeping):
             command_run,  # with all that watches a run; not before the first paint
         )
 
-        if self.selected is not None:
-            command_run(self.app, RunDirectory(self.selected.path), command)
+        command_run(self.app, self.chosen.status.directory, command)

@@ -37,6 +37,12 @@ class Keeping(ConsoleScreen[None]):
         """The run under the cursor."""
         raise NotImplementedError
 
+    @property
+    def chosen(self) -> RunRow:
+        """The run under the cursor, for keys that do nothing elsewhere."""
+        assert self.selected is not None, "checked by check_action"
+        return self.selected
+
     def select(self, path: Path) -> None:
         """Put the cursor on a run, as soon as it is in the list."""
         raise NotImplementedError
@@ -51,19 +57,16 @@ class Keeping(ConsoleScreen[None]):
 
     def action_mark(self) -> None:
         """Mark the run, and go on to the next."""
-        if self.selected is not None:
-            self.source.toggle_mark(self.selected.path)
-            self.query_one(VirtualTable).action_move(1)
-            self.arranged()
+        self.source.toggle_mark(self.chosen.path)
+        self.query_one(VirtualTable).action_move(1)
+        self.arranged()
 
     def action_note(self) -> None:
         """Ask for a note on the run."""
         from screens.ask import AskScreen
         from screens.noting import note_help
 
-        row = self.selected
-        if row is None:
-            return
+        row = self.chosen
 
         def keep(text: str | None) -> None:
             if text:
@@ -100,17 +103,14 @@ class Keeping(ConsoleScreen[None]):
 
     def action_archive(self) -> None:
         """Put a run aside, or list it again."""
-        row = self.selected
-        if row is not None:
-            aside = not row.label.archived
-            self._label(row, Label(row.label.title, row.label.tags, aside))
-            self.notify("Archived; A lists it again." if aside else "No longer archived.")
+        row = self.chosen
+        aside = not row.label.archived
+        self._label(row, Label(row.label.title, row.label.tags, aside))
+        self.notify("Archived; A lists it again." if aside else "No longer archived.")
 
     def action_title(self) -> None:
         """Ask for a title."""
-        row = self.selected
-        if row is None:
-            return
+        row = self.chosen
 
         def describe(text: str) -> str:
             if text.strip():
@@ -124,9 +124,7 @@ class Keeping(ConsoleScreen[None]):
 
     def action_tags(self) -> None:
         """Ask for tags."""
-        row = self.selected
-        if row is None:
-            return
+        row = self.chosen
 
         def describe(text: str) -> str:
             tags = tags_of(text)
@@ -156,9 +154,7 @@ class Keeping(ConsoleScreen[None]):
 
     def action_trash(self) -> None:
         """Move the run to the trash."""
-        row = self.selected
-        if row is None:
-            return
+        row = self.chosen
         try:
             self.trashed.append(move_to_trash(row.path))
         except (SteerError, OSError) as error:
@@ -170,8 +166,6 @@ class Keeping(ConsoleScreen[None]):
 
     def action_undo(self) -> None:
         """Bring the last run back from the trash."""
-        if not self.trashed:
-            return
         moved = self.trashed[-1]
         try:
             restore(moved)

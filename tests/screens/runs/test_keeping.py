@@ -277,7 +277,8 @@ def test_the_stage_at_work_stays_in_view(make: Make, tmp_path: Path) -> None:
     names = [f"stage-{number}" for number in range(12)]
     run = make("demo", "running")
     stages = {name: StageRecord(status="finished", seconds=61) for name in names[:6]}
-    write(run, stages=stages | {name: StageRecord() for name in names[6:]})
+    stages |= {"stage-6": StageRecord(status="running")} | {name: StageRecord() for name in names[7:]}
+    write(run, stages=stages)
     [row] = rows(tmp_path / "outputs")
     row = replace(
         row, progress=StageState("stage-6", RUNNING), status=replace(row.status, pid=1, state="running")
