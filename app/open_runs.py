@@ -74,8 +74,7 @@ class OpenRuns(App[None]):
         except RunError as error:
             self.show_error("The run was not opened", error)
             return
-        if self.is_elsewhere(path):
-            self.home.runs.add_folder(path.absolute().parent.parent)
+        self.home.runs.add_folder(path.absolute().parent.parent)
         self.close_run()
         self._show_run(path, method, place)
 
@@ -113,11 +112,6 @@ class OpenRuns(App[None]):
 
         self.session = RunSession(path, has_started_worker=self.engine_workers.is_running)
         self.run_screens.open(self.session, method, place)
-
-    def is_elsewhere(self, path: Path) -> bool:
-        """Whether the run or sweep is in no folder that is listed."""
-        folder = path.absolute().parent.parent
-        return all(folder != known.absolute() for known in self.home.runs.folders)
 
     @on(CompareWanted)
     def _compare_wanted(self, message: CompareWanted) -> None:

@@ -70,8 +70,7 @@ class StartedRuns(OpenRuns):
             self.show_error("The sweep was not started", error)
             return
         self.leaving.sweeps.append(folder)
-        if self.is_elsewhere(folder):
-            self.home.runs.add_folder(folder.parent.parent)
+        self.home.runs.add_folder(folder.parent.parent)
         self.open_sweep(folder)
 
     @on(ResumeWanted)

@@ -60,10 +60,9 @@ def prepare_run(
     return _prepare(config_path, more, outputs)
 
 
-def prepare_branch(parent: RunDirectory, iteration: int, iterations: int | None = None) -> RunDirectory:
+def prepare_branch(parent: RunDirectory, iteration: int, iterations: int) -> RunDirectory:
     """Make a new run beside `parent` that inherits its evolution up to `iteration` and starts from that
-    iteration's deltas; `iterations`: of both together, else as many as the parent has. The parent is not touched.
-    Raises SteerErrors."""
+    iteration's deltas; `iterations`: of both together. The parent is not touched. Raises SteerErrors."""
     record = parent.read()
     if (evolve := record.stages.get("evolve")) is not None and evolve.stale:
         mend = f"resume the run first: {resume_command(parent.path)}"
@@ -72,9 +71,8 @@ def prepare_branch(parent: RunDirectory, iteration: int, iterations: int | None 
         "run.stages=[evolve]",
         f"evolution.branch_of={json.dumps(str(parent.path.absolute()))}",
         f"evolution.branch_iteration={iteration}",
+        f"evolution.iterations={iterations}",
     ]
-    if iterations is not None:
-        overrides.append(f"evolution.iterations={iterations}")
     point = BranchPoint(
         name=record.name, run_id=record.run_id, path=str(parent.path.absolute()), iteration=iteration
     )
@@ -83,11 +81,8 @@ def prepare_branch(parent: RunDirectory, iteration: int, iterations: int | None 
     )
 
 
-def prepare_serving(
-    sources: Sequence[RunDirectory], changes: Sequence[str], outputs: str | None = None
-) -> RunDirectory:
-    """A run that serves the first one's model with the levers of all. `outputs`: where, by default what `changes` say,
-    else beside the first."""
+def prepare_serving(sources: Sequence[RunDirectory], changes: Sequence[str]) -> RunDirectory:
+    """A run that serves the first one's model with the levers of all, beside the first unless `changes` say where."""
     first = sources[0]
     record = first.read()
     if list(record.stages) == ["serve"]:
@@ -99,8 +94,8 @@ def prepare_serving(
     runs = [str(source.path.absolute()) for source in sources]
     name = json.dumps(f"{record.name}-serve")
     overrides = [f"run.name={name}", "run.stages=[serve]", f"serve.runs={json.dumps(runs)}"]
-    if outputs is None and not any(change.partition("=")[0].strip() == "run.outputs" for change in changes):
-        outputs = str(first.path.absolute().parent.parent)
+    elsewhere = any(change.partition("=")[0].strip() == "run.outputs" for change in changes)
+    outputs = None if elsewhere else str(first.path.absolute().parent.parent)
     return _prepare(first.config, [*overrides, *changes], outputs)
 
 

@@ -148,7 +148,7 @@ def main() -> None:
     evaluated = list(read_jsonl(layout.evaluation(source.path, "esm") / "per_example.jsonl"))
     questions = [line["question"] for line in evaluated]
     with tempfile.TemporaryDirectory() as folder:
-        directory = prepare_serving([source], ["serve.port=0", "serve.levers=[esm]"], folder)
+        directory = prepare_serving([source], ["serve.port=0", "serve.levers=[esm]", f"run.outputs={folder}"])
         measure(directory, questions, options.questions, options.requests)
 
 
