@@ -22,10 +22,10 @@ def event_place(run_dir: Path, seq: int) -> tuple[str, Place]:
             where=where,
             mend="events count from 0; y copies a row's number",
         )
-    if (found := place_of(entry.event, entry.offset)) is None:
+    if (place := place_of(entry.event, entry.offset)) is None:
         what = f"event {seq} is {type(entry.event).__name__}, which no table has a row for"
         raise RunError(what=what, where=where, mend="name the event of a decision, an answer, a question, …")
-    return found
+    return place
 
 
 def place_of(event: ev.Event, offset: int) -> tuple[str, Place] | None:

@@ -208,13 +208,13 @@ class RunSession:
             raise
 
     def _follow(self) -> None:
-        self._take_up_snapshot()
+        self._restore_snapshot()
         while not self._closing:
             self._look_at_worker()
             self._follow_cursor()
             if self._fold_some():
                 time.sleep(0.0005)  # the drawing thread gets the interpreter in between
-            elif self._snapshots.wanted(
+            elif self._snapshots.is_due(
                 self._reader.offset, self._status is not None and not self._status.alive
             ):
                 self._snapshots.save(self._snapshot())
@@ -223,11 +223,11 @@ class RunSession:
             else:
                 self._wake.wait(_LOOK_EVERY)
                 self._wake.clear()
-        if self._snapshots.wanted(self._reader.offset):
+        if self._snapshots.is_due(self._reader.offset):
             # Whoever leaves the run does not wait for it, but the console's process does.
             threading.Thread(target=self._snapshots.save, args=(self._snapshot(),), name="snapshot").start()
 
-    def _take_up_snapshot(self) -> None:
+    def _restore_snapshot(self) -> None:
         """Begin where the run's last reader ended, if that is known."""
         self.lag = Lag(self._reader.behind())
         snapshot = self._snapshots.load()

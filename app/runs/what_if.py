@@ -15,9 +15,9 @@ class WhatIfProcess(LineProcess):
     def __init__(self, run_dir: Path) -> None:
         super().__init__("what-if", run_dir)
 
-    async def ask(self, system: str, wanted: Mapping[str, object]) -> Event:
+    async def ask(self, system: str, fields: Mapping[str, object]) -> Event:
         """The answers, as the event that the run keeps. Raises SteerError with the process's error, or why it ended.
-        `wanted`: the fields of the method's `Wanted` in `engine/<system>/what_if.py`."""
-        event = decode(await self.request({"system": system, **wanted}))
+        `fields`: those of the method's `Wanted` in `engine/<system>/what_if.py`."""
+        event = decode(await self.request({"system": system, **fields}))
         assert isinstance(event, Event)
         return event

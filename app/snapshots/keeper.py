@@ -21,14 +21,14 @@ class SnapshotKeeper:
 
     def load(self) -> Snapshot | None:
         """What is known of the log from the last time; None where nothing is."""
-        found = load(self._log) if self._before is not None and self._before.size >= LONG else None
-        if found is None:
+        loaded = load(self._log) if self._before is not None and self._before.size >= LONG else None
+        if loaded is None:
             return None
-        snapshot, self._proven = found
+        snapshot, self._proven = loaded
         self._saved = snapshot.prefix.offset
         return snapshot
 
-    def wanted(self, offset: int, at_rest: bool = False) -> bool:
+    def is_due(self, offset: int, at_rest: bool = False) -> bool:
         """Whether a snapshot up to byte `offset` is worth its writing: much was read since the last one, or something
         of a log that rests (`at_rest`: no worker writes)."""
         new = offset - self._saved

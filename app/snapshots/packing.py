@@ -29,8 +29,8 @@ _PLAIN = (type(None), bool, int, float, str)
 @cache
 def _classes() -> dict[str, type]:
     """Of the unchanging values in states, by name."""
-    found = (kind for module in modules() for kind in vars(module).values() if isinstance(kind, type))
-    return {f"{kind.__module__}:{kind.__qualname__}": kind for kind in found if _is_value(kind)}
+    kinds = (kind for module in modules() for kind in vars(module).values() if isinstance(kind, type))
+    return {f"{kind.__module__}:{kind.__qualname__}": kind for kind in kinds if _is_value(kind)}
 
 
 def _is_value(kind: type) -> bool:

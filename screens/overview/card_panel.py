@@ -13,7 +13,7 @@ from app.commands import DIALOG, bindings
 from screens.messages import SystemWanted
 from screens.method_progress import progress_of
 from screens.overview.card_content import card_content
-from screens.overview.cards import Card, Door, move_focus
+from screens.overview.cards import Card, PlaceLink, move_focus
 from screens.run_session import Session, shown_stages
 from screens.session_panel import SessionPanel
 
@@ -40,15 +40,15 @@ and up to three places that are worth opening. `enter` on the first line opens t
     def on_mount(self) -> None:
         super().on_mount()
         self.query_one(VerticalScroll).can_focus = False
-        self.query(Door).first().focus()
+        self.query(PlaceLink).first().focus()
 
     def draw(self, session: Session) -> None:
         for number, progress in enumerate(progress_of(shown_stages(session)), 1):
             if progress.name == self._method:
                 self._card.show(card_content(number, progress, session.state))
 
-    @on(Door.Opened)
-    def _opened(self, message: Door.Opened) -> None:
+    @on(PlaceLink.Opened)
+    def _opened(self, message: PlaceLink.Opened) -> None:
         self.dismiss()
         self.app.post_message(SystemWanted(message.method, message.place))
 

@@ -16,8 +16,8 @@ from screens.systems import system_of, systems_of
 def headline(row: RunRow) -> Verdict | None:
     """What a run is remembered by: the last verdict of the first method that has one."""
     for system in systems_of(row.record.stages):
-        if found := verdicts(row.record.stages, system.stages):
-            return found[-1]
+        if stated := verdicts(row.record.stages, system.stages):
+            return stated[-1]
     return next(iter(row.verdicts), None)
 
 

@@ -81,9 +81,9 @@ class Keeping(ConsoleScreen[None]):
         """List the notes of the listed runs."""
         from screens.notes.screen import NotesScreen
 
-        def go(found: EventWanted | None) -> None:
-            if found is not None:
-                self.app.post_message(found)
+        def go(place: EventWanted | None) -> None:
+            if place is not None:
+                self.app.post_message(place)
 
         self.app.push_screen(NotesScreen([row.path for row in self.source.runs]), go)
 

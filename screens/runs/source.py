@@ -55,22 +55,22 @@ class RunSource(RowSource):
     def arrange(self) -> None:
         """Make the rows anew, after the filter, the order or the groups have changed."""
         listed = [row for row in self.rows if self.archived or not row.label.archived]
-        found = kept(listed, self.expression)
-        together = self._together(found)
-        names = {row.path: row for runs in together.values() for row in named(runs)}
-        found = [names[row.path] for row in found]
+        matches = kept(listed, self.expression)
+        by_heading = self._by_heading(matches)
+        names = {row.path: row for runs in by_heading.values() for row in named(runs)}
+        matches = [names[row.path] for row in matches]
         column, reverse = self._sort
         if (order := ORDERS.get(column or "")) is not None:
-            found.sort(key=lambda row: sort_key(order(row)), reverse=reverse)
-        self._shown = self._with_headings(found)
+            matches.sort(key=lambda row: sort_key(order(row)), reverse=reverse)
+        self._shown = self._with_headings(matches)
         self.columns = self._columns = self._fitting()
 
-    def _together(self, found: Sequence[RunRow]) -> dict[str | Path | None, list[RunRow]]:
+    def _by_heading(self, matches: Sequence[RunRow]) -> dict[str | Path | None, list[RunRow]]:
         """The runs under each heading, in their order; under None those that have none."""
-        together: dict[str | Path | None, list[RunRow]] = {}
-        for row in found:
-            together.setdefault(self._heading_of(row), []).append(row)
-        return together
+        by_heading: dict[str | Path | None, list[RunRow]] = {}
+        for row in matches:
+            by_heading.setdefault(self._heading_of(row), []).append(row)
+        return by_heading
 
     def _heading_of(self, row: RunRow) -> str | Path | None:
         """What it stands under: its name or tag, or the folder of its sweep, which has no heading in another order."""
@@ -80,16 +80,16 @@ class RunSource(RowSource):
             return (row.label.tags or ("no tag",))[0]
         return None if self._sort[0] in ORDERS else sweep_of(row)
 
-    def _with_headings(self, found: Sequence[RunRow]) -> list[RunRow | Group]:
+    def _with_headings(self, matches: Sequence[RunRow]) -> list[RunRow | Group]:
         """Each heading stands where the first of its runs stood."""
-        together = self._together(found)
+        by_heading = self._by_heading(matches)
         shown: list[RunRow | Group] = []
-        for row in found:
+        for row in matches:
             heading = self._heading_of(row)
             if heading is None:
                 shown.append(row)
-            elif heading in together:
-                shown += self._group(heading, together.pop(heading))
+            elif heading in by_heading:
+                shown += self._group(heading, by_heading.pop(heading))
         return shown
 
     def _group(self, heading: str | Path, runs: list[RunRow]) -> list[RunRow | Group]:

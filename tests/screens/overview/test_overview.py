@@ -16,7 +16,7 @@ from engine import events as ev
 from screens.esm.screen import EsmScreen
 from screens.messages import SystemWanted, UpWanted
 from screens.overview.card_panel import CardPanel
-from screens.overview.cards import Door, Tile
+from screens.overview.cards import PlaceLink, Tile
 from screens.overview.curve_view import CurveView
 from screens.overview.efficiency import EfficiencyPanel
 from screens.overview.screen import OverviewScreen
@@ -141,7 +141,7 @@ async def test_enter_opens_the_card_and_there_the_place(tmp_path: Path, size: tu
     app = RunApp(OverviewScreen(session_of(tmp_path)))
     async with app.run_test(size=size) as pilot:
         await polled(pilot)
-        assert "2025-10-09T08-53-20" in drawn(app) and isinstance(app.screen.focused, Door)
+        assert "2025-10-09T08-53-20" in drawn(app) and isinstance(app.screen.focused, PlaceLink)
         await pilot.press("enter")
         await pilot.pause()
         assert isinstance(app.screen, CardPanel)
@@ -181,7 +181,7 @@ async def test_the_cursor_outlives_cards_that_are_made_again(tmp_path: Path) -> 
         screen._names = []
         await polled(pilot)
         await polled(pilot)
-        assert isinstance(screen.focused, Door) and screen.focused is not first
+        assert isinstance(screen.focused, PlaceLink) and screen.focused is not first
         await pilot.press("enter")
         await pilot.pause()
         assert isinstance(app.screen, CardPanel)
@@ -209,7 +209,7 @@ async def test_without_a_verdict_the_logged_figures_speak(tmp_path: Path) -> Non
 async def test_before_the_first_event_it_says_so(tmp_path: Path) -> None:
     app = RunApp(OverviewScreen(session_of(tmp_path, upto=0)))
     async with app.run_test(size=(80, 24)) as pilot:
-        assert "has not told of its stages yet" in await polled(pilot)
+        assert "has not listed its stages yet" in await polled(pilot)
         await pilot.press("escape")
         await pilot.pause()
         assert [type(message) for message in app.asked] == [UpWanted]
