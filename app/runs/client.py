@@ -183,18 +183,12 @@ def start_detached(command: str, folder: Path) -> subprocess.Popen[bytes]:
 def send(directory: RunDirectory, command: str, timeout: float = 2.0, **more: object) -> WorkerReply:
     """Send a command to a worker: pause, continue, stop, stage or status. Raises RunError if none answers."""
     address = reachable_address(directory.control)
-    if address is None and not directory.control.exists():
-        raise RunError(
-            what="the worker does not answer",
-            where=str(directory.control),
-            mend="no worker runs: resume the run to start a worker",
-        )
     if address is None:
-        raise RunError(
-            what="the path of the control socket is too long",
-            where=str(directory.control),
-            mend="go to the run's folder (cd) and try again",
-        )
+        what, hint = "the worker does not answer", "no worker runs: resume the run to start a worker"
+        if directory.control.exists():
+            what = "the path of the control socket is too long"
+            hint = "go to the run's folder (cd) and try again"
+        raise RunError(what=what, where=str(directory.control), mend=hint)
     try:
         return _exchange(address, read_lock(directory.lock), {"command": command, **more}, timeout)
     except (OSError, ValueError, RecursionError) as error:

@@ -15,9 +15,9 @@ from app.result_tables import servers
 from app.stage_words import stage_sign, stage_words
 from app.state.run import RunState
 from app.table.column import Tone
-from app.text import counted, duration
+from app.text import counted
 from app.words import figure_name
-from engine.run.stage_state import FAILED, FINISHED, RUNNING, StageState
+from engine.run.stage_state import FAILED, FINISHED, RUNNING, WAITING, StageState
 from screens.run_session import Session
 from screens.session_panel import BlocksPanel
 
@@ -50,9 +50,7 @@ def file_blocks(state: RunState) -> list[Block]:
 def _stage(stage: StageState) -> Sequence[Block]:
     words: list[str | Span] = [Span(f"{stage_sign(stage)} ", _TONES.get(stage.status, "dim"))]
     words += [Span(stage.name, "strong"), f"  {stage_words(stage)}"]
-    if stage.status == FINISHED and stage.seconds:
-        words.append(f" in {duration(stage.seconds)}")
-    elif stage.total and stage.status != "waiting":
+    if stage.total and stage.status not in (FINISHED, WAITING):
         words.append(f"  {stage.done:,} of {counted(stage.total, stage.unit)}")
     error = stage.error
     failed = [] if error is None else [(error.what, error.where), ("how to fix", error.mend)]
