@@ -286,6 +286,9 @@ def test_the_stage_at_work_stays_in_view(make: Make, tmp_path: Path) -> None:
     line = next(line for line in about_run(row, 78).plain.splitlines() if "stage-" in line)
     assert "▶ stage-6" in line and "stage-7" in line and len(line) <= 78
     assert "✓ stage-0" in about_run(row).plain
+    about = about_run(row)
+    bold = [about.plain[span.start : span.end].strip() for span in about.spans if span.style == "bold"]
+    assert [words for words in bold if "stage-" in words] == ["▶ stage-6"]
 
 
 async def test_labels_that_are_garbage_are_told_once(outputs: Path) -> None:
