@@ -93,8 +93,8 @@ class Leaving:
 
     def _started_elsewhere(self) -> list[RunDirectory]:
         """Running runs that this console watches only: others may count on them."""
-        own = {run.path.absolute() for run in self._workers.running()}
-        return [run for run in self.running() if run.path.absolute() not in own]
+        started_here = {run.path.absolute() for run in self._workers.running()}
+        return [run for run in self.running() if run.path.absolute() not in started_here]
 
     def _detach(self, code: int) -> None:
         for run in self.running():

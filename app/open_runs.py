@@ -10,6 +10,7 @@ from textual import on
 from textual.app import App
 
 from app.methods.place import Place
+from app.runs.workers import Workers
 from engine.errors import RunError, SteerError
 from engine.run.directory import RunDirectory
 from engine.run.event_log import refuse_later
@@ -35,6 +36,7 @@ class OpenRuns(App[None]):
     def __init__(self) -> None:
         super().__init__()
         self.session: RunSession | None = None
+        self.engine_workers = Workers()
         self._parents: list[tuple[RunSession | None, int]] = []
         """Runs below a branch that was started from them, with the number of screens that belong to them."""
 
@@ -57,10 +59,6 @@ class OpenRuns(App[None]):
         sessions = (self.session, *(parent for parent, _ in self._parents))
         return [session.run_dir for session in sessions if session is not None]
 
-    def has_started_worker(self, run: Path) -> bool:
-        """Whether a worker of this console works on the run."""
-        return False
-
     def show_error(self, title: str, error: Exception) -> None:
         """Show an error in a panel that stays until it is closed."""
         from screens.error_panel import ErrorPanel, Fault
@@ -76,14 +74,9 @@ class OpenRuns(App[None]):
         except RunError as error:
             self.show_error("The run was not opened", error)
             return
-        if self.is_elsewhere(path):
-            self.home.runs.add_folder(path.absolute().parent.parent)
+        self.home.runs.add_folder(path.absolute().parent.parent)
         self.close_run()
         self._show_run(path, method, place)
-
-    @on(RunsScreen.OpenWanted)
-    def _open_wanted(self, message: RunsScreen.OpenWanted) -> None:
-        self.open_run(message.path)
 
     def open_event(self, path: Path, seq: int | None) -> None:
         """Watch a run at the item of an event, by its number in the log."""
@@ -117,13 +110,8 @@ class OpenRuns(App[None]):
     def _show_run(self, path: Path, method: str, place: Place | None) -> None:
         from app.runs.session import RunSession
 
-        self.session = RunSession(path, has_started_worker=self.has_started_worker)
+        self.session = RunSession(path, has_started_worker=self.engine_workers.is_running)
         self.run_screens.open(self.session, method, place)
-
-    def is_elsewhere(self, path: Path) -> bool:
-        """Whether the run or sweep is in no folder that is listed."""
-        folder = path.absolute().parent.parent
-        return all(folder != known.absolute() for known in self.home.runs.folders)
 
     @on(CompareWanted)
     def _compare_wanted(self, message: CompareWanted) -> None:

@@ -28,10 +28,8 @@ class RunScreens:
 
     def open(self, session: RunSession, method: str = "", place: Place | None = None) -> None:
         """A run that was just opened: its overview, or the screen of a method; at a place, if there is one."""
-        screen = self._made(session, method or OverviewScreen.TITLE_WORD, self._last_method(session))
-        if place is not None and isinstance(screen, TabbedScreen):
-            screen.pending_place = place
-        self._app.push_screen(screen)
+        name = method or OverviewScreen.TITLE_WORD
+        self._app.push_screen(self._made(session, name, self._last_method(session), place))
 
     def show(
         self, session: RunSession, name: str, place: Place | None = None, followed: bool = False
@@ -46,10 +44,8 @@ class RunScreens:
                 before.open_place(place)
             return
         self.leave()
-        screen = self._made(session, name, before.TITLE_WORD)
+        screen = self._made(session, name, before.TITLE_WORD, place)
         screen.following = followed
-        if place is not None and isinstance(screen, TabbedScreen):
-            screen.pending_place = place
         self._app.switch_screen(screen)
 
     def up(self, session: RunSession) -> bool:
@@ -65,13 +61,14 @@ class RunScreens:
         if screen is not None and screen.is_mounted:
             self._left.keep(screen.session.run_dir, screen.TITLE_WORD, screen.view())
 
-    def _made(self, session: RunSession, name: str, came_from: str) -> RunScreen:
+    def _made(self, session: RunSession, name: str, came_from: str, place: Place | None) -> RunScreen:
         if name == OverviewScreen.TITLE_WORD:
             return OverviewScreen(session, came_from)
         screen = next(system for system in systems() if system.name == name).load()(session)
         assert isinstance(screen, RunScreen)
         if isinstance(screen, TabbedScreen):
             screen.left_view = self._left.of(session.run_dir, name)
+            screen.pending_place = place
         return screen
 
     def _last_method(self, session: RunSession) -> str:

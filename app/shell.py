@@ -13,7 +13,6 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, ClassVar
 
-from textual import on
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.filter import LineFilter, Monochrome
@@ -37,8 +36,7 @@ from app.text import counted, without_controls
 from app.textual_internals import without_markup
 from app.themes import DARK, LIGHT, OWN, hidden
 from app.typed_keys import KeysInOrder
-from engine.errors import RunError, SteerError
-from engine.run.directory import RunDirectory
+from engine.errors import SteerError
 from screens.console_screen import FRAMES
 from screens.runs.screen import RunsScreen
 
@@ -178,23 +176,6 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, CalmApp[None])
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.leaving.by_signal, number)
         loop.add_signal_handler(signal.SIGINT, self.action_interrupt)
-
-    # ------------------------------------------------------------ what screens ask for
-
-    @on(RunsScreen.CommandWanted)
-    def _command_wanted(self, message: RunsScreen.CommandWanted) -> None:
-        from app.runs.command_sender import command_run
-
-        command_run(self, RunDirectory(message.path), message.command)
-
-    @on(RunsScreen.ErrorWanted)
-    def _error_wanted(self, message: RunsScreen.ErrorWanted) -> None:
-        status = message.row.status
-        mend = (
-            "mend what it names (values are in config.yaml there); r resumes the run, finished work is kept"
-        )
-        error = RunError(what=status.failure, where=str(status.directory.path), mend=mend)
-        self.show_error("The run failed", error)
 
     # ------------------------------------------------------------ leaving
 

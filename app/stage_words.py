@@ -34,8 +34,10 @@ def stage_sign(stage: StageState) -> str:
 
 
 def stage_words(stage: StageState) -> str:
-    """`skipped`; `stale: its results are of an earlier attempt`"""
+    """`finished in 0:30`; `skipped`; `stale: its results are of an earlier attempt`"""
     words = _WORDS.get(stage.status, stage.status)
+    if stage.status == stages.FINISHED and stage.seconds:
+        words = f"finished in {duration(stage.seconds)}"
     if not stage.stale:
         return words
     return _STALE if stage.status == stages.WAITING else f"{words}, {_STALE}"

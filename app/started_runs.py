@@ -10,7 +10,6 @@ from textual import on
 from app.leaving import Leaving
 from app.open_runs import OpenRuns
 from app.runs.client import prepare_branch, prepare_resume
-from app.runs.workers import Workers
 from app.worker_failures import WorkerFailures
 from engine.errors import SteerError
 from engine.run.directory import RunDirectory
@@ -24,12 +23,8 @@ class StartedRuns(OpenRuns):
     def __init__(self, outputs: Path | None = None) -> None:
         super().__init__()
         self.outputs = outputs
-        self.engine_workers = Workers()
         self.leaving = Leaving(self, self.engine_workers, self.watched)
         self._failures = WorkerFailures(self.engine_workers)
-
-    def has_started_worker(self, run: Path) -> bool:
-        return self.engine_workers.is_running(run)
 
     def start_worker(self, directory: RunDirectory) -> bool:
         """Start a worker on a new or unfinished run; returns whether it was started."""
@@ -75,18 +70,16 @@ class StartedRuns(OpenRuns):
             self.show_error("The sweep was not started", error)
             return
         self.leaving.sweeps.append(folder)
-        if self.is_elsewhere(folder):
-            self.home.runs.add_folder(folder.parent.parent)
+        self.home.runs.add_folder(folder.parent.parent)
         self.open_sweep(folder)
 
-    @on(RunsScreen.ResumeWanted)
-    def _resume_wanted(self, message: RunsScreen.ResumeWanted) -> None:
-        if self.start_worker(RunDirectory(message.path)):
-            self.open_run(message.path)
-
     @on(ResumeWanted)
-    def _resume_open_run(self, message: ResumeWanted) -> None:
-        if self.start_worker(RunDirectory(message.run_dir)):
+    def _resume_wanted(self, message: ResumeWanted) -> None:
+        if not self.start_worker(RunDirectory(message.run_dir)):
+            return
+        if self.session is None:
+            self.open_run(message.run_dir)
+        else:
             self.notify("A worker resumes the run.")
 
     @on(BranchWanted)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from app.figures import fixed, signed
 from app.stage_words import STALE_SIGN
-from app.state.evolution import EvolutionState
 from app.text import counted
 from app.words import method_name, short_method_name
-from engine.events.verdict import SHARE, TOKENS, Closest, Verdict
+from engine.events.verdict import SHARE, TOKENS, Closest, Kept, Verdict
+from engine.run.directory import StageRecord
+from engine.run.stage_state import StageState
 
 _CLAIMS = {
     "accuracy": "{method} answers {value} of {n} right; {baseline} {base}",
@@ -31,41 +31,19 @@ _MINUS = "−"
 _NO_DIFFERENCE = "no difference is shown"
 
 
-class WithVerdict(Protocol):
-    """A stage, as the log or as `run.json` tells of it."""
-
-    @property
-    def verdict(self) -> Verdict | None: ...
-
-    @property
-    def stale(self) -> bool: ...
-
-
-class Difference(Protocol):
-    """A difference of two means, with its interval."""
-
-    @property
-    def difference(self) -> float: ...
-
-    @property
-    def low(self) -> float: ...
-
-    @property
-    def high(self) -> float: ...
-
-
-def verdicts(stages: Mapping[str, WithVerdict], names: Iterable[str] | None = None) -> list[Verdict]:
+def verdicts(
+    stages: Mapping[str, StageState] | Mapping[str, StageRecord], names: Iterable[str] | None = None
+) -> list[Verdict]:
     """Those of the named stages (None: of all), in their order; those of a stale stage say so. A method's last one is
     its headline: it stands nearest to what the method is for."""
-    found = [stages[name] for name in (stages if names is None else names) if name in stages]
-    return [replace(one.verdict, stale=one.stale) for one in found if one.verdict is not None]
+    named = [stages[name] for name in (stages if names is None else names) if name in stages]
+    return [replace(stage.verdict, stale=stage.stale) for stage in named if stage.verdict is not None]
 
 
 # ---------------------------------------------------------------- cells and line
 
 
-@dataclass(frozen=True)
-class VerdictCells:
+class VerdictCells(NamedTuple):
     """A verdict as the cells of a table. `as_good`: the simpler method that comes closest, "" where none does."""
 
     baseline: str
@@ -164,30 +142,9 @@ def verdict_sentence(verdict: Verdict) -> str:
     unit = "points" if verdict.unit == SHARE else verdict.unit
     difference = _interval(verdict, unit, verdict.unit == SHARE)
     text = f"{_STALE * verdict.stale}{_capital(text)}: {difference}{_counts(verdict)}."
-    if not verdict.shown:
-        text += f" The interval includes zero: {_NO_DIFFERENCE}."
-    return (
-        text
-        + _kept(verdict)
-        + _as_good(verdict)
-        + _ahead(verdict)
-        + (verdict.remark and f" {verdict.remark}")
-    )
-
-
-def untested_sentence(state: EvolutionState) -> str:
-    """What can be said of an evolution without a test set: by what its best deltas were chosen; empty with a test set,
-    and before there are deltas."""
-    if state.best is None or state.compared or state.began is None or state.began.test:
-        return ""
-    score = state.deciding(state.best)
-    if score is None:
-        return ""
-    return (
-        f"Iteration {state.best.iteration} has the highest composite on {state.decided_on}, {score.composite:.3f}: "
-        f"{score.correct} of {counted(score.judged, 'answers')} right, {score.mean_tokens:.1f} tokens each. That chose "
-        "it; no test set compares it with the unchanged model."
-    )
+    unsure = "" if verdict.shown else f" The interval includes zero: {_NO_DIFFERENCE}."
+    remark = verdict.remark and f" {verdict.remark}"
+    return text + unsure + _kept(verdict) + _as_good(verdict) + _ahead(verdict) + remark
 
 
 def _capital(text: str) -> str:
@@ -198,7 +155,7 @@ def _amount(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}"
 
 
-def _interval(of: Difference, unit: str, percent: bool) -> str:
+def _interval(of: Verdict | Kept | Closest, unit: str, percent: bool) -> str:
     """`+33 points [27, 39]`, `−46 tokens [−50, −42]`, `−0.7 points [−4.0, 2.7]`."""
     scale = 100 if percent else 1
     digits = 0 if abs(of.difference) * scale >= 10 else 1

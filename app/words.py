@@ -78,16 +78,6 @@ METRICS = {
 }
 """What a method's figure counts, where its name does not read as words."""
 
-METHOD_LINES = {
-    "ESM": "Remembers which nudges to the activations turned wrong steps right, and applies them.",
-    "Evolution": "Raises and lowers groups of words, step by step, so that answers get shorter and stay right.",
-    "GFlowNet": "Learns to walk a knowledge graph, and gives the paths to the model as evidence.",
-    "SLSM": "Keeps notes on a conversation, and reminds the model when its answer goes against them.",
-    "Server": "Answers programs as OpenAI's interface does, with the run's levers on every answer.",
-    "Pool": "Searches for the pairs of examples that help the model most, and learns to choose them.",
-}
-"""What each method does, for someone who meets it for the first time."""
-
 STAGE_WORDS = {
     "serve": "answers requests",
     "mine": "collects right and wrong answers",

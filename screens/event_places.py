@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.methods.pages import cases_of_events
+from app.methods.pages import cases_of_events, pages
 from app.methods.place import OfEvent, Place
 from engine import events as ev
 from engine.errors import RunError
@@ -22,26 +22,23 @@ def event_place(run_dir: Path, seq: int) -> tuple[str, Place]:
             where=where,
             mend="events count from 0; y copies a row's number",
         )
-    if (found := place_of(entry.event, entry.offset)) is None:
+    if (place := place_of(entry.event, entry.offset)) is None:
         what = f"event {seq} is {type(entry.event).__name__}, which no table has a row for"
         raise RunError(what=what, where=where, mend="name the event of a decision, an answer, a question, …")
-    return found
+    return place
 
 
 def place_of(event: ev.Event, offset: int) -> tuple[str, Place] | None:
     """(method, place in its screen) of an event that begins at a byte of the log; None if no table has a row for it."""
-    if isinstance(event, ev.ExampleEvaluated):
-        from app.methods.esm.decisions import decisions_of  # only those who look for an answer need it
-
-        return "ESM", Place("decisions", filter=decisions_of(event.method, event.example))
-    if isinstance(event, ev.SamplerStep):
-        return "GFlowNet", Place("training")
     if (owner := cases_of_events().get(type(event))) is not None:
         return owner[0].title, Place(owner[1].name, OfEvent(offset), open=True)
+    for page in pages().values():
+        if (place := page.event_places.get(type(event))) is not None:
+            return page.title, place(event)
     return None
 
 
 def kinds_with_place() -> dict[type[ev.Event], str]:
     """Which events have a place, each with its method."""
-    declared = {kind: page.title for kind, (page, _) in cases_of_events().items()}
-    return declared | {ev.ExampleEvaluated: "ESM", ev.SamplerStep: "GFlowNet"}
+    cases = {kind: page.title for kind, (page, _) in cases_of_events().items()}
+    return cases | {kind: page.title for page in pages().values() for kind in page.event_places}

@@ -21,7 +21,7 @@ from screens.dialog import Dialog
 from screens.widgets.tab_line import TabLine
 
 _PLACES = {
-    "Door": "on a line with →",
+    "PlaceLink": "on a line with →",
     "Input": "while typing",
     "StillTable": "in the table",
     "VerticalScroll": "to scroll",

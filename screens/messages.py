@@ -74,4 +74,4 @@ class EventWanted(Message):
     """Open a run at the item of an event, by its number in the log; None: its overview."""
 
     run_dir: Path
-    seq: int | None
+    seq: int | None = None

@@ -15,7 +15,7 @@ from engine.run.directory import STARTING, RunStatus
 from engine.run.stage_state import FINISHED, SKIPPED, STOPPED, StageState
 
 if TYPE_CHECKING:
-    from app.runs.session import UserMessage  # with all that reads logs; not before the first paint
+    from app.runs.orders import UserMessage  # with all that reads logs; not before the first paint
 
 
 class Session(Protocol):

@@ -18,7 +18,7 @@ from textual.worker import get_current_worker
 
 from app.commands import SEARCH, bindings
 from app.report.item_words import item_words
-from app.runs.item_search import FoundItem, find_items
+from app.runs.item_search import ItemMatch, find_items
 from app.text import counted
 from screens.event_places import kinds_with_place, place_of
 from screens.messages import SystemWanted
@@ -32,10 +32,10 @@ MOST = 200
 _SHOW_EVERY = 0.2
 _NOTHING = "There is nothing to find: no method has written a row yet."
 _NO_MATCH = "No row of a method has all these words."
-COLUMNS: Sequence[ListColumn[FoundItem]] = (
-    ListColumn("method", "method", 10, value=lambda found: kinds_with_place()[type(found.event)]),
-    ListColumn("row", "row", 24, flex=True, value=lambda found: item_words(found.event)),
-    ListColumn("text", "text", 30, flex=True, value=lambda found: found.excerpt),
+COLUMNS: Sequence[ListColumn[ItemMatch]] = (
+    ListColumn("method", "method", 10, value=lambda item: kinds_with_place()[type(item.event)]),
+    ListColumn("row", "row", 24, flex=True, value=lambda item: item_words(item.event)),
+    ListColumn("text", "text", 30, flex=True, value=lambda item: item.excerpt),
 )
 
 
@@ -73,7 +73,7 @@ questions, conversations, queries. `↑` `↓` choose one, `enter` goes there.
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
-        self.source: ListSource[FoundItem] = ListSource(COLUMNS, "rows")
+        self.source: ListSource[ItemMatch] = ListSource(COLUMNS, "rows")
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -95,7 +95,7 @@ questions, conversations, queries. `↑` `↓` choose one, `enter` goes there.
     @work(thread=True, exclusive=True, exit_on_error=False)
     def _search(self, words: list[str]) -> None:
         """Without words: count what there is."""
-        worker, counts, found = get_current_worker(), Counter[str](), list[FoundItem]()
+        worker, counts, matches = get_current_worker(), Counter[str](), list[ItemMatch]()
         kinds, shown = kinds_with_place(), time.monotonic()
         for item in find_items(self._session.run_dir / "events.jsonl", kinds, words, self._session.state.seq):
             if worker.is_cancelled:
@@ -103,16 +103,16 @@ questions, conversations, queries. `↑` `↓` choose one, `enter` goes there.
             if item is not None:
                 method = kinds[type(item.event)]
                 counts[method] += 1
-                found += [item] if words and counts[method] <= MOST else []
+                matches += [item] if words and counts[method] <= MOST else []
             if time.monotonic() - shown > _SHOW_EVERY:
                 shown = time.monotonic()
-                self.app.call_from_thread(self._show, words, list(found), counts, False)
-        self.app.call_from_thread(self._show, words, found, counts, True)
+                self.app.call_from_thread(self._show, words, list(matches), counts, False)
+        self.app.call_from_thread(self._show, words, matches, counts, True)
 
-    def _show(self, words: list[str], found: list[FoundItem], counts: Counter[str], whole: bool) -> None:
+    def _show(self, words: list[str], matches: list[ItemMatch], counts: Counter[str], whole: bool) -> None:
         if words != self.input.value.split():
             return
-        self.source.show(found)
+        self.source.show(matches)
         self.table.empty = _NO_MATCH if words and whole else ""
         self.table.look_for(words)
         self.table.refresh_rows()
@@ -128,8 +128,8 @@ questions, conversations, queries. `↑` `↓` choose one, `enter` goes there.
 
     def action_accept(self) -> None:
         """Go to the row."""
-        found = self.source.item(self.table.cursor)
-        if (place := place_of(found.event, found.offset)) is not None:
+        match = self.source.item(self.table.cursor)
+        if (place := place_of(match.event, match.offset)) is not None:
             self.dismiss(SystemWanted(*place))
 
     def action_close(self) -> None:

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from app.runs.client import LogTail, prepare_run, start_worker
+from app.runs.client import prepare_run, start_worker
 from engine.events import Event
 from engine.run.directory import RunDirectory
+from engine.run.event_log import LogReader
 
 settings.register_profile("shared-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared-machine")
@@ -109,4 +110,4 @@ def worker() -> Iterator[Callable[[RunDirectory], subprocess.Popen[bytes]]]:
 @pytest.fixture
 def events_of() -> Callable[[RunDirectory], list[Event]]:
     """All events in a run's log so far."""
-    return lambda run: [entry.event for entry in LogTail(run).poll(1_000_000, budget_ms=10_000)]
+    return lambda run: [entry.event for entries in iter(LogReader(run.events).poll, []) for entry in entries]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.runs.session import UserMessage
+from app.runs.orders import UserMessage
 from app.state.event_index import EventIndex
 from app.state.run import RunState
 from engine.events import Event

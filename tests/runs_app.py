@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from textual import on
 from textual.app import App
 from textual.message import Message
 
 from app.runs.run_list import RunList
 from engine.events.verdict import Verdict
+from screens.messages import EventWanted, ResumeWanted
 from screens.runs.screen import RunsScreen
 from screens.widgets.key_line import keys_of
 
@@ -33,13 +35,11 @@ class RunsApp(App[None]):
     def get_default_screen(self) -> RunsScreen:
         return self.runs
 
-    def on_run_commands_open_wanted(self, message: Message) -> None:
+    @on(EventWanted)
+    @on(ResumeWanted)
+    @on(RunsScreen.NewRunWanted)
+    def _asked(self, message: Message) -> None:
         self.asked.append(message)
-
-    on_run_commands_resume_wanted = on_run_commands_open_wanted
-    on_run_commands_command_wanted = on_run_commands_open_wanted
-    on_run_commands_new_run_wanted = on_run_commands_open_wanted
-    on_run_commands_error_wanted = on_run_commands_open_wanted
 
     @property
     def words(self) -> list[str]:

@@ -28,7 +28,11 @@ async def main() -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         while type(app.screen).__name__ != "OverviewScreen" or app.session is None or not app.session.caught_up:
             await pilot.pause(0.05)
-        await pilot.press("1")
+        await pilot.press("enter")
+        while "agree least" not in (card := app.export_screenshot().replace("&#160;", " ")):
+            await pilot.pause(0.05)
+        print(card)
+        await pilot.press("escape", "1")
         while type(app.screen).__name__ != "MethodScreen" or "6&#160;questions" not in app.export_screenshot():
             await pilot.pause(0.05)
         await pilot.pause(0.3)
@@ -93,6 +97,9 @@ def test_its_stage_runs_and_its_screen_shows_it(
     other = shutil.copytree(folder, folder.parent / "20260101-000000-0000")
     compared = run("app.cli", "compare", str(folder), str(other), environment=environment)
     assert "Agreement, over the items that are in both runs" in compared.stdout, compared.stderr
+    assert "Samples each answer several times, and counts how many agree." in shown.stdout
+    least = min(line["share"] for line in lines)
+    assert f"→ the question whose samples agree least: {least:.0%}" in shown.stdout
 
 
 def test_its_section_is_checked_like_any_other(config: Path, environment: dict[str, str]) -> None:

@@ -13,14 +13,14 @@ from rich.text import Text
 
 from app.batch.display import Display, make_display
 from app.batch.result_tables import print_results
-from app.runs.client import LogTail, request_stop, start_worker
+from app.runs.client import request_stop, start_worker
 from app.state.run import RunState
 from app.text import error_line, error_lines, resume_command
 from engine.errors import DataError, RunError
 from engine.events import StageFailed, WorkerStopped
 from engine.regular_file import last_bytes
 from engine.run.directory import RunDirectory, inspect
-from engine.run.event_log import LogEntry
+from engine.run.event_log import LogEntry, LogReader
 from engine.run.lock import HUNG_AFTER
 
 FINISHED, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -59,7 +59,7 @@ def run_batch(directory: RunDirectory, console: Console, errors: Console) -> int
     """Work on a prepared run until it ends; returns the exit code."""
     interrupts = Interrupts()
     with interrupts.handled():
-        state, tail = RunState(), LogTail(directory)
+        state, tail = RunState(), LogReader(directory.events)
         while history := _poll(tail, errors):
             for entry in history:
                 state.apply(*entry)
@@ -89,7 +89,7 @@ class _Batch:
     def __init__(
         self,
         directory: RunDirectory,
-        tail: LogTail,
+        tail: LogReader,
         process: subprocess.Popen[bytes],
         display: Display,
         state: RunState,
@@ -214,7 +214,7 @@ class _Batch:
         self._errors.print(Text(text, style="red"), soft_wrap=True)
 
 
-def _poll(tail: LogTail, errors: Console) -> list[LogEntry]:
+def _poll(tail: LogReader, errors: Console) -> list[LogEntry]:
     """The next events; broken lines before them are told."""
     while True:
         try:

@@ -13,7 +13,6 @@ import msgspec
 
 from app.ctl.events import poll_all
 from app.ctl.output import DONE, form_line
-from app.runs.client import LogTail
 from app.runs.labels import Label, Labels
 from app.state.run import RunState
 from app.table.decision_fields import DECISION_FIELDS
@@ -24,7 +23,7 @@ from app.text import without_controls
 from engine.errors import RunError, disk_errors
 from engine.events import DecisionTaken, EntryPicked, ExampleEvaluated, PairMined, StageBegunAgain
 from engine.run.directory import RunDirectory, RunRecord, discover
-from engine.run.event_log import read_event, refuse_later
+from engine.run.event_log import LogReader, read_event, refuse_later
 from engine.spreadsheet import cell
 
 _NAMES = tuple(DECISION_FIELDS)
@@ -149,7 +148,7 @@ def _found(run: RunDirectory, expression: Expression | None) -> tuple[DecisionRo
 def _folded(directory: RunDirectory) -> RunState:
     """The state after what is needed of the log."""
     state = RunState()
-    for entry in poll_all(LogTail(directory)):
+    for entry in poll_all(LogReader(directory.events)):
         if isinstance(entry.event, _NEEDED):
             state.apply(*entry)
     return state

@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 from app.batch.display import sentence
 from app.ctl.output import DONE, write_json, write_line, write_warning
 from app.ctl.wait import code_of_end
-from app.runs.client import LogTail
 from engine.errors import DataError, RunError
 from engine.events import Event, encode, event_types
 from engine.run.directory import RunDirectory, inspect
-from engine.run.event_log import LogEntry
+from engine.run.event_log import LogEntry, LogReader
 
 _LOOK_EVERY = 0.2
 
@@ -24,7 +23,7 @@ def events(
     """Write the events from number `since` on; with `follow` until no worker works on the run. Raises RunError for a
     type that does not exist."""
     _check(types)
-    tail = LogTail(directory)
+    tail = LogReader(directory.events)
     while True:
         working = follow and inspect(directory.path).alive
         for entry in poll_all(tail):
@@ -35,7 +34,7 @@ def events(
         time.sleep(_LOOK_EVERY)
 
 
-def poll_all(tail: LogTail) -> Iterator[LogEntry]:
+def poll_all(tail: LogReader) -> Iterator[LogEntry]:
     """All events that are there, without the damaged lines between them; standard error tells how many there are."""
     damaged: list[DataError] = []
     while True:

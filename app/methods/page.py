@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic
 
 from app.blocks.block import Block, Picture, Target
 from app.methods.chart import Series
+from app.methods.overview import Overview
 from app.methods.place import Place
 from app.methods.source import CaseSource
 from app.methods.what_if import WhatIf
@@ -59,17 +60,22 @@ class Chart:
 class MethodPage:
     """A method's cases, results and training. A subclass gives what it has; a tab without anything is not shown.
 
-    `title`: the method's name on the screen; `help`: its help page; `shown_by`: by stage, what is looked at while it
-    works: the name of a kind of case, `results` or `training`.
+    `title`: the method's name on the screen; `about`: what it does, for someone who meets it for the first time;
+    `help`: its help page; `shown_by`: by stage, what is looked at while it works: the name of a kind of case, `results`
+    or `training`; `overview`: what the overview shows of it; `event_places`: by type of event that is no case, where
+    its row stands.
     """
 
     title: ClassVar[str]
+    about: ClassVar[str] = ""
     help: ClassVar[str] = ""
     shown_by: ClassVar[Mapping[str, str]] = {}
     cases: ClassVar[Sequence[Cases[Any]]] = ()
     result_charts: ClassVar[Sequence[Chart]] = ()
     training_charts: ClassVar[Sequence[Chart]] = ()
     what_if: ClassVar[WhatIf | None] = None
+    overview: ClassVar[Overview] = Overview()
+    event_places: ClassVar[Mapping[type[Event], Callable[[Any], Place]]] = {}
 
     def results(self, state: RunState) -> list[Block]:
         """The tables that say how good the method is; everywhere. Nothing before there are any."""

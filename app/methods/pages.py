@@ -18,11 +18,15 @@ from engine.events import Event
 @cache
 def pages() -> dict[str, MethodPage]:
     """By the method's title, in the order of their states."""
-    kinds = method_states().values()
-    return {kind.title: _load(kind.page) for kind in kinds if kind.page}
+    return {kind.title: page_of(kind.title) for kind in method_states().values() if kind.page}
 
 
-def _load(name: str) -> MethodPage:
+@cache
+def page_of(title: str) -> MethodPage:
+    """The page of one method; an empty one where it has none."""
+    name = next((kind.page for kind in method_states().values() if kind.title == title), "")
+    if not name:
+        return MethodPage()
     module, _, page = name.partition(":")
     return getattr(import_module(module), page)()
 

@@ -19,6 +19,7 @@ from app.blocks.block import (
     cut,
     facts,
 )
+from app.methods.pages import page_of
 from app.report.case import case_blocks, open_command, remark
 from app.report.compared import compared_blocks
 from app.report.item_words import item_words
@@ -32,7 +33,7 @@ from app.stage_words import listed
 from app.state.run import RunState, method_states
 from app.text import counted, duration
 from app.verdict_text import verdict_sentence, verdicts
-from app.words import METHOD_LINES, STAGE_WORDS
+from app.words import STAGE_WORDS
 from engine.run.find_event import find_event
 
 _MOST_CASES = 60
@@ -102,7 +103,7 @@ def _methods(state: RunState, level: int) -> list[Block]:
     blocks: list[Block] = []
     for kind in dict.fromkeys(kind for kind in method_states().values() if kind.title):
         if found := method_blocks(state, kind.title):
-            blocks += [Heading(kind.title, level), Paragraph(METHOD_LINES.get(kind.title, ""))]
+            blocks += [Heading(kind.title, level), Paragraph(page_of(kind.title).about)]
             stale = [name for name in kind.stages_shown if name in state.stages and state.stages[name].stale]
             blocks += [Paragraph(f"Stale, of an earlier attempt: {listed(stale)}.")] if stale else []
             blocks += found

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.methods.source import CaseSource
-from app.runs.client import LogTail
 from app.runs.labels import Label, label_of
 from app.runs.notes import Written, read_notes
 from app.state.run import RunState
 from engine.errors import DataError
 from engine.events import ModelLoaded
 from engine.run.directory import RunDirectory, RunStatus, inspect
-from engine.run.event_log import read_event, refuse_later
+from engine.run.event_log import LogReader, read_event, refuse_later
 
 
 @dataclass(frozen=True)
@@ -44,10 +43,10 @@ def read_run(directory: RunDirectory) -> RunSource:
     refuse_later(directory)
     state, damaged = RunState(), 0
     models: dict[tuple[str, str], ModelLoaded] = {}
-    tail = LogTail(directory)
+    reader = LogReader(directory.events)
     while True:
         try:
-            entries = tail.poll(budget_ms=1_000)
+            entries = reader.poll()
         except DataError:
             damaged += 1
             continue

@@ -10,7 +10,7 @@ from app.blocks.block import Document, Picture, in_one_column, with_texts
 from app.blocks.drawing import PLAIN_STYLE, styles, svg
 from app.blocks.html import to_html
 from app.blocks.markdown import to_markdown
-from app.runs.error_output import secret_striker
+from app.runs.error_output import redactor
 from app.text import without_controls
 from engine.files import write_atomic
 
@@ -22,7 +22,7 @@ _INVISIBLE = re.compile(r"[\u200b-\u200d\u2060\ufeff]")
 
 def safe(document: Document, runs: Sequence[Path]) -> Document:
     """The document without control codes, halves of letters, and secrets that the runs or the environment name."""
-    strikers = [secret_striker(run) for run in runs]
+    strikers = [redactor(run) for run in runs]
 
     def change(text: str) -> str:
         text = without_controls(_BREAKS.sub("\n", text))

@@ -18,11 +18,11 @@ class ChatTurn(msgspec.Struct, kw_only=True, frozen=True):
     answered: ConversationAnswered | None
 
 
-class ChatPartner:
+class ChatPartner(LineProcess):
     """A process that holds the conversation; it ends with the screen."""
 
     def __init__(self, run_dir: Path) -> None:
-        self._process = LineProcess("chat", run_dir)
+        super().__init__("chat", run_dir)
 
     async def say(self, text: str, mode: str, memory_mode: str) -> ChatTurn:
         """The reply to a turn. Raises SteerError."""
@@ -32,9 +32,5 @@ class ChatPartner:
         """Start a new conversation. Raises SteerError."""
         await self._ask({"forget": True})
 
-    async def close(self) -> None:
-        """End the process."""
-        await self._process.close()
-
-    async def _ask(self, wanted: dict[str, object]) -> ChatTurn:
-        return msgspec.json.decode(await self._process.ask(wanted), type=ChatTurn)
+    async def _ask(self, fields: dict[str, object]) -> ChatTurn:
+        return msgspec.json.decode(await self.request(fields), type=ChatTurn)

@@ -1,4 +1,4 @@
-"""The console's and batch's side of a run: prepare it, start its worker, follow its log, command it.
+"""The console's and batch's side of a run: prepare it, start its worker, command it.
 
 Nothing heavy is imported here; reading a configuration (pydantic) happens only when a run is prepared.
 """
@@ -11,7 +11,6 @@ import struct
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
@@ -20,19 +19,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from app.text import resume_command
-from engine.errors import ConfigError, DataError, RunError, disk_errors
+from engine.errors import ConfigError, RunError, disk_errors
 from engine.processes.own_process import engine_command, engine_environment
 from engine.regular_file import open_to_append
 from engine.run.control_address import reachable_address
 from engine.run.directory import BranchPoint, RunDirectory, StageRecord, create_run, inspect
-from engine.run.event_log import LogEntry, LogReader, refuse_later
+from engine.run.event_log import refuse_later
 from engine.run.lock import LockInfo, read_lock, signal_holder
 from engine.versions import versions
 
 if TYPE_CHECKING:
     from engine.run.stage_choices import Choice, StageChange
 
-_STEP = 2_000
 _LONGEST_REPLY = 1 << 16
 _BRANCH = {"evolution.branch_of", "evolution.branch_iteration"}
 """Told by `branched_from`."""
@@ -62,10 +60,9 @@ def prepare_run(
     return _prepare(config_path, more, outputs)
 
 
-def prepare_branch(parent: RunDirectory, iteration: int, iterations: int | None = None) -> RunDirectory:
+def prepare_branch(parent: RunDirectory, iteration: int, iterations: int) -> RunDirectory:
     """Make a new run beside `parent` that inherits its evolution up to `iteration` and starts from that
-    iteration's deltas; `iterations`: of both together, else as many as the parent has. The parent is not touched.
-    Raises SteerErrors."""
+    iteration's deltas; `iterations`: of both together. The parent is not touched. Raises SteerErrors."""
     record = parent.read()
     if (evolve := record.stages.get("evolve")) is not None and evolve.stale:
         mend = f"resume the run first: {resume_command(parent.path)}"
@@ -74,9 +71,8 @@ def prepare_branch(parent: RunDirectory, iteration: int, iterations: int | None 
         "run.stages=[evolve]",
         f"evolution.branch_of={json.dumps(str(parent.path.absolute()))}",
         f"evolution.branch_iteration={iteration}",
+        f"evolution.iterations={iterations}",
     ]
-    if iterations is not None:
-        overrides.append(f"evolution.iterations={iterations}")
     point = BranchPoint(
         name=record.name, run_id=record.run_id, path=str(parent.path.absolute()), iteration=iteration
     )
@@ -85,11 +81,8 @@ def prepare_branch(parent: RunDirectory, iteration: int, iterations: int | None 
     )
 
 
-def prepare_serving(
-    sources: Sequence[RunDirectory], changes: Sequence[str], outputs: str | None = None
-) -> RunDirectory:
-    """A run that serves the first one's model with the levers of all. `outputs`: where, by default what `changes` say,
-    else beside the first."""
+def prepare_serving(sources: Sequence[RunDirectory], changes: Sequence[str]) -> RunDirectory:
+    """A run that serves the first one's model with the levers of all, beside the first unless `changes` say where."""
     first = sources[0]
     record = first.read()
     if list(record.stages) == ["serve"]:
@@ -101,8 +94,8 @@ def prepare_serving(
     runs = [str(source.path.absolute()) for source in sources]
     name = json.dumps(f"{record.name}-serve")
     overrides = [f"run.name={name}", "run.stages=[serve]", f"serve.runs={json.dumps(runs)}"]
-    if outputs is None and not any(change.partition("=")[0].strip() == "run.outputs" for change in changes):
-        outputs = str(first.path.absolute().parent.parent)
+    elsewhere = any(change.partition("=")[0].strip() == "run.outputs" for change in changes)
+    outputs = None if elsewhere else str(first.path.absolute().parent.parent)
     return _prepare(first.config, [*overrides, *changes], outputs)
 
 
@@ -172,33 +165,30 @@ def prepare_resume(directory: RunDirectory, stages: Sequence[str] | None = None)
 
 
 def start_worker(directory: RunDirectory) -> subprocess.Popen[bytes]:
-    """Start a worker in a session of its own: it runs on after this process and its terminal."""
-    with disk_errors(directory.worker_log), open_to_append(directory.worker_log) as log:
+    """Start a worker on a run."""
+    return start_detached("run", directory.path)
+
+
+def start_detached(command: str, folder: Path) -> subprocess.Popen[bytes]:
+    """Start `python -m engine COMMAND FOLDER` in a session of its own: it runs on after this process and its terminal.
+    Raises DiskError where its log cannot be written."""
+    log = RunDirectory(folder).worker_log
+    with disk_errors(log), open_to_append(log) as file:
         return subprocess.Popen(
-            engine_command("run", str(directory.path.absolute())),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            env=engine_environment(),
-        )
+            engine_command(command, str(folder.absolute())), stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+            start_new_session=True, env=engine_environment(),
+        )  # fmt: skip
 
 
 def send(directory: RunDirectory, command: str, timeout: float = 2.0, **more: object) -> WorkerReply:
     """Send a command to a worker: pause, continue, stop, stage or status. Raises RunError if none answers."""
     address = reachable_address(directory.control)
-    if address is None and not directory.control.exists():
-        raise RunError(
-            what="the worker does not answer",
-            where=str(directory.control),
-            mend="no worker runs: resume the run to start a worker",
-        )
     if address is None:
-        raise RunError(
-            what="the path of the control socket is too long",
-            where=str(directory.control),
-            mend="go to the run's folder (cd) and try again",
-        )
+        what, hint = "the worker does not answer", "no worker runs: resume the run to start a worker"
+        if directory.control.exists():
+            what = "the path of the control socket is too long"
+            hint = "go to the run's folder (cd) and try again"
+        raise RunError(what=what, where=str(directory.control), mend=hint)
     try:
         return _exchange(address, read_lock(directory.lock), {"command": command, **more}, timeout)
     except (OSError, ValueError, RecursionError) as error:
@@ -231,52 +221,6 @@ def request_stop(directory: RunDirectory) -> bool:
         return send(directory, "stop", timeout=1.0).ok
     except RunError:
         return signal_holder(directory.lock)
-
-
-class LogTail:
-    """Reads the events of a run, live or finished, within a time budget."""
-
-    def __init__(self, directory: RunDirectory) -> None:
-        self._reader = LogReader(directory.events)
-        self._problem: DataError | None = None
-
-    def poll(self, max_events: int = 10_000, budget_ms: float = 50.0) -> list[LogEntry]:
-        """New events, oldest first: at most `max_events`, and no further portion is read after `budget_ms`.
-
-        Raises DataError at a broken line; the next poll continues behind it. Raises RunError as the reader does.
-        """
-        if self._problem is not None:
-            problem, self._problem = self._problem, None
-            raise problem
-        deadline = time.monotonic() + budget_ms / 1000
-        entries: list[LogEntry] = []
-        while len(entries) < max_events:
-            try:
-                more = self._reader.poll(min(_STEP, max_events - len(entries)))
-            except DataError as error:
-                if not entries:
-                    raise
-                self._problem = error
-                break
-            entries += more
-            if not more or time.monotonic() > deadline:
-                break
-        return entries
-
-    @property
-    def offset(self) -> int:
-        """Byte behind the last event read."""
-        return self._reader.offset
-
-    @property
-    def behind(self) -> int:
-        """Bytes not read yet."""
-        return self._reader.behind()
-
-    @property
-    def unknown(self) -> Counter[str]:
-        """Events of unknown types, skipped, by type."""
-        return self._reader.unknown
 
 
 def _exchange(

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from textual.app import App
 
-from app.runs.client import choose_stage, send
+from app.runs.client import choose_stage
+from app.runs.orders import order
 from app.runs.run_list import stage_states
-from app.runs.session import command_result
 from app.stage_words import change_words
-from engine.errors import RunError, SteerError
+from engine.errors import SteerError
 from engine.run.directory import RunDirectory, inspect
 
 if TYPE_CHECKING:
@@ -41,13 +41,9 @@ def command_run(app: App[None], directory: RunDirectory, command: str) -> None:
     """Send `command` and notify the user of the answer."""
 
     def work() -> None:
-        try:
-            reply = send(directory, command)
-        except RunError as error:
-            app.call_from_thread(app.notify, str(error), severity="error", markup=False)
-            return
-        text = command_result(command, str(reply.status.get("state", ""))) if reply.ok else reply.error
-        severity = "information" if reply.ok else "error"
-        app.call_from_thread(app.notify, text, title=directory.path.name, severity=severity, markup=False)
+        answer = order(directory, command)
+        app.call_from_thread(
+            app.notify, answer.text, title=directory.path.name, severity=answer.severity, markup=False
+        )
 
     threading.Thread(target=work, name=command, daemon=True).start()

@@ -24,9 +24,11 @@ class ConfigFile:
         return self.about.split("\n")[0]
 
 
-def find_configs(near: Path = Path("configs")) -> list[ConfigFile]:
+def find_configs() -> list[ConfigFile]:
     """`configs/*.yaml` here, and those that were installed; the demo first."""
-    here = {path.name: path for folder in (INSTALLED, near) for path in _yaml_files(folder)}
+    here = {
+        path.name: path for folder in (INSTALLED, Path("configs")) for path in sorted(folder.glob("*.yaml"))
+    }
     configs = [ConfigFile(_shortest(path), leading_comment(path)) for path in here.values()]
     return sorted(configs, key=lambda config: (config.path.stem != "demo", config.path.name))
 
@@ -43,10 +45,6 @@ def leading_comment(path: Path) -> str:
     except OSError:
         return ""
     return "\n".join(lines).strip()
-
-
-def _yaml_files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.yaml"))
 
 
 def _shortest(path: Path) -> Path:

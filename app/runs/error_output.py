@@ -30,7 +30,7 @@ class ErrorOutput:
     async def last_lines(self, patience: float = 2.0) -> str:
         """The last lines of a process that has ended, joined; its child processes may still hold the stream open."""
         await asyncio.wait([self._reading], timeout=patience)
-        text = without_secrets(self._last.decode(errors="replace"), self._run_dir)
+        text = redactor(self._run_dir)(self._last.decode(errors="replace"))
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         return " / ".join(lines[-_LINES:])[-_LONGEST:]
 
@@ -39,24 +39,19 @@ class ErrorOutput:
             self._last = (self._last + chunk)[-_KEPT:]
 
 
-def without_secrets(text: str, run_dir: Path) -> str:
-    """`***` for the values of variables that hold keys, by their names or by the run's configuration, and for users
-    and passwords in addresses."""
-    return secret_striker(run_dir)(text)
-
-
-def secret_striker(run_dir: Path) -> Callable[[str], str]:
-    """`without_secrets` for many texts of a run."""
+def redactor(run_dir: Path) -> Callable[[str], str]:
+    """Writes `***` for the values of variables that hold keys, by their names or by the run's configuration, and for
+    users and passwords in addresses."""
     try:
         with open_to_read(RunDirectory(run_dir).config) as file:
             named = _NAMED_IN_CONFIG.findall(file.read(_MOST_CONFIG).decode(errors="replace"))
     except OSError:
         named = []
-    found = secret_values(named)
+    secrets = secret_values(named)
 
-    def strike(text: str) -> str:
-        for value in found:
+    def redact(text: str) -> str:
+        for value in secrets:
             text = text.replace(value, "***")
         return _USER_IN_ADDRESS.sub("***", text)
 
-    return strike
+    return redact

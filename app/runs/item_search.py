@@ -20,7 +20,7 @@ _AROUND = 24
 
 
 @dataclass(frozen=True)
-class FoundItem:
+class ItemMatch:
     """An event with its place in the log. `excerpt`: its first text with the first word, from shortly before it on."""
 
     event: Event
@@ -30,16 +30,16 @@ class FoundItem:
 
 def find_items(
     log: Path, kinds: Collection[type[Event]], words: Sequence[str], last: int
-) -> Iterator[FoundItem | None]:
+) -> Iterator[ItemMatch | None]:
     """The events of these kinds up to number `last` with all words in their texts, in the log's order. None stands for
     a line without: whoever searches can give up there. Raises OSError."""
-    wanted = [word.lower() for word in words]
-    raw = [json.dumps(word, ensure_ascii=False)[1:-1].encode() for word in wanted]
+    lowered = [word.lower() for word in words]
+    raw = [json.dumps(word, ensure_ascii=False)[1:-1].encode() for word in lowered]
     names = {kind.__name__.encode() for kind in kinds}
     with open_to_read(log) as file:
         offset = 0
         for line in iter(lambda: file.readline(LONGEST_LINE), b""):
-            yield _item(line, offset, wanted, last) if _may_match(line, names, raw) else None
+            yield _item(line, offset, lowered, last) if _may_match(line, names, raw) else None
             offset += len(line)
 
 
@@ -51,7 +51,7 @@ def _may_match(line: bytes, names: Collection[bytes], raw: Sequence[bytes]) -> b
     return all(word in lower for word in raw)
 
 
-def _item(line: bytes, offset: int, words: Sequence[str], last: int) -> FoundItem | None:
+def _item(line: bytes, offset: int, words: Sequence[str], last: int) -> ItemMatch | None:
     try:
         event = decode(line)
     except (msgspec.DecodeError, RecursionError):
@@ -61,7 +61,7 @@ def _item(line: bytes, offset: int, words: Sequence[str], last: int) -> FoundIte
     texts = list(_texts(msgspec.to_builtins(event)))
     if not all(any(word in text.lower() for text in texts) for word in words):
         return None
-    return FoundItem(event, offset, _excerpt(texts, words[0]) if words else "")
+    return ItemMatch(event, offset, _excerpt(texts, words[0]) if words else "")
 
 
 def _texts(value: Any) -> Iterator[str]:

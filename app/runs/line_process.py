@@ -27,21 +27,21 @@ class LineProcess:
         self._errors: ErrorOutput | None = None
         self._turn = asyncio.Lock()
 
-    async def ask(self, wanted: dict[str, Any]) -> bytes:
+    async def request(self, fields: dict[str, Any]) -> bytes:
         """The line that answers a request. Raises SteerError with the process's error, or why it ended.
 
         Who asked may leave: the reply is read all the same, or the next one to ask would be given it."""
-        exchange = asyncio.create_task(self._exchange(wanted))
+        exchange = asyncio.create_task(self._exchange(fields))
         exchange.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(exchange)
 
-    async def _exchange(self, wanted: dict[str, Any]) -> bytes:
+    async def _exchange(self, fields: dict[str, Any]) -> bytes:
         async with self._turn:
             process = await self._running()
             assert process.stdin is not None and process.stdout is not None
             line = b""
             with suppress(ConnectionError):
-                process.stdin.write(json.dumps(wanted).encode() + b"\n")
+                process.stdin.write(json.dumps(fields).encode() + b"\n")
                 await process.stdin.drain()
                 line = await process.stdout.readline()
             if not line:

@@ -20,7 +20,7 @@ import msgspec
 
 from engine.errors import DiskError, disk_errors
 from engine.files import json_line, whole_letters
-from engine.regular_file import open_regular, open_to_read
+from engine.regular_file import file_stamp, open_regular, open_to_read
 
 FILE = "notes.jsonl"
 LONGEST_TEXT = 4_000
@@ -73,14 +73,10 @@ class Notes:
 
     def read(self) -> bool:
         """Take in what is in the file; whether it has changed."""
-        try:
-            status = self.path.stat()
-            stamp = status.st_mtime_ns, status.st_size
-            if stamp == self._stamp:
-                return False
-            written = read_notes(self.path.parent)
-        except OSError:
-            stamp, written = None, NOTHING
+        stamp = file_stamp(self.path)
+        if stamp == self._stamp:
+            return False
+        written = read_notes(self.path.parent)
         changed = written != self.written
         self._stamp, self.written = stamp, written
         return changed

@@ -96,8 +96,8 @@ class RunRow:
     @property
     def cost(self) -> float | None:
         """What its stages cost, in the prices' unit, as far as they tell."""
-        told = [verdict.cost for verdict in self.verdicts if verdict.cost is not None]
-        return sum(told) if told else None
+        costs = [verdict.cost for verdict in self.verdicts if verdict.cost is not None]
+        return sum(costs) if costs else None
 
     @property
     def state(self) -> str:

@@ -46,7 +46,7 @@ UNNAMED = RunName("")
 
 def name_runs(runs: Sequence[ShownRun]) -> list[RunName]:
     """Names for runs that are shown together. A person's title comes first; then the fields that differ among the runs
-    of an experiment, with the experiment behind them where there are several. What is alike is told apart by its
+    of an experiment, with the experiment behind them where there are several. What is alike is distinguished by its
     time."""
     experiments: dict[str, list[int]] = {}
     for number, run in enumerate(runs):
@@ -56,8 +56,8 @@ def name_runs(runs: Sequence[ShownRun]) -> list[RunName]:
         settings |= zip(numbers, _settings([runs[number].record for number in numbers]), strict=True)
     texts = [_text(run, settings[number], len(experiments) > 1) for number, run in enumerate(runs)]
     records = [run.record for run in runs]
-    texts = _told_apart(texts, [started(record.created).removeprefix("today ") for record in records])
-    texts = _told_apart(texts, [record.run_id[-4:] for record in records])
+    texts = _distinguished(texts, [started(record.created).removeprefix("today ") for record in records])
+    texts = _distinguished(texts, [record.run_id[-4:] for record in records])
     return [RunName(text, tuple(settings[number])) for number, text in enumerate(texts)]
 
 
@@ -108,7 +108,7 @@ def _parts(setting: Mapping[str, Any]) -> list[str]:
     return [f"{name}={_cut(value)}" for name, value in zip(names, setting.values(), strict=True)]
 
 
-def _told_apart(texts: Sequence[str], more: Sequence[str]) -> list[str]:
+def _distinguished(texts: Sequence[str], more: Sequence[str]) -> list[str]:
     """The texts, with more behind those that stand there several times."""
     count = Counter(texts)
     return [f"{text} {words}" if count[text] > 1 else text for text, words in zip(texts, more, strict=True)]

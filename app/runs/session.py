@@ -16,11 +16,11 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
-from app.runs.client import send
+from app.runs.orders import UserMessage, order
 from app.runs.time_left import Earlier, read_earlier_times
-from app.snapshots.keeper import KeptState, Prefix, Snapshot, SnapshotKeeper
+from app.snapshots.keeper import SnapshotKeeper
+from app.snapshots.snapshot import KeptState, Prefix, Snapshot
 from app.state.event_index import EventIndex
 from app.state.run import RunState
 from engine.errors import RunError, SteerError
@@ -39,14 +39,6 @@ _HEALTH_EVERY = 1.0
 
 
 @dataclass(frozen=True)
-class UserMessage:
-    """A notification for the user."""
-
-    text: str
-    severity: Literal["information", "warning", "error"] = "information"
-
-
-@dataclass(frozen=True)
 class Lag:
     """How far the session is behind the log: bytes not folded yet, and milliseconds the last portion took."""
 
@@ -54,24 +46,14 @@ class Lag:
     fold_ms: float = 0.0
 
 
-@dataclass(frozen=True)
-class _Point:
-    """The state at the cursor, as of event `seq`, and where in the log to go on from it."""
-
-    seq: int
-    state: RunState
-    offset: int
-    line: int
-
-
 class RunSession:
     """Follows the run in `run_dir` until `close`. One thread looks: it calls `update` before it draws.
 
     `cursor`: number of the event looked at, None at the live end. While `frozen`, or with a cursor, what is shown
-    stays as it is and `behind` counts what happened since. `revision` is another number whenever something
-    shown may be another. `status`: of the worker, `STARTING` while one that `has_started_worker` knows has not yet
-    taken the run; `index`: marks and stops of the log; `earlier`: how long the stages
-    took in other runs.
+    stays as it is and `behind` counts what happened since. `revision` is another number whenever something shown may be
+    another. `status`: of the worker, `STARTING` while one that `has_started_worker` knows has not yet taken the run.
+    `stop_requested`: here, and the worker has not stopped yet. `index`: marks and stops of the log; `earlier`: how long
+    the stages took in other runs.
     """
 
     def __init__(
@@ -97,11 +79,11 @@ class RunSession:
         self._latest = self._shown = RunState()
         self._kept: list[KeptState] = [_kept(-1, RunState(), 0, 0)]
         self._snapshots = SnapshotKeeper(self._directory.events)
-        self._at_cursor: _Point | None = None
-        self._cursor: int | None = None
-        self._frozen = False
-        self._stop_requested = False
-        self._revision = 0
+        self._at_cursor: KeptState | None = None
+        self.cursor: int | None = None
+        self.frozen = False
+        self.stop_requested = False
+        self.revision = 0
         self._seen: object = None
         self._messages: deque[UserMessage] = deque()
         self._problems: list[str] = []
@@ -119,21 +101,6 @@ class RunSession:
         return self._shown
 
     @property
-    def revision(self) -> int:
-        """Another number whenever what is shown is another."""
-        return self._revision
-
-    @property
-    def cursor(self) -> int | None:
-        """Number of the event looked at; None: the live end."""
-        return self._cursor
-
-    @property
-    def frozen(self) -> bool:
-        """Whether the view stands still while the log may go on."""
-        return self._frozen
-
-    @property
     def total_events(self) -> int:
         """Events in the log, as far as it was read."""
         return self._latest.seq + 1
@@ -149,51 +116,41 @@ class RunSession:
         unread, folded = self.lag.unread_bytes, self._folded
         return folded / (folded + unread) if unread > _MUCH else None
 
-    @property
-    def alive(self) -> bool:
-        """Whether a worker was running at the last look."""
-        return self.status is not None and self.status.alive
-
-    @property
-    def stop_requested(self) -> bool:
-        """Whether a stop was asked for here and the worker has not stopped yet."""
-        return self._stop_requested
-
     # ------------------------------------------------------------ what the screens ask for
 
     def update(self) -> bool:
         """Show the newest state that may be shown; whether it differs from before."""
         shown, status, point = self._shown, self._status, self._at_cursor
-        if self._cursor is not None:
-            if point is not None and point.seq == self._cursor:
-                shown = point.state
-        elif not self._frozen:
+        if self.cursor is not None:
+            if point is not None and point.seq == self.cursor:
+                shown = point.state()
+        elif not self.frozen:
             shown = self._latest
         if status is not None and not status.alive:
-            self._stop_requested = False
+            self.stop_requested = False
         # While a view is frozen, the number of events it is behind still changes.
         earlier = self._earlier or {}
-        now = (shown, status.state if status is not None else "", self._latest, earlier, self._stop_requested)
+        now = (shown, status.state if status is not None else "", self._latest, earlier, self.stop_requested)
         changed = now != self._seen
         self._seen, self._shown, self.status, self.earlier = now, shown, status, earlier
-        self._revision += changed
+        self.revision += changed
         return changed
 
     def seek(self, seq: int | None) -> None:
         """Look at the state as of event `seq`; None: go with the log. The state follows in some milliseconds."""
-        self._frozen = False
-        self._revision += 1
+        self.frozen = False
+        self.revision += 1
         if seq is None:
-            self._cursor, self._shown = None, self._latest
+            self.cursor, self._shown = None, self._latest
         else:
-            self._cursor = max(0, min(seq, self._latest.seq))
+            self.cursor = max(0, min(seq, self._latest.seq))
         self._wake.set()
 
     def freeze(self) -> None:
         """Keep the view as it is now; the log is still followed."""
         self.update()
-        self._frozen = True
-        self._revision += 1
+        self.frozen = True
+        self.revision += 1
 
     def thaw(self) -> None:
         """Back to the live end."""
@@ -201,7 +158,7 @@ class RunSession:
 
     def send(self, command: str) -> None:
         """Give the worker a command; its answer becomes a message."""
-        self._stop_requested |= command == "stop"
+        self.stop_requested |= command == "stop"
         threading.Thread(target=self._send, args=(command,), name=command, daemon=True).start()
 
     def read(self, offset: int, length: int) -> Event:
@@ -251,13 +208,13 @@ class RunSession:
             raise
 
     def _follow(self) -> None:
-        self._take_up_snapshot()
+        self._restore_snapshot()
         while not self._closing:
             self._look_at_worker()
             self._follow_cursor()
             if self._fold_some():
                 time.sleep(0.0005)  # the drawing thread gets the interpreter in between
-            elif self._snapshots.wanted(
+            elif self._snapshots.is_due(
                 self._reader.offset, self._status is not None and not self._status.alive
             ):
                 self._snapshots.save(self._snapshot())
@@ -266,11 +223,11 @@ class RunSession:
             else:
                 self._wake.wait(_LOOK_EVERY)
                 self._wake.clear()
-        if self._snapshots.wanted(self._reader.offset):
+        if self._snapshots.is_due(self._reader.offset):
             # Whoever leaves the run does not wait for it, but the console's process does.
             threading.Thread(target=self._snapshots.save, args=(self._snapshot(),), name="snapshot").start()
 
-    def _take_up_snapshot(self) -> None:
+    def _restore_snapshot(self) -> None:
         """Begin where the run's last reader ended, if that is known."""
         self.lag = Lag(self._reader.behind())
         snapshot = self._snapshots.load()
@@ -323,16 +280,16 @@ class RunSession:
             self._kept.append(_kept(seq, self._live.share(), self._reader.offset, self._reader.line))
 
     def _follow_cursor(self) -> None:
-        cursor, point = self._cursor, self._at_cursor
+        cursor, point = self.cursor, self._at_cursor
         if cursor is not None and (point is None or point.seq != cursor):
             self._at_cursor = self._fold_to(cursor)
 
-    def _fold_to(self, seq: int) -> _Point:
+    def _fold_to(self, seq: int) -> KeptState:
         """The state as of event `seq`, folded on from the nearest state that was kept."""
         near = self._kept[bisect_right(self._kept, seq, key=lambda point: point.seq) - 1]
         here = self._at_cursor
         if here is not None and near.seq < here.seq <= seq:
-            near = _kept(here.seq, here.state, here.offset, here.line)
+            near = here
         state, reader = near.state().share(), LogReader(self._directory.events, near.offset, near.line)
         offset, line = near.offset, near.line
         while state.seq < seq:
@@ -346,10 +303,10 @@ class RunSession:
                 break
             for event, start, length in entries:
                 if event.seq > seq:
-                    return _Point(seq, state, offset, line)
+                    return _kept(seq, state, offset, line)
                 state.apply(event, start, length)
                 offset, line = start + length + 1, line + 1
-        return _Point(seq, state, offset, line)
+        return _kept(seq, state, offset, line)
 
     def _look_at_worker(self) -> None:
         now = time.monotonic()
@@ -372,30 +329,12 @@ class RunSession:
             self._messages.append(UserMessage(text, "error"))
 
     def _send(self, command: str) -> None:
-        try:
-            reply = send(self._directory, command)
-        except RunError as error:
-            self._refused(command, str(error))
-            return
-        if not reply.ok:
-            self._refused(command, reply.error or f"the engine refused: {command}")
-        else:
-            self._messages.append(UserMessage(command_result(command, str(reply.status.get("state", "")))))
+        answer = order(self._directory, command)
+        if answer.severity == "error":
+            self.stop_requested &= command != "stop"
+        self._messages.append(answer)
         self.look_now()
-
-    def _refused(self, command: str, reason: str) -> None:
-        self._stop_requested &= command != "stop"
-        self._messages.append(UserMessage(reason, "error"))
 
 
 def _kept(seq: int, state: RunState, offset: int, line: int) -> KeptState:
     return KeptState(seq, offset, line, lambda: state)
-
-
-def command_result(command: str, state: str) -> str:
-    """The worker's answer to a command, for the user."""
-    if command == "pause":
-        return "The engine is paused." if state == "paused" else "The engine pauses after its current item."
-    if command == "stop":
-        return "The engine stops after its current item; finished work is kept."
-    return "The engine continues." if command == "continue" else f"The engine is {state}."

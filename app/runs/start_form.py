@@ -75,8 +75,8 @@ class StartForm:
 
     def in_file(self, field: FormField) -> str:
         """The value without changes, as it is typed."""
-        found = self._as_in_file(field.path)
-        return field.default if found is None else found  # of a section that the file leaves out
+        text = self._as_in_file(field.path)
+        return field.default if text is None else text  # of a section that the file leaves out
 
     def value(self, field: FormField) -> tuple[str, Origin]:
         """The value as it is typed, and where it comes from."""
@@ -121,8 +121,8 @@ class StartForm:
             if plan_sweep(self.path, typed) is None:
                 load_config(self.path, typed)
         except ConfigError as error:
-            own = [problem for problem in error.problems if about and about in problem.where]
-            return str((own or error.problems)[0])
+            about_field = [problem for problem in error.problems if about and about in problem.where]
+            return str((about_field or error.problems)[0])
         return ""
 
     def problem_of(self, field: FormField, text: str) -> str:

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import RunError, disk_errors
-from engine.processes.own_process import engine_command, engine_environment
-from engine.regular_file import open_to_append
+from app.runs.client import start_detached
+from engine.errors import RunError
 from engine.run.lock import read_lock, signal_holder
 
 
@@ -75,11 +74,7 @@ def start_queue(folder: Path) -> subprocess.Popen[bytes]:
             where=str(folder),
             mend="stop it first, or watch it in the console",
         )
-    with disk_errors(folder), open_to_append(folder / "worker.log") as log:
-        return subprocess.Popen(
-            engine_command("sweep", str(folder.absolute())), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            start_new_session=True, env=engine_environment(),
-        )  # fmt: skip
+    return start_detached("sweep", folder)
 
 
 def queue_works(folder: Path) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from app.stage_words import listed
 from app.text import counted, duration
@@ -46,19 +47,19 @@ def time_left(stages: Iterable[StageState], earlier: Earlier) -> TimeLeft | None
     left = [stage for stage in stages if stage.status not in (FINISHED, SKIPPED) and stage.name != "serve"]
     if not left:
         return None
-    seconds, unknown, told = 0.0, [], []
+    seconds, unknown, known = 0.0, [], []
     for stage in left:
         if stage.eta is not None:
             seconds += stage.eta
         elif stage.active and stage.done >= stage.total > 0:
             pass  # it writes its results
         elif stage.name in earlier:
-            seconds += _median(earlier[stage.name]) * (1 - stage.fraction)
-            told.append(stage.name)
+            seconds += median(earlier[stage.name]) * (1 - stage.fraction)
+            known.append(stage.name)
         else:
             unknown.append(stage.name)
-    runs = max((len(earlier[name]) for name in told), default=0)
-    return TimeLeft(seconds, tuple(unknown), tuple(told), runs)
+    runs = max((len(earlier[name]) for name in known), default=0)
+    return TimeLeft(seconds, tuple(unknown), tuple(known), runs)
 
 
 def time_left_short(left: TimeLeft) -> str:
@@ -80,11 +81,6 @@ def time_left_sentence(left: TimeLeft) -> str:
     return f"about {duration(left.seconds)} left ({_listed(left.from_earlier)} as in {runs})"
 
 
-def _median(values: Sequence[float]) -> float:
-    ordered, middle = sorted(values), len(values) // 2
-    return (ordered[middle] + ordered[-1 - middle]) / 2
-
-
 def _listed(stages: Sequence[str]) -> str:
     if len(stages) > _MOST_NAMES:
         return f"{len(stages)} stages"
@@ -94,10 +90,10 @@ def _listed(stages: Sequence[str]) -> str:
 def earlier_times(record: RunRecord, others: Iterable[RunRecord]) -> dict[str, list[float]]:
     """How long the stages took in `others`, as far as they are runs with the configuration of `record`: name, seed,
     place and choice of stages may differ, and fields that only one of two versions has."""
-    mine = _setting(record)
+    setting = _setting(record)
     times: dict[str, list[float]] = {}
     for other in others:
-        if other.run_id != record.run_id and _agree(mine, _setting(other)):
+        if other.run_id != record.run_id and _agree(setting, _setting(other)):
             for name, stage in other.stages.items():
                 if name in record.stages and stage.status == "finished":
                     times.setdefault(name, []).append(stage.seconds)
@@ -109,10 +105,10 @@ def read_earlier_times(run: Path) -> dict[str, list[float]]:
     outputs = run.absolute().parent.parent
     try:
         record = RunDirectory(run).read()
-        found = sorted(outputs.glob("*/*/run.json"), key=lambda path: path.parent.name, reverse=True)
+        records = sorted(outputs.glob("*/*/run.json"), key=lambda path: path.parent.name, reverse=True)
     except (RunError, OSError):
         return {}
-    return earlier_times(record, _records(found[:MOST_RUNS]))
+    return earlier_times(record, _records(records[:MOST_RUNS]))
 
 
 def _records(paths: Iterable[Path]) -> Iterable[RunRecord]:

@@ -9,19 +9,15 @@ from app.runs.line_process import LineProcess
 from engine.events import Event, decode
 
 
-class WhatIfProcess:
+class WhatIfProcess(LineProcess):
     """Starts the process at the first request; requests run one after the other."""
 
     def __init__(self, run_dir: Path) -> None:
-        self._process = LineProcess("what-if", run_dir)
+        super().__init__("what-if", run_dir)
 
-    async def ask(self, system: str, wanted: Mapping[str, object]) -> Event:
+    async def ask(self, system: str, fields: Mapping[str, object]) -> Event:
         """The answers, as the event that the run keeps. Raises SteerError with the process's error, or why it ended.
-        `wanted`: the fields of the method's `Wanted` in `engine/<system>/what_if.py`."""
-        event = decode(await self._process.ask({"system": system, **wanted}))
+        `fields`: those of the method's `Wanted` in `engine/<system>/what_if.py`."""
+        event = decode(await self.request({"system": system, **fields}))
         assert isinstance(event, Event)
         return event
-
-    async def close(self) -> None:
-        """End the process."""
-        await self._process.close()

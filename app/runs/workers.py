@@ -62,10 +62,10 @@ class Workers:
 
     def reap(self) -> list[Ended]:
         """Workers that ended since the last call."""
-        gone = [(d, p) for d, p in self._processes.values() if p.poll() is not None]
-        for directory, _ in gone:
+        ended = [(d, p) for d, p in self._processes.values() if p.poll() is not None]
+        for directory, _ in ended:
             del self._processes[directory.path]
-        return [Ended(directory, process.returncode, _reason(directory)) for directory, process in gone]
+        return [Ended(directory, process.returncode, _reason(directory)) for directory, process in ended]
 
 
 def _reason(directory: RunDirectory) -> str:

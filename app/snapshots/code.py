@@ -20,8 +20,8 @@ def modules() -> tuple[ModuleType, ...]:
     kinds = [RunState, *method_states().values(), *event_types()]
     names = dict.fromkeys(base.__module__ for kind in kinds for base in kind.__mro__)
     others = {*sys.stdlib_module_names, "msgspec"}
-    found = [sys.modules[name] for name in names if name.split(".")[0] not in others]
-    return (*found, stage_state)
+    ours = [sys.modules[name] for name in names if name.split(".")[0] not in others]
+    return (*ours, stage_state)
 
 
 @cache

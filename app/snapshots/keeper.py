@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.snapshots.snapshot import KeptState, Prefix, Snapshot, Stamp, load, save
-
-__all__ = ["KeptState", "Prefix", "Snapshot", "SnapshotKeeper"]
+from app.snapshots.snapshot import Snapshot, Stamp, load, save
 
 LONG = 10_000_000
 """Bytes from which on a log takes so long to read (a fifth of a second) that a snapshot of it is worth its room."""
@@ -23,14 +21,14 @@ class SnapshotKeeper:
 
     def load(self) -> Snapshot | None:
         """What is known of the log from the last time; None where nothing is."""
-        found = load(self._log) if self._before is not None and self._before.size >= LONG else None
-        if found is None:
+        loaded = load(self._log) if self._before is not None and self._before.size >= LONG else None
+        if loaded is None:
             return None
-        snapshot, self._proven = found
+        snapshot, self._proven = loaded
         self._saved = snapshot.prefix.offset
         return snapshot
 
-    def wanted(self, offset: int, at_rest: bool = False) -> bool:
+    def is_due(self, offset: int, at_rest: bool = False) -> bool:
         """Whether a snapshot up to byte `offset` is worth its writing: much was read since the last one, or something
         of a log that rests (`at_rest`: no worker writes)."""
         new = offset - self._saved

@@ -26,15 +26,11 @@ _Key = _Plain | tuple[_Plain, ...]
 _PLAIN = (type(None), bool, int, float, str)
 
 
-class CannotPackError(Exception):
-    """A state holds something that has no packed form here, as one of another package's may."""
-
-
 @cache
 def _classes() -> dict[str, type]:
     """Of the unchanging values in states, by name."""
-    found = (kind for module in modules() for kind in vars(module).values() if isinstance(kind, type))
-    return {f"{kind.__module__}:{kind.__qualname__}": kind for kind in found if _is_value(kind)}
+    kinds = (kind for module in modules() for kind in vars(module).values() if isinstance(kind, type))
+    return {f"{kind.__module__}:{kind.__qualname__}": kind for kind in kinds if _is_value(kind)}
 
 
 def _is_value(kind: type) -> bool:
@@ -45,7 +41,7 @@ def _is_value(kind: type) -> bool:
 def _name(kind: type) -> str:
     name = f"{kind.__module__}:{kind.__qualname__}"
     if _classes().get(name) is not kind:
-        raise CannotPackError(name)
+        raise TypeError(f"no packed form: {name}")  # a state of another package may hold anything
     return name
 
 

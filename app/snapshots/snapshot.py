@@ -21,13 +21,15 @@ import msgspec
 
 from app.snapshots.cache import MOST_BYTES, file_of, make_room
 from app.snapshots.code import code_key
-from app.snapshots.packing import CannotPackError, Packer, Sections, Unpacker
+from app.snapshots.packing import Packer, Sections, Unpacker
 from app.snapshots.section_file import NotWholeError, read_about, read_sections, write_sections
 from app.state.event_index import EventIndex, Mark
 from app.state.run import RunState
 from engine.regular_file import open_to_read
 
 _PIECE = 1 << 22
+_NOT_AS_IT_SHOULD_BE = (RuntimeError, ValueError, TypeError, LookupError, AttributeError)
+"""Errors that reading a whole file of something else may raise."""
 _SETTLED = 2.0
 """Seconds after which a file system surely gives another time to another write."""
 
@@ -138,7 +140,7 @@ def save(log: Path, snapshot: Snapshot, before: Stamp | None) -> None:
         about = _About(code_key(), str(log.resolve()), stamp, snapshot.prefix)
         write_sections(path, msgspec.msgpack.encode(about), sections)
         make_room(path)
-    except (OSError, RuntimeError, OverflowError, TypeError, ValueError, CannotPackError):
+    except (OSError, RuntimeError, OverflowError, TypeError, ValueError):
         pass  # a console without a cache reads the log
 
 
@@ -155,15 +157,7 @@ def load(log: Path) -> tuple[Snapshot, bool] | None:
         if not proven and not about.prefix.matches(log):
             return None
         snapshot = _unpack(read_sections(path), about.prefix)
-    except (OSError, NotWholeError, RuntimeError, msgspec.MsgspecError):
-        return None
-    except (
-        ValueError,
-        TypeError,
-        KeyError,
-        IndexError,
-        AttributeError,
-    ):  # whole, and still not what it should be
+    except (OSError, NotWholeError, msgspec.MsgspecError, *_NOT_AS_IT_SHOULD_BE):
         return None
     with suppress(OSError):
         os.utime(path)

@@ -6,17 +6,18 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from app.running_verdict import running_verdict
+from app.methods.overview import Curve, Highlight
+from app.methods.pages import page_of
 from app.stage_words import listed
 from app.state.run import RunState
 from app.text import duration, how_many
-from app.verdict_text import untested_sentence, verdict_sentence, verdicts
-from app.words import METHOD_LINES, STAGE_WORDS
-from engine.events.verdict import Verdict
+from app.verdict_text import verdict_sentence, verdicts
+from app.words import STAGE_WORDS, short_method_name
+from engine.events.verdict import SHARE, Verdict
 from engine.run.stage_state import SKIPPED, StageState
 from screens.method_progress import MethodProgress
-from screens.overview.curves import Curve, curve_of
-from screens.overview.pointers import Pointer, pointers
+
+MOST_HIGHLIGHTS = 3
 
 
 @dataclass(frozen=True)
@@ -28,18 +29,19 @@ class CardContent:
     about: str
     sentences: tuple[str, ...]
     curve: Curve | None
-    pointers: tuple[Pointer, ...]
+    highlights: tuple[Highlight, ...]
 
 
 def card_content(number: int, progress: MethodProgress, state: RunState) -> CardContent:
     """The card of a method."""
+    page = page_of(progress.name)
     return CardContent(
         f"{number} {progress.name} {progress.short}",
         state_words(progress),
-        METHOD_LINES.get(progress.name, ""),
+        page.about,
         _sentences(progress, state),
         curve_of(progress.name, state, headline(progress, state)),
-        tuple(pointers(state, progress.name)),
+        tuple(page.overview.highlights(state)[:MOST_HIGHLIGHTS]),
     )
 
 
@@ -48,8 +50,24 @@ def headline(progress: MethodProgress, state: RunState) -> Verdict | None:
     stated = verdicts(state.stages, [stage.name for stage in progress.shown])
     if stated:
         return stated[-1]
-    running = running_verdict(state, progress.name)
+    running = page_of(progress.name).overview.verdict_so_far(state)
     return None if running is None else replace(running, stale=progress.state == "stale")
+
+
+def curve_of(method: str, state: RunState, verdict: Verdict | None) -> Curve | None:
+    """A method's curve, by its title: as the log has it, else as its verdict has it. None before its second value."""
+    curve = page_of(method).overview.curve(state)
+    if (curve is None or len(curve.values) < 2) and verdict is not None:
+        curve = _of_verdict(verdict)
+    return curve if curve is not None and len(curve.values) > 1 else None
+
+
+def _of_verdict(verdict: Verdict) -> Curve:
+    name, baseline = short_method_name(verdict.method), short_method_name(verdict.baseline)
+    level, digits = (verdict.baseline_value,), 3 if verdict.unit == SHARE else 1
+    return Curve(
+        verdict.metric.replace("_", " "), "the work", name, tuple(verdict.curve), baseline, level, digits
+    )
 
 
 def state_words(progress: MethodProgress) -> str:
@@ -85,7 +103,7 @@ def _sentences(progress: MethodProgress, state: RunState) -> tuple[str, ...]:
         return tuple(verdict_sentence(verdict) for verdict in reversed(stated))
     running = headline(progress, state)
     if running is None:
-        untested = untested_sentence(state.evolution) if progress.name == "Evolution" else ""
+        untested = page_of(progress.name).overview.untested(state)
         return (untested,) if untested else ()
     so_far = "" if progress.state in ("finished", "stale") else "So far: "
     return (so_far + verdict_sentence(running),)

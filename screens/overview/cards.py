@@ -13,13 +13,12 @@ from textual.message import Message
 from textual.screen import Screen
 
 from app.methods.place import Place
-from screens.overview.card_content import CardContent
+from screens.overview.card_content import MOST_HIGHLIGHTS, CardContent
 from screens.overview.curve_view import CurveView
-from screens.overview.pointers import MOST
 from screens.widgets.steady import Steady
 
 
-class Door(Steady, can_focus=True):
+class PlaceLink(Steady, can_focus=True):
     """A line that opens a method, or a place in it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -31,12 +30,12 @@ class Door(Steady, can_focus=True):
         Binding("end,G", "screen.move(99)", "Last line", show=False),
     ]
     DEFAULT_CSS = """
-    Door {
+    PlaceLink {
         height: auto;
         padding: 0 0 0 2;
         &:focus { background: $primary-muted; text-style: bold; }
         &:hover { background: $foreground 8%; }
-        &.door-title { text-style: bold; padding: 0; }
+        &.link-title { text-style: bold; padding: 0; }
     }
     """
 
@@ -67,10 +66,10 @@ class Door(Steady, can_focus=True):
 
 def move_focus(screen: Screen[Any], by: int) -> None:
     """From the line under the cursor to another one that is shown."""
-    doors = [door for door in screen.query(Door) if door.display]
-    if doors:
-        at = next((at + by for at, door in enumerate(doors) if door is screen.focused), 0)
-        doors[max(0, min(at, len(doors) - 1))].focus()
+    links = [link for link in screen.query(PlaceLink) if link.display]
+    if links:
+        at = next((at + by for at, link in enumerate(links) if link is screen.focused), 0)
+        links[max(0, min(at, len(links) - 1))].focus()
 
 
 class Card(Vertical):
@@ -88,14 +87,14 @@ class Card(Vertical):
     def __init__(self, method: str) -> None:
         super().__init__()
         # Held here, because the first state may come before they are mounted.
-        self._title = Door(method, "door-title")
+        self._title = PlaceLink(method, "link-title")
         self._about = Steady(classes="card-about")
         self._verdict = Steady(classes="card-verdict")
         self._curve = CurveView()
-        self._pointers = [Door(method, "door-pointer") for _ in range(MOST)]
+        self._highlights = [PlaceLink(method) for _ in range(MOST_HIGHLIGHTS)]
 
     def compose(self) -> ComposeResult:
-        yield from (self._title, self._about, self._verdict, self._curve, *self._pointers)
+        yield from (self._title, self._about, self._verdict, self._curve, *self._highlights)
 
     def show(self, content: CardContent) -> None:
         """Draw it where it differs from before."""
@@ -103,10 +102,10 @@ class Card(Vertical):
         self._about.update(content.about)
         self._verdict.update("\n".join(content.sentences))
         self._curve.show(content.curve)
-        for at, door in enumerate(self._pointers):
-            door.display = at < len(content.pointers)
-            if door.display:
-                door.lead(Text(f"→ {content.pointers[at].text}"), content.pointers[at].place)
+        for at, link in enumerate(self._highlights):
+            link.display = at < len(content.highlights)
+            if link.display:
+                link.lead(Text(f"→ {content.highlights[at].text}"), content.highlights[at].place)
 
 
 class Tile(Vertical):
@@ -138,4 +137,4 @@ class Tile(Vertical):
         self._curve.show(content.curve)
 
     def on_click(self) -> None:
-        self.post_message(Door.Opened(self.method, None))
+        self.post_message(PlaceLink.Opened(self.method, None))

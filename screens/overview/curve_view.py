@@ -8,7 +8,7 @@ from rich.style import Style
 from rich.text import Text
 from textual.widget import Widget
 
-from screens.overview.curves import Curve
+from app.methods.overview import Curve
 from screens.widgets.spark import spark
 from screens.widgets.tones import tone
 
@@ -55,9 +55,10 @@ def draw_curve(curve: Curve, width: int, height: int, dim: Style | str = "") -> 
     scale = _scale(held, lines, curve.digits)
     edge, right = max(map(len, scale)), max(map(len, ends))
     across = max(4, width - edge - right - 3)
-    own, other = _drawn(curve, across, lines, held)
+    solid = _line(curve, curve.values, across, lines)
+    dots = map(_dotted, _line(curve, curve.baseline, across, lines))
     text = Text(no_wrap=True, overflow="ellipsis")
-    for mark, line, below, end in zip(scale, own, other, ends, strict=True):
+    for mark, line, below, end in zip(scale, solid, dots, ends, strict=True):
         text.append(f"{mark:>{edge}} ┤", dim)
         for sign, dotted in zip(line, below, strict=True):
             text.append(sign) if ord(sign) != _EMPTY else text.append(dotted, dim)
@@ -85,23 +86,13 @@ def _ends(curve: Curve, lines: int) -> list[str]:
     return ends
 
 
-def _drawn(curve: Curve, across: int, lines: int, held: tuple[float, ...]) -> tuple[list[str], list[str]]:
-    """The lines of the curve and of its baseline, each `across` cells wide. One that has fewer values so far ends
-    earlier; a single value is a level."""
+def _line(curve: Curve, values: tuple[float, ...], across: int, lines: int) -> list[str]:
+    """The curve of these values, `lines` high. With fewer values than the other it ends earlier; one is a level."""
     longest = max(len(curve.values), len(curve.baseline))
-    level = len(curve.baseline) == 1
-    own = across if level else _part(curve.values, longest, across)
-    other = across if level else _part(curve.baseline, longest, across)
-    dotted = [
-        "".join(chr(_EMPTY | (ord(sign) - _EMPTY) & _LEFT_DOTS) for sign in line)
-        for line in spark(curve.baseline, other, lines, held)
-    ]
-    blank = chr(_EMPTY)
-    return (
-        [line.ljust(across, blank) for line in spark(curve.values, own, lines, held)],
-        [line.ljust(across, blank) for line in dotted],
-    )
+    width = across if len(curve.baseline) == 1 else max(1, round(across * len(values) / longest))
+    drawn = spark(values, width, lines, (*curve.values, *curve.baseline))
+    return [line.ljust(across, chr(_EMPTY)) for line in drawn]
 
 
-def _part(values: tuple[float, ...], longest: int, across: int) -> int:
-    return max(1, round(across * len(values) / longest))
+def _dotted(line: str) -> str:
+    return "".join(chr(_EMPTY | (ord(sign) - _EMPTY) & _LEFT_DOTS) for sign in line)

@@ -12,8 +12,7 @@ from app.state.run import RunState
 from app.text import duration, how_far
 from app.verdict_text import VerdictCells, verdict_cells
 from screens.method_progress import MethodProgress
-from screens.overview.card_content import headline, state_words
-from screens.overview.curves import curve_of
+from screens.overview.card_content import curve_of, headline, state_words
 
 HEADINGS = VerdictCells("baseline", "", "with", "difference", "cost", "as good")
 _ROOMY = 100
@@ -90,12 +89,12 @@ class DigestTable:
         aligned = [line for line in lines if line.cells is not None]
         self._styles, self._gap = styles, " " * (3 if width >= _ROOMY else 1)
         self._title = max((len(line.title) for line in aligned or lines), default=0)
-        rows = [_plain(HEADINGS), *map(_in_columns, aligned)]
+        rows = [HEADINGS, *map(_in_columns, aligned)]
         self._widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
 
     def heading(self) -> Text:
         """The columns' names."""
-        names = self._joined(_plain(HEADINGS))
+        names = self._joined(HEADINGS)
         return Text(f"{'':{self._title}}{self._gap}{names}", self._styles.dim, no_wrap=True)
 
     def line(self, line: DigestLine) -> Text:
@@ -118,12 +117,7 @@ class DigestTable:
         ).rstrip()
 
 
-def _plain(cells: VerdictCells) -> tuple[str, ...]:
-    return (cells.baseline, cells.before, cells.value, cells.difference, cells.cost, cells.as_good)
-
-
 def _in_columns(line: DigestLine) -> tuple[str, ...]:
     """The cells that stand in their columns: a sentence in place of a difference takes the room behind them."""
     assert line.cells is not None, "only lines with a verdict have cells"
-    cells = _plain(line.cells)
-    return cells if line.shown else (*cells[:3], "", "", "")
+    return line.cells if line.shown else (*line.cells[:3], "", "", "")

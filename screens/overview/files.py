@@ -6,32 +6,25 @@ import time
 from collections.abc import Sequence
 from typing import ClassVar
 
-from rich.style import Style
 from textual.binding import BindingType
-from textual.widgets import Static
 
 from app.blocks.block import Block, Facts, Heading, Paragraph, Span, Words, facts
-from app.blocks.terminal import draw
 from app.commands import DIALOG, bindings
 from app.figures import short
 from app.result_tables import servers
 from app.stage_words import stage_sign, stage_words
 from app.state.run import RunState
 from app.table.column import Tone
-from app.text import counted, duration
+from app.text import counted
 from app.words import figure_name
-from engine.run.stage_state import FAILED, FINISHED, RUNNING, StageState
+from engine.run.stage_state import FAILED, FINISHED, RUNNING, WAITING, StageState
 from screens.run_session import Session
-from screens.session_panel import SessionPanel
+from screens.session_panel import BlocksPanel
 
 _TONES: dict[str, Tone] = {FINISHED: "good", FAILED: "bad", RUNNING: "accent"}
-_BOLD = Style(bold=True)
-_PALETTE = {"dim": Style(dim=True)} | dict.fromkeys(
-    ("strong", "heading", "good", "bad", "accent", "warn"), _BOLD
-)
 
 
-class FilesPanel(SessionPanel):
+class FilesPanel(BlocksPanel):
     """Drawn from the run's log while it is open."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(DIALOG), ("O,q", "close", "")]
@@ -41,11 +34,9 @@ class FilesPanel(SessionPanel):
 The run's folder; for each stage its figures and the files that it wrote; the use of servers; the notices of the run.
 """
     TITLE_WORD = "Figures and files"
-    CONTENTS = ("files",)
 
-    def draw(self, session: Session) -> None:
-        blocks = [Paragraph((Span("folder  ", "dim"), str(session.run_dir))), *file_blocks(session.state)]
-        self.query_one("#files", Static).update(draw(blocks, _PALETTE, self.size.width - 6))
+    def blocks(self, session: Session, width: int) -> list[Block]:
+        return [Paragraph((Span("folder  ", "dim"), str(session.run_dir))), *file_blocks(session.state)]
 
 
 def file_blocks(state: RunState) -> list[Block]:
@@ -59,9 +50,7 @@ def file_blocks(state: RunState) -> list[Block]:
 def _stage(stage: StageState) -> Sequence[Block]:
     words: list[str | Span] = [Span(f"{stage_sign(stage)} ", _TONES.get(stage.status, "dim"))]
     words += [Span(stage.name, "strong"), f"  {stage_words(stage)}"]
-    if stage.status == FINISHED and stage.seconds:
-        words.append(f" in {duration(stage.seconds)}")
-    elif stage.total and stage.status != "waiting":
+    if stage.total and stage.status not in (FINISHED, WAITING):
         words.append(f"  {stage.done:,} of {counted(stage.total, stage.unit)}")
     error = stage.error
     failed = [] if error is None else [(error.what, error.where), ("how to fix", error.mend)]

@@ -16,11 +16,11 @@ from app.commands import ERROR, REPORT, Command, bindings
 from app.runs.time_left import time_left_sentence
 from app.text import counted, duration
 from engine.run.stage_state import FINISHED, SKIPPED, StageState
-from screens.messages import SystemWanted, UpWanted
+from screens.messages import UpWanted
 from screens.method_progress import MethodProgress, progress_of
 from screens.overview.card_content import card_content
 from screens.overview.card_panel import CardPanel
-from screens.overview.cards import Door, Tile, move_focus
+from screens.overview.cards import PlaceLink, Tile, move_focus
 from screens.overview.digest import DigestStyles, DigestTable, digest_lines
 from screens.run_screen import RunScreen
 from screens.run_session import Session, run_time_left, shown_stages
@@ -49,7 +49,7 @@ COMMANDS = (
     Command("escape", "up", "Runs", "Back to the list of runs; the engine continues.", display="esc"),
 )
 _READING = "The log of the run is being read."
-_EMPTY = "The engine has not told of its stages yet: it starts and loads what it needs."
+_EMPTY = "The engine has not listed its stages yet: it starts and loads what it needs."
 
 
 _ALL_TILES = (120, 36)
@@ -106,7 +106,7 @@ can be begun again from there on, skipped, stopped, or made the last one.
         methods = progress_of(shown) if shown else []
         if [each.name for each in methods] != self._names:
             self._make_lines(methods)
-        if any([each.method for each in self.query(kind)] != self._names for kind in (Door, Tile)):
+        if any([each.method for each in self.query(kind)] != self._names for kind in (PlaceLink, Tile)):
             return  # those of before are still there
         self._choose_first()
         self._show_lines(methods)
@@ -115,7 +115,7 @@ can be begun again from there on, skipped, stopped, or made the last one.
     def _make_lines(self, methods: list[MethodProgress]) -> None:
         self._names = [each.name for each in methods]
         self.lines.remove_children()
-        self.lines.mount(*(Door(name) for name in self._names))
+        self.lines.mount(*(PlaceLink(name) for name in self._names))
         self.tiles.remove_children()
         self.tiles.mount(*(Tile(name) for name in self._names))
         self.call_after_refresh(self.show)
@@ -125,8 +125,8 @@ can be begun again from there on, skipped, stopped, or made the last one.
         styles = DigestStyles(*(tone(self, f"overview--{name}") for name in ("good", "bad", "dim")))
         table = DigestTable(lines, self.size.width, styles)
         self.heading.update(Text("  ") + table.heading() if lines else Text())
-        for door, line in zip(self.query(Door), lines, strict=True):
-            door.lead(Text("› " if door is self.focused else "  ") + table.line(line))
+        for link, line in zip(self.query(PlaceLink), lines, strict=True):
+            link.lead(Text("› " if link is self.focused else "  ") + table.line(line))
 
     def _show_tiles(self, methods: list[MethodProgress]) -> None:
         """Those for which there is room."""
@@ -145,7 +145,7 @@ can be begun again from there on, skipped, stopped, or made the last one.
     @property
     def _method(self) -> str:
         """The method of the line under the cursor, or the one that it comes back to."""
-        return self.focused.method if isinstance(self.focused, Door) else self._came_from
+        return self.focused.method if isinstance(self.focused, PlaceLink) else self._came_from
 
     def _choose_first(self) -> None:
         """Put the cursor on the line that one comes from, else on the first. Lines that are made again take the cursor
@@ -153,10 +153,9 @@ can be begun again from there on, skipped, stopped, or made the last one.
         if self.focused is not None:
             self._came_from = self._method
             return
-        wanted = self._came_from if self._came_from in self._names else ""
-        door = next((d for d in self.query(Door) if not wanted or d.method == wanted), None)
-        if door is not None:
-            door.focus()
+        links = list(self.query(PlaceLink))
+        if links:
+            next((link for link in links if link.method == self._came_from), links[0]).focus()
 
     def on_descendant_focus(self) -> None:
         """The cursor is on another line, and with it the tile where there is one."""
@@ -179,20 +178,14 @@ can be begun again from there on, skipped, stopped, or made the last one.
         return text if left is None else text.append(f"\n{time_left_sentence(left)}")
 
     def view(self) -> dict[str, Any]:
-        return {"method": self.focused.method if isinstance(self.focused, Door) else ""}
+        return {"method": self.focused.method if isinstance(self.focused, PlaceLink) else ""}
 
     # ------------------------------------------------------------ actions
 
-    @on(Door.Opened)
-    def _opened(self, message: Door.Opened) -> None:
-        """Show the card; what is opened there is opened here."""
-        message.stop()
-
-        def leave(opened: Door.Opened | None) -> None:
-            if opened is not None:
-                self.post_message(SystemWanted(opened.method, opened.place))
-
-        self.app.push_screen(CardPanel(self.session, message.method), leave)
+    @on(PlaceLink.Opened)
+    def _opened(self, message: PlaceLink.Opened) -> None:
+        """Show the card."""
+        self.app.push_screen(CardPanel(self.session, message.method))
 
     def action_move(self, by: int) -> None:
         """To another line."""

@@ -15,7 +15,6 @@ from app.commands import STAGES, bindings
 from app.runs.command_sender import choose_for_run
 from app.runs.run_list import stage_states
 from app.stage_words import change_words, kept_words, stage_sign, stage_words
-from app.text import duration
 from app.words import STAGE_WORDS
 from engine.errors import RunError
 from engine.run.directory import RunStatus, inspect
@@ -138,8 +137,8 @@ For scripts: `steer-tui ctl stage again|skip|last|stop RUN STAGE`.
 
 
 def _row(stage: StageState, width: int, chosen: bool) -> Text:
-    words = f"finished in {duration(stage.seconds)}" if stage.status == FINISHED else stage_words(stage)
-    text = Text("› " if chosen else "  ").append(f"{stage_sign(stage)} {stage.name:<{width}}  {words}")
+    line = f"{stage_sign(stage)} {stage.name:<{width}}  {stage_words(stage)}"
+    text = Text("› " if chosen else "  ").append(line)
     text.append(f"  {STAGE_WORDS.get(stage.name, '')}", "dim")
     text.stylize("bold reverse" if chosen else "bold" if stage.status == RUNNING else "")
     return text

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from app.runs.run_list import RunRow
+from app.runs.run_list import RunRow, stage_states
 from app.runs.time_left import time_left_sentence
-from app.stage_words import SKIPPED_SIGN, STALE_SIGN
+from app.stage_words import stage_sign
 from app.text import duration, how_many
 from app.verdict_text import verdict_line, verdicts
 from app.words import METRICS
 from engine.events.verdict import Verdict
-from engine.run.directory import STALE
+from engine.run.stage_state import StageState
 from screens.runs.fields import changes_text
 from screens.runs.groups import Group
 from screens.systems import System, system_of, systems_of
@@ -76,19 +76,16 @@ def _stages(row: RunRow, room: int) -> Text | None:
     there is room for."""
     if row.state == "finished" and row.verdicts and not any(s.skipped for s in row.record.stages.values()):
         return None
-    names = list(row.record.stages)
-    chips = [_chip(row, name) for name in names]
-    current = names.index(row.progress.name) if row.progress.name in names else 0
+    stages = stage_states(row.status)
+    chips = [_chip(stage) for stage in stages.values()]
+    current = list(stages).index(row.progress.name) if row.progress.name in stages else 0
     first, last = visible([chip.cell_len for chip in chips], current, room)
     return Text.assemble("… " if first else "", *chips[first:last], "…" if last < len(chips) else "")
 
 
-def _chip(row: RunRow, name: str) -> Text:
-    stage = row.record.stages[name]
-    running = name == row.progress.name and row.working and stage.status != "finished"
-    signs = {"finished": "✓", "failed": "✗", "stopped": "■", STALE: STALE_SIGN}
-    sign = SKIPPED_SIGN if stage.skipped else signs.get(stage.status, "▶" if running else "○")
-    chip = Text(f"{sign} {name}", "bold" if running else "")
+def _chip(stage: StageState) -> Text:
+    """`✓ mine 1:01`"""
+    chip = Text(f"{stage_sign(stage)} {stage.name}", "bold" if stage.active else "")
     return chip.append(f" {duration(stage.seconds)}   " if stage.seconds else "   ", "dim")
 
 

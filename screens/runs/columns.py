@@ -9,9 +9,9 @@ from app.runs.run_names import started
 from app.table.column import Cell, ListColumn, Tone
 from app.table.difference import difference_cell
 from app.text import duration, how_far
-from app.verdict_text import verdicts
+from app.verdict_text import verdict_sign, verdicts
 from screens.runs.fields import changes_text, headline
-from screens.systems import system_of, systems_of
+from screens.systems import systems_of
 from screens.widgets.spark import spark
 
 SIGNS: dict[str, tuple[str, Tone]] = {
@@ -44,11 +44,9 @@ def name_cell(row: RunRow) -> Cell:
 
 def _result(row: RunRow) -> Cell:
     verdict = headline(row)
-    return (
-        NONE
-        if verdict is None
-        else Cell(of_unit(verdict.value, verdict.unit), "dim" if verdict.stale else "strong")
-    )
+    if verdict is None:
+        return NONE
+    return Cell(of_unit(verdict.value, verdict.unit), "dim" if verdict.stale else "strong")
 
 
 def _difference(row: RunRow) -> Cell:
@@ -68,10 +66,9 @@ def _methods(row: RunRow) -> Cell:
     """Each method, with a sign once it has a result: `ESM ▲ Evolution`."""
     words = []
     for system in systems_of(row.record.stages):
-        if not any(system_of(stage) is system for stage in row.record.stages):
-            continue
-        found = verdicts(row.record.stages, system.stages)
-        words.append(f"{system.name} {difference_cell(found[-1]).text[0]}" if found else system.name)
+        if any(stage in system.stages for stage in row.record.stages):
+            stated = verdicts(row.record.stages, system.stages)
+            words.append(f"{system.name} {verdict_sign(stated[-1])}" if stated else system.name)
     return Cell(" ".join(words)) if words else NONE
 
 
@@ -115,58 +112,23 @@ def size(count: int) -> str:
 
 
 COLUMNS: list[ListColumn[RunRow]] = [
-    ListColumn("state", "status", 13, priority=0, value=lambda r: r, show=_state),
-    ListColumn("name", "name", 13, priority=0, value=lambda r: r, show=name_cell),
-    ListColumn(
-        "result", "result", 8, "right", 0, help="of its first method", value=lambda r: r, show=_result
-    ),
-    ListColumn(
-        "difference",
-        "change",
-        9,
-        "right",
-        1,
-        help="against the baseline",
-        value=lambda r: r,
-        show=_difference,
-    ),
-    ListColumn(
-        "curve",
-        "curve",
-        _CURVE,
-        priority=2,
-        help="of the result over the items or steps; its scale holds the baseline",
-        value=lambda r: r,
-        show=_curve,
-    ),
-    ListColumn(
-        "methods",
-        "methods",
-        24,
-        priority=3,
-        flex=True,
-        help="▲ better than its baseline, ▼ worse, ≈ no difference shown",
-        value=lambda r: r,
-        show=_methods,
-    ),
-    ListColumn("changes", "changed fields", 16, priority=4, flex=True, value=lambda r: r, show=_changes),
-    ListColumn("tags", "tags", 9, priority=6, value=lambda r: r, show=lambda r: " ".join(r.label.tags)),
-    ListColumn("seconds", "time", 7, "right", 2, value=lambda r: r, show=lambda r: duration(r.seconds)),
-    ListColumn("cost", "cost", 7, "right", 5, help="in the prices' unit", value=lambda r: r, show=_cost),
-    ListColumn("stage", "stage", 14, priority=8, value=lambda r: r, show=_stage),
-    ListColumn("progress", "progress", 13, priority=9, value=lambda r: r, show=_progress),
-    ListColumn(
-        "eta",
-        "left",
-        7,
-        "right",
-        7,
-        help="until all stages are done; ?: not known yet",
-        value=lambda r: r,
-        show=_eta,
-    ),
+    ListColumn("state", "status", 13, show=_state),
+    ListColumn("name", "name", 13, show=name_cell),
+    ListColumn("result", "result", 8, "right", help="of its first method", show=_result),
+    ListColumn("difference", "change", 9, "right", 1, help="against the baseline", show=_difference),
+    ListColumn("curve", "curve", _CURVE, priority=2, show=_curve,
+               help="of the result over the items or steps; its scale holds the baseline"),
+    ListColumn("methods", "methods", 24, priority=3, flex=True, show=_methods,
+               help="▲ better than its baseline, ▼ worse, ≈ no difference shown"),
+    ListColumn("changes", "changed fields", 16, priority=4, flex=True, show=_changes),
+    ListColumn("tags", "tags", 9, priority=6, show=lambda r: " ".join(r.label.tags)),
+    ListColumn("seconds", "time", 7, "right", 2, show=lambda r: duration(r.seconds)),
+    ListColumn("cost", "cost", 7, "right", 5, help="in the prices' unit", show=_cost),
+    ListColumn("stage", "stage", 14, priority=8, show=_stage),
+    ListColumn("progress", "progress", 13, priority=9, show=_progress),
+    ListColumn("eta", "left", 7, "right", 7, help="until all stages are done; ?: not known yet", show=_eta),
     ListColumn("started", "started", 12, "right", 6, value=lambda r: r.record.created, show=started),
     ListColumn("size", "size", 7, "right", 10, value=lambda r: r.size, show=size),
     ListColumn("id", "id", 20, priority=1, name=True, value=lambda r: r.record.run_id),
-]
+]  # fmt: skip
 """What matters least goes first where room is short; state, name and result never do."""

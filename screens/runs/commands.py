@@ -8,8 +8,8 @@ from pathlib import Path
 from textual import on
 from textual.message import Message
 
-from app.runs.run_list import RunRow
-from screens.messages import CompareWanted, SweepWanted
+from engine.errors import RunError
+from screens.messages import CompareWanted, EventWanted, ResumeWanted, SweepWanted
 from screens.runs.keeping import Keeping
 from screens.runs.source import sweep_of
 from screens.widgets.virtual_table import VirtualTable
@@ -19,33 +19,8 @@ class RunCommands(Keeping):
     """The part of the list of runs that asks for something to be done with a run."""
 
     @dataclass
-    class OpenWanted(Message):
-        """Watch a run."""
-
-        path: Path
-
-    @dataclass
-    class ResumeWanted(Message):
-        """Start a worker again on a run."""
-
-        path: Path
-
-    @dataclass
-    class CommandWanted(Message):
-        """Send a command to a worker."""
-
-        path: Path
-        command: str
-
-    @dataclass
     class NewRunWanted(Message):
         """Open the dialog that starts a run."""
-
-    @dataclass
-    class ErrorWanted(Message):
-        """Show why a run failed."""
-
-        row: RunRow
 
     @property
     def _sweep(self) -> Path | None:
@@ -90,7 +65,7 @@ class RunCommands(Keeping):
     @on(VirtualTable.Selected)
     def _open(self) -> None:
         if self.selected is not None:
-            self.post_message(self.OpenWanted(self.selected.path))
+            self.post_message(EventWanted(self.selected.path))
         elif (sweep := self._sweep) is not None:
             self.post_message(SweepWanted(sweep))
 
@@ -102,7 +77,7 @@ class RunCommands(Keeping):
 
     def action_open_sweep(self) -> None:
         """Show the sweep of the run."""
-        if self.selected is not None and (sweep := sweep_of(self.selected)) is not None:
+        if (sweep := sweep_of(self.chosen)) is not None:
             self.post_message(SweepWanted(sweep))
 
     def action_new_run(self) -> None:
@@ -111,8 +86,7 @@ class RunCommands(Keeping):
 
     def action_resume_run(self) -> None:
         """Ask for a worker."""
-        if self.selected is not None:
-            self.post_message(self.ResumeWanted(self.selected.path))
+        self.post_message(ResumeWanted(self.chosen.path))
 
     def action_pause_run(self) -> None:
         """Pause the engine."""
@@ -128,13 +102,14 @@ class RunCommands(Keeping):
 
     def action_show_error(self) -> None:
         """Show why it failed."""
-        if self.selected is not None:
-            self.post_message(self.ErrorWanted(self.selected))
+        status = self.chosen.status
+        hint = "correct what it names (values are in config.yaml there); r resumes the run, finished work is kept"
+        error = RunError(what=status.failure, where=str(status.directory.path), mend=hint)
+        self.show_error("The run failed", error)
 
     def action_compare(self) -> None:
         """Ask for the comparison of the marked runs."""
-        there = {row.path for row in self.source.rows}
-        runs = [path for path in self.marked if path in there]
+        runs = list(self.marked)
         if len(runs) == 1 and self.selected is not None and self.selected.path not in runs:
             runs.append(self.selected.path)
         if len(runs) < 2:
@@ -143,5 +118,8 @@ class RunCommands(Keeping):
             self.post_message(CompareWanted(runs))
 
     def _command(self, command: str) -> None:
-        if self.selected is not None:
-            self.post_message(self.CommandWanted(self.selected.path, command))
+        from app.runs.command_sender import (
+            command_run,  # with all that watches a run; not before the first paint
+        )
+
+        command_run(self.app, self.chosen.status.directory, command)

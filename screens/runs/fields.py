@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from app.runs.run_list import RunRow
 from app.runs.run_names import value_words
-from app.table.filter import Value
+from app.table.filter import Field, Value
 from app.verdict_text import verdicts
+from engine.config.changes import changed_fields
 from engine.events.verdict import Verdict
 from screens.systems import system_of, systems_of
 
@@ -16,9 +16,14 @@ from screens.systems import system_of, systems_of
 def headline(row: RunRow) -> Verdict | None:
     """What a run is remembered by: the last verdict of the first method that has one."""
     for system in systems_of(row.record.stages):
-        if found := verdicts(row.record.stages, system.stages):
-            return found[-1]
+        if stated := verdicts(row.record.stages, system.stages):
+            return stated[-1]
     return next(iter(row.verdicts), None)
+
+
+def _result(row: RunRow) -> float | None:
+    verdict = headline(row)
+    return None if verdict is None else verdict.value
 
 
 def gain(row: RunRow) -> float | None:
@@ -44,36 +49,29 @@ def methods_text(row: RunRow) -> str:
 
 def config_text(row: RunRow) -> str:
     """The whole configuration, a `field=value` for each field."""
-    return " ".join(_leaves(row.record.config, ""))
-
-
-def _leaves(section: Mapping[str, Any], above: str) -> list[str]:
-    found: list[str] = []
-    for name, value in section.items():
-        if isinstance(value, Mapping):
-            found += _leaves(value, f"{above}{name}.")
-        else:
-            found.append(f"{above}{name}={value_words(value)}")
-    return found
+    return " ".join(
+        f"{name}={value_words(value)}" for name, value in changed_fields({}, row.record.config).items()
+    )
 
 
 _STATES = ("running", "paused", "hung", "interrupted", "stopped", "failed", "finished", "prepared")
 
-VALUES: dict[str, Callable[[RunRow], Value]] = {
-    "name": lambda r: r.record.name,
-    "title": lambda r: r.title,
-    "tag": lambda r: " ".join(r.label.tags) or None,
-    "state": lambda r: r.state,
-    "method": methods_text,
-    "change": lambda r: changes_text(r) or None,
-    "config": config_text,
-    "id": lambda r: r.record.run_id,
-    "result": lambda r: None if (verdict := headline(r)) is None else verdict.value,
-    "gain": gain,
-    "seconds": lambda r: r.seconds,
-    "cost": lambda r: r.cost,
-}
-"""What the filter looks into, by field."""
+FIELDS: tuple[tuple[Field, Callable[[RunRow], Value]], ...] = (
+    (Field("name", "text", "name of the experiment"), lambda r: r.record.name),
+    (Field("title", "text", "the title you gave it, else its name"), lambda r: r.title),
+    (Field("tag", "text", "its tags: `tag~draft`"), lambda r: " ".join(r.label.tags) or None),
+    (Field("state", "text", "running, paused, stopped, interrupted, failed, finished or prepared"), lambda r: r.state),
+    (Field("method", "text", "its methods and stages: `method~esm`"), methods_text),
+    (Field("change", "text", "fields changed against the file: `change~online.L`"), lambda r: changes_text(r) or None),
+    (Field("config", "text", "every field with its value: `config~gsm8k`"), config_text),
+    (Field("id", "text", "id of the run"), lambda r: r.record.run_id),
+    (Field("result", "number", "figure of the first method that has a result"), _result),
+    (Field("gain", "number", "how much better than its baseline that is; below 0 it is worse"), gain),
+    (Field("seconds", "number", "time that was worked on it"), lambda r: r.seconds),
+    (Field("cost", "number", "in the prices' unit"), lambda r: r.cost),
+)  # fmt: skip
+"""What the filter looks into."""
+VALUES = {field.name: value for field, value in FIELDS}
 
 ORDERS: dict[str, Callable[[RunRow], Value]] = {
     "state": lambda r: _STATES.index(r.state) if r.state in _STATES else len(_STATES),

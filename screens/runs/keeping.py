@@ -37,6 +37,12 @@ class Keeping(ConsoleScreen[None]):
         """The run under the cursor."""
         raise NotImplementedError
 
+    @property
+    def chosen(self) -> RunRow:
+        """The run under the cursor, for keys that do nothing elsewhere."""
+        assert self.selected is not None, "checked by check_action"
+        return self.selected
+
     def select(self, path: Path) -> None:
         """Put the cursor on a run, as soon as it is in the list."""
         raise NotImplementedError
@@ -51,26 +57,23 @@ class Keeping(ConsoleScreen[None]):
 
     def action_mark(self) -> None:
         """Mark the run, and go on to the next."""
-        if self.selected is not None:
-            self.source.toggle_mark(self.selected.path)
-            self.query_one(VirtualTable).action_move(1)
-            self.arranged()
+        self.source.toggle_mark(self.chosen.path)
+        self.query_one(VirtualTable).action_move(1)
+        self.arranged()
 
     def action_note(self) -> None:
         """Ask for a note on the run."""
         from screens.ask import AskScreen
         from screens.noting import note_help
 
-        row = self.selected
-        if row is None:
-            return
+        row = self.chosen
 
         def keep(text: str | None) -> None:
             if text:
                 try:
                     Notes(row.path).add(None, "the run", text)
                 except (OSError, SteerError) as error:
-                    self._tell("The note was not kept", error)
+                    self.show_error("The note was not kept", error)
 
         self.app.push_screen(AskScreen(f"A note on {row.title}", note_help), keep)
 
@@ -78,9 +81,9 @@ class Keeping(ConsoleScreen[None]):
         """List the notes of the listed runs."""
         from screens.notes.screen import NotesScreen
 
-        def go(found: EventWanted | None) -> None:
-            if found is not None:
-                self.app.post_message(found)
+        def go(place: EventWanted | None) -> None:
+            if place is not None:
+                self.app.post_message(place)
 
         self.app.push_screen(NotesScreen([row.path for row in self.source.runs]), go)
 
@@ -100,17 +103,14 @@ class Keeping(ConsoleScreen[None]):
 
     def action_archive(self) -> None:
         """Put a run aside, or list it again."""
-        row = self.selected
-        if row is not None:
-            aside = not row.label.archived
-            self._label(row, Label(row.label.title, row.label.tags, aside))
-            self.notify("Archived; A lists it again." if aside else "No longer archived.")
+        row = self.chosen
+        aside = not row.label.archived
+        self._label(row, Label(row.label.title, row.label.tags, aside))
+        self.notify("Archived; A lists it again." if aside else "No longer archived.")
 
     def action_title(self) -> None:
         """Ask for a title."""
-        row = self.selected
-        if row is None:
-            return
+        row = self.chosen
 
         def describe(text: str) -> str:
             if text.strip():
@@ -124,9 +124,7 @@ class Keeping(ConsoleScreen[None]):
 
     def action_tags(self) -> None:
         """Ask for tags."""
-        row = self.selected
-        if row is None:
-            return
+        row = self.chosen
 
         def describe(text: str) -> str:
             tags = tags_of(text)
@@ -150,19 +148,17 @@ class Keeping(ConsoleScreen[None]):
         try:
             self.runs.labels(row.path).put(row.path, label)
         except (SteerError, OSError) as error:
-            self._tell("The label was not written", error)
+            self.show_error("The label was not written", error)
             return
         self.call_after_refresh(self.look)
 
     def action_trash(self) -> None:
         """Move the run to the trash."""
-        row = self.selected
-        if row is None:
-            return
+        row = self.chosen
         try:
             self.trashed.append(move_to_trash(row.path))
         except (SteerError, OSError) as error:
-            self._tell("The run was not moved", error)
+            self.show_error("The run was not moved", error)
             return
         self.notify(f"{row.title} is in {self.trashed[-1].now}; u brings it back.", markup=False)
         self.refresh_bindings()
@@ -170,20 +166,19 @@ class Keeping(ConsoleScreen[None]):
 
     def action_undo(self) -> None:
         """Bring the last run back from the trash."""
-        if not self.trashed:
-            return
         moved = self.trashed[-1]
         try:
             restore(moved)
         except (SteerError, OSError) as error:
-            self._tell("The run was not brought back", error)
+            self.show_error("The run was not brought back", error)
             return
         self.trashed.pop()
         self.select(moved.was)
         self.refresh_bindings()
         self.look()
 
-    def _tell(self, title: str, error: Exception) -> None:
+    def show_error(self, title: str, error: Exception) -> None:
+        """In a panel that stays until it is closed."""
         from screens.error_panel import ErrorPanel, Fault
 
         self.app.push_screen(ErrorPanel(Fault.of_error(title, error)))

@@ -8,26 +8,9 @@ import msgspec
 
 from app.runs.run_list import RunRow
 from app.table.filter import Expression, Field, Rows, Value, predicate
-from screens.runs.fields import VALUES, changes_text, methods_text
+from screens.runs.fields import FIELDS, VALUES, changes_text, methods_text
 
-RUN_FIELDS: dict[str, Field] = {
-    field.name: field
-    for field in (
-        Field("name", "text", "name of the experiment"),
-        Field("title", "text", "the title you gave it, else its name"),
-        Field("tag", "text", "its tags: `tag~draft`"),
-        Field("state", "text", "running, paused, stopped, interrupted, failed, finished or prepared"),
-        Field("method", "text", "its methods and stages: `method~esm`"),
-        Field("change", "text", "fields changed against the file: `change~online.L`"),
-        Field("config", "text", "every field with its value: `config~gsm8k`"),
-        Field("id", "text", "id of the run"),
-        Field("result", "number", "figure of the first method that has a result"),
-        Field("gain", "number", "how much better than its baseline that is; below 0 it is worse"),
-        Field("seconds", "number", "time that was worked on it"),
-        Field("cost", "number", "in the prices' unit"),
-    )
-}
-
+RUN_FIELDS: dict[str, Field] = {field.name: field for field, _ in FIELDS}
 _NAMED = ("name", "title", "tag", "state", "id")
 
 

@@ -97,9 +97,9 @@ Nothing is ever deleted here.
         super().__init__(runs)
         self._offered: object = None
         self._reading = False
-        self._wanted: Path | None = None
+        self._to_select: Path | None = None
         self._filter_text = ""
-        self._told: list[str] = []
+        self._warned: list[str] = []
 
     def compose_content(self) -> ComposeResult:
         yield Steady(id="runs-title")
@@ -119,21 +119,21 @@ Nothing is ever deleted here.
 
     def select(self, path: Path) -> None:
         """Put the cursor on a run, as soon as it is in the list."""
-        self._wanted = path.absolute()
-        self._go_to_wanted()
+        self._to_select = path.absolute()
+        self._go_to_selected()
 
     def show_only(self, filter_text: str) -> None:
         """List the runs that match."""
         self.bar.set(filter_text)
 
-    def _go_to_wanted(self) -> None:
-        if self._wanted is None:
+    def _go_to_selected(self) -> None:
+        if self._to_select is None:
             return
         rows = range(len(self.source))
         runs = {run.path.absolute(): row for row in rows if (run := self.source.run(row)) is not None}
-        if self._wanted in runs:
-            self.table.go_to(runs[self._wanted])
-            self._wanted = None
+        if self._to_select in runs:
+            self.table.go_to(runs[self._to_select])
+            self._to_select = None
 
     def look(self) -> None:
         """Read the runs again while this screen is shown."""
@@ -158,20 +158,20 @@ Nothing is ever deleted here.
         self._show_about()
         self._show_title()
         for wrong in self.runs.wrong_labels:
-            self._tell_once("Titles and tags were not read", wrong)
+            self._warn_once("Titles and tags were not read", wrong)
         for error in list(self.runs.unreadable.values()):
-            self._tell_once("A run is not listed", str(error))
+            self._warn_once("A run is not listed", str(error))
 
-    def _tell_once(self, title: str, wrong: str) -> None:
-        if wrong not in self._told:
-            self._told.append(wrong)
+    def _warn_once(self, title: str, wrong: str) -> None:
+        if wrong not in self._warned:
+            self._warned.append(wrong)
             self.notify(wrong, title=title, severity="warning", markup=False, timeout=10)
 
     def arranged(self) -> None:
         """The rows are others: the filter, the order, a mark or the runs themselves have changed."""
         self.table.empty = self._why_empty()
         self.table.refresh_rows()
-        self._go_to_wanted()
+        self._go_to_selected()
         self._show_title()
         self._show_about()
 

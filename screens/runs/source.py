@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from app.runs.run_list import RunRow, named
 from app.runs.run_names import field_name
-from app.table.column import Cell, ListColumn
+from app.table.column import Cell, ListColumn, cell_of
 from app.table.filter import Expression, words
 from engine.sweep.sweep import is_folder_name
 from screens.runs.columns import COLUMNS, name_cell
@@ -31,7 +31,7 @@ class RunSource(RowSource):
 
     def __init__(self) -> None:
         self._mark_column: ListColumn[RunRow] = ListColumn(
-            "mark", "", 1, priority=0, value=lambda r: r, show=self._mark, help="marked with m"
+            "mark", "", 1, show=self._mark, help="marked with m"
         )
         self.rows: list[RunRow] = []
         self.marked: list[Path] = []
@@ -55,22 +55,22 @@ class RunSource(RowSource):
     def arrange(self) -> None:
         """Make the rows anew, after the filter, the order or the groups have changed."""
         listed = [row for row in self.rows if self.archived or not row.label.archived]
-        found = kept(listed, self.expression)
-        together = self._together(found)
-        names = {row.path: row for runs in together.values() for row in named(runs)}
-        found = [names[row.path] for row in found]
+        matches = kept(listed, self.expression)
+        by_heading = self._by_heading(matches)
+        names = {row.path: row for runs in by_heading.values() for row in named(runs)}
+        matches = [names[row.path] for row in matches]
         column, reverse = self._sort
         if (order := ORDERS.get(column or "")) is not None:
-            found.sort(key=lambda row: sort_key(order(row)), reverse=reverse)
-        self._shown = self._with_headings(found)
+            matches.sort(key=lambda row: sort_key(order(row)), reverse=reverse)
+        self._shown = self._with_headings(matches)
         self.columns = self._columns = self._fitting()
 
-    def _together(self, found: Sequence[RunRow]) -> dict[str | Path | None, list[RunRow]]:
+    def _by_heading(self, matches: Sequence[RunRow]) -> dict[str | Path | None, list[RunRow]]:
         """The runs under each heading, in their order; under None those that have none."""
-        together: dict[str | Path | None, list[RunRow]] = {}
-        for row in found:
-            together.setdefault(self._heading_of(row), []).append(row)
-        return together
+        by_heading: dict[str | Path | None, list[RunRow]] = {}
+        for row in matches:
+            by_heading.setdefault(self._heading_of(row), []).append(row)
+        return by_heading
 
     def _heading_of(self, row: RunRow) -> str | Path | None:
         """What it stands under: its name or tag, or the folder of its sweep, which has no heading in another order."""
@@ -80,16 +80,16 @@ class RunSource(RowSource):
             return (row.label.tags or ("no tag",))[0]
         return None if self._sort[0] in ORDERS else sweep_of(row)
 
-    def _with_headings(self, found: Sequence[RunRow]) -> list[RunRow | Group]:
+    def _with_headings(self, matches: Sequence[RunRow]) -> list[RunRow | Group]:
         """Each heading stands where the first of its runs stood."""
-        together = self._together(found)
+        by_heading = self._by_heading(matches)
         shown: list[RunRow | Group] = []
-        for row in found:
+        for row in matches:
             heading = self._heading_of(row)
             if heading is None:
                 shown.append(row)
-            elif heading in together:
-                shown += self._group(heading, together.pop(heading))
+            elif heading in by_heading:
+                shown += self._group(heading, by_heading.pop(heading))
         return shown
 
     def _group(self, heading: str | Path, runs: list[RunRow]) -> list[RunRow | Group]:
@@ -152,7 +152,7 @@ class RunSource(RowSource):
         item = self._shown[row]
         if isinstance(item, Group):
             return tuple(item.cell(column.key) for column in self._columns)
-        return tuple(_cell(column.show(column.value(item))) for column in self._columns)
+        return tuple(cell_of(column.show(column.value(item))) for column in self._columns)
 
     def _mark(self, row: RunRow) -> Cell:
         if row.path not in self.marked:
@@ -174,10 +174,6 @@ class RunSource(RowSource):
     @property
     def words(self) -> list[str]:
         return words(self.expression)
-
-
-def _cell(shown: str | Cell) -> Cell:
-    return shown if isinstance(shown, Cell) else Cell(shown)
 
 
 def sweep_of(row: RunRow) -> Path | None:

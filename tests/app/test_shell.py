@@ -84,6 +84,10 @@ def session_of(app: SteerApp) -> RunSession:
     return app.session
 
 
+def is_alive(session: RunSession) -> bool:
+    return session.status is not None and session.status.alive
+
+
 def text_of(screen: Screen[Any], selector: str) -> str:
     return str(screen.query_one(selector, Static).content)
 
@@ -94,7 +98,7 @@ async def start(app: SteerApp, pilot: Pilot[None]) -> RunSession:
     await pilot.press("enter")
     await on_screen(app, OverviewScreen)
     session = session_of(app)
-    await until(lambda: session.alive and session.state.active_stage is not None, "a stage at work")
+    await until(lambda: is_alive(session) and session.state.active_stage is not None, "a stage at work")
     return session
 
 
@@ -150,7 +154,7 @@ async def test_pause_and_freeze_are_two_things(
         await pilot.press("space")
         assert session.frozen
         await until(lambda: session.behind > 3, "events behind the frozen view")
-        assert session.update() or session.alive, "the engine goes on"
+        assert session.update() or is_alive(session), "the engine goes on"
         words = [key.word for key in keys_of(app.screen)]
         assert {"Unfreeze", "Pause", "Stop", "Detach", "Quit"} <= set(words)
         header = app.screen.query_one(RunHeader)
@@ -168,7 +172,9 @@ async def test_pause_and_freeze_are_two_things(
         await until(lambda: session.state.status == "running", "going on")
         await pilot.press("S")
         await until(lambda: session.state.status == "stopped", "the stop")
-        await until(lambda: not session.alive and "Resume" in [k.word for k in keys_of(app.screen)], "resume")
+        await until(
+            lambda: not is_alive(session) and "Resume" in [k.word for k in keys_of(app.screen)], "resume"
+        )
         done = session.state.stages["example_stages:Count"].done
         await pilot.press("r")
         await until(lambda: session.state.status == "running", "the second attempt")

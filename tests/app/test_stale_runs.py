@@ -148,4 +148,4 @@ def test_no_branch_of_iterations_that_are_to_be_done_again(run: RunDirectory) ->
     record.stages["evolve"].status = "stale"
     run.write(record)
     with pytest.raises(RunError, match="`evolve` is stale"):
-        prepare_branch(run, 1)
+        prepare_branch(run, 1, 2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import replace as replace_cells
 from pathlib import Path
 
 import msgspec
@@ -126,7 +125,7 @@ def test_what_comes_closest_is_not_named_twice() -> None:
 def test_cells() -> None:
     cells = VerdictCells("greedy", "63.5%", "96.5%", "▲ +33 [27, 39]", "90 tok +6%", "")
     assert verdict_cells(ESM) == cells
-    assert verdict_cells(ESM, brief=True) == replace_cells(cells, cost="+6% tok")
+    assert verdict_cells(ESM, brief=True) == cells._replace(cost="+6% tok")
     assert verdict_cells(TOKENS, brief=True).value == "42.1"
     ranks = replace(ESM, unit="ranks", value=1.5, baseline_value=2.0, difference=-0.5, low=-1, high=-0.1)
     assert (verdict_cells(ranks).value, verdict_cells(ranks, brief=True).value) == ("1.5 ranks", "1.5")

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from app.runs.client import LogTail, start_worker
+from app.runs.client import start_worker
 from engine import events as ev
 from engine.config.file import load_config
 from engine.config.scale import ScaleSection
@@ -28,6 +28,7 @@ from engine.esm.mine_stage import Mine
 from engine.files import csv_text, write_atomic
 from engine.lm.load import load_model
 from engine.run.directory import RunDirectory
+from engine.run.event_log import LogReader
 from engine.run.stage import StageContext
 from engine.scale.spread import RaySpread
 from engine.scale.work import in_process
@@ -57,7 +58,7 @@ def over(replicas: int) -> tuple[str, ...]:
 
 
 def events_of(run: RunDirectory) -> list[ev.Event]:
-    return [entry.event for entry in LogTail(run).poll(10_000_000, budget_ms=60_000)]
+    return [entry.event for entries in iter(LogReader(run.events).poll, []) for entry in entries]
 
 
 # ---------------------------------------------------------------- the same artefacts

@@ -20,11 +20,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from app.runs.client import LogTail, prepare_serving, request_stop, start_worker
+from app.runs.client import prepare_serving, request_stop, start_worker
 from engine.esm import layout
 from engine.events import RequestAnswered, ServeLoad, ServeOpened
 from engine.files import read_jsonl
 from engine.run.directory import RunDirectory, find_runs
+from engine.run.event_log import LogReader
 
 CHAT = "/v1/chat/completions"
 
@@ -147,14 +148,14 @@ def main() -> None:
     evaluated = list(read_jsonl(layout.evaluation(source.path, "esm") / "per_example.jsonl"))
     questions = [line["question"] for line in evaluated]
     with tempfile.TemporaryDirectory() as folder:
-        directory = prepare_serving([source], ["serve.port=0", "serve.levers=[esm]"], folder)
+        directory = prepare_serving([source], ["serve.port=0", "serve.levers=[esm]", f"run.outputs={folder}"])
         measure(directory, questions, options.questions, options.requests)
 
 
 def measure(directory: RunDirectory, questions: list[str], asked: int, requests: int) -> None:
     """Start the server and ask it."""
     worker = start_worker(directory)
-    tail, events = LogTail(directory), []
+    tail, events = LogReader(directory.events), []
     try:
         while not any(isinstance(event, ServeOpened) for event in events):
             events += [entry.event for entry in tail.poll()]
@@ -175,7 +176,7 @@ def measure(directory: RunDirectory, questions: list[str], asked: int, requests:
         time.sleep(3)
         print(f"{requests} requests in {seconds:.0f} s: {counts}")
         print(f"memory of the worker {before:.0f} MiB before, {resident(worker.pid):.0f} MiB after")
-        events += [entry.event for entry in tail.poll(10_000_000, budget_ms=60_000)]
+        events += [entry.event for entries in iter(tail.poll, []) for entry in entries]
         ended = [event for event in events if isinstance(event, RequestAnswered)]
         outcomes = {
             kind: sum(e.outcome == kind for e in ended) for kind in ("answered", "vanished", "failed")

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from app.runs.client import LogTail
 from app.runs.labels import Label, Labels
 from app.runs.notes import NOTHING, Notes, read_notes
 from app.runs.run_list import RunList
@@ -76,7 +75,7 @@ def test_a_log_that_is_no_file(tmp_path: Path, put: Put) -> None:
     put(run.events)
     assert [row.progress.name for row in RunList(tmp_path).read()] == [""]
     with pytest.raises(RunError, match="log cannot be read"):
-        LogTail(run).poll()
+        LogReader(run.events).poll()
     with pytest.raises(DataError, match="log cannot be read"):
         read_items(run.path)
     with pytest.raises(OSError, match=r"Errno"):
@@ -213,7 +212,7 @@ def test_an_event_is_found_beside_a_line_without_an_end(
 def test_a_log_that_shrinks_is_told_each_time(tmp_path: Path) -> None:
     """Unlike a broken line, behind which reading goes on: whoever passes these over would ask for ever."""
     run = a_run(tmp_path)
-    tail = LogTail(run)
+    tail = LogReader(run.events)
     assert tail.poll()
     run.events.write_bytes(b"")
     for _ in range(2):
@@ -225,7 +224,7 @@ def test_events_before_a_broken_line_are_not_lost(tmp_path: Path) -> None:
     run = a_run(tmp_path)
     lines = run.events.read_bytes().splitlines(keepends=True)
     run.events.write_bytes(b"".join([*lines, b"broken\n", lines[1]]))
-    tail = LogTail(run)
+    tail = LogReader(run.events)
     assert len(tail.poll()) == 2
     with pytest.raises(DataError, match=":3"):
         tail.poll()

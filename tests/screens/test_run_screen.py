@@ -160,16 +160,16 @@ def test_a_session_knows_that_a_stop_was_asked_for(tmp_path: Path, monkeypatch: 
         answers.append(command)
         raise RunError(what="no worker answers", where="", mend="")
 
-    monkeypatch.setattr("app.runs.session.send", refuse)
+    monkeypatch.setattr("app.runs.orders.send", refuse)
     session = RunSession(run.path)
     try:
-        session._stop_requested = True
+        session.stop_requested = True
         assert session.stop_requested
         session._send("pause")
         assert session.stop_requested, "another command leaves it"
         session._send("stop")
         assert not session.stop_requested, "a refused stop is none"
-        session._stop_requested = True
+        session.stop_requested = True
         session._status = inspect(run.path)  # no worker lives
         assert session.update() and not session.stop_requested, "it has happened"
     finally:

@@ -8,16 +8,19 @@ from app.blocks.block import Block, Picture, Target
 from app.methods.esm import results, training
 from app.methods.esm.decisions import DECISIONS, decision_row, decisions_of
 from app.methods.esm.entries import ENTRIES
+from app.methods.esm.overview import OVERVIEW
 from app.methods.esm.pairs import PAIRS
 from app.methods.esm.what_if import WHAT_IF
 from app.methods.page import Chart, MethodPage
 from app.methods.place import Place
 from app.state.run import RunState
 from app.table.decision_fields import DECISION_FIELDS
+from engine.events import ExampleEvaluated
 
 
 class EsmPage(MethodPage):
     title = "ESM"
+    about = "Remembers which nudges to the activations turned wrong steps right, and applies them."
     help = """\
 # Episodic steering memory
 
@@ -49,6 +52,12 @@ filter line finds rows instead of hiding the others; `n` and `N` then go to the 
     }
     cases = (DECISIONS, PAIRS, ENTRIES)
     what_if = WHAT_IF
+    overview = OVERVIEW
+    event_places = {
+        ExampleEvaluated: lambda event: Place(
+            DECISIONS.name, filter=decisions_of(event.method, event.example)
+        ),
+    }
     result_charts = (Chart("accuracy so far, share of answers right", "examples", results.accuracy_curves),)
     training_charts = (Chart("gain in the objective", "entry, in the order of picking", training.gain_curve),)
 

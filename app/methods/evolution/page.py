@@ -6,6 +6,7 @@ from app.blocks.block import Block, Picture, Target
 from app.methods.evolution import results, training
 from app.methods.evolution.answers import ANSWERS, answers_of
 from app.methods.evolution.iterations import ITERATIONS, iteration_rows
+from app.methods.evolution.overview import OVERVIEW
 from app.methods.evolution.what_if import WHAT_IF
 from app.methods.page import Chart, MethodPage
 from app.methods.place import Place
@@ -16,6 +17,7 @@ _TURNED = {"right": 1, "wrong": -1}
 
 class EvolutionPage(MethodPage):
     title = "Evolution"
+    about = "Raises and lowers groups of words, step by step, so that answers get shorter and stay right."
     help = """\
 # Evolution of cluster deltas
 
@@ -39,6 +41,7 @@ answers, on questions that decided nothing. Without one nothing is compared.
     shown_by = {"clusters": "training", "evolve": "iterations"}
     cases = (ITERATIONS, ANSWERS)
     what_if = WHAT_IF
+    overview = OVERVIEW
     training_charts = (
         Chart("scores of the answers, 0 to 1", "iteration", training.scores),
         Chart("length of an answer, tokens", "iteration", training.lengths),

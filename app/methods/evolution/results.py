@@ -11,7 +11,7 @@ from app.figures import fixed, probability, share
 from app.methods.cells import bounds_of, difference_of, digits, interval_of
 from app.state.evolution import EvolutionState
 from app.table.column import Cell, ListColumn
-from app.verdict_text import untested_sentence
+from app.text import counted
 from app.words import method_name
 from engine.events import AnswersScored, JudgeMeasured, MethodCompared
 
@@ -98,9 +98,24 @@ _UNTESTED: Sequence[ListColumn[tuple[str, AnswersScored]]] = (
 )
 
 
+def untested(state: EvolutionState) -> str:
+    """What can be said without a test set: by what the best deltas were chosen; empty with one, and before there are
+    deltas."""
+    if state.best is None or state.compared or state.began is None or state.began.test:
+        return ""
+    score = state.deciding(state.best)
+    if score is None:
+        return ""
+    return (
+        f"Iteration {state.best.iteration} has the highest composite on {state.decided_on}, {score.composite:.3f}: "
+        f"{score.correct} of {counted(score.judged, 'answers')} right, {score.mean_tokens:.1f} tokens each. That chose "
+        "it; no test set compares it with the unchanged model."
+    )
+
+
 def _untested(state: EvolutionState) -> list[Table]:
     """Without a test set: the first iteration and the best one, each by the answers that decided on it."""
-    sentence = untested_sentence(state)
+    sentence = untested(state)
     if not sentence or state.best is None:
         return []
     names = {state.best.iteration: "best"} | ({0: "first"} if state.best.iteration else {})

@@ -5,17 +5,20 @@ from __future__ import annotations
 from app.blocks.block import Block, Picture, Target
 from app.methods.gflownet import results, training
 from app.methods.gflownet.answers import ANSWERS, answer_pairs
+from app.methods.gflownet.overview import OVERVIEW
 from app.methods.gflownet.questions import QUESTIONS
 from app.methods.gflownet.what_if import WHAT_IF
 from app.methods.page import Chart, MethodPage
 from app.methods.place import Place
 from app.state.run import RunState
+from engine.events import SamplerStep
 
 _SIGNS = {"better": 1, "worse": -1}
 
 
 class GFlowNetPage(MethodPage):
     title = "GFlowNet"
+    about = "Learns to walk a knowledge graph, and gives the paths to the model as evidence."
     help = """\
 # GFlowNet: evidence paths
 
@@ -41,6 +44,8 @@ of the data.
     }  # fmt: skip
     cases = (ANSWERS, QUESTIONS)
     what_if = WHAT_IF
+    overview = OVERVIEW
+    event_places = {SamplerStep: lambda event: Place("training")}
     result_charts = (
         Chart("answers that the first K paths meet, share", "K, paths of a question", results.reached_by_k),
         Chart("questions with an answer met, share", "K, paths of a question", results.success_by_k),

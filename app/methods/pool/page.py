@@ -6,6 +6,7 @@ from app.blocks.block import Block, Picture, Target
 from app.methods.page import Chart, MethodPage
 from app.methods.place import Place
 from app.methods.pool import results
+from app.methods.pool.overview import OVERVIEW
 from app.methods.pool.picks import PICKS
 from app.methods.pool.queries import QUERIES
 from app.methods.pool.what_if import WHAT_IF
@@ -14,6 +15,7 @@ from app.state.run import RunState
 
 class PoolPage(MethodPage):
     title = "Pool"
+    about = "Searches for the pairs of examples that help the model most, and learns to choose them."
     help = """\
 # Pool: demonstrations
 
@@ -35,6 +37,7 @@ a repetition (`pool.fill_with_refused`). Candidates are drawn as pictures if the
     shown_by = {"pool": "queries", "selector": "training"}
     cases = (PICKS, QUERIES)
     what_if = WHAT_IF
+    overview = OVERVIEW
     training_charts = (
         Chart("accuracy on held-out queries, 0 to 1", "training step", results.accuracy_curves),
         Chart("expected score on training queries, 0 to 1", "training step", results.score_curves),

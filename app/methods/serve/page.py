@@ -26,6 +26,7 @@ _MOST_IN_FLIGHT = 8
 
 class ServePage(MethodPage):
     title = "Server"
+    about = "Answers programs as OpenAI's interface does, with the run's levers on every answer."
     help = """\
 # The steered server
 

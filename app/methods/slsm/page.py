@@ -7,12 +7,14 @@ from app.methods.page import Chart, MethodPage
 from app.methods.place import Place
 from app.methods.slsm import results
 from app.methods.slsm.answers import ANSWERS, answer_target
+from app.methods.slsm.overview import OVERVIEW
 from app.methods.slsm.what_if import WHAT_IF
 from app.state.run import RunState
 
 
 class SLSMPage(MethodPage):
     title = "SLSM"
+    about = "Keeps notes on a conversation, and reminds the model when its answer goes against them."
     help = """\
 # SLSM: memory notes
 
@@ -33,6 +35,7 @@ edited one, or none.
     shown_by = {"slsm": "answers"}
     cases = (ANSWERS,)
     what_if = WHAT_IF
+    overview = OVERVIEW
     result_charts = (Chart("answers that pass so far, share", "answers judged", results.course),)
 
     def results(self, state: RunState) -> list[Block]:

@@ -17,9 +17,8 @@ import pytest
 from rich.console import Console
 
 from app.batch.run_batch import _poll
-from app.runs.client import LogTail
 from engine.run.directory import RunDirectory, discover, inspect
-from engine.run.event_log import LogEntry
+from engine.run.event_log import LogEntry, LogReader
 
 Make = Callable[..., Path]
 WaitUntil = Callable[..., None]
@@ -277,5 +276,5 @@ def test_any_number_of_broken_lines_is_passed_over(tmp_path: Path) -> None:
     entries: list[LogEntry] = []
     # pytest takes minutes to show a thousand errors, each of which led to the next.
     with suppress(RecursionError):
-        entries = _poll(LogTail(RunDirectory(tmp_path)), Console(quiet=True))
+        entries = _poll(LogReader(RunDirectory(tmp_path).events), Console(quiet=True))
     assert [entry.event.seq for entry in entries] == [1]

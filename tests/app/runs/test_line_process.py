@@ -31,7 +31,7 @@ async def test_a_package_named_engine_in_the_working_folder_is_none_of_ours(
     monkeypatch.chdir(tmp_path)
     process = LineProcess(command, tmp_path / "no-run")
     with pytest.raises(SteerError) as failure:
-        await process.ask({})
+        await process.request({})
     assert "config.yaml" in str(failure.value) and "another engine" not in str(failure.value)
     await process.close()
 
@@ -46,7 +46,7 @@ async def test_the_last_words_of_a_process_are_told_without_secrets(
     process = LineProcess("chat", tmp_path)
     for _ in range(2):  # the second time in a process of its own
         with pytest.raises(SteerError) as failure:
-            await asyncio.wait_for(process.ask({}), 20)
+            await asyncio.wait_for(process.request({}), 20)
         text = str(failure.value)
         assert "(exit code 1): first / http://***@host said *** and *** / no such thing: xxx" in text
         assert len(text) < 1_000
@@ -68,10 +68,10 @@ async def test_a_reply_that_nobody_waits_for_any_more_goes_to_nobody(
     """A screen was closed before its answer came; the next question gets its own."""
     monkeypatch.setattr(line_process, "engine_command", lambda *_: [sys.executable, "-c", SLOW])
     process = LineProcess("what-if", tmp_path)
-    first = asyncio.create_task(process.ask({"question": 1}))
+    first = asyncio.create_task(process.request({"question": 1}))
     while process._process is None:
         await asyncio.sleep(0.01)
     await asyncio.sleep(0.05)
     first.cancel()
-    assert await asyncio.wait_for(process.ask({"question": 2}), 60) == b'{"question": 2}\n'
+    assert await asyncio.wait_for(process.request({"question": 2}), 60) == b'{"question": 2}\n'
     await process.close()

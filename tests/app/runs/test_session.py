@@ -226,7 +226,7 @@ def test_vanished_worker_reads_as_interrupted(
     session = watch(run)
     wait_until(lambda: session.update() and session.status is not None)
     assert session.status is not None and session.status.state == "interrupted"
-    assert not session.alive
+    assert session.status is not None and not session.status.alive
 
 
 def test_long_log_is_sought_fast(

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from app.ctl.decisions import Query, decisions
-from app.runs.client import LogTail, prepare_resume, start_worker
+from app.runs.client import prepare_resume, start_worker
 from app.state.run import RunState
 from engine.comparison.run_items import read_items
 from engine.events import DecisionTaken, ExampleEvaluated, PairMined, RolloutEnded, decode
 from engine.files import read_jsonl
 from engine.run.directory import RunDirectory
+from engine.run.event_log import LogReader
 from tests.kill_and_resume import SYSTEMS, artefacts, prepared, run_whole
 
 SMALL = (
@@ -86,7 +87,7 @@ def _key(event: object) -> tuple[object, ...]:
 
 def _folded(run: RunDirectory) -> RunState:
     state = RunState()
-    tail = LogTail(run)
+    tail = LogReader(run.events)
     while entries := tail.poll():
         for entry in entries:
             state.apply(*entry)

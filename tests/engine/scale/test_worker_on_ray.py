@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from app.runs.client import LogTail, prepare_resume, start_worker
+from app.runs.client import prepare_resume, start_worker
 from engine import events as ev
 from engine.config.file import load_config
 from engine.config.scale import ScaleSection
 from engine.errors import ConfigError, RunError
 from engine.lm.load import load_model
 from engine.run.directory import RunDirectory
+from engine.run.event_log import LogReader
 from engine.run.gate import StopRequested
 from engine.scale import cluster
 from engine.scale.cluster import Cluster, OwnCluster
@@ -36,7 +37,7 @@ Wait = Callable[..., None]
 
 
 def events(run: RunDirectory) -> list[ev.Event]:
-    return [entry.event for entry in LogTail(run).poll(1_000_000, budget_ms=10_000)]
+    return [entry.event for entries in iter(LogReader(run.events).poll, []) for entry in entries]
 
 
 def decided(run: RunDirectory) -> int:

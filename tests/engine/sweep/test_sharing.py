@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from app.runs.client import LogTail, prepare_run
+from app.runs.client import prepare_run
 from app.state.run import RunState
 from engine.config.stages import STAGES
 from engine.events import Header, Notice, StageFinished
 from engine.run.directory import RunDirectory, RunStatus
+from engine.run.event_log import LogReader
 from engine.run.worker import run_worker
 from engine.sweep import runs as sweep_runs
 from engine.sweep.prepare import point_changes
@@ -110,7 +111,7 @@ def test_a_run_that_took_stages_over_is_like_any_other(sweep: Sweep) -> None:
     folder = sweep("online.k_scale=0.5,2")
     maker = work_on(folder)
     first, second = (folder.run(point) for point in maker.points)
-    entries = LogTail(second).poll(1_000_000, budget_ms=10_000)
+    entries = [entry for entries in iter(LogReader(second.events).poll, []) for entry in entries]
     events = [entry.event for entry in entries]
     assert [event.seq for event in events] == list(range(len(events)))
     assert isinstance(events[0], Header) and events[0].run_id == second.path.name

@@ -8,7 +8,9 @@ from agreement.events import AgreementMeasured
 from agreement.state import AgreementState, Row
 from app.blocks.block import Block, Paragraph, Table
 from app.figures import fixed
+from app.methods.overview import Highlight, Overview
 from app.methods.page import Cases, MethodPage
+from app.methods.place import Place
 from app.methods.source import CaseSource
 from app.methods.what_if import Choice, Field, WhatIf, answers_of, whole
 from app.state.columns import Grow
@@ -55,12 +57,24 @@ def choice(event: AgreementMeasured, source: CaseSource) -> Choice:
     )
 
 
+def least_agreement(state: RunState) -> list[Highlight]:
+    """The question on which the samples differ most."""
+    shares = [row.share for row in rows(state)]
+    if not shares:
+        return []
+    least = shares.index(min(shares))
+    text = f"the question whose samples agree least: {shares[least]:.0%}"
+    return [Highlight(text, Place(QUESTIONS.name, least, open=True))]
+
+
 class AgreementPage(MethodPage):
     title = "Agreement"
+    about = "Samples each answer several times, and counts how many agree."
     help = "# Agreement\n\nHow far several samples of an answer agree."
     shown_by = {"agreement": "questions"}
     cases = (QUESTIONS,)
     what_if = WhatIf("agreement", "# What if: other samples\n", {AgreementMeasured: choice})
+    overview = Overview(highlights=least_agreement)
 
     def results(self, state: RunState) -> list[Block]:
         shares = [row.share for row in rows(state)]

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 
+from app.methods.overview import Curve
+from app.methods.pages import page_of
+from app.methods.place import Place
 from app.state.run import RunState
 from engine import events as ev
 from engine.events.verdict import Verdict
+from screens.overview.card_content import curve_of
 from screens.overview.curve_view import draw_curve
-from screens.overview.curves import Curve, curve_of
 
 
 def state_of(events: Sequence[ev.Event]) -> RunState:
@@ -94,6 +97,20 @@ def test_of_a_sampler() -> None:
     assert curve is not None and (curve.name, curve.baseline_name) == ("GFlowNet", "triples")
     assert curve.values == pytest.approx((1, 1 / 2, 2 / 3, 3 / 4))
     assert curve.baseline == pytest.approx((0, 0, 1 / 3, 1 / 4))
+
+
+def test_answers_that_paths_lost() -> None:
+    """Right from triples and wrong from paths: the second and the fourth question. The fifth has no other answer."""
+    hits = (("a", True, False), ("b", False, True), ("c", False, False), ("d", False, True))
+    events = [
+        answered(sample, method, hit)
+        for sample, paths, triples in hits
+        for method, hit in (("gflownet", paths), ("triples", triples))
+    ]
+    events.append(answered("e", "gflownet", False))
+    (lost,) = page_of("GFlowNet").overview.highlights(state_of(events))
+    assert lost.text == "2 questions answered right from triples and wrong from paths"
+    assert lost.place == Place("answers", 1)
 
 
 def conversation(key: str, mode: str, memory: str, passed: bool | None) -> ev.Event:

@@ -10,15 +10,15 @@ from textual import on
 from textual.app import App
 from textual.pilot import Pilot
 
+from app.methods.pages import page_of
 from app.verdict_text import verdict_sentence
 from engine import events as ev
 from screens.esm.screen import EsmScreen
 from screens.messages import SystemWanted, UpWanted
 from screens.overview.card_panel import CardPanel
-from screens.overview.cards import Door, Tile
+from screens.overview.cards import PlaceLink, Tile
 from screens.overview.curve_view import CurveView
 from screens.overview.efficiency import EfficiencyPanel
-from screens.overview.pointers import pointers
 from screens.overview.screen import OverviewScreen
 from screens.run_screen import RunScreen
 from screens.widgets.steady import Steady
@@ -141,7 +141,7 @@ async def test_enter_opens_the_card_and_there_the_place(tmp_path: Path, size: tu
     app = RunApp(OverviewScreen(session_of(tmp_path)))
     async with app.run_test(size=size) as pilot:
         await polled(pilot)
-        assert "2025-10-09T08-53-20" in drawn(app) and isinstance(app.screen.focused, Door)
+        assert "2025-10-09T08-53-20" in drawn(app) and isinstance(app.screen.focused, PlaceLink)
         await pilot.press("enter")
         await pilot.pause()
         assert isinstance(app.screen, CardPanel)
@@ -181,7 +181,7 @@ async def test_the_cursor_outlives_cards_that_are_made_again(tmp_path: Path) -> 
         screen._names = []
         await polled(pilot)
         await polled(pilot)
-        assert isinstance(screen.focused, Door) and screen.focused is not first
+        assert isinstance(screen.focused, PlaceLink) and screen.focused is not first
         await pilot.press("enter")
         await pilot.pause()
         assert isinstance(app.screen, CardPanel)
@@ -209,7 +209,7 @@ async def test_without_a_verdict_the_logged_figures_speak(tmp_path: Path) -> Non
 async def test_before_the_first_event_it_says_so(tmp_path: Path) -> None:
     app = RunApp(OverviewScreen(session_of(tmp_path, upto=0)))
     async with app.run_test(size=(80, 24)) as pilot:
-        assert "has not told of its stages yet" in await polled(pilot)
+        assert "has not listed its stages yet" in await polled(pilot)
         await pilot.press("escape")
         await pilot.pause()
         assert [type(message) for message in app.asked] == [UpWanted]
@@ -242,28 +242,30 @@ async def test_the_panel_of_time_and_tokens(tmp_path: Path, size: tuple[int, int
         ("Pool", pool_events),
     ],
 )
-async def test_every_pointer_leads_to_a_tab_of_its_screen(method: str, events, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+async def test_every_highlight_leads_to_a_tab_of_its_screen(method: str, events, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     """The screens' tabs may be renamed: then this fails, and nobody is led nowhere."""
     from screens.systems import systems
 
     session = RecordedSession(write_log(tmp_path / "events.jsonl", list(events())), tmp_path)
-    found = pointers(session.state, method)
-    assert found
+    places = page_of(method).overview.highlights(session.state)
+    assert places
     screen = next(system for system in systems() if system.name == method).load()(session)
     app = RunApp(screen)  # type: ignore[arg-type]
     async with app.run_test(size=(120, 40)) as pilot:
-        for pointer in found:
-            screen.open_place(pointer.place)  # type: ignore[attr-defined]
+        for highlight in places:
+            screen.open_place(highlight.place)  # type: ignore[attr-defined]
             await pilot.pause()
             shown = screen.shown_name  # type: ignore[attr-defined]
-            assert shown == pointer.place.tab and screen.pending_place is None, pointer  # type: ignore[attr-defined]
+            assert shown == highlight.place.tab and screen.pending_place is None, highlight  # type: ignore[attr-defined]
 
 
 def test_answers_that_a_note_turned_count_under_the_verdicts_memory_only(tmp_path: Path) -> None:
     """Two kinds of memory answer the same conversations: the verdict is about the first."""
     session = RecordedSession(write_log(tmp_path / "events.jsonl", list(slsm_events())), tmp_path)
     conversations = {row.conversation_id for row in session.state.slsm.results}
-    turned = next(p.text for p in pointers(session.state, "SLSM") if "turned right" in p.text)
+    turned = next(
+        p.text for p in page_of("SLSM").overview.highlights(session.state) if "turned right" in p.text
+    )
     assert turned == f"{len(conversations)} answers that a note turned right (on detection)"
 
 
@@ -273,7 +275,7 @@ async def test_a_place_in_esm_is_a_filter(tmp_path: Path) -> None:
     app = RunApp(screen)
     async with app.run_test(size=(120, 40)) as pilot:
         await polled(pilot)
-        place = next(p.place for p in pointers(session.state, "ESM") if p.place.filter)
+        place = next(p.place for p in page_of("ESM").overview.highlights(session.state) if p.place.filter)
         screen.open_place(place)
         await polled(pilot)
         assert place.filter in drawn(app)

@@ -13,6 +13,7 @@ from app.runs.run_list import RunList, RunRow
 from engine.events.verdict import Verdict
 from engine.run.directory import RunDirectory, SweepPoint
 from screens.runs.about import about_group
+from screens.runs.fields import VALUES
 from screens.runs.groups import Group, best_of
 from tests.runs_app import RunsApp, esm_verdict
 
@@ -169,3 +170,11 @@ async def test_the_heading_under_the_cursor_says_the_best(make: Make, tmp_path: 
         await pilot.pause()
         title = app.runs.title_line.render_line(0).text
         assert "2 runs   filter gain>0: 2   by name   in /" in title
+
+
+def test_fields_of_the_filter(make: Make) -> None:
+    """The result is the method's figure, not its baseline's; the gain is their difference."""
+    row = reached(make("demo", "finished"), esm_verdict(0.75, baseline=0.5))
+    assert (VALUES["result"](row), VALUES["gain"](row), VALUES["cost"](row)) == (0.75, 0.25, 0.25)
+    row.record.config = {"online": {"L": 3, "on": True}, "run": {"name": "demo"}, "nothing": {}}
+    assert VALUES["config"](row) == "online.L=3 online.on=true run.name=demo"

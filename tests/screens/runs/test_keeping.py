@@ -277,7 +277,8 @@ def test_the_stage_at_work_stays_in_view(make: Make, tmp_path: Path) -> None:
     names = [f"stage-{number}" for number in range(12)]
     run = make("demo", "running")
     stages = {name: StageRecord(status="finished", seconds=61) for name in names[:6]}
-    write(run, stages=stages | {name: StageRecord() for name in names[6:]})
+    stages |= {"stage-6": StageRecord(status="running")} | {name: StageRecord() for name in names[7:]}
+    write(run, stages=stages)
     [row] = rows(tmp_path / "outputs")
     row = replace(
         row, progress=StageState("stage-6", RUNNING), status=replace(row.status, pid=1, state="running")
@@ -285,6 +286,9 @@ def test_the_stage_at_work_stays_in_view(make: Make, tmp_path: Path) -> None:
     line = next(line for line in about_run(row, 78).plain.splitlines() if "stage-" in line)
     assert "▶ stage-6" in line and "stage-7" in line and len(line) <= 78
     assert "✓ stage-0" in about_run(row).plain
+    about = about_run(row)
+    bold = [about.plain[span.start : span.end].strip() for span in about.spans if span.style == "bold"]
+    assert [words for words in bold if "stage-" in words] == ["▶ stage-6"]
 
 
 async def test_labels_that_are_garbage_are_told_once(outputs: Path) -> None:

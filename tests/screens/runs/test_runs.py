@@ -41,8 +41,15 @@ async def test_every_run_with_word_and_sign(make: Make, tmp_path: Path, terminal
         assert {"Open", "New run", "Help", "Quit"} & set(app.words) == {"Open", "New run"}
 
 
-async def test_offers_follow_the_run_under_the_cursor(make: Make, tmp_path: Path) -> None:
+async def test_offers_follow_the_run_under_the_cursor(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Resume where nobody is at work, pause and stop where somebody is."""
+    sent: list[tuple[str, str]] = []
+    monkeypatch.setattr(
+        "app.runs.command_sender.command_run",
+        lambda app, run, command: sent.append((run.path.parent.name, command)),
+    )
     lock = RunLock(make("a", "running").lock)
     make("b", "stopped", age=60)
     make("c", "finished", age=120)
@@ -59,12 +66,10 @@ async def test_offers_follow_the_run_under_the_cursor(make: Make, tmp_path: Path
         await pilot.press("down")
         await pilot.pause()
         assert not {"Resume", "Stop", "Pause"} & set(app.words)
-        asked = [(type(m).__name__, getattr(m, "command", "")) for m in app.asked]
+        asked = [(type(m).__name__, getattr(m, "run_dir", Path()).parent.name) for m in app.asked]
     lock.release()
-    assert asked == [
-        ("CommandWanted", "pause"), ("CommandWanted", "stop"), ("OpenWanted", ""), ("ResumeWanted", ""),
-        ("NewRunWanted", ""),
-    ]  # fmt: skip
+    assert sent == [("a", "pause"), ("a", "stop")]
+    assert asked == [("EventWanted", "a"), ("ResumeWanted", "b"), ("NewRunWanted", "")]
 
 
 @pytest.mark.parametrize("terminal", SIZES)

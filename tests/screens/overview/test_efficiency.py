@@ -1,0 +1,61 @@
+"""Where time, tokens and memory went, worked out by hand."""
+
+from __future__ import annotations
+
+from app.blocks.block import Paragraph, Table, plain
+from app.state.run import RunState
+from engine import events as ev
+from screens.overview.efficiency import efficiency_blocks
+
+MINE = ev.StageProgress(stage="mine", done=1, total=1, elapsed=90.0, tokens=900, resident=500_000_000)
+EVAL = ev.StageProgress(stage="eval", done=1, total=1, elapsed=30.0, tokens=600, resident=2_000_000_000)
+
+
+def drawn(*events: ev.Event) -> tuple[list[str], list[list[str]]]:
+    """Its lines, and the rows of its table."""
+    state = RunState()
+    state.apply(ev.Header(schema_version=1, name="x", run_id="1", seed=0, stages=["mine", "eval"]))
+    for event in events:
+        state.apply(event)
+    blocks = efficiency_blocks(state, list(state.stages.values()), 80)
+    lines = [plain(block.text) for block in blocks if isinstance(block, Paragraph)]
+    tables = [block for block in blocks if isinstance(block, Table)]
+    return lines, [[plain(cell) for cell in row] for table in tables for row in (table.header, *table.rows)]
+
+
+def finished(stage: str, seconds: float) -> ev.Event:
+    return ev.StageFinished(stage=stage, seconds=seconds)
+
+
+def test_before_anything_worked() -> None:
+    assert drawn() == (["No stage has worked yet."], [])
+
+
+def test_shares_and_sums() -> None:
+    """90 of 120 s are three quarters: six of eight signs."""
+    lines, rows = drawn(MINE, finished("mine", 90.0), EVAL, finished("eval", 30.0))
+    assert lines[0] == "2:00 of work, 1,500 tokens; no server was asked, nothing was paid"
+    assert rows[0] == ["stage", "share of the time", "time", "tokens", "tokens/s", "memory"]
+    assert rows[1][:4] == ["mine", "━━━━━━──  75%", "1:30", "900"] and rows[1][5] == "500 MB"
+    assert rows[2][:4] == ["eval", "━━──────  25%", "0:30", "600"] and rows[2][5] == "2.0 GB"
+    assert rows[3] == ["all", "", "2:00", "1,500", "", ""]
+
+
+def test_a_stage_that_has_not_worked_and_a_gpu() -> None:
+    on_gpu = ev.StageProgress(stage="mine", done=1, total=1, elapsed=90.0, gpu=3_000_000_000)
+    _, rows = drawn(on_gpu, finished("mine", 90.0))
+    assert rows[0][-1] == "GPU" and rows[1][-1] == "3.0 GB"
+    assert rows[2] == ["eval", "────────   0%", "·", "·", "·", "·", "·"]
+
+
+def test_over_time() -> None:
+    """The second report comes 2 s after the first with 400 tokens more: 200 a second; memory went from 1 to 2 GB."""
+    reports = [
+        ev.StageProgress(stage="mine", done=n, total=3, elapsed=2.0 * n, tokens=400 * n, resident=n * 1_000_000_000,
+                         time=1_000.0 + 2 * n, seq=n)
+        for n in (1, 2)
+    ]  # fmt: skip
+    lines, _ = drawn(*reports)
+    assert [line.split(" ", 1)[0] for line in lines[1:4:2]] == ["tokens/s", "memory"]
+    assert lines[1].endswith(" 200 at most") and lines[2].endswith(" 0 at least")
+    assert lines[3].endswith(" 2.0 GB at most") and lines[4].endswith(" 1.0 GB at least")

@@ -1,0 +1,66 @@
+"""What is worth opening in a method, worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.methods.pages import page_of
+from app.methods.place import Place
+from app.state.run import RunState
+from engine import events as ev
+
+
+def state_of(*events: ev.Event) -> RunState:
+    state = RunState()
+    for event in events:
+        state.apply(event)
+    return state
+
+
+def places(method: str, *events: ev.Event) -> list[tuple[str, Place]]:
+    highlights = page_of(method).overview.highlights(state_of(*events))
+    return [(highlight.text, highlight.place) for highlight in highlights]
+
+
+def question(sample: str, answers: Sequence[str], met: Sequence[str]) -> ev.Event:
+    path = ev.SampledPath(steps=[], count=1, probability=1.0, reward=1.0, answers=list(met))
+    return ev.QuestionSampled(
+        sample_id=sample, question="", starts=[], answers=list(answers), nodes=1, edges=1, samples=1, log_z=0.0,
+        temperature=1.0, prior_alpha=0.0, paths=[path], prompt="",
+    )  # fmt: skip
+
+
+def test_questions_that_no_path_answers() -> None:
+    """The first is met, the second has no answer in its graph; the third and the fourth are missed."""
+    asked = [question("a", "x", "x"), question("b", "", ""), question("c", "x", ""), question("d", "x", "")]
+    text = "2 questions of which no path meets an answer"
+    assert places("GFlowNet", *asked) == [(text, Place("questions", 2))]
+
+
+def test_answers_that_steering_turned() -> None:
+    row = ev.MethodEvaluated(
+        method="esm", n=80, accuracy=0.95, mean_tokens=80.0, final=False, difference=0.3, low=0.2, high=0.4, fixed=26,
+        broken=2,
+    )  # fmt: skip
+    assert [(text, place.filter) for text, place in places("ESM", row)] == [
+        ("2 answers that greedy has right and steering broke", "method:esm broken"),
+        ("26 answers that greedy has wrong and steering turned right", "method:esm fixed steered"),
+    ]
+    verdict = page_of("ESM").overview.verdict_so_far(state_of(row))
+    assert verdict is not None and (verdict.fixed, verdict.broken) == (26, 2)
+
+
+def picked(query: str, selector: float, rices: float) -> ev.Event:
+    scores = {"selector": selector, "rices": rices}
+    picks = [
+        ev.SelectorPick(method=name, pointer=[0, 1], pair=[0, 1], answer="", score=score)
+        for name, score in scores.items()
+    ]
+    return ev.SelectorPicked(query_id=query, question="", answers={}, pool=[0, 1], picks=picks)
+
+
+def test_queries_on_which_the_selector_is_worse() -> None:
+    """Better, equal, worse."""
+    events = [picked("a", 1.0, 0.5), picked("b", 1.0, 1.0), picked("c", 0.0, 1.0)]
+    text = "1 query on which similarity picks a better pair than the selector"
+    assert places("Pool", *events) == [(text, Place("picks", 2))]
