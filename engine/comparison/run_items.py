@@ -19,7 +19,7 @@ from engine.comparison.methods.slsm import SLSMReader
 from engine.comparison.trace import Step
 from engine.errors import DataError
 from engine.events import Event, ModelLoaded, Unknown, decode
-from engine.outside import outside
+from engine.plugins import plugins
 from engine.regular_file import open_to_read
 from engine.run.directory import RunDirectory, RunStatus, inspect
 from engine.run.event_log import LONGEST_LINE, read_event, refuse_later
@@ -59,7 +59,7 @@ def read_items(path: Path) -> RunItems:
     """The outcomes of the run at `path`, as far as its log goes. Raises RunError if it is no run, or if a later
     version wrote it."""
     refuse_later(RunDirectory(path))
-    kinds = (*_READERS, *outside("comparisons").values())
+    kinds = (*_READERS, *plugins("comparisons").values())
     run = RunItems(inspect(path), _readers={kind.system: kind() for kind in kinds})
     takers: Takers = {}
     for reader in run._readers.values():

@@ -31,7 +31,7 @@ from pydantic import ValidationError
 from engine.config.section import Section
 from engine.errors import disk_errors
 from engine.events import AnswerTried, LeversTried, PathsTried, WhatIfTried, encode
-from engine.outside import outside
+from engine.plugins import plugins
 from engine.regular_file import open_to_append
 from engine.run.directory import RunDirectory
 from engine.run.stage import StageContext
@@ -65,7 +65,7 @@ SYSTEMS: Mapping[str, str] = {
 
 def kind_of(system: str) -> type[Tries]:
     """What answers for a system. Raises KeyError."""
-    others = outside("what_ifs")
+    others = plugins("what_ifs")
     if system in others:
         return others[system]
     module, _, name = SYSTEMS[system].partition(":")

@@ -46,8 +46,8 @@ def rooms(packages: Iterable[Path]) -> tuple[Counter[str], Counter[str]]:
     files: Counter[str] = Counter()
     for package in packages:
         for path in package.rglob("*.py"):
-            below = path.relative_to(package.parent).parts
-            room = "/".join(below[:2]) if len(below) > 2 else below[0]
+            *folders, _ = path.relative_to(package.parent).parts
+            room = "/".join(folders[:2])
             lines[room] += code_lines(path.read_text(encoding="utf-8"))
             files[room] += 1
     return lines, files

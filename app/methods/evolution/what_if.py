@@ -8,7 +8,7 @@ from typing import Any
 from app.blocks.block import Block, Paragraph, Span, Table
 from app.blocks.model_text import one_line
 from app.figures import signed
-from app.methods.evolution.clusters import in_a_table
+from app.methods.evolution.clusters import cluster_words
 from app.methods.source import CaseSource
 from app.methods.what_if import (
     Answers,
@@ -111,7 +111,7 @@ def _clusters(
     rows = [
         (
             name,
-            Span(in_a_table(state, name), "dim"),
+            Span(cluster_words(state, name), "dim"),
             signed(recorded.get(name), 2),
             Span(signed(last.get(name), 2), _tone(last.get(name), recorded.get(name, 0.0))),
         )

@@ -145,7 +145,7 @@ async def test_w_asks_what_if_of_a_decision(session: RecordedSession) -> None:
         await pilot.press("w")
         await pilot.pause()
         assert isinstance(pilot.app.screen, WhatIfScreen)
-        assert pilot.app.screen.choices
+        assert pilot.app.screen.choice
         screen = await press(pilot, "escape")
         assert screen.decisions.has_class("-open")
 
