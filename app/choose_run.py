@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from app.text import without_controls
+from app.wording.text import without_controls
 from engine.run.directory import RunDirectory, find_runs
 from engine.run.event_log import refuse_later
 

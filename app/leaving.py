@@ -10,7 +10,7 @@ from shlex import quote
 from textual.app import App
 
 from app.runs.workers import Workers
-from app.text import resume_command
+from app.wording.text import resume_command
 from engine.errors import RunError
 from engine.run.directory import RunDirectory, inspect
 

@@ -61,7 +61,7 @@ class OpenRuns(App[None]):
 
     def show_error(self, title: str, error: Exception) -> None:
         """Show an error in a panel that stays until it is closed."""
-        from screens.error_panel import ErrorPanel, Fault
+        from screens.panels.error_panel import ErrorPanel, Fault
 
         self.push_screen(ErrorPanel(Fault.of_error(title, error)))
 

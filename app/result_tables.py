@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from app.blocks.block import Table
-from app.stage_words import stage_words
 from app.state.run import RunState
-from app.text import duration
-from app.usage_text import HEADINGS, total_cost, usage_cells
+from app.wording.stage_words import stage_words
+from app.wording.text import duration
+from app.wording.usage_text import HEADINGS, total_cost, usage_cells
 from engine.run.stage_state import FINISHED, SKIPPED
 
 _WORDS = 3

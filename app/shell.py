@@ -19,23 +19,23 @@ from textual.filter import LineFilter, Monochrome
 from textual.screen import Screen
 
 from app import garbage
-from app.ascii_signs import ASCII_SIGNS, WARNING, takes_unicode
-from app.command_palette import BoundCommands
-from app.commands import EVERYWHERE, WITHOUT_KEY, bindings
-from app.control_filter import NO_CONTROLS
+from app.keys.command_palette import BoundCommands
+from app.keys.commands import EVERYWHERE, WITHOUT_KEY, bindings
+from app.keys.refused_keys import RefusedKeys
+from app.keys.typed_keys import KeysInOrder
 from app.leaving import FINISHED
-from app.loop_lag import LoopLag
-from app.plain_attributes import plain_attributes
-from app.refused_keys import RefusedKeys
 from app.runs.run_list import RunList
 from app.settings import read_setting, write_setting
 from app.started_runs import StartedRuns
-from app.terminal_output import CalmApp
-from app.terminal_watch import watch_terminal
-from app.text import counted, without_controls
+from app.terminal.ascii_signs import ASCII_SIGNS, WARNING, takes_unicode
+from app.terminal.control_filter import NO_CONTROLS
+from app.terminal.loop_lag import LoopLag
+from app.terminal.output import CalmApp
+from app.terminal.plain_attributes import plain_attributes
+from app.terminal.themes import DARK, LIGHT, OWN, hidden
+from app.terminal.watch import watch_terminal
 from app.textual_internals import without_markup
-from app.themes import DARK, LIGHT, OWN, hidden
-from app.typed_keys import KeysInOrder
+from app.wording.text import counted, without_controls
 from engine.errors import SteerError
 from screens.console_screen import FRAMES
 from screens.runs.screen import RunsScreen
@@ -191,7 +191,7 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, CalmApp[None])
 
     def action_explain(self) -> None:
         """What this screen shows, and its keys."""
-        from screens.help import HelpScreen
+        from screens.panels.help import HelpScreen
 
         self.push_screen(HelpScreen(self.screen))
 

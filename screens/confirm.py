@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
-from screens.dialog import Dialog
+from screens.panels.dialog import Dialog
 
 
 class ConfirmScreen(Dialog[bool]):

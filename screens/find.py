@@ -17,7 +17,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, Static
 
 from screens.run_screen import RunScreen
-from screens.widgets.virtual_table import VirtualTable
+from screens.widgets.tables.virtual_table import VirtualTable
 
 _NOTHING = "There is nothing to find here: esc closes this line."
 _HOW = "find: ⏎ next row with these words · then n next, N previous · esc none"

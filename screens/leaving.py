@@ -14,12 +14,12 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Static
 
-from app.commands import LEAVE, bindings
+from app.keys.commands import LEAVE, bindings
 from app.runs.client import request_stop
-from app.text import resume_command
+from app.wording.text import resume_command
 from engine.errors import RunError
 from engine.run.directory import RunDirectory, inspect
-from screens.dialog import Dialog
+from screens.panels.dialog import Dialog
 
 PATIENCE = 5.0
 """Seconds to wait for the engine to stop."""

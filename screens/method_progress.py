@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.stage_words import SKIPPED_SIGN, STALE_SIGN
+from app.wording.stage_words import SKIPPED_SIGN, STALE_SIGN
 from engine.run import stage_state as stages
 from engine.run.stage_state import StageState
 from screens.systems import systems_of

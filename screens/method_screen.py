@@ -10,12 +10,12 @@ from textual.binding import BindingType
 from textual.widget import Widget
 
 from app.blocks.block import Block, Paragraph, Target
-from app.commands import Command, bindings
+from app.keys.commands import Command, bindings
 from app.methods.page import Cases, MethodPage
 from app.methods.pages import offered, pages
 from app.methods.place import Place
 from app.state.run import RunState
-from app.verdict_text import verdict_sentence, verdicts
+from app.wording.verdict_text import verdict_sentence, verdicts
 from screens.panes.blocks import BlocksPane
 from screens.panes.cases import CasesPane
 from screens.panes.cases_tab import CasesTab

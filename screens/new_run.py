@@ -17,15 +17,15 @@ from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widgets import Input, Label, Static
 
-from app.commands import NEW_RUN, bindings
+from app.keys.commands import NEW_RUN, bindings
 from app.runs.configs import find_configs, leading_comment
 from app.runs.start_check import StartCheck, check_start
 from app.runs.start_form import StartForm, joined_changes, split_changes
 from app.runs.sweeps import prepare_planned
-from app.text import counted
+from app.wording.text import counted
 from engine.errors import ConfigError
 from engine.run.directory import RunDirectory
-from screens.error_panel import Fault, fault_table
+from screens.panels.error_panel import Fault, fault_table
 from screens.widgets.config_list import ConfigList
 from screens.widgets.key_line import KeyLine
 

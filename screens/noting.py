@@ -6,17 +6,17 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from app.commands import NOTING, bindings
+from app.keys.commands import NOTING, bindings
 from app.report.item_words import item_words
 from app.report.times import clock
 from app.runs.notes import LONGEST_TEXT
 from engine.errors import SteerError
 from engine.events import Event
 from engine.run.find_event import event_at
-from screens.ask import AskScreen
 from screens.console_screen import ConsoleScreen
 from screens.item_marks import ItemMarks
 from screens.messages import EventWanted
+from screens.panels.ask import AskScreen
 from screens.run_session import Session
 
 _SHOWN = 3

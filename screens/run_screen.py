@@ -11,14 +11,14 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from app.commands import METHOD_KEYS, RUN, RUN_WITHOUT_KEY, TIMELINE, Command, bindings
+from app.keys.commands import METHOD_KEYS, RUN, RUN_WITHOUT_KEY, TIMELINE, Command, bindings
 from engine.errors import SteerError
 from screens.console_screen import FRAMES
-from screens.error_panel import ErrorPanel, Fault
 from screens.messages import DetachWanted, ResumeWanted, SystemWanted
 from screens.method_progress import active_method
 from screens.noting import NotingScreen
-from screens.replicas import ReplicasPanel
+from screens.panels.error_panel import ErrorPanel, Fault
+from screens.panels.replicas import ReplicasPanel
 from screens.run_session import Session, at_rest, engine_state, shown_stages
 from screens.systems import systems_of
 from screens.widgets.key_line import KeyLine
@@ -40,7 +40,7 @@ class RunScreen(NotingScreen):
     screen is visible, the terminal has taken the last frame, and something changed: new events, another cursor,
     frozen or not. Return True from `busy` to be called again although nothing changed (unfinished drawing).
 
-    The keys are all in `app.commands`; a subclass adds its own to `BINDINGS` (Textual merges them) and its text to
+    The keys are all in `app.keys.commands`; a subclass adds its own to `BINDINGS` (Textual merges them) and its text to
     `HELP`. Stages and time line are shown while something works or the view is in the past.
     """
 
@@ -278,7 +278,7 @@ class RunScreen(NotingScreen):
 
     def search(self) -> None:
         """Find rows of all methods by words."""
-        from screens.search import SearchScreen  # only those who search need it
+        from screens.panels.search import SearchScreen  # only those who search need it
 
         def go(message: SystemWanted | None) -> None:
             if message is not None:

@@ -12,17 +12,17 @@ from textual.binding import Binding, BindingType
 from textual.getters import query_one
 from textual.widgets import Input, Static
 
-from app.commands import START_FORM, bindings
+from app.keys.commands import START_FORM, bindings
 from app.runs.start_form import Heading, StageBox, StartForm
 from app.table.column import Cell, Column, Tone
-from app.text import counted
-from app.words import STAGE_WORDS
-from screens.ask import AskScreen
+from app.wording.text import counted
+from app.wording.words import STAGE_WORDS
 from screens.console_screen import ConsoleScreen
+from screens.panels.ask import AskScreen
 from screens.widgets.key_line import KeyLine
-from screens.widgets.rows import RowSource
-from screens.widgets.still_table import StillTable
-from screens.widgets.virtual_table import VirtualTable
+from screens.widgets.tables.rows import RowSource
+from screens.widgets.tables.still_table import StillTable
+from screens.widgets.tables.virtual_table import VirtualTable
 
 _SIGNS: dict[str, tuple[str, Tone]] = {
     "changed": ("≠", "accent"),

@@ -10,7 +10,7 @@ from textual.widget import Widget
 from app.methods.place import OfEvent, Place
 from screens.panes.cases import CasesPane
 from screens.widgets.filter_bar import FilterBar
-from screens.widgets.virtual_table import VirtualTable
+from screens.widgets.tables.virtual_table import VirtualTable
 
 
 def pane_view(pane: Widget, over: bool) -> dict[str, Any]:

@@ -16,15 +16,15 @@ from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
 from app.blocks.block import Target, Words, plain
-from app.commands import ENLARGE, GO_BACK, Command, bindings
 from app.export import export_path, write_csv
+from app.keys.commands import ENLARGE, GO_BACK, Command, bindings
 from app.methods.pages import choices_of_events
 from app.methods.place import History, Place
-from app.runs.what_if import WhatIfProcess
-from app.text import counted
-from screens.chart_screen import ChartScreen
+from app.runs.queries.what_if import WhatIfProcess
+from app.wording.text import counted
 from screens.console_screen import NARROWEST
 from screens.messages import UpWanted
+from screens.panels.chart_screen import ChartScreen
 from screens.panes.blocks import BlocksPane
 from screens.panes.cases import CasesPane
 from screens.panes.cases_tab import CasesTab
@@ -32,10 +32,10 @@ from screens.panes.pane import Pane
 from screens.run_screen import RunScreen
 from screens.run_session import Session, reading_words, work_over
 from screens.tab_views import pane_view, place_in, show_place, take_up
-from screens.widgets.chart import Chart
+from screens.widgets.charts.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.tab_line import Tab, TabLine
-from screens.widgets.virtual_table import VirtualTable
+from screens.widgets.tables.virtual_table import VirtualTable
 
 STYLES = Path(__file__).with_name("tabbed_screen.tcss")
 """Of every screen with tabs; a subclass adds its own in `CSS_PATH`."""

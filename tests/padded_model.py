@@ -6,7 +6,7 @@ from pathlib import Path
 
 import transformers
 
-from engine.lm.pretrained import quiet
+from engine.lm.loading.pretrained import quiet
 from tests.tiny_models import save_tiny
 
 PADDING = 16

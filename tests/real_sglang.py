@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.config.sglang import ServerSection
+from engine.config.models.sglang import ServerSection
 from tests.engine.lm.sglang.test_server import free_port
 
 PYTHON = os.environ.get("SGLANG_PYTHON", "")

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine.config.config import Config
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.events import Event
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from engine.lm.protocol import LanguageModel
 from engine.run.stage import Stage, StageContext, StageResult
 from engine.scale.work import Spread, in_process

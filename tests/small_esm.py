@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from engine.esm.answer_lines import AnswerLine
+from engine.esm.evaluation.answer_lines import AnswerLine
 
 SMALL = (
     "task.train_size=24", "task.eval_size=12", "offline_mine.K=4", "offline_select.B=40",

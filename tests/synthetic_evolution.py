@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from engine import events as ev
-from engine.evolution.score import Outcome, score
+from engine.evolution.scoring.score import Outcome, score
 
 BEGIN = 1_760_000_000.0
 NAMES = [str(i) for i in range(6)]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.config.config import Config
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from tests.recorded_config import all_values, recorded
 
 

@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
-from app.figures import short
-from app.stage_words import choices_sentence
-from app.text import counted, duration, how_many, loading, model_pace
-from app.verdict_text import verdict_sentence
-from app.words import figure_name, method_name
+from app.wording.figures import short
+from app.wording.stage_words import choices_sentence
+from app.wording.text import counted, duration, how_many, loading, model_pace
+from app.wording.verdict_text import verdict_sentence
+from app.wording.words import figure_name, method_name
 from engine.events import (
     BoardCompared,
     Event,

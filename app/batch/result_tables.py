@@ -10,7 +10,7 @@ from app.blocks.printed import printed
 from app.methods.pages import pages
 from app.result_tables import servers, stages
 from app.state.run import RunState
-from app.verdict_text import verdict_sentence, verdicts
+from app.wording.verdict_text import verdict_sentence, verdicts
 from engine.run.directory import RunDirectory
 
 

@@ -15,7 +15,7 @@ from app.batch.display import Display, make_display
 from app.batch.result_tables import print_results
 from app.runs.client import request_stop, start_worker
 from app.state.run import RunState
-from app.text import error_line, error_lines, resume_command
+from app.wording.text import error_line, error_lines, resume_command
 from engine.errors import DataError, RunError
 from engine.events import StageFailed, WorkerStopped
 from engine.regular_file import last_bytes

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from app.blocks.block import Picture
 from app.blocks.drawing import COLOURS, Dot, Drawing, Label, Line
 from app.curves import apart, thin, ticks
-from app.figures import bounds, fixed, tick
+from app.wording.figures import bounds, fixed, tick
 
 _WIDTH = 640.0
 _NAMES = 190.0

@@ -26,7 +26,7 @@ def _run_batch(options: Namespace) -> int:
     from app.batch.run_batch import run_batch
     from app.choose_run import choose_run
     from app.runs.client import prepare_resume, prepare_run
-    from app.text_console import make_console
+    from app.terminal.text_console import make_console
 
     if options.resume and options.set:
         raise RunError(

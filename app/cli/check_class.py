@@ -26,7 +26,7 @@ def _add_options(parser: ArgumentParser) -> None:
 
 
 def _try_out(options: Namespace) -> int:
-    from app.text import without_controls
+    from app.wording.text import without_controls
     from engine.testkit.apart import apart
 
     def trials(begin: Callable[[str], None]) -> Sequence[Seen]:

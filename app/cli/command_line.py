@@ -104,8 +104,8 @@ def overview_parser() -> ArgumentParser:
 def _print_error(error: SteerError) -> None:
     from rich.text import Text
 
-    from app.text import error_lines
-    from app.text_console import make_console
+    from app.terminal.text_console import make_console
+    from app.wording.text import error_lines
 
     for line in error_lines(error):
         make_console(stderr=True).print(Text(line, style="red"), soft_wrap=True)

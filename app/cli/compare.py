@@ -18,7 +18,7 @@ def _add_options(parser: ArgumentParser) -> None:
 def _compare(options: Namespace) -> int:
     from app.choose_run import choose_run
     from app.compare.run_compare import run_compare
-    from app.text_console import make_console
+    from app.terminal.text_console import make_console
 
     first, second = (choose_run(run, options.outputs).path for run in (options.a, options.b))
     return run_compare(first, second, options.json, make_console())

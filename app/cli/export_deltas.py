@@ -44,7 +44,7 @@ def _add_options(parser: ArgumentParser) -> None:
 def _export(options: Namespace) -> int:
     """Write the file and say how to use it."""
     from app.choose_run import choose_run
-    from engine.evolution.export_deltas import export_deltas
+    from engine.evolution.processors.export_deltas import export_deltas
 
     run = choose_run(options.run, options.outputs)
     out: Path = options.out

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from app.cli.command import Command
 from app.cli.options import add_outputs, count, names
-from app.entry_names import typed_names
+from app.wording.entry_names import typed_names
 from engine.errors import RunError
 from engine.vectors.names import FORMATS
 

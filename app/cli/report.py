@@ -27,7 +27,7 @@ def _write_report(options: Namespace) -> int:
     from app.report.run_report import report
     from app.report.source import read_run
     from app.report.writer import safe, text_of, write_document
-    from app.text import without_controls
+    from app.wording.text import without_controls
 
     directories = [choose_run(run, options.outputs) for run in options.runs]
     if len({directory.path.resolve() for directory in directories}) < len(directories):

@@ -42,7 +42,7 @@ def _serve(options: Namespace) -> int:
     from app.batch.run_batch import run_batch
     from app.choose_run import choose_run
     from app.runs.client import prepare_serving
-    from app.text_console import make_console
+    from app.terminal.text_console import make_console
 
     sources = [choose_run(run, options.outputs) for run in options.runs]
     directory = prepare_serving(sources, _changes(options))

@@ -44,7 +44,7 @@ def _jobs(text: str) -> int:
 
 def _run_sweep(options: Namespace) -> int:
     from app.sweep.run_sweep import run_sweep
-    from app.text_console import make_console
+    from app.terminal.text_console import make_console
     from engine.sweep.sweep import find_sweep
 
     if options.resume and (options.config or options.set or options.stages):

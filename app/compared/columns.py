@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from app.blocks.model_text import one_line
 from app.compared.words import finding
-from app.figures import NONE, fixed, interval, outcome, probability, signed
 from app.table.column import Cell, ListColumn, Tone
+from app.wording.figures import NONE, fixed, interval, outcome, probability, signed
 from engine.comparison.comparison import ArmPair
 from engine.comparison.figures import CELLS, cell
 from engine.comparison.items import Item

@@ -19,7 +19,7 @@ from app.table.decision_fields import DECISION_FIELDS
 from app.table.decision_rows import DecisionRows
 from app.table.filter import Expression, predicate
 from app.table.filter_parser import FilterError, parse
-from app.text import without_controls
+from app.wording.text import without_controls
 from engine.errors import RunError, disk_errors
 from engine.events import DecisionTaken, EntryPicked, ExampleEvaluated, PairMined, StageBegunAgain
 from engine.run.directory import RunDirectory, RunRecord, discover

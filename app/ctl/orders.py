@@ -8,7 +8,7 @@ from typing import Any
 from app.ctl.output import DONE, write_form, write_line
 from app.runs.client import request_stop, send
 from app.runs.orders import command_result
-from app.text import resume_command
+from app.wording.text import resume_command
 from engine.errors import RunError
 from engine.run.directory import RunDirectory, inspect
 

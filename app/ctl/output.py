@@ -6,7 +6,7 @@ import json
 import sys
 from typing import Any
 
-from app.text import error_line, without_controls
+from app.wording.text import error_line, without_controls
 from engine.errors import SteerError
 
 DONE, FAILED, BAD_INPUT, NO_WORKER, TIME_IS_UP = 0, 1, 2, 3, 4

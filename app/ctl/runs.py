@@ -9,8 +9,8 @@ from typing import Any
 from app.ctl.output import DONE, write_form, write_line
 from app.runs.run_list import RunList, RunRow, read_progress
 from app.runs.time_left import read_earlier_times, time_left_sentence
-from app.text import duration, how_far
-from app.words import figure_name
+from app.wording.text import duration, how_far
+from app.wording.words import figure_name
 from engine.run.directory import RunDirectory, inspect
 
 _OF_STAGE = ("status", "seconds", "summary", "files")

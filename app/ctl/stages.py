@@ -8,8 +8,8 @@ from app.ctl.orders import order
 from app.ctl.output import DONE, write_form, write_line
 from app.runs.client import choose_stage
 from app.runs.run_list import stage_states
-from app.stage_words import change_words, kept_words
-from app.text import resume_command
+from app.wording.stage_words import change_words, kept_words
+from app.wording.text import resume_command
 from engine.errors import RunError
 from engine.run.directory import RunDirectory, inspect
 

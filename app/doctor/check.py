@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from app.text_console import make_console
+from app.terminal.text_console import make_console
 from engine.errors import ConfigError
 
 if TYPE_CHECKING:

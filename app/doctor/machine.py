@@ -17,11 +17,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from app.text import counted, file_size
-from app.text_console import make_console
+from app.terminal.text_console import make_console
+from app.wording.text import counted, file_size
 from engine.doctor.local_models import local_models
-from engine.lm.gguf_file import OLLAMA, lacking_packages
-from engine.lm.smollm2 import INSTALL
+from engine.lm.loading.gguf_file import OLLAMA, lacking_packages
+from engine.lm.loading.smollm2 import INSTALL
 from engine.versions import package_version
 
 EMBEDDED_FILES = ("config.json", "model.safetensors", "tokenizer.json")

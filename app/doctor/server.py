@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.text import Text
 
-from app.text_console import make_console
+from app.terminal.text_console import make_console
 from engine.doctor.capabilities import Capability
 from engine.doctor.server import ServerReport, examine
 from engine.servers.address import is_bare, is_local, shown_address

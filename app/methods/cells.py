@@ -7,8 +7,8 @@ from operator import attrgetter
 from typing import Any
 
 from app.blocks.block import Span, Target
-from app.figures import NONE, bounds, fixed, interval, outcome, signed
 from app.table.column import Cell, Tone
+from app.wording.figures import NONE, bounds, fixed, interval, outcome, signed
 
 TURNED = {1: Cell("▲", "good"), -1: Cell("▼", "bad")}
 

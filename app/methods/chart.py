@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from app.text import without_controls
+from app.wording.text import without_controls
 
 MARKS = "●▲■◆○△□▽"
 """The signs of a chart's lines, in their order: they tell lines apart without colour."""

@@ -9,8 +9,8 @@ from typing import Any
 
 from app.blocks.block import Block, Paragraph, Span
 from app.blocks.model_text import one_line
-from app.figures import outcome, outcome_words
 from app.methods.source import CaseSource
+from app.wording.figures import outcome, outcome_words
 from engine.events import AnswerTried, Event, OtherAnswer
 
 Read = Callable[[str], Any]

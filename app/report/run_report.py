@@ -29,11 +29,11 @@ from app.report.times import clock
 from app.result_tables import servers
 from app.runs.notes import Entry
 from app.runs.run_names import names_of
-from app.stage_words import listed
 from app.state.run import RunState, method_states
-from app.text import counted, duration
-from app.verdict_text import verdict_sentence, verdicts
-from app.words import STAGE_WORDS
+from app.wording.stage_words import listed
+from app.wording.text import counted, duration
+from app.wording.verdict_text import verdict_sentence, verdicts
+from app.wording.words import STAGE_WORDS
 from engine.run.find_event import find_event
 
 _MOST_CASES = 60

@@ -11,7 +11,7 @@ from app.blocks.drawing import PLAIN_STYLE, styles, svg
 from app.blocks.html import to_html
 from app.blocks.markdown import to_markdown
 from app.runs.error_output import redactor
-from app.text import without_controls
+from app.wording.text import without_controls
 from engine.files import write_atomic
 
 SUFFIXES = {"html": ".html", "md": ".md"}

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from app.text import resume_command
+from app.wording.text import resume_command
 from engine.errors import ConfigError, RunError, disk_errors
 from engine.processes.own_process import engine_command, engine_environment
 from engine.regular_file import open_to_append

@@ -11,7 +11,7 @@ from textual.app import App
 from app.runs.client import choose_stage
 from app.runs.orders import order
 from app.runs.run_list import stage_states
-from app.stage_words import change_words
+from app.wording.stage_words import change_words
 from engine.errors import SteerError
 from engine.run.directory import RunDirectory, inspect
 

@@ -17,7 +17,7 @@ import msgspec
 from app.runs.labels import NO_LABEL, Label, Labels
 from app.runs.run_names import UNNAMED, RunName, ShownRun, name_runs
 from app.runs.time_left import MOST_RUNS, Earlier, TimeLeft, earlier_times, time_left
-from app.verdict_text import verdicts
+from app.wording.verdict_text import verdicts
 from engine.errors import RunError
 from engine.events import StageFinished, StageProgress, StageStarted
 from engine.events.verdict import Verdict

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from app.runs.labels import label_of
-from app.text import counted
+from app.wording.text import counted
 from engine.comparison.fields import NO_SETTING
 from engine.config.changes import differing_fields
 from engine.errors import RunError

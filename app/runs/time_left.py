@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from app.stage_words import listed
-from app.text import counted, duration
+from app.wording.stage_words import listed
+from app.wording.text import counted, duration
 from engine.config.changes import differing_fields
 from engine.errors import RunError
 from engine.run.directory import RunDirectory, RunRecord

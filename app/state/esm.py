@@ -12,7 +12,7 @@ from app.state.decisions import NULL, Decisions, Outcomes
 from app.state.ledger import UNUSED, EntryUse
 from app.state.method import MethodState, Place, row_of
 from engine import events as ev
-from engine.esm.entry_names import entry_name, free_name, short_name, turned
+from engine.esm.library.entry_names import entry_name, free_name, short_name, turned
 
 METHOD = "esm"
 """The method itself; every other one is a baseline or an ablation of it."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from app.figures import NONE, fixed, of_unit
 from app.runs.run_names import composition_words, setting_words
 from app.swept.progress import SweepProgress
-from app.text import counted, duration, how_many
-from app.words import method_name
+from app.wording.figures import NONE, fixed, of_unit
+from app.wording.text import counted, duration, how_many
+from app.wording.words import method_name
 from engine.events.verdict import SHARE
 from engine.sweep.results import SettingResult, SweepResults
 

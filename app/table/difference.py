@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from app.figures import of_unit
 from app.table.column import Cell, Tone
-from app.verdict_text import verdict_sign
+from app.wording.figures import of_unit
+from app.wording.verdict_text import verdict_sign
 from engine.events.verdict import Verdict
 
 

@@ -78,7 +78,7 @@ def _vectors(findings: Findings, config: Config) -> None:
         return f"a vector for layers {', '.join(map(str, read_vectors(path).layers)) or 'not told'}"
 
     def pairs(path: Path) -> str:
-        from engine.esm.prompt_pairs import read_pairs
+        from engine.esm.baselines.prompt_pairs import read_pairs
 
         return f"{len(read_pairs(path))} pairs"
 
@@ -93,9 +93,9 @@ def _clusters(findings: Findings, config: Config) -> None:
 
 
 def _evolution(findings: Findings, config: Config) -> None:
-    from engine.evolution.judge_scope import scope_of
     from engine.evolution.judges.labelled_answers import read_labelled_answers
     from engine.evolution.judges.offline import offline_judge
+    from engine.evolution.judges.scope import scope_of
     from engine.evolution.questions import load_splits
     from engine.evolution.reflectors.prompt import read_prompts
     from engine.tasks.financebench import HUB_FILE

@@ -11,12 +11,12 @@ from pydantic import BaseModel
 
 from engine.check.finding import Finding, Findings, run_checks
 from engine.config.config import Config
-from engine.config.model import ModelSection
-from engine.config.openai import OFFLINE, OpenAISection
+from engine.config.models.model import ModelSection
+from engine.config.models.openai import OFFLINE, OpenAISection
 from engine.errors import ModelError
-from engine.lm.hub_cache import cached_folder, looks_local
-from engine.lm.smollm2 import INSTALL
-from engine.lm.weight_files import weight_files
+from engine.lm.loading.hub_cache import cached_folder, looks_local
+from engine.lm.loading.smollm2 import INSTALL
+from engine.lm.loading.weight_files import weight_files
 from engine.servers.key import NO_KEY, fits_header, lacks_key
 from engine.versions import package_version
 
@@ -112,7 +112,7 @@ def _chosen_servers(section: BaseModel, where: str) -> Iterator[tuple[str, OpenA
 
 
 def _model(findings: Findings, where: str, section: ModelSection) -> None:
-    from engine.lm.load import model_path
+    from engine.lm.loading.load import model_path
 
     path, name = model_path(section)
     if section.backend == "vllm":
@@ -147,7 +147,7 @@ def _model(findings: Findings, where: str, section: ModelSection) -> None:
 
 def _gguf(findings: Findings, where: str, backend: str, path: str) -> bool:
     """Whether `path` names a GGUF file; what is found of it is added."""
-    from engine.lm.gguf_file import PACKAGES, gguf_file
+    from engine.lm.loading.gguf_file import PACKAGES, gguf_file
 
     try:
         file = gguf_file(path)

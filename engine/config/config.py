@@ -13,7 +13,7 @@ from pydantic import create_model
 from engine.config.esm import ESMSections
 from engine.config.evolution import EvolutionSections
 from engine.config.gflownet import GFlowNetSections
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.config.pool import PoolSections
 from engine.config.run import RunSections
 from engine.config.serve import ServeSections

@@ -284,7 +284,7 @@ class ESMSections(MethodSections):
 
     stage_entries: ClassVar = (
         StageEntry(
-            "mine", "engine.esm.mine_stage:Mine", writes=("esm/mine",),
+            "mine", "engine.esm.mining.mine_stage:Mine", writes=("esm/mine",),
             reads=(
                 "run.seed", "model", "task.dataset", "task.fields", "task.compare", "task.path", "task.train_split",
                 "task.train_size", "task.shuffle", "prompt", "control_points", "offline_mine",
@@ -292,15 +292,15 @@ class ESMSections(MethodSections):
             reads_if={"offline_mine.verify": ("online.k_scale", "online.beta")},
         ),
         StageEntry(
-            "select", "engine.esm.select_stage:Select", ("mine",), ("esm/library",),
+            "select", "engine.esm.library.select_stage:Select", ("mine",), ("esm/library",),
             reads=("offline_select", "offline_mine.verify"),
         ),
         StageEntry(
-            "memory", "engine.esm.memory_stage:BuildMemory", ("select",), ("esm/memory",),
+            "memory", "engine.esm.library.memory_stage:BuildMemory", ("select",), ("esm/memory",),
             reads=("model", "prompt.system", "control_points.M", "offline_memory"),
         ),
         StageEntry(
-            "eval", "engine.esm.eval_stage:Evaluate", ("memory",), ("esm/eval", "esm/tables", "esm/cases"),
+            "eval", "engine.esm.evaluation.eval_stage:Evaluate", ("memory",), ("esm/eval", "esm/tables", "esm/cases"),
             reads=(
                 "run.seed", "model", "task", "prompt", "decode", "control_points", "offline_mine", "online", "eval",
             ),

@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from engine.config.method import MethodSections, StageEntry
-from engine.config.model import ModelSection
-from engine.config.openai import OpenAISection, Positive
+from engine.config.models.model import ModelSection
+from engine.config.models.openai import OpenAISection, Positive
+from engine.config.models.sglang import ServerSection
 from engine.config.section import NonNegativeInt, OwnClass, PositiveInt, Section
-from engine.config.sglang import ServerSection
 
 
 class ClustersSection(Section):

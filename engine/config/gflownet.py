@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from engine.config.method import MethodSections, StageEntry
-from engine.config.model import ModelSection
-from engine.config.openai import NonNegative, OpenAISection, Positive
+from engine.config.models.model import ModelSection
+from engine.config.models.openai import NonNegative, OpenAISection, Positive
 from engine.config.section import NonNegativeInt, OwnClass, PositiveInt, Section
 
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from engine.config.method import MethodSections, StageEntry
-from engine.config.openai import NonNegative, OpenAISection, Positive
+from engine.config.models.openai import NonNegative, OpenAISection, Positive
 from engine.config.section import NonNegativeInt, PositiveInt, Section
 
 Share = Annotated[float, Field(ge=0, le=1)]

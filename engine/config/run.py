@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from engine.config.method import MethodSections
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.config.scale import ScaleSection
 from engine.config.section import Name, NonNegativeInt, Section
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from engine.config.method import MethodSections, StageEntry
-from engine.config.model import ModelSection
-from engine.config.openai import OpenAISection
+from engine.config.models.model import ModelSection
+from engine.config.models.openai import OpenAISection
 from engine.config.section import OwnClass, PositiveInt, Section
 
 _HOTTEST = 2.0

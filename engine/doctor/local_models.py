@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import ModelError
-from engine.lm.gguf_file import OLLAMA, gguf_file, gguf_parts, ollama_folder
-from engine.lm.smollm2 import PACKAGE, packaged_file
-from engine.lm.weight_files import total_size, weight_files
+from engine.lm.loading.gguf_file import OLLAMA, gguf_file, gguf_parts, ollama_folder
+from engine.lm.loading.smollm2 import PACKAGE, packaged_file
+from engine.lm.loading.weight_files import total_size, weight_files
 
 FOLDERS = ("models", "~/models", "~/.lmstudio/models", "~/.cache/lm-studio/models", "~/.cache/llama.cpp")
 """Where model files are looked for, and up to `DEPTH` folders below."""

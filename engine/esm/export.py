@@ -11,9 +11,9 @@ import numpy as np
 
 from engine.errors import DataError
 from engine.esm import layout
-from engine.esm.entry_names import EntryNamer
+from engine.esm.library.entry_names import EntryNamer
 from engine.esm.lines import Record, read_entries
-from engine.esm.variants import layer_means
+from engine.esm.online.variants import layer_means
 from engine.esm.vectors import load_vector, vector_bytes
 from engine.files import inside, write_atomic, write_jsonl
 from engine.lm.protocol import Vector

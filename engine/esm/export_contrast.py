@@ -7,11 +7,11 @@ from typing import Literal
 
 from engine.config.config import Config
 from engine.errors import DataError
+from engine.esm.baselines.prompt_pairs import read_pairs
+from engine.esm.baselines.static import contrast_vector
 from engine.esm.export import Exported, check_form
-from engine.esm.prompt_pairs import read_pairs
-from engine.esm.static import contrast_vector
 from engine.files import write_atomic
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from engine.run.directory import RunDirectory
 from engine.vectors.formats import vector_file
 from engine.vectors.layer_vectors import LayerVectors

@@ -17,16 +17,16 @@ from engine.config.esm_methods import METHODS
 from engine.config.section import NonNegativeInt, PositiveInt, Section
 from engine.errors import DataError
 from engine.esm import layout
-from engine.esm.answer_lines import AnswerLine, Step, read_answers
-from engine.esm.control_point import Answer
-from engine.esm.controller import Controller
+from engine.esm.baselines.plain import encoded_prompt
+from engine.esm.evaluation.answer_lines import AnswerLine, Step, read_answers
+from engine.esm.evaluation.methods import make_variant, read_sources
+from engine.esm.evaluation.sources import Sources
 from engine.esm.examples import evaluation_examples
-from engine.esm.forced import Forced
-from engine.esm.memory import Entry, EpisodicMemory
-from engine.esm.methods import make_variant, read_sources
-from engine.esm.plain import encoded_prompt
-from engine.esm.sources import Sources
-from engine.esm.variants import Variant
+from engine.esm.library.memory import Entry, EpisodicMemory
+from engine.esm.online.control_point import Answer
+from engine.esm.online.controller import Controller
+from engine.esm.online.forced import Forced
+from engine.esm.online.variants import Variant
 from engine.events import DecisionTaken, TriedAnswer, WhatIfTried
 from engine.lm.protocol import Steer, Vector
 from engine.run.stage import StageContext

@@ -108,7 +108,7 @@ class Candidate(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
 class DecisionTaken(Event, tag=True, kw_only=True, frozen=True):
     """One control point of one example, decided (spec ESM 6.3 to 6.10).
 
-    `gate` names the rule that decided: see `engine.esm.decide`. `chosen` is the entry's id or
+    `gate` names the rule that decided: see `engine.esm.online.decide`. `chosen` is the entry's id or
     None for the null action; `alpha` is the injected scale. `logprob` and `null_logprob` are the mean token
     log-probabilities (nats) of the chosen entry's probe and of null's, `delta_logprob` their difference.
     `tokens_before` counts the committed tokens of

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from engine.config.evolution import EvolutionSection
-from engine.evolution.score import Outcome
+from engine.evolution.scoring.score import Outcome
 from engine.files import append_jsonl, recover_jsonl, recover_records
 from engine.servers.spent import Spent
 

@@ -22,7 +22,7 @@ from engine.evolution.minibatch import QuestionSplits
 from engine.evolution.questions import load_splits
 from engine.evolution.reflectors.prompt import Prompts, read_prompts
 from engine.evolution.reflectors.reflector import Reflector
-from engine.evolution.score_events import inherited_events
+from engine.evolution.scoring.score_events import inherited_events
 from engine.evolution.services import check_services
 from engine.files import append_jsonl, read_jsonl
 from engine.lm.model_server import ModelServer

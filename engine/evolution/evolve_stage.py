@@ -11,14 +11,14 @@ from engine.evolution.answers import BASELINE, MINIBATCH, VALIDATION
 from engine.evolution.deltas import Deltas, write_deltas
 from engine.evolution.evolution_run import EvolutionRun
 from engine.evolution.history import Iteration, write_history
-from engine.evolution.judge_measured import measure_judge
-from engine.evolution.judge_scope import scope_of
+from engine.evolution.judges.measured import measure_judge
+from engine.evolution.judges.scope import scope_of
 from engine.evolution.plot import draw
 from engine.evolution.processor import processor_source
 from engine.evolution.reflectors.reflection import reflect
 from engine.evolution.report import write_report
-from engine.evolution.score import Score
-from engine.evolution.split_evaluator import SplitEvaluator
+from engine.evolution.scoring.score import Score
+from engine.evolution.scoring.split_evaluator import SplitEvaluator
 from engine.files import write_atomic
 from engine.run.stage import StageContext, StageResult
 from engine.servers.spent import Spent

@@ -11,7 +11,7 @@ from engine.evolution.processor import load_logits_processor, sglang_processor_s
 from engine.evolution.reflectors.prompt import read_prompts
 from engine.evolution.reflectors.reflector import Reflector
 from engine.evolution.reflectors.statistical_reflector import StatisticalReflector
-from engine.lm.load import model_path
+from engine.lm.loading.load import model_path
 from engine.lm.model_server import InProcessServer, ModelServer
 from engine.lm.sglang.server import SGLangServer
 from engine.lm.vocabulary import load_vocabulary

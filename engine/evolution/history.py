@@ -9,7 +9,7 @@ import msgspec
 
 from engine.errors import DataError
 from engine.evolution.deltas import Deltas
-from engine.evolution.score import Score
+from engine.evolution.scoring.score import Score
 from engine.files import decoded, write_atomic
 from engine.servers.spent import Spent
 

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from engine.errors import DataError, SteerError
 from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap, load_cluster_map
 from engine.evolution.deltas import Deltas, check_deltas, read_deltas
-from engine.evolution.processor_check import check_processor
+from engine.evolution.processors.check import check_processor
 from engine.files import write_atomic
 from engine.lm.protocol import LogitsProcessor
 
-TEMPLATE = Path(__file__).with_name("processor_template.py")
+TEMPLATE = Path(__file__).parent / "processors" / "template.py"
 _BEGIN, _END = "# ---- values\n", "# ---- end of values\n"
 _LINE = 96
 """Characters of packed ids on a line."""

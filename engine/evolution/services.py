@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.config.config import Config
-from engine.config.openai import OFFLINE, OpenAISection
+from engine.config.models.openai import OFFLINE, OpenAISection
 from engine.errors import ConfigError, Problem
 from engine.lm.sglang.command import missing_program
 from engine.servers.key import lacks_key

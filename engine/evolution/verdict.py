@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from engine.closest import with_closest
 from engine.events import MethodCompared
 from engine.events.verdict import TOKENS, Closest, Kept, Verdict
-from engine.evolution.comparison import BEST, PLAIN, Method
 from engine.evolution.history import Iteration
+from engine.evolution.scoring.comparison import BEST, PLAIN, Method
 from engine.verdict_curve import thinned
 
 

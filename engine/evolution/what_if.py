@@ -18,13 +18,13 @@ from engine.events import AnswerTried, OtherAnswer
 from engine.evolution import layout
 from engine.evolution.answers import BASELINE, ON_TEST, TEST_BRIEF, TEST_PLAIN, AnswerRecord, brief_split
 from engine.evolution.clusters.cluster_map import load_cluster_map
-from engine.evolution.comparison import BRIEF
 from engine.evolution.deltas import Deltas, check_deltas, zero_deltas
 from engine.evolution.from_config import make_judge
 from engine.evolution.history import Iteration, read_history
 from engine.evolution.judges.judge import judge_with_retries
 from engine.evolution.processor import LoadedProcessor, processor_source
 from engine.evolution.questions import ask, load_splits
+from engine.evolution.scoring.comparison import BRIEF
 from engine.files import read_records
 from engine.lm.model_server import ModelAnswer, answer_questions
 from engine.run.stage import StageContext

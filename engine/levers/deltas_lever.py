@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.errors import DataError
 from engine.evolution import layout
 from engine.evolution.clusters.cluster_map import load_cluster_map

@@ -8,9 +8,9 @@ from pathlib import Path
 from engine.config.config import Config
 from engine.config.esm import OnlineSection
 from engine.esm import layout
-from engine.esm.entry_names import chosen_name
-from engine.esm.memory import EpisodicMemory
-from engine.esm.variants import Variant, retrieving
+from engine.esm.library.entry_names import chosen_name
+from engine.esm.library.memory import EpisodicMemory
+from engine.esm.online.variants import Variant, retrieving
 from engine.events import DecisionTaken
 from engine.levers.lever import ESM, LeverDid
 from engine.lm.protocol import ModelInfo

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.esm.control_point import Answer, Decider, Plan
-from engine.esm.controller import record, record_tail
+from engine.esm.online.control_point import Answer, Decider, Plan
+from engine.esm.online.controller import record, record_tail
 from engine.lm.protocol import Branch, Completion, LanguageModel
 
 SLICE = 16

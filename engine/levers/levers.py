@@ -9,8 +9,8 @@ from typing import Any
 
 from engine.config.config import Config
 from engine.errors import DataError
-from engine.esm.control_point import Decider
-from engine.esm.variants import Variant
+from engine.esm.online.control_point import Decider
+from engine.esm.online.variants import Variant
 from engine.events import DecisionTaken
 from engine.levers.deltas_lever import DeltasLever
 from engine.levers.esm_lever import EsmLever, esm_did

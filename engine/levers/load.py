@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from engine.config.config import Config
 from engine.config.file import load_config
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.errors import ConfigError, DataError
 from engine.levers.deltas_lever import DeltasLever
 from engine.levers.esm_lever import EsmLever
@@ -17,7 +17,7 @@ from engine.levers.evidence_lever import EvidenceLever
 from engine.levers.lever import DELTAS, DEMONSTRATIONS, ESM, EVIDENCE, NOTES, LeverFit
 from engine.levers.levers import Levers
 from engine.levers.notes_lever import NotesLever
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from engine.lm.protocol import LanguageModel
 from engine.pool import layout as pool_layout
 from engine.run.directory import RunDirectory

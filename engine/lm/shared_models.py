@@ -9,11 +9,11 @@ from typing import Any, cast
 
 from msgspec import structs
 
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.events import Event, ModelLoaded, ModelLoading
 from engine.lm.kept_texts import KeepingModel, KeptTexts
-from engine.lm.load_progress import Tell, listening
-from engine.lm.model_size import model_size
+from engine.lm.loading.load_progress import Tell, listening
+from engine.lm.loading.model_size import model_size
 from engine.lm.protocol import Between, LanguageModel, ModelInfo
 
 TELL_EVERY = 1.0
@@ -50,7 +50,9 @@ class SharedModels:
             cast("Any", self._models.pop(held.pop(0))).close()  # its processes
 
     def _load(self, section: ModelSection) -> LanguageModel:
-        from engine.lm.load import load_model  # torch takes seconds to import: not for stages without a model
+        from engine.lm.loading.load import (
+            load_model,  # torch takes seconds to import: not for stages without a model
+        )
 
         started = time.monotonic()
         with listening(self._teller(section)):

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.config.model import ModelSection
-from engine.lm.load import model_path
+from engine.config.models.model import ModelSection
+from engine.lm.loading.load import model_path
 from engine.lm.tokenizer import HfTokenizer
 
 
@@ -40,7 +40,7 @@ class Vocabulary:
 
 def load_vocabulary(config: ModelSection) -> Vocabulary:
     """Decode every row of the logits. Raises ModelError for a model whose tokenizer cannot be loaded."""
-    from engine.lm.pretrained import load_text_side  # takes seconds to import
+    from engine.lm.loading.pretrained import load_text_side  # takes seconds to import
 
     side = load_text_side(model_path(config)[0])
     known = {token for token in side.tokenizer.get_vocab().values() if 0 <= token < side.vocab_size}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from engine.config.config import Config
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.events import Event, Notice, StageProgress, StageStarted, Verdict
 from engine.lm.protocol import LanguageModel, ModelInfo
 from engine.run.memory_use import gpu_bytes, resident_bytes
@@ -19,7 +19,7 @@ from engine.seeds import derive_seed
 from engine.servers.known_servers import KnownServers
 
 if TYPE_CHECKING:
-    from engine.config.openai import OpenAISection
+    from engine.config.models.openai import OpenAISection
     from engine.servers.client import OpenAIClient
 
 

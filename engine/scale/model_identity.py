@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.lm.protocol import ModelInfo
 from engine.scale.work import WorkContext
 

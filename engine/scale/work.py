@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.events import Event, Notice
 from engine.lm.protocol import LanguageModel
 from engine.servers.known_servers import KnownServers
 
 if TYPE_CHECKING:
-    from engine.config.openai import OpenAISection
+    from engine.config.models.openai import OpenAISection
     from engine.servers.client import OpenAIClient
 
 ItemT = TypeVar("ItemT", contravariant=True)

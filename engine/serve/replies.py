@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from engine.esm.entry_names import chosen_name
+from engine.esm.library.entry_names import chosen_name
 from engine.events import DecisionTaken
 from engine.levers.levers import Answered
 from engine.serve.parsed_request import Kind

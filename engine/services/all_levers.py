@@ -9,7 +9,7 @@ from msgspec import convert
 from pydantic import Field
 
 from engine.config.config import Config
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.config.section import Section
 from engine.errors import DataError
 from engine.events import LeveredAnswer, LeverEffect, LeversTried, LeverTold

@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 
 from engine.config.file import load_config
-from engine.config.model import ModelSection
-from engine.lm.load import load_model
+from engine.config.models.model import ModelSection
+from engine.lm.loading.load import load_model
 from engine.lm.protocol import LanguageModel
 from engine.run.directory import RunDirectory
 from engine.run.stage import StageContext

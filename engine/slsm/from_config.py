@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from engine.config.openai import OFFLINE
+from engine.config.models.openai import OFFLINE
 from engine.errors import ConfigError, wrong_value
 from engine.files import write_atomic
 from engine.own_class import in_role, is_own

@@ -8,7 +8,7 @@ from app.methods.chart import Series
 from app.methods.page import MethodPage
 from app.methods.pages import charts_of, pages
 from app.state.run import RunState
-from screens.widgets.chart import Chart
+from screens.widgets.charts.chart import Chart
 
 _Name = tuple[str, str, str]
 """Both axes' titles, and the line's label without the width of its mean."""

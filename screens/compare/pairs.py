@@ -16,19 +16,19 @@ from textual.getters import query_one
 from textual.widgets import Static
 
 from app.blocks.model_text import one_line
-from app.commands import COMPARE_PAIRS, bindings
 from app.compared.words import NO_COMMON_ITEMS, finding
+from app.keys.commands import COMPARE_PAIRS, bindings
 from app.runs.run_names import names_of
 from app.table.column import Cell, ListColumn, Tone
 from engine.comparison.comparison import Comparison, compare_runs
 from engine.errors import SteerError
 from screens.console_screen import ConsoleScreen
 from screens.messages import CompareWanted
-from screens.widgets.column_layout import fitted
 from screens.widgets.key_line import KeyLine
-from screens.widgets.rows import ListSource
-from screens.widgets.still_table import StillTable
-from screens.widgets.virtual_table import VirtualTable
+from screens.widgets.tables.column_layout import fitted
+from screens.widgets.tables.rows import ListSource
+from screens.widgets.tables.still_table import StillTable
+from screens.widgets.tables.virtual_table import VirtualTable
 
 _BASE = "A: the others are compared with it"
 _READING = "reading …"

@@ -14,9 +14,9 @@ from textual.getters import query_one
 from textual.widgets import ContentSwitcher, Static
 
 from app.blocks.model_text import one_line
-from app.commands import COMPARE, bindings
 from app.compared.columns import CELL_KEYS, ITEMS, METHODS, ItemPair
 from app.compared.words import run_words
+from app.keys.commands import COMPARE, bindings
 from app.methods.esm.decisions import decisions_of
 from app.methods.place import Place
 from app.report.source import read_run
@@ -24,18 +24,18 @@ from engine.comparison.comparison import ArmPair, Comparison, compare_runs
 from engine.comparison.trace import Parting
 from engine.errors import SteerError
 from engine.run.directory import RunDirectory
-from screens.chart_screen import ChartScreen
 from screens.compare.curves import overlaid
 from screens.compare.trace_drawing import draw_parting
 from screens.compare.words import about_items, about_methods, changed_words, title
 from screens.console_screen import ConsoleScreen
 from screens.messages import RunWanted
-from screens.widgets.chart import Chart
+from screens.panels.chart_screen import ChartScreen
+from screens.widgets.charts.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.key_line import KeyLine
-from screens.widgets.rows import ListSource
-from screens.widgets.still_table import StillTable
-from screens.widgets.virtual_table import VirtualTable
+from screens.widgets.tables.rows import ListSource
+from screens.widgets.tables.still_table import StillTable
+from screens.widgets.tables.virtual_table import VirtualTable
 
 READING = "reading both runs …"
 _METHODS, _ITEMS, _TRACE = "compare-methods", "compare-items", "compare-trace"

@@ -13,7 +13,7 @@ from rich.text import Text
 from app.blocks.fit import fit_name
 from app.blocks.model_text import clean
 from app.compared.words import differing, parting_sentence
-from app.figures import fixed, outcome
+from app.wording.figures import fixed, outcome
 from engine.comparison.items import Item
 from engine.comparison.trace import Parting, Step, StepPair, Value, same
 

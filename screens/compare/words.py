@@ -8,7 +8,7 @@ from rich.text import Text
 
 from app.blocks.model_text import one_line
 from app.compared.words import RunWords, cells_sentence
-from app.text import counted
+from app.wording.text import counted
 from engine.comparison.comparison import ArmPair, Comparison
 from engine.comparison.figures import CELLS
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from app.figures import against_greedy, fixed, outcome, signed
 from app.state.esm import ESMState
 from app.table.column import Cell, Tone
 from app.table.decision_fields import DECISION_FIELDS, sign_where_it_turned
 from app.table.decision_view import DecisionView
 from app.table.filter import Expression, Predicate, predicate, words
-from screens.widgets.rows import ItemSource
+from app.wording.figures import against_greedy, fixed, outcome, signed
+from screens.widgets.tables.rows import ItemSource
 
 COLUMNS = tuple(field.column for field in DECISION_FIELDS.values() if field.column is not None)
 

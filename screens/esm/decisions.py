@@ -13,7 +13,6 @@ from textual.containers import Vertical
 from textual.getters import query_one
 from textual.timer import Timer
 
-from app.figures import fixed, interval, signed
 from app.methods.esm.chain import chain_of
 from app.methods.page import Cases
 from app.state.esm import GREEDY, METHOD, ESMState
@@ -24,14 +23,15 @@ from app.table.decision_fields import DECISION_FIELDS
 from app.table.filter import Expression
 from app.table.filter_parser import parse
 from app.table.suggest import reasons, values_of
-from app.text import counted
+from app.wording.figures import fixed, interval, signed
+from app.wording.text import counted
 from screens.esm.decision_source import DecisionSource
 from screens.panes.cases import CasesPane
 from screens.run_session import Session
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.filter_bar import FilterBar
 from screens.widgets.steady import Steady
-from screens.widgets.virtual_table import VirtualTable
+from screens.widgets.tables.virtual_table import VirtualTable
 
 NO_MATCH = "No decision matches the filter.\n\nPress / to change the filter, escape to remove it."
 _DETAIL_EVERY = 0.3

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.text import counted
-from screens.ask import AskScreen
+from app.wording.text import counted
+from screens.panels.ask import AskScreen
 
 _MOST = 10_000
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 from textual.getters import query_one
 
-from app.commands import Command, bindings
+from app.keys.commands import Command, bindings
 from app.methods.evolution.iterations import ITERATIONS
 from screens.evolution.branch import branch_question, total
 from screens.messages import BranchWanted

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from app.blocks.block import Block, Paragraph, Span, Table
 from app.blocks.model_text import one_line
-from app.figures import signed
 from app.methods.what_if import Answer, Answers, Choice, Field, WhatIf, words_of
-from app.runs.what_if import WhatIfProcess
-from app.text import counted
+from app.runs.queries.what_if import WhatIfProcess
+from app.wording.figures import signed
+from app.wording.text import counted
 from engine.events import LeveredAnswer, LeversTried
 from screens.run_session import Session
 from screens.what_if.screen import WhatIfScreen

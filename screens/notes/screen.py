@@ -14,19 +14,19 @@ from textual.getters import query_one
 from textual.widgets import Static
 
 from app.blocks.model_text import clean
-from app.commands import NOTES_LIST, bindings
+from app.keys.commands import NOTES_LIST, bindings
 from app.report.times import clock
 from app.runs.notes import Entry, Notes, read_notes
 from app.table.column import Cell, ListColumn
-from app.text import counted
+from app.wording.text import counted
 from engine.errors import SteerError
 from screens.console_screen import ConsoleScreen
 from screens.item_marks import MARKED
 from screens.messages import EventWanted
 from screens.widgets.key_line import KeyLine
-from screens.widgets.rows import ListSource
-from screens.widgets.still_table import StillTable
-from screens.widgets.virtual_table import VirtualTable
+from screens.widgets.tables.rows import ListSource
+from screens.widgets.tables.still_table import StillTable
+from screens.widgets.tables.virtual_table import VirtualTable
 
 _EMPTY = """Nothing is marked and nothing is written yet.
 

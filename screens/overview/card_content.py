@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from app.methods.overview import Curve, Highlight
 from app.methods.pages import page_of
-from app.stage_words import listed
 from app.state.run import RunState
-from app.text import duration, how_many
-from app.verdict_text import verdict_sentence, verdicts
-from app.words import STAGE_WORDS, short_method_name
+from app.wording.stage_words import listed
+from app.wording.text import duration, how_many
+from app.wording.verdict_text import verdict_sentence, verdicts
+from app.wording.words import STAGE_WORDS, short_method_name
 from engine.events.verdict import SHARE, Verdict
 from engine.run.stage_state import SKIPPED, StageState
 from screens.method_progress import MethodProgress

@@ -9,13 +9,13 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 
-from app.commands import DIALOG, bindings
+from app.keys.commands import DIALOG, bindings
 from screens.messages import SystemWanted
 from screens.method_progress import progress_of
 from screens.overview.card_content import card_content
 from screens.overview.cards import Card, PlaceLink, move_focus
+from screens.panels.session_panel import SessionPanel
 from screens.run_session import Session, shown_stages
-from screens.session_panel import SessionPanel
 
 
 class CardPanel(SessionPanel):

@@ -9,7 +9,7 @@ from rich.text import Text
 from textual.widget import Widget
 
 from app.methods.overview import Curve
-from screens.widgets.spark import spark
+from screens.widgets.charts.spark import spark
 from screens.widgets.tones import tone
 
 _EMPTY, _LEFT_DOTS = 0x2800, 0x47

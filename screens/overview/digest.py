@@ -9,8 +9,8 @@ from rich.style import Style
 from rich.text import Text
 
 from app.state.run import RunState
-from app.text import duration, how_far
-from app.verdict_text import VerdictCells, verdict_cells
+from app.wording.text import duration, how_far
+from app.wording.verdict_text import VerdictCells, verdict_cells
 from screens.method_progress import MethodProgress
 from screens.overview.card_content import curve_of, headline, state_words
 

@@ -9,17 +9,17 @@ from textual.binding import BindingType
 
 from app.blocks.bars import plain_bar
 from app.blocks.block import Block, Paragraph, Span, Table, Words
-from app.commands import DIALOG, bindings
-from app.figures import NONE
+from app.keys.commands import DIALOG, bindings
 from app.result_tables import servers
 from app.state.efficiency import StageUse
 from app.state.run import RunState
-from app.text import duration, file_size
-from app.usage_text import total_cost
+from app.wording.figures import NONE
+from app.wording.text import duration, file_size
+from app.wording.usage_text import total_cost
 from engine.run.stage_state import StageState
+from screens.panels.session_panel import BlocksPanel
 from screens.run_session import Session, shown_stages
-from screens.session_panel import BlocksPanel
-from screens.widgets.spark import spark
+from screens.widgets.charts.spark import spark
 
 _HEADINGS = ("stage", "share of the time", "time", "tokens", "tokens/s", "memory", "GPU")
 

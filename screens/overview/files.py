@@ -9,17 +9,17 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from app.blocks.block import Block, Facts, Heading, Paragraph, Span, Words, facts
-from app.commands import DIALOG, bindings
-from app.figures import short
+from app.keys.commands import DIALOG, bindings
 from app.result_tables import servers
-from app.stage_words import stage_sign, stage_words
 from app.state.run import RunState
 from app.table.column import Tone
-from app.text import counted
-from app.words import figure_name
+from app.wording.figures import short
+from app.wording.stage_words import stage_sign, stage_words
+from app.wording.text import counted
+from app.wording.words import figure_name
 from engine.run.stage_state import FAILED, FINISHED, RUNNING, WAITING, StageState
+from screens.panels.session_panel import BlocksPanel
 from screens.run_session import Session
-from screens.session_panel import BlocksPanel
 
 _TONES: dict[str, Tone] = {FINISHED: "good", FAILED: "bad", RUNNING: "accent"}
 

@@ -12,9 +12,9 @@ from textual.binding import BindingType
 from textual.containers import Grid, VerticalScroll
 from textual.getters import query_one
 
-from app.commands import ERROR, REPORT, Command, bindings
+from app.keys.commands import ERROR, REPORT, Command, bindings
 from app.runs.time_left import time_left_sentence
-from app.text import counted, duration
+from app.wording.text import counted, duration
 from engine.run.stage_state import FINISHED, SKIPPED, StageState
 from screens.messages import UpWanted
 from screens.method_progress import MethodProgress, progress_of

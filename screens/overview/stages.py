@@ -11,18 +11,18 @@ from textual.containers import VerticalScroll
 from textual.geometry import Region
 from textual.widgets import Static
 
-from app.commands import STAGES, bindings
+from app.keys.commands import STAGES, bindings
 from app.runs.command_sender import choose_for_run
 from app.runs.run_list import stage_states
-from app.stage_words import change_words, kept_words, stage_sign, stage_words
-from app.words import STAGE_WORDS
+from app.wording.stage_words import change_words, kept_words, stage_sign, stage_words
+from app.wording.words import STAGE_WORDS
 from engine.errors import RunError
 from engine.run.directory import RunStatus, inspect
 from engine.run.stage_state import FINISHED, RUNNING, StageState
 from screens.confirm import ConfirmScreen
 from screens.messages import ResumeWanted
+from screens.panels.session_panel import SessionPanel
 from screens.run_session import Session
-from screens.session_panel import SessionPanel
 
 if TYPE_CHECKING:  # it loads all sections of the configuration
     from engine.run.stage_choices import Choice, StageChange

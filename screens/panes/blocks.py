@@ -17,7 +17,7 @@ from app.methods.page import Chart as ChartOf
 from app.state.run import RunState
 from screens.panes.pane import Pane
 from screens.run_session import Session, reading_words
-from screens.widgets.chart import Chart
+from screens.widgets.charts.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 
 BlocksOf = Callable[[RunState], list[Block]]

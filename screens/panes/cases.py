@@ -17,20 +17,20 @@ from app.blocks.terminal import draw
 from app.methods.page import Cases
 from app.methods.pages import choices_of_events
 from app.methods.source import CaseSource
-from app.runs.what_if import WhatIfProcess
+from app.runs.queries.what_if import WhatIfProcess
 from app.state.method import Place
 from app.state.run import RunState
 from app.table.column import Column
-from app.text import counted
+from app.wording.text import counted
 from engine.errors import SteerError
 from engine.events import Event
 from screens.panes.pane import Pane
 from screens.run_session import Session
 from screens.what_if.screen import WhatIfScreen
 from screens.widgets.detail_pane import DetailPane
-from screens.widgets.rows import ItemSource, ListSource
 from screens.widgets.steady import Steady
-from screens.widgets.virtual_table import VirtualTable
+from screens.widgets.tables.rows import ItemSource, ListSource
+from screens.widgets.tables.virtual_table import VirtualTable
 
 
 class CasesPane(Pane):

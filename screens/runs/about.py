@@ -6,10 +6,10 @@ from rich.text import Text
 
 from app.runs.run_list import RunRow, stage_states
 from app.runs.time_left import time_left_sentence
-from app.stage_words import stage_sign
-from app.text import duration, how_many
-from app.verdict_text import verdict_line, verdicts
-from app.words import METRICS
+from app.wording.stage_words import stage_sign
+from app.wording.text import duration, how_many
+from app.wording.verdict_text import verdict_line, verdicts
+from app.wording.words import METRICS
 from engine.events.verdict import Verdict
 from engine.run.stage_state import StageState
 from screens.runs.fields import changes_text

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from app.blocks.bars import plain_bar
-from app.figures import of_unit
 from app.runs.run_list import RunRow
 from app.runs.run_names import started
 from app.table.column import Cell, ListColumn, Tone
 from app.table.difference import difference_cell
-from app.text import duration, how_far
-from app.verdict_text import verdict_sign, verdicts
+from app.wording.figures import of_unit
+from app.wording.text import duration, how_far
+from app.wording.verdict_text import verdict_sign, verdicts
 from screens.runs.fields import changes_text, headline
 from screens.systems import systems_of
-from screens.widgets.spark import spark
+from screens.widgets.charts.spark import spark
 
 SIGNS: dict[str, tuple[str, Tone]] = {
     "running": ("▶ running", "good"),

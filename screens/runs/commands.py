@@ -12,7 +12,7 @@ from engine.errors import RunError
 from screens.messages import CompareWanted, EventWanted, ResumeWanted, SweepWanted
 from screens.runs.keeping import Keeping
 from screens.runs.source import sweep_of
-from screens.widgets.virtual_table import VirtualTable
+from screens.widgets.tables.virtual_table import VirtualTable
 
 
 class RunCommands(Keeping):

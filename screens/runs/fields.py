@@ -7,7 +7,7 @@ from collections.abc import Callable
 from app.runs.run_list import RunRow
 from app.runs.run_names import value_words
 from app.table.filter import Field, Value
-from app.verdict_text import verdicts
+from app.wording.verdict_text import verdicts
 from engine.config.changes import changed_fields
 from engine.events.verdict import Verdict
 from screens.systems import system_of, systems_of

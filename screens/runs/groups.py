@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.figures import of_unit
 from app.runs.run_list import RunRow
 from app.runs.run_names import composition_words
 from app.table.column import Cell
 from app.table.difference import difference_cell
-from app.text import counted
+from app.wording.figures import of_unit
+from app.wording.text import counted
 from engine.config.esm_methods import METHODS as ESM_METHODS
 from engine.events.verdict import Verdict, rank
 from engine.sweep.sweep import SEED

@@ -9,12 +9,12 @@ from app.runs.labels import Label, tags_of
 from app.runs.notes import Notes
 from app.runs.run_list import RunList, RunRow
 from app.runs.trash import Trashed, move_to_trash, restore
-from app.text import counted
+from app.wording.text import counted
 from engine.errors import SteerError
 from screens.console_screen import ConsoleScreen
 from screens.messages import EventWanted
 from screens.runs.source import GROUPINGS, RunSource
-from screens.widgets.virtual_table import VirtualTable
+from screens.widgets.tables.virtual_table import VirtualTable
 
 
 class Keeping(ConsoleScreen[None]):
@@ -63,8 +63,8 @@ class Keeping(ConsoleScreen[None]):
 
     def action_note(self) -> None:
         """Ask for a note on the run."""
-        from screens.ask import AskScreen
         from screens.noting import note_help
+        from screens.panels.ask import AskScreen
 
         row = self.chosen
 
@@ -140,7 +140,7 @@ class Keeping(ConsoleScreen[None]):
         self._ask(("Tags", describe, " ".join(row.label.tags), "draft paper-figure"), take)
 
     def _ask(self, question: tuple[str, Callable[[str], str], str, str], take: Callable[[str], None]) -> None:
-        from screens.ask import AskScreen  # dialogs are not imported before the first paint
+        from screens.panels.ask import AskScreen  # dialogs are not imported before the first paint
 
         self.app.push_screen(AskScreen(*question), lambda text: None if text is None else take(text))
 
@@ -179,6 +179,6 @@ class Keeping(ConsoleScreen[None]):
 
     def show_error(self, title: str, error: Exception) -> None:
         """In a panel that stays until it is closed."""
-        from screens.error_panel import ErrorPanel, Fault
+        from screens.panels.error_panel import ErrorPanel, Fault
 
         self.app.push_screen(ErrorPanel(Fault.of_error(title, error)))

@@ -12,17 +12,17 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
 
-from app.commands import RUNS, bindings
+from app.keys.commands import RUNS, bindings
 from app.runs.run_list import RunList, RunRow
-from app.text import counted
+from app.wording.text import counted
 from screens.runs.about import about_group, about_run
 from screens.runs.commands import RunCommands
 from screens.runs.run_filter import RUN_FIELDS, values_of
 from screens.widgets.filter_bar import FilterBar
 from screens.widgets.key_line import KeyLine
 from screens.widgets.steady import Steady
-from screens.widgets.still_table import StillTable
-from screens.widgets.virtual_table import VirtualTable
+from screens.widgets.tables.still_table import StillTable
+from screens.widgets.tables.virtual_table import VirtualTable
 
 REFRESH_SECONDS = 1.0
 EMPTY = """\

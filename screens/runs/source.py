@@ -15,8 +15,8 @@ from screens.runs.columns import COLUMNS, name_cell
 from screens.runs.fields import ORDERS
 from screens.runs.groups import Group
 from screens.runs.run_filter import kept
-from screens.widgets.column_layout import Column, fitted
-from screens.widgets.rows import RowSource, sort_key
+from screens.widgets.tables.column_layout import Column, fitted
+from screens.widgets.tables.rows import RowSource, sort_key
 
 Grouping: TypeAlias = Literal["", "name", "tag"]
 GROUPINGS: tuple[Grouping, ...] = ("", "name", "tag")

@@ -14,7 +14,7 @@ from app.blocks.model_text import clean
 from app.blocks.terminal import draw
 from app.methods.slsm.answers import said_blocks
 from app.methods.slsm.memory import memory_blocks
-from app.runs.chat_partner import ChatPartner, ChatTurn
+from app.runs.queries.chat_partner import ChatPartner, ChatTurn
 from engine.errors import SteerError
 from screens.panes.pane import Pane
 from screens.run_session import Session

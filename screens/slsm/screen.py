@@ -9,7 +9,7 @@ from textual.binding import BindingType
 from textual.getters import query_one
 from textual.widget import Widget
 
-from app.commands import Command, bindings
+from app.keys.commands import Command, bindings
 from screens.method_screen import MethodScreen
 from screens.slsm.chat import ChatPane
 from screens.widgets.tab_line import Tab

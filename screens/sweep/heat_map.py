@@ -11,9 +11,9 @@ from rich.text import Text
 from textual.color import Color
 
 from app.blocks.fit import fit
-from app.figures import NONE
 from app.runs.run_names import value_words
 from app.swept.words import figure_words, kl_words
+from app.wording.figures import NONE
 from engine.sweep.results import SettingResult, SweepResults
 
 Figure = Literal["result", "difference", "KL", "tokens"]

@@ -15,7 +15,7 @@ from textual.getters import query_one
 from textual.widgets import Static
 
 from app.blocks.model_text import one_line
-from app.commands import SWEEP, bindings
+from app.keys.commands import SWEEP, bindings
 from app.runs.sweeps import start_queue, stop_queue
 from app.swept.columns import COLUMNS, SettingRow, columns_of, setting_rows
 from app.swept.progress import SweepProgress, progress_of
@@ -24,14 +24,14 @@ from engine.errors import SteerError
 from engine.sweep.results import SweepReader, SweepResults
 from engine.sweep.sweep import SweepFolder
 from screens.console_screen import ConsoleScreen
-from screens.error_panel import ErrorPanel, Fault
 from screens.messages import CompareWanted, RunWanted
+from screens.panels.error_panel import ErrorPanel, Fault
 from screens.sweep.heat_map import Slice, draw_map, figures_of
-from screens.widgets.column_layout import fitted
 from screens.widgets.key_line import KeyLine
-from screens.widgets.rows import ListSource
-from screens.widgets.still_table import StillTable
-from screens.widgets.virtual_table import VirtualTable
+from screens.widgets.tables.column_layout import fitted
+from screens.widgets.tables.rows import ListSource
+from screens.widgets.tables.still_table import StillTable
+from screens.widgets.tables.virtual_table import VirtualTable
 
 REFRESH_SECONDS = 1.0
 _MOST_SETTING = 44

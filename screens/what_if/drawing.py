@@ -12,8 +12,8 @@ from rich.text import Text
 from app.blocks import terminal
 from app.blocks.block import Palette
 from app.blocks.model_text import model_text, one_line
-from app.figures import outcome
 from app.methods.what_if import Answer, Answers
+from app.wording.figures import outcome
 
 ABREAST = 100
 """Columns from which answers stand beside each other."""

@@ -15,9 +15,9 @@ from textual.widgets import Input, Label, Static, TextArea
 
 from app.blocks import terminal
 from app.blocks.block import Palette
-from app.commands import WHAT_IF, bindings
+from app.keys.commands import WHAT_IF, bindings
 from app.methods.what_if import HELP_OF_ALL, Choice, Field, WhatIf
-from app.runs.what_if import WhatIfProcess
+from app.runs.queries.what_if import WhatIfProcess
 from engine.errors import SteerError
 from engine.events import Event
 from screens.console_screen import ConsoleScreen

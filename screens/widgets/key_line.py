@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
-from app.commands import rank
+from app.keys.commands import rank
 from screens.widgets.tones import tone
 
 _OF_PALETTE = "↑↓ choose  enter do it  esc close"

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from app.text import loading, model_pace
+from app.wording.text import loading, model_pace
 from engine.events import ModelWorking
 from screens.run_session import Session, shown_stages
 from screens.widgets.tones import Toned, tone

@@ -6,7 +6,7 @@ from rich.style import Style
 from rich.text import Text
 from textual import events
 
-from app.text import counted, loading
+from app.wording.text import counted, loading
 from screens.method_progress import progress_of
 from screens.run_session import Session, engine_state, shown_stages
 from screens.systems import system_of, systems

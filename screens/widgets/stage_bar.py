@@ -11,9 +11,9 @@ from textual.reactive import reactive
 
 from app.blocks.bars import bar
 from app.runs.time_left import time_left_short
-from app.stage_words import stage_sign, stage_words
-from app.text import duration, how_far
-from app.words import figure_name
+from app.wording.stage_words import stage_sign, stage_words
+from app.wording.text import duration, how_far
+from app.wording.words import figure_name
 from engine.run import stage_state as stages
 from engine.run.directory import STARTING
 from engine.run.stage_state import StageState

@@ -14,7 +14,7 @@ from textual import events
 from textual.timer import Timer
 
 from app.state.event_index import Mark
-from app.text import duration
+from app.wording.text import duration
 from engine.run.directory import STARTING
 from screens.run_session import Session
 from screens.widgets.tones import Toned, tone

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from app.ascii_signs import WARNING, in_ascii, takes_unicode
 from app.shell import SteerApp
+from app.terminal.ascii_signs import WARNING, in_ascii, takes_unicode
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from app.batch.display import pace, sentence
 from app.cli import main
 from app.doctor import machine as doctor
-from app.text import duration, error_line, resume_command
+from app.wording.text import duration, error_line, resume_command
 from engine.events import StageFinished, StageFinishedBefore, StageProgress, StagesChosen, StageStarted
 from engine.run.stage_state import Stages, fold_stages
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.entry_names import typed_names
 from app.methods.esm.entry_words import name_within
+from app.wording.entry_names import typed_names
 
 NAME, OTHER = "Backward → Forward, step 2", "32 → 22, step 12 #3"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app import figures
-from app.figures import NONE
+from app.wording import figures
+from app.wording.figures import NONE
 
 MINUS = "\N{MINUS SIGN}"
 

@@ -7,7 +7,7 @@ from textual.binding import Binding
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from app.refused_keys import RefusedKeys
+from app.keys.refused_keys import RefusedKeys
 
 
 class Refusing(RefusedKeys[None]):

@@ -9,7 +9,7 @@ from textual.app import App
 
 from app.blocks.block import Block, Facts, Heading, Paragraph, plain
 from app.state.run import RunState
-from app.usage_text import total_cost, usage_cells
+from app.wording.usage_text import total_cost, usage_cells
 from engine.events import Notice, ServerUsage, StageFailed, StageFinished, StageStarted
 from screens.overview.files import FilesPanel, file_blocks
 from tests.recorded_session import RecordedSession

@@ -17,17 +17,17 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from app.cli import main
-from app.command_palette import BoundCommands
+from app.keys.command_palette import BoundCommands
 from app.runs.session import RunSession
 from app.shell import SteerApp
 from engine.run.directory import RunDirectory, inspect
-from screens.error_panel import ErrorPanel
 from screens.evolution.screen import EvolutionScreen
-from screens.help import HelpScreen
 from screens.leaving import LeaveScreen, WaitingScreen
 from screens.messages import SystemWanted
 from screens.new_run import NewRunScreen
 from screens.overview.screen import OverviewScreen
+from screens.panels.error_panel import ErrorPanel
+from screens.panels.help import HelpScreen
 from screens.runs.screen import RunsScreen
 from screens.widgets.key_line import keys_of
 from screens.widgets.run_header import RunHeader

@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 
 from app.cli import main
 from app.export import picture_of
-from app.refused_keys import RefusedKeys
+from app.keys.refused_keys import RefusedKeys
 from app.runs.client import prepare_resume
 from app.runs.run_list import RunList
 from app.settings import read_setting, settings_file, write_setting
@@ -22,8 +22,8 @@ from engine.errors import RunError
 from engine.events import SCHEMA_VERSION
 from engine.run.directory import LATER, RECORD_VERSION, RunDirectory, create_run
 from engine.run.lock import RunLock
-from screens.error_panel import ErrorPanel
 from screens.leaving import LeaveScreen
+from screens.panels.error_panel import ErrorPanel
 from screens.runs.screen import RunsScreen
 from screens.widgets.detail_pane import DetailPane
 from tests.synthetic_run import SyntheticRun, write_log

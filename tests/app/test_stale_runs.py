@@ -14,9 +14,9 @@ from app.report.run_report import report
 from app.report.source import read_run
 from app.runs.client import prepare_branch
 from app.runs.run_list import RunList, RunRow, stage_states
-from app.stage_words import change_words, kept_words
 from app.state.run import RunState
 from app.table.column import Cell
+from app.wording.stage_words import change_words, kept_words
 from engine.errors import RunError
 from engine.events import Header, StageBegunAgain, StageFinished, StagesChosen, StageStarted
 from engine.run.directory import RunDirectory, StageRecord, create_run, inspect

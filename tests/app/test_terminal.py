@@ -155,7 +155,7 @@ def test_a_terminal_that_cannot_place_text_is_refused(tmp_path: Path) -> None:
 def test_a_console_whose_terminal_died_ends(tmp_path: Path) -> None:
     """In a session that the terminal does not lead, no SIGHUP comes when it is closed."""
     master, slave = os.openpty()
-    code = "import time, app.terminal_watch as w; w.watch_terminal(); print('up', flush=True); time.sleep(60)"
+    code = "import time, app.terminal.watch as w; w.watch_terminal(); print('up', flush=True); time.sleep(60)"
     process = subprocess.Popen(
         [sys.executable, "-c", code], stdin=slave, stdout=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from textual.events import Resize
 from textual.geometry import Size
 from textual.widgets import Static
 
-from app.terminal_output import CalmApp, CalmDriver
+from app.terminal.output import CalmApp, CalmDriver
 
 SIZE = (40, 5)
 

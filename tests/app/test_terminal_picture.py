@@ -14,7 +14,7 @@ from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.geometry import Region
 from textual.strip import Strip
 
-from app.terminal_picture import TerminalPicture
+from app.terminal.picture import TerminalPicture
 
 WIDTH, HEIGHT = 24, 4
 _CODE = re.compile(r"\x1b\[([\d;]*)([Hm])")

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from app.cli import main
 from app.shell import SteerApp
-from app.text import duration, without_controls
-from app.text_console import make_console
+from app.terminal.text_console import make_console
+from app.wording.text import duration, without_controls
 
 HOSTILE = "\x1b]0;owned\x07a\x1b[31mb\x9b2Jc\rd\u202ee"
 

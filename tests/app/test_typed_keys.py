@@ -14,8 +14,8 @@ from textual.widgets import Input
 from app.shell import SteerApp
 from engine.run.directory import RunDirectory, create_run
 from screens.esm.screen import EsmScreen
-from screens.help import HelpScreen
 from screens.new_run import NewRunScreen
+from screens.panels.help import HelpScreen
 from screens.runs.screen import RunsScreen
 from screens.widgets.filter_bar import FilterBar
 from tests.synthetic_run import SyntheticRun, write_log

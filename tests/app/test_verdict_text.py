@@ -14,7 +14,7 @@ from rich.console import Console
 from app.batch.display import PlainDisplay, sentence
 from app.batch.result_tables import print_results
 from app.state.run import RunState
-from app.verdict_text import (
+from app.wording.verdict_text import (
     VerdictCells,
     verdict_cells,
     verdict_line,

@@ -48,7 +48,7 @@ def measure(columns: int, lines: int) -> dict[str, float]:
     """Milliseconds of processor time of the fastest of some frames, by case."""
     from rich.style import Style
 
-    from screens.widgets.plot import Frame, draw_plot
+    from screens.widgets.charts.plot import Frame, draw_plot
 
     names = ("title", "axis", "faint", "cross", "point", "line-0", "line-1", "line-2", "line-3")
     styles = {name: Style.null() for name in names}

@@ -27,15 +27,15 @@ from msgspec import convert
 from engine.config.config import Config
 from engine.config.file import load_config
 from engine.esm import layout
-from engine.esm.answer_lines import AnswerLine
-from engine.esm.compare import compared
-from engine.esm.effects import layer_effects
-from engine.esm.eval_stage import Evaluate
-from engine.esm.memory_stage import BuildMemory
-from engine.esm.mine_stage import Mine
-from engine.esm.select_stage import Select
+from engine.esm.evaluation.answer_lines import AnswerLine
+from engine.esm.evaluation.compare import compared
+from engine.esm.evaluation.eval_stage import Evaluate
+from engine.esm.library.memory_stage import BuildMemory
+from engine.esm.library.select_stage import Select
+from engine.esm.mining.effects import layer_effects
+from engine.esm.mining.mine_stage import Mine
 from engine.files import csv_text, read_jsonl, write_jsonl
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from engine.wilson import wilson
 from tests.run_stage import run_stage
 

@@ -20,14 +20,14 @@ from pathlib import Path
 from engine.config.config import Config
 from engine.config.file import load_config
 from engine.esm import layout
-from engine.esm.eval_work import Answering, Batch
-from engine.esm.memory import EpisodicMemory
-from engine.esm.memory_stage import BuildMemory
-from engine.esm.mine_stage import Mine
-from engine.esm.select_stage import Select
-from engine.esm.sources import Sources
+from engine.esm.evaluation.eval_work import Answering, Batch
+from engine.esm.evaluation.sources import Sources
+from engine.esm.library.memory import EpisodicMemory
+from engine.esm.library.memory_stage import BuildMemory
+from engine.esm.library.select_stage import Select
+from engine.esm.mining.mine_stage import Mine
 from engine.events import Event, Header
-from engine.lm.load import EMBEDDED
+from engine.lm.loading.load import EMBEDDED
 from engine.lm.protocol import LanguageModel
 from engine.lm.transformers.model import TransformersModel
 from engine.run.event_log import EventLog

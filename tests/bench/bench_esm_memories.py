@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 
 from engine.config.esm_methods import evaluated_methods
 from engine.config.file import load_config
-from engine.esm.eval_stage import Evaluate
-from engine.esm.memory_stage import BuildMemory
-from engine.esm.mine_stage import Mine
-from engine.esm.select_stage import Select
+from engine.esm.evaluation.eval_stage import Evaluate
+from engine.esm.library.memory_stage import BuildMemory
+from engine.esm.library.select_stage import Select
+from engine.esm.mining.mine_stage import Mine
 from engine.files import read_jsonl
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from tests.run_stage import run_stage
 
 HERE = Path(__file__).resolve().parent

@@ -19,14 +19,14 @@ from typing import TypeVar
 from engine.config.config import Config
 from engine.config.file import load_config
 from engine.esm import layout
-from engine.esm.control_point import Answer
-from engine.esm.controller import Controller
-from engine.esm.memory import EpisodicMemory
-from engine.esm.memory_stage import BuildMemory
-from engine.esm.mine_stage import Mine
-from engine.esm.select_stage import Select
-from engine.esm.variants import retrieving
-from engine.lm.load import EMBEDDED
+from engine.esm.library.memory import EpisodicMemory
+from engine.esm.library.memory_stage import BuildMemory
+from engine.esm.library.select_stage import Select
+from engine.esm.mining.mine_stage import Mine
+from engine.esm.online.control_point import Answer
+from engine.esm.online.controller import Controller
+from engine.esm.online.variants import retrieving
+from engine.lm.loading.load import EMBEDDED
 from engine.lm.protocol import LanguageModel, Request, Sampling
 from engine.lm.transformers.model import TransformersModel
 from engine.tasks.loaders import load_task_dataset

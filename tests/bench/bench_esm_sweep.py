@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from engine.config.file import load_config
-from engine.esm.eval_stage import Evaluate
-from engine.esm.memory_stage import BuildMemory
-from engine.esm.mine_stage import Mine
-from engine.esm.select_stage import Select
+from engine.esm.evaluation.eval_stage import Evaluate
+from engine.esm.library.memory_stage import BuildMemory
+from engine.esm.library.select_stage import Select
+from engine.esm.mining.mine_stage import Mine
 from engine.events import Event, MethodEvaluated
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from engine.lm.protocol import LanguageModel
 from tests.run_stage import run_stage
 

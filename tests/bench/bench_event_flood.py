@@ -22,8 +22,8 @@ from textual.events import Key
 from textual.screen import Screen
 
 from app import garbage
-from app.loop_lag import LoopLag
 from app.shell import SteerApp
+from app.terminal.loop_lag import LoopLag
 from engine.events import (
     DecisionTaken,
     ExampleEvaluated,

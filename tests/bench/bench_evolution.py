@@ -26,10 +26,10 @@ from engine.config.file import load_config
 from engine.events import MethodCompared, without_envelope
 from engine.evolution import layout
 from engine.evolution.clusters.clusters_stage import BuildClusters
-from engine.evolution.comparison import composite_difference
 from engine.evolution.evolve_stage import Evolve
-from engine.evolution.score import Outcome, score
-from engine.lm.load import load_model
+from engine.evolution.scoring.comparison import composite_difference
+from engine.evolution.scoring.score import Outcome, score
+from engine.lm.loading.load import load_model
 from engine.statistics import Interval, paired_bootstrap
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage

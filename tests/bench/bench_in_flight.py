@@ -76,7 +76,7 @@ def as_folder(model: str, below: Path) -> str:
 
 def start_vllm(folder: str, rows: int) -> LanguageModel:
     """Our vLLM backend on all cores, which ends no text before its length."""
-    from engine.config.model import ModelSection, VllmSection
+    from engine.config.models.model import ModelSection, VllmSection
     from engine.lm.vllm.engine_options import start
 
     vllm = VllmSection(cpu_kvcache_gib=2, max_model_len=1024)

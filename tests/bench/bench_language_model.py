@@ -15,7 +15,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from engine.lm.load import EMBEDDED
+from engine.lm.loading.load import EMBEDDED
 from engine.lm.protocol import Branch, LanguageModel, Request, Sampling, Steer
 from engine.lm.transformers.model import TransformersModel
 from tests.literal_model import LiteralModel

@@ -22,8 +22,8 @@ import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from engine.esm.prompt_pairs import PromptPair, differences, mean_difference, principal_difference
-from engine.lm.load import EMBEDDED
+from engine.esm.baselines.prompt_pairs import PromptPair, differences, mean_difference, principal_difference
+from engine.lm.loading.load import EMBEDDED
 from engine.lm.protocol import Vector
 from engine.lm.transformers.model import TransformersModel
 from engine.lm.transformers.steering_hook import steering

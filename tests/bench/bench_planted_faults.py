@@ -223,21 +223,21 @@ FAULTS: tuple[Fault, ...] = (
             ("sweep/test_resolution.py", "engine/sweep/resolution.py", (
                 ("np.median(half[shown])", "np.median(errors[shown])"),
             )),
-            ("esm/test_report.py", "engine/esm/report.py", (
+            ("esm/test_report.py", "engine/esm/evaluation/report.py", (
                 ('"mean_probe_tokens": sum(line["probe_tokens_used"]', '"mean_probe_tokens": sum(line["tokens_used"]'),
                 ('sum(step["alpha"] for step in steered)', 'sum(step["score"] for step in steered)'),
                 ('"steered_share": len(steered) / len(steps)', '"steered_share": len(steered) / len(own)'),
                 ('if b["correct"] and not a["correct"]', 'if not b["correct"] and not a["correct"]'),
                 ("sum(known) / len(known)", "len(known) / len(known)"),
             )),
-            ("esm/test_decide.py", "engine/esm/decide.py", (
+            ("esm/test_decide.py", "engine/esm/online/decide.py", (
                 ("injectable = any(hit.entry.vector is not None for", "injectable = any(hit.entry.vector is None for"),
                 ("len(rows) < max(online.min_entries, 1)", "len(rows) <= max(online.min_entries, 1)"),
                 ("hits[0].similarity < online.min_sim", "hits[0].similarity <= online.min_sim"),
                 ("scores[best] < online.tau_null", "scores[best] <= online.tau_null"),
                 ("key=lambda hit: -hit.ahat)[:most]", "key=lambda hit: -hit.similarity)[:most]"),
             )),
-            ("test_verdicts.py", "engine/esm/verdict.py", (
+            ("test_verdicts.py", "engine/esm/evaluation/verdict.py", (
                 ('["accuracy"] > own["accuracy"]', '["accuracy"] >= own["accuracy"]'),
             )),
             ("test_verdicts.py", "engine/slsm/judges/mode_verdict.py", (
@@ -273,7 +273,7 @@ FAULTS: tuple[Fault, ...] = (
                 ("np.argsort(-lengths, kind", "np.argsort(lengths, kind"),
                 ("wrong = judged & ~right", "wrong = ~right"),
             )),
-            ("esm/test_contrast.py", "engine/esm/contrast.py", (
+            ("esm/test_contrast.py", "engine/esm/mining/contrast.py", (
                 ("return self.right_key - self.wrong_key", "return self.wrong_key - self.right_key"),
                 ("len(wrong) < config.min_incorrect_rollouts", "not wrong"),
                 ("has_gold or len(right) >= config.min_correct_rollouts", "len(right) >= config.min_correct_rollouts"),

@@ -24,9 +24,9 @@ from app.runs.client import start_worker
 from engine import events as ev
 from engine.config.file import load_config
 from engine.config.scale import ScaleSection
-from engine.esm.mine_stage import Mine
+from engine.esm.mining.mine_stage import Mine
 from engine.files import csv_text, write_atomic
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from engine.run.directory import RunDirectory
 from engine.run.event_log import LogReader
 from engine.run.stage import StageContext

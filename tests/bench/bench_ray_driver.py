@@ -28,13 +28,13 @@ import msgspec
 from engine import events as ev
 from engine.config.file import load_config
 from engine.config.scale import ScaleSection
-from engine.esm.eval_stage import _Job as EvaluateJob
-from engine.esm.eval_work import Answered, Answering
-from engine.esm.mine_stage import _Job as MineJob
-from engine.esm.mine_work import MinedExample, Mining
-from engine.esm.sources import Sources
+from engine.esm.evaluation.eval_stage import _Job as EvaluateJob
+from engine.esm.evaluation.eval_work import Answered, Answering
+from engine.esm.evaluation.sources import Sources
+from engine.esm.mining.mine_stage import _Job as MineJob
+from engine.esm.mining.mine_work import MinedExample, Mining
 from engine.files import csv_text, write_atomic
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from engine.run.event_log import EventLog
 from engine.run.stage import StageContext
 from engine.scale.replica import Done, Opened, SideOutput
@@ -153,7 +153,7 @@ def take_in_mined(folder: Path, emit: Any, count: int) -> tuple[Any, Callable[[A
 
 def take_in_answered(folder: Path, emit: Any, count: int) -> tuple[Any, Callable[[Any], None]]:
     """What stage eval does with results: lines, running figures against greedy."""
-    from engine.esm.eval_work import Batch
+    from engine.esm.evaluation.eval_work import Batch
 
     config = load_config(DEMO, [])
     context = StageContext("eval", config, folder, emit, lambda: None, load_model)

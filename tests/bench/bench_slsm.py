@@ -19,7 +19,7 @@ from typing import Any
 from engine.config.file import load_config
 from engine.events import ConversationAnswered, Event, ModeScored, without_envelope
 from engine.files import csv_text
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from engine.slsm.slsm_stage import RunSLSM
 from engine.statistics import macro_bootstrap
 from engine.tasks.generated.dialogues.records import generate_dialogues

@@ -12,8 +12,8 @@ import time
 from textual.app import App, ComposeResult
 
 from app.table.column import Cell
-from screens.widgets.rows import Column, RowSource
-from screens.widgets.virtual_table import VirtualTable
+from screens.widgets.tables.rows import Column, RowSource
+from screens.widgets.tables.virtual_table import VirtualTable
 
 
 class Numbers(RowSource):

@@ -161,7 +161,7 @@ def _segments(folder: Path, enable_prefix_caching: bool, rounds: int) -> float:
 
 def start_vllm(folder: Path, **options: Any) -> Any:
     """Our vLLM backend on all cores."""
-    from engine.config.model import ModelSection, VllmSection
+    from engine.config.models.model import ModelSection, VllmSection
     from engine.lm.vllm.engine_options import start
 
     vllm = VllmSection(**{"cpu_kvcache_gib": 4, "max_model_len": 1024, **options})

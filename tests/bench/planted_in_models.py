@@ -5,7 +5,7 @@ texts, reading of models, control points, the field's baselines, vectors of othe
 from __future__ import annotations
 
 IN_MODELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
-    ("esm/test_control_point.py", "engine/esm/control_point.py", (
+    ("esm/test_control_point.py", "engine/esm/online/control_point.py", (
         (
             "return Branch(row, self.sampling(answer, None), seed=seed, processor=self.processor)",
             "return Branch(row, self.sampling(answer, None), seed=seed)",
@@ -23,21 +23,21 @@ IN_MODELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
             "Sampling(self.budget, self.temperature, stop)",
         ),
     )),
-    ("esm/test_control_point.py", "engine/esm/eval_work.py", (
+    ("esm/test_control_point.py", "engine/esm/evaluation/eval_work.py", (
         ("self.task.extract_marked(answer.text)", "self.task.extract(answer.text)"),
         ("self._line(batch.first + position, example, answer)", "self._line(position, example, answer)"),
     )),
-    ("esm/test_control_point.py", "engine/esm/forced.py", (
+    ("esm/test_control_point.py", "engine/esm/online/forced.py", (
         ("m > self.m", "m >= self.m and False"),
         ("return m == self.m or", "return m >= self.m or"),
     )),
-    ("esm/test_decide.py", "engine/esm/decide.py", (
+    ("esm/test_decide.py", "engine/esm/online/decide.py", (
         ("rows, similarity = memory.similarities(m - 1, states)", "rows, similarity = memory.similarities(m, states)"),
     )),
-    ("esm/test_decide.py", "engine/esm/memory.py", (
+    ("esm/test_decide.py", "engine/esm/library/memory.py", (
         ("queries = states / np.maximum(norms, 1e-12)", "queries = states"),
     )),
-    ("esm/test_dpp.py", "engine/esm/dpp.py", (
+    ("esm/test_dpp.py", "engine/esm/library/dpp.py", (
         ("row**2", "row"),
         ("1.0, 0.0) + epsilon", "1.0, 0.0)"),
     )),
@@ -53,14 +53,14 @@ IN_MODELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
         ),
         ("if memory and not ids:", "if memory:"),
     )),
-    ("esm/test_field_sources.py", "engine/esm/cast.py", (
+    ("esm/test_field_sources.py", "engine/esm/baselines/cast.py", (
         ("np.tanh((states @ unit)[:, None] * unit)", "(states @ unit)[:, None] * unit"),
         (
             "middle = (steer.mean(axis=0) + leave.mean(axis=0)) / 2",
             "middle = np.concatenate([steer, leave]).mean(axis=0)",
         ),
     )),
-    ("esm/test_field_sources.py", "engine/esm/field.py", (
+    ("esm/test_field_sources.py", "engine/esm/baselines/field.py", (
         (
             "return fit(np.stack(keys[\"wrong\"]), np.stack(keys[\"right\"]))",
             "return fit(np.stack(keys[\"right\"]), np.stack(keys[\"wrong\"]))",
@@ -73,32 +73,32 @@ IN_MODELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ("esm/test_field_sources.py", "engine/esm/layers.py", (
         ("mined[len(mined) // 2] if", "mined[0] if"),
     )),
-    ("esm/test_field_sources.py", "engine/esm/seal.py", (
+    ("esm/test_field_sources.py", "engine/esm/baselines/seal.py", (
         ("model.tokenizer.encode_chat(prompt, system)", "model.tokenizer.encode_chat(prompt)"),
     )),
-    ("esm/test_field_sources.py", "engine/esm/stable.py", (
+    ("esm/test_field_sources.py", "engine/esm/baselines/stable.py", (
         ("tuple(model.tokenizer.encode_chat(prompt, system))", "tuple(model.tokenizer.encode_chat(prompt))"),
         ("enumerate(beginnings[first : first + _AT_ONCE], first)", "enumerate(beginnings[first : first + _AT_ONCE])"),
         ("derive_seed(seed, \"stable\", str(number), again)", "derive_seed(0, \"stable\", str(number), again)"),
         ("Sampling(MOST_TOKENS, temperature, stop=delimiter)", "Sampling(MOST_TOKENS, 1.0, stop=delimiter)"),
     )),
-    ("esm/test_gold.py", "engine/esm/gold.py", (
+    ("esm/test_gold.py", "engine/esm/mining/gold.py", (
         ("length = len(tokens) + 1", "length = len(tokens)"),
         ("len(prompt) + end - 1 for end", "len(prompt) + end for end"),
         ("missing = config.control_points.M - solution.count(delimiter)", "missing = config.control_points.M"),
     )),
-    ("esm/test_imported.py", "engine/esm/imported.py", (
+    ("esm/test_imported.py", "engine/esm/library/imported.py", (
         ("if row[\"kind\"] == \"wrong\" and row[\"layer\"] == entry.layer", "if row[\"kind\"] == \"wrong\""),
         ("if row[\"kind\"] == \"wrong\" and row[\"layer\"] == entry.layer", "if row[\"layer\"] == entry.layer"),
     )),
-    ("esm/test_plain.py", "engine/esm/plain.py", (
+    ("esm/test_plain.py", "engine/esm/baselines/plain.py", (
         (
             "sampling = Sampling(of.config.decode.max_new_tokens, of.config.decode.temperature)",
             "sampling = Sampling(of.config.decode.max_new_tokens)",
         ),
         ("derive_seed(of.config.run.seed, purpose", "derive_seed(0, purpose"),
     )),
-    ("esm/test_side_effects.py", "engine/esm/side_effects.py", (
+    ("esm/test_side_effects.py", "engine/esm/evaluation/side_effects.py", (
         ("(np.exp(p) * (p - q)).sum()", "(np.exp(q) * (q - p)).sum()"),
         ("prefix = [*prompt, *answer.tokens[:begin]]", "prefix = [*prompt]"),
         (
@@ -107,10 +107,10 @@ IN_MODELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
         ),
         ("Steer(vector, decision.layer, decision.alpha)", "Steer(vector, decision.layer, 1.0)"),
     )),
-    ("esm/test_static.py", "engine/esm/prompt_pairs.py", (
+    ("esm/test_static.py", "engine/esm/baselines/prompt_pairs.py", (
         ("model.tokenizer.encode_chat(prompt, system)", "model.tokenizer.encode_chat(prompt)"),
     )),
-    ("esm/test_static.py", "engine/esm/static.py", (
+    ("esm/test_static.py", "engine/esm/baselines/static.py", (
         ("*vector, of.config.eval.contrast.scale)", "*vector, 1.0)"),
         (
             "{\"contrast_mean\": mean_difference, \"contrast_pca\": principal_difference}",
@@ -137,7 +137,7 @@ IN_MODELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ("lm/test_generate.py", "engine/lm/transformers/model.py", (
         ("        if between is not None:\n            between(call, working)\n", ""),
     )),
-    ("lm/test_gguf.py", "engine/lm/gguf_file.py", (
+    ("lm/test_gguf.py", "engine/lm/loading/gguf_file.py", (
         ("owned = parts if len(parts) == 3 else", "owned = parts if len(parts) == 4 else"),
         ("path.lower().endswith(\".gguf\")", "path.endswith(\".gguf\")"),
     )),
@@ -148,11 +148,11 @@ IN_MODELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
         ),
         ("        self._tokens[row] += committed.tokens\n", ""),
     )),
-    ("lm/test_load.py", "engine/lm/cpu_dtype.py", (
+    ("lm/test_load.py", "engine/lm/loading/cpu_dtype.py", (
         ("max(min(times[1:]), 1e-9)", "max(max(times[1:]), 1e-9)"),
         ("if gain < FASTER:", "if gain <= FASTER:"),
     )),
-    ("lm/test_load.py", "engine/lm/device.py", (
+    ("lm/test_load.py", "engine/lm/loading/device.py", (
         ("if saved in DTYPES.values() else (torch.float32, \"\")", "if saved is None else (torch.float32, \"\")"),
         (
             "{\"cuda\": torch.cuda.is_available(), \"mps\": torch.backends.mps.is_available(), \"cpu\": True}",

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from engine.config.file import load_config
 from engine.evolution import layout
-from engine.evolution.score import CORRECTNESS_WEIGHT, SHORTNESS_WEIGHT
+from engine.evolution.scoring.score import CORRECTNESS_WEIGHT, SHORTNESS_WEIGHT
 
 HEAD = (
     "| run | method | n | correct | − none | p | tokens | − none | composite | − best |\n"

@@ -24,23 +24,23 @@ from engine.config.esm import OfflineMineSection, OnlineSection
 from engine.config.esm_methods import evaluated_methods
 from engine.config.file import load_config
 from engine.errors import ConfigError, DataError
-from engine.esm.contrast import Rollout, contrast, split_rollouts
-from engine.esm.control_point import PROBE_SCALE, Answer, Decider, Plan
-from engine.esm.controller import Controller
-from engine.esm.decide import TIE, Hit, Probe, Retrieval, choose, retrieve
-from engine.esm.dpp import GreedyDpp
-from engine.esm.eval_stage import Evaluate
+from engine.esm.evaluation.eval_stage import Evaluate
 from engine.esm.examples import training_examples
 from engine.esm.layers import candidate_layers
-from engine.esm.memory import Entry, EpisodicMemory
-from engine.esm.memory_stage import BuildMemory
-from engine.esm.mine_stage import Mine, candidate_records, top_pairs
-from engine.esm.reward import length_regularized_reward
-from engine.esm.select_stage import Select, control_point_floor
-from engine.esm.variants import retrieving
+from engine.esm.library.dpp import GreedyDpp
+from engine.esm.library.memory import Entry, EpisodicMemory
+from engine.esm.library.memory_stage import BuildMemory
+from engine.esm.library.select_stage import Select, control_point_floor
+from engine.esm.mining.contrast import Rollout, contrast, split_rollouts
+from engine.esm.mining.mine_stage import Mine, candidate_records, top_pairs
+from engine.esm.mining.reward import length_regularized_reward
+from engine.esm.online.control_point import PROBE_SCALE, Answer, Decider, Plan
+from engine.esm.online.controller import Controller
+from engine.esm.online.decide import TIE, Hit, Probe, Retrieval, choose, retrieve
+from engine.esm.online.variants import retrieving
 from engine.events import DecisionTaken, Event, Notice, PairMined
 from engine.files import read_jsonl
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from engine.lm.protocol import Branch, Completion, Finished, LanguageModel, Request, Sampling, Steer
 from tests.run_stage import run_stage
 

@@ -27,8 +27,8 @@ from engine.evolution.clusters.cluster_map import load_cluster_map
 from engine.evolution.clusters.clusters_stage import BuildClusters
 from engine.evolution.evolve_stage import Evolve
 from engine.evolution.processor import load_logits_processor
-from engine.evolution.score import Outcome, score
-from engine.lm.load import load_model
+from engine.evolution.scoring.score import Outcome, score
+from engine.lm.loading.load import load_model
 from engine.lm.vocabulary import load_vocabulary
 from engine.run.gate import StopRequested
 from engine.run.stage import StageContext

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from engine.config.file import dump_config, load_config
-from engine.config.model import ModelSection
-from engine.esm.eval_stage import Evaluate
-from engine.esm.memory_stage import BuildMemory
-from engine.esm.mine_stage import Mine
-from engine.esm.select_stage import Select
+from engine.config.models.model import ModelSection
+from engine.esm.evaluation.eval_stage import Evaluate
+from engine.esm.library.memory_stage import BuildMemory
+from engine.esm.library.select_stage import Select
+from engine.esm.mining.mine_stage import Mine
 from engine.events import Event, QuestionSampled, StageFinished, without_envelope
 from engine.evolution import layout as evolution
 from engine.evolution.clusters.cluster_map import ClusterMap, save_cluster_map
@@ -22,7 +22,7 @@ from engine.files import append_jsonl
 from engine.gflownet import layout as gflownet
 from engine.levers.levers import Levers
 from engine.levers.load import load_levers
-from engine.lm.load import EMBEDDED
+from engine.lm.loading.load import EMBEDDED
 from engine.lm.transformers.model import TransformersModel
 from engine.lm.vocabulary import load_vocabulary
 from engine.run.stage import StageResult

@@ -16,7 +16,7 @@ from engine.evolution.clusters.cluster_map import ABOUT_FILE, load_cluster_map
 from engine.evolution.clusters.descriptions import read_descriptions
 from engine.evolution.deltas import read_deltas
 from engine.gflownet.graphs.pathquestion.files import _lines
-from engine.lm.gguf_file import _check_magic
+from engine.lm.loading.gguf_file import _check_magic
 from engine.pool.data.embedding_table import _safetensors
 from engine.pool.data.image_url import _read
 from engine.pool.data.records import read_rl_data

@@ -16,12 +16,12 @@ import pytest
 from msgspec.structs import replace
 
 from engine.config.config import Config
-from engine.esm.answer_lines import AnswerLine
-from engine.esm.verdict import esm_verdict
+from engine.esm.evaluation.answer_lines import AnswerLine
+from engine.esm.evaluation.verdict import esm_verdict
 from engine.events import ConversationAnswered
 from engine.events.verdict import Verdict
-from engine.evolution.comparison import BEST, BRIEF, PLAIN, SAME_LENGTH, Method, compare
-from engine.evolution.score import Outcome
+from engine.evolution.scoring.comparison import BEST, BRIEF, PLAIN, SAME_LENGTH, Method, compare
+from engine.evolution.scoring.score import Outcome
 from engine.evolution.verdict import evolution_verdict
 from engine.gflownet.evaluation.evaluator import Evaluation
 from engine.gflownet.evaluation.verdict import sampler_verdict

@@ -11,8 +11,8 @@ from textual.app import App
 from textual.binding import Binding
 from textual.dom import DOMNode
 
-from app.commands import EVERYWHERE, METHOD_KEYS, NOTING, RUN, TIMELINE
-from app.key_rows import KeyRow, key_rows
+from app.keys.commands import EVERYWHERE, METHOD_KEYS, NOTING, RUN, TIMELINE
+from app.keys.key_rows import KeyRow, key_rows
 from app.methods.esm.page import EsmPage
 from app.methods.evolution.page import EvolutionPage
 from app.methods.gflownet.page import GFlowNetPage
@@ -32,17 +32,17 @@ from screens.notes.screen import NotesScreen
 from screens.overview.efficiency import EfficiencyPanel
 from screens.overview.screen import OverviewScreen
 from screens.overview.stages import StagesPanel
+from screens.panels.replicas import ReplicasPanel
+from screens.panels.search import SearchScreen
 from screens.panes.cases import CasesPane
-from screens.replicas import ReplicasPanel
 from screens.runs.screen import RunsScreen
-from screens.search import SearchScreen
 from screens.slsm.screen import SLSMScreen
 from screens.start_form import StartFormScreen
 from screens.sweep.screen import SweepScreen
 from screens.tabbed_screen import COMMANDS, TabbedScreen
 from screens.what_if.screen import WhatIfScreen
+from screens.widgets.tables.virtual_table import VirtualTable
 from screens.widgets.timeline import Timeline
-from screens.widgets.virtual_table import VirtualTable
 
 README = Path(__file__).resolve().parents[2] / "screens" / "README.md"
 _INTRODUCTION = """\

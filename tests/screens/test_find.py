@@ -10,8 +10,8 @@ from textual.pilot import Pilot
 from app.shell import SteerApp
 from screens.find import FindScreen
 from screens.method_screen import MethodScreen
-from screens.search import SearchScreen
-from screens.widgets.virtual_table import VirtualTable
+from screens.panels.search import SearchScreen
+from screens.widgets.tables.virtual_table import VirtualTable
 from tests.recorded_session import RecordedSession
 from tests.synthetic_pool import pool_events
 from tests.synthetic_run import write_log

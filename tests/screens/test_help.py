@@ -10,7 +10,7 @@ from textual.binding import Binding
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from screens.help import HelpScreen
+from screens.panels.help import HelpScreen
 from screens.widgets.key_line import KeyLine, keys_of
 
 

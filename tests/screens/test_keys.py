@@ -11,8 +11,8 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 
 import screens
-from app.commands import rank
-from app.key_rows import key_rows
+from app.keys.commands import rank
+from app.keys.key_rows import key_rows
 from app.shell import SteerApp
 from screens.widgets.key_line import Key, fitting
 from tests.screens.readme import readme

@@ -10,14 +10,14 @@ from typing import ClassVar
 from textual.app import App
 from textual.binding import BindingType
 
-from app.commands import EVERYWHERE, bindings
+from app.keys.commands import EVERYWHERE, bindings
 from app.runs.start_form import StartForm, split_changes
 from app.shell import SteerApp
 from engine.run.directory import RunDirectory
 from engine.sweep.sweep import SweepFolder
-from screens.ask import AskScreen
-from screens.help import HelpScreen
 from screens.new_run import NewRunScreen
+from screens.panels.ask import AskScreen
+from screens.panels.help import HelpScreen
 from screens.start_form import StartFormScreen
 
 DEMO = Path(__file__).resolve().parents[2] / "configs" / "demo.yaml"

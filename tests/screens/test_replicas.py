@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from app.state.run import RunState
 from engine import events as ev
 from screens.method_screen import MethodScreen
-from screens.replicas import ReplicasPanel
+from screens.panels.replicas import ReplicasPanel
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import write_log
 

@@ -14,9 +14,9 @@ from engine.errors import RunError
 from engine.run.directory import RunDirectory, RunStatus, create_run, inspect
 from screens.esm.screen import EsmScreen
 from screens.exports import write_report
-from screens.help import tab_first
 from screens.method_screen import MethodScreen
 from screens.overview.screen import OverviewScreen
+from screens.panels.help import tab_first
 from screens.run_screen import RunScreen
 from screens.run_session import at_rest, engine_state
 from screens.slsm.screen import SLSMScreen

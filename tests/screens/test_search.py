@@ -16,7 +16,7 @@ from engine import events as ev
 from screens.event_places import kinds_with_place, place_of
 from screens.messages import SystemWanted
 from screens.overview.screen import OverviewScreen
-from screens.search import MOST, SearchScreen, count_words
+from screens.panels.search import MOST, SearchScreen, count_words
 from tests.recorded_session import RecordedSession
 from tests.synthetic_pool import pool_events
 from tests.synthetic_run import SyntheticRun, write_log
@@ -82,7 +82,7 @@ async def test_words_are_found_in_all_methods_and_enter_goes_there(
 async def test_as_many_rows_of_a_method_are_listed_as_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("screens.search.MOST", 2)
+    monkeypatch.setattr("screens.panels.search.MOST", 2)
     entries = write_log(tmp_path / "events.jsonl", pool_events())
     app = RunApp(RecordedSession(entries, tmp_path))
     async with app.run_test(size=(80, 24)) as pilot:

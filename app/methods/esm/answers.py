@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from app.blocks.block import Block, Changes, Heading, Span, Words, writing
 from app.blocks.model_text import one_line
-from app.figures import outcome
 from app.methods.source import CaseSource
 from app.state.esm import GREEDY
+from app.wording.figures import outcome
 from engine.events import ExampleEvaluated
 
 

@@ -13,12 +13,12 @@ from rich.text import Text
 from app.blocks.block import Block, Drawn, Heading, Palette, Span, Target, Words, table_of
 from app.blocks.model_text import one_line
 from app.blocks.terminal import line
-from app.figures import fixed, signed
 from app.methods.cells import digits
 from app.methods.esm.entry_words import name_within
 from app.table.column import Cell, ListColumn, cell_of
-from app.text import counted
-from engine.esm.entry_names import candidate_name
+from app.wording.figures import fixed, signed
+from app.wording.text import counted
+from engine.esm.library.entry_names import candidate_name
 from engine.events import Candidate, DecisionTaken
 
 FIGURES: Sequence[ListColumn[Candidate]] = (

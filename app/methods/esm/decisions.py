@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from app.blocks.block import Block, Changes, Heading, Paragraph, Span, Target, Words, facts, writing
 from app.blocks.model_text import one_line, tail
-from app.figures import outcome_words
-from app.gate_text import gate_sentence
 from app.methods.esm.answers import Answers, answers_line, answers_of, whole_blocks
 from app.methods.esm.candidates import Candidates
 from app.methods.esm.chain import chain_line, chain_of, parting
@@ -14,8 +12,10 @@ from app.methods.source import CaseSource
 from app.state.run import RunState
 from app.table.decision_fields import sign_where_it_turned
 from app.table.filter import quoted
-from app.text import counted
-from engine.esm.entry_names import chosen_name
+from app.wording.figures import outcome_words
+from app.wording.gate_text import gate_sentence
+from app.wording.text import counted
+from engine.esm.library.entry_names import chosen_name
 from engine.events import DecisionTaken
 
 _EMPTY = """No decision has been taken yet.

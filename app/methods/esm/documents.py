@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from app.blocks.block import Block, Changes, Heading, Paragraph, Table, facts, writing
-from app.figures import fixed, outcome_words
 from app.methods.esm.answers import answers_line, answers_of, whole_blocks
 from app.methods.source import CaseSource
+from app.wording.figures import fixed, outcome_words
 from engine.events import ExampleEvaluated, TriedAnswer, WhatIfTried
 
 

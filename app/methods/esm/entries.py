@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.blocks.block import Block, Paragraph, Span, Target, Words, writing
-from app.figures import fixed, signed
 from app.methods.esm.pairs import pair_blocks
 from app.methods.page import Cases
 from app.methods.source import CaseSource
@@ -16,8 +15,9 @@ from app.state.method import Place
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn, Tone
 from app.table.filter import quoted
-from app.text import counted
-from engine.esm.entry_names import short_name
+from app.wording.figures import fixed, signed
+from app.wording.text import counted
+from engine.esm.library.entry_names import short_name
 from engine.events import EntryPicked, PairMined
 
 _EMPTY = """No entry has been picked yet.

@@ -11,7 +11,7 @@ from app.methods.place import Place
 from app.state.decisions import NULL
 from app.state.run import RunState
 from app.table.filter import quoted
-from app.text import counted
+from app.wording.text import counted
 from engine.events import MethodEvaluated, Verdict
 
 _SEARCHED = 200_000

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.blocks.block import Beside, Block, Heading, Paragraph, Span, Target, writing
-from app.figures import fixed
 from app.methods.cells import digits
 from app.methods.page import Cases
 from app.methods.source import CaseSource
 from app.state.esm import Pair
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn, Tone
-from app.text import counted
+from app.wording.figures import fixed
+from app.wording.text import counted
 from engine.events import PairMined
 
 _EFFECTS: dict[str, Tone] = {"fixes": "good", "harms": "bad"}

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from app.blocks.block import Block, Picture, Span, Table, Target, plain, table_of
 from app.blocks.plots import interval_picture
-from app.figures import bounds, fixed, probability, share
 from app.methods.cells import difference_of, digits, interval_of
 from app.methods.chart import Series
 from app.state.esm import GREEDY, METHOD, ESMState
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn
-from app.words import method_name, method_notes
+from app.wording.figures import bounds, fixed, probability, share
+from app.wording.words import method_name, method_notes
 from engine.events import MethodEvaluated
 from engine.wilson import wilson
 

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Mapping
 
 from app.blocks.block import Block, Span, Table
-from app.figures import short
 from app.methods.chart import Series, with_mean
 from app.state.esm import ESMState
 from app.state.run import RunState
 from app.table.column import Tone
-from app.text import counted
-from app.words import figure_name
+from app.wording.figures import short
+from app.wording.text import counted
+from app.wording.words import figure_name
 
 _EFFECTS: Mapping[str, tuple[str, Tone]] = {
     "fixes": ("its vector turns the wrong answer right", "good"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from app.blocks.block import Block, Paragraph, Table
 from app.blocks.model_text import one_line
-from app.entry_names import typed_names
-from app.figures import fixed
 from app.methods.esm.answers import answers_of
 from app.methods.source import CaseSource
 from app.methods.what_if import (
@@ -21,8 +19,10 @@ from app.methods.what_if import (
     whole,
     yes_or_no,
 )
-from app.text import counted
-from engine.esm.entry_names import candidate_name, chosen_name
+from app.wording.entry_names import typed_names
+from app.wording.figures import fixed
+from app.wording.text import counted
+from engine.esm.library.entry_names import candidate_name, chosen_name
 from engine.events import Candidate, DecisionTaken, TriedAnswer, WhatIfTried
 
 _HELP = """\

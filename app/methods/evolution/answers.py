@@ -26,7 +26,6 @@ from app.blocks.block import (
 )
 from app.blocks.model_text import one_line
 from app.blocks.terminal import draw
-from app.figures import outcome_words, signed
 from app.methods.cells import outcome_cell, turned_cell
 from app.methods.evolution.clusters import cluster_words
 from app.methods.page import Cases
@@ -34,7 +33,8 @@ from app.methods.source import CaseSource
 from app.state.evolution import UNCHANGED, UNDER_DELTAS, AnswerRow, EvolutionState
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn, Tone
-from app.text import counted
+from app.wording.figures import outcome_words, signed
+from app.wording.text import counted
 from engine.events import AnswerJudged
 
 _EMPTY = """There are no answers yet.

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from app.blocks.block import Block, Span, Table, Words, table_of
 from app.blocks.model_text import clean
-from app.figures import share, signed
 from app.state.evolution import EvolutionState, IterationState
 from app.table.column import Cell, ListColumn, Tone
+from app.wording.figures import share, signed
 
 _SPECIAL = {"0": "end of text", "1": "digits and symbols"}
 """The two clusters that never go through k-means."""

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from app.blocks.block import Block, Heading, Paragraph, Span, Table, Target, Tone, Words, facts, writing
 from app.blocks.fit import fit
-from app.figures import fixed, signed
 from app.methods.cells import digits, linked_counts
 from app.methods.evolution.answers import answers_of
 from app.methods.evolution.clusters import cluster_words, delta_rows, delta_table
@@ -18,7 +17,8 @@ from app.state.evolution import EvolutionState, IterationState
 from app.state.method import Place
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn
-from app.text import counted
+from app.wording.figures import fixed, signed
+from app.wording.text import counted
 from engine.events import EvolutionBegan, IterationBegan, ServerChanged
 
 _EMPTY = """No iteration has started yet.

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from app.blocks.block import Block, Paragraph, Picture, Table, table_of
 from app.blocks.plots import interval_picture
-from app.figures import fixed, probability, share
 from app.methods.cells import bounds_of, difference_of, digits, interval_of
 from app.state.evolution import EvolutionState
 from app.table.column import Cell, ListColumn
-from app.text import counted
-from app.words import method_name
+from app.wording.figures import fixed, probability, share
+from app.wording.text import counted
+from app.wording.words import method_name
 from engine.events import AnswersScored, JudgeMeasured, MethodCompared
 
 

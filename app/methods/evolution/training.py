@@ -10,7 +10,7 @@ from app.methods.evolution.clusters import cluster_table, delta_map
 from app.methods.evolution.iterations import composite_words, server_blocks
 from app.state.evolution import EvolutionState, IterationState
 from app.state.run import RunState
-from app.text import counted
+from app.wording.text import counted
 from engine.events import AnswersScored
 
 _BASELINE = "no deltas"

@@ -7,7 +7,6 @@ from typing import Any
 
 from app.blocks.block import Block, Paragraph, Span, Table
 from app.blocks.model_text import one_line
-from app.figures import signed
 from app.methods.evolution.clusters import cluster_words
 from app.methods.source import CaseSource
 from app.methods.what_if import (
@@ -24,7 +23,8 @@ from app.methods.what_if import (
     words_of,
 )
 from app.state.evolution import UNDER_DELTAS, EvolutionState
-from app.text import counted
+from app.wording.figures import signed
+from app.wording.text import counted
 from engine.events import AnswerJudged, AnswerTried, OtherAnswer
 
 _HELP = """\

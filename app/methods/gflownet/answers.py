@@ -16,7 +16,7 @@ from app.state.gflownet import EvidenceRow, GFlowNetState
 from app.state.method import Place
 from app.state.run import RunState
 from app.table.column import ListColumn
-from app.text import counted
+from app.wording.text import counted
 from engine.events import EvidenceAnswered
 
 _EMPTY = """No question has been answered yet.

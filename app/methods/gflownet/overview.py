@@ -7,7 +7,7 @@ from app.methods.gflownet.questions import QUESTIONS
 from app.methods.overview import Curve, Highlight, Overview, running_means
 from app.methods.place import Place
 from app.state.run import RunState
-from app.text import counted
+from app.wording.text import counted
 
 
 def curve(state: RunState) -> Curve:

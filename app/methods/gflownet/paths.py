@@ -11,7 +11,7 @@ from rich.text import Text
 from app.blocks.bars import bar
 from app.blocks.block import Block, Drawn, Palette, Paragraph, Span, Table, Words
 from app.blocks.terminal import line
-from app.figures import fixed, probability
+from app.wording.figures import fixed, probability
 from engine.events import PathStep, QuestionSampled, SampledPath
 
 LEGEND = """━ edge of a shortest path  ─ other edge  ★ answer  ≠ here a path that meets none leaves the shortest ones

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from app.blocks.block import Block, Heading, Paragraph, Span, facts, writing
 from app.blocks.model_text import one_line
-from app.figures import fixed
 from app.methods.cells import digits
 from app.methods.gflownet.evidence import reader_answers
 from app.methods.gflownet.paths import Paths, left_at
@@ -16,7 +15,8 @@ from app.methods.source import CaseSource
 from app.state.gflownet import QuestionRow
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn
-from app.text import counted
+from app.wording.figures import fixed
+from app.wording.text import counted
 from engine.events import QuestionSampled, SampledPath
 
 _EMPTY = """No paths have been sampled yet.

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 from app.blocks.block import Block, Paragraph, Picture, Table, Target, Words, table_of
 from app.blocks.plots import IntervalRow, interval_picture
-from app.figures import bounds, fixed, probability
 from app.methods.cells import difference_of, digits, interval_of, linked_counts
 from app.methods.chart import Series
 from app.methods.gflownet.answers import answer_pairs
@@ -15,8 +14,9 @@ from app.methods.gflownet.evidence import PATHS, evidence_name
 from app.state.gflownet import GFlowNetState
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn, Tone
-from app.text import counted
-from app.words import figure_name, sampler_name
+from app.wording.figures import bounds, fixed, probability
+from app.wording.text import counted
+from app.wording.words import figure_name, sampler_name
 from engine.events import EvidenceCompared, SamplerEvaluated
 
 _SAMPLER = ("gflownet", "distinct")

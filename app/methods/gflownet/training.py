@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from app.blocks.block import Block, Heading, Paragraph, Span, Table, Words, facts, table_of
-from app.figures import fixed, signed
 from app.methods.cells import digits
 from app.methods.chart import Series, with_mean
 from app.state.gflownet import GFlowNetState, StepRow
 from app.state.run import RunState
 from app.table.column import ListColumn
-from app.text import counted
+from app.wording.figures import fixed, signed
+from app.wording.text import counted
 from engine.events import AgentGraphsBuilt, GraphsBuilt, RetrieverMeasured
 
 _MOST_STEPS = 10

@@ -9,11 +9,11 @@ from rich.text import Text
 
 from app.blocks.block import Block, Drawn, Palette, Paragraph, Span, Writing, plain
 from app.blocks.model_text import clean, one_line
-from app.figures import outcome
 from app.methods.gflownet.paths import LEGEND, draw_path, way
 from app.methods.source import CaseSource
 from app.methods.what_if import Answer, Answers, Choice, Field, WhatIf, number, whole, yes_or_no
-from app.text import counted
+from app.wording.figures import outcome
+from app.wording.text import counted
 from engine.events import EvidenceAnswered, PathsTried, QuestionSampled, SampledPath
 
 _HELP = """\

@@ -11,8 +11,8 @@ from rich.text import Text
 from app.blocks.block import Block, Drawn, Palette, Paragraph, Words, facts
 from app.blocks.terminal import line
 from app.blocks.thumbnail import thumbnail
-from app.figures import fixed
 from app.methods.source import CaseSource
+from app.wording.figures import fixed
 from engine.events import PoolQueryDone, PoolThumbnails
 
 Pictures = Mapping[int, tuple[str, int]]

@@ -7,7 +7,7 @@ from app.methods.place import Place
 from app.methods.pool.picks import PICKS
 from app.methods.pool.queries import QUERIES
 from app.state.run import RunState
-from app.text import counted
+from app.wording.text import counted
 
 
 def curve(state: RunState) -> Curve:

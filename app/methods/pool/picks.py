@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from app.blocks.block import Block, Span, Table, Words
 from app.blocks.model_text import one_line
-from app.figures import fixed
 from app.methods.cells import digits, turned_cell
 from app.methods.page import Cases
 from app.methods.pool.candidates import beside_pair, beside_query, pictures_of
@@ -15,7 +14,8 @@ from app.methods.source import CaseSource
 from app.state.pool import PickRow
 from app.state.run import RunState
 from app.table.column import ListColumn
-from app.words import method_name
+from app.wording.figures import fixed
+from app.wording.words import method_name
 from engine.events import SelectorPick, SelectorPicked
 
 _ORDER = ("selector", "rices", "random", "oracle")

@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 
 from app.blocks.block import Beside, Block, Heading, Paragraph, Span, Table, Words
 from app.blocks.model_text import one_line
-from app.figures import fixed
 from app.methods.cells import turned_cell
 from app.methods.page import Cases
 from app.methods.pool.candidates import Candidates, beside_query, pictures_of
@@ -15,7 +14,8 @@ from app.methods.source import CaseSource
 from app.state.pool import QueryRow
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn
-from app.text import counted
+from app.wording.figures import fixed
+from app.wording.text import counted
 from engine.events import PoolQueryDone, PoolTrajectory
 
 _EMPTY = """No query is finished yet.

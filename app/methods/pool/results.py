@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from app.blocks.block import Block, Paragraph, Picture, Span, Table, Target, Words, table_of
 from app.blocks.plots import interval_picture
-from app.figures import bounds, fixed, probability
 from app.methods.cells import DIFFERENCE, Count, bounds_of, difference_of, interval_of, linked_counts
 from app.methods.chart import Series, with_mean
 from app.state.pool import PoolState
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn, Tone
-from app.text import counted
-from app.words import method_name
+from app.wording.figures import bounds, fixed, probability
+from app.wording.text import counted
+from app.wording.words import method_name
 from engine.events import OracleTotal, PoolTotals, SelectorCompared, SelectorStep
 
 ORDER = ("selector", "rices", "random", "oracle")

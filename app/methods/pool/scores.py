@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from app.blocks.block import Span
 from app.blocks.model_text import one_line
-from app.figures import NONE, fixed
 from app.state.pool import is_right
 from app.table.column import Cell
+from app.wording.figures import NONE, fixed
 
 
 def score_cell(score: float | None) -> Cell:

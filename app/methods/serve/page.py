@@ -7,13 +7,13 @@ from statistics import median
 
 from app.blocks.block import Block, Command, Heading, Paragraph, Span, Table, Words
 from app.blocks.model_text import one_line
-from app.figures import NONE
 from app.methods.page import MethodPage
 from app.methods.serve.requests import REQUESTS
 from app.state.run import RunState
 from app.state.serve import ServeState
 from app.table.column import Tone
-from app.text import counted
+from app.wording.figures import NONE
+from app.wording.text import counted
 from engine.events import ServeOpened
 
 _EMPTY = """The server does not take requests yet: it loads the model and the levers.

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from app.blocks.block import Block, Heading, Paragraph, Span, Writing
 from app.blocks.model_text import one_line
-from app.figures import fixed
 from app.methods.page import Cases
 from app.methods.source import CaseSource
 from app.state.serve import RequestRow
 from app.table.column import Cell, ListColumn, Tone
+from app.wording.figures import fixed
 from engine.events import RequestAnswered
 
 _EMPTY = """No request has been answered yet.

@@ -28,7 +28,7 @@ from app.state.method import Place
 from app.state.run import RunState
 from app.state.slsm import ResultRow, SLSMState
 from app.table.column import Cell, ListColumn
-from app.text import counted
+from app.wording.text import counted
 from engine.events import ConversationAnswered, ConversationOpened, StateUpdated
 
 _EMPTY = """No conversation has been answered yet.

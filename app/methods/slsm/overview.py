@@ -6,9 +6,9 @@ from app.methods.overview import Curve, Highlight, Overview, running_means
 from app.methods.place import Place
 from app.methods.slsm.answers import ANSWERS
 from app.state.run import RunState
-from app.text import counted
-from app.verdict_text import verdicts
-from app.words import short_method_name
+from app.wording.text import counted
+from app.wording.verdict_text import verdicts
+from app.wording.words import short_method_name
 
 
 def curve(state: RunState) -> Curve:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from app.blocks.block import Block, Paragraph, Picture, Span, Table, Target, Words, table_of
 from app.blocks.plots import interval_picture
-from app.figures import fixed
 from app.methods.cells import DIFFERENCE, Count, bounds_of, difference_of, interval_of, linked_counts
 from app.methods.chart import Series
 from app.state.run import RunState
 from app.state.slsm import SLSMState
 from app.table.column import Cell, ListColumn
-from app.text import counted
-from app.words import method_name
+from app.wording.figures import fixed
+from app.wording.text import counted
+from app.wording.words import method_name
 from engine.events import BoardCompared, ModeScored
 
 _CHOSEN = (

@@ -8,7 +8,7 @@ from app.blocks.block import Block, Heading, Paragraph, Span, Writing
 from app.blocks.model_text import clean, one_line
 from app.methods.source import CaseSource
 from app.methods.what_if import Answers, Choice, Field, WhatIf, answers_of, verdict_line
-from app.text import counted
+from app.wording.text import counted
 from engine.events import AnswerTried, ConversationAnswered, ConversationOpened, OtherAnswer
 
 _HELP = """\

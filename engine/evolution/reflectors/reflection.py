@@ -21,7 +21,7 @@ from engine.evolution.reflectors.reflector import (
     ReflectorInput,
     ReflectorReply,
 )
-from engine.evolution.score import Score
+from engine.evolution.scoring.score import Score
 from engine.files import decoded, write_atomic
 
 

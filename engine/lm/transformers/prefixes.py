@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from engine.lm.context import check_prompt, within_context
 from engine.lm.continuation import cut, earlier_end, is_whole
-from engine.lm.device import memory_errors
+from engine.lm.loading.device import memory_errors
 from engine.lm.occurrences import Occurrences
 from engine.lm.protocol import Between, Branch, Completion, Finished, ModelInfo, Tokenizer, Working
 from engine.lm.transformers.decoding import Decoding, Job, Kept

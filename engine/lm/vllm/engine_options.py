@@ -8,11 +8,11 @@ from typing import Any
 import torch
 import transformers
 
-from engine.config.model import ModelSection, VllmSection
+from engine.config.models.model import ModelSection, VllmSection
 from engine.errors import ModelError
-from engine.lm.device import pick_dtype
-from engine.lm.gguf_file import gguf_file
-from engine.lm.pretrained import load_text_side, model_fingerprint, parameter_count, quiet
+from engine.lm.loading.device import pick_dtype
+from engine.lm.loading.gguf_file import gguf_file
+from engine.lm.loading.pretrained import load_text_side, model_fingerprint, parameter_count, quiet
 from engine.lm.protocol import ModelInfo
 from engine.lm.tokenizer import HfTokenizer
 from engine.lm.vllm.plugin import OWNER

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from engine.config.openai import OFFLINE
+from engine.config.models.openai import OFFLINE
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Unusable, usable_json
 from engine.servers.request_form import Message, Schema

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.runs import line_process
-from app.runs.line_process import LineProcess
+from app.runs.queries import line_process
+from app.runs.queries.line_process import LineProcess
 from engine.errors import SteerError
 
 KEY = "sk-very-secret-12345"

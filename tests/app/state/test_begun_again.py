@@ -10,7 +10,7 @@ import pytest
 from app.state.columns import Columns, Grow, Names, Texts
 from app.state.method import MethodState
 from app.state.run import RunState, method_states
-from app.verdict_text import verdict_line, verdict_sentence, verdicts
+from app.wording.verdict_text import verdict_line, verdict_sentence, verdicts
 from engine import events as ev
 from engine.run.stage_state import SKIPPED, WAITING
 from tests.runs_app import esm_verdict

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from app.gate_text import gate_sentence
 from app.report.item_words import item_words
 from app.state.run import RunState
 from app.table.decision_fields import DECISION_FIELDS
@@ -14,6 +13,7 @@ from app.table.decision_rows import DecisionRows
 from app.table.filter import predicate, quoted
 from app.table.filter_parser import parse
 from app.table.suggest import values_of
+from app.wording.gate_text import gate_sentence
 from engine import events as ev
 
 WEIGHED: dict[str, Any] = {"kind": "wrong", "similarity": 0.9, "quality": 1.0, "ahat": 0.9}

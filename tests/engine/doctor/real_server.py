@@ -15,7 +15,7 @@ from urllib.request import urlopen
 import pytest
 
 from engine.config.file import load_config
-from engine.config.openai import OpenAISection
+from engine.config.models.openai import OpenAISection
 from engine.doctor.capabilities import Capability, State
 from engine.doctor.server import ServerReport, examine
 from engine.files import read_jsonl

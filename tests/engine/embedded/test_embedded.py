@@ -10,10 +10,10 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.errors import DataError, ModelError
 from engine.evolution.judges.numeric_judge import NumericJudge
-from engine.lm.load import EMBEDDED, load_model
+from engine.lm.loading.load import EMBEDDED, load_model
 from engine.lm.protocol import Request, Sampling
 from engine.lm.transformers.model import TransformersModel
 from engine.tasks.financebench import generated_financebench

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import DataError
-from engine.esm.answer_lines import append_answers, read_answers, recover_answers, step_of
+from engine.esm.evaluation.answer_lines import append_answers, read_answers, recover_answers, step_of
 from engine.events import Candidate, DecisionTaken
 from engine.tasks.example import TaskExample
 from tests.small_esm import answer_line

@@ -15,12 +15,12 @@ from safetensors.torch import load_file, save_file
 from engine.config.config import Config
 from engine.config.file import load_config
 from engine.errors import DataError, ModelError, SteerError
-from engine.esm.eval_stage import Evaluate
-from engine.esm.memory_stage import BuildMemory
-from engine.esm.mine_stage import Mine
-from engine.esm.select_stage import Select
+from engine.esm.evaluation.eval_stage import Evaluate
+from engine.esm.library.memory_stage import BuildMemory
+from engine.esm.library.select_stage import Select
+from engine.esm.mining.mine_stage import Mine
 from engine.files import read_jsonl, write_jsonl
-from engine.lm.load import EMBEDDED, load_model
+from engine.lm.loading.load import EMBEDDED, load_model
 from engine.lm.transformers.model import TransformersModel
 from engine.tasks.generated.arithmetic import generate
 from tests.kill_and_resume import DEMO

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from engine.config.esm import OfflineMineSection
-from engine.esm.contrast import Rollout, contrast, split_rollouts
-from engine.esm.mine_work import candidate_layers
+from engine.esm.mining.contrast import Rollout, contrast, split_rollouts
+from engine.esm.mining.mine_work import candidate_layers
 
 
 def rollout(name: str, reward: float, *, segments: int = 2, source: str = "rollout") -> Rollout:

@@ -10,13 +10,13 @@ import pytest
 
 from engine.config.config import Config
 from engine.config.esm import OnlineSection
-from engine.esm.control_point import Answer, Decider, Plan
-from engine.esm.decide import Hit, Retrieval
-from engine.esm.eval_work import Answering, Batch
-from engine.esm.forced import Forced
-from engine.esm.memory import Entry
-from engine.esm.sources import Sources
-from engine.esm.variants import Variant
+from engine.esm.evaluation.eval_work import Answering, Batch
+from engine.esm.evaluation.sources import Sources
+from engine.esm.library.memory import Entry
+from engine.esm.online.control_point import Answer, Decider, Plan
+from engine.esm.online.decide import Hit, Retrieval
+from engine.esm.online.forced import Forced
+from engine.esm.online.variants import Variant
 from engine.lm.protocol import Branch, Completion, Finished, Request, Sampling, Steer
 from engine.scale.work import WorkContext
 from engine.seeds import derive_seed

@@ -7,12 +7,12 @@ import pytest
 
 from engine.config.config import Config
 from engine.config.esm import DecodeSection, OnlineSection
-from engine.esm.control_point import Answer
-from engine.esm.controller import Controller
-from engine.esm.memory import Entry, EpisodicMemory
-from engine.esm.methods import make_variant
-from engine.esm.sources import Sources
-from engine.lm.load import EMBEDDED
+from engine.esm.evaluation.methods import make_variant
+from engine.esm.evaluation.sources import Sources
+from engine.esm.library.memory import Entry, EpisodicMemory
+from engine.esm.online.control_point import Answer
+from engine.esm.online.controller import Controller
+from engine.lm.loading.load import EMBEDDED
 from engine.lm.protocol import LanguageModel
 from engine.lm.transformers.model import TransformersModel
 from engine.tasks.loaders import load_task_dataset

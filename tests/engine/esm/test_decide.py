@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from engine.config.esm import OnlineSection
-from engine.esm.decide import Hit, Probe, Retrieval, choose, retrieve
-from engine.esm.memory import Entry, EpisodicMemory
+from engine.esm.library.memory import Entry, EpisodicMemory
+from engine.esm.online.decide import Hit, Probe, Retrieval, choose, retrieve
 
 VECTOR = np.ones(2, dtype=np.float32)
 ONLINE = OnlineSection(beta=1.0, rho=2.0, k_scale=3.0, tau_null=0.1, k_retrieve=2, min_sim=0.5)

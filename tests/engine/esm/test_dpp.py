@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.esm.dpp import GreedyDpp
+from engine.esm.library.dpp import GreedyDpp
 
 
 def _literal(keys, quality, weight, epsilon, size):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.esm.effects import layer_effects, no_better_than_chance
+from engine.esm.mining.effects import layer_effects, no_better_than_chance
 
 
 def pairs(layer: int, becomes_right: int, becomes_wrong: int, stay: int = 50) -> list[dict[str, object]]:

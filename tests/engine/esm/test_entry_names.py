@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.esm.entry_names import (
+from engine.esm.library.entry_names import (
     LONGEST,
     EntryNamer,
     candidate_name,

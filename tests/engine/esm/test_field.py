@@ -14,18 +14,18 @@ from engine.config.config import Config
 from engine.config.esm import DecodeSection, EvalSection, FieldSection, OnlineSection
 from engine.config.file import load_config
 from engine.errors import DataError
-from engine.esm import cast
-from engine.esm.control_point import Decider
-from engine.esm.controller import Controller
-from engine.esm.eval_stage import Evaluate
-from engine.esm.field import cast_variant
-from engine.esm.memory import Entry, EpisodicMemory
-from engine.esm.methods import make_variant
-from engine.esm.seal import executes, seal_vector
-from engine.esm.sources import Sources
-from engine.esm.stable import sampled_thoughts, stable_vector, without_content
+from engine.esm.baselines import cast
+from engine.esm.baselines.field import cast_variant
+from engine.esm.baselines.seal import executes, seal_vector
+from engine.esm.baselines.stable import sampled_thoughts, stable_vector, without_content
+from engine.esm.evaluation.eval_stage import Evaluate
+from engine.esm.evaluation.methods import make_variant
+from engine.esm.evaluation.sources import Sources
+from engine.esm.library.memory import Entry, EpisodicMemory
+from engine.esm.online.control_point import Decider
+from engine.esm.online.controller import Controller
 from engine.files import read_jsonl
-from engine.lm.load import EMBEDDED
+from engine.lm.loading.load import EMBEDDED
 from engine.lm.transformers.model import TransformersModel
 from engine.tasks.loaders import load_task_dataset
 from tests.kill_and_resume import DEMO

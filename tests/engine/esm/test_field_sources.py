@@ -16,13 +16,13 @@ from engine.config.config import Config
 from engine.config.esm_methods import METHODS
 from engine.config.file import load_config
 from engine.errors import DataError
-from engine.esm import cast
-from engine.esm.eval_stage import Evaluate
+from engine.esm.baselines import cast
+from engine.esm.baselines.seal import seal_vector
+from engine.esm.baselines.stable import sampled_thoughts, stable_vector
+from engine.esm.evaluation.eval_stage import Evaluate
+from engine.esm.evaluation.methods import make_variant, read_sources
+from engine.esm.evaluation.sources import Sources
 from engine.esm.layers import field_layer
-from engine.esm.methods import make_variant, read_sources
-from engine.esm.seal import seal_vector
-from engine.esm.sources import Sources
-from engine.esm.stable import sampled_thoughts, stable_vector
 from engine.esm.vectors import vector_bytes
 from engine.files import write_jsonl
 from engine.lm.protocol import Completion, ModelInfo, Request, Sampling

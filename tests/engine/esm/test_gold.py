@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from engine.config.config import Config
-from engine.esm.gold import gold_rollout, gold_text
+from engine.esm.mining.gold import gold_rollout, gold_text
 from engine.lm.protocol import LanguageModel
 from engine.tasks.example import TaskExample
 

@@ -15,13 +15,13 @@ from engine.config.config import Config
 from engine.config.file import load_config
 from engine.errors import DataError
 from engine.esm import layout
-from engine.esm.imported import Imported, keys_of, read_imports
-from engine.esm.memory import EpisodicMemory
-from engine.esm.memory_stage import BuildMemory
-from engine.esm.prompt_pairs import differences, mean_difference, principal_difference, read_pairs
+from engine.esm.baselines.prompt_pairs import differences, mean_difference, principal_difference, read_pairs
+from engine.esm.library.imported import Imported, keys_of, read_imports
+from engine.esm.library.memory import EpisodicMemory
+from engine.esm.library.memory_stage import BuildMemory
 from engine.events import Event
 from engine.files import read_jsonl
-from engine.lm.load import EMBEDDED
+from engine.lm.loading.load import EMBEDDED
 from engine.lm.protocol import Vector
 from engine.lm.transformers.model import TransformersModel
 from engine.run.directory import RunDirectory, RunRecord

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from engine.errors import DataError
-from engine.esm.answer_lines import checked_answers
+from engine.esm.evaluation.answer_lines import checked_answers
+from engine.esm.library.memory import EpisodicMemory
 from engine.esm.lines import read_entries, read_mined, read_pairs
-from engine.esm.memory import EpisodicMemory
 from engine.esm.vectors import vector_bytes
 from engine.files import write_jsonl
 from engine.lm.protocol import ModelInfo

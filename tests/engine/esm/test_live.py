@@ -15,11 +15,11 @@ import pytest
 
 from engine.config.config import Config
 from engine.config.file import load_config
-from engine.esm.eval_work import Answered, Answering, Batch
-from engine.esm.mine_work import Mining
-from engine.esm.sources import Sources
+from engine.esm.evaluation.eval_work import Answered, Answering, Batch
+from engine.esm.evaluation.sources import Sources
+from engine.esm.mining.mine_work import Mining
 from engine.events import DecisionTaken, Event, ExampleEvaluated, PairMined, RolloutEnded, RolloutsMined
-from engine.lm.load import EMBEDDED
+from engine.lm.loading.load import EMBEDDED
 from engine.lm.transformers.model import TransformersModel
 from engine.scale.work import WorkContext
 from engine.servers.known_servers import KnownServers

@@ -10,9 +10,9 @@ import pytest
 from engine.config.config import Config
 from engine.config.esm_methods import METHODS, EvalMethod, evaluated_methods
 from engine.errors import DataError
-from engine.esm.memory import Entry, EpisodicMemory
-from engine.esm.methods import make_variant, maker, read_sources
-from engine.esm.sources import Sources
+from engine.esm.evaluation.methods import make_variant, maker, read_sources
+from engine.esm.evaluation.sources import Sources
+from engine.esm.library.memory import Entry, EpisodicMemory
 from engine.lm.protocol import ModelInfo
 from engine.lm.transformers.model import TransformersModel
 

@@ -16,13 +16,13 @@ import torch
 
 from engine.config.config import Config
 from engine.config.file import load_config
-from engine.esm.eval_stage import Evaluate
-from engine.esm.memory_stage import BuildMemory
-from engine.esm.mine_stage import Mine
-from engine.esm.select_stage import Select
+from engine.esm.evaluation.eval_stage import Evaluate
+from engine.esm.library.memory_stage import BuildMemory
+from engine.esm.library.select_stage import Select
+from engine.esm.mining.mine_stage import Mine
 from engine.events import Candidate, DecisionTaken, EntryPicked, Event, PairMined
 from engine.files import read_jsonl
-from engine.lm.load import EMBEDDED
+from engine.lm.loading.load import EMBEDDED
 from engine.lm.protocol import Branch, Completion, Finished, Prefixes, Request
 from engine.lm.transformers.model import TransformersModel
 from engine.tasks.loaders import load_task_dataset

@@ -8,9 +8,9 @@ from typing import cast
 import pytest
 
 from engine.config.file import load_config
-from engine.esm.control_point import Answer
-from engine.esm.plain import Decoding, encoded_prompt, greedy, majority_vote, most_frequent
-from engine.lm.load import load_model
+from engine.esm.baselines.plain import Decoding, encoded_prompt, greedy, majority_vote, most_frequent
+from engine.esm.online.control_point import Answer
+from engine.lm.loading.load import load_model
 from engine.lm.protocol import Completion, Finished, LanguageModel, Request, Sampling
 from engine.seeds import derive_seed
 from engine.tasks.loaders import load_task_dataset

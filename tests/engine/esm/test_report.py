@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from engine.config.file import load_config
-from engine.esm.answer_lines import AnswerLine
-from engine.esm.report import write_report
+from engine.esm.evaluation.answer_lines import AnswerLine
+from engine.esm.evaluation.report import write_report
 from tests.kill_and_resume import DEMO
 from tests.small_esm import answer_line
 

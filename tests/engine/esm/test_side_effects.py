@@ -14,11 +14,11 @@ import pytest
 from engine.config.config import Config
 from engine.config.file import load_config
 from engine.esm import layout
-from engine.esm.control_point import Answer
-from engine.esm.eval_stage import Evaluate
-from engine.esm.memory import Entry, EpisodicMemory
-from engine.esm.side_effects import SideEffects, _kl, _log_probabilities, mean_kl
-from engine.esm.unrelated import UNRELATED
+from engine.esm.evaluation.eval_stage import Evaluate
+from engine.esm.evaluation.side_effects import SideEffects, _kl, _log_probabilities, mean_kl
+from engine.esm.evaluation.unrelated import UNRELATED
+from engine.esm.library.memory import Entry, EpisodicMemory
+from engine.esm.online.control_point import Answer
 from engine.events import DecisionTaken, Event
 from engine.files import read_jsonl
 from engine.lm.protocol import Request, Sampling, Steer
@@ -83,7 +83,7 @@ def test_the_divergence_is_of_the_steered_model_from_the_unsteered_one(
     def given(model: object, prefix: object, segment: object, steer: Steer | None) -> np.ndarray:
         return np.log(q if steer is None else p)
 
-    monkeypatch.setattr("engine.esm.side_effects._log_probabilities", given)
+    monkeypatch.setattr("engine.esm.evaluation.side_effects._log_probabilities", given)
     wanted = sum(a * math.log(a / b) for a, b in zip(p.ravel(), q.ravel(), strict=True))
     steer, none = Steer(np.ones(2, dtype=np.float32), 0, 1.0), cast("TransformersModel", None)
     assert _kl(none, [1], [2, 3], steer) == pytest.approx(wanted)
@@ -117,8 +117,8 @@ def test_each_steered_segment_is_measured_behind_what_stands_before_it(
         def run(self, examples: list[str], prompts: list[list[int]]) -> list[Answer]:
             return [answer]
 
-    monkeypatch.setattr("engine.esm.side_effects.Controller", Decided)
-    monkeypatch.setattr("engine.esm.side_effects._kl", kl)
+    monkeypatch.setattr("engine.esm.evaluation.side_effects.Controller", Decided)
+    monkeypatch.setattr("engine.esm.evaluation.side_effects._kl", kl)
     tokenizer = SimpleNamespace(encode_chat=lambda text, system: [1, 2])
     context = SimpleNamespace(
         load_model=lambda section: SimpleNamespace(tokenizer=tokenizer), checkpoint=lambda: None

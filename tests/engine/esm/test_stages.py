@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from engine.config.file import load_config
-from engine.esm.eval_stage import Evaluate
-from engine.esm.eval_work import Answering, Batch
+from engine.esm.evaluation.eval_stage import Evaluate
+from engine.esm.evaluation.eval_work import Answering, Batch
 from engine.esm.examples import training_examples
-from engine.esm.gold import gold_rollout
-from engine.esm.mine_stage import Mine
-from engine.esm.mine_work import Mining
+from engine.esm.mining.gold import gold_rollout
+from engine.esm.mining.mine_stage import Mine
+from engine.esm.mining.mine_work import Mining
 from engine.esm.vectors import load_vector
 from engine.events import DecisionTaken, EntryPicked, Event, MethodEvaluated, PairMined, StageFinished
 from engine.files import read_jsonl

@@ -14,12 +14,7 @@ from engine.config.esm import ContrastSection, DecodeSection, EvalSection, Vecto
 from engine.config.esm_methods import METHODS, evaluated_methods
 from engine.config.file import load_config
 from engine.errors import DataError
-from engine.esm.control_point import Answer
-from engine.esm.controller import Controller
-from engine.esm.eval_stage import Evaluate
-from engine.esm.layers import contrast_layer
-from engine.esm.methods import make_variant, read_sources
-from engine.esm.prompt_pairs import (
+from engine.esm.baselines.prompt_pairs import (
     PromptPair,
     differences,
     mean_difference,
@@ -27,10 +22,15 @@ from engine.esm.prompt_pairs import (
     read_pairs,
     state_tokens,
 )
-from engine.esm.sources import Sources
-from engine.esm.variants import Variant, one_vector
+from engine.esm.evaluation.eval_stage import Evaluate
+from engine.esm.evaluation.methods import make_variant, read_sources
+from engine.esm.evaluation.sources import Sources
+from engine.esm.layers import contrast_layer
+from engine.esm.online.control_point import Answer
+from engine.esm.online.controller import Controller
+from engine.esm.online.variants import Variant, one_vector
 from engine.files import read_jsonl
-from engine.lm.load import EMBEDDED
+from engine.lm.loading.load import EMBEDDED
 from engine.lm.protocol import Request, Sampling, Steer, Vector
 from engine.lm.transformers.model import TransformersModel
 from engine.tasks.loaders import load_task_dataset

@@ -9,8 +9,8 @@ from typing import Any, cast
 import numpy as np
 
 from engine.config.file import load_config
-from engine.esm.contrast import Contrast, Rollout
-from engine.esm.verify import Mined, Verified, Verifier
+from engine.esm.mining.contrast import Contrast, Rollout
+from engine.esm.mining.verify import Mined, Verified, Verifier
 from engine.lm.protocol import Completion, LanguageModel, Request
 from engine.tasks.example import TaskExample
 from engine.tasks.task import Task

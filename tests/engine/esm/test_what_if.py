@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from engine.config.file import load_config
 from engine.errors import DataError
-from engine.esm.controller import Controller
-from engine.esm.forced import Forced
-from engine.esm.methods import make_variant
-from engine.esm.plain import encoded_prompt
-from engine.esm.sources import Sources
+from engine.esm.baselines.plain import encoded_prompt
+from engine.esm.evaluation.methods import make_variant
+from engine.esm.evaluation.sources import Sources
+from engine.esm.online.controller import Controller
+from engine.esm.online.forced import Forced
 from engine.esm.what_if import Wanted, WhatIf
 from engine.events import Event, WhatIfTried, decode
 from engine.files import read_jsonl

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from engine.evolution.answers import AnswerRecord
-from engine.evolution.baselines import Tried, best_of, tried_caps
-from engine.evolution.comparison import (
+from engine.evolution.scoring.baselines import Tried, best_of, tried_caps
+from engine.evolution.scoring.comparison import (
     BEST,
     BRIEF,
     PLAIN,
@@ -21,7 +21,7 @@ from engine.evolution.comparison import (
     composite_difference,
     draw_comparison,
 )
-from engine.evolution.score import Outcome, score
+from engine.evolution.scoring.score import Outcome, score
 
 SCALE = 50.0
 

@@ -12,7 +12,7 @@ import pytest
 
 from engine.config.config import Config
 from engine.config.evolution import ClustersSection, EvolutionSection
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.config.run import RunSection
 from engine.errors import ConfigError, DataError, SteerError
 from engine.events import (
@@ -35,11 +35,11 @@ from engine.evolution.evolve_stage import Evolve
 from engine.evolution.history import History, read_history, write_history
 from engine.evolution.judges.judge import JudgeFailed, Verdict
 from engine.evolution.processor import expected_row
-from engine.evolution.processor_check import check_processor
+from engine.evolution.processors.check import check_processor
 from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
-from engine.evolution.score import Outcome, score
+from engine.evolution.scoring.score import Outcome, score
 from engine.files import read_jsonl
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from engine.lm.protocol import LanguageModel
 from engine.run.gate import StopRequested
 from engine.run.stage import StageContext, StageResult

@@ -16,14 +16,14 @@ import torch
 from transformers import SequenceBiasLogitsProcessor
 
 from app.cli import main
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.evolution import layout
 from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap, save_cluster_map
 from engine.evolution.deltas import write_deltas
-from engine.evolution.export_deltas import logit_bias
 from engine.evolution.processor import expected_row, load_logits_processor, processor_source
+from engine.evolution.processors.export_deltas import logit_bias
 from engine.files import write_jsonl
-from engine.lm.load import EMBEDDED, load_model
+from engine.lm.loading.load import EMBEDDED, load_model
 from engine.lm.protocol import Request, Sampling
 from engine.lm.transformers.model import TransformersModel
 from engine.lm.vocabulary import load_vocabulary

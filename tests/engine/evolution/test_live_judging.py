@@ -16,7 +16,7 @@ from engine.evolution.clusters.clusters_stage import BuildClusters
 from engine.evolution.evolve_stage import Evolve
 from engine.evolution.judges.judge import Verdict
 from engine.files import read_jsonl
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from engine.lm.model_server import Answered, InProcessServer, ModelAnswer, ModelQuestion
 from engine.run.stage import StageContext
 from engine.servers.side_by_side import Calls, map_side_by_side

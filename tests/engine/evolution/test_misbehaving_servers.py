@@ -15,7 +15,7 @@ from engine.evolution import layout
 from engine.evolution.clusters.clusters_stage import BuildClusters
 from engine.evolution.evolve_stage import Evolve
 from engine.evolution.history import read_history
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from engine.run.stage import StageContext
 from tests.kill_and_resume import DEMO, SMALL_EVOLUTION
 from tests.misbehaving_server import misbehaving_server

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine.config.openai import OpenAISection
+from engine.config.models.openai import OpenAISection
 from engine.errors import ConfigError
 from engine.evolution.history import History
 from engine.evolution.judges.judge import JudgeFailed

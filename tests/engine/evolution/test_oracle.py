@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from engine.events import AnswersScored
 from engine.evolution.history import History, Iteration
 from engine.evolution.minibatch import split_questions
-from engine.evolution.score import Outcome, Score, score
-from engine.evolution.score_events import inherited_events
+from engine.evolution.scoring.score import Outcome, Score, score
+from engine.evolution.scoring.score_events import inherited_events
 from engine.tasks.example import TaskExample
 
 OUTCOMES = st.lists(

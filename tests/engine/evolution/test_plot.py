@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.evolution import plot
 from engine.evolution.history import History, Iteration
-from engine.evolution.score import Score
+from engine.evolution.scoring.score import Score
 
 
 def scored(composite: float) -> Score:

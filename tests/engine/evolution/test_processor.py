@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.errors import DataError
 from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap, save_cluster_map
 from engine.evolution.deltas import Deltas, write_deltas
@@ -26,8 +26,8 @@ from engine.evolution.processor import (
     processor_source,
     sglang_processor_string,
 )
-from engine.evolution.processor_check import check_processor
-from engine.lm.load import EMBEDDED, load_model
+from engine.evolution.processors.check import check_processor
+from engine.lm.loading.load import EMBEDDED, load_model
 from engine.lm.protocol import Request, Sampling
 from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.same import assert_same

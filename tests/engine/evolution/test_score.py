@@ -12,9 +12,15 @@ from hypothesis import strategies as st
 
 from engine.errors import DataError
 from engine.evolution.answers import AnswerRecord
-from engine.evolution.baselines import best_of, tried_caps
-from engine.evolution.comparison import Method, cap_for, compare, composite_difference, draw_comparison
-from engine.evolution.score import Outcome, score
+from engine.evolution.scoring.baselines import best_of, tried_caps
+from engine.evolution.scoring.comparison import (
+    Method,
+    cap_for,
+    compare,
+    composite_difference,
+    draw_comparison,
+)
+from engine.evolution.scoring.score import Outcome, score
 
 
 def test_composite_by_hand() -> None:

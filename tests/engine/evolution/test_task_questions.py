@@ -15,7 +15,7 @@ from engine.config.config import Config
 from engine.config.esm import PromptSection, TaskSection
 from engine.config.evolution import ClustersSection, EvolutionSection
 from engine.config.file import load_config
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.config.run import RunSection
 from engine.errors import ConfigError, DataError
 from engine.events import AnswersScored, ComparisonDrawn, Event, EvolutionBegan, MethodCompared
@@ -26,7 +26,7 @@ from engine.evolution.history import read_history
 from engine.evolution.judges.task_judge import TaskJudge
 from engine.evolution.questions import ask, load_splits
 from engine.files import read_jsonl
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from engine.lm.model_server import Answered, ModelAnswer, ModelQuestion
 from engine.tasks.generated.arithmetic import generate
 from engine.tasks.task import get_task

@@ -9,7 +9,7 @@ import pytest
 
 from engine.config.config import Config
 from engine.config.evolution import ClustersSection, EvolutionSection
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.config.run import RunSection
 from engine.errors import DataError
 from engine.evolution import layout
@@ -18,7 +18,7 @@ from engine.evolution.evolve_stage import Evolve
 from engine.evolution.history import read_history
 from engine.evolution.what_if import Wanted, WhatIf
 from engine.files import read_jsonl
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from engine.run.stage import StageContext
 from tests.offline_evolution import offline
 from tests.run_stage import run_stage

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.errors import DataError
 from engine.esm import layout
 from engine.events import Event

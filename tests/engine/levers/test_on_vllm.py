@@ -12,7 +12,7 @@ from engine.events import Event
 from engine.files import read_jsonl
 from engine.levers.levers import Chosen, Levers
 from engine.levers.load import load_levers
-from engine.lm.load import EMBEDDED
+from engine.lm.loading.load import EMBEDDED
 from tests.engine.lm.vllm.conftest import running
 
 pytest.importorskip("vllm", reason="vLLM is not installed here: `make test-vllm` has it")

@@ -12,7 +12,7 @@ import pytest
 import torch
 import transformers
 
-from engine.lm.pretrained import quiet
+from engine.lm.loading.pretrained import quiet
 from engine.lm.protocol import Request, Sampling, Steer
 from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.conftest import Pair, exact_dtype

@@ -12,11 +12,11 @@ import pytest
 
 from engine.check.finding import Findings
 from engine.check.requirements import _model
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.errors import ModelError
-from engine.lm.gguf_file import gguf_file
-from engine.lm.load import load_model
-from engine.lm.pretrained import load_pretrained, load_text_side, model_fingerprint
+from engine.lm.loading.gguf_file import gguf_file
+from engine.lm.loading.load import load_model
+from engine.lm.loading.pretrained import load_pretrained, load_text_side, model_fingerprint
 from engine.lm.protocol import Request, Sampling, Steer
 from tests.engine.lm.same import assert_same
 from tests.tiny_models import save_tiny
@@ -254,7 +254,7 @@ def test_the_check_says_what_is_missing(
     file: Path, lacking: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import engine.check.requirements as requirements
-    import engine.lm.gguf_file as reading
+    import engine.lm.loading.gguf_file as reading
 
     known = requirements.package_version
     for module in (requirements, reading):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.lm.hub_cache import cached_folder, looks_local
+from engine.lm.loading.hub_cache import cached_folder, looks_local
 
 
 @pytest.mark.parametrize("path", ["/models/a", "./a", "../a", "~/a", "a/b/c", "C:\\models"])

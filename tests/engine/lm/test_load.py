@@ -13,12 +13,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.errors import ModelError
-from engine.lm import cpu_dtype
 from engine.lm import fingerprint as fingerprints
-from engine.lm.device import pick_device, pick_dtype
-from engine.lm.load import load_model
+from engine.lm.loading import cpu_dtype
+from engine.lm.loading.device import pick_device, pick_dtype
+from engine.lm.loading.load import load_model
 from engine.lm.transformers.model import TransformersModel
 from engine.lm.transformers.self_check import check_network
 from tests.tiny_models import EXTRA_EOS

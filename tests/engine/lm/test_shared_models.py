@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.events import Event, ModelLoaded, ModelLoading
-from engine.lm.load_progress import listening, reading_bars
+from engine.lm.loading.load_progress import listening, reading_bars
 from engine.lm.protocol import ModelInfo
 from engine.lm.shared_models import SharedModels
 from tests.engine.lm.test_gguf import write_gguf
@@ -38,7 +38,7 @@ def section(path: str, backend: str = "vllm", share: float = 0.9) -> ModelSectio
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> Any:
     """`shared(section)` is the loaded model; `shared.events` what was told."""
-    monkeypatch.setattr("engine.lm.load.load_model", Loaded)
+    monkeypatch.setattr("engine.lm.loading.load.load_model", Loaded)
     events: list[Event] = []
     models = SharedModels(events.append)
     return SimpleNamespace(models=models, events=events)

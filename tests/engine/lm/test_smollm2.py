@@ -11,10 +11,10 @@ import pytest
 
 from engine.check.finding import Finding, Findings
 from engine.check.requirements import _model
-from engine.config.model import ModelSection
-from engine.lm import smollm2
-from engine.lm.load import load_model, model_path
-from engine.lm.smollm2 import HUB_NAME
+from engine.config.models.model import ModelSection
+from engine.lm.loading import smollm2
+from engine.lm.loading.load import load_model, model_path
+from engine.lm.loading.smollm2 import HUB_NAME
 from tests.engine.lm.test_gguf import write_gguf
 from tests.tiny_models import save_tiny
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.errors import ModelError
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from engine.lm.vocabulary import load_vocabulary
 from tests.padded_model import PADDING, save_padded
 from tests.tiny_models import EXTRA_EOS, save_tiny

@@ -22,7 +22,7 @@ from tests.kill_and_resume import SYSTEMS, prepared
 from tests.recorded_config import recorded
 
 CHECKS = (
-    "engine.esm.mine_stage.evaluation_examples",
+    "engine.esm.mining.mine_stage.evaluation_examples",
     "engine.evolution.clusters.clusters_stage.check_services",
 )
 """What reads the configuration of a later stage, only to refuse to work."""

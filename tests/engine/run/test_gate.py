@@ -7,7 +7,7 @@ import pytest
 
 from engine.config.config import Config
 from engine.events import Event, StagePaused, StageProgress, StageResumed
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from engine.run.gate import Gate, StopRequested
 from engine.run.stage import StageContext
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.config.openai import OpenAISection
+from engine.config.models.openai import OpenAISection
 from engine.events import Event, Notice
 from engine.scale.replica import Replica
 from engine.scale.work import WorkContext

@@ -18,7 +18,7 @@ from engine.config.config import Config
 from engine.config.file import load_config
 from engine.config.scale import ScaleSection
 from engine.errors import ConfigError, DataError, ModelError, RunError
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from engine.run.gate import StopRequested
 from engine.run.registry import resolve_stage
 from engine.run.stage import StageContext

@@ -18,7 +18,7 @@ from engine import events as ev
 from engine.config.file import load_config
 from engine.config.scale import ScaleSection
 from engine.errors import ConfigError, RunError
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from engine.run.directory import RunDirectory
 from engine.run.event_log import LogReader
 from engine.run.gate import StopRequested

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from unittest.mock import patch
 
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.errors import ConfigError, DataError, Problem
 from engine.lm.protocol import ModelInfo
 from engine.scale.work import WorkContext
@@ -147,7 +147,7 @@ class OwnWeights:
         except FileExistsError:
             time.sleep(2)
         info = ModelInfo("own", "test", "cpu", "float32", 1, 1, 1, 1, fingerprint=str(os.getpid()))
-        with patch("engine.lm.load.load_model", lambda section: SimpleNamespace(info=info)):
+        with patch("engine.lm.loading.load.load_model", lambda section: SimpleNamespace(info=info)):
             context.load_model(ModelSection(backend="transformers", path="own"))
 
         def wait(n: int) -> int:

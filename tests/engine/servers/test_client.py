@@ -15,7 +15,7 @@ import pytest
 from pydantic import ValidationError
 
 from engine.config.file import load_config
-from engine.config.openai import OpenAISection
+from engine.config.models.openai import OpenAISection
 from engine.errors import ConfigError
 from engine.run.gate import StopRequested
 from engine.servers.address import address_secrets, is_local, shown_address

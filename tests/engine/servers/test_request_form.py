@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.config.openai import OpenAISection
+from engine.config.models.openai import OpenAISection
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.known_servers import KnownServers
 from engine.servers.request_form import Asked, RequestForm, other_form

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from engine.config.openai import OpenAISection
+from engine.config.models.openai import OpenAISection
 from engine.servers.client import OpenAIClient
 from engine.servers.request_rate import RequestRate
 from tests.misbehaving_server import misbehaving_server

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from engine.config.openai import OpenAISection
+from engine.config.models.openai import OpenAISection
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply, json_object, read_completion, usable_json
 from engine.servers.http import Http

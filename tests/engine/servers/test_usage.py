@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from app.runs.client import prepare_run
-from engine.config.openai import OpenAISection
+from engine.config.models.openai import OpenAISection
 from engine.errors import DataError
 from engine.events import Event, ServerUsage
 from engine.run.directory import RunDirectory

@@ -7,7 +7,7 @@ from pathlib import Path
 from engine.config.file import load_config
 from engine.events import ConversationAnswered, Event
 from engine.files import read_jsonl
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from engine.run.stage import StageContext
 from engine.slsm import layout
 from engine.slsm.slsm_stage import RunSLSM

@@ -12,7 +12,7 @@ import pyarrow
 import pyarrow.parquet as parquet
 import pytest
 
-from engine.config.openai import OpenAISection
+from engine.config.models.openai import OpenAISection
 from engine.config.slsm import SLSMDataSection
 from engine.errors import ConfigError, DataError
 from engine.events import ConversationAnswered, Event, ModeScored, Notice, SLSMBegan

@@ -12,7 +12,7 @@ import pytest
 
 from engine.config.file import load_config
 from engine.events import ConversationAnswered, Event, ModeScored
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from engine.lm.protocol import Completion, Request
 from engine.slsm.slsm_stage import RunSLSM
 from tests.engine.slsm import oracle

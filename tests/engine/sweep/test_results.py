@@ -11,7 +11,7 @@ import pytest
 
 from app.sweep.summary import summary_lines
 from app.swept.words import remarks
-from app.text_console import make_console
+from app.terminal.text_console import make_console
 from engine.events import Event
 from engine.events.verdict import Verdict
 from engine.run.directory import RunDirectory, SweepPoint

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.esm.answer_lines import checked_answers
+from engine.esm.evaluation.answer_lines import checked_answers
+from engine.esm.library.memory import EpisodicMemory
 from engine.esm.lines import read_entries, read_mined, read_pairs
-from engine.esm.memory import EpisodicMemory
 from engine.esm.vectors import vector_bytes
 from engine.lm.protocol import ModelInfo
 from tests.hostile.families.tensors import _npy

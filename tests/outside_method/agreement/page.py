@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from agreement.events import AgreementMeasured
 from agreement.state import AgreementState, Row
 from app.blocks.block import Block, Paragraph, Table
-from app.figures import fixed
 from app.methods.overview import Highlight, Overview
 from app.methods.page import Cases, MethodPage
 from app.methods.place import Place
@@ -16,6 +15,7 @@ from app.methods.what_if import Choice, Field, WhatIf, answers_of, whole
 from app.state.columns import Grow
 from app.state.run import RunState
 from app.table.column import ListColumn
+from app.wording.figures import fixed
 
 COLUMNS: Sequence[ListColumn[Row]] = (
     ListColumn("example", "question", 14, flex=True, name=True, value=lambda row: row.example),

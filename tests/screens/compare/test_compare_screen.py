@@ -12,11 +12,11 @@ from textual.app import App
 from app.methods.place import Place
 from app.shell import SteerApp
 from engine.events import Event, MethodEvaluated, encode
-from screens.chart_screen import ChartScreen
 from screens.compare.pairs import PairsScreen
 from screens.compare.screen import CompareScreen
 from screens.esm.screen import EsmScreen
 from screens.messages import CompareWanted, RunWanted
+from screens.panels.chart_screen import ChartScreen
 from screens.widgets.key_line import keys_of
 from tests.two_runs import decided, evaluated, make_run
 

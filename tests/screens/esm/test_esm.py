@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from app.text import counted
+from app.wording.text import counted
 from engine.events import DecisionTaken, Event, MethodEvaluated, StageStarted, Unknown, decode
 from engine.run.find_event import find_event
 from engine.run.stage_state import RUNNING

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.gate_text import SENTENCES, gate_sentence
+from app.wording.gate_text import SENTENCES, gate_sentence
 from engine.events import Candidate, DecisionTaken
 
 BARE = {"method": "esm", "example": "a", "m": 2}
@@ -43,7 +43,7 @@ def test_the_figures_are_those_of_the_decision() -> None:
 
 
 def test_no_rule_of_the_controller_is_forgotten() -> None:
-    """`engine.esm.decide` lists its rules in this order; `tail` is the rest after the last control point."""
+    """`engine.esm.online.decide` lists its rules in this order; `tail` is the rest after the last control point."""
     rules = (
         "first_segment no_memory tool_range min_entries min_sim no_candidates tie null_best tau_null chosen"
     )

@@ -10,10 +10,10 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from engine.events import IterationBegan
-from screens.ask import AskScreen
 from screens.evolution.branch import branch_question
 from screens.evolution.screen import EvolutionScreen
 from screens.messages import BranchWanted
+from screens.panels.ask import AskScreen
 from tests.recorded_session import RecordedSession
 from tests.synthetic_evolution import evolution_events, published_events
 from tests.synthetic_run import write_log
@@ -164,7 +164,7 @@ async def test_from_an_iteration_to_its_answers_and_back(session: RecordedSessio
 
 async def test_a_chart_fills_the_screen(session: RecordedSession) -> None:
     """z and back; the crosshair has the values, a digit hides a line, l makes the axis logarithmic."""
-    from screens.chart_screen import ChartScreen
+    from screens.panels.chart_screen import ChartScreen
 
     async with EvolutionApp(session).run_test(size=SMALL) as pilot:
         await press(pilot, "3")

@@ -11,8 +11,8 @@ from textual.pilot import Pilot
 
 from app.methods.place import Place
 from engine import events as ev
-from screens.chart_screen import ChartScreen
 from screens.method_screen import MethodScreen
+from screens.panels.chart_screen import ChartScreen
 from tests.recorded_session import RecordedSession
 from tests.synthetic_gflownet import gflownet_events
 from tests.synthetic_run import write_log

@@ -34,15 +34,15 @@ from engine.events import (
     StageStarted,
 )
 from engine.run.find_event import find_event
-from screens.ask import AskScreen
 from screens.esm.screen import EsmScreen
 from screens.event_places import event_place
 from screens.item_marks import BOTH, NOTED
 from screens.notes.screen import NotesScreen
 from screens.overview.screen import OverviewScreen
+from screens.panels.ask import AskScreen
 from screens.tabbed_screen import TabbedScreen
-from screens.widgets.column_layout import place
-from screens.widgets.virtual_table import VirtualTable
+from screens.widgets.tables.column_layout import place
+from screens.widgets.tables.virtual_table import VirtualTable
 from tests.synthetic_evolution import evolution_events
 from tests.synthetic_gflownet import gflownet_events
 from tests.synthetic_pool import pool_events

@@ -11,7 +11,7 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from app.methods.pages import page_of
-from app.verdict_text import verdict_sentence
+from app.wording.verdict_text import verdict_sentence
 from engine import events as ev
 from screens.esm.screen import EsmScreen
 from screens.messages import SystemWanted, UpWanted

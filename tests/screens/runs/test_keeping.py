@@ -20,8 +20,8 @@ from app.table.filter_parser import parse
 from engine.errors import RunError
 from engine.run.directory import BranchPoint, RunDirectory, StageRecord
 from engine.run.stage_state import RUNNING, StageState
-from screens.ask import AskScreen
-from screens.error_panel import ErrorPanel
+from screens.panels.ask import AskScreen
+from screens.panels.error_panel import ErrorPanel
 from screens.runs.about import about_run
 from screens.runs.columns import COLUMNS
 from screens.runs.run_filter import RUN_FIELDS, kept

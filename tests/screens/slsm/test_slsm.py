@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from app.blocks.block import Target
 from app.blocks.terminal import draw
 from app.methods.slsm.results import details
-from app.runs.chat_partner import ChatPartner, ChatTurn
+from app.runs.queries.chat_partner import ChatPartner, ChatTurn
 from app.state.slsm import SLSMState
 from engine import events as ev
 from engine.errors import SteerError
@@ -23,7 +23,7 @@ from engine.events import ConversationAnswered, StateItem, StateUpdated
 from engine.run.event_log import read_event
 from screens.slsm import chat
 from screens.slsm.screen import SLSMScreen
-from screens.widgets.virtual_table import VirtualTable
+from screens.widgets.tables.virtual_table import VirtualTable
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import write_log
 from tests.synthetic_slsm import slsm_events

@@ -14,9 +14,9 @@ from textual.app import App, ComposeResult
 
 from app.curves import thin, ticks
 from app.methods.chart import Series, running_mean, with_mean
-from screens.widgets.axis import spanning
-from screens.widgets.chart import Chart
-from screens.widgets.plot import Frame, draw_plot
+from screens.widgets.charts.axis import spanning
+from screens.widgets.charts.chart import Chart
+from screens.widgets.charts.plot import Frame, draw_plot
 
 _values = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=400)
 _STYLES = {
@@ -117,7 +117,7 @@ def test_the_raw_line_lies_under_its_mean() -> None:
 
 async def test_nothing_is_drawn_again_while_the_data_are_the_same(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     """A screen shows its charts some times a second."""
-    import screens.widgets.chart as module
+    import screens.widgets.charts.chart as module
 
     drawn = []
     monkeypatch.setattr(module, "draw_plot", lambda *args: drawn.append(1) or draw_plot(*args))

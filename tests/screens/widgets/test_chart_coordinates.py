@@ -17,9 +17,17 @@ from rich.style import Style
 from rich.text import Text
 
 from app.methods.chart import Series, with_mean
-from screens.widgets.axis import Axis, spanning
-from screens.widgets.plot import Frame, draw_plot
-from screens.widgets.plotext_canvas import Line, Sign, alone, bends, draw_canvas, height_at, line_through
+from screens.widgets.charts.axis import Axis, spanning
+from screens.widgets.charts.plot import Frame, draw_plot
+from screens.widgets.charts.plotext_canvas import (
+    Line,
+    Sign,
+    alone,
+    bends,
+    draw_canvas,
+    height_at,
+    line_through,
+)
 
 _NAMES = ("title", "axis", "faint", "cross", "point", "line-0", "line-1", "line-2", "line-3")
 STYLES = {name: Style(color=f"color({number})") for number, name in enumerate(_NAMES, start=1)}
@@ -316,7 +324,8 @@ def test_names_from_data_are_never_plotexts(name: str) -> None:
 
 def test_plotext_is_not_imported_before_a_chart_is_drawn() -> None:
     """Neither the first paint nor a screen with charts waits for it."""
-    code = "import sys, app.shell, app.methods.pool.what_if, screens.chart_screen; print('plotext' in sys.modules)"
+    modules = "app.shell, app.methods.pool.what_if, screens.panels.chart_screen"
+    code = f"import sys, {modules}; print('plotext' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"
 

@@ -17,7 +17,7 @@ from app.shell import SteerApp
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn
 from engine.events import Event
-from screens.widgets.rows import ListSource
+from screens.widgets.tables.rows import ListSource
 from tests.synthetic_evolution import evolution_events
 from tests.synthetic_pool import pool_events
 from tests.synthetic_slsm import slsm_events

@@ -6,7 +6,7 @@ from math import inf, nan
 
 import pytest
 
-from screens.widgets.spark import spark
+from screens.widgets.charts.spark import spark
 
 
 def test_a_rising_line_goes_from_the_lower_left_to_the_upper_right() -> None:

@@ -10,9 +10,9 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from app.table.column import Cell, ListColumn
-from screens.widgets.column_layout import place
-from screens.widgets.rows import Column, ListSource
-from screens.widgets.virtual_table import VirtualTable
+from screens.widgets.tables.column_layout import place
+from screens.widgets.tables.rows import Column, ListSource
+from screens.widgets.tables.virtual_table import VirtualTable
 
 COLUMNS: Sequence[ListColumn[int]] = (
     ListColumn("number", "number", 8, "right", 0, value=lambda n: n),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from engine.config.config import Config
 from engine.config.esm import DecodeSection
 from engine.config.evolution import ClustersSection
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.config.run import RunSection
 from engine.errors import ConfigError, DataError, ModelError
 from engine.events import ClustersBuilt, Event, Notice, StageProgress
@@ -26,7 +26,7 @@ from engine.evolution.clusters.clusters_stage import BuildClusters
 from engine.evolution.clusters.descriptions import read_descriptions
 from engine.lm.embedding import text_embedding
 from engine.lm.embedding.hashed_embedder import HashedEmbedder
-from engine.lm.load import load_model
+from engine.lm.loading.load import load_model
 from engine.lm.protocol import LanguageModel
 from engine.lm.vocabulary import Vocabulary, load_vocabulary
 from engine.run.gate import StopRequested

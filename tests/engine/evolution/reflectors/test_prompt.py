@@ -13,7 +13,7 @@ from engine.evolution.clusters.descriptions import ClusterDescription
 from engine.evolution.history import History, Iteration
 from engine.evolution.reflectors.prompt import FIRST, SYSTEM, USER, Prompts, read_prompts
 from engine.evolution.reflectors.reflector import JudgedAnswer, ReflectorInput
-from engine.evolution.score import Outcome, score
+from engine.evolution.scoring.score import Outcome, score
 
 WORDS = {name: ClusterDescription(f"cluster {name}", 3, 0.5, ["mid"], ["often"]) for name in ("0", "1")}
 ANSWERS = [

@@ -17,7 +17,7 @@ from engine.evolution.reflectors.statistical_reflector import (
     gather,
     search_state,
 )
-from engine.evolution.score import Outcome, Score, score
+from engine.evolution.scoring.score import Outcome, Score, score
 
 NAMES = [str(i) for i in range(6)]
 PADDING = {3: 14, 4: 9}

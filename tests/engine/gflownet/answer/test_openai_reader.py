@@ -12,7 +12,7 @@ import pytest
 
 from engine.config.config import Config
 from engine.config.gflownet import AnswerSection
-from engine.config.openai import OpenAISection
+from engine.config.models.openai import OpenAISection
 from engine.events import Notice, PathStep
 from engine.gflownet.answer.readers import OpenAIReader, Reading, make_reader
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt

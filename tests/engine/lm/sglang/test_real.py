@@ -17,7 +17,7 @@ from engine.errors import ModelError
 from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap
 from engine.evolution.deltas import zero_deltas
 from engine.evolution.processor import generate_processor, sglang_processor_string
-from engine.lm.load import embedded_folder
+from engine.lm.loading.load import embedded_folder
 from engine.lm.model_server import ModelAnswer, ModelQuestion
 from engine.lm.sglang.generate import GenerateClient
 from engine.lm.sglang.server import SGLangServer

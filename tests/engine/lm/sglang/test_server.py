@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 
 from engine.config.config import Config
-from engine.config.sglang import ServerSection
+from engine.config.models.sglang import ServerSection
 from engine.errors import ConfigError, ModelError
 from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap
 from engine.evolution.deltas import zero_deltas
 from engine.evolution.processor import generate_processor, load_logits_processor, sglang_processor_string
-from engine.lm.load import embedded_folder, load_model
+from engine.lm.loading.load import embedded_folder, load_model
 from engine.lm.model_server import InProcessServer, ModelQuestion
 from engine.lm.sglang.command import network_addresses, server_command
 from engine.lm.sglang.server import SGLangServer

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
-from engine.config.model import ModelSection, VllmSection
+from engine.config.models.model import ModelSection, VllmSection
 from engine.lm.transformers.model import TransformersModel
 from tests.literal_model import LiteralModel
 from tests.tiny_models import save_tiny

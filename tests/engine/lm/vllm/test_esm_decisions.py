@@ -11,14 +11,14 @@ import msgspec
 import pytest
 
 from engine.config.file import load_config
-from engine.esm.eval_stage import Evaluate
-from engine.esm.memory_stage import BuildMemory
-from engine.esm.mine_stage import Mine
-from engine.esm.select_stage import Select
+from engine.esm.evaluation.eval_stage import Evaluate
+from engine.esm.library.memory_stage import BuildMemory
+from engine.esm.library.select_stage import Select
+from engine.esm.mining.mine_stage import Mine
 from engine.esm.vectors import load_vector
 from engine.events import DecisionTaken, ExampleEvaluated
 from engine.files import read_jsonl
-from engine.lm.load import EMBEDDED
+from engine.lm.loading.load import EMBEDDED
 from engine.lm.protocol import LanguageModel
 from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.vllm.conftest import running

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from torch import Tensor
 
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.evolution.clusters.cluster_map import ClusterMap
 from engine.evolution.deltas import zero_deltas
 from engine.evolution.processor import generate_processor, load_logits_processor
-from engine.lm.load import embedded_folder
+from engine.lm.loading.load import embedded_folder
 from engine.lm.protocol import Request, Sampling
 from engine.lm.transformers.model import TransformersModel
 from engine.lm.vocabulary import load_vocabulary

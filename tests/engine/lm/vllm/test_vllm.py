@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.config.model import ModelSection
+from engine.config.models.model import ModelSection
 from engine.errors import ModelError
 from engine.lm.protocol import Branch, Request, Sampling, Steer
 from engine.lm.shared_models import SharedModels

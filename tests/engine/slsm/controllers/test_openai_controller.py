@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from engine.config.openai import OpenAISection
+from engine.config.models.openai import OpenAISection
 from engine.events import Event, StateUpdated
 from engine.servers.client import OpenAIClient
 from engine.slsm import layout

@@ -1,0 +1,234 @@
+"""A verdict in words, the same everywhere: as cells of a table, as a short line and as a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from app.wording.figures import fixed, signed
+from app.wording.stage_words import STALE_SIGN
+from app.wording.text import counted
+from app.wording.words import method_name, short_method_name
+from engine.events.verdict import SHARE, TOKENS, Closest, Kept, Verdict
+from engine.run.directory import StageRecord
+from engine.run.stage_state import StageState
+
+_CLAIMS = {
+    "accuracy": "{method} answers {value} of {n} right; {baseline} {base}",
+    "mean_tokens": "{method} answers {n} in {value} tokens on average; {baseline} in {base}",
+    "answer_recall": "{k} paths of {method} reach {value} of the answers to {n}; {k} of {baseline} {base}",
+    "answer_hit": "with paths of {method} the reader answers {value} of {n} right; with {baseline} {base}",
+    "pass_score": "{method} scores {value} over {n}; {baseline} {base}",
+    "oracle": "the best known pair of a pool scores {value} over {n}; before the search {base}",
+    "vqa_accuracy": "pairs of {method} score {value} over {n}; pairs by {baseline} {base}",
+}
+"""What is claimed, by metric."""
+_STALE = "Stale, of an earlier attempt: "
+_OTHER = "{method} has {metric} {value} over {n}; {baseline} {base}"
+_MINUS = "−"
+_NO_DIFFERENCE = "no difference is shown"
+
+
+def verdicts(
+    stages: Mapping[str, StageState] | Mapping[str, StageRecord], names: Iterable[str] | None = None
+) -> list[Verdict]:
+    """Those of the named stages (None: of all), in their order; those of a stale stage say so. A method's last one is
+    its headline: it stands nearest to what the method is for."""
+    named = [stages[name] for name in (stages if names is None else names) if name in stages]
+    return [replace(stage.verdict, stale=stage.stale) for stage in named if stage.verdict is not None]
+
+
+# ---------------------------------------------------------------- cells and line
+
+
+class VerdictCells(NamedTuple):
+    """A verdict as the cells of a table. `as_good`: the simpler method that comes closest, "" where none does."""
+
+    baseline: str
+    before: str
+    value: str
+    difference: str
+    cost: str
+    as_good: str
+
+
+def verdict_cells(verdict: Verdict, brief: bool = False) -> VerdictCells:
+    """`greedy`, `63.5%`, `96.5%`, `▲ +33 [27, 39]`, `92 tok +16%`, `no probing`. `brief`: without the unit, and of the
+    cost its change alone where that is known."""
+    unit = {SHARE: "", TOKENS: " tok"}.get(verdict.unit, f" {verdict.unit}")
+    return VerdictCells(
+        short_method_name(verdict.baseline),
+        verdict_value(verdict, verdict.baseline_value),
+        verdict_value(verdict, verdict.value) + unit * (not brief),
+        f"{verdict_sign(verdict)} {_short_interval(verdict)}",
+        _cost(verdict, brief),
+        "" if verdict.closest is None else _closest_name(verdict.closest),
+    )
+
+
+def verdict_line(verdict: Verdict) -> str:
+    """`greedy 63.5% → 96.5%  ▲ +33 [27, 39]  92 tok +16%  as good: no probing`"""
+    cells = verdict_cells(verdict)
+    values = f"{cells.baseline} {cells.before} → {cells.value}"
+    words = [values, cells.difference, cells.cost, cells.as_good and f"as good: {cells.as_good}"]
+    return "  ".join(filter(None, words)) + (" (stale)" if verdict.stale else "")
+
+
+def verdict_sign(verdict: Verdict) -> str:
+    """▲ better than the baseline, ▼ worse, ≈ no difference is shown, ◌ of an earlier attempt."""
+    if verdict.stale:
+        return STALE_SIGN
+    if not verdict.shown:
+        return "≈"
+    return "▲" if verdict.better else "▼"
+
+
+def verdict_value(verdict: Verdict, value: float) -> str:
+    """`96.5%`; of another unit than shares `42.1` or `1,088`."""
+    return f"{value:.1%}" if verdict.unit == SHARE else _amount(value)
+
+
+def _short_interval(verdict: Verdict) -> str:
+    """`+33 [27, 39]`; `no difference is shown [−2.0, 3.0]`"""
+    text = _interval(verdict, "", verdict.unit == SHARE)
+    return text if verdict.shown else f"{_NO_DIFFERENCE} {text.partition(' ')[2]}"
+
+
+def _cost(verdict: Verdict, brief: bool) -> str:
+    """`8.2 calls ×8.2`, else `92 tok +16%`; of a method that saves tokens, what became of the answers: `right −0.7`."""
+    if verdict.kept is not None:
+        points = signed(100 * verdict.kept.difference, 1)
+        return f"right {points if points.strip('+0.') else '±0'}"
+    if verdict.calls is not None:
+        return _spent(verdict.calls, verdict.baseline_calls, "calls", 1, brief)
+    if verdict.tokens is None or verdict.unit == TOKENS:
+        return ""
+    return _spent(verdict.tokens, verdict.baseline_tokens, "tok", 0, brief)
+
+
+def _spent(value: float, baseline: float | None, unit: str, digits: int, brief: bool) -> str:
+    """`92 tok +16%`, from twice the baseline's on `240 tok ×2.8`; brief `+16% tok`, or `92 tok` where nothing is known
+    of the baseline."""
+    amount = f"{value:,.{digits}f}"
+    if not baseline:
+        return f"{amount} {unit}"
+    times = value / baseline
+    change = f"×{times:.1f}" if times >= 2 else f"{signed(100 * (times - 1), 0)}%"
+    return f"{change} {unit}" if brief else f"{amount} {unit} {change}"
+
+
+def _closest_name(closest: Closest) -> str:
+    """`no probing` with the same figure, `≈ mean vector` not shown to be worse, `▲ majority vote` better."""
+    sign = "" if closest.equal else "▲ " if closest.better else "≈ "
+    return sign + short_method_name(closest.method)
+
+
+# ---------------------------------------------------------------- sentences
+
+
+def verdict_sentence(verdict: Verdict) -> str:
+    """`ESM answers 96.5% of 200 problems right; greedy 63.5%: +33 points [27, 39]; 66 turned right, none wrong.`"""
+    text = _CLAIMS.get(verdict.metric, _OTHER).format(
+        method=method_name(verdict.method),
+        baseline=method_name(verdict.baseline),
+        metric=verdict.metric.replace("_", " "),
+        value=verdict_value(verdict, verdict.value),
+        base=verdict_value(verdict, verdict.baseline_value),
+        n=counted(verdict.n, verdict.items),
+        k=verdict.k,
+    )
+    unit = "points" if verdict.unit == SHARE else verdict.unit
+    difference = _interval(verdict, unit, verdict.unit == SHARE)
+    text = f"{_STALE * verdict.stale}{_capital(text)}: {difference}{_counts(verdict)}."
+    unsure = "" if verdict.shown else f" The interval includes zero: {_NO_DIFFERENCE}."
+    remark = verdict.remark and f" {verdict.remark}"
+    return text + unsure + _kept(verdict) + _as_good(verdict) + _ahead(verdict) + remark
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}"
+
+
+def _interval(of: Verdict | Kept | Closest, unit: str, percent: bool) -> str:
+    """`+33 points [27, 39]`, `−46 tokens [−50, −42]`, `−0.7 points [−4.0, 2.7]`."""
+    scale = 100 if percent else 1
+    digits = 0 if abs(of.difference) * scale >= 10 else 1
+    plus, low, high = (_number(value * scale, digits) for value in (of.difference, of.low, of.high))
+    sign = "" if plus.startswith(_MINUS) or not plus.strip("0.") else "+"
+    return f"{sign}{plus} {unit}{' ' * bool(unit)}[{low}, {high}]"
+
+
+def _number(value: float, digits: int) -> str:
+    text = f"{value:,.{digits}f}"
+    return text.lstrip("-") if float(text.replace(",", "")) == 0 else text.replace("-", _MINUS)
+
+
+def _counts(verdict: Verdict) -> str:
+    """`; 66 turned right, none wrong`"""
+    if verdict.fixed is None or verdict.broken is None:
+        return ""
+    up, down = (f"{count:,}" if count else "none" for count in (verdict.fixed, verdict.broken))
+    return f"; {up} better, {down} worse" if verdict.graded else f"; {up} turned right, {down} wrong"
+
+
+def _kept(verdict: Verdict) -> str:
+    """What became of the figure that should not suffer."""
+    kept = verdict.kept
+    if kept is None:
+        return ""
+    if not (kept.difference or kept.low or kept.high):
+        return f" {kept.metric.capitalize()} stayed at {kept.value:.1%}."
+    interval = _interval(kept, "points", percent=True)
+    text = f" {kept.metric.capitalize()} went from {kept.baseline_value:.1%} to {kept.value:.1%} ({interval})"
+    if kept.low <= 0 <= kept.high:
+        return f"{text}: {_NO_DIFFERENCE}."
+    return text + (": it is lower." if kept.high < 0 else ": it is higher.")
+
+
+def _as_good(verdict: Verdict) -> str:
+    """` No probing does as well (96.5%), without the 12.1 tokens of probes.`"""
+    closest = verdict.closest
+    if closest is None:
+        return ""
+    name = _capital(method_name(closest.method))
+    what = (
+        f"{closest.metric} {closest.value:.3f}" if closest.metric else verdict_value(verdict, closest.value)
+    )
+    if closest.equal:
+        return f" {name} does as well ({what}){_instead(verdict, closest)}."
+    does = "does better" if closest.better else "is not shown to be worse"
+    return f" {name} {does} ({what}, {_from_method(verdict, closest)}){_instead(verdict, closest)}."
+
+
+def _from_method(verdict: Verdict, closest: Closest) -> str:
+    """How far it is from the method: as the verdict's difference is written, or as a figure of its own."""
+    if closest.metric:
+        return f"{signed(closest.difference)} [{fixed(closest.low)}, {fixed(closest.high)}]"
+    share = verdict.unit == SHARE
+    return _interval(closest, "points" if share else verdict.unit, share)
+
+
+def _instead(verdict: Verdict, closest: Closest) -> str:
+    """What it costs in place of the method, where both are known and differ."""
+    if verdict.probe_tokens and not closest.probe_tokens:
+        return f", without the {verdict.probe_tokens:.1f} tokens of probes"
+    for unit, here, there in (
+        ("calls", closest.calls, verdict.calls),
+        ("tokens", closest.tokens, verdict.tokens),
+    ):
+        if here is not None and there is not None and f"{here:.1f}" != f"{there:.1f}":
+            return f", with {here:,.1f} {unit} in place of {there:,.1f}"
+    return ""
+
+
+def _ahead(verdict: Verdict) -> str:
+    """Other simple methods that did better still."""
+    closest = None if verdict.closest is None else verdict.closest.method
+    names = ", ".join(method_name(name) for name in verdict.ahead if name != closest)
+    return f" Better than it: {names}." if names else ""

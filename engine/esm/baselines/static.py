@@ -1,0 +1,67 @@
+"""One vector for all problems, as most tools steer: no memory, no gate, no probe. It is added with a set strength at
+every control point at which ESM may steer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.config.config import Config
+from engine.esm.baselines.prompt_pairs import (
+    PromptPair,
+    differences,
+    mean_difference,
+    principal_difference,
+    read_pairs,
+)
+from engine.esm.evaluation.sources import Making
+from engine.esm.layers import contrast_layer
+from engine.esm.online.variants import Variant, one_vector
+from engine.lm.protocol import LanguageModel, ModelInfo, Vector
+from engine.vectors.formats import read_vectors
+from engine.vectors.layer_vectors import the_vector
+
+_FROM_PAIRS = {"contrast_mean": mean_difference, "contrast_pca": principal_difference}
+
+
+def read_vector(config: Config, info: ModelInfo, run_dir: Path) -> tuple[int, Vector]:
+    """The vector of `eval.vector`, with its layer. Raises DataError where it cannot be read, or does not fit the
+    model."""
+    section = config.eval.vector
+    path = Path(section.path or "").expanduser()
+    return the_vector(read_vectors(path), path, section.layer, info.hidden_size, info.num_layers)
+
+
+def read_contrast_pairs(config: Config, info: ModelInfo, run_dir: Path) -> tuple[PromptPair, ...]:
+    """The pairs of `eval.contrast`. Raises DataError where they cannot be read, and for a layer that is not there."""
+    contrast_layer(config, info)
+    return tuple(read_pairs(Path(config.eval.contrast.path or "").expanduser()))
+
+
+def imported_vector(of: Making) -> Variant:
+    """A vector of another tool."""
+    assert of.sources.vector is not None
+    return one_vector(of.name, *of.sources.vector, of.config.eval.vector.scale)
+
+
+def contrast_mean(of: Making) -> Variant:
+    """The mean difference of pairs of prompts (CAA)."""
+    return _from_pairs(of)
+
+
+def contrast_pca(of: Making) -> Variant:
+    """The first principal component of the differences."""
+    return _from_pairs(of)
+
+
+def _from_pairs(of: Making) -> Variant:
+    vector = contrast_vector(of.name, of.model, of.config, of.sources.pairs or ())
+    return one_vector(of.name, *vector, of.config.eval.contrast.scale)
+
+
+def contrast_vector(
+    name: str, model: LanguageModel, config: Config, pairs: Sequence[PromptPair]
+) -> tuple[int, Vector]:
+    """The vector of `contrast_mean` or `contrast_pca`, with its layer."""
+    layer = contrast_layer(config, model.info)
+    return layer, _FROM_PAIRS[name](differences(model, pairs, layer, config.prompt.system))

@@ -1,0 +1,161 @@
+"""Stage eval: greedy, esm and its ablations on the same held-out examples (spec ESM 6.1, 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from engine.config.config import Config
+from engine.config.esm_methods import METHODS, evaluated_methods
+from engine.esm import layout
+from engine.esm.evaluation.answer_lines import AnswerLine, append_answers, recover_answers
+from engine.esm.evaluation.compare import compared
+from engine.esm.evaluation.eval_work import Answered, Answering, Batch
+from engine.esm.evaluation.methods import read_sources
+from engine.esm.evaluation.report import write_report
+from engine.esm.evaluation.side_effects import BATCH, SideEffects
+from engine.esm.evaluation.sources import Sources
+from engine.esm.evaluation.unrelated import UNRELATED
+from engine.esm.examples import evaluation_examples, training_examples
+from engine.esm.lines import Record
+from engine.events import MethodEvaluated
+from engine.files import append_jsonl, recover_batches, write_jsonl
+from engine.run.stage import StageContext, StageResult
+from engine.tasks.example import TaskExample
+from engine.tasks.loaders import check_disjoint
+
+_FIGURES_AGAIN = 1.02
+"""Growth after which running figures are logged again: together they cost no more than a pass over the lines."""
+
+
+class Evaluate:
+    """Methods one after another, batch by batch; a batch is finished when its lines are in per_example.jsonl."""
+
+    name = "eval"
+
+    def run(self, context: StageContext) -> StageResult:
+        """Greedy comes first: the others are compared with it."""
+        job = _Job.prepare(context)
+        answered = context.prepare(Answering(context.config, job.sources))
+        context.start(job.total, job.recover(), unit="examples")
+        for name in job.names:
+            job.end_if_whole(name)
+        for batch in answered(job.batches()):
+            job.take_in(batch)
+        side_effects = job.side_effects()
+        names = job.sources.memory.names if job.sources.memory else {}
+        return write_report(context.run_dir, context.config, job.lines, side_effects, names)
+
+
+@dataclass
+class _Job:
+    """`lines`: what is done, by method. `seconds` of work, `tokens`: of this attempt, by method.
+    `figured`: examples that the last running figures rest on."""
+
+    context: StageContext
+    config: Config
+    names: list[str]
+    examples: list[TaskExample]
+    sources: Sources
+    lines: dict[str, list[AnswerLine]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    tokens: dict[str, int] = field(default_factory=dict)
+    figured: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def prepare(cls, context: StageContext) -> _Job:
+        config, run_dir = context.config, context.run_dir
+        examples = evaluation_examples(config)
+        check_disjoint(training_examples(config), examples)
+        methods = evaluated_methods(config)
+        sources = read_sources(methods, config, context.model_info, run_dir)
+        return cls(context, config, [method.name for method in methods], examples, sources)
+
+    @property
+    def total(self) -> int:
+        return len(self.names) * len(self.examples)
+
+    def path(self, method: str) -> Path:
+        return layout.evaluation(self.context.run_dir, method) / "per_example.jsonl"
+
+    def batch_size(self, method: str) -> int:
+        online, plain = self.config.online.batch_size_examples, self.config.eval.batch_size_greedy
+        return online if METHODS[method].steers else plain
+
+    def recover(self) -> int:
+        """Whole batches of an earlier attempt; how many examples they hold."""
+        for method in self.names:
+            self.lines[method] = recover_answers(self.path(method), self.batch_size(method), self.examples)
+        return sum(map(len, self.lines.values()))
+
+    def batches(self) -> Iterator[Batch]:
+        """What is left, cut at the same places as ever."""
+        left = {method: len(lines) for method, lines in self.lines.items()}
+        for method in self.names:
+            size = self.batch_size(method)
+            for first in range(left[method], len(self.examples), size):
+                yield Batch(method, first, self.examples[first : first + size])
+
+    def take_in(self, batch: Answered) -> None:
+        """Write a batch, whose decisions and answers are in the log already, and report how far the method is."""
+        method = batch.method
+        spent = sum(line.budget_used for line in batch.lines)
+        self.seconds[method] = self.seconds.get(method, 0.0) + batch.seconds
+        self.tokens[method] = self.tokens.get(method, 0) + spent
+        append_answers(self.path(method), batch.lines)
+        self.lines[method].extend(batch.lines)
+        self.context.progress(sum(map(len, self.lines.values())), self.total, spent, note=method)
+        if len(self.lines[method]) >= _FIGURES_AGAIN * self.figured.get(method, 0):
+            self._figures(method, final=False)
+        self.end_if_whole(method)
+
+    def side_effects(self) -> list[Record]:
+        """What esm changes in answers to unrelated questions, if that is asked for: a line a question."""
+        count = self.config.eval.side_effects
+        if not count or self.sources.memory is None or "esm" not in self.names:
+            return []
+        if self.config.online.carry_steering or self.config.model.backend == "vllm":
+            text = "side effects are not measured with online.carry_steering, nor on vLLM"
+            self.context.notice(text, level="warning")
+            return []
+        path = layout.evaluation(self.context.run_dir, "esm") / "side_effects.jsonl"
+        questions = UNRELATED[:count]
+        lines = recover_batches(path, BATCH, count)
+        measured = self.context.prepare(SideEffects(self.config, self.sources.memory))
+        left = [questions[first : first + BATCH] for first in range(len(lines), count, BATCH)]
+        for batch in measured(iter(left)):
+            append_jsonl(path, batch)
+            lines.extend(batch)
+        return lines
+
+    def end_if_whole(self, method: str) -> None:
+        """Once all examples are through: the method's last figures."""
+        lines = self.lines[method]
+        if len(lines) < len(self.examples):
+            return
+        self._figures(method, final=True)
+        accuracy = sum(line.correct for line in lines) / len(lines)
+        record = {"n": len(lines), "acc": accuracy, "T_max": self.config.decode.max_new_tokens}
+        write_jsonl(
+            layout.evaluation(self.context.run_dir, method) / "summary.jsonl", [{"method": method, **record}]
+        )
+
+    def _figures(self, method: str, final: bool) -> None:
+        lines = self.lines[method]
+        self.figured[method] = len(lines)
+        speed = self.tokens.get(method, 0) / max(self.seconds.get(method, 0.0), 1e-9)
+        baseline = self.lines.get("greedy", []) if method != "greedy" else []
+        comparison = compared(lines, baseline[: len(lines)], self.config) if baseline else None
+        self.context.emit(
+            MethodEvaluated(
+                method=method,
+                n=len(lines),
+                accuracy=sum(line.correct for line in lines) / len(lines),
+                mean_tokens=sum(line.tokens_used for line in lines) / len(lines),
+                mean_probe_tokens=sum(line.probe_tokens_used for line in lines) / len(lines),
+                tokens_per_second=speed,
+                final=final,
+                **(asdict(comparison) if comparison else {}),
+            )
+        )

@@ -1,0 +1,59 @@
+"""Where a model runs and in which number type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from engine.errors import ModelError
+from engine.lm.loading.cpu_dtype import cpu_dtype
+
+DTYPES = {
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+    "float64": torch.float64,  # no configuration offers it: for comparisons free of rounding
+}
+
+
+@contextmanager
+def memory_errors(where: str) -> Iterator[None]:
+    """Turn a device that is out of memory into a ModelError."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise ModelError(
+            what="the device's memory is full",
+            where=where,
+            mend="lower `model.max_num_seqs`, use a smaller `model.dtype` or model, or `model.device: cpu`",
+        ) from error
+
+
+def pick_device(name: str, setting: str = "model.device") -> torch.device:
+    """The device called `name`; `auto`: CUDA, else MPS, else the CPU. Raises ModelError for a device that this
+    machine lacks; `setting` is the configuration field that names it."""
+    available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if name == "auto":
+        return torch.device(next(device for device, usable in available.items() if usable))
+    if not available[name]:
+        usable = " and ".join(device for device, is_usable in available.items() if is_usable)
+        raise ModelError(
+            what=f"no {name} device can be used on this machine",
+            where=setting,
+            mend=f"choose another (this machine has: {usable}), or install the driver and a torch build for it",
+        )
+    return torch.device(name)
+
+
+def pick_dtype(name: str, device: torch.device, config: Any) -> tuple[torch.dtype, str]:
+    """The number type called `name`, and why it was taken where that was open. `auto`: the type of the saved weights;
+    on the CPU float32, or bfloat16 for a large model that it makes faster."""
+    if name in DTYPES:
+        return DTYPES[name], ""
+    if device.type == "cpu":
+        return cpu_dtype(config)
+    saved: Any = getattr(config, "dtype", None)
+    return (saved, "the type of the saved weights") if saved in DTYPES.values() else (torch.float32, "")

@@ -1,0 +1,69 @@
+"""A small dialog that asks for one line of text and says at every letter what it would do, or what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.getters import query_one
+from textual.widgets import Input, Static
+
+from screens.panels.dialog import Dialog
+
+
+class AskScreen(Dialog[str]):
+    """The result is the text, or None. `describe(text)`: what enter does; raises ValueError with what is wrong."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # With priority, since the field has a hidden enter of its own.
+        Binding("enter", "accept", "OK", tooltip="Do what the dialog says.", priority=True),
+        Binding("escape", "close", "Cancel", tooltip="Change nothing."),
+    ]
+    DEFAULT_CSS = """
+    AskScreen {
+        & Static { margin-top: 1; }
+        & Static.-wrong { color: $text-error; }
+        & Input { height: 1; border: none; padding: 0 1; background: $panel; }
+        & Input:focus { border: none; background-tint: $foreground 8%; }
+    }
+    """
+
+    input = query_one(Input)
+    message = query_one(Static)
+
+    def __init__(
+        self, title: str, describe: Callable[[str], str], value: str = "", placeholder: str = ""
+    ) -> None:
+        super().__init__(title, "-text")
+        self._describe = describe
+        self._value = value
+        self._placeholder = placeholder
+
+    def contents(self) -> ComposeResult:
+        yield Input(self._value, placeholder=self._placeholder)
+        yield Static(markup=False)
+
+    def on_mount(self) -> None:
+        self.input.focus()
+        self._tell()
+
+    @on(Input.Changed)
+    def _tell(self) -> bool:
+        """Say what enter does; whether it does anything."""
+        try:
+            text = self._describe(self.input.value)
+        except ValueError as error:
+            self.message.add_class("-wrong")
+            self.message.update(f"✗ {error}")
+            return False
+        self.message.remove_class("-wrong")
+        self.message.update(text)
+        return True
+
+    def action_accept(self) -> None:
+        """Close with the text, if it is right."""
+        if self._tell():
+            self.dismiss(self.input.value.strip())

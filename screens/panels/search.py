@@ -1,0 +1,152 @@
+"""`/` on the overview: words or ids, looked for in the rows of every method; enter goes to one."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.getters import query_one
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+from textual.worker import get_current_worker
+
+from app.keys.commands import SEARCH, bindings
+from app.report.item_words import item_words
+from app.runs.item_search import ItemMatch, find_items
+from app.wording.text import counted
+from screens.event_places import kinds_with_place, place_of
+from screens.messages import SystemWanted
+from screens.run_session import Session
+from screens.widgets.key_line import KeyLine
+from screens.widgets.tables.rows import ListColumn, ListSource
+from screens.widgets.tables.still_table import StillTable
+
+MOST = 200
+"""Rows of a method that are listed; all are counted."""
+_SHOW_EVERY = 0.2
+_NOTHING = "There is nothing to find: no method has written a row yet."
+_NO_MATCH = "No row of a method has all these words."
+COLUMNS: Sequence[ListColumn[ItemMatch]] = (
+    ListColumn("method", "method", 10, value=lambda item: kinds_with_place()[type(item.event)]),
+    ListColumn("row", "row", 24, flex=True, value=lambda item: item_words(item.event)),
+    ListColumn("text", "text", 30, flex=True, value=lambda item: item.excerpt),
+)
+
+
+class SearchScreen(ModalScreen[SystemWanted]):
+    """The result is the place to open. While the log is read, what was found so far is listed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(SEARCH)
+    HELP = """\
+# Search
+
+Type words or ids. Every row of every method whose texts have all of them is listed: decisions, pairs, entries, answers,
+questions, conversations, queries. `↑` `↓` choose one, `enter` goes there.
+"""
+    DEFAULT_CSS = """
+    SearchScreen {
+        align: center middle;
+        & > Vertical {
+            width: 96%;
+            height: 90%;
+            border: round $primary;
+            border-title-style: bold;
+            background: $surface;
+        }
+        & Input { height: 1; border: none; padding: 0 1; background: $panel; }
+        & Input:focus { border: none; background-tint: $foreground 8%; }
+        & Static { height: 1; padding: 0 1; color: $text-muted; }
+        & StillTable { height: 1fr; }
+    }
+    """
+
+    input = query_one(Input)
+    line = query_one(Static)
+    table = query_one(StillTable)
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self.source: ListSource[ItemMatch] = ListSource(COLUMNS, "rows")
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = "Search in all methods"
+            yield Input(placeholder="words or ids")
+            yield Static(markup=False)
+            yield StillTable(self.source)
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.input.focus()
+        self.table.can_focus = False
+        self._search([])
+
+    @on(Input.Changed)
+    def _typed(self) -> None:
+        self._search(self.input.value.split())
+
+    @work(thread=True, exclusive=True, exit_on_error=False)
+    def _search(self, words: list[str]) -> None:
+        """Without words: count what there is."""
+        worker, counts, matches = get_current_worker(), Counter[str](), list[ItemMatch]()
+        kinds, shown = kinds_with_place(), time.monotonic()
+        for item in find_items(self._session.run_dir / "events.jsonl", kinds, words, self._session.state.seq):
+            if worker.is_cancelled:
+                return
+            if item is not None:
+                method = kinds[type(item.event)]
+                counts[method] += 1
+                matches += [item] if words and counts[method] <= MOST else []
+            if time.monotonic() - shown > _SHOW_EVERY:
+                shown = time.monotonic()
+                self.app.call_from_thread(self._show, words, list(matches), counts, False)
+        self.app.call_from_thread(self._show, words, matches, counts, True)
+
+    def _show(self, words: list[str], matches: list[ItemMatch], counts: Counter[str], whole: bool) -> None:
+        if words != self.input.value.split():
+            return
+        self.source.show(matches)
+        self.table.empty = _NO_MATCH if words and whole else ""
+        self.table.look_for(words)
+        self.table.refresh_rows()
+        self.line.update(count_words(counts, bool(words), whole))
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return len(self.source) > 0 if action in ("accept", "move") else True
+
+    def action_move(self, by: int) -> None:
+        """To another row."""
+        self.table.action_move(by)
+
+    def action_accept(self) -> None:
+        """Go to the row."""
+        match = self.source.item(self.table.cursor)
+        if (place := place_of(match.event, match.offset)) is not None:
+            self.dismiss(SystemWanted(*place))
+
+    def action_close(self) -> None:
+        """Stay where one was."""
+        self.dismiss()
+
+
+def count_words(counts: Counter[str], searched: bool, whole: bool) -> str:
+    """`3 rows: ESM 2, Pool 1`; before words are typed, in how many rows they will be looked for."""
+    total = counts.total()
+    if not searched and not total:
+        return _NOTHING if whole else ""
+    by_method = ", ".join(f"{method} {count:,}" for method, count in counts.items())
+    words = f"{counted(total, 'rows')}{'' if whole else ' so far'}" + (f": {by_method}" if total else "")
+    listed = (
+        f"; the first {MOST} of a method are listed"
+        if searched and max(counts.values(), default=0) > MOST
+        else ""
+    )
+    return words + listed

@@ -1,0 +1,79 @@
+"""A chart of some series: drawn when they change, when its size changes, and not otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from app.methods.chart import Series
+from screens.widgets.charts.plot import Frame, draw_plot
+from screens.widgets.tones import tone
+
+_STYLES = ("title", "axis", "faint", "cross", "point", "line-0", "line-1", "line-2", "line-3")
+
+
+class Chart(Widget):
+    """`y` and `x` are the axes' titles with their units; `empty` is said while there is nothing to draw. A click opens
+    it on the whole screen."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"chart--{name}" for name in _STYLES}
+    DEFAULT_CSS = """
+    Chart {
+        padding: 0 1;
+        background: $background;
+        & > .chart--title { color: $text; text-style: bold; }
+        & > .chart--axis { color: $text-muted; }
+        & > .chart--faint { color: $foreground 60%; }
+        & > .chart--cross { color: $text-muted; }
+        & > .chart--point { color: $text; text-style: bold; }
+        & > .chart--line-0 { color: $text-accent; }
+        & > .chart--line-1 { color: $text-primary; }
+        & > .chart--line-2 { color: $text-success; }
+        & > .chart--line-3 { color: $text-error; }
+    }
+    """
+
+    log_axis: reactive[bool] = reactive(False)
+    at: reactive[float | None] = reactive(None)
+    hidden: reactive[frozenset[str]] = reactive(frozenset())
+
+    class Opened(Message):
+        """The chart was clicked."""
+
+        def __init__(self, chart: Chart) -> None:
+            super().__init__()
+            self.chart = chart
+
+    def __init__(self, y: str, x: str, *, empty: str = "", id: str | None = None, classes: str = "") -> None:
+        super().__init__(id=id, classes=classes)
+        self.y_title, self.x_title, self._empty = y, x, empty
+        self.series: list[Series] = []
+
+    def show_series(self, series: Sequence[Series]) -> None:
+        """Draw these, unless they are drawn already."""
+        series = [one for one in series if len(one.x)]
+        if series != self.series:
+            self.series = series
+            self.refresh()
+
+    @property
+    def of_shares(self) -> bool:
+        """Whether its values are shares, by the unit in the title: a logarithm would say nothing of them."""
+        return self.y_title.endswith(", share")
+
+    def on_click(self) -> None:
+        self.post_message(self.Opened(self))
+
+    def render(self) -> Text:
+        width, height = self.content_size
+        if not self.series or width < 1 or height < 1:
+            return Text(self._empty, tone(self, "chart--axis"))
+        styles = {name: tone(self, f"chart--{name}") for name in _STYLES}
+        frame = Frame(width, height, self.y_title, self.x_title, self.log_axis, self.at)
+        visible = [one for one in self.series if one.label not in self.hidden]
+        return Text("\n", no_wrap=True).join(draw_plot(visible, frame, styles))

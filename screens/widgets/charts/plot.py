@@ -1,0 +1,177 @@
+"""Draws a chart as lines of text: Braille for every line, the names at the lines' ends, titles on both axes.
+
+```
+composite, 0 to 1
+ 1.0┤    ⣀⡠⠤⠒●⠉⠉⠉⠉ ● composite 0.846
+ 0.8┤⠤⠒⠉
+    └┬────────────┬ iteration
+     0            9
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len, set_cell_size
+from rich.style import Style
+from rich.text import Text
+
+from app.blocks.fit import fit
+from app.curves import apart, thin
+from app.methods.chart import MARKS, Series
+from app.wording.figures import figure
+from screens.widgets.charts.axis import Axis, spanning
+from screens.widgets.charts.plotext_canvas import (
+    ACROSS,
+    UP,
+    Dot,
+    Line,
+    Run,
+    Sign,
+    alone,
+    draw_canvas,
+    height_at,
+    line_through,
+)
+
+Styles = Mapping[str, Style]
+"""By name: title, axis, faint, cross, and line-0 to line-3."""
+
+_AROUND = 3
+"""Lines that are no canvas: the title, the axis, its labels."""
+_LEAST_WIDE, _LEAST_HIGH = 8, 2
+_MARK_EVERY = 18
+_LINES = 4
+_COLOURS = ("faint", "point", "cross", *(f"line-{i}" for i in range(_LINES)))
+"""Names of styles by the number that plotext is given as their colour."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """`width` × `height` cells; `y` and `x`: the axes' titles with their units; `at`: where on x the crosshair
+    stands. `log`: the y axis; values that are not positive are left out."""
+
+    width: int
+    height: int
+    y: str
+    x: str
+    log: bool = False
+    at: float | None = None
+
+
+def draw_plot(series: Sequence[Series], frame: Frame, styles: Styles) -> list[Text]:
+    """`height` lines of `width` cells. What cannot be drawn in so little room is said in figures."""
+    shown = [(s, x, y) for s in numbered(series) for x, y in [_points(s, frame)] if x]
+    ys = [value for _, _, y in shown for value in y]
+    if not ys:
+        return _padded([Text(fit(frame.y, frame.width), styles["title"])], frame)
+    named = [(s, y[-1]) for s, _, y in shown if not s.faint]
+    high = frame.height - _AROUND
+    up = spanning(ys, UP * max(1, high), max(2, high // 2), frame.log)
+    left = max(map(cell_len, up.labels)) + 1
+    longest = max((cell_len(_name(s, value)) for s, value in named), default=0)
+    margin = min(max(cell_len(frame.x), longest) + 1, frame.width * 2 // 5)
+    wide = frame.width - left - margin
+    if high < _LEAST_HIGH or wide < _LEAST_WIDE:
+        lines = [Text(fit(frame.y, frame.width), styles["title"])]
+        lines += [Text(_name(s, value, frame.width), styles[_style(s)]) for s, value in named]
+        return _padded(lines, frame)
+    across = spanning([value for _, x, _ in shown for value in x], ACROSS * wide, max(2, wide // 10))
+    dots = [(s, list(zip(across.places(x), up.places(y), strict=True))) for s, x, y in shown]
+    rows = _rows(across, up, dots, frame.at)
+    named = sorted(named, key=lambda entry: -entry[1])[:high]  # from the top, as many as there are rows
+    ends = apart([high - 1 - up.dot(value) // UP for _, value in named], high - 1, 1)
+    at_row = dict(zip(ends, named, strict=True))
+    lines = [Text(set_cell_size(fit(frame.y, frame.width), frame.width), styles["title"])]
+    for number, row in enumerate(rows):
+        line = _text(row, styles)
+        if (end := at_row.get(number)) is not None:
+            line.append(" " + _name(*end, margin - 1), styles[_style(end[0])])
+        elif number == high:
+            line.append(" " + fit(frame.x, margin - 1), styles["title"])
+        lines.append(line)
+    return lines
+
+
+def numbered(series: Sequence[Series]) -> list[Series]:
+    """The series, each with a mark: lines in the order of `MARKS`, a faint one with that of the line after it."""
+    result, lines = [], 0
+    for one in series:
+        mark = one.mark or MARKS[lines % len(MARKS)]
+        lines += not (one.points or one.faint)
+        result.append(Series(one.label, one.x, one.y, mark, one.points, one.faint))
+    return result
+
+
+def _name(series: Series, value: float, width: int = 1000) -> str:
+    """Mark, name and last value; the name is cut before the value is."""
+    return fit(
+        f"{series.mark} {fit(series.label, max(4, width - 3 - len(figure(value))))} {figure(value)}", width
+    )
+
+
+def _points(series: Series, frame: Frame) -> tuple[list[float], list[float]]:
+    x, y = thin(series.x, series.y, 4 * max(20, frame.width))
+    if frame.log:
+        kept = [(a, b) for a, b in zip(x, y, strict=True) if b > 0]
+        x, y = [a for a, _ in kept], [b for _, b in kept]
+    return x, y
+
+
+def _style(series: Series) -> str:
+    if series.points:
+        return "point"
+    return "faint" if series.faint else f"line-{MARKS.find(series.mark) % _LINES}"
+
+
+def _padded(lines: list[Text], frame: Frame) -> list[Text]:
+    return [*lines, *(Text() for _ in range(frame.height))][: frame.height]
+
+
+_Dots = Sequence[tuple[Series, Sequence[Dot]]]
+"""Each series with the places of its points."""
+
+
+def _rows(across: Axis, up: Axis, series: _Dots, at: float | None) -> list[list[Run]]:
+    """The canvas with its axes: crosshair, raw values, lines with the first on top, their marks, single points."""
+    lines = [(one, _line(one, dots)) for one, dots in reversed(series) if not one.points]
+    lines.sort(key=lambda entry: not entry[0].faint)
+    signs = _marks(lines, across.dots // ACROSS) + _signs([entry for entry in series if entry[0].points])
+    cross = None if at is None else (across.dot(at), _COLOURS.index("cross"))
+    return draw_canvas(across, up, [line for _, line in lines], signs, cross)
+
+
+def _line(one: Series, dots: Sequence[Dot]) -> Line:
+    """Raw values are dots alone, so that they are told from their mean without colour."""
+    return alone(dots, _colour(one)) if one.faint else line_through(dots, _colour(one))
+
+
+def _marks(lines: Sequence[tuple[Series, Line]], wide: int) -> list[Sign]:
+    """Every line's sign on it, in other columns than those of other lines, if there are several."""
+    named = [(one, line) for one, line in lines if not one.faint]
+    return [
+        Sign((column * ACROSS, height), one.mark, line.colour)
+        for i, (one, line) in enumerate(reversed(named if len(named) > 1 else []))
+        for column in range(4 + 5 * i, wide, _MARK_EVERY)
+        if (height := height_at(line, column * ACROSS)) is not None
+    ]
+
+
+def _signs(points: _Dots) -> list[Sign]:
+    """Of single points: the later over the earlier, all over faint ones."""
+    order = sorted(points, key=lambda entry: not entry[0].faint)
+    return [Sign(dot, one.mark, _colour(one)) for one, dots in order for dot in dots]
+
+
+def _colour(series: Series) -> int:
+    return _COLOURS.index(_style(series))
+
+
+def _text(row: Sequence[Run], styles: Styles) -> Text:
+    """A row of cells; the axes have a style of their own."""
+    line = Text(no_wrap=True, end="")
+    for signs, colour in row:
+        line.append(signs, styles["axis" if colour is None else _COLOURS[colour]])
+    return line
