@@ -31,7 +31,7 @@ class RunSource(RowSource):
 
     def __init__(self) -> None:
         self._mark_column: ListColumn[RunRow] = ListColumn(
-            "mark", "", 1, show=self._mark, help="marked with m"
+            "mark", "", 1, value=lambda row: row, show=self._mark, help="marked with m"
         )
         self.rows: list[RunRow] = []
         self.marked: list[Path] = []
