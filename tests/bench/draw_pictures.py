@@ -23,11 +23,8 @@ FIXED = ("slash", *"method:esm and fixed and steered".replace(" ", "_"), "enter"
 KEYS: dict[str, tuple[str, ...]] = {
     "runs": ("escape", "wait"),
     "overview": ("wait", "down", "wait"),
-    "efficiency": ("c", "wait"),
     "esm-live": ("1", "wait", *FIXED, "wait"),
     "esm-decision": ("1", "wait", *FIXED, "enter", "wait"),
-    "esm-what-if": ("1", "wait", *FIXED, "w", "wait", "f2", "long"),
-    "esm-ledger": ("1", "wait", "1", "1", "wait"),
     "esm-results": ("1", "wait", "2", "wait"),
     "evolution": ("2", "wait"),
     "gflownet": ("3", "wait", "1", "wait"),
