@@ -113,15 +113,15 @@ class Table:
             if not self.priority[last]:
                 break
             columns.remove(last)
-        return self._with(columns)._with_narrow_heads(width)
+        return self._with(columns)._with_narrow_heads(width, gap)
 
     def _least_width(self, at: int) -> int:
         longest = max(cell_len(plain(line)) for line in (self.header[at], *(row[at] for row in self.rows)))
         return longest if at >= len(self.header) - self.figures else min(longest, _LEAST_WORDS)
 
-    def _with_narrow_heads(self, width: int) -> Table:
+    def _with_narrow_heads(self, width: int, gap: int) -> Table:
         """With the headings of figures in several lines, where they would need more than `width`."""
-        if sum(map(self._least_width, range(len(self.header)))) <= width + _GAP:
+        if sum(self._least_width(at) + gap for at in range(len(self.header))) <= width + gap:
             return self
         first = len(self.header) - self.figures
         return replace(

@@ -60,7 +60,7 @@ def figure(value: float) -> str:
 def short(value: object) -> str:
     """A figure of a stage: four digits that count, or thousands set apart; a text as it is."""
     if isinstance(value, float):
-        return _minus(f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}")
+        return _minus(f"{value:,.0f}" if abs(value) >= 9_999.5 else f"{value:.4g}")
     return _minus(f"{value:,}") if isinstance(value, int) else str(value)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
+from app.compared.columns import METHODS
 from app.compared.words import cells_sentence, finding, run_words
 from engine.comparison.comparison import compare_runs
 from engine.comparison.figures import Figures
@@ -104,3 +105,24 @@ def test_items_that_both_have_and_nobody_judged_are(tmp_path: Path) -> None:
     assert cells_sentence(arm) == "None of its items was judged in both runs."
     words = run_words((comparison.a, comparison.b))
     assert [run.name for run in words] == ["a", "b"] and words[0].about == f"a/{comparison.a.path.name}"
+
+
+def test_which_run_is_ahead(tmp_path: Path) -> None:
+    """Differences are B minus A: an interval above 0 says that B is better, where McNemar's p bears it out."""
+    comparison = compare_runs(*(make_run(tmp_path, name, [evaluated("esm", "x", True)]) for name in "ab"))
+
+    def said(low: float, high: float, p: float) -> str:
+        return finding(replace(comparison.arms[0], figures=Figures(1, low=low, high=high, p=p)))
+
+    assert said(0.1, 0.3, 0.01) == "B better" and said(-0.3, -0.1, 0.01) == "A better"
+    assert said(0.1, 0.3, 0.05) == said(-0.1, 0.3, 0.01) == "unclear" and said(0.0, 0.0, 1.0) == "equal"
+
+
+def test_tokens_go_from_a_to_b(tmp_path: Path) -> None:
+    comparison = compare_runs(*(make_run(tmp_path, name, [evaluated("esm", "x", True)]) for name in "ab"))
+    [column] = [column for column in METHODS if column.key == "tokens"]
+    shown = [
+        column.show(column.value(replace(comparison.arms[0], figures=figures)))
+        for figures in (Figures(1, tokens_a=79.6, tokens_b=92.4), Figures(1))
+    ]
+    assert shown == ["80 → 92", "·"]

@@ -114,8 +114,8 @@ def test_a_label_at_an_axis(value: float, told: str) -> None:
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        (0.96511, "0.9651"), (1234.56, "1235"), (12345.6, "12,346"), (1234567, "1,234,567"), (-7, f"{MINUS}7"),
-        (-0.25, f"{MINUS}0.25"), ("greedy", "greedy"), ("-x", "-x"), (1e-7, "1e-07"),
+        (0.96511, "0.9651"), (1234.56, "1235"), (9999.7, "10,000"), (12345.6, "12,346"), (1234567, "1,234,567"),
+        (-7, f"{MINUS}7"), (-0.25, f"{MINUS}0.25"), ("greedy", "greedy"), ("-x", "-x"), (1e-7, "1e-07"),
     ],
 )  # fmt: skip
 def test_a_figure_of_a_stage(value: object, told: str) -> None:

@@ -129,6 +129,14 @@ def test_columns_are_left_out_by_priority_and_figures_are_never_cut() -> None:
     assert shown([table], 28) == ["method  value", "greedy  0.635", "value: share right"]
 
 
+def test_headings_of_figures_are_wrapped_where_the_gaps_do_not_fit_either() -> None:
+    """The headings take 7 + 9 + 9 cells, with two gaps of two 29."""
+    table = Table(("method ", "one share", "two share"), [("greedy", "0.635", "0.1")], 2)
+    assert table.narrowed(29).header == ["method ", "one share", "two share"]
+    assert table.narrowed(28).header == ["method ", "one\nshare", "two\nshare"]
+    assert shown([table], 28)[-1].split() == ["greedy", "0.635", "0.1"]
+
+
 def test_a_table_of_columns_has_their_words_cells_and_order() -> None:
     columns: list[ListColumn[tuple[str, float]]] = [
         ListColumn("name", "name", 8, value=lambda row: row[0]),

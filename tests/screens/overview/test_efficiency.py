@@ -59,3 +59,13 @@ def test_over_time() -> None:
     assert [line.split(" ", 1)[0] for line in lines[1:4:2]] == ["tokens/s", "memory"]
     assert lines[1].endswith(" 200 at most") and lines[2].endswith(" 0 at least")
     assert lines[3].endswith(" 2.0 GB at most") and lines[4].endswith(" 1.0 GB at least")
+
+
+def test_tokens_of_all_attempts_at_a_stage() -> None:
+    """Each attempt counts from 0: 900 of the first, 300 of the second and 50 of the third are 1,250."""
+    reports = [
+        ev.StageProgress(stage="mine", done=1, total=1, elapsed=1.0, tokens=tokens)
+        for tokens in (900, 300, 50)
+    ]
+    lines, rows = drawn(*reports)
+    assert "1,250 tokens" in lines[0] and rows[1][3] == "1,250"

@@ -64,3 +64,35 @@ def test_queries_on_which_the_selector_is_worse() -> None:
     events = [picked("a", 1.0, 0.5), picked("b", 1.0, 1.0), picked("c", 0.0, 1.0)]
     text = "1 query on which similarity picks a better pair than the selector"
     assert places("Pool", *events) == [(text, Place("picks", 2))]
+
+
+def answered(conversation: str, mode: str, passed: bool) -> ev.Event:
+    return ev.ConversationAnswered(
+        conversation_id=conversation, axis="", mode=mode, memory_mode="none" if mode == "baseline" else "flat",
+        attempt=0, answer="", passed=passed, injected=mode != "baseline", reason="",
+    )  # fmt: skip
+
+
+def test_answers_that_notes_turned() -> None:
+    """In `a` and `c` the note makes a failing answer pass (rows 1 and 5), in `b` a passing one fail (row 3)."""
+    outcomes = (("a", False, True), ("b", True, False), ("c", False, True))
+    events = [
+        answered(name, mode, passed)
+        for name, *both in outcomes
+        for mode, passed in zip(("baseline", "on_detection"), both, strict=True)
+    ]
+    assert places("SLSM", *events) == [
+        ("1 answer that a note broke (on detection)", Place("answers", 3, open=True)),
+        ("2 answers that a note turned right (on detection)", Place("answers", 1, open=True)),
+    ]
+
+
+def test_the_best_iteration_of_an_evolution() -> None:
+    """The second of three, chosen on the validation set."""
+    events: list[ev.Event] = [ev.IterationBegan(iteration=number, deltas={"3": -0.5}) for number in range(3)]
+    score = ev.AnswersScored(
+        iteration=1, split="validation", answers=4, judged=4, correct=3, mean_tokens=20.0, shortness=0.5,
+        correctness=0.75, composite=0.65, best=True,
+    )  # fmt: skip
+    text = "iteration 1: the best deltas, composite 0.650 on the validation set"
+    assert places("Evolution", *events, score)[0] == (text, Place("iterations", 1, open=True))

@@ -339,3 +339,34 @@ def test_cases_in_a_few_words(log: Log) -> None:
     assert item_words(log.events[3]) == "answer to q1 from sampled paths"
     assert item_words(log.events[2]) == "answer to q1 from the best-scored triples"
     assert item_words(answer("q", "oracle", True, "x")) == "answer to q from oracle"
+
+
+def test_paths_that_were_tried_say_what_is_new_and_what_is_missing(log: Log) -> None:
+    """Of the right path, the one astray and the one that stopped, two are missing; the short one is new."""
+    choice = WHAT_IF.of[QuestionSampled](question(), log.source)
+    assert isinstance(choice, Choice)
+    tried = ev.PathsTried(
+        example="q1",
+        committed=question(),
+        none=question(temperature=1.0),
+        yours=question("q1", RIGHT, SHORT),
+        exact=True,
+    )
+    said = [
+        [plain(block.text) for block in answer.about if isinstance(block, Paragraph)]
+        for answer in choice.answers(tried).beside
+    ]
+    met_one = "✓ 12 of 20 paths meet an answer; 1 of 2 answers met"
+    assert said == [
+        [met_one], [met_one, "= the committed paths"], [met_one, "+1 −2 against the committed paths"],
+    ]  # fmt: skip
+
+
+def test_paths_and_answers_that_are_met_are_counted_apart(log: Log) -> None:
+    """Two of three paths lead to the same one of two answers."""
+    again = ev.SampledPath(
+        steps=[CAPITAL, TWIN, RIVER], count=2, probability=0.1, reward=1.0, answers=["Sella"]
+    )
+    blocks = QUESTIONS.draw(question("q1", RIGHT, again, ASTRAY), log.source)
+    lines = [plain(block.text) for block in blocks if isinstance(block, Paragraph)]
+    assert "✓ 2 of 3 paths meet an answer; 1 of 2 answers met" in lines

@@ -10,6 +10,7 @@ import pytest
 from app.blocks.block import Beside, Block, Paragraph, Span, Table, Target, in_one_column, plain, spans
 from app.methods.place import Place as OpenAt
 from app.methods.pool import results
+from app.methods.pool.overview import curve
 from app.methods.pool.page import PoolPage
 from app.methods.pool.picks import PICKS
 from app.methods.pool.queries import QUERIES
@@ -323,3 +324,10 @@ def test_the_picture_of_the_accuracies() -> None:
 def test_a_wide_case_has_the_trajectories_beside_the_pool() -> None:
     [beside] = [b for b in QUERIES.draw(BETTER, source(state_of(BETTER))) if isinstance(b, Beside)]
     assert (beside.least, beside.left) == (128, 76)
+
+
+def test_the_pools_curve_runs_beside_the_data_as_given() -> None:
+    """Best pairs of 1.0 and 0.5 after the search, of 0.3 and 0.5 before it."""
+    drawn = curve(state_of(query("a", 0.3, 1.0), query("b", 0.5, 0.5)))
+    assert (drawn.name, drawn.values) == ("pool", (1.0, 0.75))
+    assert (drawn.baseline_name, drawn.baseline) == ("as given", (0.3, 0.4))

@@ -362,3 +362,12 @@ def test_what_a_resolved_item_rested_on_is_not_marked_as_new() -> None:
         return [span.tone for span in spans(beside.first[0].text) if span.text == "Never say pear"]
 
     assert (tones("added"), tones("resolved")) == (["accent"], ["strong"])
+
+
+def test_failed_calls_of_an_answer_are_those_after_its_turns_and_the_detector_s() -> None:
+    failed, answer = (
+        state_after(0, failure="no JSON"),
+        answered("always", True, "Plum.", detector_failure="timeout"),
+    )
+    state = Log(opened(), failed, state_after(1), answer).state
+    assert state.slsm.results[0].failures == 2

@@ -1,0 +1,50 @@
+"""What `steer-tui export` says of the files that it wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from app.cli import main
+from engine.esm.export import Exported
+
+
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [
+        (3, "f0.gguf, f1.gguf, f2.gguf"),
+        (4, "f0.gguf, f1.gguf, f2.gguf and 1 more"),
+        (9, "f0.gguf, f1.gguf, f2.gguf and 6 more"),
+    ],
+)
+def test_of_many_files_three_are_named(
+    files: int, named: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exported = Exported([Path(f"f{number}.gguf") for number in range(files)], files, [2, 5], 1.25)
+    monkeypatch.setattr("app.choose_run.choose_run", lambda run, outputs: None)
+    monkeypatch.setattr("engine.esm.export.export", lambda *options: exported)
+    assert (
+        main(["export", "vectors", "run", "--format", "gguf", "--out", "out", "--each", "--scale", "2"]) == 0
+    )
+    first, _, strength, *_ = capsys.readouterr().out.splitlines()
+    assert first == f"{files} entries, layers 2, 5 (counted from 0): {named}"
+    about = "ESM adds about 1.25 times such a vector where an entry matches well"
+    assert strength == f"strength: {about}; this file holds 2 times"
+
+
+def test_deltas_in_both_directions_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two raise and one lowers its cluster; the fourth does nothing."""
+    done = SimpleNamespace(deltas={"0": 0.25, "1": -0.5, "2": 1.0, "3": 0.0}, bias=None)
+    monkeypatch.setattr("app.choose_run.choose_run", lambda run, outputs: None)
+    monkeypatch.setattr("engine.evolution.processors.export_deltas.export_deltas", lambda *options: done)
+    out = tmp_path / "deltas.py"
+    assert main(["export", "deltas", "run", "--format", "vllm", "--out", str(out)]) == 0
+    first, use = capsys.readouterr().out.splitlines()
+    assert first == f"3 of 4 clusters have a delta: {out}"
+    assert use.endswith(
+        f"PYTHONPATH={tmp_path} vllm serve MODEL --logits-processors deltas:ClusterDeltaVLLMProcessor"
+    )
