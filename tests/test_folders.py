@@ -10,7 +10,9 @@ MOST = 20
 
 
 def test_no_folder_has_more_modules_than_a_person_can_look_over() -> None:
-    folders = {path.parent for package in ("app", "engine", "screens") for path in (ROOT / package).rglob("*.py")}
+    folders = {
+        path.parent for package in ("app", "engine", "screens") for path in (ROOT / package).rglob("*.py")
+    }
     counts = {str(folder.relative_to(ROOT)): len(list(folder.glob("*.py"))) for folder in folders}
     assert len(counts) > 50
     assert {folder: count for folder, count in counts.items() if count > MOST} == {}
