@@ -346,7 +346,7 @@ COMPARE = (
         "v",
         "next_kind",
         "Kind",
-        "Show the next kind of items: all, right in both, in A only, in B only, in none.",
+        "Show the next kind of items: all, right in A only, in B only, in both, in none.",
     ),
     Command("left", "step(-1)", "Previous", "In an opened item: the previous item.", shown=False),
     Command("right", "step(1)", "Next", "In an opened item: other items.", display="←→"),

@@ -37,7 +37,7 @@ def draw_parting(
     first = 0 if whole or parting.first is None else parting.first
     if first:
         steps = f"{first} steps before it are" if first > 1 else "The step before it is"
-        parts += [Text(), Text(f"{steps} the same in both; a shows all.", palette["dim"])]
+        parts += [Text(), Text(f"{steps} the same in both; space shows all.", palette["dim"])]
     for number, pair in enumerate(parting.steps[first:], first):
         parts += [Text(), _heading(pair, palette, number == parting.first), _step(pair, palette, width)]
     return Group(*parts)

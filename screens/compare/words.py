@@ -38,7 +38,7 @@ def about_items(arm: ArmPair, cell: int | None, count: int) -> Text:
     """Which items of a method are listed."""
     kind = "all items" if cell is None else CELLS[cell]
     text = Text.assemble((f"{arm.a.system} {arm.a.name}: {kind}", "bold"))
-    return text.append(f", {counted(count, 'items')}. c shows others.")
+    return text.append(f", {counted(count, 'items')}. v shows others.")
 
 
 def changed_words(comparison: Comparison) -> Text:

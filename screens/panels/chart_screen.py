@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -79,7 +79,10 @@ Dim dots are the raw values, the line in colour is their running mean.
         if not at:
             return
         here = self.chart.at
-        now = len(at) - 1 if here is None and by < 0 else 0 if here is None else bisect_left(at, here) + by
+        if here is None:
+            now = len(at) - 1 if by < 0 else 0
+        else:  # between two points, where a line was hidden, the next one is one step away
+            now = by + (bisect_left(at, here) if by < 0 else bisect_right(at, here) - 1)
         self.chart.at = at[max(0, min(now, len(at) - 1))]
         self._show()
 

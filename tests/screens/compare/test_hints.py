@@ -1,0 +1,16 @@
+"""The hints of a comparison name the keys that do it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from app.keys.commands import COMPARE
+from screens.compare.words import about_items
+
+
+def test_the_hint_names_the_key_of_other_items() -> None:
+    arm: Any = SimpleNamespace(a=SimpleNamespace(system="ESM", name="greedy"))
+    text = about_items(arm, None, 12).plain
+    assert text == "ESM greedy: all items, 12 items. v shows others."
+    assert any(command.key == "v" for command in COMPARE)

@@ -1,0 +1,26 @@
+"""The crosshair of a chart: a step leads to the next point, also from where a line was hidden."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from screens.panels.chart_screen import ChartScreen
+
+
+@pytest.mark.parametrize(
+    ("here", "by", "there"),
+    [
+        (None, 1, 0.0), (None, -1, 4.0),  # none yet: the first, or the last
+        (2.0, 1, 4.0), (2.0, -1, 0.0), (4.0, 1, 4.0), (0.0, -1, 0.0),
+        (1.0, 1, 2.0), (1.0, -1, 0.0),  # between two points: its line is hidden
+    ],
+)  # fmt: skip
+def test_a_step_leads_to_the_next_point(here: float | None, by: int, there: float) -> None:
+    screen: Any = SimpleNamespace(
+        _places=lambda: [0.0, 2.0, 4.0], chart=SimpleNamespace(at=here), _show=lambda: None
+    )
+    ChartScreen.action_move(screen, by)
+    assert screen.chart.at == there
