@@ -1,7 +1,8 @@
 """From the start of the process to the first paint: what somebody waits for after typing `steer-tui`.
 
-`python tests/bench/bench_first_paint.py [times]` starts the real console in a pseudo-terminal and watches for
-the list's header; then it says which imports took longest.
+`python tests/bench/bench_first_paint.py [times [OTHER]]` starts the real console in a pseudo-terminal and watches for
+the list's header; then it says which imports took longest. OTHER is another checkout: both are started in turns, with
+the same Python, and the ratio of each pair is printed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-GOAL = 0.5
+GOAL = 0.3
 _SIGN = b"status"  # a column of the list of runs
 _IMPORT = re.compile(r"import time:\s+(\d+) \|\s+(\d+) \|(\s+)(\S+)")
 
@@ -59,14 +60,34 @@ def slowest_imports(count: int = 12) -> list[str]:
     return [f"{total / 1000:8.1f} ms  {name}" for total, _, name in sorted(rows, reverse=True)[:count]]
 
 
+def in_turns(times: int, checkouts: list[str]) -> list[list[float]]:
+    """Of each checkout, the seconds of each start; the starts of one round are a pair."""
+    seconds: list[list[float]] = [[] for _ in checkouts]
+    with tempfile.TemporaryDirectory() as folder:
+        for round_ in range(-2, times):  # the first two compile the byte code and fill the file cache
+            for place in range(len(checkouts)) if round_ % 2 else reversed(range(len(checkouts))):
+                os.environ["PYTHONPATH"] = checkouts[place]
+                took = first_paint(Path(folder))
+                if round_ >= 0:
+                    seconds[place].append(took)
+    return seconds
+
+
 def main() -> None:
     times = int(sys.argv[1]) if len(sys.argv) > 1 else 10
-    os.environ["PYTHONPATH"] = str(Path(__file__).parents[2])
-    with tempfile.TemporaryDirectory() as folder:
-        first_paint(Path(folder))  # byte code is compiled, files are in the cache
-        took = sorted(first_paint(Path(folder)) for _ in range(times))
-    print(f"first paint: median {statistics.median(took) * 1000:.0f} ms, best {took[0] * 1000:.0f} ms, "
-          f"worst {took[-1] * 1000:.0f} ms of {times} (goal {GOAL * 1000:.0f} ms)")  # fmt: skip
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # whoever starts it a second time has the byte code
+    checkouts = [
+        str(Path(__file__).resolve().parents[2]),
+        *(str(Path(other).resolve()) for other in sys.argv[2:3]),
+    ]
+    seconds = in_turns(times, checkouts)
+    for checkout, took in zip(checkouts, seconds, strict=True):
+        print(f"{checkout}: median {statistics.median(took) * 1000:.0f} ms, best {min(took) * 1000:.0f} ms, "
+              f"worst {max(took) * 1000:.0f} ms of {times} (goal {GOAL * 1000:.0f} ms)")  # fmt: skip
+    if len(seconds) == 2:
+        ratios = [mine / theirs for mine, theirs in zip(*seconds, strict=True)]
+        low, middle, high = statistics.quantiles(ratios)
+        print(f"of the other's: {middle:.2f} [quartiles {low:.2f}, {high:.2f}]")
     print("imports, with all they bring along:", *slowest_imports(), sep="\n")
 
 
