@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.runs.orders import UserMessage
+from app.runs.time_left import Earlier
 from app.state.event_index import EventIndex
 from app.state.run import RunState
 from engine.events import Event
@@ -24,7 +25,7 @@ class RecordedSession:
         self.status: RunStatus | None = None
         self.sent: list[str] = []
         self.stop_requested = False
-        self.earlier: dict[str, list[float]] = {}
+        self.earlier = Earlier()
         self.index = EventIndex()
         self._entries = entries
         self._by_place = {(offset, length): event for event, offset, length in entries}

@@ -49,7 +49,7 @@ class RunRow:
     progress: StageState
     size: int
     label: Label = NO_LABEL
-    earlier: Earlier = field(default_factory=dict)
+    earlier: Earlier = field(default_factory=Earlier)
     name: RunName = UNNAMED
 
     @property
@@ -62,7 +62,7 @@ class RunRow:
     def _stage(self, name: str) -> StageState:
         stage = self.record.stages[name]
         if stage.settled:
-            return StageState(name, FINISHED)
+            return StageState(name, FINISHED, seconds=stage.seconds)
         return self.progress if name == self.progress.name and not stage.stale else StageState(name)
 
     @property

@@ -67,7 +67,7 @@ class RunSession:
         self.index = EventIndex()
         self.status: RunStatus | None = None
         self._status: RunStatus | None = None
-        self.earlier: Earlier = {}
+        self.earlier = Earlier()
         self._earlier: Earlier | None = None
         self.lag = Lag()
         self._directory = RunDirectory(run_dir)
@@ -129,7 +129,7 @@ class RunSession:
         if status is not None and not status.alive:
             self.stop_requested = False
         # While a view is frozen, the number of events it is behind still changes.
-        earlier = self._earlier or {}
+        earlier = self._earlier or Earlier()
         now = (shown, status.state if status is not None else "", self._latest, earlier, self.stop_requested)
         changed = now != self._seen
         self._seen, self._shown, self.status, self.earlier = now, shown, status, earlier

@@ -1,13 +1,14 @@
 """How long a run will still take, as far as that can be known.
 
 The stage at work goes on at its pace so far. A stage that waits takes as long as it took in earlier runs with the same
-configuration, if there were any; else nobody knows, and that is what is said.
+configuration, if there were any; in the demo, as long as on two cores, at the pace of the stages that began here. Else
+nobody knows, and that is what is said.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
@@ -22,19 +23,32 @@ _MOST_NAMES = 3
 MOST_RUNS = 100
 """Earlier runs that are looked at, the newest first."""
 
-Earlier = Mapping[str, Sequence[float]]
-"""By stage: its seconds in earlier runs with the same configuration."""
+DEMO = {
+    "mine": 34.0, "select": 0.5, "memory": 0.5, "eval": 24.0, "clusters": 3.5, "evolve": 22.0, "graphs": 8.0,
+    "retriever": 15.0, "agent-graphs": 1.0, "gflownet": 21.0, "answer": 6.0, "slsm": 14.0, "pool": 5.0, "selector": 9.0,
+}  # fmt: skip
+"""Seconds of the stages of configs/demo.yaml on two cores."""
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """`times`: by stage, its seconds in earlier runs with the same configuration; `shipped`: its seconds on another
+    machine."""
+
+    times: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    shipped: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class TimeLeft:
-    """`seconds` of all unfinished stages but those of `unknown`; `from_earlier`: stages of which earlier runs tell,
-    `runs` of them."""
+    """`seconds` of all unfinished stages but those of `unknown`; `from_earlier`: stages that are known from `runs`
+    earlier runs; `shipped`: those known from another machine."""
 
     seconds: float
     unknown: tuple[str, ...] = ()
     from_earlier: tuple[str, ...] = ()
     runs: int = 0
+    shipped: tuple[str, ...] = ()
 
     @property
     def whole(self) -> float | None:
@@ -44,22 +58,43 @@ class TimeLeft:
 
 def time_left(stages: Iterable[StageState], earlier: Earlier) -> TimeLeft | None:
     """Of a run whose worker works; None where nothing is left to do, and of a server, which works until a stop."""
+    stages = list(stages)
     left = [stage for stage in stages if stage.status not in (FINISHED, SKIPPED) and stage.name != "serve"]
     if not left:
         return None
-    seconds, unknown, known = 0.0, [], []
+    pace = _pace(stages, earlier.shipped)
+    seconds, unknown, known, shipped = 0.0, [], [], []
     for stage in left:
         if stage.eta is not None:
             seconds += stage.eta
         elif stage.active and stage.done >= stage.total > 0:
             pass  # it writes its results
-        elif stage.name in earlier:
-            seconds += median(earlier[stage.name]) * (1 - stage.fraction)
+        elif stage.name in earlier.times:
+            seconds += median(earlier.times[stage.name]) * (1 - stage.fraction)
             known.append(stage.name)
+        elif stage.name in earlier.shipped:
+            seconds += pace * earlier.shipped[stage.name] * (1 - stage.fraction)
+            shipped.append(stage.name)
         else:
             unknown.append(stage.name)
-    runs = max((len(earlier[name]) for name in known), default=0)
-    return TimeLeft(seconds, tuple(unknown), tuple(known), runs)
+    runs = max((len(earlier.times[name]) for name in known), default=0)
+    return TimeLeft(seconds, tuple(unknown), tuple(known), runs, tuple(shipped))
+
+
+def _pace(stages: Iterable[StageState], shipped: Mapping[str, float]) -> float:
+    """How many times as long the stages that began here take; 1 before anything is known."""
+    here = elsewhere = 0.0
+    for stage in stages:
+        if stage.name in shipped and (seconds := _whole(stage)):
+            here, elsewhere = here + seconds, elsewhere + shipped[stage.name]
+    return here / elsewhere if here else 1.0
+
+
+def _whole(stage: StageState) -> float:
+    """Seconds of all its items, at the pace so far; 0 where that is not known."""
+    if stage.status == FINISHED:
+        return stage.seconds
+    return 0.0 if stage.eta is None or stage.begun_at else stage.elapsed + stage.eta
 
 
 def time_left_short(left: TimeLeft) -> str:
@@ -75,10 +110,12 @@ def time_left_sentence(left: TimeLeft) -> str:
     if left.unknown:
         least = f"at least {duration(left.seconds)} left"
         return f"{least}, without {_listed(left.unknown)}: no earlier run tells how long that takes"
-    if not left.from_earlier:
-        return f"about {duration(left.seconds)} left"
-    runs = counted(left.runs, "earlier runs")
-    return f"about {duration(left.seconds)} left ({_listed(left.from_earlier)} as in {runs})"
+    sources = []
+    if left.from_earlier:
+        sources.append(f"{_listed(left.from_earlier)} as in {counted(left.runs, 'earlier runs')}")
+    if left.shipped:
+        sources.append(f"{_listed(left.shipped)} as on two cores elsewhere, at the pace here")
+    return f"about {duration(left.seconds)} left" + (f" ({'; '.join(sources)})" if sources else "")
 
 
 def _listed(stages: Sequence[str]) -> str:
@@ -87,9 +124,10 @@ def _listed(stages: Sequence[str]) -> str:
     return listed(stages)
 
 
-def earlier_times(record: RunRecord, others: Iterable[RunRecord]) -> dict[str, list[float]]:
+def earlier_times(record: RunRecord, others: Iterable[RunRecord]) -> Earlier:
     """How long the stages took in `others`, as far as they are runs with the configuration of `record`: name, seed,
-    place and choice of stages may differ, and fields that only one of two versions has."""
+    place and choice of stages may differ, and fields that only one of two versions has. Of the demo, also how long they
+    took elsewhere."""
     setting = _setting(record)
     times: dict[str, list[float]] = {}
     for other in others:
@@ -97,17 +135,17 @@ def earlier_times(record: RunRecord, others: Iterable[RunRecord]) -> dict[str, l
             for name, stage in other.stages.items():
                 if name in record.stages and stage.status == "finished":
                     times.setdefault(name, []).append(stage.seconds)
-    return times
+    return Earlier(times, DEMO if record.name == "demo" and record.stages.keys() <= DEMO.keys() else {})
 
 
-def read_earlier_times(run: Path) -> dict[str, list[float]]:
+def read_earlier_times(run: Path) -> Earlier:
     """The same for the runs in the outputs folder of `run`."""
     outputs = run.absolute().parent.parent
     try:
         record = RunDirectory(run).read()
         records = sorted(outputs.glob("*/*/run.json"), key=lambda path: path.parent.name, reverse=True)
     except (RunError, OSError):
-        return {}
+        return Earlier()
     return earlier_times(record, _records(records[:MOST_RUNS]))
 
 

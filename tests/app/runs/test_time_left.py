@@ -7,7 +7,16 @@ from pathlib import Path
 
 from app.ctl.runs import run_form
 from app.runs.run_list import RunRow
-from app.runs.time_left import read_earlier_times, time_left, time_left_sentence, time_left_short
+from app.runs.time_left import (
+    DEMO,
+    Earlier,
+    earlier_times,
+    read_earlier_times,
+    time_left,
+    time_left_sentence,
+    time_left_short,
+)
+from engine.config.file import load_config
 from engine.run.directory import RunDirectory, StageRecord, create_run, inspect
 from engine.run.stage_state import FINISHED, RUNNING, StageState
 from screens.run_session import run_time_left
@@ -15,6 +24,7 @@ from screens.runs.about import about_run
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import SyntheticRun, write_log
 
+DEMO_CONFIG = Path(__file__).parents[3] / "configs" / "demo.yaml"
 DONE = StageState("mine", FINISHED, done=4, total=4)
 AT_WORK = StageState("select", RUNNING, done=3, total=9, elapsed=30.0)
 BEGINS = StageState("select", RUNNING, total=9)
@@ -23,41 +33,69 @@ WAITS = StageState("eval")
 
 def test_pace_and_earlier_runs_add_up() -> None:
     """60 s at the pace so far, and the median of what the waiting stage took."""
-    left = time_left([DONE, AT_WORK, WAITS], {"select": [1e9], "eval": [80.0, 100.0, 300.0]})
+    left = time_left([DONE, AT_WORK, WAITS], Earlier({"select": [1e9], "eval": [80.0, 100.0, 300.0]}))
     assert left is not None and (left.whole, left.from_earlier, left.runs) == (160.0, ("eval",), 3)
     assert time_left_short(left) == "all stages 2:40"
     assert time_left_sentence(left) == "about 2:40 left (eval as in 3 earlier runs)"
 
 
 def test_what_is_not_known_is_said() -> None:
-    left = time_left([DONE, AT_WORK, WAITS], {})
+    left = time_left([DONE, AT_WORK, WAITS], Earlier())
     assert left is not None and left.whole is None
     assert time_left_short(left) == "all stages: not known yet"
     assert (
         time_left_sentence(left)
         == "at least 1:00 left, without eval: no earlier run tells how long that takes"
     )
-    left = time_left([DONE, BEGINS, WAITS], {"eval": [5.0]})
+    left = time_left([DONE, BEGINS, WAITS], Earlier({"eval": [5.0]}))
     assert left is not None and left.unknown == ("select",) and left.whole is None
 
 
 def test_nobody_asks_how_long_a_server_will_take() -> None:
-    assert time_left([StageState("serve", RUNNING, done=3, elapsed=30.0)], {}) is None
+    assert time_left([StageState("serve", RUNNING, done=3, elapsed=30.0)], Earlier()) is None
 
 
 def test_pace_alone_is_enough_for_the_last_stage() -> None:
-    left = time_left([DONE, AT_WORK], {})
+    left = time_left([DONE, AT_WORK], Earlier())
     assert left is not None and time_left_sentence(left) == "about 1:00 left"
 
 
 def test_a_stage_that_begins_takes_what_it_took() -> None:
     """Before its first item; afterwards its own pace counts."""
-    left = time_left([BEGINS], {"select": [45.0]})
+    left = time_left([BEGINS], Earlier({"select": [45.0]}))
     assert left is not None and left.whole == 45.0
-    assert time_left([DONE], {}) is None
+    assert time_left([DONE], Earlier()) is None
     writes = StageState("select", RUNNING, done=9, total=9, elapsed=90.0)
-    left = time_left([writes], {})
+    left = time_left([writes], Earlier())
     assert left is not None and left.whole == 0.0
+
+
+def test_what_was_measured_elsewhere_is_scaled_by_the_pace_here() -> None:
+    """`mine` took 20 s for 10, `select` will take 30 + 60 for 45: 110 s for 55, so twice as long; `eval`'s 40 are 80."""
+    shipped = Earlier(shipped={"mine": 10.0, "select": 45.0, "eval": 40.0})
+    mined = replace(DONE, seconds=20.0)
+    left = time_left([mined, AT_WORK, WAITS], shipped)
+    assert left is not None and (left.whole, left.shipped) == (140.0, ("eval",))
+    assert time_left_sentence(left) == "about 2:20 left (eval as on two cores elsewhere, at the pace here)"
+    before = time_left([replace(BEGINS, name="mine"), WAITS], shipped)
+    assert before is not None and before.whole == 50.0
+    resumed = time_left([replace(AT_WORK, begun_at=1), WAITS], shipped)
+    assert (
+        resumed is not None and resumed.whole == 90.0 + 40.0
+    )  # a part of a stage tells nothing of the whole
+    both = time_left([mined, AT_WORK, WAITS], replace(shipped, times={"eval": [7.0]}))
+    assert both is not None and (both.whole, both.shipped) == (67.0, ())
+
+
+def test_the_demo_knows_its_times(tmp_path: Path) -> None:
+    def expected(name: str, stages: list[str]) -> Earlier:
+        made = create_run(tmp_path, name, seed=0, stages=stages, config={}, config_text="", versions={})
+        return earlier_times(made.read(), ())
+
+    stages = load_config(DEMO_CONFIG).run.stages
+    assert list(DEMO) == stages
+    assert expected("demo", stages) == Earlier({}, DEMO) == expected("demo", ["mine", "select"])
+    assert expected("mine", stages) == Earlier() == expected("demo", [*stages, "another"])
 
 
 def _run(
@@ -83,8 +121,11 @@ def test_only_runs_with_the_same_configuration_count(tmp_path: Path) -> None:
     (_run(tmp_path, {"mine": 99.0}, seed=4).record).write_bytes(b"nothing")
     mine = _run(tmp_path, {"mine": 0.0, "eval": 0.0}, finished=False)
     earlier = read_earlier_times(mine.path)
-    assert {name: sorted(times) for name, times in earlier.items()} == {"mine": [10.0, 12.0], "eval": [60.0]}
-    assert read_earlier_times(tmp_path / "none") == {}
+    assert {name: sorted(times) for name, times in earlier.times.items()} == {
+        "mine": [10.0, 12.0],
+        "eval": [60.0],
+    }
+    assert read_earlier_times(tmp_path / "none") == Earlier()
 
 
 def test_list_and_script_say_it(tmp_path: Path) -> None:
