@@ -2,8 +2,8 @@
 
     python -m tests.bench.bench_esm_memories [seeds] [--work FOLDER] [--set field=value ...]
 
-Each run.seed mines its own problems and answers its own 200 test problems, with configs/demo.yaml as it is and all
-controls beside it. The demo's settings were chosen on the dev split of seeds 20 to 24, which are not reported. With
+Each run.seed mines its own 300 problems and answers its own 200 test problems, else with configs/demo.yaml as it is,
+and all controls beside it. The demo's settings were chosen on the dev split of seeds 20 to 24, which are not reported. With
 --work a run that was cut off goes on where it was. Writes results/esm_memories.csv (one row a seed and method) and
 results/esm_memories_summary.csv.
 """
@@ -34,7 +34,7 @@ HERE = Path(__file__).resolve().parent
 DEMO = HERE.parent.parent / "configs" / "demo.yaml"
 RESAMPLES = 10_000
 ALL = (
-    "online.record_null=false", "eval.methods=[greedy, majority_vote, esm]",
+    "task.train_size=300", "online.record_null=false", "eval.methods=[greedy, majority_vote, esm]",
     "eval.ablations=[no_memory, no_probing, random_vector, mean_vector, mean_vector_gated, no_right_entries]",
 )  # fmt: skip
 

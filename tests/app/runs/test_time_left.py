@@ -71,7 +71,7 @@ def test_a_stage_that_begins_takes_what_it_took() -> None:
 
 
 def test_what_was_measured_elsewhere_is_scaled_by_the_pace_here() -> None:
-    """`mine` took 20 s for 10, `select` will take 30 + 60 for 45: 110 s for 55, so twice as long; `eval`'s 40 are 80."""
+    """20 s for `mine`'s 10, 30 + 60 for `select`'s 45: 110 for 55, so twice as long; `eval`'s 40 are 80."""
     shipped = Earlier(shipped={"mine": 10.0, "select": 45.0, "eval": 40.0})
     mined = replace(DONE, seconds=20.0)
     left = time_left([mined, AT_WORK, WAITS], shipped)
