@@ -3,9 +3,9 @@
     python -m tests.bench.bench_esm_memories [seeds] [--work FOLDER] [--set field=value ...]
 
 Each run.seed mines its own 300 problems and answers its own 200 test problems, else with configs/demo.yaml as it is,
-and all controls beside it. The demo's settings were chosen on the dev split of seeds 20 to 24, which are not reported. With
---work a run that was cut off goes on where it was. Writes results/esm_memories.csv (one row a seed and method) and
-results/esm_memories_summary.csv.
+and all controls beside it. The demo's settings were chosen on the dev split of seeds 20 to 24, which are not reported.
+With --work a run that was cut off goes on where it was. Writes results/esm_memories.csv (one row a seed and method)
+and results/esm_memories_summary.csv.
 """
 
 from __future__ import annotations
