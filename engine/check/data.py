@@ -132,11 +132,10 @@ def _graphs(findings: Findings, config: Config) -> None:
     if section.dataset == "generated":
         findings.here("generated", "graphs.dataset")
         return
-    from engine.gflownet.graphs.rog import HUB_FILES
-    from engine.gflownet.graphs.sources import make_source
+    from engine.gflownet.graphs.sources import ROG_HUB_FILES, make_source
     from engine.gflownet.layout import SPLITS
 
-    hub_files = HUB_FILES if section.dataset == "rog" else None
+    hub_files = ROG_HUB_FILES if section.dataset == "rog" else None
     files = [(section.path, "graphs.path")]
     if section.dataset == "pathquestion":
         files.append((section.knowledge_base, "graphs.knowledge_base"))

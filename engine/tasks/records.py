@@ -11,6 +11,7 @@ from typing import Any
 from engine.errors import DataError
 from engine.files import whole_letters
 from engine.regular_file import open_to_read
+from engine.table_file import require_pyarrow
 
 Record = tuple[str, dict[str, Any]]
 """Position of a record (`file:line`, `file: row n`), and its fields."""
@@ -88,6 +89,7 @@ def _csv(path: Path) -> Iterator[Record]:
 
 
 def _parquet(path: Path) -> Iterator[Record]:
+    require_pyarrow(str(path))
     import pyarrow
     import pyarrow.parquet as parquet
 

@@ -13,13 +13,12 @@ import pyarrow.parquet as pq
 from engine.config.gflownet import GraphsSection
 from engine.errors import DataError
 from engine.gflownet.graphs.raw import RawSample, Unreadable
+from engine.gflownet.graphs.sources import ROG_HUB_FILES
 from engine.gflownet.layout import SPLITS
 from engine.tasks.hub import fetch, hub_name
 from engine.tasks.split_files import split_files
 
 COLUMNS = ("id", "question", "answer", "q_entity", "a_entity", "graph")
-HUB_FILES = "data/*.parquet"
-"""In `hub:rmanluo/RoG-webqsp` and `hub:rmanluo/RoG-cwq`."""
 ROWS_AT_ONCE = 64
 """A row holds some thousand triples."""
 _SETTING = "graphs.path"
@@ -86,7 +85,7 @@ class RogSource:
 def rog_folder(path: str) -> Path:
     """The folder that a configuration names; `hub:owner/name` is fetched. Raises DataError."""
     name = hub_name(path)
-    return Path(path).expanduser() if name is None else fetch(name, [HUB_FILES], _SETTING)
+    return Path(path).expanduser() if name is None else fetch(name, [ROG_HUB_FILES], _SETTING)
 
 
 def _names(row: dict[str, Any]) -> set[str]:

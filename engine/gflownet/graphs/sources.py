@@ -9,6 +9,10 @@ from engine.config.gflownet import GraphsSection
 from engine.gflownet.graphs.generated.questions import QuestionGenerator
 from engine.gflownet.graphs.raw import RawSample, Unreadable
 from engine.gflownet.layout import SPLITS
+from engine.table_file import require_pyarrow
+
+ROG_HUB_FILES = "data/*.parquet"
+"""In `hub:rmanluo/RoG-webqsp` and `hub:rmanluo/RoG-cwq`."""
 
 
 class RawSource(Protocol):
@@ -55,6 +59,7 @@ class GeneratedSource:
 def make_source(section: GraphsSection, seed: int) -> RawSource:
     """The configured source. Raises DataError where files are missing."""
     if section.dataset == "rog":
+        require_pyarrow("graphs.dataset")
         from engine.gflownet.graphs.rog import RogSource
 
         return RogSource(section)
