@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from engine.esm.online.control_point import Answer, Decider, Plan
 from engine.esm.online.controller import record, record_tail
-from engine.lm.protocol import Branch, Completion, LanguageModel
+from engine.levers.token_logprobs import LogprobRecorder, ScoredToken
+from engine.lm.protocol import Branch, Completion, LanguageModel, ScoringModel
 
 SLICE = 16
 """Tokens of a slice: a text that reaches a control point waits at most that long for company."""
@@ -23,16 +24,21 @@ SLICE = 16
 
 @dataclass
 class InFlight:
-    """A text and how it is decided. `stops`: strings that end it, left out of its text."""
+    """A text and how it is decided. `stops`: strings that end it, left out of its text. `recorder`: notes how likely
+    its tokens are; `echo`: the prompt's text, if it is to stand before the answer: its tokens are noted, too."""
 
     name: str
     prompt: Sequence[int]
     decider: Decider
     stops: tuple[str, ...] = ()
+    recorder: LogprobRecorder | None = None
+    echo: str = ""
     answer: Answer = field(init=False)
     m: int = 1
     finish: str = ""
     """Why it ended: `stop` or `length`; empty while it goes on."""
+    fresh: bool = True
+    """No round has been made for it yet."""
     row: int = -1
     """Of the open prefixes; it is not among them before it was added."""
     plan: Plan | None = None
@@ -62,6 +68,16 @@ class InFlight:
     def tokens(self) -> int:
         """Written so far; probes are in `answer.probe_tokens`."""
         return len(self.answer.tokens) + (len(self.begun.tokens) if self.begun else 0)
+
+    @property
+    def scored(self) -> list[ScoredToken]:
+        """The answer's tokens so far, if they are noted."""
+        return self.recorder.answer(self.prompt, self.begun, len(self.echo)) if self.recorder else []
+
+    @property
+    def prompt_scored(self) -> list[ScoredToken]:
+        """The prompt's tokens, if they are noted."""
+        return self.recorder.prompt(self.prompt) if self.recorder and self.echo else []
 
     @property
     def in_tail(self) -> bool:
@@ -102,6 +118,7 @@ class InFlightBatch:
         """One round; the texts that have ended in it."""
         if not self.texts:
             return []
+        self._score([text for text in self.texts if text.fresh])
         self._plan([text for text in self.texts if text.plan is None and not text.in_tail])
         branched = [(text, self._next(text)) for text in self.texts]
         results = iter(self._prefixes.branch([branch for _, branches in branched for branch in branches]))
@@ -117,6 +134,13 @@ class InFlightBatch:
         ended = [text for text in self.texts if text.finish]
         self.drop(ended)
         return ended
+
+    def _score(self, texts: Sequence[InFlight]) -> None:
+        """Note how likely the prompts of new texts are that are repeated with their answers."""
+        for text in texts:
+            text.fresh = False
+            if text.recorder and text.echo and isinstance(self._model, ScoringModel):
+                text.recorder.score(self._model, text.prompt)
 
     def _plan(self, texts: Sequence[InFlight]) -> None:
         """Ask the memory for all that stand at a control point."""
@@ -157,6 +181,8 @@ class InFlightBatch:
 
     def _end_segment(self, text: InFlight, branch: Branch, done: Completion) -> None:
         text.begun = None
+        if text.recorder:
+            text.recorder.end_segment(done)
         if text.plan is None:
             record_tail(text.answer, text.decider, text.row, done)
         else:

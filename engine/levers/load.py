@@ -13,6 +13,7 @@ from engine.config.models.model import ModelSection
 from engine.errors import ConfigError, DataError
 from engine.levers.deltas_lever import DeltasLever
 from engine.levers.esm_lever import EsmLever
+from engine.levers.evaluated_prompt import EvaluatedPrompt
 from engine.levers.evidence_lever import EvidenceLever
 from engine.levers.lever import DELTAS, DEMONSTRATIONS, ESM, EVIDENCE, NOTES, LeverFit
 from engine.levers.levers import Levers
@@ -73,8 +74,10 @@ def _with_run(
     notes = take(NOTES, levers.notes, lambda: _notes(run, config, servers))
     evidence = take(EVIDENCE, levers.evidence, lambda: EvidenceLever(run, config))
     there = pool_layout.folder(run).is_dir()
+    asks = (esm and not levers.esm) or (deltas and not levers.deltas and config.evolution.questions == "task")
+    prompt = EvaluatedPrompt.of(config) if asks and levers.prompt is None else levers.prompt
     fits.append(_fit(DEMONSTRATIONS, run, False, NO_PICTURES if there else "no demonstration pool"))
-    return replace(levers, fits=fits, esm=esm, deltas=deltas, notes=notes, evidence=evidence)
+    return replace(levers, fits=fits, esm=esm, deltas=deltas, notes=notes, evidence=evidence, prompt=prompt)
 
 
 def _notes(run: Path, config: Config, servers: KnownServers) -> NotesLever:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,6 +122,15 @@ is. It may block (pause) or raise (stop: the call's results are lost). Only the 
 
 
 @dataclass(frozen=True)
+class TokenLogprob:
+    """Log-probability (nats, at temperature 1) of `token`, and the likeliest tokens with theirs, best first."""
+
+    token: int
+    logprob: float
+    top: list[tuple[int, float]]
+
+
+@dataclass(frozen=True)
 class Branch:
     """A continuation of row `row` of open prefixes that leaves the prefix as it is.
 
@@ -190,6 +199,11 @@ class Tokenizer(Protocol):
         """Text of tokens, special tokens left out."""
         ...
 
+    def pieces(self, tokens: Sequence[int]) -> list[str]:
+        """The text that each token adds, special tokens by their names. Of a character in several tokens, the last one
+        has it, and the others nothing."""
+        ...
+
     def encode_chat(self, user: str, system: str | None = None) -> list[int]:
         """Token ids of a one-turn conversation up to where the assistant begins."""
         ...
@@ -236,4 +250,16 @@ class LanguageModel(Protocol):
 
     def open(self, prompts: Sequence[Sequence[int]]) -> Prefixes:
         """Open prefixes to branch from and extend."""
+        ...
+
+
+@runtime_checkable
+class ScoringModel(Protocol):
+    """A model that also says how likely given tokens are, and whose logits processors run in this process."""
+
+    def score(
+        self, tokens: Sequence[int], top: int, processor: LogitsProcessor | None = None
+    ) -> list[TokenLogprob]:
+        """Each token but the first, given those before it, with the `top` likeliest in its place. `processor` changes
+        the logits; it is given no written tokens."""
         ...

@@ -74,3 +74,21 @@ def choose(logits: Tensor, temperatures: NDArray[np.float64], draws: NDArray[np.
 def logprobs_of(logits: Tensor, tokens: Tensor) -> Tensor:
     """Log-probability, in nats at temperature 1, of one token a row: (rows,)."""
     return logits.gather(1, tokens[:, None])[:, 0] - logits.logsumexp(dim=-1)
+
+
+def top_logprobs(logits: Tensor, count: int) -> list[list[tuple[int, float]]]:
+    """The `count` likeliest tokens of each row of (rows, vocab) with their log-probabilities, best first."""
+    values, tokens = logits.topk(min(count, logits.shape[-1]), dim=-1)
+    values = values - logits.logsumexp(dim=-1, keepdim=True)
+    return [list(zip(*row, strict=True)) for row in zip(tokens.tolist(), values.tolist(), strict=True)]
+
+
+def within_nucleus(logits: Tensor, temperature: float, top_p: float) -> Tensor:
+    """The logits (rows, vocab) of the fewest tokens that are as likely as `top_p` together at this temperature, -inf
+    elsewhere (Holtzman et al. 2020). Of equally likely tokens those with lower ids come first."""
+    wide = torch.float32 if logits.device.type == "mps" else torch.float64
+    probabilities = torch.softmax(logits.to(wide) / max(temperature, _COLDEST), dim=-1)
+    ordered, order = probabilities.sort(dim=-1, descending=True, stable=True)
+    beyond = ordered.cumsum(dim=-1) - ordered >= top_p
+    beyond[:, 0] = False
+    return logits.masked_fill(torch.zeros_like(beyond).scatter(-1, order, beyond), float("-inf"))

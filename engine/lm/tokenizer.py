@@ -43,6 +43,25 @@ class HfTokenizer:
             list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
 
+    def pieces(self, tokens: Sequence[int]) -> list[str]:
+        """The text that each token adds, special tokens by their names. Of a character in several tokens, the last one
+        has it, and the others nothing."""
+        pieces: list[str] = []
+        before = start = (
+            0  # the tokens from `before` on are decoded again: the first of a text may lose its space
+        )
+        for end in range(1, len(tokens) + 1):
+            text = self._with_special(tokens[before:end])
+            if text.endswith("\ufffd") and end < len(tokens):
+                pieces.append("")
+                continue
+            pieces.append(text[len(self._with_special(tokens[before:start])) :])
+            before, start = start, end
+        return pieces
+
+    def _with_special(self, tokens: Sequence[int]) -> str:
+        return self._tokenizer.decode(list(tokens), clean_up_tokenization_spaces=False)
+
     def encode_chat(self, user: str, system: str | None = None) -> list[int]:
         """Token ids of a one-turn conversation up to where the assistant begins."""
         first = [] if system is None else [{"role": "system", "content": system}]

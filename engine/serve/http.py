@@ -26,13 +26,15 @@ from engine.events import DecisionTaken
 from engine.levers.levers import Answered, Prepared
 from engine.seeds import derive_seed
 from engine.serve.key import ServerKey
-from engine.serve.parsed_request import BadRequest, Kind, ParsedRequest, parse_request
+from engine.serve.parsed_request import BadRequest, Kind, ParsedRequest, Prompt, parse_request, question_in
 from engine.serve.pending_request import Failed, PendingRequest, Update, Written
 from engine.serve.replies import DONE, Reply, error_body, event_bytes
 from engine.serve.scheduler import Busy, RequestScheduler
 
 PREPARED_AT_ONCE = 4
 """Requests that are tokenized, or read by a controller, at the same time: each holds many times its own length."""
+Numbered = tuple[int, Update]
+"""News of one of the answers to a request."""
 
 
 class Refused(Exception):
@@ -112,39 +114,69 @@ class SteeredServer:
 
     async def _answer(self, request: Request, kind: Kind) -> Response:
         self._check_key(request)
+        held = self._reserve(1)
+        updates: asyncio.Queue[Numbered] = asyncio.Queue()
         try:
-            self._scheduler.reserve()
+            parsed = self._parse(kind, await self._body(request))
+            self._refuse_hopeless(parsed)
+            held += self._reserve(self._count(parsed) - held)
+            pending = await self._pending(request, parsed, updates)
+        except BaseException:
+            self._scheduler.release(held)
+            raise
+        for one in pending:
+            self._scheduler.submit(one)
+        name, levers = pending[0].name, list(parsed.chosen.levers)
+        reply = Reply(
+            name, kind, self._levers.model_name, levers, parsed.n, parsed.limits.logprobs is not None
+        )
+
+        def cancel() -> None:
+            for one in pending:
+                self._scheduler.cancel(one)
+
+        if parsed.stream:
+            return EventStream(_pieces(reply, parsed, len(pending), updates), cancel)
+        try:
+            return await _whole(request, reply, len(pending), updates)
+        finally:
+            cancel()
+
+    def _count(self, parsed: ParsedRequest) -> int:
+        """Answers to a request. Raises Refused for more than are written together."""
+        most, count = self._section.max_in_flight, len(parsed.prompts) * parsed.n
+        if count > most:
+            field = "n" if len(parsed.prompts) <= most else "prompt"
+            raise Refused(400, f"{field}: a request has at most {most} answers", field)
+        return count
+
+    def _reserve(self, places: int) -> int:
+        """Places in the queue. Raises Refused."""
+        try:
+            return self._scheduler.reserve(places)
         except Busy as busy:
             raise Refused(
                 429, "all places are taken", kind="rate_limit_error", code="server_busy",
                 headers={"Retry-After": str(busy.seconds)},
             ) from None  # fmt: skip
-        updates: asyncio.Queue[Update] = asyncio.Queue()
-        try:
-            pending = await self._pending(request, kind, _sender(updates))
-        except BaseException:
-            self._scheduler.release()
-            raise
-        self._scheduler.submit(pending)
-        parsed = pending.parsed
-        reply = Reply(pending.name, kind, self._levers.model_name, list(parsed.chosen.levers))
-        cancel = partial(self._scheduler.cancel, pending)
-        if parsed.stream:
-            return EventStream(_pieces(reply, parsed, updates), cancel)
-        try:
-            return await _whole(request, reply, updates)
-        finally:
-            cancel()
 
-    async def _pending(self, request: Request, kind: Kind, send: Callable[[Update], None]) -> PendingRequest:
-        """The request, ready to be answered. Raises Refused."""
-        parsed = self._parse(kind, await self._body(request))
-        self._refuse_hopeless(parsed)
+    async def _pending(
+        self, request: Request, parsed: ParsedRequest, updates: asyncio.Queue[Numbered]
+    ) -> list[PendingRequest]:
+        """The answers to a request, ready to be written. Raises Refused."""
         name, arrived = self._new_name(), time.monotonic()
+        pending: list[PendingRequest] = []
         async with self._preparing:
             if await request.is_disconnected():
                 raise Refused(400, "the client has gone")
-            return PendingRequest(name, parsed, send, await self._prepared(parsed), arrived)
+            for prompt in parsed.prompts:
+                for choice in range(parsed.n):
+                    number = len(pending)
+                    prepared = await self._prepared(parsed, prompt, choice)
+                    one = f"{name}.{number}" if number else name
+                    send = _sender(updates, number)
+                    pending.append(PendingRequest(one, parsed, question_in(prompt), send, prepared, arrived))
+        return pending
 
     def _new_name(self) -> str:
         return f"{self._began:x}-{next(self._numbers)}"
@@ -158,23 +190,26 @@ class SteeredServer:
     def _refuse_hopeless(self, parsed: ParsedRequest) -> None:
         """Refuse, before it is tokenized, what has more characters than the model's context can hold."""
         model = self._levers.model
-        most = model.info.context * model.tokenizer.longest_token
-        length = sum(len(message["content"]) for message in parsed.messages) + len(parsed.prompt)
-        if most and length > most:
-            what = f"the prompt has {length} characters, more than the model's context of {model.info.context} tokens"
-            raise Refused(400, what)
+        context, longest = model.info.context, model.tokenizer.longest_token
+        field = "messages" if parsed.kind == "chat" else "prompt"
+        for prompt in parsed.prompts:
+            length, in_tokens = _length(prompt)
+            if context and length > (context if in_tokens else context * longest):
+                what = f"the prompt has {length} {'tokens' if in_tokens else 'characters'}"
+                raise Refused(400, f"{what}, more than the model's context of {context} tokens", field)
 
-    async def _prepared(self, parsed: ParsedRequest) -> Prepared:
-        limits = parsed.limits
+    async def _prepared(self, parsed: ParsedRequest, prompt: Prompt, choice: int) -> Prepared:
+        limits, field = parsed.limits, "messages" if parsed.kind == "chat" else "prompt"
         if limits.seed is None and limits.temperature:
             limits = replace(limits, seed=derive_seed(self._seed, "serve", self._new_name()))
-        is_text = parsed.kind == "completion"
-        prepare: Any = self._levers.prepare_text if is_text else self._levers.prepare
-        prompt = parsed.prompt if is_text else parsed.messages
+        elif choice:
+            seed = self._seed if limits.seed is None else limits.seed
+            limits = replace(limits, seed=derive_seed(seed, "serve", "choice", choice))
+        prepare: Any = self._levers.prepare if parsed.kind == "chat" else self._levers.prepare_text
         try:
             return await run_in_threadpool(prepare, "serve", prompt, parsed.chosen, limits)
         except SteerError as error:
-            raise Refused(400, f"{error.what}: {error.mend}", error.where or None) from None
+            raise Refused(400, f"{error.what}: {error.mend}", error.where or field) from None
 
     async def _body(self, request: Request) -> object:
         """The JSON of the body. Raises Refused for what is too large, too slow, or no JSON."""
@@ -208,40 +243,52 @@ class SteeredServer:
             )  # fmt: skip
 
 
-def _sender(updates: asyncio.Queue[Update]) -> Callable[[Update], None]:
-    """Puts updates into the queue, from any thread."""
+def _length(prompt: Prompt) -> tuple[int, bool]:
+    """Of a prompt, in characters or, where it is given so, in tokens."""
+    if isinstance(prompt, str):
+        return len(prompt), False
+    texts = [part["content"] for part in prompt if not isinstance(part, int)]
+    return (sum(map(len, texts)), False) if texts else (len(prompt), True)
+
+
+def _sender(updates: asyncio.Queue[Numbered], number: int) -> Callable[[Update], None]:
+    """Puts updates of the answer `number` into the queue, from any thread."""
     loop = asyncio.get_running_loop()
 
     def send(update: Update) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody listens any more
-            loop.call_soon_threadsafe(updates.put_nowait, update)
+            loop.call_soon_threadsafe(updates.put_nowait, (number, update))
 
     return send
 
 
-async def _whole(request: Request, reply: Reply, updates: asyncio.Queue[Update]) -> Response:
-    """The answer at once; whoever leaves before gets none."""
-    ending = asyncio.create_task(_last_update(updates))
+async def _whole(request: Request, reply: Reply, count: int, updates: asyncio.Queue[Numbered]) -> Response:
+    """The `count` answers at once; whoever leaves before gets none."""
+    ending = asyncio.create_task(_ends(count, updates))
     leaving = asyncio.create_task(_disconnected(request.receive))
     try:
         await asyncio.wait({ending, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if not ending.done():
             return Response(status_code=499)
-        match ending.result():
-            case Answered() as answer:
-                return JSONResponse(reply.whole(answer))
-            case failed:
-                return JSONResponse(_failure(failed), 503 if failed.stopping else 500)
+        ends = ending.result()
+        if isinstance(ends, Failed):
+            return JSONResponse(_failure(ends), 503 if ends.stopping else 500)
+        return JSONResponse(reply.whole(ends))
     finally:
         ending.cancel()
         leaving.cancel()
 
 
-async def _last_update(updates: asyncio.Queue[Update]) -> Answered | Failed:
-    while True:
-        update = await updates.get()
-        if isinstance(update, Answered | Failed):
+async def _ends(count: int, updates: asyncio.Queue[Numbered]) -> list[Answered] | Failed:
+    """All answers, in order, or the first failure."""
+    answers: dict[int, Answered] = {}
+    while len(answers) < count:
+        number, update = await updates.get()
+        if isinstance(update, Failed):
             return update
+        if isinstance(update, Answered):
+            answers[number] = update
+    return [answers[number] for number in range(count)]
 
 
 async def _disconnected(receive: Receive) -> None:
@@ -251,25 +298,28 @@ async def _disconnected(receive: Receive) -> None:
 
 
 async def _pieces(
-    reply: Reply, parsed: ParsedRequest, updates: asyncio.Queue[Update]
+    reply: Reply, parsed: ParsedRequest, count: int, updates: asyncio.Queue[Numbered]
 ) -> AsyncIterator[bytes]:
-    """The answer as server-sent events."""
-    if parsed.kind == "chat":
-        yield event_bytes(reply.opening())
-    while True:
+    """The answers as server-sent events."""
+    more = {"usage": None} if parsed.report_usage else {}
+    answers: dict[int, Answered] = {}
+    for number in range(count if parsed.kind == "chat" else 0):
+        yield event_bytes(reply.opening(number) | more)
+    while len(answers) < count:
         match await updates.get():
-            case Written(text):
-                yield event_bytes(reply.text(text))
-            case DecisionTaken() as decision:
-                yield event_bytes(reply.decided(decision))
-            case Failed() as failed:
+            case number, Written() as written:
+                yield event_bytes(reply.text(number, written) | more)
+            case number, DecisionTaken() as decision:
+                yield event_bytes(reply.decided(number, decision) | more)
+            case number, Answered() as answer:
+                answers[number] = answer
+                yield event_bytes(reply.end(number, answer) | more)
+            case _, Failed() as failed:
                 yield event_bytes(_failure(failed))
-                break
-            case Answered() as answer:
-                yield event_bytes(reply.end(answer))
-                if parsed.report_usage:
-                    yield event_bytes(reply.usage_piece(answer))
-                break
+                yield DONE
+                return
+    if parsed.report_usage:
+        yield event_bytes(reply.usage_piece([answers[number] for number in range(count)]))
     yield DONE
 
 

@@ -4,32 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from engine.config.esm import OnlineSection
 from engine.levers.lever import DELTAS, ESM, EVIDENCE, NOTES, Message
 from engine.levers.levers import Chosen, Levers, Limits
 from engine.levers.notes_lever import NotesMode
+from engine.lm.protocol import ScoringModel
 
 Kind = Literal["chat", "completion"]
+Prompt = str | list[int] | list[Message]
+"""A text, its tokens, or a conversation."""
 Number = Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
 _WITHOUT_EFFECT = frozenset(
     {"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"}
 )
 """Fields that change no answer: taken and left alone."""
 _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
-    "n": (1,), "best_of": (1,), "top_p": (1,), "top_k": (-1, 0), "presence_penalty": (0,), "frequency_penalty": (0,),
-    "repetition_penalty": (1,), "logit_bias": ({},), "logprobs": (False, 0), "top_logprobs": (0,), "echo": (False,),
-    "suffix": ("",), "tools": ([],), "functions": ([],), "tool_choice": ("none", "auto"), "min_p": (0,),
-    "parallel_tool_calls": (True, False), "response_format": ({"type": "text"},), "modalities": (["text"],),
+    "best_of": (1,), "top_k": (-1, 0), "presence_penalty": (0,), "frequency_penalty": (0,), "repetition_penalty": (1,),
+    "logit_bias": ({},), "suffix": ("",), "tools": ([],), "functions": ([],), "tool_choice": ("none", "auto"),
+    "min_p": (0,), "parallel_tool_calls": (True, False), "response_format": ({"type": "text"},),
+    "modalities": (["text"],),
 }  # fmt: skip
 """Fields that this server cannot follow, with the values that ask for nothing."""
 
 
 _LONGEST_NAME = 100
 """Characters of a field's name that an error repeats."""
+_MOST_TOP = 20
+"""Likeliest tokens that an answer names for each place."""
 
 
 class BadRequest(Exception):
@@ -52,6 +56,7 @@ class Steer(_Strict):
     deltas: bool | Number | None = None
     notes: bool | NotesMode | None = None
     evidence: bool | None = None
+    prompt: bool | None = None
     k_scale: Number | None = None
     beta: Number | None = None
     rho: Number | None = None
@@ -60,8 +65,8 @@ class Steer(_Strict):
     L: Annotated[int, Field(ge=1, le=16)] | None = None
     probe_tokens: Annotated[int, Field(ge=0, le=64)] | None = None
     k_retrieve: Annotated[int, Field(ge=1, le=1024)] | None = None
-    min_tool_m: Annotated[int, Field(ge=1, le=1024)] | None = None
-    max_tool_m: Annotated[int, Field(ge=1, le=1024)] | None = None
+    min_tool_m: Annotated[int, Field(ge=2, le=1000)] | None = None
+    max_tool_m: Annotated[int, Field(ge=2, le=1000)] | None = None
 
     def chosen(self, defaults: list[str]) -> Chosen:
         """With `defaults` where nothing is said."""
@@ -69,9 +74,10 @@ class Steer(_Strict):
         levers = [
             name for name, on in switches.items() if (name in defaults if on is None else on is not False)
         ]
-        online = self.model_dump(exclude=set(switches), exclude_none=True)
+        online = self.model_dump(exclude={*switches, "prompt"}, exclude_none=True)
         scale = 1.0 if isinstance(self.deltas, bool) or self.deltas is None else float(self.deltas)
-        return Chosen(levers, online, scale, self.notes if isinstance(self.notes, str) else None)
+        notes = self.notes if isinstance(self.notes, str) else None
+        return Chosen(levers, online, scale, notes, self.prompt is not False)
 
 
 class _Part(_Strict):
@@ -100,9 +106,11 @@ class _StreamOptions(BaseModel):
 
 class _Common(_Strict):
     model: str | None = None
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
-    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_tokens: Annotated[int, Field(ge=0)] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=0)] | None = None
+    n: Annotated[int, Field(ge=1)] = 1
     temperature: Annotated[float, Field(ge=0, le=5)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
     stop: str | Annotated[list[str], Field(max_length=16)] | None = None
     stream: bool | None = None
@@ -117,34 +125,65 @@ class _Common(_Strict):
 
 class _Chat(_Common):
     messages: Annotated[list[_Message], Field(min_length=1, max_length=2000)]
+    logprobs: bool = False
+    top_logprobs: Annotated[int, Field(ge=0, le=_MOST_TOP)] = 0
 
-    @model_validator(mode="after")
-    def _ends_with_the_user(self) -> _Chat:
-        if self.messages[-1].role != "user":
-            raise ValueError("the last message has to be the user's")
-        return self
+    @property
+    def prompts(self) -> list[Prompt]:
+        return [[message.plain() for message in self.messages]]
+
+    @property
+    def top(self) -> int | None:
+        return self.top_logprobs if self.logprobs else None
+
+
+Tokens = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
 
 
 class _Completion(_Common):
-    prompt: Annotated[str, Field(min_length=1)]
+    prompt: (
+        Annotated[str, Field(min_length=1)]
+        | Tokens
+        | Annotated[list[Annotated[str, Field(min_length=1)] | Tokens], Field(min_length=1)]
+    )
+    echo: bool = False
+    logprobs: Annotated[int, Field(ge=0, le=_MOST_TOP)] | None = None
+
+    @property
+    def prompts(self) -> list[Prompt]:
+        one = isinstance(self.prompt, str) or isinstance(self.prompt[0], int)
+        return cast("list[Prompt]", [self.prompt] if one else self.prompt)
+
+    @property
+    def top(self) -> int | None:
+        return self.logprobs
+
+
+_FORMS: Mapping[Kind, type[_Chat | _Completion]] = {"chat": _Chat, "completion": _Completion}
+_TEXTS = "a text, a list of texts, a list of token ids, or a list of such lists; none of them empty"
+_FORM_OF = {"prompt": _TEXTS, "stop": "a text or a list of at most 16 texts"}
+"""Of fields with several forms."""
 
 
 @dataclass(frozen=True)
 class ParsedRequest:
-    """A request that can be answered. One of `messages` and `prompt` is there."""
+    """A request that can be answered: `n` answers to each of `prompts`."""
 
     kind: Kind
-    messages: list[Message]
-    prompt: str
+    prompts: list[Prompt]
+    n: int
     chosen: Chosen
     limits: Limits
     stream: bool
     report_usage: bool
 
-    @property
-    def question(self) -> str:
-        """What is asked, for people."""
-        return self.messages[-1]["content"] if self.messages else self.prompt
+
+def question_in(prompt: Prompt) -> str:
+    """What is asked, for people."""
+    if isinstance(prompt, str):
+        return prompt
+    last = prompt[-1]
+    return f"{len(prompt)} tokens" if isinstance(last, int) else last["content"]
 
 
 def parse_request(
@@ -153,24 +192,17 @@ def parse_request(
     """A request's body, read. `longest`: most tokens it may ask for. Raises BadRequest."""
     if not isinstance(body, dict):
         raise BadRequest("the request has to be a JSON object")
-    known = _supported(body)
     try:
-        asked = (_Chat if kind == "chat" else _Completion).model_validate(known)
+        asked = _FORMS[kind].model_validate(_supported(body))
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])[:_LONGEST_NAME] or None
-        raise BadRequest(f"{field + ': ' if field else ''}{first['msg']}", field) from error
+        raise _bad_field(_FORMS[kind], error) from error
     chosen = (asked.steer or Steer()).chosen(defaults)
-    _check(asked, chosen, levers, longest)
-    return ParsedRequest(
-        kind,
-        [message.plain() for message in asked.messages] if isinstance(asked, _Chat) else [],
-        asked.prompt if isinstance(asked, _Completion) else "",
-        chosen,
-        Limits(_most(asked), asked.temperature, asked.seed, asked.stops),
-        bool(asked.stream),
-        bool(asked.stream_options and asked.stream_options.include_usage),
-    )
+    _check(asked, levers, longest)
+    _check_steer(asked.steer or Steer(), chosen, levers)
+    echo = isinstance(asked, _Completion) and asked.echo
+    limits = Limits(_most(asked), asked.temperature, asked.seed, asked.stops, asked.top_p, asked.top, echo)
+    usage = bool(asked.stream_options and asked.stream_options.include_usage)
+    return ParsedRequest(kind, asked.prompts, asked.n, chosen, limits, bool(asked.stream), usage)
 
 
 def _supported(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -186,23 +218,60 @@ def _supported(body: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _check(asked: _Common, chosen: Chosen, levers: Levers, longest: int) -> None:
+def _bad_field(form: type[BaseModel], error: ValidationError) -> BadRequest:
+    """The first thing that is wrong, with the field's name and what it may be."""
+    first = error.errors()[0]
+    places = [str(part) for part in first["loc"]]
+    fields: Mapping[str, Any] = form.model_fields
+    if places[:1] == ["steer"]:
+        fields = Steer.model_fields
+    depth = 2 if places[0] in ("steer", "stream_options") else 3 if places[0] == "messages" else 1
+    name = ".".join(places[:depth])[:_LONGEST_NAME]
+    what = _FORM_OF.get(name, first["msg"])
+    if first["type"] == "extra_forbidden":
+        what = f"there is no such field; allowed: {', '.join(fields)}"
+    return BadRequest(f"{name}: {what}", name)
+
+
+def _check(asked: _Chat | _Completion, levers: Levers, longest: int) -> None:
     name = levers.model_name
     if asked.model is not None and asked.model != name:
         raise BadRequest(f"there is no model {asked.model[:200]!r}: this server has {name}", "model")
-    if (_most(asked) or 0) > longest:
-        raise BadRequest(f"at most {longest} tokens can be asked for", "max_tokens")
+    if isinstance(asked, _Chat) and asked.messages[-1].role != "user":
+        raise BadRequest("messages: the last message has to be the user's", "messages")
+    most, limit = (
+        _most(asked),
+        "max_tokens" if asked.max_completion_tokens is None else "max_completion_tokens",
+    )
+    least = 0 if isinstance(asked, _Completion) and asked.echo else 1
+    if most is not None and not least <= most <= longest:
+        raise BadRequest(f"{limit}: from {least} to {longest} tokens can be asked for", limit)
+    if isinstance(asked, _Chat) and asked.top_logprobs and not asked.logprobs:
+        raise BadRequest("top_logprobs: only with `logprobs: true`", "top_logprobs")
+    if asked.stream_options is not None and not asked.stream:
+        raise BadRequest("stream_options: only with `stream: true`", "stream_options")
+    if asked.top is not None and not isinstance(levers.model, ScoringModel):
+        raise BadRequest(f"logprobs: the backend {levers.model.info.backend} does not give them", "logprobs")
+
+
+def _check_steer(steer: Steer, chosen: Chosen, levers: Levers) -> None:
     for lever in chosen.levers:
         if lever not in levers.names:
             fits = next((fit.why for fit in levers.fits if fit.lever == lever), "no run has it")
             raise BadRequest(f"the lever {lever} is not there: {fits}", f"steer.{lever}")
-    if chosen.online and levers.esm is not None:
-        online = levers.esm.config.online.model_dump()
-        try:
-            OnlineSection.model_validate({**online, **chosen.online})
-        except ValidationError as error:
-            raise BadRequest(f"steer: {error.errors()[0]['msg']}", "steer") from error
+    if not chosen.online:
+        return
+    first = f"steer.{next(iter(chosen.online))}"
+    if ESM not in chosen.levers or levers.esm is None:
+        raise BadRequest(f"{first}: it changes ESM's decisions, and ESM is off for this request", first)
+    config = levers.esm.config
+    online, points = config.online.model_copy(update=dict(chosen.online)), config.control_points.M
+    last = min(points, online.max_tool_m or points)
+    if online.min_tool_m > last and (steer.min_tool_m or steer.max_tool_m):
+        field = "steer.max_tool_m" if steer.min_tool_m is None else "steer.min_tool_m"
+        what = f"no segment from {online.min_tool_m} to {last} is left to steer; the run has {points}"
+        raise BadRequest(f"{field}: {what}", field)
 
 
 def _most(asked: _Common) -> int | None:
-    return asked.max_completion_tokens or asked.max_tokens
+    return asked.max_tokens if asked.max_completion_tokens is None else asked.max_completion_tokens

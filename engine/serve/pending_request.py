@@ -10,14 +10,16 @@ from engine.events import DecisionTaken
 from engine.levers.in_flight_batch import InFlight
 from engine.levers.lever import ESM
 from engine.levers.levers import Answered, Prepared
+from engine.levers.token_logprobs import ScoredToken
 from engine.serve.parsed_request import ParsedRequest
 
 
 @dataclass(frozen=True)
 class Written:
-    """More of the answer's text."""
+    """More of the answer's text, and how likely its tokens are, if that is asked for."""
 
     text: str
+    scored: list[ScoredToken]
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,11 @@ Update = Written | DecisionTaken | Answered | Failed
 
 @dataclass
 class PendingRequest:
-    """One request. `send` may be called from any thread."""
+    """One answer to a request. `send` may be called from any thread; `question`: what is asked, for people."""
 
     name: str
     parsed: ParsedRequest
+    question: str
     send: Callable[[Update], None]
     prepared: Prepared
     arrived: float = field(default_factory=time.monotonic)
@@ -48,6 +51,8 @@ class PendingRequest:
     """Its client has gone."""
     sent: int = 0
     """Characters sent so far."""
+    told: int = 0
+    """Tokens sent so far with their logprobs."""
     decided: int = 0
     """Decisions taken note of so far."""
     spent: int = 0
@@ -76,12 +81,32 @@ class PendingRequest:
             return
         for decision in decisions:
             self.send(decision)
+        if self.text.echo and self.first is None:
+            self._write(self.text.echo, self.text.prompt_scored)
         ready = settled(self.text)
         if len(ready) > self.sent:
-            self.send(Written(ready[self.sent :]))
+            scored = self._scored_up_to(len(self.text.echo) + len(ready))
+            self._write(ready[self.sent :], scored)
             self.sent = len(ready)
-            if self.first is None:
-                self.first = time.monotonic() - self.began
+            self.told += len(scored)
+
+    def send_answer(self, answer: Answered) -> None:
+        """Send what a stream has not had yet, and the end."""
+        text = answer.text[len(self.text.echo) + self.sent :]
+        scored = (answer.scored or [])[len(self.text.prompt_scored) + self.told :]
+        if self.parsed.stream and (text or scored):
+            self._write(text, scored)
+        self.send(answer)
+
+    def _scored_up_to(self, end: int) -> list[ScoredToken]:
+        """Further tokens that end before this character."""
+        further = self.text.scored[self.told :] if self.parsed.stream else []
+        return [token for token in further if token.offset + len(token.text) <= end]
+
+    def _write(self, text: str, scored: list[ScoredToken]) -> None:
+        self.send(Written(text, scored))
+        if self.first is None:
+            self.first = time.monotonic() - self.began
 
 
 def settled(text: InFlight) -> str:

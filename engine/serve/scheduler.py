@@ -28,7 +28,7 @@ from engine.events import (
 )
 from engine.levers.in_flight_batch import InFlightBatch
 from engine.levers.lever import ESM, NOTES, LeverDid
-from engine.levers.levers import Answered, Levers, Prepared, answered
+from engine.levers.levers import Answered, Levers, Prepared
 from engine.serve.pending_request import Failed, PendingRequest
 
 IDLE = 0.1
@@ -82,18 +82,20 @@ class RequestScheduler:
 
     # ------------------------------------------------------------ the server's side, from any thread
 
-    def reserve(self) -> None:
-        """Take a place in the queue for a request that is being read. Raises Busy. `submit` or `release` follows."""
+    def reserve(self, count: int = 1) -> int:
+        """Take places in the queue for a request that is being read: `count`. Raises Busy. `submit` or `release`
+        follows for each."""
         with self._lock:
-            if self.reserved >= self._section.max_in_flight + self._section.max_waiting:
+            if self.reserved + count > self._section.max_in_flight + self._section.max_waiting:
                 self._counts["refused"] += 1
                 raise Busy(self._patience())
-            self.reserved += 1
+            self.reserved += count
+        return count
 
-    def release(self) -> None:
-        """Give a reserved place back."""
+    def release(self, count: int = 1) -> None:
+        """Give reserved places back."""
         with self._lock:
-            self.reserved -= 1
+            self.reserved -= count
 
     def submit(self, request: PendingRequest) -> None:
         """Have a prepared request answered; its place is given back at its end."""
@@ -173,7 +175,7 @@ class RequestScheduler:
     def _announce(self, request: PendingRequest) -> None:
         request.began = time.monotonic()
         parsed = request.parsed
-        question = parsed.question if self._section.log_texts else ""
+        question = request.question if self._section.log_texts else ""
         if ESM in parsed.chosen.levers:
             self._emit(QuestionAsked(example=request.name, question=question))
         self._emit(
@@ -223,7 +225,7 @@ class RequestScheduler:
 
     def _ended(self, request: PendingRequest) -> None:
         if request.prepared.again is None:
-            self._answered(request, answered(request.prepared))
+            self._answered(request, self.levers.answered(request.prepared))
         else:
             self._checking.submit(self._check, request)
 
@@ -249,14 +251,14 @@ class RequestScheduler:
                 with self._lock:
                     self._waiting.appendleft(request)
             else:
-                self._answered(request, answered(request.prepared, result))
+                self._answered(request, self.levers.answered(request.prepared, result))
 
     # ------------------------------------------------------------ ends
 
     def _answered(self, request: PendingRequest, answer: Answered) -> None:
         self._mean_seconds += 0.1 * (time.monotonic() - request.began - self._mean_seconds)
         self._end(request, "answered", "", answer)  # first the log: whoever has an answer finds it there
-        request.send(answer)
+        request.send_answer(answer)
 
     def _end(
         self, request: PendingRequest, outcome: str, why: str = "", answer: Answered | None = None

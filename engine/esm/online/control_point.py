@@ -68,7 +68,8 @@ class Plan:
 @dataclass(frozen=True)
 class Decider:
     """The rules of one variant. `budget`: most tokens of an answer; `points`: control points before its tail;
-    `processor`: changes the logits of everything that is decoded, probes included."""
+    `processor`: changes the logits of everything that is decoded, probes included; `committing`: in its place for what
+    is committed, and for the greedy probe that null's segment goes on from."""
 
     variant: Variant
     online: OnlineSection
@@ -78,6 +79,7 @@ class Decider:
     temperature: float
     seed: int
     processor: LogitsProcessor | None = None
+    committing: LogitsProcessor | None = None
 
     @classmethod
     def of(cls, config: Config, variant: Variant) -> Decider:
@@ -110,7 +112,8 @@ class Decider:
         if not self.variant.probing or self.online.probe_tokens == 0 or not plan.candidates:
             return []
         sampling, under = Sampling(self.online.probe_tokens), self.processor
-        null = Branch(plan.row, sampling, keep=self.temperature == 0, processor=under)
+        greedy = self.temperature == 0
+        null = Branch(plan.row, sampling, keep=greedy, processor=self._committing if greedy else under)
         steers = [_steer(hit, PROBE_SCALE) for hit in plan.candidates]
         return [null, *(Branch(plan.row, sampling, steer, processor=under) for steer in steers)]
 
@@ -144,13 +147,17 @@ class Decider:
             self.sampling(answer, self.delimiter),
             seed=derive_seed(self.seed, "commit", answer.example, m),
             continue_from=plan.null_probe if self.temperature == 0 else None,
-            processor=self.processor,
+            processor=self._committing,
         )
 
     def tail(self, row: int, answer: Answer) -> Branch:
         """What is left of the budget after the control points: no delimiter, no steering (spec ESM 6.10)."""
         seed = derive_seed(self.seed, "tail", answer.example)
-        return Branch(row, self.sampling(answer, None), seed=seed, processor=self.processor)
+        return Branch(row, self.sampling(answer, None), seed=seed, processor=self._committing)
+
+    @property
+    def _committing(self) -> LogitsProcessor | None:
+        return self.committing or self.processor
 
     def sampling(self, answer: Answer, stop: str | None) -> Sampling:
         """With what is left of the budget."""

@@ -308,9 +308,9 @@ class Decoding:
             rows = [row for row, i in enumerate(ids.tolist()) if self.jobs[i].processor is process]
             written = [self.tokens[i, : self.counts[i]].tolist() for i in ids[rows]]
             if len(rows) == len(ids):
-                return _as_logits(process(written, logits), logits)
+                return processed(process, written, logits)
             logits = logits.clone()
-            logits[rows] = _as_logits(process(written, logits[rows]), logits[rows])
+            logits[rows] = processed(process, written, logits[rows])
         return logits
 
     def _end_segment(self, watch: _Watch, job: int) -> None:
@@ -377,8 +377,9 @@ class Decoding:
         return np.array(self.states[index], dtype=np.float32).reshape(shape)
 
 
-def _as_logits(processed: object, logits: Tensor) -> Tensor:
+def processed(process: LogitsProcessor, written: Sequence[Sequence[int]], logits: Tensor) -> Tensor:
     """The processor's output. Raises ValueError unless it has the shape of `logits`."""
-    if not isinstance(processed, Tensor) or processed.shape != logits.shape:
+    output = process(written, logits)
+    if not isinstance(output, Tensor) or output.shape != logits.shape:
         raise ValueError(f"the logits processor must return a tensor of shape {tuple(logits.shape)}")
-    return processed
+    return output

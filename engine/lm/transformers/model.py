@@ -15,10 +15,20 @@ from engine.lm.loading.device import memory_errors
 from engine.lm.loading.pretrained import load_pretrained
 from engine.lm.occurrences import Occurrences
 from engine.lm.positions import from_front
-from engine.lm.protocol import Between, Completion, Finished, LogitsProcessor, ModelInfo, Request, Working
+from engine.lm.protocol import (
+    Between,
+    Completion,
+    Finished,
+    LogitsProcessor,
+    ModelInfo,
+    Request,
+    TokenLogprob,
+    Working,
+)
+from engine.lm.sampling import logprobs_of, top_logprobs
 from engine.lm.tokenizer import HfTokenizer
 from engine.lm.transformers.batching import similar_lengths
-from engine.lm.transformers.decoding import Decoding, Job
+from engine.lm.transformers.decoding import Decoding, Job, processed
 from engine.lm.transformers.network import Network
 from engine.lm.transformers.prefix_row import PrefixRow
 from engine.lm.transformers.prefixes import SharedPrefixes
@@ -156,6 +166,25 @@ class TransformersModel:
             for index, read in zip(batch, batch_states, strict=True):
                 states[index] = read
         return states
+
+    @torch.inference_mode()
+    @memory_errors("scoring a text")
+    def score(
+        self, tokens: Sequence[int], top: int, processor: LogitsProcessor | None = None
+    ) -> list[TokenLogprob]:
+        """Each token but the first, given those before it, with the `top` likeliest in its place."""
+        check_prompt(len(tokens), self.info)
+        scored: list[TokenLogprob] = []
+        mark = object()
+        for logits in self.network.logits(tokens[:-1]):
+            if self.between is not None:
+                self.between(mark, lambda: Working(1, 0, 0, ""))
+            if processor is not None:
+                logits = processed(processor, [()] * len(logits), logits)
+            given = tokens[len(scored) + 1 :][: len(logits)]
+            chosen = logprobs_of(logits, torch.tensor(given, device=logits.device)).tolist()
+            scored += map(TokenLogprob, given, chosen, top_logprobs(logits, top))
+        return scored
 
     def open(self, prompts: Sequence[Sequence[int]]) -> SharedPrefixes:
         """Open prefixes to branch from and extend."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ from engine.lm.transformers.kv_cache import BatchKv, KvProbe, RowKv, RunningKv, 
 
 CPU_PASS = 250_000_000_000
 """Tokens times parameters of a prefill pass on a CPU: two seconds on two slow cores."""
+WINDOW = 256
+"""Tokens of a text whose logits are held at once: each takes as many numbers as the vocabulary has tokens."""
 
 
 @dataclass
@@ -71,15 +73,30 @@ class Network:
         # By index, not as a count: the last column as a view is not contiguous, and on a CPU the product with it would
         # first copy the output matrix once for every row.
         last = torch.tensor([width - 1], device=self.device) if width > 1 else 1
-        output = self.model(
+        return self._forward(tokens, positions, kv, mask, last)[:, -1].float()
+
+    def _forward(self, tokens: Tensor, positions: Tensor, kv: Any, mask: Any, keep: Tensor | int) -> Tensor:
+        """Logits (rows, columns, vocab) after the columns `keep`; 0: after all."""
+        return self.model(
             input_ids=tokens,
             position_ids=positions,
             attention_mask=mask,
             past_key_values=kv,
             use_cache=True,
-            logits_to_keep=last,
-        )
-        return output.logits[:, -1].float()
+            logits_to_keep=keep,
+        ).logits
+
+    def logits(self, tokens: Sequence[int]) -> Iterator[Tensor]:
+        """Logits (tokens, vocab) in float32 after every token of one text, `WINDOW` tokens at a time."""
+        positions = torch.arange(len(tokens), device=self.device)[None]
+        kv = BatchKv(self.layout, positions, used=0)
+        ids = torch.tensor([list(tokens)], device=self.device)
+        for start in range(0, len(tokens), WINDOW):
+            end = min(start + WINDOW, len(tokens))
+            queries = positions[:, start:end]
+            mask = mask_for(self.kinds, queries, positions[:, :end], self.dtype)
+            yield self._forward(ids[:, start:end], queries, kv, mask, 0)[0].float()
+            kv.used = end
 
     def prefill(self, pending: Sequence[Sequence[int]], cached: Sequence[RowKv | None]) -> list[Prefilled]:
         """Run each row's pending tokens after its cached tokens, all rows in one pass."""

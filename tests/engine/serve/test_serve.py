@@ -121,7 +121,8 @@ def test_levers_are_chosen_by_the_request(served: Served) -> None:
     none = served.ask(QUESTION, steer={"esm": False, "deltas": 0})
     text = [answer["choices"][0]["message"]["content"] for answer in (plain, more, none)]
     assert text[0] == text[2] != text[1]
-    assert plain["steer"] == {"levers": [], "did": [], "decisions": []}
+    asked = {"as_evaluated": True, "template": "{question}", "system": None, "why": ""}
+    assert plain["steer"] == {"levers": [], "did": [], "decisions": [], "prompt": asked}
     assert more["steer"]["did"][0]["lever"] == "deltas" and more["steer"]["did"][0]["acted"]
     talk = [
         {"role": "user", "content": "My dog is Rex."},
@@ -179,20 +180,20 @@ WRONG = [
     ({}, 400, "messages"),
     (chat(""), 200, None),
     ({"messages": []}, 400, "messages"),
-    ({"messages": [{"role": "assistant", "content": "Hi"}]}, 400, None),
+    ({"messages": [{"role": "assistant", "content": "Hi"}]}, 400, "messages"),
     ({"messages": [{"role": "robot", "content": "Hi"}]}, 400, "messages.0.role"),
     (chat("Hi", model="gpt-4"), 404, "model"),
     (chat("Hi", max_tokens=0), 400, "max_tokens"),
     (chat("Hi", max_tokens=10**9), 400, "max_tokens"),
     (chat("Hi", temperature=-1), 400, "temperature"),
-    (chat("Hi", top_p=0.5), 400, "top_p"),
-    (chat("Hi", n=2), 400, "n"),
+    (chat("Hi", top_p=0), 400, "top_p"),
+    (chat("Hi", n=PLACES + 1), 400, "n"),
     (chat("Hi", tools=[{"type": "function"}]), 400, "tools"),
     (chat("Hi", wizardry=1), 400, "wizardry"),
     (chat("Hi", steer={"wizardry": 1}), 400, "steer.wizardry"),
     (chat("Hi", steer={"k_scale": 1e9}), 400, "steer.k_scale"),
     (chat("Hi", steer={"evidence": "yes"}), 400, "steer.evidence"),
-    (chat("1 + 1 " * 2000), 400, None),
+    (chat("1 + 1 " * 2000), 400, "messages"),
     (chat("Hi", top_p=1, n=1, user="me", logprobs=False, temperature=None), 200, None),
 ]
 
