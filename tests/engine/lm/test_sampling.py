@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from engine.lm.sampling import choose, greedy, logprobs_of, sampled, seeds_array, uniforms
+from engine.lm.sampling import (
+    choose,
+    greedy,
+    logprobs_of,
+    sampled,
+    seeds_array,
+    top_logprobs,
+    uniforms,
+    within_nucleus,
+)
 
 
 def test_ties_go_to_the_lowest_token() -> None:
@@ -99,3 +108,36 @@ def test_a_token_without_probability_is_never_drawn() -> None:
     assert sampled(
         logits, torch.ones(3), torch.tensor([0.0, 0.5, 1 - 2.0**-53], dtype=torch.float64)
     ).tolist() == [1, 3, 3]
+
+
+def test_the_likeliest_tokens_best_first() -> None:
+    logits = torch.log(torch.tensor([[1.0, 5.0, 2.0, 2.0], [4.0, 1.0, 1.0, 2.0]]))
+    first, second = top_logprobs(logits, 2)
+    assert first[0][0] == 1 and first[1][0] in (2, 3) and [token for token, _ in second] == [0, 3]
+    np.testing.assert_allclose([p for _, p in first], np.log([0.5, 0.2]), rtol=1e-6)
+    np.testing.assert_allclose([p for _, p in second], np.log([0.5, 0.25]), rtol=1e-6)
+    assert len(top_logprobs(logits, 9)[0]) == 4
+
+
+def test_a_nucleus_by_hand() -> None:
+    """Probabilities 0.1, 0.4, 0.2, 0.2, 0.1: what stands before a token decides whether it is in."""
+    logits = torch.log(torch.tensor([[1.0, 4.0, 2.0, 2.0, 1.0]]))
+
+    def within(top_p: float, temperature: float = 1.0) -> list[int]:
+        kept = within_nucleus(logits, temperature, top_p)
+        places = torch.isfinite(kept[0]).nonzero()[:, 0].tolist()
+        assert kept[0, places].equal(logits[0, places]), "what stays is as it was"
+        return places
+
+    assert within(1e-9) == [1] and within(0.39) == [1]
+    assert within(0.41) == [1, 2], "of equals the lower id comes first"
+    assert within(0.59) == [1, 2] and within(0.61) == [1, 2, 3]
+    assert within(0.81) == [0, 1, 2, 3] and within(0.91) == [0, 1, 2, 3, 4]
+    # At temperature 1/2 they are squared: 1, 16, 4, 4, 1 of 26; the first has 0.615.
+    assert within(0.6, 0.5) == [1] and within(0.63, 0.5) == [1, 2]
+    assert within(0.99, 1e-12) == [1], "next to 0 it is greedy"
+    two = within_nucleus(torch.cat([logits, logits.flip(-1)]), 1.0, 0.5)
+    assert torch.isfinite(two).tolist() == [
+        [False, True, True, False, False],
+        [False, True, False, True, False],
+    ]

@@ -30,6 +30,21 @@ def test_special_tokens_are_no_text() -> None:
     assert tokenizer.decode([*tokenizer.encode("a\n\n"), 0]) == "a\n\n"
 
 
+def test_pieces_are_what_each_token_adds() -> None:
+    """Of letters in several tokens, the last one has the letter; special tokens have their names."""
+    tokenizer = HfTokenizer(tiny_tokenizer())
+    tokens = tokenizer.encode("état — x")
+    alone = [tokenizer.decode([token]) for token in tokens]
+    assert alone.count("\ufffd") == 3, "the dash has three bytes"
+    pieces = tokenizer.pieces([*tokens, 0])
+    name = pieces.pop()
+    assert "".join(pieces) == "état — x" and len(pieces) == len(tokens)
+    assert name and tokenizer.decode([0]) == ""
+    dash = pieces.index("—")
+    assert pieces[dash - 2 : dash] == ["", ""] and pieces.count("") == 2
+    assert tokenizer.pieces([]) == [] and tokenizer.pieces(tokens[dash - 2 : dash]) == ["", "\ufffd"]
+
+
 def test_ends_come_from_tokenizer_and_generation_settings() -> None:
     assert HfTokenizer(tiny_tokenizer()).eos_token_ids == {0}
     assert HfTokenizer(tiny_tokenizer(), [5, 7]).eos_token_ids == {0, 5, 7}
