@@ -77,7 +77,7 @@ class InFlight:
     @property
     def prompt_scored(self) -> list[ScoredToken]:
         """The prompt's tokens, if they are noted."""
-        return self.recorder.prompt(self.prompt) if self.recorder and self.echo else []
+        return self.recorder.prompt if self.recorder else []
 
     @property
     def in_tail(self) -> bool:

@@ -48,7 +48,8 @@ class LogprobRecorder:
         self._under, self._drawn = under, drawn
         self._segment: dict[int, tuple[float, list[tuple[int, float]]]] = {}
         self._tokens: list[TokenLogprob] = []
-        self._prompt: list[TokenLogprob] = []
+        self.prompt: list[ScoredToken] = []
+        """The prompt's tokens, once they are scored."""
         self._answer: list[ScoredToken] = []
         self._texts: dict[int, str] = {}
 
@@ -63,7 +64,10 @@ class LogprobRecorder:
 
     def score(self, model: ScoringModel, prompt: Sequence[int]) -> None:
         """Note how likely the prompt's tokens are."""
-        self._prompt = model.score(prompt, max(1, self._top), self._under)
+        first = ScoredToken(self._tokenizer.pieces(prompt[:1])[0], 0, None, [])
+        scored = model.score(prompt, max(1, self._top), self._under)
+        rest = self._described(prompt[0], scored, len(first.text), lambda _, text: len(text))
+        self.prompt = [first, *rest]
 
     def end_segment(self, done: Completion) -> None:
         """The segment stays as it is."""
@@ -85,11 +89,6 @@ class LogprobRecorder:
         ends = [place for place, token in enumerate(rest, 1) if token.text and token.text[-1] != "\ufffd"]
         self._answer = [*known, *rest[: max(ends, default=0)]]  # what follows may be part of a character
         return [*known, *rest]
-
-    def prompt(self, prompt: Sequence[int]) -> list[ScoredToken]:
-        """The prompt's tokens."""
-        first = ScoredToken(self._tokenizer.pieces(prompt[:1])[0], 0, None, [])
-        return [first, *self._described(prompt[0], self._prompt, len(first.text), lambda _, text: len(text))]
 
     def _described(
         self,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, lru_cache
 from typing import Any
 
 from jinja2 import TemplateError
@@ -51,16 +51,19 @@ class HfTokenizer:
             0  # the tokens from `before` on are decoded again: the first of a text may lose its space
         )
         for end in range(1, len(tokens) + 1):
-            text = self._with_special(tokens[before:end])
+            text = self._with_special(tuple(tokens[before:end]))
             if text.endswith("\ufffd") and end < len(tokens):
                 pieces.append("")
                 continue
-            pieces.append(text[len(self._with_special(tokens[before:start])) :])
+            pieces.append(text[len(self._with_special(tuple(tokens[before:start]))) :])
             before, start = start, end
         return pieces
 
-    def _with_special(self, tokens: Sequence[int]) -> str:
-        return self._tokenizer.decode(list(tokens), clean_up_tokenization_spaces=False)
+    @cached_property
+    def _with_special(self) -> Callable[[tuple[int, ...]], str]:
+        """The text of a few tokens; texts repeat, and decoding is slow."""
+        decode = self._tokenizer.decode
+        return lru_cache(1 << 16)(lambda tokens: decode(list(tokens), clean_up_tokenization_spaces=False))
 
     def encode_chat(self, user: str, system: str | None = None) -> list[int]:
         """Token ids of a one-turn conversation up to where the assistant begins."""

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from starlette.applications import Starlette
@@ -23,6 +23,7 @@ from starlette.types import Receive, Scope, Send
 from engine.config.serve import ServeSection
 from engine.errors import SteerError
 from engine.events import DecisionTaken
+from engine.levers.lever import Message
 from engine.levers.levers import Answered, Prepared
 from engine.seeds import derive_seed
 from engine.serve.key import ServerKey
@@ -245,10 +246,9 @@ class SteeredServer:
 
 def _length(prompt: Prompt) -> tuple[int, bool]:
     """Of a prompt, in characters or, where it is given so, in tokens."""
-    if isinstance(prompt, str):
-        return len(prompt), False
-    texts = [part["content"] for part in prompt if not isinstance(part, int)]
-    return (sum(map(len, texts)), False) if texts else (len(prompt), True)
+    if isinstance(prompt, str) or isinstance(prompt[0], int):
+        return len(prompt), not isinstance(prompt, str)
+    return sum(len(cast("Message", message)["content"]) for message in prompt), False
 
 
 def _sender(updates: asyncio.Queue[Numbered], number: int) -> Callable[[Update], None]:

@@ -32,8 +32,8 @@ _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
 
 _LONGEST_NAME = 100
 """Characters of a field's name that an error repeats."""
-_MOST_TOP = 20
-"""Likeliest tokens that an answer names for each place."""
+_MOST_TOP, _MOST_TOP_OF_TEXT = 20, 5
+"""Likeliest tokens that an answer names for each place: OpenAI's limits."""
 
 
 class BadRequest(Exception):
@@ -89,7 +89,7 @@ class _Message(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
     role: Literal["system", "developer", "user", "assistant"]
-    content: str | list[_Part]
+    content: str | Annotated[list[_Part], Field(fail_fast=True)]
 
     def plain(self) -> Message:
         content = (
@@ -137,17 +137,17 @@ class _Chat(_Common):
         return self.top_logprobs if self.logprobs else None
 
 
-Tokens = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+Tokens = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1, fail_fast=True)]
 
 
 class _Completion(_Common):
     prompt: (
         Annotated[str, Field(min_length=1)]
         | Tokens
-        | Annotated[list[Annotated[str, Field(min_length=1)] | Tokens], Field(min_length=1)]
+        | Annotated[list[Annotated[str, Field(min_length=1)] | Tokens], Field(min_length=1, fail_fast=True)]
     )
     echo: bool = False
-    logprobs: Annotated[int, Field(ge=0, le=_MOST_TOP)] | None = None
+    logprobs: Annotated[int, Field(ge=0, le=_MOST_TOP_OF_TEXT)] | None = None
 
     @property
     def prompts(self) -> list[Prompt]:
@@ -220,7 +220,7 @@ def _supported(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _bad_field(form: type[BaseModel], error: ValidationError) -> BadRequest:
     """The first thing that is wrong, with the field's name and what it may be."""
-    first = error.errors()[0]
+    first = error.errors(include_url=False, include_input=False)[0]
     places = [str(part) for part in first["loc"]]
     fields: Mapping[str, Any] = form.model_fields
     if places[:1] == ["steer"]:

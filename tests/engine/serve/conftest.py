@@ -28,7 +28,7 @@ PLACES, WAITING = 8, 8
 class Served:
     """The stage in a thread. `gate` pauses and stops it."""
 
-    def __init__(self, run: Path, folder: Path, model: TransformersModel) -> None:
+    def __init__(self, run: Path, folder: Path, model: TransformersModel, *changes: str) -> None:
         self.events: list[Event] = []
         self.folder = folder
         self.gate = Gate(lambda event: None)
@@ -38,7 +38,7 @@ class Served:
             [
                 f"serve.runs={json.dumps([str(run)])}", "serve.port=0", "serve.levers=[esm]",
                 f"serve.max_in_flight={PLACES}", f"serve.max_waiting={WAITING}", "serve.max_body=20000",
-                "serve.client_timeout=120",
+                "serve.client_timeout=120", *changes,
             ],
         )  # fmt: skip
         self.schedulers: list[RequestScheduler] = []
@@ -47,7 +47,8 @@ class Served:
         self.wait(lambda: self.error or self.of(ServeOpened), "the server opens")
         assert self.error is None, self.error
         self.opened = self.of(ServeOpened)[0]
-        self.key = (folder / "serve" / "key").read_text().strip()
+        key = folder / "serve" / "key"
+        self.key = key.read_text().strip() if key.exists() else "none"
 
     def _run(self, config: Config, model: TransformersModel) -> None:
         model.between = lambda call, working: self.gate.checkpoint()

@@ -403,7 +403,7 @@ def test_the_first_and_last_segment_that_may_be_steered(
         (CHAT, {"top_logprobs": 2}, "top_logprobs", "only with `logprobs: true`"),
         (CHAT, {"logprobs": True, "top_logprobs": 21}, "top_logprobs", "less than or equal to 20"),
         (CHAT, {"logprobs": 2}, "logprobs", "valid boolean"),
-        (TEXT, {"logprobs": 21}, "logprobs", "less than or equal to 20"),
+        (TEXT, {"logprobs": 6}, "logprobs", "less than or equal to 5"),
         (CHAT, {"echo": True}, "echo", "no such field"),
         (CHAT, {"stream_options": {"include_usage": True}}, "stream_options", "only with `stream: true`"),
         (CHAT, {"stream": True, "stream_options": {"include_usage": "x"}}, "stream_options.include_usage", "bool"),

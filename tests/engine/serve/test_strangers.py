@@ -9,6 +9,8 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -16,10 +18,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from engine.serve import connections
+from engine.events import Notice
+from engine.lm.transformers.model import TransformersModel
+from engine.serve import connections, parsed_request
 from engine.serve.guard import Guard
 from engine.serve.http import EventStream
 from engine.serve.listening import bound, serving
+from engine.serve.parsed_request import Kind
 from tests.engine.serve.conftest import Served
 
 CHAT = "/v1/chat/completions"
@@ -213,3 +218,61 @@ def test_a_connection_is_kept_after_a_whole_request() -> None:
             reply.read()
             assert client.sock is not None
         client.close()
+
+
+@pytest.mark.parametrize(("host", "warned"), [("0.0.0.0", 1), ("127.0.0.1", 0)])
+def test_who_lets_anybody_in_is_warned(
+    full_run: Path, embedded: TransformersModel, tmp_path: Path, served: Served, host: str, warned: int
+) -> None:
+    """And its server still answers under no name that a page of a browser can have."""
+    between = embedded.between
+    try:
+        other = Served(full_run, tmp_path, embedded, f"serve.host={host}", "serve.key_env=none")
+        said = [(notice.level, notice.text) for notice in other.of(Notice)]
+        assert (
+            said
+            == [("warning", f"anybody who reaches {host} can use this server: it asks for no key")] * warned
+        )
+        assert other.post(CHAT, json.loads(BODY))[0] == 200
+        assert other.post(CHAT, json.loads(BODY), Host="evil.example")[0] == 403
+        other.stop()
+    finally:
+        embedded.between = between
+
+
+def test_a_stranger_s_body_is_not_read_on(served: Served) -> None:
+    """It is told once, and its connection is closed: what it goes on to send meets nobody."""
+    head = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with connected(served.port, head + "5\r\nhello\r\n") as client:
+        said = b"".join(iter(lambda: client.recv(65536), b""))
+        assert said.startswith(b"HTTP/1.1 401") and b"connection: close" in said.lower()
+        with pytest.raises(ConnectionError):
+            for _ in range(200):
+                client.sendall(b"5\r\nhello\r\n" * 10_000)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("chat", {"messages": [{"role": "user", "content": [0] * 5000}]}),
+        ("completion", {"prompt": [0.5] * 5000}),
+        ("completion", {"prompt": [*["a"] * 5000, []]}),
+        ("completion", {"prompt": [[0.5] * 100] * 50}),
+        ("completion", {"prompt": "a", "stop": [1] * 5000}),
+    ],
+)
+def test_a_long_list_has_one_error_not_one_for_each_part(
+    monkeypatch: pytest.MonkeyPatch, kind: Kind, body: dict[str, Any]
+) -> None:
+    """A request of 1 MB would otherwise take a gigabyte to refuse."""
+    counts: list[int] = []
+    real = parsed_request._bad_field
+
+    def bad_field(form: Any, error: Any) -> Any:
+        counts.append(error.error_count())
+        return real(form, error)
+
+    monkeypatch.setattr(parsed_request, "_bad_field", bad_field)
+    with pytest.raises(parsed_request.BadRequest):
+        parsed_request.parse_request(kind, body, Any, [], 10)  # type: ignore[arg-type]
+    assert counts and counts[0] <= 20
