@@ -25,7 +25,6 @@ from engine.lm.protocol import LanguageModel
 PLAIN = Variant("plain", None)
 """No memory: one uninterrupted text."""
 NO_CONVERSATION = "a plain text is no conversation: nothing is added to it"
-NO_TEMPLATE = "a plain text is gone on with"
 
 
 @dataclass(frozen=True)
@@ -139,9 +138,9 @@ class Levers:
         """The messages as the run's evaluation would ask them."""
         if self.prompt is None:
             return as_sent(messages, "no run here evaluated a task")
-        return (
-            self.prompt.applied(messages) if chosen.prompt else as_sent(messages, "the request wants it so")
-        )
+        if not chosen.prompt:
+            return as_sent(messages, "the request wants it so")
+        return self.prompt.applied(messages)
 
     def _noted(
         self,
@@ -172,7 +171,7 @@ class Levers:
         idle = [lever for lever in (EVIDENCE, NOTES) if lever in chosen.levers]
         did = [LeverDid(lever=lever, acted=False, what=NO_CONVERSATION) for lever in idle]
         prompt = self.model.tokenizer.encode(text) if isinstance(text, str) else self._known(text)
-        used = PromptUsed(False, why=f"as sent: {NO_TEMPLATE}")
+        used = PromptUsed(False, why="as sent: a plain text is gone on with")
         ready = self._in_flight(name, prompt, chosen, limits, did, used)
         if limits.echo:
             ready.text.echo = text if isinstance(text, str) else "".join(self.model.tokenizer.pieces(prompt))
@@ -245,7 +244,7 @@ class Levers:
                 why = next((fit.why for fit in self.fits if fit.lever == lever), "there is no such lever")
                 raise DataError(
                     what=f"the lever {lever} is not there: {why}",
-                    where="steer",
+                    where=f"steer.{lever}",
                     mend=f"choose among: {', '.join(self.names) or 'none'}",
                 )
 

@@ -74,8 +74,10 @@ def _with_run(
     notes = take(NOTES, levers.notes, lambda: _notes(run, config, servers))
     evidence = take(EVIDENCE, levers.evidence, lambda: EvidenceLever(run, config))
     there = pool_layout.folder(run).is_dir()
-    asks = (esm and not levers.esm) or (deltas and not levers.deltas and config.evolution.questions == "task")
-    prompt = EvaluatedPrompt.of(config) if asks and levers.prompt is None else levers.prompt
+    evolved = deltas and not levers.deltas and config.evolution.questions == "task"
+    prompt = levers.prompt
+    if (esm and not levers.esm) or (evolved and not prompt):
+        prompt = EvaluatedPrompt.of(config)
     fits.append(_fit(DEMONSTRATIONS, run, False, NO_PICTURES if there else "no demonstration pool"))
     return replace(levers, fits=fits, esm=esm, deltas=deltas, notes=notes, evidence=evidence, prompt=prompt)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.config.file import dump_config, load_config
 from engine.config.models.model import ModelSection
 from engine.errors import DataError
 from engine.esm import layout
@@ -142,6 +143,30 @@ def test_a_lever_that_does_not_fit_says_why(full_run: Path, tmp_path: Path) -> N
     shutil.copy(full_run / "config.yaml", empty)
     nothing = load_levers([empty], load=lambda section: found.model)
     assert nothing.names == [] and all(fit.why for fit in nothing.fits)
+
+
+def test_the_prompt_is_that_of_the_run_whose_memory_acts(
+    full_run: Path, tmp_path: Path, levers: Levers
+) -> None:
+    """Deltas that were evolved on a task's questions have one, too; it gives way to the memory's."""
+    texts = {"memory": "M {question}", "task": "T {question}", "statements": "S {question}"}
+    runs = {name: tmp_path / name for name in texts}
+    for name, run in runs.items():
+        shutil.copytree(full_run, run)
+        questions = "task" if name == "task" else "financebench"
+        changes = [f"prompt.template={texts[name]}", f"evolution.questions={questions}"]
+        judge = ["evolution.judge.kind=task"] if name == "task" else []
+        (run / "config.yaml").write_text(dump_config(load_config(run / "config.yaml", [*changes, *judge])))
+        if name != "memory":
+            shutil.rmtree(layout.memory(run))
+
+    def template(*names: str) -> str | None:
+        loaded = load_levers([runs[name] for name in names], load=lambda section: levers.model)
+        return loaded.prepare("q", asked("1?"), PLAIN).prompt.template
+
+    assert template("memory") == template("task", "memory") == template("memory", "task") == "M {question}"
+    assert template("task") == template("statements", "task") == "T {question}"
+    assert template("statements") is None
 
 
 @pytest.mark.parametrize(
