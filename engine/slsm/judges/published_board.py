@@ -12,8 +12,6 @@ import json
 from collections.abc import Sequence
 from statistics import fmean
 
-import msgspec
-
 from engine.config.slsm import BOARD_JUDGE, BOARD_TOKENS, SLSMSection
 from engine.events import BoardPoint, ConversationAnswered
 from engine.slsm.judges.verdicts import FAILED_WITHOUT_VERDICT

@@ -118,9 +118,8 @@ def test_an_answer_without_a_verdict_fails_on_an_axis_of_its_own(unjudged: dict[
 
 
 def test_one_attempt_that_passes_is_enough_on_its_axis() -> None:
-    """A: a by its second attempt, e not, of 2. B: c by its second, though its first has no verdict, of 1. NA: c, of 1, as
-    an attempt passes on the axis on which it was judged. (1/2 + 1 + 0) / 3 = 0.5. No attempt at f is in the file: it is
-    not counted, nor is the second at e, which the list does not have."""
+    """A: a passes by its second attempt, e does not, 1 of 2. B: c passes by its second, 1 of 1. NA: the first attempt at
+    c has no verdict, 0 of 1. (1/2 + 1 + 0) / 3 = 0.5. Attempts at e and f that the lists do not have count nowhere."""
     beyond = {"failure": "the file has no further attempt at it"}
     given = [
         answered("a", "A", False), answered("a", "A", True, 1),
@@ -176,7 +175,7 @@ def test_a_judge_behind_a_server_is_asked_and_counted_as_configured(
     assert scored.judged == judged
     about = json.loads(layout.summary(tmp_path).read_text())
     assert about["unjudged"] == 1
-    # Twelve on four axes, one without a verdict, all others pass: theirs is (4 + 0) / 5, ours with it (2/3 + 3) / 4 or 1.
+    # Twelve on four axes, one without a verdict, all others pass. Theirs: (4 + 0) / 5. Ours: (2/3 + 3) / 4, or 4 / 4.
     assert about["score_as_published_baseline_none"] == 0.8
     assert about["score_baseline_none"] == (0.9167 if theirs else 1.0)
     here = "failed" if theirs else "left out"
