@@ -93,11 +93,11 @@ def test_other_data_is_not_compared() -> None:
 
 
 def answered(
-    key: str, axis: str, passed: bool | None, attempt: int = 0, **changes: str
+    key: str, axis: str, passed: bool | None, attempt: int = 0, **changes: Any
 ) -> ConversationAnswered:
     return ConversationAnswered(
-        conversation_id=key, axis=axis, mode="baseline", memory_mode="none", attempt=attempt, answer="x", injected=False,
-        reason="", passed=passed, **changes,
+        conversation_id=key, axis=axis, mode="baseline", memory_mode="none", attempt=attempt, answer="x",
+        injected=False, reason="", passed=passed, **changes,
     )  # fmt: skip
 
 
@@ -118,9 +118,9 @@ def test_an_answer_without_a_verdict_fails_on_an_axis_of_its_own(unjudged: dict[
 
 
 def test_one_attempt_that_passes_is_enough_on_its_axis() -> None:
-    """A: a passes by its second attempt, e does not, 1 of 2. B: c passes by its second, 1 of 1. NA: the first attempt at
-    c has no verdict, 0 of 1. (1/2 + 1 + 0) / 3 = 0.5. Attempts at e and f that the lists do not have count nowhere."""
-    beyond = {"failure": "the file has no further attempt at it"}
+    """A: a passes by its second attempt, e does not, 1 of 2. B: c passes by its second, 1 of 1. NA: the first attempt
+    at c has no verdict, 0 of 1. (1/2 + 1 + 0) / 3 = 0.5. Attempts that no list has, at e and f, count nowhere."""
+    beyond: dict[str, Any] = {"failure": "the file has no further attempt at it"}
     given = [
         answered("a", "A", False), answered("a", "A", True, 1),
         answered("e", "A", False), answered("e", "A", False, 1, **beyond),
