@@ -28,9 +28,11 @@ class Said:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Figures over `answers`, of which `judged` count. `agreement`: share on which judge and people say the same.
-    `kappa`: Cohen's (1960), with its bootstrap 95% interval; None where agreement by chance would be complete.
-    `precision`, `recall`: of the judge's "right" against people's; None where nobody says so."""
+    """Figures over `answers`, of which `judged` are judged. `refusals` of these decline to answer, as people say, and
+    `refusals_right` of them the judge calls right; they are easy to tell, so that all other figures leave them out.
+    `agreement`: share on which judge and people say the same. `kappa`: Cohen's (1960), with its bootstrap 95% interval;
+    None where agreement by chance would be complete. `precision`, `recall`: of the judge's "right" against people's;
+    None where nobody says so."""
 
     answers: int
     judged: int
@@ -41,6 +43,8 @@ class Agreement:
     kappa_high: float | None
     precision: float | None
     recall: float | None
+    refusals: int = 0
+    refusals_right: int = 0
 
 
 def agreement_with_people(
@@ -68,24 +72,27 @@ def kappa(counts: Counts) -> NDArray[np.float64]:
 
 def _figures(pairs: Sequence[tuple[LabelledAnswer, Said]], seed: int) -> Agreement:
     by_question: dict[str, Counts] = {}
+    refusals = [said.correct for answer, said in pairs if answer.refusal and said.correct is not None]
     for answer, said in pairs:
-        if said.correct is not None:
+        if said.correct is not None and not answer.refusal:
             counts = by_question.setdefault(answer.question, np.zeros(4))
             counts[_cell(answer.right, said.correct)] += 1
     table = np.array(list(by_question.values())).reshape(-1, 4)
     both, judge, people, neither = table.sum(0)
-    judged = both + judge + people + neither
+    compared = both + judge + people + neither
     low, high = _interval(table, seed)
     return Agreement(
         answers=len(pairs),
-        judged=int(judged),
+        judged=int(compared) + len(refusals),
         cannot_tell=sum(said.cannot_tell for _, said in pairs),
-        agreement=_share(both + neither, judged),
+        agreement=_share(both + neither, compared),
         kappa=_finite(kappa(table.sum(0))),
         kappa_low=low,
         kappa_high=high,
         precision=_share(both, both + judge),
         recall=_share(both, both + people),
+        refusals=len(refusals),
+        refusals_right=sum(refusals),
     )
 
 

@@ -11,7 +11,8 @@ from engine.errors import DataError
 from engine.tasks.records import read_records
 
 _RIGHT = frozenset(("correct", "correct answer", "right", "yes", "true"))
-_WRONG = frozenset(("incorrect", "incorrect answer", "wrong", "refusal", "no", "false"))
+_REFUSAL = "refusal"
+_WRONG = frozenset(("incorrect", "incorrect answer", "wrong", _REFUSAL, "no", "false"))
 _FORMS = (("question", "reference", "answer"), ("question", "gold_answer", "model_answer"))
 """This project's fields, and those of FinanceBench's published answers (Islam et al. 2023)."""
 _MEND = (
@@ -22,13 +23,15 @@ _MEND = (
 
 @dataclass(frozen=True)
 class LabelledAnswer:
-    """One answer and what people say of it. `type`: type of its question, empty if it has none."""
+    """One answer and what people say of it. `type`: type of its question, empty if it has none. `refusal`: it declines
+    to answer, which is not `right`."""
 
     question: str
     golds: tuple[str, ...]
     answer: str
     right: bool
     type: str = ""
+    refusal: bool = False
 
 
 def read_labelled_answers(path: str, types: Mapping[str, str] | None = None) -> list[LabelledAnswer]:
@@ -59,22 +62,26 @@ def _of_file(file: Path, types: Mapping[str, str]) -> Iterator[LabelledAnswer]:
             or record.get("question_type")
             or types.get(_text(record.get("financebench_id")))
         )
+        label = _label(record, where)
         yield LabelledAnswer(
-            _text(question), tuple(map(_text, golds)), _text(answer), _label(record, where), _text(kind)
+            question=_text(question),
+            golds=tuple(map(_text, golds)),
+            answer=_text(answer),
+            right=label in _RIGHT,
+            type=_text(kind),
+            refusal=label == _REFUSAL,
         )
 
 
-def _label(record: Mapping[str, Any], where: str) -> bool:
+def _label(record: Mapping[str, Any], where: str) -> str:
     label = record.get("label")
     word = _text(label).casefold()
-    if word in _RIGHT:
-        return True
-    if word in _WRONG:
-        return False
+    if word in _RIGHT | _WRONG:
+        return word
     raise DataError(
         what=f"`label` is {label!r}"[:200],
         where=where,
-        mend="write true or false, `correct` or `incorrect`; `refusal` counts as wrong",
+        mend="write true or false, `correct`, `incorrect` or `refusal`",
     )
 
 

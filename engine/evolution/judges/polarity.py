@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-from engine.evolution.judges.sentences import deciding, sentences
+from engine.evolution.judges.sentences import conclusion, deciding, first_claim, sentences
 from engine.evolution.judges.words import content, denies, words
 
 Polarity = Literal["yes", "no", ""]
@@ -22,16 +23,26 @@ _CLAUSE = re.compile(
 _ABOUT = 0.3
 """Share of the question's words from which on a clause speaks of what was asked."""
 _OPPOSITES = ("un", "in", "im", "non")
+_NO_NEGATION = re.compile(
+    r"\bnot (?:only|just|merely|least)\b|\bno (?:doubt|less than|fewer than)\b|\bwhether or not\b",
+    re.IGNORECASE,
+)
+_LACKS = re.compile(
+    r"\b(?:fail(?:s|ed)?|ceased?|unable) to\b|\b(?:unlikely|hardly|lack(?:s|ed)?)\b", re.IGNORECASE
+)
+_NAME = re.compile(r"(?<=\s)[A-Z][\w&.'\u2019-]*|\b\w*\d\w*\b")
+"""Names and periods, which say what a question is about, but not what it asks of it."""
 _UP = frozenset(
     content(
         "increase rise rose risen grow grew grown growth improve improvement gain up upward high higher more positive "
-        "expand expansion strong stronger strengthen healthy better favorable"
+        "expand expansion strong stronger strengthen healthy better favorable accelerate widen"
     )
 )
 _DOWN = frozenset(
     content(
         "decrease decline fall fell fallen drop dropped shrink shrank shrunk worsen worse deteriorate reduce reduction "
-        "down downward low lower less negative loss contract contraction weak weaker weaken unhealthy poor unfavorable"
+        "down downward low lower less negative loss contract contraction weak weaker weaken unhealthy poor unfavorable "
+        "decelerate slow narrow"
     )
 )
 
@@ -43,11 +54,17 @@ def polarity_of_gold(gold: str) -> Polarity:
 
 
 def polarity_of(question: str, answer: str) -> Polarity:
-    """What an answer says to the question: its own last yes or no; else whether the clause that repeats most of the
-    question's claim denies it, by a negation or by the opposite. The sentences that decide count before all others.
-    Empty: neither."""
+    """What an answer says to the question: the last yes or no of the sentences that decide; else whether the clause
+    that repeats most of the question's claim denies it, by a negation or by the opposite. What concludes counts before
+    the first claim, that before the last sentence and all others. Empty: neither."""
     said = sentences(answer)
-    return _said(question, deciding(said)) or _said(question, said)
+    if explicit := _explicit(deciding(said)):
+        return explicit
+    claim = _Claim.of(question)
+    for part in (conclusion(said), [first_claim(answer)], said[-1:]):
+        if implied := claim.polarity_in(part):
+            return implied
+    return _explicit(said) or claim.polarity_in(said)
 
 
 def direction_of_answer(answer: str) -> int:
@@ -63,32 +80,49 @@ def direction_of(text: str) -> int:
     return bool(said & _UP) - bool(said & _DOWN)
 
 
-def _said(question: str, said: Sequence[str]) -> Polarity:
-    for sentence in reversed(said):
-        if found := _EXPLICIT.findall(sentence):
-            return "yes" if found[-1].lower() == "yes" else "no"
-    claimed = _claim(question)
-    asked = set(content(claimed))
-    least = max(1.0, _ABOUT * len(asked))
-    about = [sentence for sentence in reversed(said) if _shared(asked, sentence) >= least]
-    if not about:
-        return ""
-    claim = max(about, key=lambda sentence: _shared(asked, sentence))
-    clause = max(_CLAUSE.split(claim), key=lambda part: _shared(asked, part))
-    opposite = direction_of(claimed) * direction_of(clause) < 0 or _has_opposite(asked, clause)
-    return "no" if denies(words(clause)) != opposite else "yes"
+def _explicit(said: Sequence[str]) -> Polarity:
+    found = [match["said"].lower() for sentence in said for match in _EXPLICIT.finditer(sentence)]
+    return "" if not found else "yes" if found[-1] == "yes" else "no"
 
 
-def _claim(question: str) -> str:
-    """The sentences of a question that ask; instructions around them are no part of what is claimed."""
-    return " ".join(text for text in sentences(question) if text.endswith("?")) or question
+@dataclass(frozen=True)
+class _Claim:
+    """What a question claims: its words, and those of them (`asked`) that are no names or periods."""
+
+    words: frozenset[str]
+    asked: frozenset[str]
+    direction: int
+
+    @classmethod
+    def of(cls, question: str) -> _Claim:
+        """Instructions around the sentences that ask are no part of what is claimed."""
+        text = " ".join(text for text in sentences(question) if text.endswith("?")) or question
+        every = frozenset(content(text))
+        return cls(every, frozenset(content(_NAME.sub("", text))) or every, direction_of(text))
+
+    def polarity_in(self, said: Sequence[str]) -> Polarity:
+        """Of sentences, whether the one that repeats most of the claim grants it; the last of equals."""
+        about = [text for text in reversed(said) if self._repeats(text)]
+        if not about:
+            return ""
+        clause = max(_CLAUSE.split(max(about, key=self._shared)), key=self._shared)
+        opposite = self.direction * direction_of(clause) < 0 or self._has_opposite(clause)
+        return "no" if _negated(clause) != opposite else "yes"
+
+    def _repeats(self, text: str) -> bool:
+        turned = self.direction * direction_of(text) < 0
+        return len(self.asked.intersection(content(text))) + turned >= max(1.0, _ABOUT * len(self.asked))
+
+    def _shared(self, text: str) -> int:
+        said = set(content(text))
+        return len(self.words & said) + len(self.asked & said)
+
+    def _has_opposite(self, text: str) -> bool:
+        """Whether a word of the claim stands in `text` with a prefix that denies it: unhealthy for healthy."""
+        said = set(content(text))
+        return any(prefix + word in said for word in self.words for prefix in _OPPOSITES if len(word) > 3)
 
 
-def _shared(asked: set[str], text: str) -> int:
-    return len(asked & set(content(text)))
-
-
-def _has_opposite(asked: set[str], text: str) -> bool:
-    """Whether a word of the question stands in `text` with a prefix that denies it: unhealthy for healthy."""
-    said = set(content(text))
-    return any(prefix + word in said for word in asked for prefix in _OPPOSITES if len(word) > 3)
+def _negated(clause: str) -> bool:
+    plain = _NO_NEGATION.sub("", clause)
+    return denies(words(plain)) or _LACKS.search(plain) is not None

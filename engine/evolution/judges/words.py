@@ -27,7 +27,8 @@ _EMPTY = frozenset(
     """.split()  # noqa: SIM905
 )
 _ENDINGS = (
-    "ational", "ations", "ation", "ating", "ated", "ates", "ate", "ings", "ing", "ied", "ies", "ed", "es", "s", "e", "y"
+    "ational", "ations", "ation", "ating", "ated", "ates", "ate", "ity", "ings", "ing", "ied", "ies", "ed", "es", "s",
+    "e", "y",
 )  # fmt: skip
 _LEAST_STEM = 3
 
