@@ -20,6 +20,8 @@ Kind = Literal["figures", "yes or no", "direction", "text"]
 
 _MOST_BESIDE_FIGURES = 3
 """New words with which a gold answer still is a figure; what says more is a text that has some."""
+_MOST_BESIDE_YES = 4
+"""New words with which a gold answer still is a yes or no; of what says more, people weigh the reasons."""
 _NAMES = re.compile(
     r"(?:^|[,:;.?]\s)\W*(?:(?:in|for|of|to|by|at) )?(?:which|who|whom|whose|where)\b", re.IGNORECASE
 )
@@ -63,8 +65,8 @@ def read_gold(question: str, gold: str) -> Gold:
     asked = set(content(question))
     new = {word for word in content(gold) if word not in asked and not word.isdigit()} - _UNITS
     if polarity := polarity_of_gold(gold):
-        says_which = polarity == "yes" and bool(new) and _WHICH.search(question)
-        return Gold(gold, "text" if says_which or _THIRD_WAY.search(question) else "yes or no")
+        most = 0 if polarity == "yes" and _WHICH.search(question) else _MOST_BESIDE_YES
+        return Gold(gold, "text" if len(new) > most or _THIRD_WAY.search(question) else "yes or no")
     if figures := _figures(question, gold):
         most = 0 if _NAMES.search(question) or _EXPLANATION.search(question) else _MOST_BESIDE_FIGURES
         return Gold(gold, "text" if len(new) > most else "figures", figures)

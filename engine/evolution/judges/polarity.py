@@ -76,7 +76,10 @@ def direction_of_answer(answer: str) -> int:
 
 def direction_of(text: str) -> int:
     """1 where the words of `text` point up, -1 where they point down, 0 where neither or both."""
-    said = set(content(text))
+    return _direction(frozenset(content(text)))
+
+
+def _direction(said: frozenset[str]) -> int:
     return bool(said & _UP) - bool(said & _DOWN)
 
 
@@ -91,14 +94,13 @@ class _Claim:
 
     words: frozenset[str]
     asked: frozenset[str]
-    direction: int
 
     @classmethod
     def of(cls, question: str) -> _Claim:
         """Instructions around the sentences that ask are no part of what is claimed."""
         text = " ".join(text for text in sentences(question) if text.endswith("?")) or question
         every = frozenset(content(text))
-        return cls(every, frozenset(content(_NAME.sub("", text))) or every, direction_of(text))
+        return cls(every, frozenset(content(_NAME.sub("", text))) or every)
 
     def polarity_in(self, said: Sequence[str]) -> Polarity:
         """Of sentences, whether the one that repeats most of the claim grants it; the last of equals."""
@@ -106,20 +108,22 @@ class _Claim:
         if not about:
             return ""
         clause = max(_CLAUSE.split(max(about, key=self._shared)), key=self._shared)
-        opposite = self.direction * direction_of(clause) < 0 or self._has_opposite(clause)
-        return "no" if _negated(clause) != opposite else "yes"
+        return "no" if _negated(clause) != self._is_turned(clause) else "yes"
 
     def _repeats(self, text: str) -> bool:
-        turned = self.direction * direction_of(text) < 0
-        return len(self.asked.intersection(content(text))) + turned >= max(1.0, _ABOUT * len(self.asked))
+        shared = len(self.asked.intersection(content(text))) + self._is_turned(text)
+        return shared >= max(1.0, _ABOUT * len(self.asked))
 
     def _shared(self, text: str) -> int:
         said = set(content(text))
         return len(self.words & said) + len(self.asked & said)
 
-    def _has_opposite(self, text: str) -> bool:
-        """Whether a word of the claim stands in `text` with a prefix that denies it: unhealthy for healthy."""
-        said = set(content(text))
+    def _is_turned(self, text: str) -> bool:
+        """Whether `text` has the opposite of a word of the claim: unhealthy for healthy, fell for rose. What both say,
+        such as growth, has no direction."""
+        said = frozenset(content(text))
+        if _direction(self.words - said) * _direction(said - self.words) < 0:
+            return True
         return any(prefix + word in said for word in self.words for prefix in _OPPOSITES if len(word) > 3)
 
 
