@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,26 @@ def test_figures_by_hand() -> None:
     assert (found.kappa_low, found.kappa_high) == pytest.approx(
         (0.4 - 1.96 * error, 0.4 + 1.96 * error), abs=0.04
     )
+
+
+def test_refusals_are_counted_apart() -> None:
+    """Without them 4 right by both, 1 by the judge alone, 1 by people alone, 2 by neither: 6 of 8 agree, by chance
+    (5 * 5 + 3 * 3) / 64 = 0.53125; kappa (0.75 - 0.53125) / 0.46875 = 7/15. Of three judged refusals the judge calls
+    one right; as wrong answers they give 4, 2, 1, 4, by chance (6 * 5 + 5 * 6) / 121: (88 - 60) / (121 - 60) = 28/61."""
+    cells = [(True, True)] * 4 + [(False, True), (True, False)] + [(False, False)] * 2
+    people = [answer(right, str(place)) for place, (right, _) in enumerate(cells)]
+    refused = [replace(answer(False, f"r{place}"), refusal=True) for place in range(4)]
+    said = [Said(judge) for _, judge in cells]
+    of_refused = [Said(True), Said(False), Said(False), Said(None, True)]
+    found = agreement_with_people([*people, *refused], [*said, *of_refused])[""]
+    assert (found.answers, found.judged, found.cannot_tell) == (12, 11, 1)
+    assert (found.refusals, found.refusals_right) == (3, 1)
+    assert (found.agreement, found.precision, found.recall) == (0.75, 0.8, 0.8)
+    assert found.kappa == pytest.approx(7 / 15)
+    as_wrong = [*people, *(replace(one, refusal=False) for one in refused)]
+    found = agreement_with_people(as_wrong, [*said, *of_refused])[""]
+    assert found.kappa == pytest.approx(28 / 61) and (found.refusals, found.refusals_right) == (0, 0)
+    assert found.precision == pytest.approx(4 / 6)
 
 
 def test_types_have_figures_of_their_own() -> None:
@@ -93,7 +114,7 @@ def test_both_forms_of_file_are_read(tmp_path: Path) -> None:
     )  # fmt: skip
     assert read_labelled_answers(str(tmp_path), {"x1": "metrics"}) == [
         LabelledAnswer("Cash?", ("41", "41.0"), "It is 41.", True, "sums"),
-        LabelledAnswer("Debt?", ("7",), "", False),
+        LabelledAnswer("Debt?", ("7",), "", False, refusal=True),
         LabelledAnswer("Cash?", ("41",), "14", False, "metrics"),
         LabelledAnswer("Cash?", ("41",), "41", True),
     ]
