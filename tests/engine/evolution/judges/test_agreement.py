@@ -42,8 +42,8 @@ def test_figures_by_hand() -> None:
 
 def test_refusals_are_counted_apart() -> None:
     """Without them 4 right by both, 1 by the judge alone, 1 by people alone, 2 by neither: 6 of 8 agree, by chance
-    (5 * 5 + 3 * 3) / 64 = 0.53125; kappa (0.75 - 0.53125) / 0.46875 = 7/15. Of three judged refusals the judge calls
-    one right; as wrong answers they give 4, 2, 1, 4, by chance (6 * 5 + 5 * 6) / 121: (88 - 60) / (121 - 60) = 28/61."""
+    (5 * 5 + 3 * 3) / 64 = 0.53125; kappa (0.75 - 0.53125) / 0.46875 = 7/15. Of three judged refusals the judge
+    calls one right; as wrong answers they give 4, 2, 1, 4, by chance (6 * 5 + 5 * 6) / 121: kappa 28/61."""
     cells = [(True, True)] * 4 + [(False, True), (True, False)] + [(False, False)] * 2
     people = [answer(right, str(place)) for place, (right, _) in enumerate(cells)]
     refused = [replace(answer(False, f"r{place}"), refusal=True) for place in range(4)]
