@@ -22,19 +22,14 @@ _MOST_BESIDE_FIGURES = 3
 """New words with which a gold answer still is a figure; what says more is a text that has some."""
 _MOST_BESIDE_YES = 4
 """New words with which a gold answer still is a yes or no; of what says more, people weigh the reasons."""
-_NAMES = re.compile(
-    r"(?:^|[,:;.?]\s)\W*(?:(?:in|for|of|to|by|at) )?(?:which|who|whom|whose|where)\b", re.IGNORECASE
-)
-"""A question that begins like this wants a name, if its gold answer says more than figures."""
-_EXPLANATION = re.compile(
-    r"\bwhy\b|\bwhat (?:drove|drives|caused|causes|led|explains?|happened)\b"
+_NO_FIGURE = re.compile(
+    r"(?:^|[,:;.?]\s)\W*(?:(?:in|for|of|to|by|at) )?(?:which|who|whom|whose|where)\b"
+    r"|\bwhy\b|\bwhat (?:drove|drives|caused|causes|led|explains?|happened)\b"
     r"|\b(?:nature|purpose|reasons?|causes?|drivers?|factors?|agenda|outcome|outlook|strateg(?:y|ies)|changes)\b",
     re.IGNORECASE,
 )
-"""A question with these words wants to know what or why; a figure in its gold answer is not what it asks for."""
-_WHICH = re.compile(
-    r"\bany\b|\bif (?:so|yes)\b|\band (?:why|how|what|which|who|whose|where)\b", re.IGNORECASE
-)
+"""A question for a name or an explanation: a figure is not what it asks for, if its gold answer says more."""
+_WHICH = re.compile(r"\bany\b|\bif (?:so|yes)\b|\band (?:why|how|what|which|who|where)\b", re.IGNORECASE)
 """A question for any of a kind, or for more than yes: yes alone does not answer it where the gold answer says more."""
 _THIRD_WAY = re.compile(
     r"\bif\b[^.?]{0,120}\b(?:not|isn['\u2019]t|aren['\u2019]t)\b[^.?]{0,120}"
@@ -68,7 +63,7 @@ def read_gold(question: str, gold: str) -> Gold:
         most = 0 if polarity == "yes" and _WHICH.search(question) else _MOST_BESIDE_YES
         return Gold(gold, "text" if len(new) > most or _THIRD_WAY.search(question) else "yes or no")
     if figures := _figures(question, gold):
-        most = 0 if _NAMES.search(question) or _EXPLANATION.search(question) else _MOST_BESIDE_FIGURES
+        most = 0 if _NO_FIGURE.search(question) else _MOST_BESIDE_FIGURES
         return Gold(gold, "text" if len(new) > most else "figures", figures)
     return Gold(gold, "direction" if direction_of(gold) and len(content(gold)) == 1 else "text")
 

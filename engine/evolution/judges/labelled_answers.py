@@ -11,8 +11,7 @@ from engine.errors import DataError
 from engine.tasks.records import read_records
 
 _RIGHT = frozenset(("correct", "correct answer", "right", "yes", "true"))
-_REFUSAL = "refusal"
-_WRONG = frozenset(("incorrect", "incorrect answer", "wrong", _REFUSAL, "no", "false"))
+_WRONG = frozenset(("incorrect", "incorrect answer", "wrong", "refusal", "no", "false"))
 _FORMS = (("question", "reference", "answer"), ("question", "gold_answer", "model_answer"))
 """This project's fields, and those of FinanceBench's published answers (Islam et al. 2023)."""
 _MEND = (
@@ -63,14 +62,8 @@ def _of_file(file: Path, types: Mapping[str, str]) -> Iterator[LabelledAnswer]:
             or types.get(_text(record.get("financebench_id")))
         )
         label = _label(record, where)
-        yield LabelledAnswer(
-            question=_text(question),
-            golds=tuple(map(_text, golds)),
-            answer=_text(answer),
-            right=label in _RIGHT,
-            type=_text(kind),
-            refusal=label == _REFUSAL,
-        )
+        answered = _text(question), tuple(map(_text, golds)), _text(answer)
+        yield LabelledAnswer(*answered, label in _RIGHT, _text(kind), refusal=label == "refusal")
 
 
 def _label(record: Mapping[str, Any], where: str) -> str:

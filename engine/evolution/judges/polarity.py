@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence, Set
 from typing import Literal
 
 from engine.evolution.judges.sentences import conclusion, deciding, first_claim, sentences
@@ -24,11 +23,7 @@ _ABOUT = 0.3
 """Share of the question's words from which on a clause speaks of what was asked."""
 _OPPOSITES = ("un", "in", "im", "non")
 _NO_NEGATION = re.compile(
-    r"\bnot (?:only|just|merely|least)\b|\bno (?:doubt|less than|fewer than)\b|\bwhether or not\b",
-    re.IGNORECASE,
-)
-_LACKS = re.compile(
-    r"\b(?:fail(?:s|ed)?|ceased?|unable) to\b|\b(?:unlikely|hardly|lack(?:s|ed)?)\b", re.IGNORECASE
+    r"\bnot (?:only|just|merely)\b|\bno (?:doubt|less)\b|\bwhether or not\b", re.IGNORECASE
 )
 _NAME = re.compile(r"(?<=\s)[A-Z][\w&.'\u2019-]*|\b\w*\d\w*\b")
 """Names and periods, which say what a question is about, but not what it asks of it."""
@@ -58,13 +53,9 @@ def polarity_of(question: str, answer: str) -> Polarity:
     that repeats most of the question's claim denies it, by a negation or by the opposite. What concludes counts before
     the first claim, that before the last sentence and all others. Empty: neither."""
     said = sentences(answer)
-    if explicit := _explicit(deciding(said)):
-        return explicit
-    claim = _Claim.of(question)
-    for part in (conclusion(said), [first_claim(answer)], said[-1:]):
-        if implied := claim.polarity_in(part):
-            return implied
-    return _explicit(said) or claim.polarity_in(said)
+    asked = _asked(question)
+    parts = (conclusion(said), [first_claim(answer)], said[-1:], said)
+    return _explicit(deciding(said)) or next(filter(None, (_implied(asked, part) for part in parts)), "")
 
 
 def direction_of_answer(answer: str) -> int:
@@ -76,10 +67,10 @@ def direction_of_answer(answer: str) -> int:
 
 def direction_of(text: str) -> int:
     """1 where the words of `text` point up, -1 where they point down, 0 where neither or both."""
-    return _direction(frozenset(content(text)))
+    return _direction(set(content(text)))
 
 
-def _direction(said: frozenset[str]) -> int:
+def _direction(said: Set[str]) -> int:
     return bool(said & _UP) - bool(said & _DOWN)
 
 
@@ -88,45 +79,30 @@ def _explicit(said: Sequence[str]) -> Polarity:
     return "" if not found else "yes" if found[-1] == "yes" else "no"
 
 
-@dataclass(frozen=True)
-class _Claim:
-    """What a question claims: its words, and those of them (`asked`) that are no names or periods."""
-
-    words: frozenset[str]
-    asked: frozenset[str]
-
-    @classmethod
-    def of(cls, question: str) -> _Claim:
-        """Instructions around the sentences that ask are no part of what is claimed."""
-        text = " ".join(text for text in sentences(question) if text.endswith("?")) or question
-        every = frozenset(content(text))
-        return cls(every, frozenset(content(_NAME.sub("", text))) or every)
-
-    def polarity_in(self, said: Sequence[str]) -> Polarity:
-        """Of sentences, whether the one that repeats most of the claim grants it; the last of equals."""
-        about = [text for text in reversed(said) if self._repeats(text)]
-        if not about:
-            return ""
-        clause = max(_CLAUSE.split(max(about, key=self._shared)), key=self._shared)
-        return "no" if _negated(clause) != self._is_turned(clause) else "yes"
-
-    def _repeats(self, text: str) -> bool:
-        shared = len(self.asked.intersection(content(text))) + self._is_turned(text)
-        return shared >= max(1.0, _ABOUT * len(self.asked))
-
-    def _shared(self, text: str) -> int:
-        said = set(content(text))
-        return len(self.words & said) + len(self.asked & said)
-
-    def _is_turned(self, text: str) -> bool:
-        """Whether `text` has the opposite of a word of the claim: unhealthy for healthy, fell for rose. What both say,
-        such as growth, has no direction."""
-        said = frozenset(content(text))
-        if _direction(self.words - said) * _direction(said - self.words) < 0:
-            return True
-        return any(prefix + word in said for word in self.words for prefix in _OPPOSITES if len(word) > 3)
+def _asked(question: str) -> Set[str]:
+    """The words of what a question claims, without names and periods; instructions around it are no part of it."""
+    claim = " ".join(text for text in sentences(question) if text.endswith("?")) or question
+    return set(content(_NAME.sub("", claim))) or set(content(claim))
 
 
-def _negated(clause: str) -> bool:
-    plain = _NO_NEGATION.sub("", clause)
-    return denies(words(plain)) or _LACKS.search(plain) is not None
+def _implied(asked: Set[str], said: Sequence[str]) -> Polarity:
+    """Of sentences, whether the one that repeats most of what is asked grants it; the last of equals."""
+
+    def shared(text: str) -> int:
+        return len(asked.intersection(content(text))) + _is_turned(asked, text)
+
+    about = [text for text in reversed(said) if shared(text) >= max(1.0, _ABOUT * len(asked))]
+    if not about:
+        return ""
+    clause = max(_CLAUSE.split(max(about, key=shared)), key=shared)
+    denied = denies(words(_NO_NEGATION.sub("", clause)))
+    return "no" if denied != _is_turned(asked, clause) else "yes"
+
+
+def _is_turned(asked: Set[str], text: str) -> bool:
+    """Whether `text` has the opposite of a word of the claim: unhealthy for healthy, fell for rose. What both say, such
+    as growth, has no direction."""
+    said = set(content(text))
+    if _direction(asked - said) * _direction(said - asked) < 0:
+        return True
+    return any(prefix + word in said for word in asked for prefix in _OPPOSITES if len(word) > 3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from engine.evolution.judges.quantities import Quantity, quantities
 from engine.evolution.judges.sentences import first_claim
@@ -40,17 +40,16 @@ def stated(answer: str, wanted: Sequence[Quantity]) -> list[Quantity]:
         final = answer[ends[-1] :]
         marked = _counting(final, wanted)
         if marked:
-            return _of(marked, list(_keys(_without(marked, _operands(final, marked))))[:most])
+            return _of(marked, list(_keys(_without(marked, _beside(final, marked))))[:most])
     every = _counting(answer, wanted)
-    numbers = _without(every, _beside(answer, every) | _operands(answer, every))
+    numbers = _without(every, _beside(answer, every))
     keys = [
         *list(_keys(reversed(numbers)))[:most],
         *list(_keys(reversed(_without(numbers, _from_to(answer, numbers)))))[:most],
     ]
     claim = first_claim(answer)
     claimed = _counting(claim, wanted)
-    beside = _beside(claim, claimed) | _operands(claim, claimed)
-    first = _without(claimed, beside | _from_to(claim, claimed))
+    first = _without(claimed, _beside(claim, claimed) | _from_to(claim, claimed))
     if len(_keys(first)) > most:
         first = [n for n in first if _CHANGED_BY.search(claim, max(0, n.start - _NEAR), n.start)]
     if len(_keys(first)) <= most:
@@ -79,22 +78,10 @@ def _without(numbers: list[Quantity], starts: set[int]) -> list[Quantity]:
 
 
 def _beside(text: str, numbers: Sequence[Quantity]) -> set[int]:
-    """Where those of the numbers begin that only say what others are compared with."""
-    return {
-        number.start
-        for number in numbers
-        if _BESIDE.search(text[max(0, number.start - _NEAR) : number.start])
-    }
-
-
-def _operands(text: str, numbers: Sequence[Quantity]) -> set[int]:
-    """Where those of the numbers begin that an operator joins to the next or the one before."""
-    return {
-        number.start
-        for pair in pairwise(numbers)
-        if _OPERATOR.fullmatch(text, pair[0].end, pair[1].start)
-        for number in pair
-    }
+    """Where those of the numbers begin that only say what others are compared with or worked out from."""
+    pairs = (pair for pair in pairwise(numbers) if _OPERATOR.fullmatch(text, pair[0].end, pair[1].start))
+    compared = (n for n in numbers if _BESIDE.search(text, max(0, n.start - _NEAR), n.start))
+    return {number.start for number in chain(*pairs, compared)}
 
 
 def _from_to(text: str, numbers: Sequence[Quantity]) -> set[int]:

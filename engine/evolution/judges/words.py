@@ -7,7 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 _ARTICLES = {"a", "an", "the"}
-_NEGATIONS = {"no", "not", "never", "none", "neither", "nor", "without", "cannot"}
+_NEGATIONS = {
+    "no", "not", "never", "none", "neither", "nor", "without", "cannot", "unlikely", "unable", "hardly", "fails",
+    "failed", "lacks", "lacked",
+}  # fmt: skip
 _POLAR = {"yes", "no"}
 _CLAUSE = re.compile(r"[.;:!?](?:\s|$)|\n")
 
