@@ -71,7 +71,6 @@ def sampler_name(name: str) -> str:
 METRICS = {
     "mean_tokens": "answer length",
     "answer_recall": "answers reached",
-    "hits@1": "an answer named",
     "answer_hit": "answered right",
     "pass_score": "passed",
     "oracle": "best pair known",
@@ -108,7 +107,6 @@ FIGURES = {
     "reach_frac": "share of the answers a path meets",
     "answer_recall_union": "answers met by any path",
     "gold_recall_union": "answers in the data met by any path",
-    "hits": "the entity where most paths end is an answer",
     "answer_hit_any": "a path meets an answer of the graph",
     "path_hit_any": "a path goes along a shortest one",
     "answer_f1": "answer F1",

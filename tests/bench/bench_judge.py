@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.config.evolution import JudgeSection
-from engine.evolution.judges.agreement import Said, agreement_with_people
+from engine.events import without_envelope
+from engine.evolution.judges.agreement import agreement_with_people
 from engine.evolution.judges.labelled_answers import LabelledAnswer, read_labelled_answers
 from engine.evolution.judges.numeric_judge import NumericJudge
 from engine.tasks.records import read_records
@@ -53,14 +54,14 @@ def rows(folder: Path) -> Iterator[dict[str, Any]]:
     judge = NumericJudge(section.tolerance, section.text_threshold)
     for part, answers in cells(folder):
         verdicts = [judge.judge(one.question, one.golds, one.answer) for one in answers]
-        said = [Said(verdict.correct, verdict.correct is None) for verdict in verdicts]
         as_wrong = [replace(answer, refusal=False) for answer in answers]
         for counted, labelled in (("apart", answers), ("wrong", as_wrong)):
-            for kind, figures in agreement_with_people(labelled, said).items():
+            for kind, figures in agreement_with_people(labelled, verdicts).items():
                 named = {"questions": part, "type": kind or "all", "refusals counted": counted}
                 yield named | {
                     name: round(value, 3) if isinstance(value, float) else value
-                    for name, value in vars(figures).items()
+                    for name, value in without_envelope(figures).items()
+                    if name not in ("judge", "labels", "question_type")
                 }
 
 

@@ -109,7 +109,6 @@ SAMPLED: Sequence[ListColumn[SamplerEvaluated]] = (
                show=fixed),
     ListColumn("hits1", "hits@1", 6, "right", 1, value=_at("hits@1"), show=fixed,
                help="share of questions of which the entity where most of the K paths end is an answer"),
-    ListColumn("hits1_interval", "95%", 14, "right", 3, value=_bounds("hits@1")),
     ListColumn("meeting", "paths@K", 7, "right", 5, help="different paths among the K that meet an answer",
                value=_at(_MEETING), show=digits(1)),
     ListColumn("meeting_interval", "95%", 10, "right", 7, value=_bounds(_MEETING, 1)),

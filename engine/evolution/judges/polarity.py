@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from typing import Literal
 
 from engine.evolution.judges.sentences import conclusion, deciding, first_claim, sentences
@@ -52,10 +52,11 @@ def polarity_of(question: str, answer: str) -> Polarity:
     """What an answer says to the question: the last yes or no of the sentences that decide; else whether the clause
     that repeats most of the question's claim denies it, by a negation or by the opposite. What concludes counts before
     the first claim, that before the last sentence and all others. Empty: neither."""
-    said = sentences(answer)
-    asked = _asked(question)
-    parts = (conclusion(said), [first_claim(answer)], said[-1:], said)
-    return _explicit(deciding(said)) or next(filter(None, (_implied(asked, part) for part in parts)), "")
+    said, asked = sentences(answer), _asked(question)
+    polarity = _explicit(deciding(said))
+    for part in (conclusion(said), [first_claim(answer)], said[-1:], said):
+        polarity = polarity or _implied(asked, part)
+    return polarity
 
 
 def direction_of_answer(answer: str) -> int:
@@ -70,7 +71,7 @@ def direction_of(text: str) -> int:
     return _direction(set(content(text)))
 
 
-def _direction(said: Set[str]) -> int:
+def _direction(said: set[str]) -> int:
     return bool(said & _UP) - bool(said & _DOWN)
 
 
@@ -79,13 +80,13 @@ def _explicit(said: Sequence[str]) -> Polarity:
     return "" if not found else "yes" if found[-1] == "yes" else "no"
 
 
-def _asked(question: str) -> Set[str]:
+def _asked(question: str) -> set[str]:
     """The words of what a question claims, without names and periods; instructions around it are no part of it."""
     claim = " ".join(text for text in sentences(question) if text.endswith("?")) or question
     return set(content(_NAME.sub("", claim))) or set(content(claim))
 
 
-def _implied(asked: Set[str], said: Sequence[str]) -> Polarity:
+def _implied(asked: set[str], said: Sequence[str]) -> Polarity:
     """Of sentences, whether the one that repeats most of what is asked grants it; the last of equals."""
 
     def shared(text: str) -> int:
@@ -99,7 +100,7 @@ def _implied(asked: Set[str], said: Sequence[str]) -> Polarity:
     return "no" if denied != _is_turned(asked, clause) else "yes"
 
 
-def _is_turned(asked: Set[str], text: str) -> bool:
+def _is_turned(asked: set[str], text: str) -> bool:
     """Whether `text` has the opposite of a word of the claim: unhealthy for healthy, fell for rose. What both say, such
     as growth, has no direction."""
     said = set(content(text))

@@ -11,7 +11,7 @@ _SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "k
 _NUMBER = re.compile(
     r"(?P<open>\()?(?<!\w)(?P<sign>[-\u2212])?\s?(?P<unit>[$€£])?\s?(?P<sign2>[-\u2212])?"
     r"(?<![\w.])(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
-    r"(?:\s?(?P<percent>%|percent\b|per\scent\b|pp\b)|[\s-](?P<points>percentage[\s-]points?\b))?(?P<close>\))?"
+    r"(?P<percent>\s?(?:%|percent\b|per\scent\b|pp\b)|[\s-]percentage[\s-]points?\b)?(?P<close>\))?"
     r"(?:\s?(?P<scale>thousand|million|billion|trillion|bn|mm|mn|[kmb])\b)?",
     re.IGNORECASE,
 )
@@ -81,11 +81,11 @@ def quantities(text: str) -> list[Quantity]:
             Quantity(
                 value=plain * scale,
                 plain=plain,
-                percent=bool(match["percent"] or match["points"]),
+                percent=bool(match["percent"]),
                 scaled=scale != 1.0,
                 text=match[0].strip(),
                 bare=match["digits"].isdigit()
-                and not any(match[name] for name in ("unit", "percent", "points", "scale")),
+                and not any(match[name] for name in ("unit", "percent", "scale")),
                 falls=_FALLS.search(text[max(0, match.start() - _NEAR) : match.start()]) is not None,
                 decimals=len(match["digits"].partition(".")[2]),
                 start=start,

@@ -14,6 +14,9 @@ from engine.seeds import derive_seed
 from engine.statistics import paired_bootstrap
 from engine.verdict_curve import running
 
+_OF_MANY = "These are independent draws; {k} distinct paths reach {distinct:.1%}."
+_OF_FEW = "Most questions have fewer than {k} paths. These are independent draws; distinct paths have {distinct:.1%}."
+
 
 def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Verdict:
     """From the evaluations on the test split, by method: at equally many paths. Its remark has the distinct paths,
@@ -43,7 +46,7 @@ def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Ver
         broken=int((mine < theirs).sum()),
         ahead=["prior"] if prior.mean() > mine.mean() else [],
         curve=running(mine),
-        remark=_remark(few, own.k, float(distinct.mean())),
+        remark=(_OF_FEW if few else _OF_MANY).format(k=own.k, distinct=distinct.mean()),
     )
     simple = Closest(
         method="prior",
@@ -59,10 +62,3 @@ def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Ver
 def has_few_paths(beam: Evaluation) -> bool:
     """Whether most questions have fewer than K paths, which beam search lists then."""
     return bool(np.median(beam.figures[f"unique_paths@{beam.k}"]) < beam.k)
-
-
-def _remark(few: bool, k: int, distinct: float) -> str:
-    if few:
-        few_paths = f"Most questions have fewer than {k} paths."
-        return f"{few_paths} These are independent draws; distinct paths have {distinct:.1%}."
-    return f"These are independent draws; {k} distinct paths reach {distinct:.1%}."
