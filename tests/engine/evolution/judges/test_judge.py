@@ -105,6 +105,8 @@ from engine.servers.spent import Spent
         ),
         ("1 percentage point", "It rose by about 1 percentage point: it was 8% and is now 9%.", True),
         ("1 percentage point", "It rose by 2 percentage points: it was 7% and is now 9%.", False),
+        ("2%", "It rose 2%, from 8 percent to now 10 percent.", True),
+        ("7%", "Of the 90% it was 5-7%.", True),
         ("9%", "It rose by 1 percentage point, from 8 percent to now 9 percent.", True),
         ("0.2%", "It fell by 0.2 percentage points.", True),
         ("0.2%", "It fell by 0.3 percentage-points.", False),
@@ -152,6 +154,14 @@ def test_verdicts(gold: str, answer: str, right: bool) -> None:
         ("Did trade recover?", "No", "Trade failed to recover.", True),
         ("Did trade recover?", "Yes", "Trade did not only recover but grew.", True),
         ("Did trade recover?", "Yes", "There is no doubt that trade did recover.", True),
+        (
+            "Has Oaks increased its debt on the balance sheet in this period?", "No",
+            "Oaks has decreased debt by 3.", True,
+        ),
+        (
+            "Is growth in the Oaks and Elms Trading Company's EPS expected to accelerate in FY2023?", "No",
+            "EPS of Oaks is expected to grow by 3.5%. This suggests that growth may not accelerate.", True,
+        ),
         # a heading announces, and what concludes counts more than what comes first or last
         ("Has debt increased?", "No", "According to the sheet on debt:\nDebt has decreased by 3.", True),
         ("Is trade seasonal?", "No", "Trade is seasonal here. So trade is not seasonal. It rains there.", True),
@@ -191,6 +201,7 @@ def test_what_is_asked_counts(question: str, gold: str, answer: str, right: bool
         ("What changes are forecast?", "More of the types 737 and 787"),
         ("Was there any change in the number of shops?", "Yes, from 982 to 969 by closing"),
         ("Is trade seasonal, and if so, when?", "Yes, in May"),
+        ("Is trade seasonal?", "Yes, boats sell mostly before holidays"),  # five new words
         ("Is trade seasonal?", "Yes, as boats and oars are mostly bought before holidays, and masts never"),
     ],
 )

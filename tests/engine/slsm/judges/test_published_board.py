@@ -118,16 +118,17 @@ def test_an_answer_without_a_verdict_fails_on_an_axis_of_its_own(unjudged: dict[
 
 
 def test_one_attempt_that_passes_is_enough_on_its_axis() -> None:
-    """A: a passes by its second attempt, e does not, 1 of 2. B: c passes by its second, 1 of 1. NA: the first attempt
-    at c has no verdict, 0 of 1. (1/2 + 1 + 0) / 3 = 0.5. Attempts that no list has, at e and f, count nowhere."""
+    """A: a passes by its second attempt, g by its first, e does not, 2 of 3. B: c passes by its second, 1 of 1. NA: the
+    first attempt at c has no verdict, 0 of 1. (2/3 + 1 + 0) / 3 = 5/9. Attempts that no list has count nowhere."""
     beyond: dict[str, Any] = {"failure": "the file has no further attempt at it"}
     given = [
         answered("a", "A", False), answered("a", "A", True, 1),
+        answered("g", "A", True), answered("g", "A", False, 1),
         answered("e", "A", False), answered("e", "A", False, 1, **beyond),
         answered("c", "B", None), answered("c", "B", True, 1),
         answered("f", "B", False, **beyond), answered("f", "B", False, 1, **beyond),
     ]  # fmt: skip
-    assert score_as_published(given) == pytest.approx(0.5)
+    assert score_as_published(given) == pytest.approx(5 / 9)
 
 
 def test_a_run_says_it_once_and_in_its_summary(tmp_path: Path) -> None:
