@@ -19,6 +19,7 @@ _CLAIMS = {
     "accuracy": "{method} answers {value} of {n} right; {baseline} {base}",
     "mean_tokens": "{method} answers {n} in {value} tokens on average; {baseline} in {base}",
     "answer_recall": "{k} paths of {method} reach {value} of the answers to {n}; {k} of {baseline} {base}",
+    "hits@1": "{method} names an answer to {value} of {n} (hits@1); {baseline} to {base}",
     "answer_hit": "with paths of {method} the reader answers {value} of {n} right; with {baseline} {base}",
     "pass_score": "{method} scores {value} over {n}; {baseline} {base}",
     "oracle": "the best known pair of a pool scores {value} over {n}; before the search {base}",

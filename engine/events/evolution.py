@@ -166,8 +166,10 @@ class JudgeMeasured(Event, tag=True, kw_only=True, frozen=True):
     `tables/judge.csv`.
 
     `question_type`: empty for all of them. Of `answers`, `judged` were judged; on `cannot_tell` others
-    the judge cannot tell, on the rest it failed. `agreement`: share of the judged on which both say the same; `kappa`:
-    Cohen's, with its 95% interval; None where all are of one kind. `precision`, `recall`: of "right", against people.
+    the judge cannot tell, on the rest it failed. Of the judged, people call `refusals` refusals, of which the judge
+    calls `refusals_right` right; all that follows leaves them out. `agreement`: share on which both say the same;
+    `kappa`: Cohen's, with its 95% interval; None where all are of one kind. `precision`, `recall`: of "right", against
+    people.
     """
 
     judge: str
@@ -182,6 +184,8 @@ class JudgeMeasured(Event, tag=True, kw_only=True, frozen=True):
     kappa_high: float | None = None
     precision: float | None = None
     recall: float | None = None
+    refusals: int = 0
+    refusals_right: int = 0
 
 
 class IterationFinished(Event, tag=True, kw_only=True, frozen=True):

@@ -18,7 +18,7 @@ from engine.servers.spent import Spent
 from engine.slsm.chat_model import Answered, ChatAnswer, ChatAsk, ChatModel
 from engine.slsm.controllers.controller import Detection, MemoryController
 from engine.slsm.controllers.state_tracking import StateTracker
-from engine.slsm.judges.verdicts import JudgeRunner
+from engine.slsm.judges.verdicts import FAILED_WITHOUT_VERDICT, JudgeRunner
 from engine.slsm.outcome import answer_event
 from engine.slsm.policy import DETECTING, REMINDER, Decision, Mode, decide, note_of
 from engine.slsm.records import (
@@ -272,7 +272,7 @@ class ConversationAnswerer:
             return event
         if record.passed is None and self.section.judge.failures_fail:
             return msgspec.structs.replace(
-                event, passed=False, verdict=f"no verdict, so failed: {record.reason}"
+                event, passed=False, verdict=f"{FAILED_WITHOUT_VERDICT}: {record.reason}"
             )
         return msgspec.structs.replace(event, passed=record.passed, verdict=record.reason)
 

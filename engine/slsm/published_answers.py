@@ -13,6 +13,7 @@ from engine.slsm.multichallenge import Dialogues, json_lines, read_bytes, wrong
 
 SETTING = "slsm.answers.path"
 NOT_IN_FILE = "the file has no answer to it"
+NO_FURTHER_ATTEMPT = "the file has no further attempt at it"
 _IDS, _ANSWERS = ("QUESTION_ID", "id"), ("RESPONSE", "answer")
 _FORM = "one JSON object a line with `QUESTION_ID` and `RESPONSE` (or `id` and `answer`), a text or a list of attempts"
 
@@ -39,7 +40,7 @@ class PublishedAnswers:
             if given is None:
                 yield ChatAnswer("", Spent(), failure=NOT_IN_FILE)
             elif ask.attempt >= len(given):
-                yield ChatAnswer("", Spent(), failure=f"the file has {len(given)} answers to it")
+                yield ChatAnswer("", Spent(), failure=NO_FURTHER_ATTEMPT)
             else:
                 text = given[ask.attempt].strip()
                 yield ChatAnswer(text, Spent(), failure="" if text else "the answer in the file is empty")

@@ -25,7 +25,7 @@ from engine.slsm.judges.scoring import score_mode
 from engine.slsm.judges.verdicts import JudgeRunner
 from engine.slsm.own_turns import OwnTurns
 from engine.slsm.policy import DETECTING
-from engine.slsm.published_answers import NOT_IN_FILE, PublishedAnswers
+from engine.slsm.published_answers import PublishedAnswers
 from engine.slsm.records import ChatAnswerRecord, DetectionRecord, StateRecord, TurnRecord, VerdictRecord
 from engine.slsm.state import MemoryMode
 from engine.slsm.turns import Conversation
@@ -217,9 +217,7 @@ class _SLSMRun:
 
     def _beside_published(self, cut: int, unjudged: int) -> BoardCompared | None:
         """For MultiChallenge: what makes the scores comparable with the published ones or not."""
-        missing = sum(record.failure == NOT_IN_FILE for record in self.records.answers.values())
-        missing //= self.attempts
-        points = board_points(self.section, self.dialogues, cut, unjudged, self.attempts, missing)
+        points = board_points(self.section, self.dialogues, cut, unjudged, self.attempts)
         return BoardCompared(points=points) if points else None
 
     def _their_count(self, board: BoardCompared) -> dict[str, object]:

@@ -45,6 +45,10 @@ GRADED = ev.Verdict(
     value=0.5, baseline_value=0.75, difference=-0.25, low=-0.5, high=-0.01, fixed=0, broken=1,
 )  # fmt: skip
 
+HITS = ev.Verdict(
+    method="gflownet", baseline="beam", metric="hits@1", items="questions", n=20, value=0.85, baseline_value=0.75,
+    difference=0.1, low=0.01, high=0.2, fixed=3, broken=1,
+)  # fmt: skip
 
 NEAR = ev.Closest(method="no_probing", n=200, value=0.965, difference=0.0, low=-0.01, high=0.01, tokens=79.5)
 
@@ -64,8 +68,11 @@ NEAR = ev.Closest(method="no_probing", n=200, value=0.965, difference=0.0, low=-
         (GRADED, "beam 75.0% → 50.0%  ▼ −25 [−50, −1]",
          "20 paths of GFlowNet reach 50.0% of the answers to 1 question; 20 of beam search 75.0%: "
          "−25 points [−50, −1]; none better, 1 worse."),
+        (HITS, "beam 75.0% → 85.0%  ▲ +10 [1, 20]",
+         "GFlowNet names an answer to 85.0% of 20 questions (hits@1); beam search to 75.0%: "
+         "+10 points [1, 20]; 3 turned right, 1 wrong."),
     ],
-    ids=["esm", "unsure", "tokens", "graded"],
+    ids=["esm", "unsure", "tokens", "graded", "hits"],
 )  # fmt: skip
 def test_a_verdict_in_words(verdict: ev.Verdict, line: str, text: str) -> None:
     assert (verdict_line(verdict), verdict_sentence(verdict)) == (line, text)

@@ -1,8 +1,9 @@
 """The sampler on PathQuestion (Zhou, Huang, Zhu 2018) beside its baselines: several splits of its sets.
 
-    python -m tests.bench.bench_gflownet_pathquestion FOLDER [2h|l2h|3h ...] [seed ...]
+    python -m tests.bench.bench_gflownet_pathquestion FOLDER [2h|l2h|3h|l3h ...] [seed ...]
 
-FOLDER holds the published files: PQ-2H.txt with 2H-kb.txt, PQL-2H.txt with PQL2-KB.txt, PQ-3H.txt with 3H-kb.txt.
+FOLDER holds the published files: PQ-2H.txt with 2H-kb.txt, PQL-2H.txt with PQL2-KB.txt, PQ-3H.txt with 3H-kb.txt,
+PQL-3H.txt with PQL3-KB.txt.
 Without a set named, those that are there are run. The settings are those of
 configs/real/gflownet_pathquestion_*.yaml. A seed draws the split into train, validation and test, and all else.
 Whatever a method chooses it chooses on validation; the test questions are looked at once.
@@ -62,6 +63,7 @@ FILES = {
     "2h": ("PQ-2H.txt", "2H-kb.txt"),
     "l2h": ("PQL-2H.txt", "PQL2-KB.txt"),
     "3h": ("PQ-3H.txt", "3H-kb.txt"),
+    "l3h": ("PQL-3H.txt", "PQL3-KB.txt"),
 }
 FIGURES = ("hits@1", "success@1", "success@5", "success@20", "answer_recall_union@20", "path_f1_union@1")
 OWN = ("distinct", "gflownet", "greedy")

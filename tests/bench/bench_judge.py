@@ -1,10 +1,11 @@
-"""The offline judge against people's labels: FinanceBench's published answers, half of the questions held out.
+"""The offline judge against people's labels: FinanceBench's published answers, a quarter of the questions held out.
 
     python -m tests.bench.bench_judge [FOLDER]
 
 FOLDER holds `financebench_open_source.jsonl` and `answers/`, as published; without it,
-../shared/data/financebench. Rules were made on one half of the questions (by a digest of their ids) and on every second
-answering system; answers to the other half were not read. Writes results/judge.csv, which holds figures only.
+../shared/data/financebench. Rules were made on three quarters of the questions (by a digest of their ids), with the
+answers of all systems; answers to the last quarter were not read. Answers that people call refusals are counted apart,
+and once more as wrong ones. Writes results/judge.csv, which holds figures only.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import csv
 import hashlib
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from engine.config.evolution import JudgeSection
-from engine.evolution.judges.agreement import Said, agreement_with_people
+from engine.events import without_envelope
+from engine.evolution.judges.agreement import agreement_with_people
 from engine.evolution.judges.labelled_answers import LabelledAnswer, read_labelled_answers
 from engine.evolution.judges.numeric_judge import NumericJudge
 from engine.tasks.records import read_records
@@ -29,42 +32,37 @@ RESULTS = Path(__file__).resolve().parent / "results" / "judge.csv"
 
 def held_out(question_id: str) -> bool:
     """Whether the rules were made without this question."""
-    return int(hashlib.sha256(question_id.encode()).hexdigest(), 16) % 2 == 1
+    return int(hashlib.sha256(question_id.encode()).hexdigest(), 16) % 4 == 3
 
 
-def cells(folder: Path) -> Iterator[tuple[str, str, list[LabelledAnswer]]]:
-    """(half of the questions, systems, their answers): each half with all systems, and with either half of them."""
+def cells(folder: Path) -> Iterator[tuple[str, list[LabelledAnswer]]]:
+    """(part of the questions, all answers to them)."""
     questions = {
         record["financebench_id"]: record
         for _, record in read_records(folder / "financebench_open_source.jsonl")
     }
     ids = {record["question"]: key for key, record in questions.items()}
     types = {key: str(record["question_type"]) for key, record in questions.items()}
-    files = sorted((folder / "answers").glob("*.jsonl"))
-    answers = [
-        (place % 2, one)
-        for place, file in enumerate(files)
-        for one in read_labelled_answers(str(file), types)
-    ]
-    for half, wanted in (("all", (False, True)), ("development", (False,)), ("held out", (True,))):
-        for systems, sides in (("all", (0, 1)), ("development", (0,)), ("held out", (1,))):
-            chosen = [one for side, one in answers if side in sides and held_out(ids[one.question]) in wanted]
-            yield half, systems, chosen
+    answers = read_labelled_answers(str(folder / "answers"), types)
+    for part, held in (("all", (False, True)), ("development", (False,)), ("held out", (True,))):
+        yield part, [answer for answer in answers if held_out(ids[answer.question]) in held]
 
 
 def rows(folder: Path) -> Iterator[dict[str, Any]]:
-    """A row for each half, systems and type of question."""
+    """A row for each part, type of question and way to count refusals."""
     section = JudgeSection()
     judge = NumericJudge(section.tolerance, section.text_threshold)
-    for half, systems, answers in cells(folder):
+    for part, answers in cells(folder):
         verdicts = [judge.judge(one.question, one.golds, one.answer) for one in answers]
-        said = [Said(verdict.correct, verdict.correct is None) for verdict in verdicts]
-        for kind, figures in agreement_with_people(answers, said).items():
-            named = {"questions": half, "systems": systems, "type": kind or "all"}
-            yield named | {
-                name: round(value, 3) if isinstance(value, float) else value
-                for name, value in vars(figures).items()
-            }
+        as_wrong = [replace(answer, refusal=False) for answer in answers]
+        for counted, labelled in (("apart", answers), ("wrong", as_wrong)):
+            for kind, figures in agreement_with_people(labelled, verdicts).items():
+                named = {"questions": part, "type": kind or "all", "refusals counted": counted}
+                yield named | {
+                    name: round(value, 3) if isinstance(value, float) else value
+                    for name, value in without_envelope(figures).items()
+                    if name not in ("judge", "labels", "question_type")
+                }
 
 
 def main() -> None:

@@ -96,7 +96,7 @@ def test_random_pairs_beside_a_selector() -> None:
 def test_of_a_sampler(prior: list[float], ahead: list[str]) -> None:
     """At K paths; the prior alone is named where it is ahead of the sampler."""
     found = {
-        method: Evaluation(method, 4, figures={"answer_recall_union@4": values, "success@4": [0.0] * 5})
+        method: Evaluation(method, 4, figures={"answer_recall_union@4": values, "unique_paths@4": [4.0] * 5})
         for method, values in (("gflownet", OWN), ("distinct", [0.75] * 5), ("beam", OTHER), ("prior", prior))
     }
     verdict = sampler_verdict(found, 1)
@@ -106,11 +106,38 @@ def test_of_a_sampler(prior: list[float], ahead: list[str]) -> None:
     assert verdict.remark == "These are independent draws; 4 distinct paths reach 75.0%."
 
 
+def test_where_questions_have_few_paths_the_verdict_speaks_of_hits_at_1() -> None:
+    """Three of five questions have fewer than 4 paths, which beam search lists: any 4 paths reach all answers. The
+    sampler names an answer to 4 of 5, beam search to 3: it fixed questions 2 and 3, and broke question 1."""
+    hits = {
+        "gflownet": [0, 1, 1, 1, 1],
+        "beam": [1, 0, 0, 1, 1],
+        "prior": [0, 0, 0, 1, 1],
+        "distinct": [1, 1, 1, 1, 1],
+    }
+    found = {
+        method: Evaluation(method, 4, figures={
+            "answer_recall_union@4": [1.0] * 5, "unique_paths@4": [3.0, 4.0, 2.0, 4.0, 3.0],
+            "hits@1": [float(hit) for hit in values],
+        })
+        for method, values in hits.items()
+    }  # fmt: skip
+    verdict = sampler_verdict(found, 1)
+    assert (verdict.metric, verdict.k, verdict.graded) == ("hits@1", None, False)
+    assert (verdict.value, verdict.baseline_value, verdict.difference) == pytest.approx((0.8, 0.6, 0.2))
+    assert (verdict.fixed, verdict.broken, verdict.ahead) == (2, 1, [])
+    assert verdict.remark == (
+        "Most questions have fewer than 4 paths. These are independent draws; distinct paths have 100.0%."
+    )
+    found["beam"].figures["unique_paths@4"] = [3.0, 4.0, 4.0, 4.0, 3.0]
+    assert sampler_verdict(found, 1).metric == "answer_recall", "most have as many"
+
+
 def test_the_scores_alone_beside_a_sampler() -> None:
     """The sampler reaches 0.6 in each question, beam search 0.1; the scores alone as much but in one question."""
     figures = {"gflownet": [0.6] * 5, "distinct": [0.7] * 5, "beam": [0.1] * 5, "prior": [0.6] * 4 + [0.1]}
     found = {
-        method: Evaluation(method, 4, figures={"answer_recall_union@4": values})
+        method: Evaluation(method, 4, figures={"answer_recall_union@4": values, "unique_paths@4": [4.0] * 5})
         for method, values in figures.items()
     }
     closest = sampler_verdict(found, 1).closest

@@ -10,7 +10,7 @@ from app.blocks.plots import interval_picture
 from app.methods.cells import bounds_of, difference_of, digits, interval_of
 from app.state.evolution import EvolutionState
 from app.table.column import Cell, ListColumn
-from app.wording.figures import fixed, probability, share
+from app.wording.figures import NONE, fixed, probability, share
 from app.wording.text import counted
 from app.wording.words import method_name
 from engine.events import AnswersScored, JudgeMeasured, MethodCompared
@@ -65,6 +65,10 @@ JUDGE: Sequence[ListColumn[JudgeMeasured]] = (
     ListColumn("kappa_interval", "95%", 14, "right", 1, value=bounds_of("kappa_low", "kappa_high")),
     ListColumn("precision", "precision", 9, "right", 2, help='of the judge\'s "right", against people', show=fixed),
     ListColumn("recall", "recall", 6, "right", 2, show=fixed),
+    ListColumn("refusals", "refusals right", 14, "right", 3,
+               help="of the judged answers that people call refusals, which "
+               "no other figure counts, those that the judge calls right",
+               value=lambda r: f"{r.refusals_right} of {r.refusals}" if r.refusals else NONE),
 )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from app.wording.words import figure_name, sampler_name
 from engine.events import EvidenceCompared, SamplerEvaluated
 
 _SAMPLER = ("gflownet", "distinct")
-_SUCCESS, _REACHED, _HITS = "success@{}", "answer_recall_union@{}", "unique_success_paths@{}"
+_SUCCESS, _REACHED, _MEETING = "success@{}", "answer_recall_union@{}", "unique_success_paths@{}"
 _ALONE: Sequence[tuple[int, str, str, str, Tone]] = (
     (1, "▲", "better", "paths", "good"),
     (-1, "▼", "worse", "triples", "bad"),
@@ -107,9 +107,11 @@ SAMPLED: Sequence[ListColumn[SamplerEvaluated]] = (
                help="success@1 over all questions, also those whose answers no path reaches"),
     ListColumn("success", "success@K", 9, "right", 2, help="any of the K paths meets an answer", value=_at(_SUCCESS),
                show=fixed),
-    ListColumn("hits", "hits@K", 6, "right", 5, help="different paths among the K that meet an answer",
-               value=_at(_HITS), show=digits(1)),
-    ListColumn("hits_interval", "95%", 10, "right", 7, value=_bounds(_HITS, 1)),
+    ListColumn("hits1", "hits@1", 6, "right", 1, value=_at("hits@1"), show=fixed,
+               help="share of questions of which the entity where most of the K paths end is an answer"),
+    ListColumn("meeting", "paths@K", 7, "right", 5, help="different paths among the K that meet an answer",
+               value=_at(_MEETING), show=digits(1)),
+    ListColumn("meeting_interval", "95%", 10, "right", 7, value=_bounds(_MEETING, 1)),
     ListColumn("path_f1", "path F1", 7, "right", 3, help="of a path's edges against the shortest paths",
                value=_at("path_hit_f1"), show=fixed),
     ListColumn("distance", "TV", 12, "right", 2, value=_distance,

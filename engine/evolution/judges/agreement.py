@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import SupportsFloat
+from typing import Any, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.events import JudgeMeasured
+from engine.evolution.judges.judge import Verdict
 from engine.evolution.judges.labelled_answers import LabelledAnswer
 
 Counts = NDArray[np.float64]
@@ -18,42 +19,25 @@ _RESAMPLES = 2000
 _TAIL = 2.5
 
 
-@dataclass(frozen=True)
-class Said:
-    """What the judge says of one answer: right, wrong, or nothing, because it `cannot_tell` or else failed."""
-
-    correct: bool | None
-    cannot_tell: bool = False
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """Figures over `answers`, of which `judged` count. `agreement`: share on which judge and people say the same.
-    `kappa`: Cohen's (1960), with its bootstrap 95% interval; None where agreement by chance would be complete.
-    `precision`, `recall`: of the judge's "right" against people's; None where nobody says so."""
-
-    answers: int
-    judged: int
-    cannot_tell: int
-    agreement: float | None
-    kappa: float | None
-    kappa_low: float | None
-    kappa_high: float | None
-    precision: float | None
-    recall: float | None
-
-
 def agreement_with_people(
-    answers: Sequence[LabelledAnswer], said: Sequence[Said], seed: int = 0
-) -> dict[str, Agreement]:
-    """Figures of all answers (""), and of each type of question where they are named.
+    answers: Sequence[LabelledAnswer],
+    verdicts: Sequence[Verdict],
+    seed: int = 0,
+    judge: str = "",
+    labels: str = "",
+) -> dict[str, JudgeMeasured]:
+    """Figures of all answers (""), and of each type of question where they are named. Answers that people call refusals
+    are easy to tell: they are counted, and left out of all else.
 
     The interval resamples questions, not answers: several models' answers to one question stand and fall together.
     """
-    both = list(zip(answers, said, strict=True))
+    both = list(zip(answers, verdicts, strict=True))
     types = sorted({answer.type for answer in answers} - {""})
     groups = {"": both} | {kind: [pair for pair in both if pair[0].type == kind] for kind in types}
-    return {kind: _figures(pairs, seed) for kind, pairs in groups.items()}
+    return {
+        kind: JudgeMeasured(judge=judge, labels=labels, question_type=kind, **_figures(pairs, seed))
+        for kind, pairs in groups.items()
+    }
 
 
 def kappa(counts: Counts) -> NDArray[np.float64]:
@@ -66,27 +50,32 @@ def kappa(counts: Counts) -> NDArray[np.float64]:
         return (agreed - chance) / (1 - chance)
 
 
-def _figures(pairs: Sequence[tuple[LabelledAnswer, Said]], seed: int) -> Agreement:
+def _figures(pairs: Sequence[tuple[LabelledAnswer, Verdict]], seed: int) -> dict[str, Any]:
     by_question: dict[str, Counts] = {}
-    for answer, said in pairs:
-        if said.correct is not None:
+    refusals: list[bool] = []
+    for answer, verdict in pairs:
+        if verdict.correct is not None and answer.refusal:
+            refusals.append(verdict.correct)
+        elif verdict.correct is not None:
             counts = by_question.setdefault(answer.question, np.zeros(4))
-            counts[_cell(answer.right, said.correct)] += 1
+            counts[_cell(answer.right, verdict.correct)] += 1
     table = np.array(list(by_question.values())).reshape(-1, 4)
     both, judge, people, neither = table.sum(0)
-    judged = both + judge + people + neither
+    compared = both + judge + people + neither
     low, high = _interval(table, seed)
-    return Agreement(
-        answers=len(pairs),
-        judged=int(judged),
-        cannot_tell=sum(said.cannot_tell for _, said in pairs),
-        agreement=_share(both + neither, judged),
-        kappa=_finite(kappa(table.sum(0))),
-        kappa_low=low,
-        kappa_high=high,
-        precision=_share(both, both + judge),
-        recall=_share(both, both + people),
-    )
+    return {
+        "answers": len(pairs),
+        "judged": int(compared) + len(refusals),
+        "cannot_tell": sum(verdict.cannot_tell for _, verdict in pairs),
+        "refusals": len(refusals),
+        "refusals_right": sum(refusals),
+        "agreement": _share(both + neither, compared),
+        "kappa": _finite(kappa(table.sum(0))),
+        "kappa_low": low,
+        "kappa_high": high,
+        "precision": _share(both, both + judge),
+        "recall": _share(both, both + people),
+    }
 
 
 def _cell(right: bool, said: bool) -> int:

@@ -20,12 +20,20 @@ Kind = Literal["figures", "yes or no", "direction", "text"]
 
 _MOST_BESIDE_FIGURES = 3
 """New words with which a gold answer still is a figure; what says more is a text that has some."""
-_NAMES = re.compile(
-    r"(?:^|[,:;.?]\s)\W*(?:(?:in|for|of|to|by|at) )?(?:which|who|whom|whose|where)\b", re.IGNORECASE
+_MOST_BESIDE_YES = 4
+"""New words with which a gold answer still is a yes or no; of what says more, people weigh the reasons."""
+_NO_FIGURE = re.compile(
+    r"(?:^|[,:;.?]\s)\W*(?:(?:in|for|of|to|by|at) )?(?:which|who|whom|whose|where)\b"
+    r"|\bwhy\b|\bwhat (?:drove|drives|caused|causes|led|explains?|happened)\b"
+    r"|\b(?:nature|purpose|reasons?|causes?|drivers?|factors?|agenda|outcome|outlook|strateg(?:y|ies)|changes)\b",
+    re.IGNORECASE,
 )
-"""A question that begins like this wants a name, if its gold answer says more than figures."""
+"""A question for a name or an explanation: a figure is not what it asks for, if its gold answer says more."""
+_WHICH = re.compile(r"\bany\b|\bif (?:so|yes)\b|\band (?:why|how|what|which|who|where)\b", re.IGNORECASE)
+"""A question for any of a kind, or for more than yes: yes alone does not answer it where the gold answer says more."""
 _THIRD_WAY = re.compile(
-    r"\bif\b[^.?]{0,120}\b(?:not|isn['\u2019]t|aren['\u2019]t)\b[^.?]{0,40}\b(?:relevant|meaningful|useful|applicable|appropriate)\b",
+    r"\bif\b[^.?]{0,120}\b(?:not|isn['\u2019]t|aren['\u2019]t)\b[^.?]{0,120}"
+    r"\b(?:relevant|meaningful|useful|applicable|appropriate|state (?:that|so)|say (?:that|so))\b",
     re.IGNORECASE,
 )
 """A question that asks to say so where it does not apply admits more than yes and no."""
@@ -49,12 +57,13 @@ class Gold:
 
 def read_gold(question: str, gold: str) -> Gold:
     """The kind of `gold`, and what an answer is compared with."""
-    if polarity_of_gold(gold):
-        return Gold(gold, "text" if _THIRD_WAY.search(question) else "yes or no")
     asked = set(content(question))
     new = {word for word in content(gold) if word not in asked and not word.isdigit()} - _UNITS
+    if polarity := polarity_of_gold(gold):
+        most = 0 if polarity == "yes" and _WHICH.search(question) else _MOST_BESIDE_YES
+        return Gold(gold, "text" if len(new) > most or _THIRD_WAY.search(question) else "yes or no")
     if figures := _figures(question, gold):
-        most = 0 if _NAMES.search(question) else _MOST_BESIDE_FIGURES
+        most = 0 if _NO_FIGURE.search(question) else _MOST_BESIDE_FIGURES
         return Gold(gold, "text" if len(new) > most else "figures", figures)
     return Gold(gold, "direction" if direction_of(gold) and len(content(gold)) == 1 else "text")
 

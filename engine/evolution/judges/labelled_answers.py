@@ -22,13 +22,15 @@ _MEND = (
 
 @dataclass(frozen=True)
 class LabelledAnswer:
-    """One answer and what people say of it. `type`: type of its question, empty if it has none."""
+    """One answer and what people say of it. `type`: type of its question, empty if it has none. `refusal`: it declines
+    to answer, which is not `right`."""
 
     question: str
     golds: tuple[str, ...]
     answer: str
     right: bool
     type: str = ""
+    refusal: bool = False
 
 
 def read_labelled_answers(path: str, types: Mapping[str, str] | None = None) -> list[LabelledAnswer]:
@@ -59,22 +61,20 @@ def _of_file(file: Path, types: Mapping[str, str]) -> Iterator[LabelledAnswer]:
             or record.get("question_type")
             or types.get(_text(record.get("financebench_id")))
         )
-        yield LabelledAnswer(
-            _text(question), tuple(map(_text, golds)), _text(answer), _label(record, where), _text(kind)
-        )
+        label = _label(record, where)
+        answered = _text(question), tuple(map(_text, golds)), _text(answer)
+        yield LabelledAnswer(*answered, label in _RIGHT, _text(kind), refusal=label == "refusal")
 
 
-def _label(record: Mapping[str, Any], where: str) -> bool:
+def _label(record: Mapping[str, Any], where: str) -> str:
     label = record.get("label")
     word = _text(label).casefold()
-    if word in _RIGHT:
-        return True
-    if word in _WRONG:
-        return False
+    if word in _RIGHT | _WRONG:
+        return word
     raise DataError(
         what=f"`label` is {label!r}"[:200],
         where=where,
-        mend="write true or false, `correct` or `incorrect`; `refusal` counts as wrong",
+        mend="write true or false, `correct`, `incorrect` or `refusal`",
     )
 
 

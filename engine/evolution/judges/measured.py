@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import msgspec
 
 from engine.errors import DataError
-from engine.events import JudgeMeasured, without_envelope
+from engine.events import without_envelope
 from engine.evolution import layout
 from engine.evolution.evolution_run import EvolutionRun
-from engine.evolution.judges.agreement import Said, agreement_with_people
+from engine.evolution.judges.agreement import agreement_with_people
 from engine.evolution.judges.judge import Verdict, judge_with_retries
 from engine.evolution.judges.labelled_answers import LabelledAnswer, read_labelled_answers
 from engine.files import csv_text, write_atomic
@@ -40,18 +40,15 @@ def measure_judge(evolution: EvolutionRun) -> Spent:
     types = {q.id: q.meta["type"] for q in (*questions.pool, *questions.validation, *questions.test)}
     answers = read_labelled_answers(path, types)
     verdicts, lost = _verdicts(evolution, answers)
-    said = [_said(verdicts.get(_key(answer))) for answer in answers]
-    if not any(one.correct is not None for one in said):
+    found = [_verdict(verdicts.get(_key(answer))) for answer in answers]
+    if all(verdict.correct is None for verdict in found):
         raise DataError(
             what=f"the judge {evolution.judge.name} judged none of {len(answers)} labelled answers",
             where=f"evolution.judge.labels: {path}",
             mend="see why in the notices, or give answers to questions that it can judge",
         )
-    by_type = agreement_with_people(answers, said, evolution.context.config.run.seed)
-    rows = [
-        JudgeMeasured(judge=evolution.judge.name, labels=path, question_type=kind, **vars(figures))
-        for kind, figures in by_type.items()
-    ]
+    seed = evolution.context.config.run.seed
+    rows = list(agreement_with_people(answers, found, seed, evolution.judge.name, path).values())
     table = csv_text([without_envelope(row) for row in rows])
     write_atomic(layout.judge_table(evolution.context.run_dir), table)
     for row in rows:
@@ -94,5 +91,5 @@ def _key(answer: LabelledAnswer) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _said(verdict: LabelVerdict | None) -> Said:
-    return Said(None) if verdict is None else Said(verdict.correct, cannot_tell=verdict.correct is None)
+def _verdict(kept: LabelVerdict | None) -> Verdict:
+    return Verdict(None, "", failed=True) if kept is None else Verdict(kept.correct, kept.reasoning)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from engine.evolution.judges.sentences import deciding, sentences
+from engine.evolution.judges.sentences import conclusion, deciding, first_claim, sentences
 from engine.evolution.judges.words import content, denies, words
 
 Polarity = Literal["yes", "no", ""]
@@ -22,16 +22,22 @@ _CLAUSE = re.compile(
 _ABOUT = 0.3
 """Share of the question's words from which on a clause speaks of what was asked."""
 _OPPOSITES = ("un", "in", "im", "non")
+_NO_NEGATION = re.compile(
+    r"\bnot (?:only|just|merely)\b|\bno (?:doubt|less)\b|\bwhether or not\b", re.IGNORECASE
+)
+_NAME = re.compile(r"(?<=\s)[A-Z][\w&.'\u2019-]*|\b\w*\d\w*\b")
+"""Names and periods, which say what a question is about, but not what it asks of it."""
 _UP = frozenset(
     content(
         "increase rise rose risen grow grew grown growth improve improvement gain up upward high higher more positive "
-        "expand expansion strong stronger strengthen healthy better favorable"
+        "expand expansion strong stronger strengthen healthy better favorable accelerate widen"
     )
 )
 _DOWN = frozenset(
     content(
         "decrease decline fall fell fallen drop dropped shrink shrank shrunk worsen worse deteriorate reduce reduction "
-        "down downward low lower less negative loss contract contraction weak weaker weaken unhealthy poor unfavorable"
+        "down downward low lower less negative loss contract contraction weak weaker weaken unhealthy poor unfavorable "
+        "decelerate slow narrow"
     )
 )
 
@@ -43,11 +49,14 @@ def polarity_of_gold(gold: str) -> Polarity:
 
 
 def polarity_of(question: str, answer: str) -> Polarity:
-    """What an answer says to the question: its own last yes or no; else whether the clause that repeats most of the
-    question's claim denies it, by a negation or by the opposite. The sentences that decide count before all others.
-    Empty: neither."""
-    said = sentences(answer)
-    return _said(question, deciding(said)) or _said(question, said)
+    """What an answer says to the question: the last yes or no of the sentences that decide; else whether the clause
+    that repeats most of the question's claim denies it, by a negation or by the opposite. What concludes counts before
+    the first claim, that before the last sentence and all others. Empty: neither."""
+    said, asked = sentences(answer), _asked(question)
+    polarity = _explicit(deciding(said))
+    for part in (conclusion(said), [first_claim(answer)], said[-1:], said):
+        polarity = polarity or _implied(asked, part)
+    return polarity
 
 
 def direction_of_answer(answer: str) -> int:
@@ -59,36 +68,42 @@ def direction_of_answer(answer: str) -> int:
 
 def direction_of(text: str) -> int:
     """1 where the words of `text` point up, -1 where they point down, 0 where neither or both."""
-    said = set(content(text))
+    return _direction(set(content(text)))
+
+
+def _direction(said: set[str]) -> int:
     return bool(said & _UP) - bool(said & _DOWN)
 
 
-def _said(question: str, said: Sequence[str]) -> Polarity:
-    for sentence in reversed(said):
-        if found := _EXPLICIT.findall(sentence):
-            return "yes" if found[-1].lower() == "yes" else "no"
-    claimed = _claim(question)
-    asked = set(content(claimed))
-    least = max(1.0, _ABOUT * len(asked))
-    about = [sentence for sentence in reversed(said) if _shared(asked, sentence) >= least]
+def _explicit(said: Sequence[str]) -> Polarity:
+    found = [match["said"].lower() for sentence in said for match in _EXPLICIT.finditer(sentence)]
+    return "" if not found else "yes" if found[-1] == "yes" else "no"
+
+
+def _asked(question: str) -> set[str]:
+    """The words of what a question claims, without names and periods; instructions around it are no part of it."""
+    claim = " ".join(text for text in sentences(question) if text.endswith("?")) or question
+    return set(content(_NAME.sub("", claim))) or set(content(claim))
+
+
+def _implied(asked: set[str], said: Sequence[str]) -> Polarity:
+    """Of sentences, whether the one that repeats most of what is asked grants it; the last of equals."""
+
+    def shared(text: str) -> int:
+        return len(asked.intersection(content(text))) + _is_turned(asked, text)
+
+    about = [text for text in reversed(said) if shared(text) >= max(1.0, _ABOUT * len(asked))]
     if not about:
         return ""
-    claim = max(about, key=lambda sentence: _shared(asked, sentence))
-    clause = max(_CLAUSE.split(claim), key=lambda part: _shared(asked, part))
-    opposite = direction_of(claimed) * direction_of(clause) < 0 or _has_opposite(asked, clause)
-    return "no" if denies(words(clause)) != opposite else "yes"
+    clause = max(_CLAUSE.split(max(about, key=shared)), key=shared)
+    denied = denies(words(_NO_NEGATION.sub("", clause)))
+    return "no" if denied != _is_turned(asked, clause) else "yes"
 
 
-def _claim(question: str) -> str:
-    """The sentences of a question that ask; instructions around them are no part of what is claimed."""
-    return " ".join(text for text in sentences(question) if text.endswith("?")) or question
-
-
-def _shared(asked: set[str], text: str) -> int:
-    return len(asked & set(content(text)))
-
-
-def _has_opposite(asked: set[str], text: str) -> bool:
-    """Whether a word of the question stands in `text` with a prefix that denies it: unhealthy for healthy."""
+def _is_turned(asked: set[str], text: str) -> bool:
+    """Whether `text` has the opposite of a word of the claim: unhealthy for healthy, fell for rose. What both say, such
+    as growth, has no direction."""
     said = set(content(text))
+    if _direction(asked - said) * _direction(said - asked) < 0:
+        return True
     return any(prefix + word in said for word in asked for prefix in _OPPOSITES if len(word) > 3)

@@ -11,7 +11,7 @@ _SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "k
 _NUMBER = re.compile(
     r"(?P<open>\()?(?<!\w)(?P<sign>[-\u2212])?\s?(?P<unit>[$€£])?\s?(?P<sign2>[-\u2212])?"
     r"(?<![\w.])(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
-    r"\s?(?P<percent>%|percent\b|per\scent\b)?(?P<close>\))?"
+    r"(?P<percent>\s?(?:%|percent\b|per\scent\b|pp\b)|[\s-]percentage[\s-]points?\b)?(?P<close>\))?"
     r"(?:\s?(?P<scale>thousand|million|billion|trillion|bn|mm|mn|[kmb])\b)?",
     re.IGNORECASE,
 )
@@ -40,7 +40,7 @@ _EXACT = 1e-13
 class Quantity:
     """A number in a text. `value` with its scale word; `plain` without: tables often leave it out. `bare`: digits
     and nothing else. `falls`: the words before it say that something fell or was lost, so that its sign may be
-    theirs. `decimals`: digits after the point. `start`: its place in the text."""
+    theirs. `decimals`: digits after the point. `start`, `end`: its place in the text."""
 
     value: float
     plain: float
@@ -51,6 +51,7 @@ class Quantity:
     falls: bool = False
     decimals: int = 0
     start: int = 0
+    end: int = 0
 
     @property
     def year(self) -> bool:
@@ -88,6 +89,7 @@ def quantities(text: str) -> list[Quantity]:
                 falls=_FALLS.search(text[max(0, match.start() - _NEAR) : match.start()]) is not None,
                 decimals=len(match["digits"].partition(".")[2]),
                 start=start,
+                end=match.end(),
             )
         )
     return numbers
@@ -97,8 +99,8 @@ def same(want: Quantity, given: Quantity, tolerance: float) -> bool:
     """Whether both are the same number within `tolerance`, relative to `want` (absolute where that is 0), or `given`
     rounds to the decimals of `want`.
 
-    8.7% is 8.7 percent, 0.087, and 8.7 where the sign was left out; 2 billion is 2000 million, 2,000,000,000, and 2
-    where the word was; a decline of 3 is -3.
+    8.7% is 8.7 percent, 8.7 percentage points, 0.087, and 8.7 where the sign was left out; 2 billion is 2000 million,
+    2,000,000,000, and 2 or 2,000,000 where "billion" or "thousand" was; a decline of 3 is -3.
     """
     signs = (1.0, -1.0) if want.falls != given.falls else (1.0,)
     return any(
@@ -118,6 +120,8 @@ def _readings(want: Quantity, given: Quantity) -> Iterator[tuple[float, float]]:
         yield scale, given.value
         if want.scaled != given.scaled:
             yield 1.0, given.plain
+        if want.scaled and not given.scaled:
+            yield scale, given.plain * 1e3
         return
     yield (0.01, given.value) if want.percent else (scale, given.plain / 100)
     yield 1.0, given.plain

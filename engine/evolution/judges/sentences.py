@@ -16,7 +16,7 @@ _CONCLUDES = re.compile(
 )
 _PREAMBLE = re.compile(
     r"^\W*(?:to (?:determine|calculate|find|answer|see|assess|compute|compare|estimate|evaluate|identify)\b"
-    r"|here (?:is|are)\b)",
+    r"|here (?:is|are)\b)|:\W*$",
     re.IGNORECASE,
 )
 

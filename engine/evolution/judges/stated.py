@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain, pairwise
 
 from engine.evolution.judges.quantities import Quantity, quantities
 from engine.evolution.judges.sentences import first_claim
@@ -14,7 +15,13 @@ _BESIDE = re.compile(
     r"\s+(?:\w+ ){0,2}?[-\u2212$€£(]*$",
     re.IGNORECASE,
 )
-_FROM_TO = re.compile(r"\bfrom\s+[^;\n]{0,40}?\d[^;\n]{0,40}?\s+to\s+[-\u2212$€£(]*\d")
+_FROM_TO = re.compile(r"\bfrom\s+[^;\n]{0,40}?\d[^;\n]{0,40}?\s+to\s+(?:[a-z]+ ){0,4}?[-\u2212$€£(~]*\d")
+_OPERATOR = re.compile(
+    r"[\s)\]]*(?:[/÷×*+]|\s[-\u2013\u2212]\s|\bover\b)[\s($€£\[]*"
+    r"|[^\d\n=;.]{0,30}\b(?:divided by|multiplied by|minus|plus)\b[^\d\n=;.]{0,30}"
+)
+"""What stands between two figures from which a third is worked out."""
+_CHANGED_BY = re.compile(r"\bby\s+(?:about |around |approximately |roughly |some )?[-\u2212$€£(~]*$")
 _NEAR = 40
 
 
@@ -22,16 +29,18 @@ def stated(answer: str, wanted: Sequence[Quantity]) -> list[Quantity]:
     """The final figures of an answer: as many different ones as are wanted, each as often as it is written.
 
     Those that follow the last "answer is", "answer:", "####" or "\\boxed"; else the last ones of the text, the last
-    ones that are no mere comparison ("not 39", "than in 2020", "from 8 to 9"), and those of the first claim if it has
-    no more than are wanted. Years do not count unless a year is wanted.
+    ones that are no mere comparison ("not 39", "than in 2020", "from 8 to now 9") nor what others are worked out from
+    ("0.68 (5,121 / 7,491)"), and those of the first claim, if it has no more than are wanted, or those by which it
+    says that something changed. Years do not count unless a year is wanted.
     """
     most = len({number.key for number in wanted})
     if most > 1 and not any(number.bare for number in wanted):
         return _counting(answer, wanted)
-    ends = [match.end() for match in _FINAL.finditer(answer)]
-    marked = _counting(answer[ends[-1] :], wanted) if ends else []
-    if marked:
-        return _of(marked, list(_keys(marked))[:most])
+    if ends := [match.end() for match in _FINAL.finditer(answer)]:
+        final = answer[ends[-1] :]
+        marked = _counting(final, wanted)
+        if marked:
+            return _of(marked, list(_keys(_without(marked, _beside(final, marked))))[:most])
     every = _counting(answer, wanted)
     numbers = _without(every, _beside(answer, every))
     keys = [
@@ -41,6 +50,8 @@ def stated(answer: str, wanted: Sequence[Quantity]) -> list[Quantity]:
     claim = first_claim(answer)
     claimed = _counting(claim, wanted)
     first = _without(claimed, _beside(claim, claimed) | _from_to(claim, claimed))
+    if len(_keys(first)) > most:
+        first = [n for n in first if _CHANGED_BY.search(claim, max(0, n.start - _NEAR), n.start)]
     if len(_keys(first)) <= most:
         keys += _keys(first)
     return _of(numbers, keys)
@@ -67,12 +78,10 @@ def _without(numbers: list[Quantity], starts: set[int]) -> list[Quantity]:
 
 
 def _beside(text: str, numbers: Sequence[Quantity]) -> set[int]:
-    """Where those of the numbers begin that only say what others are compared with."""
-    return {
-        number.start
-        for number in numbers
-        if _BESIDE.search(text[max(0, number.start - _NEAR) : number.start])
-    }
+    """Where those of the numbers begin that only say what others are compared with or worked out from."""
+    pairs = (pair for pair in pairwise(numbers) if _OPERATOR.fullmatch(text, pair[0].end, pair[1].start))
+    compared = (n for n in numbers if _BESIDE.search(text, max(0, n.start - _NEAR), n.start))
+    return {number.start for number in chain(*pairs, compared)}
 
 
 def _from_to(text: str, numbers: Sequence[Quantity]) -> set[int]:

@@ -7,7 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 _ARTICLES = {"a", "an", "the"}
-_NEGATIONS = {"no", "not", "never", "none", "neither", "nor", "without", "cannot"}
+_NEGATIONS = {
+    "no", "not", "never", "none", "neither", "nor", "without", "cannot", "unlikely", "unable", "hardly", "fails",
+    "failed", "lacks", "lacked",
+}  # fmt: skip
 _POLAR = {"yes", "no"}
 _CLAUSE = re.compile(r"[.;:!?](?:\s|$)|\n")
 
@@ -27,7 +30,8 @@ _EMPTY = frozenset(
     """.split()  # noqa: SIM905
 )
 _ENDINGS = (
-    "ational", "ations", "ation", "ating", "ated", "ates", "ate", "ings", "ing", "ied", "ies", "ed", "es", "s", "e", "y"
+    "ational", "ations", "ation", "ating", "ated", "ates", "ate", "ity", "ings", "ing", "ied", "ies", "ed", "es", "s",
+    "e", "y",
 )  # fmt: skip
 _LEAST_STEM = 3
 

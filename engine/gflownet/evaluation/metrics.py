@@ -13,7 +13,7 @@ import torch
 
 from engine.gflownet.sampler.environment import Walks
 from engine.gflownet.sampler.graph_batch import GraphBatch
-from engine.gflownet.sampler.reward import RewardOutput, answers_met, f1
+from engine.gflownet.sampler.reward import RewardOutput, answers_met, f1, first_occurrences
 from engine.gflownet.sampler.segments import best_of_each
 
 Figures = dict[str, torch.Tensor]
@@ -92,9 +92,10 @@ def question_figures(
 def path_hit(
     batch: GraphBatch, walks: Walks, window: int | None = None
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Precision, recall and F1 [J] of the first `window` walked edges against the edges of all shortest paths."""
+    """Precision, recall and F1 [J] of the first `window` walked edges, each counted once, against the edges of all
+    shortest paths."""
     edges = walks.edges[:, :window]
-    walked = edges >= 0
+    walked = first_occurrences(edges)
     hits = (batch.is_gt_edge[edges.clamp(min=0)] & walked).sum(1).to(batch.edge_scores)
     truth = batch.gt_edge_count[walks.graph]
     precision, recall = hits / walked.sum(1).clamp(min=1), hits / truth.clamp(min=1)
@@ -102,9 +103,10 @@ def path_hit(
 
 
 def _gt_path(batch: GraphBatch, walks: Walks) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Precision, recall and F1 [J] of the walked edges against the ground-truth path that is taught."""
+    """Precision, recall and F1 [J] of the walked edges against those of the ground-truth path that is taught."""
     truth = batch.gt_paths[walks.graph]
-    walked, taught = walks.edges >= 0, truth >= 0
+    absent = truth == batch.heads.shape[0]  # one number for all edges that are not in this part of the graph
+    walked, taught = first_occurrences(walks.edges), first_occurrences(truth) | absent
     hits = ((walks.edges[:, :, None] == truth[:, None, :]).any(2) & walked).sum(1).to(batch.edge_scores)
     precision, recall = hits / walked.sum(1).clamp(min=1), hits / taught.sum(1).clamp(min=1)
     return precision, recall, f1(precision, recall)

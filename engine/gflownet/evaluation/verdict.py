@@ -1,4 +1,5 @@
-"""The verdict on a sampler: the share of a question's answers that its independent draws meet, beside beam search."""
+"""The verdict on a sampler beside beam search: the share of a question's answers that its independent draws meet, or,
+where questions have so few paths that any K of them reach all answers, whether the draws name an answer (hits@1)."""
 
 from __future__ import annotations
 
@@ -13,12 +14,16 @@ from engine.seeds import derive_seed
 from engine.statistics import paired_bootstrap
 from engine.verdict_curve import running
 
+_OF_MANY = "These are independent draws; {k} distinct paths reach {distinct:.1%}."
+_OF_FEW = "Most questions have fewer than {k} paths. These are independent draws; distinct paths have {distinct:.1%}."
+
 
 def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Verdict:
     """From the evaluations on the test split, by method: at equally many paths. Its remark has the distinct paths,
     which were drawn without replacement."""
     own = evaluations["gflownet"]
-    name = f"answer_recall_union@{own.k}"
+    few = has_few_paths(evaluations["beam"])
+    name = "hits@1" if few else f"answer_recall_union@{own.k}"
     mine, theirs, prior, distinct = (
         np.array(evaluations[method].figures[name]) for method in ("gflownet", "beam", "prior", "distinct")
     )
@@ -27,10 +32,10 @@ def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Ver
     verdict = Verdict(
         method="gflownet",
         baseline="beam",
-        metric="answer_recall",
+        metric="hits@1" if few else "answer_recall",
         items="questions",
-        graded=True,
-        k=own.k,
+        graded=not few,
+        k=None if few else own.k,
         n=own.n,
         value=float(mine.mean()),
         baseline_value=float(theirs.mean()),
@@ -41,7 +46,7 @@ def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Ver
         broken=int((mine < theirs).sum()),
         ahead=["prior"] if prior.mean() > mine.mean() else [],
         curve=running(mine),
-        remark=f"These are independent draws; {own.k} distinct paths reach {distinct.mean():.1%}.",
+        remark=(_OF_FEW if few else _OF_MANY).format(k=own.k, distinct=distinct.mean()),
     )
     simple = Closest(
         method="prior",
@@ -52,3 +57,8 @@ def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Ver
         high=beside.high,
     )
     return with_closest(verdict, [simple])
+
+
+def has_few_paths(beam: Evaluation) -> bool:
+    """Whether most questions have fewer than K paths, which beam search lists then."""
+    return bool(np.median(beam.figures[f"unique_paths@{beam.k}"]) < beam.k)

@@ -47,22 +47,11 @@ def shortest_paths(
 
 
 def known_paths(paths: Sequence[Sequence[int]], edges: int) -> TaughtPaths:
-    """Paths that are given, by their edge numbers. An edge is walked once: of a path that comes back to an edge, the
-    loop is left out, and it ends where it ended."""
+    """Paths that are given, by their edge numbers; they may take an edge twice."""
     labels = np.zeros(edges, dtype=np.uint8)
-    walked = [_without_loops(path) for path in paths]
-    for path in walked:
-        labels[path] = 1
-    return TaughtPaths(labels, sorted(walked, key=len)[:MOST_PATHS])
-
-
-def _without_loops(path: Sequence[int]) -> list[int]:
-    walked: list[int] = []
-    for edge in path:
-        if edge in walked:
-            del walked[walked.index(edge) :]
-        walked.append(edge)
-    return walked
+    for path in paths:
+        labels[list(path)] = 1
+    return TaughtPaths(labels, sorted(map(list, paths), key=len)[:MOST_PATHS])
 
 
 def _lists(ends: NDArray[np.int64], nodes: int) -> list[list[int]]:

@@ -113,11 +113,9 @@ class GraphEnv:
         if self.forbid_revisit:
             walked = state.walks.nodes[row, : step + 1]
             return ((walked != tail[:, None]).all(1)) & (batch.heads[edge] != tail)
-        # An action selects an edge, so none is selected twice.
-        legal = (state.walks.edges[row, :step] != edge[:, None]).all(1)
         if self.forbid_backtrack and step > 0:
-            legal &= state.walks.nodes[row, step - 1] != tail
-        return legal
+            return state.walks.nodes[row, step - 1] != tail
+        return torch.ones_like(edge, dtype=torch.bool)
 
 
 def no_walks(env: GraphEnv, batch: GraphBatch, each: int) -> Walks:

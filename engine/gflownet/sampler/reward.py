@@ -74,14 +74,14 @@ def answers_met(batch: GraphBatch, walks: Walks) -> tuple[torch.Tensor, torch.Te
     """Two masks over `walks.nodes` [J, T + 1]: answers that an edge leads to, and all nodes; each node counted where
     it first comes. A start that is an answer is met by a walk that comes back to it, not by every walk."""
     nodes = walks.nodes
-    answers = _first(nodes[:, 1:]) & batch.is_answer[nodes[:, 1:].clamp(min=0)]
-    return torch.nn.functional.pad(answers, (1, 0)), _first(nodes)
+    answers = first_occurrences(nodes[:, 1:]) & batch.is_answer[nodes[:, 1:].clamp(min=0)]
+    return torch.nn.functional.pad(answers, (1, 0)), first_occurrences(nodes)
 
 
-def _first(nodes: torch.Tensor) -> torch.Tensor:
-    """Where each node of a row comes first; not behind the end (-1)."""
-    earlier = torch.ones(nodes.shape[1], nodes.shape[1], dtype=torch.bool, device=nodes.device).tril(-1)
-    return (nodes >= 0) & ~((nodes[:, :, None] == nodes[:, None, :]) & earlier).any(2)
+def first_occurrences(walked: torch.Tensor) -> torch.Tensor:
+    """Where each node or edge of a row comes first; not behind the end (-1)."""
+    earlier = torch.ones(walked.shape[1], walked.shape[1], dtype=torch.bool, device=walked.device).tril(-1)
+    return (walked >= 0) & ~((walked[:, :, None] == walked[:, None, :]) & earlier).any(2)
 
 
 def f1(precision: torch.Tensor, recall: torch.Tensor, epsilon: float = 1e-12) -> torch.Tensor:

@@ -245,6 +245,7 @@ class _SamplerJob:
                 name: round(sampler[name], 4)
                 for name in dict.fromkeys(("success@1", "success_all@1", f"success@{k}", f"success_all@{k}"))
             },
+            "hits@1": round(sampler["hits@1"], 4),
             "success@1_greedy": round(evaluations["greedy"].means()["success@1"], 4),
             recall: round(sampler[recall], 4),
             f"distinct_{recall}": round(distinct[recall], 4),

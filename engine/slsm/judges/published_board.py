@@ -1,8 +1,8 @@
 """What makes a score on MultiChallenge comparable with the published ones or not, and the score counted as theirs is.
 
 The authors' evaluation (arXiv 2501.17399): gpt-4o-2024-08-06 as judge at temperature 0 with up to 4,096 tokens, all 273
-conversations, one attempt, and an answer without a verdict has failed. A conversation to which the file of answers has
-none fails on an axis of its own.
+conversations and one attempt. An answer without a verdict has failed, on an axis beside those of the conversations. A
+conversation to which the file of answers has none fails on its own axis.
 """
 
 from __future__ import annotations
@@ -12,44 +12,39 @@ import json
 from collections.abc import Sequence
 from statistics import fmean
 
-import msgspec
-
 from engine.config.slsm import BOARD_JUDGE, BOARD_TOKENS, SLSMSection
 from engine.events import BoardPoint, ConversationAnswered
-from engine.slsm.judges.scoring import outcomes_of
+from engine.slsm.judges.verdicts import FAILED_WITHOUT_VERDICT
 from engine.slsm.multichallenge import Dialogues
-from engine.slsm.published_answers import NOT_IN_FILE
+from engine.slsm.published_answers import NO_FURTHER_ATTEMPT
 
 AXES = frozenset(("INFERENCE_MEMORY", "INSTRUCTION_RETENTION", "SELF_COHERENCE", "RELIABLE_VERSION_EDITING"))
 CONVERSATIONS = 273
-MISSING_AXIS = "NA"
-"""The axis of conversations that were not answered: the macro mean then goes over one axis more."""
+UNJUDGED_AXIS = "NA"
+"""The axis of answers without a verdict: the macro mean then goes over one axis more."""
 FIRST_PUBLISHED = "df059db983248ef9c94a1b92bc1ca2340c61966068675ae95384dc11e5e95e6e"
 """Content of data/benchmark_questions.jsonl as published with the paper in 2025."""
 
 
 def board_points(
-    section: SLSMSection, dialogues: Dialogues, cut: int, unjudged: int, attempts: int, missing: int = 0
+    section: SLSMSection, dialogues: Dialogues, cut: int, unjudged: int, attempts: int
 ) -> list[BoardPoint]:
-    """Each setting of the evaluation beside the authors' own; none for other data. `attempts`: at each conversation;
-    `missing`: conversations to which a file of answers has none."""
+    """Each setting of the evaluation beside the authors' own; none for other data. `attempts`: at each conversation."""
     if section.data.path is None or not set(dialogues.axes) <= AXES:
         return []
     count, content = len(dialogues.conversations), content_of(dialogues)
     known = content == FIRST_PUBLISHED
-    problems = [f"{cut} cut at {section.answer_tokens} tokens"] if cut else []
-    problems += [f"{missing} missing, failed on the axis of their conversation"] if missing else []
+    answers = f"{cut} cut at {section.answer_tokens} tokens" if cut else "whole"
     data = "first published (2025)" if known else f"another or a part, content {content[:12]}"
     return [
         *_judge_points(section, unjudged),
-        BoardPoint(what="conversations", here=str(count), board=str(CONVERSATIONS), same=count == CONVERSATIONS),
+        BoardPoint(
+            what="conversations", here=str(count), board=str(CONVERSATIONS), same=count == CONVERSATIONS
+        ),
         BoardPoint(what="data", here=data, board="first published (2025)", same=known),
         BoardPoint(what="attempts", here=str(attempts), board="1", same=attempts == 1),
-        BoardPoint(
-            what="answers", here="; ".join(problems) or "whole",
-            board=f"failed on an axis of their own, {MISSING_AXIS}" if missing else "whole", same=not problems,
-        ),
-    ]  # fmt: skip
+        BoardPoint(what="answers", here=answers, board="whole", same=not cut),
+    ]
 
 
 def _judge_points(section: SLSMSection, unjudged: int) -> list[BoardPoint]:
@@ -63,11 +58,11 @@ def _judge_points(section: SLSMSection, unjudged: int) -> list[BoardPoint]:
             ("temperature", f"{openai.temperature:g}", "0"),
             ("judge's tokens", str(openai.max_tokens), str(BOARD_TOKENS)),
         ]
-    counted = not unjudged or judge.failures_fail
     here = f"{unjudged}, {'failed' if judge.failures_fail else 'left out'}" if unjudged else "0"
+    board = f"failed on an axis of their own, {UNJUDGED_AXIS}"
     return [
         *(BoardPoint(what=what, here=here, board=board, same=here == board) for what, here, board in points),
-        BoardPoint(what="answers without a verdict", here=here, board="failed", same=counted),
+        BoardPoint(what="answers without a verdict", here=here, board=board, same=not unjudged),
     ]
 
 
@@ -84,14 +79,13 @@ def content_of(dialogues: Dialogues) -> str:
 
 
 def score_as_published(answers: Sequence[ConversationAnswered]) -> float:
-    """The authors' aggregate: the macro mean over axes of conversations of which any attempt passes. An answer without
-    a verdict has failed, and a conversation without an answer in the file on the axis `MISSING_AXIS`."""
-    theirs = [
-        msgspec.structs.replace(one, axis=MISSING_AXIS) if one.failure == NOT_IN_FILE else one
-        for one in answers
-    ]
-    outcomes = outcomes_of(theirs).values()
-    axes = dict.fromkeys(outcome.axis for outcome in outcomes)
-    return fmean(
-        fmean(outcome.passed is True for outcome in outcomes if outcome.axis == axis) for axis in axes
-    )
+    """The authors' aggregate: the macro mean over axes of conversations of which any attempt on that axis passes. An
+    attempt without a verdict has failed on the axis `UNJUDGED_AXIS`; one that a file of answers does not have counts
+    nowhere."""
+    passed: dict[str, dict[str, bool]] = {}
+    for one in answers:
+        if one.failure != NO_FURTHER_ATTEMPT:
+            unjudged = one.passed is None or one.verdict.startswith(FAILED_WITHOUT_VERDICT)
+            axis = passed.setdefault(UNJUDGED_AXIS if unjudged else one.axis, {})
+            axis[one.conversation_id] = axis.get(one.conversation_id, False) or one.passed is True
+    return fmean(fmean(axis.values()) for axis in passed.values())

@@ -18,6 +18,8 @@ from engine.slsm.multichallenge import Criterion
 from engine.slsm.records import VerdictKey, VerdictRecord
 from engine.slsm.server_failures import ServerFailures
 
+FAILED_WITHOUT_VERDICT = "no verdict, so failed"
+"""Begins the verdict on an answer that counts as failed because the judge gave none."""
 _Judged = tuple[VerdictRecord, AnswerJudgeUnreachable | None]
 """A verdict, and the server's failure at the last attempt."""
 

@@ -64,8 +64,6 @@ def independent_walks(
         if len(path) == max_steps:
             return
         for number, (head, _, tail) in enumerate(graph.triples):
-            if number in path:
-                continue
             here = [head] if not nodes and head in graph.starts else nodes
             if not here or head != here[-1]:
                 continue

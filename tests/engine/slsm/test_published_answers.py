@@ -79,7 +79,9 @@ def test_lists_are_attempts_of_which_one_that_passes_is_enough(tmp_path: Path) -
     ids = [record["QUESTION_ID"] for record in records]
     assert [found[ids[0], attempt].passed for attempt in (0, 1)] == [False, True]
     assert [found[ids[1], attempt].failure for attempt in (0, 1)] == ["", "the answer in the file is empty"]
-    assert [found[ids[2], attempt].failure for attempt in (0, 1)] == ["the file has 0 answers to it"] * 2
+    assert [found[ids[2], attempt].failure for attempt in (0, 1)] == [
+        "the file has no further attempt at it"
+    ] * 2
     assert [found[ids[3], attempt].answer for attempt in (0, 1)] == [good[3], ""]
     outcomes = {key: found[key, 0].passed or found[key, 1].passed for key in ids}
     assert [key for key in ids if not outcomes[key]] == ids[1:3]
@@ -88,9 +90,8 @@ def test_lists_are_attempts_of_which_one_that_passes_is_enough(tmp_path: Path) -
 
 
 def test_what_the_file_lacks_is_reported_and_counts_as_the_authors_count_it(tmp_path: Path) -> None:
-    """12 dialogues on four axes, three each. Two of the first axis are not in the file; all others pass. Here the first
-    axis has 1 of 3: (1/3 + 1 + 1 + 1) / 4 = 0.8333. The authors' evaluator puts the two on an axis of their own, which
-    has 0 of 2, and the first axis has 1 of 1: (1 + 1 + 1 + 1 + 0) / 5 = 0.8."""
+    """12 dialogues on four axes, three each. Two of the first axis are not in the file; all others pass. Both counts
+    have 1 of 3 on the first axis: (1/3 + 1 + 1 + 1) / 4 = 0.8333."""
     lines = multichallenge_jsonl(COUNT, 0).splitlines()
     records, axes = right(), [json.loads(line)["AXIS"] for line in lines]
     assert sorted(axes.count(axis) for axis in set(axes)) == [3, 3, 3, 3]
@@ -98,14 +99,12 @@ def test_what_the_file_lacks_is_reported_and_counts_as_the_authors_count_it(tmp_
     kept = [record for number, record in enumerate(records) if number not in first[:2]]
     events = run(tmp_path, [*kept, {"id": "stranger", "answer": "x"}])
     about = json.loads(layout.summary(tmp_path).read_text())
-    assert (about["score_baseline_none"], about["score_as_published_baseline_none"]) == (0.8333, 0.8)
+    assert (about["score_baseline_none"], about["score_as_published_baseline_none"]) == (0.8333, 0.8333)
     notices = [event.text for event in events if isinstance(event, Notice) and event.level == "warning"]
     missing = [records[number]["QUESTION_ID"] for number in first[:2]]
     assert f"slsm.answers.path: no answer to 2 of 12 conversations: {', '.join(missing)}" in notices
     assert "slsm.answers.path: no conversation for 1 of 11 answers: stranger" in notices
-    assert any(
-        one.startswith("answers: 2 missing, failed on the axis") for one in about["differs_from_published"]
-    )
+    assert not any(one.startswith("answers") for one in about["differs_from_published"])
 
 
 def test_answers_beyond_the_limit_are_no_matter(tmp_path: Path) -> None:

@@ -463,7 +463,7 @@ COMPARED = (
 SAID = ev.ComparisonDrawn(text="on the test set length_cap is behind, difference -0.014 [-0.017, -0.011]")
 MEASURED = (
     ev.JudgeMeasured(judge="gpt-4o", labels="l", answers=40, judged=30, agreement=0.9, kappa=0.8, kappa_low=0.6,
-                     kappa_high=0.95, precision=0.92, recall=0.88),
+                     kappa_high=0.95, precision=0.92, recall=0.88, refusals=9, refusals_right=2),
     ev.JudgeMeasured(judge="gpt-4o", labels="l", question_type="names", answers=10, judged=0),
 )  # fmt: skip
 
@@ -516,10 +516,10 @@ def test_the_judge_beside_people() -> None:
     log = Log(began(cannot_tell=7), *MEASURED, *COMPARED)
     overall = table(PAGE.results(log.state), "Judge gpt-4o, against people's labels")
     assert rows(overall) == [
-        ["all questions", "40", "75%", "0.900", "0.800", "[0.600, 0.950]", "0.920", "0.880"]
+        ["all questions", "40", "75%", "0.900", "0.800", "[0.600, 0.950]", "0.920", "0.880", "2 of 9"]
     ]
     more = PAGE.more_results(log.state)
-    assert rows(table(more, "Judge")) == [["names", "10", "0%", "·", "·", "·", "·", "·"]]
+    assert rows(table(more, "Judge")) == [["names", "10", "0%", "·", "·", "·", "·", "·", "·"]]
     assert texts(more) == ["the judge cannot tell on 7 of 30 questions: their answers are not scored"]
     early = Log(began(), *MEASURED)
     assert PAGE.results(early.state) == []

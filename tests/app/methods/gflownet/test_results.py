@@ -34,7 +34,7 @@ def sampled() -> RunState:
         ev.SamplerEvaluated(step=200, split="validation", method="gflownet", n=47, k=20, metrics={"success@1": 0.1}),
         evaluated(
             "gflownet",
-            both | {"success_all@1": 0.45, "unique_success_paths@20": 5.04, "path_hit_f1": 0.425,
+            both | {"success_all@1": 0.45, "unique_success_paths@20": 5.04, "hits@1": 0.7, "path_hit_f1": 0.425,
                     "total_variation": 0.6434, "logpf_logr_spearman": -0.25},
             missed=1, listed=98, scatter=[(-1.0, 0.0)],
             intervals={"success@1": (0.41, 0.59), "answer_recall_union@20": (0.8, 0.9),
@@ -145,26 +145,26 @@ def test_questions_on_which_the_evidence_parts_are_counted() -> None:
 
 def test_the_sampler_beside_simpler_methods(sampled: RunState) -> None:
     [table] = results.sampled(sampled.gflownet)
-    assert isinstance(table, Table) and table.figures == 13
+    assert isinstance(table, Table) and table.figures == 14
     assert table.header == [
-        "method", "n", "K", "reached@K", "95%", "success@1", "95%", "of all", "success@K", "hits@K", "95%", "path F1",
-        "TV", "ρ",
+        "method", "n", "K", "reached@K", "95%", "success@1", "95%", "of all", "success@K", "hits@1", "paths@K", "95%",
+        "path F1", "TV", "ρ",
     ]  # fmt: skip
     rows = rows_of(table)
     assert rows[0] == [
         "independent draws (GFlowNet)", "99", "20", "0.850", "[0.800, 0.900]", "0.500", "[0.410, 0.590]", "0.450",
-        "0.900", "5.0", "[4.0, 6.0]", "0.425", "0.643 (n 98)", "−0.250",
+        "0.900", "0.700", "5.0", "[4.0, 6.0]", "0.425", "0.643 (n 98)", "−0.250",
     ]  # fmt: skip
     assert rows[1][:6] == ["distinct paths (GFlowNet)", "99", "20", "0.850", "·", "0.750"]
     assert rows[2][:9] == ["greedy", "99", "1", "0.600", "·", "0.800", "·", "·", "0.800"]
-    assert [row[0] for row in rows[3:]] == ["beam search"] and rows[2][12] == "·"
+    assert [row[0] for row in rows[3:]] == ["beam search"] and rows[2][13] == "·"
     assert [spans(row[0])[0].tone for row in table.rows] == ["strong", "strong", "", ""]
     assert (
         table.notes[0]
         == "independent draws: each path drawn for itself from P_F; the verdict speaks of these"
     )
     narrow = table.narrowed(80)
-    assert narrow.header == ["method", "reached@K", "95%", "success@1", "success@K"]
+    assert narrow.header == ["method", "reached@K", "95%", "success@1", "success@K", "hits@1"]
 
 
 def test_every_figure_and_what_was_left_out(sampled: RunState) -> None:

@@ -85,11 +85,35 @@ from engine.servers.spent import Spent
         ("No", "No, cash did not grow.", True),
         ("No", "Yes, it did.", False),
         ("Yes", "Nothing is said of that.", False),
+        # what figures are worked out from is not what the answer comes to
+        ("0.68", "The ratio is 0.68 (5,121.3 / 7,491.5).", True),
+        ("0.68", "The ratio is 0.68 ($5,121.3 million ÷ $7,491.5 million).", True),
+        ("0.68", "It is 0.68, as assets of 5,121.3 are divided by debts of 7,491.5.", True),
+        ("0.68", "Assets (5,121.3) over debts (7,491.5): 5,121.3 / 7,491.5 = 0.68", True),
+        ("0.68", "Answer: 5,121.3 / 7,491.5 = 0.68", True),
+        ("7,491.5", "The ratio is 0.68 (5,121.3 / 7,491.5).", False),
+        ("41", "It was 41 (100 - 59).", True),
+        ("41", "It was 41 million, that is 100 million minus 59 million.", True),
+        ("41", "Cash was 41 million \u2013 up from 39 million.", True),
+        ("9.5", "It was sold 9.5 times, up from 8.1 times.", True),
+        # a change is told in many orders
+        ("1 percentage point", "It rose by 1 percentage point, from 8 percent to now 9 percent.", True),
         (
-            "Yes, the 3 segments all grew and so the company as a whole reports higher sales in every region",
-            "The segments all grew; the company as a whole reports higher sales in every region, so yes, 3 did",
+            "1 percentage point",
+            "It rose from 8 percent to as much as 9 percent, i.e. by 1 percentage point.",
             True,
         ),
+        ("1 percentage point", "It rose by about 1 percentage point: it was 8% and is now 9%.", True),
+        ("1 percentage point", "It rose by 2 percentage points: it was 7% and is now 9%.", False),
+        ("2%", "It rose 2%, from 8 percent to now 10 percent.", True),
+        ("7%", "Of the 90% it was 5-7%.", True),
+        ("9%", "It rose by 1 percentage point, from 8 percent to now 9 percent.", True),
+        ("0.2%", "It fell by 0.2 percentage points.", True),
+        ("0.2%", "It fell by 0.3 percentage-points.", False),
+        # tables in thousands
+        ("2.5 million", "It was 2,500.", True),
+        ("2.5 million", "It was 2,600.", False),
+        ("2,500", "It was 2.5 million.", False),
     ],
 )
 def test_verdicts(gold: str, answer: str, right: bool) -> None:
@@ -116,6 +140,32 @@ def test_verdicts(gold: str, answer: str, right: bool) -> None:
         ("Is trade seasonal?", "Yes", "Trade is seasonal, although prices do not follow.", True),
         ("Is trade seasonal?", "No", "Some say so. The answer is no.", True),
         ("Is trade seasonal?", "Yes", "Oaks grow slowly. Elms are tall.", False),
+        ("Is trade subject to seasonality?", "Yes", "Oaks are seasonal, and so are elms.", True),
+        # modal verbs, lacks, and negations that are none
+        ("Will growth accelerate?", "No", "Growth may not accelerate.", True),
+        ("Will growth accelerate?", "Yes", "Growth may not accelerate.", False),
+        ("Will growth accelerate?", "Yes", "Growth could accelerate.", True),
+        (
+            "Is growth in Oaks' EPS expected to accelerate in 2023?", "No",
+            "EPS of Oaks is expected to grow by 3.5% in 2023. This suggests that growth may not accelerate.", True,
+        ),
+        ("Will growth accelerate?", "No", "Growth is likely to decelerate.", True),
+        ("Will growth accelerate?", "No", "Growth is unlikely to accelerate.", True),
+        ("Did trade recover?", "No", "Trade failed to recover.", True),
+        ("Did trade recover?", "Yes", "Trade did not only recover but grew.", True),
+        ("Did trade recover?", "Yes", "There is no doubt that trade did recover.", True),
+        (
+            "Has Oaks increased its debt on the balance sheet in this period?", "No",
+            "Oaks has decreased debt by 3.", True,
+        ),
+        (
+            "Is growth in the Oaks and Elms Trading Company's EPS expected to accelerate in FY2023?", "No",
+            "EPS of Oaks is expected to grow by 3.5%. This suggests that growth may not accelerate.", True,
+        ),
+        # a heading announces, and what concludes counts more than what comes first or last
+        ("Has debt increased?", "No", "According to the sheet on debt:\nDebt has decreased by 3.", True),
+        ("Is trade seasonal?", "No", "Trade is seasonal here. So trade is not seasonal. It rains there.", True),
+        ("Is trade seasonal?", "No", "Trade is not seasonal. Boats are seasonal goods of our trade.", True),
         # what stands around the sentence that answers is padding
         (
             "Is trade seasonal?", "Yes",
@@ -145,6 +195,14 @@ def test_what_is_asked_counts(question: str, gold: str, answer: str, right: bool
         ("Which branch shrank?", "The branch for oars shrank by 0.9%"),
         ("What changed?", "3 branches were closed, and the branch for boats moved to another harbour nearby"),
         ("Is trade healthy by its ratio? If the ratio is not meaningful, say so.", "Yes, it is 1.2."),
+        ("Is trade healthy? If that is not what one asks of a bank, then state that.", "Yes"),
+        ("What is the nature of the debt?", "87% of it is owed to staff"),
+        ("What drove sales?", "Sales grew by 4% abroad"),
+        ("What changes are forecast?", "More of the types 737 and 787"),
+        ("Was there any change in the number of shops?", "Yes, from 982 to 969 by closing"),
+        ("Is trade seasonal, and if so, when?", "Yes, in May"),
+        ("Is trade seasonal?", "Yes, boats sell mostly before holidays"),  # five new words
+        ("Is trade seasonal?", "Yes, as boats and oars are mostly bought before holidays, and masts never"),
     ],
 )
 def test_it_says_where_it_cannot_tell(question: str, gold: str) -> None:
@@ -154,10 +212,24 @@ def test_it_says_where_it_cannot_tell(question: str, gold: str) -> None:
     for answer in (gold, "", "I cannot tell.", "Yes, 0.9%."):
         assert judge.judge(question, [gold], answer).correct is None
     assert judge.cannot_tell(question, ["41", gold]), "one of several gold answers is enough"
-    assert not judge.cannot_tell(question, ["41"])
+    assert not judge.cannot_tell("What is the amount?", ["41"])
     assert not NumericJudge(0.01, 0.7).cannot_tell(question, [gold]), (
         "words are compared where that is asked for"
     )
+
+
+@pytest.mark.parametrize(
+    ("question", "gold"),
+    [
+        ("Is there any trade?", "Yes"),  # nothing more is said
+        ("Is there any trade?", "No, neither here nor abroad"),  # there is none to name
+        ("Is trade seasonal?", "Yes, boats sell before holidays"),  # four new words
+        ("What is the nature of the debt, in percent?", "87%"),
+        ("How much did sales grow?", "They grew by about 4% in all"),
+    ],
+)
+def test_it_can_tell_where_little_stands_beside_what_it_compares(question: str, gold: str) -> None:
+    assert not NumericJudge(0.01).cannot_tell(question, [gold])
 
 
 @pytest.mark.parametrize(

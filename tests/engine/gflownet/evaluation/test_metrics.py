@@ -52,6 +52,21 @@ def test_figures_of_single_trajectories():
     assert figures["length_mean"] == [2, 2, 1, 0]
 
 
+def test_an_edge_that_is_taken_twice_counts_once():
+    """0 -a-> 0 -a-> 0 -b-> 1* is taught: two edges. Of them a, a has one, as b alone has."""
+    batch = small_batch([SmallGraph("twice", ((0, 0, 0), (0, 1, 1)), (0,), (1,), (0, 0, 1))])
+    walks = walks_of(batch, [[0, 0, 1], [0, 0], [1]])
+    reward = AnswerOnlyReward(RewardSection(kind="gold_paths"))(batch, walks, batch.question_emb)
+    figures = {name: values.tolist() for name, values in trajectory_figures(batch, walks, reward).items()}
+    for name in ("path_hit", "gt_path"):
+        assert figures[f"{name}_precision"] == [1, 1, 1]
+        assert figures[f"{name}_recall"] == [1, 0.5, 0.5]
+    assert figures["gt_path_full_hit"] == [1, 0, 0] and figures["length_mean"] == [3, 2, 1]
+    assert figures["rollout_reward"] == pytest.approx([1, 0.001, 0.001]), "b alone is a short cut"
+    env = GraphEnv(3, forbid_revisit=False, forbid_backtrack=False)
+    assert (0, 0, 1) in stored_paths(batch, enumerate_walks(env, batch, 0).edges), "and it can be walked"
+
+
 def test_a_taught_path_is_hit_whole_whatever_the_longest_of_the_batch_and_none_is_not():
     short = SmallGraph("short", ((0, 0, 1),), (0,), (1,), (0,))
     none = SmallGraph("none is taught", ((0, 0, 1),), (0,), (1,))

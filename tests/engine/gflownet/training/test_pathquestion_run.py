@@ -42,7 +42,7 @@ def test_from_two_text_files_to_figures(tmp_path: Path):
         "gflownet.steps=40",
         "gflownet.policy.hidden=16",
     ]
-    assert len(READY) == 3
+    assert len(READY) == 4
     config = load_config(READY[0], changes)
     run_stages(tmp_path / "run", ("graphs", "retriever", "agent-graphs", "gflownet"), config)
     figures = json.loads(layout.metrics(tmp_path / "run").with_name("metrics.json").read_text())

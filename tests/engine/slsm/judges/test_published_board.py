@@ -48,16 +48,17 @@ def test_their_setting_on_their_data_is_comparable(monkeypatch: pytest.MonkeyPat
     given = dialogues(273)
     monkeypatch.setattr("engine.slsm.judges.published_board.FIRST_PUBLISHED", content_of(given))
     assert section().judge.openai.model == "gpt-4o-2024-08-06" and section().judge.openai.max_tokens == 4096
-    assert differences(section(), given, 0, unjudged=3) == [], "answers without a verdict count as failed"
-    board = BoardCompared(points=board_points(section(), given, 0, 3, 1))
+    assert differences(section(), given, 0) == []
+    board = BoardCompared(points=board_points(section(), given, 0, 0, 1))
     assert board.sentence.startswith("Comparable with published scores")
 
 
-def test_answers_without_a_verdict_matter_where_there_are_some_and_they_are_left_out() -> None:
-    given, left_out = dialogues(273), section(judge=THEIRS | {"prompt": "default"})
-    said = [differences(left_out, given, 0, unjudged) for unjudged in (0, 2)]
-    assert [[one for one in each if "verdict" in one] for each in said] == [
-        [], ["answers without a verdict: 2, left out, not failed"]
+@pytest.mark.parametrize(("prompt", "here"), (("default", "left out"), ("multichallenge", "failed")))
+def test_answers_without_a_verdict_matter_where_there_are_some(prompt: str, here: str) -> None:
+    given, judged_so = dialogues(273), section(judge=THEIRS | {"prompt": prompt})
+    each = [differences(judged_so, given, 0, unjudged) for unjudged in (0, 2)]
+    assert [[one for one in differing if "verdict" in one] for differing in each] == [
+        [], [f"answers without a verdict: 2, {here}, not failed on an axis of their own, NA"]
     ]  # fmt: skip
 
 
@@ -91,21 +92,43 @@ def test_other_data_is_not_compared() -> None:
     assert differences(section(data={}), dialogues(273), 0) == [], "generated conversations"
 
 
-def answered(key: str, axis: str, passed: bool | None) -> ConversationAnswered:
+def answered(
+    key: str, axis: str, passed: bool | None, attempt: int = 0, **changes: Any
+) -> ConversationAnswered:
     return ConversationAnswered(
-        conversation_id=key, axis=axis, mode="baseline", memory_mode="none", attempt=0, answer="x", injected=False,
-        reason="", passed=passed,
+        conversation_id=key, axis=axis, mode="baseline", memory_mode="none", attempt=attempt, answer="x",
+        injected=False, reason="", passed=passed, **changes,
     )  # fmt: skip
 
 
-def test_an_answer_without_a_verdict_counts_as_failed_their_way() -> None:
+LEFT_OUT: dict[str, Any] = {"passed": None}
+FAILED: dict[str, Any] = {"passed": False, "verdict": "no verdict, so failed: the server is down"}
+
+
+@pytest.mark.parametrize("unjudged", (LEFT_OUT, FAILED))
+def test_an_answer_without_a_verdict_fails_on_an_axis_of_its_own(unjudged: dict[str, Any]) -> None:
+    """A: a passes, of 1. B: c passes, d fails, of 2. NA: b, of 1. (1 + 1/2 + 0) / 3 = 0.5."""
     given = [
         answered("a", "A", True),
-        answered("b", "A", None),
+        answered("b", "A", **unjudged),
         answered("c", "B", True),
-        answered("d", "B", True),
+        answered("d", "B", False),
     ]
-    assert score_as_published(given) == pytest.approx((1 / 2 + 1) / 2)
+    assert score_as_published(given) == pytest.approx(0.5)
+
+
+def test_one_attempt_that_passes_is_enough_on_its_axis() -> None:
+    """A: a passes by its second attempt, g by its first, e does not, 2 of 3. B: c passes by its second, 1 of 1. NA: the
+    first attempt at c has no verdict, 0 of 1. (2/3 + 1 + 0) / 3 = 5/9. Attempts that no list has count nowhere."""
+    beyond: dict[str, Any] = {"failure": "the file has no further attempt at it"}
+    given = [
+        answered("a", "A", False), answered("a", "A", True, 1),
+        answered("g", "A", True), answered("g", "A", False, 1),
+        answered("e", "A", False), answered("e", "A", False, 1, **beyond),
+        answered("c", "B", None), answered("c", "B", True, 1),
+        answered("f", "B", False, **beyond), answered("f", "B", False, 1, **beyond),
+    ]  # fmt: skip
+    assert score_as_published(given) == pytest.approx(5 / 9)
 
 
 def test_a_run_says_it_once_and_in_its_summary(tmp_path: Path) -> None:
@@ -153,9 +176,12 @@ def test_a_judge_behind_a_server_is_asked_and_counted_as_configured(
     assert scored.judged == judged
     about = json.loads(layout.summary(tmp_path).read_text())
     assert about["unjudged"] == 1
-    assert (about["score_baseline_none"] == about["score_as_published_baseline_none"]) is theirs
-    left_out = "answers without a verdict: 1, left out, not failed" in about["differs_from_published"]
-    assert left_out is not theirs
+    # Twelve on four axes, one without a verdict, all others pass. Theirs: (4 + 0) / 5. Ours: (2/3 + 3) / 4, or 4 / 4.
+    assert about["score_as_published_baseline_none"] == 0.8
+    assert about["score_baseline_none"] == (0.9167 if theirs else 1.0)
+    here = "failed" if theirs else "left out"
+    differs = f"answers without a verdict: 1, {here}, not failed on an axis of their own, NA"
+    assert differs in about["differs_from_published"]
 
 
 def test_where_no_answer_got_a_verdict_there_is_no_score(tmp_path: Path) -> None:
