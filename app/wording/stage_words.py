@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from app.wording.text import duration
-from engine.events import StagesChosen
+from app.wording.text import counted, duration
+from engine.events import StagesChosen, StageStopped
 from engine.run import stage_state as stages
 from engine.run.stage_state import StageState
 
@@ -23,7 +23,6 @@ _SIGNS = {
     stages.STOPPED: "■",
     stages.FAILED: "✗",
 }
-_WORDS = {stages.STOPPED: "stopped, results kept"}
 _STALE = "stale: its results are of an earlier attempt"
 
 
@@ -35,12 +34,34 @@ def stage_sign(stage: StageState) -> str:
 
 def stage_words(stage: StageState) -> str:
     """`finished in 0:30`; `skipped`; `stale: its results are of an earlier attempt`"""
-    words = _WORDS.get(stage.status, stage.status)
+    words = stage.status
+    if stage.status == stages.STOPPED:
+        words = f"stopped, {_kept_at_stop(stage.stop)}"
     if stage.status == stages.FINISHED and stage.seconds:
         words = f"finished in {duration(stage.seconds)}"
     if not stage.stale:
         return words
     return _STALE if stage.status == stages.WAITING else f"{words}, {_STALE}"
+
+
+def _kept_at_stop(stop: StageStopped | None) -> str:
+    if stop is None or not stop.texts:
+        return "results kept"
+    begun = f"{counted(stop.texts, 'texts')} begun"
+    return f"results and {begun} kept" if stop.kept else f"results kept, {begun} not"
+
+
+def stop_sentence(stop: StageStopped) -> str:
+    """`stopped; 12 finished are kept, and 16 texts begun (1,248 tokens): a resume goes on there`"""
+    finished = f"stopped; {stop.done:,} finished are kept"
+    if not stop.texts:
+        return finished
+    begun = f"{counted(stop.texts, 'texts')} begun ({counted(stop.tokens, 'tokens')})"
+    return (
+        f"{finished}, and {begun}: a resume goes on there"
+        if stop.kept
+        else f"{finished}; a resume writes {begun} again"
+    )
 
 
 def choices_sentence(event: StagesChosen) -> str:

@@ -84,6 +84,8 @@ class KeptTexts:
         """Of the call that was ended last."""
         self._written = clock()
         """When the file was last written; before that, when the work began that it would hold."""
+        self._called = clock()
+        """When the last call began: its texts may be older than what the stage stored last."""
         self._on_disk = path.exists()
         if self._on_disk:
             try:
@@ -95,10 +97,12 @@ class KeptTexts:
         """Finished texts that are kept."""
         return sum(not record.begun for record in self._records.values())
 
-    @property
-    def begun_tokens(self) -> list[int]:
-        """Tokens of each text that was left under way."""
-        return [len(record.tokens) for record in self._records.values() if record.begun]
+    def in_words(self) -> str:
+        """`12 finished, 16 begun (1,248 tokens)`; empty where nothing is kept."""
+        begun = [len(record.tokens) for record in self._records.values() if record.begun]
+        parts = [f"{len(self):,} finished"] if len(self) else []
+        parts += [f"{len(begun):,} begun ({sum(begun):,} tokens)"] if begun else []
+        return ", ".join(parts)
 
     def find(self, request: str) -> Completion | None:
         """The finished text of a request."""
@@ -150,7 +154,7 @@ class KeptTexts:
 
     def begin(self) -> None:
         """A call to the model begins."""
-        self.under_way = UnderWay()
+        self.under_way, self._called = UnderWay(), self._clock()
         if not self._unwritten and not self._on_disk:
             self._written = self._clock()
 
@@ -162,7 +166,7 @@ class KeptTexts:
 
     def leave(self, under_way: Sequence[tuple[str, Completion]] = ()) -> None:
         """A call was ended before its end: write what is worth it, with the texts that are under way."""
-        is_worth_it = self._on_disk or self._is_due()
+        is_worth_it = self._on_disk or self._is_due() or self._clock() - self._called >= FIRST
         tokens = sum(len(text.tokens) for _, text in under_way)
         self.under_way = UnderWay(
             len(under_way), tokens, is_worth_it and all(request for request, _ in under_way)
@@ -239,7 +243,10 @@ class KeepingModel:
 
         def decode(missing: Sequence[int], finished: Finished, unfinished: Unfinished) -> list[Completion]:
             return self.model.generate(
-                [replace(requests[i], begun=self.kept.begun(names[i], requests[i].sampling)) for i in missing],
+                [
+                    replace(requests[i], begun=self.kept.begun(names[i], requests[i].sampling))
+                    for i in missing
+                ],
                 logits_processor=process,
                 checkpoint=checkpoint,
                 finished=finished,

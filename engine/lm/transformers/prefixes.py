@@ -19,7 +19,16 @@ from engine.lm.context import check_prompt, within_context
 from engine.lm.continuation import cut, earlier_end, is_whole
 from engine.lm.loading.device import memory_errors
 from engine.lm.occurrences import Occurrences
-from engine.lm.protocol import Between, Branch, Completion, Finished, ModelInfo, Tokenizer, Unfinished, Working
+from engine.lm.protocol import (
+    Between,
+    Branch,
+    Completion,
+    Finished,
+    ModelInfo,
+    Tokenizer,
+    Unfinished,
+    Working,
+)
 from engine.lm.transformers.decoding import Decoding, Job, Kept, numbered
 from engine.lm.transformers.kv_cache import joined
 from engine.lm.transformers.network import Network, Prefilled

@@ -54,7 +54,9 @@ def left(model: TransformersModel, requests: Sequence[Request], stop_at: int) ->
     done: dict[int, Completion] = {}
     begun: dict[int, Completion] = {}
     with pytest.raises(Stopped):
-        Worker(model, stop_at).model.generate(requests, finished=done.__setitem__, unfinished=begun.__setitem__)
+        Worker(model, stop_at).model.generate(
+            requests, finished=done.__setitem__, unfinished=begun.__setitem__
+        )
     assert not done.keys() & begun.keys()
     return [replace(request, begun=begun.get(i)) for i, request in enumerate(requests)]
 
@@ -105,7 +107,7 @@ def test_stopped_twice_and_killed_it_writes_each_token_once(model: TransformersM
             keeping(worker, tmp_path).generate(requests)
         written += worker.tokens
     killed = keeping(Worker(model), tmp_path)
-    assert killed.kept.begun_tokens and len(killed.kept)
+    assert len(killed.kept) and "begun" in killed.kept.in_words()
     last = Worker(model)
     assert_same(keeping(last, tmp_path).generate(requests), whole)
     assert written + last.tokens == undisturbed.tokens
@@ -122,7 +124,7 @@ def test_what_was_under_way_is_told(model: TransformersModel, tmp_path: Path) ->
     tokens = [len(text.tokens) for text in told.values()]
     assert keeper.kept.under_way == UnderWay(len(tokens), sum(tokens), kept=True)
     again = KeptTexts(tmp_path / "kept.jsonl")
-    assert (again.begun_tokens, len(again)) == (tokens, 0)
+    assert again.in_words() == f"{len(tokens)} begun ({sum(tokens)} tokens)"
     keeper.model = model
     assert len(keeper.generate(requests)) == 8 and keeper.kept.under_way == UnderWay()
 
@@ -162,9 +164,7 @@ def test_a_processor_sees_the_text_from_its_beginning(model: TransformersModel, 
 
 
 @pytest.mark.parametrize("stop_at", [4, 9, 12, 17, 22, 25])
-def test_continuations_of_open_prefixes_go_on(
-    model: TransformersModel, tmp_path: Path, stop_at: int
-) -> None:
+def test_continuations_of_open_prefixes_go_on(model: TransformersModel, tmp_path: Path, stop_at: int) -> None:
     """A null probe, a steered probe, the commit that goes on from the null probe and whose key/values the prefix
     takes over."""
     vector = np.ones(model.info.hidden_size, dtype=np.float32)
@@ -199,3 +199,22 @@ def test_a_foreign_record_is_not_gone_on_with(tmp_path: Path) -> None:
         True,
     ]
     assert again.find("right") is None
+
+
+def test_what_is_worth_keeping_counts_from_the_beginning_of_the_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stage that stores results in the middle of a call leaves other texts under way, however old they are."""
+    monkeypatch.setattr("engine.lm.kept_texts.FIRST", 10.0)
+    now, text = [100.0], [("name", Completion([1, 2], [-1.0, -2.0], "", ""))]
+    kept = KeptTexts(tmp_path / "kept.jsonl", lambda: now[0])
+    now[0] = 150.0  # loading the model does not count
+    kept.begin()
+    for seconds, is_kept in ((9.0, False), (10.0, True)):
+        now[0] = 150.0 + seconds
+        kept.clear()
+        kept.leave(text)
+        assert kept.under_way == UnderWay(1, 2, is_kept)
+    kept.begin()
+    kept.leave(text)
+    assert kept.under_way.kept, "the file is there: what is missing in it would be decoded in other company"
