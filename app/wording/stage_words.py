@@ -36,7 +36,7 @@ def stage_words(stage: StageState) -> str:
     """`finished in 0:30`; `skipped`; `stale: its results are of an earlier attempt`"""
     words = stage.status
     if stage.status == stages.STOPPED:
-        words = f"stopped, {_kept_at_stop(stage.stop)}"
+        words = f"stopped, results kept{texts_under_way(stage.stop)}"
     if stage.status == stages.FINISHED and stage.seconds:
         words = f"finished in {duration(stage.seconds)}"
     if not stage.stale:
@@ -44,24 +44,12 @@ def stage_words(stage: StageState) -> str:
     return _STALE if stage.status == stages.WAITING else f"{words}, {_STALE}"
 
 
-def _kept_at_stop(stop: StageStopped | None) -> str:
+def texts_under_way(stop: StageStopped | None) -> str:
+    """`; a resume goes on with 16 texts (1,248 tokens)`, after what else is said of a stop; empty without texts."""
     if stop is None or not stop.texts:
-        return "results kept"
-    begun = f"{counted(stop.texts, 'texts')} begun"
-    return f"results and {begun} kept" if stop.kept else f"results kept, {begun} not"
-
-
-def stop_sentence(stop: StageStopped) -> str:
-    """`stopped; 12 finished are kept, and 16 texts begun (1,248 tokens): a resume goes on there`"""
-    finished = f"stopped; {stop.done:,} finished are kept"
-    if not stop.texts:
-        return finished
-    begun = f"{counted(stop.texts, 'texts')} begun ({counted(stop.tokens, 'tokens')})"
-    return (
-        f"{finished}, and {begun}: a resume goes on there"
-        if stop.kept
-        else f"{finished}; a resume writes {begun} again"
-    )
+        return ""
+    texts = f"{counted(stop.texts, 'texts')} ({counted(stop.tokens, 'tokens')})"
+    return f"; a resume goes on with {texts}" if stop.kept else f"; a resume writes {texts} again"
 
 
 def choices_sentence(event: StagesChosen) -> str:

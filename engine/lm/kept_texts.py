@@ -233,13 +233,12 @@ class KeepingModel:
         unfinished: Unfinished | None = None,
     ) -> list[Completion]:
         """As the model's own. With a processor that has no name nothing is kept: it may depend on anything."""
-        named, process = True, logits_processor
-        under = ""
+        process, under = logits_processor, "" if logits_processor is None else None
         if isinstance(logits_processor, NamedProcessor):
-            under, process = logits_processor.digest, logits_processor.process
-        elif logits_processor is not None:
-            named = False
-        names = [_digest(self.info, r.prompt, (_request(r), under)) if named else "" for r in requests]
+            process, under = logits_processor.process, logits_processor.digest
+        names = [
+            "" if under is None else _digest(self.info, r.prompt, (_request(r), under)) for r in requests
+        ]
 
         def decode(missing: Sequence[int], finished: Finished, unfinished: Unfinished) -> list[Completion]:
             return self.model.generate(

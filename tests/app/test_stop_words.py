@@ -16,13 +16,13 @@ from engine.run.stage_state import StageState
         (StageStopped(done=1200), "stopped; 1,200 finished are kept", "stopped, results kept"),
         (
             StageStopped(done=3, texts=16, tokens=1248, kept=True),
-            "stopped; 3 finished are kept, and 16 texts begun (1,248 tokens): a resume goes on there",
-            "stopped, results and 16 texts begun kept",
+            "stopped; 3 finished are kept; a resume goes on with 16 texts (1,248 tokens)",
+            "stopped, results kept; a resume goes on with 16 texts (1,248 tokens)",
         ),
         (
             StageStopped(done=0, texts=1, tokens=1),
-            "stopped; 0 finished are kept; a resume writes 1 text begun (1 token) again",
-            "stopped, results kept, 1 text begun not",
+            "stopped; 0 finished are kept; a resume writes 1 text (1 token) again",
+            "stopped, results kept; a resume writes 1 text (1 token) again",
         ),
     ],
 )

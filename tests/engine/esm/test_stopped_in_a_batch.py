@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from app.wording.stage_words import stop_sentence
+from app.batch.display import sentence
 from engine.events import Notice, RolloutEnded, StageStopped, decode
 from engine.lm.kept_texts import KeptTexts
 from engine.lm.protocol import Working
@@ -55,7 +55,7 @@ def noted(run: RunDirectory) -> list[str]:
     starts = [
         event.text for event in events if isinstance(event, Notice) and event.text.startswith("texts of")
     ]
-    return [*starts, *(stop_sentence(event) for event in events if isinstance(event, StageStopped))]
+    return [*starts, *(sentence(event) for event in events if isinstance(event, StageStopped))]
 
 
 def test_mining_goes_on_in_the_middle_of_its_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,8 +73,8 @@ def test_mining_goes_on_in_the_middle_of_its_texts(tmp_path: Path, monkeypatch: 
     assert noted(run) == [
         "texts of the last attempt: 16 begun (368 tokens); only what is missing is written",
         "texts of the last attempt: 16 begun (784 tokens); only what is missing is written",
-        "stopped; 0 finished are kept, and 16 texts begun (368 tokens): a resume goes on there",
-        "stopped; 0 finished are kept, and 16 texts begun (784 tokens): a resume goes on there",
+        "stopped; 0 finished are kept; a resume goes on with 16 texts (368 tokens)",
+        "stopped; 0 finished are kept; a resume goes on with 16 texts (784 tokens)",
     ]
 
 
@@ -87,7 +87,7 @@ def test_a_stop_within_the_first_seconds_says_what_is_written_again(
     worked(run, monkeypatch, 25)
     worked(run, monkeypatch)
     assert artefacts(run) == artefacts(whole)
-    assert noted(run) == ["stopped; 0 finished are kept; a resume writes 16 texts begun (368 tokens) again"]
+    assert noted(run) == ["stopped; 0 finished are kept; a resume writes 16 texts (368 tokens) again"]
 
 
 def test_a_kill_loses_nothing_that_was_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
