@@ -66,7 +66,7 @@ class _Reader:
             else:
                 self._skip(kind)
         ends = [self._tensor_end() for _ in range(tensors)]
-        begin = self._at // alignment * alignment
+        begin = -(-self._at // alignment) * alignment
         return GgufHeader(texts.get("general.architecture", ""), begin + max(ends) if ends else self._at)
 
     def _tensor_end(self) -> int:
