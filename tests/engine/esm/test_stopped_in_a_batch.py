@@ -49,7 +49,7 @@ def check_same_files(run: RunDirectory, whole: RunDirectory) -> None:
         torch.testing.assert_close(*vectors, rtol=1e-5, atol=1e-5)
 
 
-def noted(run: RunDirectory) -> list[str]:
+def noted(run: RunDirectory) -> list[str | None]:
     """What is said of texts at each stop and at the beginning of each attempt."""
     events = [decode(line) for line in run.events.read_bytes().splitlines()]
     starts = [
