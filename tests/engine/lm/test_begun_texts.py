@@ -218,3 +218,24 @@ def test_what_is_worth_keeping_counts_from_the_beginning_of_the_call(
     kept.begin()
     kept.leave(text)
     assert kept.under_way.kept, "the file is there: what is missing in it would be decoded in other company"
+
+
+@pytest.mark.parametrize("stop_at", [5, 6, 7, 8])
+def test_a_segment_counts_from_the_end_of_the_last_one(model: TransformersModel, stop_at: int) -> None:
+    """Line breaks alone, and a segment ends after two: in the middle of the text, too, no break counts twice."""
+    (line_break,) = model.tokenizer.encode("\n")
+
+    def breaks(written: Sequence[Sequence[int]], logits: object) -> object:
+        assert isinstance(logits, torch.Tensor)
+        only = torch.full_like(logits, -100.0)
+        only[:, line_break] = 0.0
+        return only
+
+    request = Request([1, 2], Sampling(12), capture_layers=(1,), capture_after="\n\n")
+    begun: dict[int, Completion] = {}
+    with pytest.raises(Stopped):
+        Worker(model, stop_at).model.generate(
+            [request], logits_processor=breaks, unfinished=begun.__setitem__
+        )
+    (text,) = model.generate([replace(request, begun=begun[0])], logits_processor=breaks)
+    assert text.state_ends == [2, 4, 6, 8, 10, 12] and text.states is not None and len(text.states) == 6
