@@ -96,6 +96,10 @@ class ModelError(SteerError):
     """A model that cannot be loaded, or lacks a requested capability."""
 
 
+class ModelAbsent(ModelError):
+    """A model that is not on this machine, though the configuration is right."""
+
+
 class DiskError(SteerError):
     """A file that cannot be written; finished work is on disk."""
 

@@ -74,6 +74,18 @@ def last_bytes(path: Path, most: int) -> bytes:
         return file.read(most)
 
 
+def written_from(file: int, offset: int) -> int:
+    """Where written bytes go on at `offset` or behind it, and the file's size where none do: a file may have any
+    apparent size. `offset` where the system does not know."""
+    place = os.lseek(file, 0, os.SEEK_CUR)
+    try:
+        return os.lseek(file, offset, getattr(os, "SEEK_DATA", os.SEEK_SET))
+    except OSError as error:
+        return os.fstat(file).st_size if error.errno == errno.ENXIO else offset
+    finally:
+        os.lseek(file, place, os.SEEK_SET)
+
+
 def file_stamp(path: Path) -> tuple[int, int]:
     """When it was written and its size, which tell whether it has changed; zeros where there is none."""
     try:

@@ -25,6 +25,7 @@ from engine.lm.protocol import (
     Sampling,
     Steer,
     Tokenizer,
+    Unfinished,
 )
 from engine.lm.sampling import uniforms
 
@@ -114,6 +115,7 @@ class LiteralModel:
         logits_processor: LogitsProcessor | None = None,
         checkpoint: Callable[[], None] | None = None,
         finished: Finished | None = None,
+        unfinished: Unfinished | None = None,
     ) -> list[Completion]:
         """One at a time; captured states by one more pass over prompt and continuation."""
         found = []
@@ -186,7 +188,12 @@ class LiteralPrefixes:
             found.append(self._model.run(prefix.tokens, prefix.injections)[1][list(layers), -1])
         return np.array(found)
 
-    def branch(self, branches: Sequence[Branch], finished: Finished | None = None) -> list[Completion]:
+    def branch(
+        self,
+        branches: Sequence[Branch],
+        finished: Finished | None = None,
+        unfinished: Unfinished | None = None,
+    ) -> list[Completion]:
         done: list[Completion] = []
         for branch in branches:
             done.append(self._branch(branch))

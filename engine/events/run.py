@@ -96,9 +96,13 @@ class StageResumed(Event, tag=True, kw_only=True, frozen=True):
 
 
 class StageStopped(Event, tag=True, kw_only=True, frozen=True):
-    """The stage was asked to stop; `done` items are kept."""
+    """The stage was asked to stop; `done` items are kept. `texts` of `tokens` were under way: the next attempt goes on
+    with them where they are `kept`, and writes them again where they are not."""
 
     done: int = 0
+    texts: int = 0
+    tokens: int = 0
+    kept: bool = False
 
 
 class StageFailed(Event, tag=True, kw_only=True, frozen=True):

@@ -1,11 +1,13 @@
-"""Texts that a model has finished, kept on disk until the stage has stored what it makes of them.
+"""Texts that a model has written, kept on disk until the stage has stored what it makes of them.
 
 A call to a model can take an hour on a slow machine, and a stage writes its results after the call. A worker that is
-killed meanwhile finds here what its predecessor had finished, and decodes only what is missing. The file is emptied
-whenever the stage reports progress: then everything before is in the stage's own files.
+killed meanwhile finds here what its predecessor had finished, and decodes only what is missing; one that was stopped
+left the texts under way as well, which go on where they ended. The file is emptied whenever the stage reports progress:
+then everything before is in the stage's own files.
 
 What was decoded in a few seconds is not kept: it is decoded again, together with the same texts as before, and so with
-the same bits. Where texts are missing beside it, a text's states may differ in their last bit.
+the same bits. Where texts are missing beside it, or its beginning was kept, a text's states may differ in their last
+bit.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from engine.lm.protocol import (
     Request,
     Sampling,
     Steer,
+    Unfinished,
 )
 
 FIRST = 10.0
@@ -45,7 +48,7 @@ EVERY = 2.0
 
 
 class Record(msgspec.Struct, frozen=True):
-    """A finished text. `request`: digest of everything that decides it. `states`: float32 of `shape`."""
+    """A text. `request`: digest of everything that decides it. `states`: float32 of `shape`. `begun`: it goes on."""
 
     request: str
     tokens: list[int]
@@ -55,10 +58,21 @@ class Record(msgspec.Struct, frozen=True):
     state_ends: list[int] = []
     shape: list[int] = []
     states: bytes = b""
+    begun: bool = False
+
+
+@dataclass(frozen=True)
+class UnderWay:
+    """Texts that were under way when a call was ended, and their tokens. `kept`: they go on there; else they are
+    written again."""
+
+    texts: int = 0
+    tokens: int = 0
+    kept: bool = False
 
 
 class KeptTexts:
-    """The finished texts of one run, in `path`."""
+    """The texts of one run that no stage has stored yet, in `path`."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
         """Read what an earlier worker left. A file that is something else is deleted: it saves time, no more."""
@@ -66,8 +80,12 @@ class KeptTexts:
         self._clock = clock
         self._records: dict[str, Record] = {}
         self._unwritten: list[Record] = []
+        self.under_way = UnderWay()
+        """Of the call that was ended last."""
         self._written = clock()
         """When the file was last written; before that, when the work began that it would hold."""
+        self._called = clock()
+        """When the last call began: its texts may be older than what the stage stored last."""
         self._on_disk = path.exists()
         if self._on_disk:
             try:
@@ -76,29 +94,89 @@ class KeptTexts:
                 self.clear()
 
     def __len__(self) -> int:
-        """Texts that are kept."""
-        return len(self._records)
+        """Finished texts that are kept."""
+        return sum(not record.begun for record in self._records.values())
+
+    def in_words(self) -> str:
+        """`12 finished, 16 begun (1,248 tokens)`; empty where nothing is kept."""
+        begun = [len(record.tokens) for record in self._records.values() if record.begun]
+        parts = [f"{len(self):,} finished"] if len(self) else []
+        parts += [f"{len(begun):,} begun ({sum(begun):,} tokens)"] if begun else []
+        return ", ".join(parts)
 
     def find(self, request: str) -> Completion | None:
         """The finished text of a request."""
         record = self._records.get(request)
-        return None if record is None else _completion(record)
+        return None if record is None or record.begun else _completion(record)
+
+    def begun(self, request: str, sampling: Sampling) -> Completion | None:
+        """What is written of a request."""
+        record = self._records.get(request)
+        if record is None or not record.begun or not 0 < len(record.tokens) <= sampling.max_tokens:
+            return None
+        return _completion(record)
+
+    def call(
+        self,
+        names: Sequence[str],
+        decode: Callable[[Sequence[int], Finished, Unfinished], list[Completion]],
+        finished: Finished | None,
+        unfinished: Unfinished | None,
+    ) -> list[Completion]:
+        """The texts of a call by their requests' names (empty: nothing of it is kept). Those that are here are told
+        first, the others are decoded and kept."""
+        done = {i: text for i, name in enumerate(names) if name and (text := self.find(name)) is not None}
+        missing = [i for i in range(len(names)) if i not in done]
+        under_way: list[tuple[str, Completion]] = []
+
+        def keep(place: int, text: Completion) -> None:
+            if name := names[missing[place]]:
+                self.add(name, text)
+            if finished is not None:
+                finished(missing[place], text)
+
+        def leave(place: int, text: Completion) -> None:
+            under_way.append((names[missing[place]], text))
+            if unfinished is not None:
+                unfinished(missing[place], text)
+
+        self.begin()
+        try:
+            if finished is not None:
+                for number, text in done.items():
+                    finished(number, text)
+            new = decode(missing, keep, leave)
+        except BaseException:
+            self.leave(under_way)
+            raise
+        done.update(zip(missing, new, strict=True))
+        return [done[i] for i in range(len(names))]
 
     def begin(self) -> None:
         """A call to the model begins."""
+        self.under_way, self._called = UnderWay(), self._clock()
         if not self._unwritten and not self._on_disk:
             self._written = self._clock()
 
     def add(self, request: str, completion: Completion) -> None:
         """Keep a text; it is on disk some seconds later."""
         self._unwritten.append(_record(request, completion))
-        if self._clock() - self._written >= (EVERY if self._on_disk else FIRST):
+        if self._is_due():
             self.write()
 
-    def leave(self) -> None:
-        """A call was ended before its end: write what is worth it."""
-        if self._on_disk or self._clock() - self._written >= FIRST:
+    def leave(self, under_way: Sequence[tuple[str, Completion]] = ()) -> None:
+        """A call was ended before its end: write what is worth it, with the texts that are under way."""
+        is_worth_it = self._on_disk or self._is_due() or self._clock() - self._called >= FIRST
+        tokens = sum(len(text.tokens) for _, text in under_way)
+        self.under_way = UnderWay(
+            len(under_way), tokens, is_worth_it and all(request for request, _ in under_way)
+        )
+        if is_worth_it:
+            self._unwritten += [_record(request, text, begun=True) for request, text in under_way if request]
             self.write()
+
+    def _is_due(self) -> bool:
+        return self._clock() - self._written >= (EVERY if self._on_disk else FIRST)
 
     def write(self) -> None:
         """Bring what is kept to the disk."""
@@ -152,38 +230,29 @@ class KeepingModel:
         logits_processor: LogitsProcessor | None = None,
         checkpoint: Callable[[], None] | None = None,
         finished: Finished | None = None,
+        unfinished: Unfinished | None = None,
     ) -> list[Completion]:
         """As the model's own. With a processor that has no name nothing is kept: it may depend on anything."""
-        if logits_processor is not None and not isinstance(logits_processor, NamedProcessor):
+        process, under = logits_processor, "" if logits_processor is None else None
+        if isinstance(logits_processor, NamedProcessor):
+            process, under = logits_processor.process, logits_processor.digest
+        names = [
+            "" if under is None else _digest(self.info, r.prompt, (_request(r), under)) for r in requests
+        ]
+
+        def decode(missing: Sequence[int], finished: Finished, unfinished: Unfinished) -> list[Completion]:
             return self.model.generate(
-                requests, logits_processor=logits_processor, checkpoint=checkpoint, finished=finished
-            )
-        under, process = "", None
-        if logits_processor is not None:
-            under, process = logits_processor.digest, logits_processor.process
-        names = [_digest(self.info, r.prompt, (_request(r), under)) for r in requests]
-        done = {i: text for i, name in enumerate(names) if (text := self.kept.find(name)) is not None}
-        missing = [i for i in range(len(requests)) if i not in done]
-
-        def keep(place: int, text: Completion) -> None:
-            self.kept.add(names[missing[place]], text)
-            if finished is not None:
-                finished(missing[place], text)
-
-        self.kept.begin()
-        try:
-            _report(done, finished)
-            new = self.model.generate(
-                [requests[i] for i in missing],
+                [
+                    replace(requests[i], begun=self.kept.begun(names[i], requests[i].sampling))
+                    for i in missing
+                ],
                 logits_processor=process,
                 checkpoint=checkpoint,
-                finished=keep,
+                finished=finished,
+                unfinished=unfinished,
             )
-        except BaseException:
-            self.kept.leave()
-            raise
-        done.update(zip(missing, new, strict=True))
-        return [done[i] for i in range(len(requests))]
+
+        return self.kept.call(names, decode, finished, unfinished)
 
     def states(
         self, sequences: Sequence[Sequence[int]], positions: Sequence[Sequence[int]], layers: Sequence[int]
@@ -218,26 +287,19 @@ class _KeepingPrefixes:
     def states(self, rows: Sequence[int], layers: Sequence[int]) -> NDArray[np.float32]:
         return self._prefixes.states(rows, layers)
 
-    def branch(self, branches: Sequence[Branch], finished: Finished | None = None) -> list[Completion]:
+    def branch(
+        self,
+        branches: Sequence[Branch],
+        finished: Finished | None = None,
+        unfinished: Unfinished | None = None,
+    ) -> list[Completion]:
         names = [self._name(branch) for branch in branches]
-        done = {i: text for i, name in enumerate(names) if name and (text := self._kept.find(name))}
-        missing = [i for i in range(len(branches)) if i not in done]
 
-        def keep(place: int, text: Completion) -> None:
-            if name := names[missing[place]]:
-                self._kept.add(name, replace(text, kept=None))
-            if finished is not None:
-                finished(missing[place], text)
+        def decode(missing: Sequence[int], finished: Finished, unfinished: Unfinished) -> list[Completion]:
+            left = [_anew(branches[i], self._kept.begun(names[i], branches[i].sampling)) for i in missing]
+            return self._prefixes.branch(left, finished, unfinished)
 
-        self._kept.begin()
-        try:
-            _report(done, finished)
-            new = self._prefixes.branch([_anew(branches[i]) for i in missing], finished=keep)
-        except BaseException:
-            self._kept.leave()
-            raise
-        done.update(zip(missing, new, strict=True))
-        return [done[i] for i in range(len(branches))]
+        return self._kept.call(names, decode, finished, unfinished)
 
     def extend(self, row: int, committed: Completion) -> None:
         self._prefixes.extend(row, committed)
@@ -257,17 +319,13 @@ class _KeepingPrefixes:
         return _digest(self._model.info, self._tokens[branch.row], what)
 
 
-def _report(done: dict[int, Completion], finished: Finished | None) -> None:
-    """Hand on what was finished before the call."""
-    if finished is not None:
-        for place, text in done.items():
-            finished(place, text)
-
-
-def _anew(branch: Branch) -> Branch:
-    """The branch, from its beginning where the part that it continues has no key/values any more."""
+def _anew(branch: Branch, begun: Completion | None) -> Branch:
+    """The branch, from where it was left, or its beginning, where the part that it continues has no key/values any
+    more."""
     earlier = branch.continue_from
-    return branch if earlier is None or earlier.kept is not None else replace(branch, continue_from=None)
+    if earlier is not None and earlier.kept is not None:
+        return branch
+    return replace(branch, continue_from=None, begun=begun)
 
 
 def _request(request: Request) -> Any:
@@ -291,7 +349,7 @@ def _digest(info: ModelInfo, prompt: Sequence[int], what: Any) -> str:
     return sha256(data).hexdigest()[:32]
 
 
-def _record(request: str, completion: Completion) -> Record:
+def _record(request: str, completion: Completion, begun: bool = False) -> Record:
     states = completion.states
     return Record(
         request,
@@ -302,6 +360,7 @@ def _record(request: str, completion: Completion) -> Record:
         completion.state_ends,
         [] if states is None else list(states.shape),
         b"" if states is None else np.ascontiguousarray(states, dtype=np.float32).tobytes(),
+        begun,
     )
 
 

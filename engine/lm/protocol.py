@@ -68,6 +68,7 @@ class Request:
     `capture_layers`/`capture_after`: record the residual stream at every token of the continuation that ends a
     segment, the last token included. A segment ends with the token that completes the string `capture_after` in the
     text since the last such token: exactly where `Sampling.stop` would end it if every segment were decoded alone.
+    `begun`: what an earlier call had written of this continuation (`Unfinished`); it goes on after that.
     """
 
     prompt: Sequence[int]
@@ -76,12 +77,13 @@ class Request:
     steer: Steer | None = None
     capture_layers: tuple[int, ...] = ()
     capture_after: str | None = None
+    begun: Completion | None = None
 
 
 @dataclass
 class Completion:
     """`logprobs`: log-probability (nats, at temperature 1) of each token of `tokens` under the model as it
-    was steered, after the logits processor if there is one. `ended`: eos, stop or length.
+    was steered, after the logits processor if there is one. `ended`: eos, stop or length; empty: it was left under way.
 
     `states`: (segments, len(capture_layers), hidden_size) if requested; `state_ends[i]`: the number of
     continuation tokens up to and including the one that ends segment i.
@@ -118,7 +120,8 @@ class Working:
 
 Between = Callable[[object, Callable[[], Working]], None]
 """Called between the passes of a model with a mark of the call, the same for all its passes, and what tells how far it
-is. It may block (pause) or raise (stop: the call's results are lost). Only the mark may be held on to."""
+is. It may block (pause) or raise (stop: `Unfinished` is then told what is under way). Only the mark may be held on
+to."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,8 @@ class Branch:
     counts the whole continuation, and its `stop` also cuts the earlier part; the null probe becomes the commit
     without being decoded twice). It keeps its own steering: `steer` is not added again. `keep`: hold the
     key/values, for a later `continue_from` or `extend` of the same prefix. `processor`: changes the logits of every
-    token of the continuation; those of other branches stay as they are.
+    token of the continuation; those of other branches stay as they are. `begun`: as of a `Request`, in place of
+    `continue_from`.
     """
 
     row: int
@@ -148,11 +152,16 @@ class Branch:
     continue_from: Completion | None = None
     keep: bool = False
     processor: LogitsProcessor | None = None
+    begun: Completion | None = None
 
 
 Finished = Callable[[int, Completion], None]
 """Called once for each request, as soon as it has ended, with its number and its completion. What it raises ends the
-call, whose other completions are lost."""
+call."""
+
+Unfinished = Callable[[int, Completion], None]
+"""Where a call is ended before its end: called for each request under way with what is written of it, which a later
+request continues as its `begun`. A backend that cannot go on in the middle of a text calls it for none."""
 
 
 class Prefixes(Protocol):
@@ -167,8 +176,14 @@ class Prefixes(Protocol):
         """Residual stream at each prefix's last token: (len(rows), len(layers), hidden_size)."""
         ...
 
-    def branch(self, branches: Sequence[Branch], finished: Finished | None = None) -> list[Completion]:
-        """Continue prefixes, also several times from one row, without changing them. `finished` as in `generate`."""
+    def branch(
+        self,
+        branches: Sequence[Branch],
+        finished: Finished | None = None,
+        unfinished: Unfinished | None = None,
+    ) -> list[Completion]:
+        """Continue prefixes, also several times from one row, without changing them. `finished` and `unfinished` as in
+        `generate`."""
         ...
 
     def extend(self, row: int, committed: Completion) -> None:
@@ -237,9 +252,10 @@ class LanguageModel(Protocol):
         logits_processor: LogitsProcessor | None = None,
         checkpoint: Callable[[], None] | None = None,
         finished: Finished | None = None,
+        unfinished: Unfinished | None = None,
     ) -> list[Completion]:
         """One completion a request, in order. `checkpoint` is called between passes: it may block (pause) or raise
-        (stop; this call's completions are then lost). `finished` is told each completion as it ends."""
+        (stop). `finished` is told each completion as it ends, `unfinished` those that a stop leaves under way."""
         ...
 
     def states(

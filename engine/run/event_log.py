@@ -7,7 +7,6 @@ earlier line that is no event means that something else wrote into the file, and
 
 from __future__ import annotations
 
-import errno
 import os
 import threading
 import time
@@ -35,7 +34,7 @@ from engine.events import (
     decode_all,
     encode,
 )
-from engine.regular_file import open_regular, open_to_read
+from engine.regular_file import open_regular, open_to_read, written_from
 from engine.run.directory import RunDirectory, RunRecord
 
 _BOUNDARIES = (Header, WorkerStarted, WorkerStopped, StageFinished, StageFailed, StageStopped)
@@ -287,7 +286,7 @@ class LogReader:
                     where=str(self.path),
                     mend="open the run again; if this repeats, something else writes into its folder",
                 )
-            self._pass_hole(file.fileno(), size)
+            self._pass_hole(file.fileno())
             length = _CHUNK
             while True:
                 data = os.pread(file.fileno(), length, self.offset)
@@ -295,12 +294,9 @@ class LogReader:
                     return data
                 length *= 4
 
-    def _pass_hole(self, file: int, size: int) -> None:
-        """Pass over a stretch that was never written, as a file of any apparent size may have. Raises DataError."""
-        try:
-            written = os.lseek(file, self.offset, getattr(os, "SEEK_DATA", os.SEEK_SET))
-        except OSError as error:  # nothing is written behind it
-            written = size if error.errno == errno.ENXIO else self.offset
+    def _pass_hole(self, file: int) -> None:
+        """Pass over a stretch that was never written. Raises DataError."""
+        written = written_from(file, self.offset)
         if written - self.offset >= LONGEST_LINE:
             self.offset = written
             raise _broken(f"{self.path}:{self.line + 1}")

@@ -9,7 +9,7 @@ import msgspec
 
 from engine.errors import DataError
 from engine.events import Event, Unknown, decode
-from engine.regular_file import open_to_read
+from engine.regular_file import open_to_read, written_from
 from engine.run.event_log import LONGEST_LINE, LogEntry
 
 _NEAR = 1 << 16
@@ -26,7 +26,10 @@ def find_event(path: Path, seq: int) -> LogEntry | None:
         low, high = 0, os.fstat(file.fileno()).st_size
         while high - low > _NEAR:  # the line begins at `low`, or behind it and before `high`
             middle = (low + high) // 2
-            file.seek(middle)
+            if (written := written_from(file.fileno(), middle)) >= high:
+                high = middle  # nothing is written there, so no line begins there
+                continue
+            file.seek(written)
             while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
                 continue  # in pieces: a line may have no end
             start, number = file.tell(), None

@@ -94,7 +94,10 @@ class RunLock:
 
 
 def read_lock(path: Path) -> LockInfo | None:
-    """Who holds, or last held, the lock; None if nobody does or the file is no lock file."""
+    """Who holds, or last held, the lock; None if nobody does or the file is no lock file. A link is none: it may lead
+    to the lock of another run."""
+    if path.is_symlink():
+        return None
     try:
         data = read_regular(path, _LARGEST)
         age = time.time() - path.stat().st_mtime

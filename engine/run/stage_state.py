@@ -39,6 +39,7 @@ class StageState:
     summary: dict[str, float | int | str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
     error: ev.StageFailed | None = None
+    stop: ev.StageStopped | None = None
     verdict: ev.Verdict | None = None
     working: ev.ModelWorking | None = None
     stale: bool = False
@@ -95,7 +96,7 @@ def _worker_started(stages: Stages, event: ev.WorkerStarted) -> None:
         stage = stages.get(name, StageState(name))
         # What an earlier worker left half done is neither running nor wrong any more.
         left = stage.status in (RUNNING, PAUSED, STOPPED, FAILED)
-        stages[name] = replace(stage, status=WAITING, error=None) if left else stage
+        stages[name] = replace(stage, status=WAITING, error=None, stop=None) if left else stage
 
 
 def _worker_stopped(stages: Stages, event: ev.WorkerStopped) -> None:
@@ -188,7 +189,7 @@ def _continued(stages: Stages, event: ev.StageResumed) -> None:
 
 
 def _stopped(stages: Stages, event: ev.StageStopped) -> None:
-    _change(stages, event, status=STOPPED, done=event.done)
+    _change(stages, event, status=STOPPED, done=event.done, stop=event)
 
 
 def _failed(stages: Stages, event: ev.StageFailed) -> None:

@@ -14,6 +14,7 @@ import threading
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -35,7 +36,7 @@ from engine.events import (
     WorkerStopped,
 )
 from engine.files import remove_unfinished
-from engine.lm.kept_texts import KeptTexts
+from engine.lm.kept_texts import KeptTexts, UnderWay
 from engine.lm.reporting import Reporting
 from engine.lm.shared_models import SharedModels
 from engine.run.control import ControlServer
@@ -128,11 +129,8 @@ class Worker:
         stages = {name: self._make(name) for name in config.run.stages}
         reporting = Reporting(self._emit, self._gate.checkpoint, self._gate.clock)
         self._kept = KeptTexts(self._directory.path / KEPT_TEXTS)
-        if kept := len(self._kept):
-            text = (
-                f"texts that the model finished in the last attempt: {kept}; only what is missing is written"
-            )
-            self._emit(Notice(text=text))
+        if texts := self._kept.in_words():
+            self._emit(Notice(text=f"texts of the last attempt: {texts}; only what is missing is written"))
         models = SharedModels(self._emit, reporting, self._kept)
         try:
             with spreading(config.scale, self._directory.path / "scale") as spread:
@@ -193,7 +191,8 @@ class Worker:
                 result = stage.run(context)
         except StopRequested:
             record.status = "stopped"
-            self._emit(StageStopped(done=context.done))
+            texts = UnderWay() if self._kept is None else self._kept.under_way
+            self._emit(StageStopped(done=context.done, **asdict(texts)))
             raise
         finally:
             self._servers.usage.settle()

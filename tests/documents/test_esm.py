@@ -41,7 +41,16 @@ from engine.esm.online.variants import retrieving
 from engine.events import DecisionTaken, Event, Notice, PairMined
 from engine.files import read_jsonl
 from engine.lm.loading.load import load_model
-from engine.lm.protocol import Branch, Completion, Finished, LanguageModel, Request, Sampling, Steer
+from engine.lm.protocol import (
+    Branch,
+    Completion,
+    Finished,
+    LanguageModel,
+    Request,
+    Sampling,
+    Steer,
+    Unfinished,
+)
 from tests.run_stage import run_stage
 
 ONLINE = OnlineSection(k_retrieve=3, L=2, probe_tokens=4, beta=2.0, rho=0.5, k_scale=3.0, tau_null=0.1)
@@ -389,7 +398,12 @@ class Scripted:
     def states(self, rows: Sequence[int], layers: Sequence[int]) -> Any:
         return np.stack([STATE for _ in rows])
 
-    def branch(self, branches: Sequence[Branch], finished: Finished | None = None) -> list[Completion]:
+    def branch(
+        self,
+        branches: Sequence[Branch],
+        finished: Finished | None = None,
+        unfinished: Unfinished | None = None,
+    ) -> list[Completion]:
         self.asked += branches
         done = [self._next(branch) for branch in branches]
         for place, completion in enumerate(done):

@@ -214,6 +214,24 @@ def test_an_event_is_found_beside_a_line_without_an_end(
     assert max(pieces) == 1 << 18
 
 
+def test_terabytes_that_were_never_written_are_passed_over(tmp_path: Path) -> None:
+    """By a reader of the log and by who looks for an event: nothing of them is read."""
+    run = a_run(tmp_path)
+    last = run.events.read_bytes().splitlines(keepends=True)[-1]
+    os.truncate(run.events, 1 << 42)
+    with run.events.open("ab") as file:
+        file.write(b"\n" + last.replace(b'"seq":1', b'"seq":2'))
+    reader, broken, numbers = LogReader(run.events), 0, list[int]()
+    while reader.behind():
+        try:
+            numbers += [entry.event.seq for entry in reader.poll()]
+        except DataError:
+            broken += 1
+    assert numbers == [0, 1, 2] and broken < 10
+    before, behind = find_event(run.events, 1), find_event(run.events, 9)
+    assert before is not None and before.event.seq == 1 and behind is None
+
+
 def test_a_log_that_shrinks_is_told_each_time(tmp_path: Path) -> None:
     """Unlike a broken line, behind which reading goes on: whoever passes these over would ask for ever."""
     run = a_run(tmp_path)

@@ -8,10 +8,10 @@ import re
 from pathlib import Path
 
 from engine.errors import ModelError
+from engine.lm.loading.gguf_header import COPY_AGAIN, MAGIC
 from engine.regular_file import open_to_read
 from engine.versions import package_version
 
-MAGIC = b"GGUF"
 PACKAGES = ("gguf", "accelerate")
 """What transformers needs to read the file."""
 OLLAMA = "ollama:"
@@ -79,7 +79,7 @@ def _check_magic(file: Path, where: str) -> None:
             what=f"cannot read the file: {error.strerror or error}", where=where, mend="correct `model.path`"
         ) from error
     if magic != MAGIC:
-        raise ModelError(what="this is no GGUF file", where=where, mend="copy or download the model again")
+        raise ModelError(what="this is no GGUF file", where=where, mend=COPY_AGAIN)
 
 
 def ollama_folder() -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import struct
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from engine.lm.loading.gguf_reader import reading
 from engine.lm.loading.hub_cache import looks_local
 from engine.lm.loading.load_progress import reading_bars
 from engine.lm.loading.weight_files import weight_files
+from engine.lm.loading.whole_files import check_files
 
 
 @dataclass
@@ -44,6 +44,7 @@ def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
     ModelError."""
     target = pick_device(device)
     source, options = _source(path)
+    check_files(path)
     with quiet(), _explained(path), _reading(source, options):
         config = transformers.AutoConfig.from_pretrained(source, **options)
         tokenizer = _tokenizer(source, options)
@@ -75,6 +76,7 @@ class TextSide:
 def load_text_side(path: str) -> TextSide:
     """Load everything but the weights. Raises ModelError."""
     source, options = _source(path)
+    check_files(path, steered=False)
     with quiet(), _explained(path), _reading(source, options):
         config = transformers.AutoConfig.from_pretrained(source, **options)
         try:
@@ -154,13 +156,7 @@ def _explained(path: str) -> Iterator[None]:
     try:
         with memory_errors(path):
             yield
-    except SafetensorError as error:
-        raise ModelError(
-            what=f"a weight file is damaged or cut short: {error}",
-            where=path,
-            mend="copy or download the model again",
-        ) from error
-    except (OSError, ValueError, RuntimeError, LookupError, ImportError, struct.error) as error:
+    except (SafetensorError, OSError, ValueError, RuntimeError, LookupError, ImportError) as error:
         raise ModelError(
             what=f"cannot load the model: {first_line(error)}",
             where=path,

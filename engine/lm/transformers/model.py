@@ -23,12 +23,13 @@ from engine.lm.protocol import (
     ModelInfo,
     Request,
     TokenLogprob,
+    Unfinished,
     Working,
 )
 from engine.lm.sampling import logprobs_of, top_logprobs
 from engine.lm.tokenizer import HfTokenizer
 from engine.lm.transformers.batching import similar_lengths
-from engine.lm.transformers.decoding import Decoding, Job, processed
+from engine.lm.transformers.decoding import Decoding, Job, numbered, processed
 from engine.lm.transformers.network import Network
 from engine.lm.transformers.prefix_row import PrefixRow
 from engine.lm.transformers.prefixes import SharedPrefixes
@@ -108,6 +109,7 @@ class TransformersModel:
         logits_processor: LogitsProcessor | None = None,
         checkpoint: Callable[[], None] | None = None,
         finished: Finished | None = None,
+        unfinished: Unfinished | None = None,
     ) -> list[Completion]:
         """The completion of each request, in order. Requests with the same prompt share its prefill."""
         for index, request in enumerate(requests):
@@ -121,7 +123,6 @@ class TransformersModel:
         )
         jobs = _jobs([requests[index] for index in order], logits_processor)
         between = _both(self.between, checkpoint)
-        report = None if finished is None else lambda job, completion: finished(order[job], completion)
         decoding = Decoding(
             self.network,
             self.tokenizer,
@@ -129,7 +130,8 @@ class TransformersModel:
             jobs,
             self.max_num_seqs,
             between,
-            report,
+            numbered(finished, order),
+            numbered(unfinished, order),
         )
         done = dict(zip(order, decoding.run(), strict=True))
         return [done[index] for index in range(len(requests))]
@@ -214,6 +216,7 @@ def _jobs(requests: Sequence[Request], processor: LogitsProcessor | None) -> lis
             processor=processor,
             capture_layers=request.capture_layers,
             capture_after=request.capture_after,
+            begun=request.begun,
         )
         for request in requests
     ]

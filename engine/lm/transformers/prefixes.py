@@ -19,8 +19,17 @@ from engine.lm.context import check_prompt, within_context
 from engine.lm.continuation import cut, earlier_end, is_whole
 from engine.lm.loading.device import memory_errors
 from engine.lm.occurrences import Occurrences
-from engine.lm.protocol import Between, Branch, Completion, Finished, ModelInfo, Tokenizer, Working
-from engine.lm.transformers.decoding import Decoding, Job, Kept
+from engine.lm.protocol import (
+    Between,
+    Branch,
+    Completion,
+    Finished,
+    ModelInfo,
+    Tokenizer,
+    Unfinished,
+    Working,
+)
+from engine.lm.transformers.decoding import Decoding, Job, Kept, numbered
 from engine.lm.transformers.kv_cache import joined
 from engine.lm.transformers.network import Network, Prefilled
 from engine.lm.transformers.prefix_row import PrefixRow, run_pending
@@ -74,7 +83,12 @@ class SharedPrefixes:
 
     @torch.inference_mode()
     @memory_errors("continuing prefixes")
-    def branch(self, branches: Sequence[Branch], finished: Finished | None = None) -> list[Completion]:
+    def branch(
+        self,
+        branches: Sequence[Branch],
+        finished: Finished | None = None,
+        unfinished: Unfinished | None = None,
+    ) -> list[Completion]:
         """Continue prefixes without changing them, each as far as the model's context goes."""
         ran = self._up_to_date([branch.row for branch in branches])
         branches = [
@@ -98,7 +112,8 @@ class SharedPrefixes:
             list(jobs.values()),
             self._max_rows,
             between=self._between,
-            finished=None if finished is None else lambda job, text: finished(list(jobs)[job], text),
+            finished=numbered(finished, list(jobs)),
+            unfinished=numbered(unfinished, list(jobs)),
         )
         done.update(zip(jobs, decoding.run(), strict=True))
         return [done[index] for index in range(len(branches))]
@@ -156,6 +171,7 @@ class SharedPrefixes:
             keep=branch.keep,
             continue_from=earlier,
             processor=branch.processor,
+            begun=branch.begun,
         )
 
     def _earlier(self, branch: Branch) -> Completion | None:

@@ -20,6 +20,7 @@ from engine.lm.protocol import (
     ModelInfo,
     Request,
     Steer,
+    Unfinished,
     Working,
 )
 from engine.lm.tokenizer import HfTokenizer
@@ -57,6 +58,7 @@ class VllmModel:
         logits_processor: LogitsProcessor | None = None,
         checkpoint: Callable[[], None] | None = None,
         finished: Finished | None = None,
+        unfinished: Unfinished | None = None,
     ) -> list[Completion]:
         """The completion of each request, in order. States are read in a second pass over the written tokens, so that
         decoding runs at vLLM's full speed, without a hook: completions with states are reported after it."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from engine.lm.continuation import cut, earlier_end, is_whole
 from engine.lm.occurrences import Occurrences
-from engine.lm.protocol import Branch, Completion, Finished, Tokenizer
+from engine.lm.protocol import Branch, Completion, Finished, Tokenizer, Unfinished
 from engine.lm.vllm.driver import Driver, EngineRequest
 from engine.lm.vllm.request_args import Injection, RequestArgs
 
@@ -81,7 +81,12 @@ class CachedPrefixes:
         args = RequestArgs(row.injections, capture_positions=(last,), capture_layers=tuple(layers))
         return self._new_run(row.tokens, 1, args)
 
-    def branch(self, branches: Sequence[Branch], finished: Finished | None = None) -> list[Completion]:
+    def branch(
+        self,
+        branches: Sequence[Branch],
+        finished: Finished | None = None,
+        unfinished: Unfinished | None = None,
+    ) -> list[Completion]:
         """Continue prefixes without changing them."""
         earlier = [self._earlier(branch) for branch in branches]
         runs: dict[int, EngineRequest] = {}

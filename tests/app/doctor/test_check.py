@@ -117,6 +117,9 @@ def test_models(tmp_path: Path) -> None:
     torn = findings(tmp_path, text % model)["model.path"]
     assert torn.kind == "wrong" and f"no {names[1]}" in torn.what
     (model / names[1]).touch()
+    empty = findings(tmp_path, text % model)["model.path"]
+    assert empty.kind == "wrong" and "is cut" in empty.what and names[1] in empty.what
+    (model / names[1]).write_bytes((model / names[0]).read_bytes())
     assert findings(tmp_path, text % model)["model.path"].kind == "here"
     (model / "model.safetensors.index.json").unlink()
     (model / "config.json").unlink()

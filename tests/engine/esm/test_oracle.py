@@ -23,7 +23,7 @@ from engine.esm.mining.mine_stage import Mine
 from engine.events import Candidate, DecisionTaken, EntryPicked, Event, PairMined
 from engine.files import read_jsonl
 from engine.lm.loading.load import EMBEDDED
-from engine.lm.protocol import Branch, Completion, Finished, Prefixes, Request
+from engine.lm.protocol import Branch, Completion, Finished, Prefixes, Request, Unfinished
 from engine.lm.transformers.model import TransformersModel
 from engine.tasks.loaders import load_task_dataset
 from tests.engine.esm import oracle
@@ -103,8 +103,10 @@ class Recorder:
         self.rows += rows
         branch, extend = prefixes.branch, prefixes.extend
 
-        def kept_branch(branches: Sequence[Branch], finished: Finished | None = None) -> list[Completion]:
-            done = branch(branches, finished)
+        def kept_branch(
+            branches: Sequence[Branch], finished: Finished | None = None, unfinished: Unfinished | None = None
+        ) -> list[Completion]:
+            done = branch(branches, finished, unfinished)
             for one, completion in zip(branches, done, strict=True):
                 row = rows[one.row]
                 row.last = completion.tokens

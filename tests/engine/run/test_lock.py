@@ -77,6 +77,35 @@ def test_a_copied_lock_file_does_not_have_the_worker_of_the_original_stopped(
     assert worker.poll() is None
 
 
+def test_a_link_to_the_lock_of_another_run_does_not_have_its_worker_stopped(
+    tmp_path: Path, worker: subprocess.Popen[str]
+) -> None:
+    path = tmp_path / "worker.lock"
+    with path.open("r+b") as file:
+        forge(path, worker.pid)
+        file.flush()
+    link = tmp_path / "foreign" / "worker.lock"
+    link.parent.mkdir()
+    link.symlink_to(path)
+    assert holds(path, worker.pid) and read_lock(path) is not None
+    assert read_lock(link) is None and not signal_holder(link)
+    time.sleep(0.2)
+    assert worker.poll() is None
+
+
+def test_a_clock_that_was_set_back_makes_no_worker_seem_hung(tmp_path: Path) -> None:
+    """The last heartbeat is an hour ahead then; the next one is now again."""
+    lock = RunLock(tmp_path / "worker.lock")
+    os.utime(tmp_path / "worker.lock", (time.time() + 3600, time.time() + 3600))
+    ahead = read_lock(tmp_path / "worker.lock")
+    assert ahead is not None and (ahead.alive, ahead.age) == (True, 0.0)
+    os.utime(tmp_path / "worker.lock", (time.time() - 3600, time.time() - 3600))
+    lock.beat()
+    now = read_lock(tmp_path / "worker.lock")
+    assert now is not None and now.alive and now.age < 30
+    lock.release()
+
+
 def test_a_file_that_another_process_locks_does_not_have_the_named_one_stopped(
     tmp_path: Path, bystander: subprocess.Popen[bytes]
 ) -> None:

@@ -33,7 +33,7 @@ def test_a_stage_at_work_has_a_pace_of_this_attempt() -> None:
     [
         [],
         [ev.StagePaused(stage="mine")],
-        [ev.StageStopped(stage="mine", done=6)],
+        [ev.StageStopped(stage="mine", done=6, texts=2, tokens=9, kept=True)],
         [ev.StageFailed(stage="mine", what="no such column")],
     ],
     ids=["killed", "killed while paused", "stopped", "failed"],
@@ -41,7 +41,7 @@ def test_a_stage_at_work_has_a_pace_of_this_attempt() -> None:
 def test_what_a_worker_left_waits_for_the_next(last: list[ev.Event]) -> None:
     """Nobody works on it any more, and its error no longer stands; what is done stays done."""
     mine = folded(HEADER, FIRST, BEGIN, HALF, *last, SECOND)["mine"]
-    assert (mine.status, mine.done, mine.error) == ("waiting", 6, None)
+    assert (mine.status, mine.done, mine.error, mine.stop) == ("waiting", 6, None, None)
 
 
 @pytest.mark.parametrize("name", ["StageFinishedBefore", "StageSkipped"])

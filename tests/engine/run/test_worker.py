@@ -74,15 +74,21 @@ def test_run_from_beginning_to_end(make_run: MakeRun, worker: Worker, events_of:
 
 
 def test_texts_of_the_last_attempt_are_told_of_and_dropped_when_results_are_stored(
-    make_run: MakeRun, worker: Worker, events_of: EventsOf
+    make_run: MakeRun, worker: Worker, events_of: EventsOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = make_run("Count", items=3)
     kept = KeptTexts(run.path / "kept_texts.jsonl")
     kept.add("digest", Completion([1, 2], [-0.5, -0.25], "so", "eos"))
+    monkeypatch.setattr("engine.lm.kept_texts.FIRST", 0.0)
+    kept.leave(
+        [("other", Completion([1], [-0.5], "s", "")), ("third", Completion([1, 2], [-0.5, -1.0], "so", ""))]
+    )
     kept.write()
     assert worker(run).wait(60) == 0
     told = [event.text for event in events_of(run) if isinstance(event, Notice)]
-    assert told == ["texts that the model finished in the last attempt: 1; only what is missing is written"]
+    assert told == [
+        "texts of the last attempt: 1 finished, 2 begun (3 tokens); only what is missing is written"
+    ]
     assert not (run.path / "kept_texts.jsonl").exists()
 
 

@@ -20,6 +20,7 @@ from engine.esm import layout
 from engine.events import (
     DecisionTaken,
     Event,
+    Notice,
     QuestionAsked,
     RequestAnswered,
     ServeLoad,
@@ -27,6 +28,7 @@ from engine.events import (
 )
 from engine.files import read_jsonl
 from engine.levers.levers import Levers, Prepared
+from engine.lm.transformers.model import TransformersModel
 from tests.engine.serve.conftest import PLACES, WAITING, Served, chat
 
 QUESTION = "Tom has 14 pens, buys 5, then loses 3. How many?"
@@ -302,6 +304,17 @@ def test_who_is_asking_when_the_disk_is_full_is_told(
         assert isinstance(other.error, DiskError)
     finally:
         embedded.between = between
+
+
+@pytest.mark.parametrize(("host", "warned"), [("0.0.0.0", True), ("127.0.0.1", False)])
+def test_a_server_without_a_key_that_others_reach_says_so(
+    full_run: Path, embedded: TransformersModel, tmp_path: Path, host: str, warned: bool
+) -> None:
+    server = Served(full_run, tmp_path, embedded, f"serve.host={host}", "serve.key_env=none")
+    server.stop()
+    said = [event.text for event in server.of(Notice) if event.level == "warning"]
+    expected = ["anybody who reaches 0.0.0.0 can use this server: it asks for no key"] if warned else []
+    assert [text for text in said if "key" in text] == expected
 
 
 def test_what_no_context_can_hold_is_refused_before_it_is_tokenized(

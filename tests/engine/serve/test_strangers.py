@@ -186,6 +186,12 @@ def test_a_body_is_not_taken_in_after_its_answer() -> None:
             assert said.startswith(b"HTTP/1.1 404") and b"connection: close" in said.lower()
 
 
+def test_a_body_is_not_taken_in_without_the_key(served: Served) -> None:
+    head = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\n"
+    said = answer(served.port, head + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+    assert said.startswith(b"HTTP/1.1 401") and b"connection: close" in said.lower()
+
+
 def test_who_stops_reading_a_stream_is_left() -> None:
     """The stream is ended after the patience, and its request is cancelled."""
     cancelled = threading.Event()
