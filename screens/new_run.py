@@ -259,6 +259,6 @@ def check_text(check: StartCheck) -> Text:
     lines += [Text(f"= {name} has this value in the file already", "dim") for name in check.unchanged]
     if check.fetched:
         lines.append(
-            Text(f"↓ fetched when needed: {'; '.join(found.what for found in check.fetched)}", "dim")
+            Text(f"↓ fetched when needed: {'; '.join(finding.what for finding in check.fetched)}", "dim")
         )
     return Text("\n").join(lines)

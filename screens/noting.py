@@ -15,7 +15,7 @@ from engine.events import Event
 from engine.run.find_event import event_at
 from screens.console_screen import ConsoleScreen
 from screens.item_marks import ItemMarks
-from screens.messages import EventWanted
+from screens.messages import EventRequested
 from screens.panels.ask import AskScreen
 from screens.run_session import Session
 
@@ -81,7 +81,7 @@ class NotingScreen(ConsoleScreen[None]):
         """List what was marked and written on this run."""
         from screens.notes.screen import NotesScreen
 
-        def go(message: EventWanted | None) -> None:
+        def go(message: EventRequested | None) -> None:
             if message is not None:
                 self.app.post_message(message)
 

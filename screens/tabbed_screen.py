@@ -23,7 +23,7 @@ from app.methods.place import History, Place
 from app.runs.queries.what_if import WhatIfProcess
 from app.wording.text import counted
 from screens.console_screen import NARROWEST
-from screens.messages import UpWanted
+from screens.messages import UpRequested
 from screens.panels.chart_screen import ChartScreen
 from screens.panes.blocks import BlocksPane
 from screens.panes.cases import CasesPane
@@ -217,8 +217,8 @@ class TabbedScreen(RunScreen):
             return True
         return False
 
-    @on(CasesTab.KindWanted)
-    def _kind_requested(self, message: CasesTab.KindWanted) -> None:
+    @on(CasesTab.KindRequested)
+    def _kind_requested(self, message: CasesTab.KindRequested) -> None:
         self.action_named(message.name)
 
     def action_named(self, name: str) -> bool:
@@ -248,7 +248,7 @@ class TabbedScreen(RunScreen):
     def action_pane_back(self) -> None:
         """Step back inside the tab, else leave."""
         if not self.pane.close_one():
-            self.app.post_message(UpWanted())
+            self.app.post_message(UpRequested())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         match action:

@@ -111,13 +111,13 @@ class _Batch:
     def follow(self) -> int:
         """Show the run until its worker is gone or has reported its end."""
         while True:
-            gone = self._process.poll() is not None
+            has_exited = self._process.poll() is not None
             entries = _poll(self._tail, self._errors)
             for entry in entries:
                 self._show(entry)
             if self._end is not None:
                 return self._code_of_end()
-            if gone and not entries:
+            if has_exited and not entries:
                 return INTERRUPTED if self._asked_at is not None else self._code_without_end()
             if self._interrupts.count and self._asked_at is None:
                 self._ask_to_stop()

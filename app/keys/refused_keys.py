@@ -25,8 +25,8 @@ class RefusedKeys(App[ReturnType]):
         if (refused := self._bound_to(event.key)) is None:
             return
         text = f"{self.get_key_display(refused)} {refused.description}: not possible here now."
-        said, at = self._refused
-        if text != said or time.monotonic() - at > _SHOWN_FOR:
+        last_text, at = self._refused
+        if text != last_text or time.monotonic() - at > _SHOWN_FOR:
             self._refused = text, time.monotonic()
             self.notify(text, timeout=_SHOWN_FOR, markup=False)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
-from app.state.columns import Grow
+from app.state.columns import AppendOnlyList
 from engine.events import Event
 
 
@@ -72,7 +72,7 @@ class MethodState:
         def fold(state: Any, event: Event, place: Place) -> None:
             if key_of is None:
                 setattr(state, field, event)
-            elif isinstance(kept := getattr(state, field), Grow):
+            elif isinstance(kept := getattr(state, field), AppendOnlyList):
                 kept.append(event, key=key_of(event))
             else:
                 kept[key_of(event)] = event

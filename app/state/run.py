@@ -14,7 +14,7 @@ from collections.abc import Collection
 from functools import cache
 from typing import Any, ClassVar
 
-from app.state.columns import Grow
+from app.state.columns import AppendOnlyList
 from app.state.efficiency import EfficiencyState
 from app.state.esm import ESMState
 from app.state.evolution import EvolutionState
@@ -46,7 +46,7 @@ class RunState(MethodState):
         self.kept = ""
         self.worker: ev.WorkerStarted | None = None
         self.stages: dict[str, StageState] = {}
-        self.notices: Grow[ev.Notice] = Grow()
+        self.notices: AppendOnlyList[ev.Notice] = AppendOnlyList()
         self.models: dict[str, ev.ModelLoaded] = {}
         self.loading: ev.ModelLoading | None = None
         self.preparing = ""

@@ -75,7 +75,7 @@ class _Teller:
     def __init__(self, folder: SweepFolder, console: Console) -> None:
         self._folder, self._console = folder, console
         self._reader = SweepReader(folder)
-        self._told: dict[str, str] = {}
+        self._reported: dict[str, str] = {}
         self._at = 0.0
 
     def tell(self) -> None:
@@ -87,8 +87,8 @@ class _Teller:
             return
         for point in results.record.all_points:
             status = results.runs.get(point.run_id)
-            if status is not None and (words := _run_words(status)) != self._told.get(point.run_id):
-                self._told[point.run_id] = words
+            if status is not None and (words := _run_words(status)) != self._reported.get(point.run_id):
+                self._reported[point.run_id] = words
                 self.line(f"{_number(point, results)} {setting_words(point.setting)}: {words}")
         if time.monotonic() - self._at > _TELL_EVERY:
             self._at = time.monotonic()
@@ -115,8 +115,8 @@ def _run_words(status: RunStatus) -> str:
     words = [status.state]
     if shared:
         words.append(f"taken over {', '.join(shared)}")
-    if own := [name for name in done if name not in shared]:
-        words.append(f"done {', '.join(own)}")
+    if done_here := [name for name in done if name not in shared]:
+        words.append(f"done {', '.join(done_here)}")
     return "; ".join(words)
 
 

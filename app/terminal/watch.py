@@ -23,7 +23,7 @@ def watch_terminal(descriptor: int = 0) -> None:
         threading.Thread(target=_watch, args=(descriptor,), name="terminal", daemon=True).start()
 
 
-def is_gone(descriptor: int) -> bool:
+def is_disconnected(descriptor: int) -> bool:
     """Whether the terminal that was there is no more."""
     try:
         termios.tcgetattr(descriptor)
@@ -33,7 +33,7 @@ def is_gone(descriptor: int) -> bool:
 
 
 def _watch(descriptor: int) -> None:
-    while not is_gone(descriptor):
+    while not is_disconnected(descriptor):
         time.sleep(_LOOK_EVERY)
     os.kill(os.getpid(), signal.SIGHUP)
     time.sleep(_PATIENCE)
