@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from engine.custom_class import Method, Role, WrongResult
 from engine.evolution.deltas import delta_problems
 from engine.evolution.judges.judge import JudgeFailed, Verdict
 from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
-from engine.own_class import Method, Role, WrongResult
 
 
 def _verdict(returned: Any, name: str, *asked: Any) -> Verdict:

@@ -142,8 +142,8 @@ def find_sweep(text: str, outputs: Path) -> SweepFolder:
     RunError."""
     if (Path(text) / "sweep.json").exists():
         return SweepFolder(Path(text))
-    found = sorted(outputs.glob(f"*/{PREFIX}*/sweep.json"), key=lambda path: path.parent.name, reverse=True)
-    for state in found:
+    files = sorted(outputs.glob(f"*/{PREFIX}*/sweep.json"), key=lambda path: path.parent.name, reverse=True)
+    for state in files:
         if text in (state.parent.name, state.parent.parent.name):
             return SweepFolder(state.parent)
     raise RunError(

@@ -9,7 +9,7 @@ import sys
 import threading
 from functools import lru_cache
 
-from engine.processes.own_process import engine_environment
+from engine.processes.engine_process import engine_environment
 
 _PATIENCE = 120.0
 """Seconds until a process that neither answers nor computes is given up."""

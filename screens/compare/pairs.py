@@ -37,7 +37,7 @@ _MOST_NAME = 40
 
 @dataclass(frozen=True)
 class Beside:
-    """A run beside A. `name`: among the runs that are compared; `changed`: its fields that differ; `found`: how many
+    """A run beside A. `name`: among the runs that are compared; `changed`: its fields that differ; `findings`: how many
     methods are better, worse or unclear."""
 
     path: Path

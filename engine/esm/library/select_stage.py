@@ -15,7 +15,7 @@ from engine.esm.library.dpp import GreedyDpp, Pick
 from engine.esm.library.entry_names import EntryNamer
 from engine.esm.lines import Record, read_entries
 from engine.esm.vectors import load_vector
-from engine.events import EntryPicked, own_fields
+from engine.events import EntryPicked, added_fields
 from engine.files import inside, write_jsonl
 from engine.run.stage import StageContext, StageResult
 
@@ -117,4 +117,4 @@ def control_point_floor(candidates: list[Record], count: int) -> list[int]:
 
 def _event(order: int, record: Record, pick: Pick, reason: str) -> EntryPicked:
     values = {**record, **asdict(pick), "order": order, "example": record["example_id"], "reason": reason}
-    return EntryPicked(**{name: values[name] for name in own_fields(EntryPicked)})
+    return EntryPicked(**{name: values[name] for name in added_fields(EntryPicked)})

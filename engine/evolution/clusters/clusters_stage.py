@@ -31,7 +31,7 @@ from engine.evolution.clusters.descriptions import (
     read_given_descriptions,
     write_descriptions,
 )
-from engine.evolution.clusters.outside_files import read_embeddings, read_labels, read_pickle
+from engine.evolution.clusters.imported_files import read_embeddings, read_labels, read_pickle
 from engine.evolution.clusters.special_clusters import eos_tokens, number_tokens
 from engine.evolution.clusters.token_frequency import count_tokens
 from engine.evolution.services import check_services

@@ -17,7 +17,7 @@ from engine.pool.improve import (
     NO_PLACE,
     REFUSED,
     TRANSFER,
-    WRONG_OUTSIDE,
+    WRONG_NOT_IN_POOL,
     Improved,
     improve,
 )
@@ -143,7 +143,7 @@ def test_every_rule_by_which_a_find_is_taken_or_refused():
 
 def test_a_wrong_pair_is_worth_no_place():
     _, found = improved(PLAIN, [mined((70, 71), 0.0)], TrajectoryQualityController())
-    assert rules(found) == {(70, 71): (REFUSED, WRONG_OUTSIDE)}
+    assert rules(found) == {(70, 71): (REFUSED, WRONG_NOT_IN_POOL)}
     assert found.query.pointer_candidates == [] and found.injection.injected == ()
 
 

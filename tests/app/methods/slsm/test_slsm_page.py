@@ -207,8 +207,8 @@ def test_both_answers_of_a_detection_with_its_conflict_and_cost() -> None:
     event = ev.ConversationAnswered(
         conversation_id="c", axis="", mode="on_detection", memory_mode="flat", attempt=0, answer="Plum.", injected=True,
         reason="C1 is broken", note="no pear", note_tokens=1, first_answer="Pear.", passed=False, verdict="has pear",
-        conflicts=[ev.ConflictFound(item="C1", why="says pear", exact=True),
-                   ev.ConflictFound(item="C2", why="C2 too", exact=False)],
+        conflicts=[ev.AnswerConflict(item="C1", why="says pear", exact=True),
+                   ev.AnswerConflict(item="C2", why="C2 too", exact=False)],
         controller_calls=2, controller_tokens=1200, model_calls=3, model_tokens=40, detector_calls=1, cost=0.25,
     )  # fmt: skip
     blocks = turn_blocks(event, "Pear.")
