@@ -39,8 +39,8 @@ _POLL_EVERY = 0.05
 
 @dataclass
 class Cluster:
-    """A joined cluster. `dashboard`: URL, empty without one. `started`: the cluster, if it was started here. `head`: host
-    and port that answer as long as the cluster runs."""
+    """A joined cluster. `dashboard`: URL, empty without one. `started`: the cluster, if it was started here. `head`:
+    host and port that answer as long as the cluster runs."""
 
     address: str
     dashboard: str
