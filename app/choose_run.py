@@ -1,4 +1,4 @@
-"""The run that a command's words mean; where several are meant, the newest, and the user is told."""
+"""The run that a command's words mean; where several are meant, the newest, and the user is informed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classes and functions of the user's own, named `module:Class` in a configuration: imported, made, and looked at
+"""Custom classes and functions, named `module:Class` in a configuration: imported, made, and looked at
 before anything depends on them.
 
 A class is made without arguments. Its module has to be importable where it is used: an installed package, or a folder

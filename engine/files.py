@@ -140,7 +140,7 @@ def whole_letters(value: Any, source: bytes) -> Any:
 
 
 def decoded(path: Path, kind: type[Decoded], what: str, mend: str) -> Decoded:
-    """The JSON of a whole file as `kind`. Raises DataError: `what`, why, and how to mend it."""
+    """The JSON of a whole file as `kind`. Raises DataError: `what`, why, and how to fix it."""
     try:
         return msgspec.json.decode(read_regular(path), type=kind)
     except OSError as error:

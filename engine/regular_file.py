@@ -75,7 +75,7 @@ def last_bytes(path: Path, most: int) -> bytes:
 
 
 def file_stamp(path: Path) -> tuple[int, int]:
-    """When it was written and its size, which tell whether it has changed; zeros where there is none."""
+    """When it was written and its size, which show whether it has changed; zeros where there is none."""
     try:
         status = path.stat()
     except OSError:

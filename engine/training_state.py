@@ -114,7 +114,7 @@ class TrainingState:
         except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
             raise self._error(f"has another shape: {str(error)[:500]}") from error
         except ArithmeticError as error:
-            raise self._error(f"cannot be gone on with: {error}") from error
+            raise self._error(f"cannot be continued: {error}") from error
 
     def _compare(self, saved: Mapping[str, Any]) -> None:
         differing = sorted(name for name in {*self.shape, *saved} if saved.get(name) != self.shape.get(name))

@@ -71,7 +71,7 @@ with their help; what is changed there is added to *Changes*.
         self._busy = False
         self._waiting: Timer | None = None
         self._agreed: tuple[Path, str] | None = None
-        """What was typed when the user was told what is lacking: enter again starts it."""
+        """What was typed when the user was shown what is lacking: enter again starts it."""
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:

@@ -172,7 +172,7 @@ class TabbedScreen(RunScreen):
         self.pending_place = None if self.look_at(place) else place
 
     def _take_up(self) -> None:
-        """What was left or is wanted, in the tab that is shown; rows may come later."""
+        """What was left or is requested, in the tab that is shown; rows may come later."""
         if (place := self.pending_place) is not None:
             self.pending_place = None
             self.open_place(place)
@@ -222,7 +222,7 @@ class TabbedScreen(RunScreen):
         self.action_named(message.name)
 
     def action_named(self, name: str) -> bool:
-        """Show a tab or a kind of cases because somebody wants it; whether there is one of this name."""
+        """Show a tab or a kind of cases because it was asked for; whether there is one of this name."""
         self._chosen = True
         self.following = False
         if shown := self._show_named(name):

@@ -18,7 +18,7 @@ class RefusedKeys(App[ReturnType]):
     """An app that names the command which the screen refuses."""
 
     _refused = ("", 0.0)
-    """What was said last, and when."""
+    """The last message, and when it was shown."""
 
     def on_key(self, event: Key) -> None:
         """A key that no widget took."""

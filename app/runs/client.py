@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _LONGEST_REPLY = 1 << 16
 _BRANCH = {"evolution.branch_of", "evolution.branch_iteration"}
-"""Told by `branched_from`."""
+"""What `branched_from` returns."""
 
 
 class WorkerReply(msgspec.Struct, frozen=True):

@@ -43,7 +43,7 @@ def write_sections(path: Path, about: bytes, sections: Sequence[bytes]) -> None:
 
 
 def read_about(path: Path) -> bytes:
-    """What `write_sections` was told about the sections. Raises OSError, NotWholeError."""
+    """What `write_sections` was given about the sections. Raises OSError, NotWholeError."""
     with _open_private(path) as file:
         return _head(file)[0]
 

@@ -200,7 +200,7 @@ class Texts:
 
 class Columns:
     """Rows of numbers, one typed array a column. The last column must be `offset`, the row's place in the
-    log: it is appended last, so a row that can be seen is whole, and it tells rows of the same log apart."""
+    log: it is appended last, so a row that can be seen is whole, and it distinguishes rows of the same log."""
 
     TYPES: Mapping[str, str] = {}
     NOT_REPORTED: frozenset[str] = _NOT_REPORTED

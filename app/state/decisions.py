@@ -118,7 +118,7 @@ class Decisions(Columns):
 
 class Outcomes(Columns):
     """Evaluated examples of all methods in the order of the log, each once. `left`: the segment in which the answer
-    left greedy's way; 0 where it did not, or where that cannot be told."""
+    left greedy's way; 0 where it did not, or where that is not known."""
 
     NOT_REPORTED = Columns.NOT_REPORTED | {"left"}
 

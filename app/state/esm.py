@@ -181,7 +181,7 @@ def _name(state: ESMState, event: ev.EntryPicked) -> str:
 @ESMState.on(ev.DecisionTaken)
 def _decision(state: ESMState, event: ev.DecisionTaken, place: Place) -> None:
     names = state.entry_names.by_name
-    for candidate in event.candidates:  # of an imported memory, or another run's, only decisions tell
+    for candidate in event.candidates:  # of an imported memory, or another run's, only decisions know
         if candidate.name and candidate.entry not in names:
             names[candidate.entry] = candidate.name
     decisions, row = state.decisions, state.decisions.row(event, *place)
@@ -235,7 +235,7 @@ def _example(state: ESMState, event: ev.ExampleEvaluated, place: Place) -> None:
 
 def _compare(state: ESMState, method: int, example: int, by: int = 1) -> None:
     """Where a method's answer left greedy's way, and which entry turned it; nothing before both are known. `by` -1
-    takes back what was said of it."""
+    takes back what was reported of it."""
     if by < 0:
         state.outcomes.detach()
     sign = state.outcomes.against_greedy(method, example)

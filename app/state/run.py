@@ -33,7 +33,7 @@ class RunState(MethodState):
     """Everything the screens know about a run. Read it; only `apply` changes it.
 
     `status`: new, running, paused, finished, stopped, failed (that a worker vanished is not in the log: its
-    lock tells). `models`: the last that each stage loaded. `usage`: of servers, by stage and role. Each method has
+    lock shows). `models`: the last that each stage loaded. `usage`: of servers, by stage and role. Each method has
     a state of its own among the fields; those of other packages are in `others`, by name. `revision` counts
     applied events.
     """

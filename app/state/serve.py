@@ -50,7 +50,7 @@ ServeState.keeps(ev.ServeLoad, "load")
 @ServeState.on(ev.ServeOpened)
 def _opened(state: ServeState, event: ev.ServeOpened, place: Place) -> None:
     state.opened, state.load = event, None
-    state.flying = {}  # whoever was being answered by an earlier worker has gone with it
+    state.flying = {}  # requests that an earlier worker was answering ended with it
 
 
 @ServeState.on(ev.RequestTaken)

@@ -22,8 +22,8 @@ from engine.sweep.results import SettingResult, SweepResults
 
 @dataclass(frozen=True)
 class SettingRow:
-    """A setting, its sign (★ the best, ≈ not to be told from it), the fields that tell settings apart, and how much of
-    its runs is done, while the sweep is at work."""
+    """A setting, its sign (★ the best, ≈ not distinguishable from it), the fields in which settings differ, and how
+    much of its runs is done, while the sweep is at work."""
 
     one: SettingResult
     sign: str
@@ -80,7 +80,7 @@ def columns_of(rows: Sequence[SettingRow]) -> list[ListColumn[SettingRow]]:
 
 COLUMNS: Sequence[ListColumn[SettingRow]] = (
     ListColumn("sign", "", 1, priority=0, value=lambda r: r.sign, show=lambda sign: Cell(sign, "accent"),
-               help="★ the best setting, ≈ cannot be told from it"),
+               help="★ the best setting, ≈ not distinguishable from it"),
     ListColumn("setting", "setting", 22, priority=0, flex=True, value=lambda r: r.name),
     ListColumn("state", "state", 12, priority=0, value=lambda r: r, show=_state),
     ListColumn("result", "result", 7, "right", 0, value=lambda r: r, show=_result,

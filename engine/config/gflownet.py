@@ -262,7 +262,7 @@ class GFlowNetSection(Section):
     @model_validator(mode="before")
     @classmethod
     def _of_an_older_run(cls, value: Any) -> Any:
-        """Older runs, which write every field out, have two that are gone: how many processes shared a step."""
+        """Older runs, which write every field out, have two that were removed: how many processes shared a step."""
         if isinstance(value, dict) and {"processes", "parts"} <= value.keys():
             return {name: setting for name, setting in value.items() if name not in ("processes", "parts")}
         return value

@@ -1,4 +1,4 @@
-"""Judges and reflectors of the user's own: `evolution.judge.kind` and `evolution.reflector.kind` as `module:Class`.
+"""Custom judges and reflectors: `evolution.judge.kind` and `evolution.reflector.kind` as `module:Class`.
 
 What such a class raises or returns wrongly counts as a failure of the built-in ones does: an answer that it fails on is
 left out and counted, an iteration that it fails on ends without new deltas.

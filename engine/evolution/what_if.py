@@ -64,8 +64,8 @@ class WhatIf:
         self._judge = make_judge(context)
 
     def tried(self, request: WhatIfRequest) -> AnswerTried:
-        """The answers: under its own deltas, under none, and under the wanted ones at each scale. Raises DataError for
-        what the run does not have."""
+        """The answers: under its own deltas, under none, and under the requested ones at each scale. Raises DataError
+        for what the run does not have."""
         record = self._recorded(request)
         example = self._examples[request.example]
         recorded = self._recorded_deltas(request)

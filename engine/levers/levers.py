@@ -83,7 +83,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Levers:
-    """One model with the levers that fit it; `fits` also tells of those that do not, and why. `config`: of the first
+    """One model with the levers that fit it; `fits` also lists those that do not, and why. `config`: of the first
     run, for everything that no lever names. `load_levers` makes it."""
 
     model: LanguageModel

@@ -1,4 +1,4 @@
-"""The stage `pool`: brings RL data to 64 candidates and the wanted number of trajectories a query (spec Pool)."""
+"""The stage `pool`: brings RL data to 64 candidates and the required number of trajectories a query (spec Pool)."""
 
 from __future__ import annotations
 

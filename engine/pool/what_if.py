@@ -46,8 +46,8 @@ class WhatIf:
         self._model = make_vqa_model(context.config, context.work_context(), self._dataset)
 
     def tried(self, request: WhatIfRequest) -> AnswerTried:
-        """The answers: with the recorded pair, with no demonstration, and with each wanted pair. Raises DataError for
-        what the run does not have."""
+        """The answers: with the recorded pair, with no demonstration, and with each requested pair. Raises DataError
+        for what the run does not have."""
         dataset, query = self._dataset, request.query
         if not any(query in names for names in dataset.splits.values()):
             raise DataError(

@@ -278,7 +278,7 @@ def _no_cluster(address: str, message: str) -> RunError:
         what=f"no Ray cluster can be joined at {address}: {message}",
         where="scale.address",
         mend="start one with `ray start --head` (same Python, Ray and steer-tui; set RAY_AUTH_MODE=token here, too, if "
-        "it wants a token), or leave scale.address out",
+        "it needs a token), or leave scale.address out",
     )
 
 

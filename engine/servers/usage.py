@@ -65,7 +65,7 @@ class UsageBook:
         """By stage and role."""
 
     def open(self) -> None:
-        """Go on from what is in the file, and tell it. Raises DataError for a line that is none, and DiskError."""
+        """Go on from what is in the file, and report it. Raises DataError for a line that is none, and DiskError."""
         with self._guard:
             if self._folder is None or self._file is not None:
                 return

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # numpy: too slow for the console's start
     from engine.sweep.resolution import Resolution
 
 KL = "kl_per_token"
-"""The figure of a stage's summary that tells how far steering changed answers to unrelated questions."""
+"""The figure of a stage's summary that says how far steering changed answers to unrelated questions."""
 Key = tuple[str, str]
 """An item's id, and what it asks."""
 

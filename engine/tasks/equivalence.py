@@ -70,5 +70,5 @@ _checker = _Checker()
 
 @lru_cache(maxsize=4096)
 def equivalent(gold: str, pred: str) -> bool:
-    """Whether math-verify finds both equal; False where it cannot tell within its limits."""
+    """Whether math-verify finds both equal; False where it cannot decide within its limits."""
     return _checker.ask(gold, pred)

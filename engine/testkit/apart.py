@@ -21,7 +21,7 @@ _SEEN = b"\0"
 
 
 def apart(trials: Callable[[Begin], Sequence[Seen]]) -> list[Seen]:
-    """What `trials` sees in a copy of this process. `trials` is given what it tells of each trial before it begins.
+    """What `trials` sees in a copy of this process. `trials` reports each trial through it before it begins.
     Where the copy ends in between, the trial that ended it is the only finding."""
     sys.stdout.flush()
     sys.stderr.flush()

@@ -147,8 +147,8 @@ _MAKE = "import and make it"
 def try_class(
     role: str, name: str, seconds: float, begin: Callable[[str], None] = lambda trial: None
 ) -> list[Seen]:
-    """What `module:Class` does as `role`. A class that cannot even be made is one finding. `begin` is told what is
-    tried next."""
+    """What `module:Class` does as `role`. A class that cannot even be made is one finding. `begin` is called with what
+    is tried next."""
     make, trials = ROLES[role]
     begin(_MAKE)
     if problem := failure_of(lambda: make(name), seconds):

@@ -62,7 +62,8 @@ def tried(
     begin: Callable[[str], None] = lambda trial: None,
 ) -> list[Seen]:
     """Each trial, twice and on an object of its own each time, and all of them again side by side on one object. After
-    a call that does not return nothing further is tried: it cannot be ended. `begin` is told what is tried next."""
+    a call that does not return nothing further is tried: it cannot be ended. `begin` is called with what is tried
+    next."""
     seen: list[Seen] = []
     first: list[Any] = []
     for trial in trials:

@@ -1,4 +1,4 @@
-"""The table of decisions: a long log is gone through in steps, and filtered by their fields."""
+"""The table of decisions: a long log is read in steps, and filtered by their fields."""
 
 from __future__ import annotations
 

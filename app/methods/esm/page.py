@@ -92,6 +92,6 @@ filter line finds rows instead of hiding the others; `n` and `N` then go to the 
 
 
 def _first(kind: str, matches: Iterable[bool]) -> Place | None:
-    """The first row of a kind that is wanted."""
+    """The first row of a kind that matches."""
     row = next((row for row, hit in enumerate(matches) if hit), None)
     return None if row is None else Place(kind, row)

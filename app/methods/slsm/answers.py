@@ -169,7 +169,7 @@ def _outcome_spans(passed: bool | None, answer: str) -> tuple[Span, Span]:
 
 
 def _others(slsm: SLSMState, row: ResultRow) -> list[Block]:
-    """The other answers to the same conversation, each with its verdict; they can be gone to."""
+    """The other answers to the same conversation, each with its verdict; they can be opened."""
     words: list[str | Span] = [Span("the same under", "dim")]
     mode = ""
     for other in slsm.results:

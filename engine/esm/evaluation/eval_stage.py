@@ -111,7 +111,7 @@ class _Job:
         self.end_if_whole(method)
 
     def side_effects(self) -> list[Record]:
-        """What esm changes in answers to unrelated questions, if that is asked for: a line a question."""
+        """What esm changes in answers to unrelated questions, if that is asked for: a line for each question."""
         count = self.config.eval.side_effects
         if not count or self.sources.memory is None or "esm" not in self.names:
             return []

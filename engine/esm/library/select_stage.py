@@ -76,7 +76,7 @@ class Select:
         keys: NDArray[np.float32],
         size: int,
     ) -> list[tuple[Record, EntryPicked]]:
-        """Lines of the library, each with its event, which is told as soon as it is picked."""
+        """Lines of the library, each with its event, which is emitted as soon as it is picked."""
         quality = np.array([record["quality"] for record in candidates], dtype=np.float64)
         weight = config.lambda_diversity if config.method == "dpp" else 0.0
         greedy = GreedyDpp(keys, quality, weight, config.epsilon, size)

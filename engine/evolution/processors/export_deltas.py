@@ -36,7 +36,7 @@ MOST_BIASES, LARGEST_BIAS = 300, 100.0
 class Bias:
     """`values`: token -> bias. `shift`: what was taken from all of them, which changes no probability. `left_out`:
     tokens that would need a bias and have none; `share`: of counted tokens that are among these, None where nothing was
-    counted; `cut`: biases beyond what may be said, brought to the limit."""
+    counted; `cut`: biases beyond the allowed range, brought to the limit."""
 
     values: dict[int, float]
     shift: float

@@ -1,4 +1,4 @@
-"""A reader of the user's own: `answer.reader` as `module:Class`. Where it fails, the stage ends, as it does where a
+"""A custom reader: `answer.reader` as `module:Class`. Where it fails, the stage ends, as it does where a
 reader's server fails; finished answers are kept."""
 
 from __future__ import annotations

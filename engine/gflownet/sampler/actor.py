@@ -161,7 +161,7 @@ def _explore(
 
 
 def _position(frontier: Frontier, target: torch.Tensor) -> torch.Tensor:
-    """Where in the frontier each wanted edge is: -1 for STOP, -2 where it is not legal."""
+    """Where in the frontier each target edge is: -1 for STOP, -2 where it is not legal."""
     matches = torch.nonzero(frontier.edge == target[frontier.owner])[:, 0]
     position = torch.where(target == STOP, STOP, _REFUSED)
     position[frontier.owner[matches]] = matches

@@ -346,7 +346,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         self._reveal()
 
     def _place(self) -> None:
-        """Place the columns for the width there is: a table that was hidden may be shown before it is told its size."""
+        """Place the columns for the width there is: a table that was hidden may be shown before it gets its size."""
         width = self.scrollable_content_region.width
         if (width, self.source.columns) != self._placed_in:
             self._placed_in = width, self.source.columns
