@@ -68,7 +68,7 @@ class PoolJob:
         context, path = self.context, layout.decisions(self.context.run_dir)
         lines = KeyedRecords(path, DecisionLine, lambda line: line.query_id)
         settled = context.prepare(
-            PoolMining(context.config, made=(self.dataset, self.model)), self.evaluator.take_in
+            PoolMining(context.config, made=(self.dataset, self.model)), self.evaluator.record_batch
         )
         context.start(len(self.training), len(lines), unit="queries")
         self._search()

@@ -161,7 +161,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         """Whether nobody has moved the cursor or sorted: it follows, or stands where it began."""
         return self.follow or (self._began_at is not None and self._began_at == self._cursor_key)
 
-    def tell_over(self, over: bool) -> None:
+    def set_over(self, over: bool) -> None:
         """Whether no more rows come. While they do, or an earlier moment is shown, the newest is followed, unless
         somebody has moved the cursor."""
         self.over = over
