@@ -215,7 +215,7 @@ def _typed(path: Path, lines: Iterable[dict[str, Any]], kind: type[Record], mend
         try:
             records.append(msgspec.convert(line, kind))
         except msgspec.ValidationError as error:
-            what = f"this line is no {kind.__name__}: {error}"
+            what = f"this line is not valid as {kind.__name__}: {error}"
             raise DataError(what=what, where=f"{path}:{number}", mend=mend) from error
     return records
 

@@ -16,7 +16,7 @@ def _add_options(parser: ArgumentParser) -> None:
         command = commands.add_parser(name, help=help, description=help)
         if with_run:
             command.add_argument("run", metavar="RUN", help=RUN)
-        command.add_argument("--json", action="store_true", help="JSON, an object a line")
+        command.add_argument("--json", action="store_true", help="JSON, one object per line")
         add_outputs(command)
         return command
 

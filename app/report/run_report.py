@@ -86,7 +86,7 @@ def _about(source: RunSource) -> Block:
             ("branch of", branch and f"{branch.name}/{branch.run_id}, from iteration {branch.iteration} on"),
             ("tags", ", ".join(source.label.tags)),
             ("log", f"{counted(state.seq + 1, 'events')} in events.jsonl"),
-            ("lines of the log that are no events", str(source.damaged or "")),
+            ("lines of the log that are not events", str(source.damaged or "")),
         ]
     )
 

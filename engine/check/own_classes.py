@@ -17,7 +17,7 @@ def check_own_classes(config: Config) -> Iterator[Finding]:
 
 def _named(config: Config, stages: set[str]) -> Iterator[tuple[Role, str]]:
     if "evolve" in stages:
-        from engine.evolution.own import JUDGE, REFLECTOR
+        from engine.evolution.custom_classes import JUDGE, REFLECTOR
 
         yield from ((JUDGE, config.evolution.judge.kind), (REFLECTOR, config.evolution.reflector.kind))
     if "slsm" in stages:
@@ -25,7 +25,7 @@ def _named(config: Config, stages: set[str]) -> Iterator[tuple[Role, str]]:
 
         yield from ((JUDGE, config.slsm.judge.kind), (CONTROLLER, config.slsm.controller.kind))
     if "answer" in stages and is_custom(config.answer.reader):
-        from engine.gflownet.answer.own_reader import READER  # imports torch: only where there is one
+        from engine.gflownet.answer.custom_reader import READER  # imports torch: only where there is one
 
         yield READER, config.answer.reader
 

@@ -27,7 +27,7 @@ def load_vector(path: Path, hidden_size: int | None = None) -> Vector:
         raise DataError(what="a vector file is missing", where=str(path), mend=mend)
     tensor = load_tensors(path, "a vector file cannot be read", mend)
     if not isinstance(tensor, torch.Tensor):
-        raise DataError(what="a vector file cannot be read: it is no tensor", where=str(path), mend=mend)
+        raise DataError(what="a vector file cannot be read: it is not a tensor", where=str(path), mend=mend)
     vector = tensor.to(torch.float32).numpy()
     if vector.ndim != 1 or (hidden_size is not None and vector.shape != (hidden_size,)):
         expected = f"({hidden_size},)" if hidden_size is not None else "one dimension"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from engine.custom_class import in_role, is_custom
 from engine.events import ServerChanged
 from engine.evolution import layout
+from engine.evolution.custom_classes import REFLECTOR
 from engine.evolution.judges.judge import Judge
 from engine.evolution.judges.offline import offline_judge
-from engine.evolution.own import REFLECTOR
 from engine.evolution.processor import load_logits_processor, sglang_processor_string
 from engine.evolution.reflectors.prompt import read_prompts
 from engine.evolution.reflectors.reflector import Reflector

@@ -24,7 +24,7 @@ from engine.lm.protocol import LanguageModel
 
 PLAIN = Variant("plain", None)
 """No memory: one uninterrupted text."""
-NO_CONVERSATION = "a plain text is no conversation: nothing is added to it"
+NO_CONVERSATION = "a plain text is not a conversation: nothing is added to it"
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ class WhatIf:
         wrong = [row for row in rows if not 0 <= row < len(self._dataset.embeddings)]
         if wrong or first == second or query_rows & {first, second}:
             raise DataError(
-                what=f"rows {first} and {second} are no demonstrations for {query}",
+                what=f"rows {first} and {second} are not demonstrations for {query}",
                 where=str(layout.folder(self._context.run_dir)),
                 mend=f"choose two different rows of 0 to {len(self._dataset.embeddings) - 1}"
                 + (

@@ -71,7 +71,7 @@ class AllLevers:
         folder = (outputs / name).resolve()
         if not (folder.is_relative_to(outputs.resolve()) and (folder / "config.yaml").is_file()):
             raise DataError(
-                what=f"{name} is no run",
+                what=f"{name} is not a run",
                 where=str(outputs),
                 mend="give a run's name and id, such as demo/20261122-165601",
             )

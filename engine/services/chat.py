@@ -136,7 +136,7 @@ def serve(run_dir: Path, requests: IO[str], replies: IO[bytes]) -> None:
             try:
                 request = ChatRequest.model_validate_json(line)
             except ValidationError as error:
-                return error_line(f"this is no request: {error.errors()[0]['msg']}")
+                return error_line(f"this is not a request: {error.errors()[0]['msg']}")
             encoded = msgspec.json.encode(chat.answer(request)) + b"\n"
             with disk_errors(file):
                 file.parent.mkdir(parents=True, exist_ok=True)

@@ -86,7 +86,7 @@ class WhatIfs:
             system = request.pop("system", "esm")
             kind = kind_of(system)
         except (ValueError, AttributeError, KeyError, TypeError):
-            return error_line(f"this is no request; `system` is one of {', '.join(SYSTEMS)}")
+            return error_line(f"this is not a request; `system` is one of {', '.join(SYSTEMS)}")
         if system not in self._opened:
             self._opened[system] = kind(run_context(self._run_dir, kind.stage))
         tries = self._opened[system]
@@ -94,7 +94,7 @@ class WhatIfs:
             asked = tries.form.model_validate_json(json.dumps(request))
         except ValidationError as error:
             first = error.errors()[0]
-            return error_line(f"this is no request: {'.'.join(map(str, first['loc']))}: {first['msg']}")
+            return error_line(f"this is not a request: {'.'.join(map(str, first['loc']))}: {first['msg']}")
         event = tries.tried(asked)
         if not isinstance(event, LeversTried) and not event.exact:
             event = replace(event, difference=event.difference + self._versions())

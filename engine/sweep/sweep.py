@@ -114,7 +114,7 @@ class SweepFolder:
         )
         if strange is not None:
             raise RunError(
-                what=f"{strange[:80]!a} is no run of this sweep: runs stand beside it", where=str(self.state),
+                what=f"{strange[:80]!a} is not a run of this sweep: runs stand beside it", where=str(self.state),
                 mend="restore the file, or start a new sweep",
             )  # fmt: skip
         if record.version > VERSION:

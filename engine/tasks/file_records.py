@@ -60,7 +60,7 @@ def _number(where: str, answer: str) -> str:
     number = plain_number(answer)
     if not _NUMBER.fullmatch(number):
         raise DataError(
-            what=f"the answer {answer[:40]!r} is no number",
+            what=f"the answer {answer[:40]!r} is not a number",
             where=where,
             mend="correct it, or set task.compare to exact or math",
         )

@@ -8,11 +8,11 @@ from typing import Any
 
 from engine.custom_class import imported, in_role, shown
 from engine.events import PathStep
-from engine.evolution import own as evolution_classes
+from engine.evolution import custom_classes as evolution_classes
 from engine.evolution.clusters.descriptions import ClusterDescription
 from engine.evolution.history import History
 from engine.evolution.reflectors.reflector import JudgedAnswer, ReflectorInput
-from engine.gflownet.answer.own_reader import READER
+from engine.gflownet.answer.custom_reader import READER
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt
 from engine.slsm import own as slsm_classes
 from engine.slsm.multichallenge import Criterion

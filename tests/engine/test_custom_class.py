@@ -12,9 +12,9 @@ import pytest
 
 from engine.custom_class import error_text, in_role, make_custom, shown
 from engine.errors import ConfigError
+from engine.evolution.custom_classes import JUDGE as EVOLUTION_JUDGE
+from engine.evolution.custom_classes import REFLECTOR
 from engine.evolution.history import History
-from engine.evolution.own import JUDGE as EVOLUTION_JUDGE
-from engine.evolution.own import REFLECTOR
 from engine.evolution.reflectors.reflector import ReflectorInput
 from engine.slsm.judges.judge import AnswerJudgeFailed
 from engine.slsm.multichallenge import Criterion

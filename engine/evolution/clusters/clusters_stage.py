@@ -142,7 +142,7 @@ class _ClusterJob:
         pca = read_pickle(self.config.pca, "clusters.pca", self.config.trust_files)
         if not hasattr(pca, "transform"):
             raise DataError(
-                what=f"a {type(pca).__name__} is no fitted PCA",
+                what=f"a {type(pca).__name__} is not a fitted PCA",
                 where=f"clusters.pca: {self.config.pca}",
                 mend="give the PCA that scikit-learn fitted",
             )

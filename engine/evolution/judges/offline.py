@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from engine.config.config import Config
 from engine.custom_class import in_role, is_custom
+from engine.evolution.custom_classes import JUDGE
 from engine.evolution.judges.judge import Judge
 from engine.evolution.judges.numeric_judge import NumericJudge
 from engine.evolution.judges.task_judge import TaskJudge
-from engine.evolution.own import JUDGE
 from engine.tasks.loaders import configured_task
 
 

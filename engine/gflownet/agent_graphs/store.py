@@ -47,7 +47,7 @@ def load_samples(path: Path) -> list[GAgentSample]:
     for name in TENSORS:
         flat = state[name]
         if not isinstance(flat, torch.Tensor) or flat.ndim != 1 or flat.dtype != _dtype(name):
-            what = f"{name} is no flat tensor of {_dtype(name)}"
+            what = f"{name} is not a flat tensor of {_dtype(name)}"
             raise DataError(what=what, where=str(path), mend=_MEND)
     try:
         pieces = {name: state[name].split(state[f"{name}.sizes"].tolist()) for name in TENSORS}

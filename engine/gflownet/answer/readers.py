@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.custom_class import in_role, is_custom
 from engine.events import PathStep
-from engine.gflownet.answer.own_reader import READER
+from engine.gflownet.answer.custom_reader import READER
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt, rough_tokens
 from engine.lm.embedding.sentence_embedder import SentenceEmbedder
 from engine.lm.protocol import LanguageModel, Request, Sampling

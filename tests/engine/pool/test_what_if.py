@@ -76,7 +76,7 @@ def test_a_pair_of_the_rl_data_has_no_recorded_answer(run: Path, what_if: WhatIf
     [
         ({"query": "nobody"}, "no query 'nobody'"),
         ({"pairs": [[3, 3]]}, "choose two different rows"),
-        ({"pairs": [[3, 99_999]]}, "rows 3 and 99999 are no demonstrations"),
+        ({"pairs": [[3, 99_999]]}, "rows 3 and 99999 are not demonstrations"),
     ],
 )
 def test_what_cannot_be_shown_is_refused(

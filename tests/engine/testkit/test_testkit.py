@@ -20,10 +20,10 @@ from engine.config.file import load_config
 from engine.custom_class import Role, in_role, make_custom
 from engine.errors import ConfigError, RunError
 from engine.events import StateUpdated
+from engine.evolution.custom_classes import JUDGE, REFLECTOR
 from engine.evolution.judges.judge import judge_with_retries
-from engine.evolution.own import JUDGE, REFLECTOR
 from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput
-from engine.gflownet.answer.own_reader import READER
+from engine.gflownet.answer.custom_reader import READER
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt
 from engine.run.gate import StopRequested
 from engine.run.stage import StageResult

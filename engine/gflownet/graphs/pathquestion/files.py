@@ -133,7 +133,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise DataError(
-            what="bytes that are no UTF-8", where=f"{path}, line {line}", mend="convert the file to UTF-8"
+            what="bytes that are not UTF-8", where=f"{path}, line {line}", mend="convert the file to UTF-8"
         ) from error
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():

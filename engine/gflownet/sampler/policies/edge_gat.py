@@ -38,7 +38,7 @@ class _Attention(MessagePassing):
     # Not GATv2Conv: its messages leave the edge out; with edges as its sources, which is equal, it takes 1.2x the time.
     def __init__(self, hidden: int, heads: int) -> None:
         if hidden % heads:
-            raise ValueError(f"policy.hidden {hidden} is no multiple of policy.heads {heads}")
+            raise ValueError(f"policy.hidden {hidden} is not a multiple of policy.heads {heads}")
         super().__init__(aggr="add", flow="target_to_source")
         self.heads = heads
         self.node = nn.Linear(hidden, 2 * hidden)

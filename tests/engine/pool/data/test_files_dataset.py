@@ -157,7 +157,7 @@ def test_a_tensor_file_is_read_without_running_code(tmp_path: Path):
     with pytest.raises(DataError, match="holds list, not a tensor"):
         read_embeddings(tmp_path / "table.pt", asked(4))
     torch.save({"path": Path("x")}, tmp_path / "table.pt")
-    with pytest.raises(DataError, match="no tensor"):
+    with pytest.raises(DataError, match="not a tensor"):
         read_embeddings(tmp_path / "table.pt", asked(4))
     np.save(tmp_path / "table.npy", np.array([Path("x")], dtype=object))
     with pytest.raises(DataError, match="no array"):
@@ -382,7 +382,7 @@ def test_the_configuration_for_ok_vqa_is_valid_and_names_the_first_missing_file(
 def test_a_tensor_that_is_no_plain_table_is_told(tmp_path: Path, make: Any, inside: bool) -> None:
     tensor = make()
     torch.save({"a": tensor, "ids": [0, 1, 2]} if inside else tensor, tmp_path / "odd.pt")
-    with pytest.raises(DataError, match="no plain table") as caught:
+    with pytest.raises(DataError, match="not a plain table") as caught:
         read_embeddings(tmp_path / "odd.pt", asked(3))
     assert caught.value.where.endswith("odd.pt") and "torch.save" in caught.value.mend
 
