@@ -73,9 +73,7 @@ class NotingScreen(ConsoleScreen[None]):
     def action_mark_item(self) -> None:
         """Mark the row under the cursor, or take its mark away."""
         if (event := self.noted_event()) is None:
-            self.notify(
-                "This row is not an item of the log: it cannot be marked. Press ; for a note on the run."
-            )
+            self.notify("This row is not in the log: it cannot be marked. Press ; for a note on the run.")
             return
         self._change(lambda: self.marks.notes.toggle_mark(event.seq, item_words(event)))
 

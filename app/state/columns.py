@@ -131,13 +131,13 @@ class AppendOnlyList(Generic[T]):
             yield self._items[index]
 
 
-_NOT_REPORTED = frozenset({"seq", "time", "length", "offset", "place"})
+_IGNORED = frozenset({"seq", "time", "length", "offset", "place"})
 """Of a report: when it came and where it stands in the log."""
 
 
 def _says(item: Any) -> object:
     fields: Sequence[str] = getattr(item, "_fields", ()) or getattr(item, "__struct_fields__", ())
-    return [getattr(item, name) for name in fields if name not in _NOT_REPORTED] if fields else item
+    return [getattr(item, name) for name in fields if name not in _IGNORED] if fields else item
 
 
 class _Numbers(dict[str, int]):
@@ -203,8 +203,8 @@ class Columns:
     log: it is appended last, so a row that can be seen is whole, and it distinguishes rows of the same log."""
 
     TYPES: Mapping[str, str] = {}
-    NOT_REPORTED: frozenset[str] = _NOT_REPORTED
-    """Columns that are no part of what a report says."""
+    IGNORED: frozenset[str] = _IGNORED
+    """Columns that may differ where a report is repeated."""
 
     def __init__(self) -> None:
         self._adopt([array(code) for code in self.TYPES.values()], Keys(), 0)
@@ -255,9 +255,7 @@ class Columns:
         return at if any(a != b and not (a != a and b != b) for a, b in pairs) else None
 
     def _reported(self, row: Sequence[float]) -> Iterable[tuple[array, float]]:
-        return (
-            (self._by_name[n], v) for n, v in zip(self.TYPES, row, strict=True) if n not in self.NOT_REPORTED
-        )
+        return ((self._by_name[n], v) for n, v in zip(self.TYPES, row, strict=True) if n not in self.IGNORED)
 
     def put(self, at: int, *row: float) -> None:
         """Let row `at` be this one, in a copy."""

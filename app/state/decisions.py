@@ -120,7 +120,7 @@ class Outcomes(Columns):
     """Evaluated examples of all methods in the order of the log, each once. `left`: the segment in which the answer
     left greedy's way; 0 where it did not, or where that is not known."""
 
-    NOT_REPORTED = Columns.NOT_REPORTED | {"left"}
+    IGNORED = Columns.IGNORED | {"left"}
 
     TYPES = {
         **dict.fromkeys(("method", "example", *_FIGURES_OF_AN_ANSWER, "left", "length"), "i"),

@@ -44,7 +44,7 @@ class EfficiencyState(MethodState):
     def __init__(self) -> None:
         self.stages: dict[str, StageUse] = {}
         self.moments: AppendOnlyList[Moment] = AppendOnlyList()
-        self._last_tokens = 0
+        self._before = 0
 
     def counted(self) -> int:
         """Tokens of all stages and attempts."""
@@ -64,10 +64,8 @@ def _progress(state: EfficiencyState, event: ev.StageProgress, place: Place) -> 
         return
     tokens = state.counted()
     seconds = event.time - last.time if last is not None else 0.0
-    pace = (
-        (tokens - state._last_tokens) / seconds if seconds > 0 and last and last.stage == event.stage else 0.0
-    )
-    state._last_tokens = tokens
+    pace = (tokens - state._before) / seconds if seconds > 0 and last and last.stage == event.stage else 0.0
+    state._before = tokens
     state.moments.append(
         Moment(event.time, event.stage, max(0.0, pace), event.resident, event.gpu), key=event.seq
     )

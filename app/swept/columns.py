@@ -80,7 +80,7 @@ def columns_of(rows: Sequence[SettingRow]) -> list[ListColumn[SettingRow]]:
 
 COLUMNS: Sequence[ListColumn[SettingRow]] = (
     ListColumn("sign", "", 1, priority=0, value=lambda r: r.sign, show=lambda sign: Cell(sign, "accent"),
-               help="★ the best setting, ≈ not distinguishable from it"),
+               help="★ the best setting, ≈ cannot be told from it"),
     ListColumn("setting", "setting", 22, priority=0, flex=True, value=lambda r: r.name),
     ListColumn("state", "state", 12, priority=0, value=lambda r: r, show=_state),
     ListColumn("result", "result", 7, "right", 0, value=lambda r: r, show=_result,

@@ -68,12 +68,10 @@ class WhatIf:
         for what the run does not have."""
         record = self._recorded(request)
         example = self._examples[request.example]
-        recorded = self._recorded_deltas(request)
-        committed = self._answer(example, request, recorded, _run_words(request))
+        deltas = self._recorded_deltas(request)
+        committed = self._answer(example, request, deltas, _run_words(request))
         none = self._answer(example, request, None, "no deltas")
-        yours = [
-            self._answer(example, request, *self._other(request, recorded, scale)) for scale in request.scales
-        ]
+        yours = [self._answer(example, request, *self._other(request, deltas, by)) for by in request.scales]
         difference = self._difference(record, committed[1])
         return AnswerTried(
             system="evolution",
@@ -141,7 +139,7 @@ class WhatIf:
 
     # ------------------------------------------------------------ another choice
 
-    def _other(self, request: WhatIfRequest, recorded: Deltas | None, scale: float) -> tuple[Deltas, str]:
+    def _other(self, request: WhatIfRequest, deltas: Deltas | None, scale: float) -> tuple[Deltas, str]:
         """The deltas to try, and what they are in words."""
         names = self._clusters.names
         unknown = [name for name in (*request.off, *request.put) if name not in names]
@@ -151,9 +149,7 @@ class WhatIf:
                 where=str(layout.folder(self._run_dir)),
                 mend=f"choose clusters of {names[0]} to {names[-1]}",
             )
-        base = (
-            self._iteration(request.of).deltas if request.of is not None else recorded or zero_deltas(names)
-        )
+        base = self._iteration(request.of).deltas if request.of is not None else deltas or zero_deltas(names)
         changed = {**base, **dict.fromkeys(request.off, 0.0), **request.put}
         words = [f"deltas of iteration {request.of}" if request.of is not None else "its own deltas"]
         words += [f"without cluster {name}" for name in request.off]

@@ -82,7 +82,7 @@ class PoolJob:
         """Search the nearest rows of all queries, in a single pass over the table."""
         known = set(self.dataset.splits[TRAIN])
         names = [name for name in self.training if name in known] + list(self.dataset.splits[HELDOUT])
-        query_rows = {name: set(self.dataset.excluded_rows(name)) for name in names}
+        query_rows = {name: set(self.dataset.excluded(name)) for name in names}
         needed = max(self.context.config.pool.search_top_k, POOL_SIZE) + max(
             map(len, query_rows.values()), default=0
         )

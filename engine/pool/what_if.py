@@ -76,7 +76,7 @@ class WhatIf:
     def _pair(self, query: str, rows: list[int]) -> tuple[int, int]:
         """The rows as a pair that may be shown: two of the table, neither of them the query itself."""
         first, second = rows
-        query_rows = set(self._dataset.excluded_rows(query))
+        query_rows = set(self._dataset.excluded(query))
         wrong = [row for row in rows if not 0 <= row < len(self._dataset.embeddings)]
         if wrong or first == second or query_rows & {first, second}:
             raise DataError(

@@ -48,14 +48,12 @@ class AllLevers:
         choices = [[], *([name] for name in names), *([names] if len(names) > 1 else [])]
         messages = [{"role": "user", "content": request.question}]
         prepared = [levers.prepare("question", messages, Chosen(choice)) for choice in choices]
+        answered = zip(choices, levers.answer(prepared), strict=True)
         return LeversTried(
             question=request.question,
             model=levers.model_name,
             fits=convert(levers.fits, list[LeverFit], from_attributes=True),
-            answers=[
-                _levered_answer(choice, answer)
-                for choice, answer in zip(choices, levers.answer(prepared), strict=True)
-            ],
+            answers=[_levered_answer(choice, answer) for choice, answer in answered],
         )
 
     def _levers(self, request: LeversRequest) -> Levers:

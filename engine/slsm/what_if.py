@@ -137,14 +137,11 @@ class WhatIf:
         if request.source == "reminder":
             return REMINDER, "the sentence that is always the same"
         path = layout.states(self._context.run_dir)
-        key = (request.conversation, request.source, turn)
         for record in read_records(path, StateRecord) if path.is_file() else []:
-            if record.key() == key:
+            if record.key() == (request.conversation, request.source, turn):
                 note = note_of(record.restored(), self._context.config.slsm.note_max_items)
-                return (
-                    note,
-                    f"the note of the {request.source} memory" if note else "an empty memory: no note",
-                )
+                words = f"the note of the {request.source} memory"
+                return note, words if note else "an empty memory: no note"
         raise DataError(
             what=f"the run kept no {request.source} memory of this turn",
             where=str(path),

@@ -91,13 +91,11 @@ def controller_trials() -> list[Trial]:
     for state in (SemanticState(), FlatState()):
         kind = "structured" if isinstance(state, SemanticState) else "flat"
         trials += _with_texts(
-            f"update a {kind} state by",
-            lambda controller, text, s=state: controller.update(s, turns(text)),
-            _failure,
+            f"update a {kind} state by", lambda obj, text, s=state: obj.update(s, turns(text)), _failure
         )
         trials += _with_texts(
             f"detect with a {kind} state,",
-            lambda controller, text, s=state: controller.detect(s, turns(text), text),
+            lambda obj, text, s=state: obj.detect(s, turns(text), text),
             _failure,
         )
     return trials
@@ -111,11 +109,9 @@ def reader_trials() -> list[Trial]:
 
     bare = EvidencePrompt(QUESTION, [], 0)
     return [
-        *_with_texts(
-            "read", lambda reader, text: reader.read([prompt(text), prompt(QUESTION)], lambda: None)
-        ),
-        *_with_texts("count_tokens of", lambda reader, text: reader.count_tokens(text)),
-        Trial("read a question without triples", lambda reader: reader.read([bare], lambda: None), _nothing),
+        *_with_texts("read", lambda obj, text: obj.read([prompt(text), prompt(QUESTION)], lambda: None)),
+        *_with_texts("count_tokens of", lambda obj, text: obj.count_tokens(text)),
+        Trial("read a question without triples", lambda obj: obj.read([bare], lambda: None), _nothing),
     ]
 
 

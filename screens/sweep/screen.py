@@ -46,9 +46,8 @@ class SweepScreen(ConsoleScreen[None]):
 # A sweep
 
 Each row is a setting: the values that it tries, what it reached over all its seeds, and how far that is from its
-baseline on the same items, with the paired 95% interval. ★ is the best setting; ≈ marks settings that cannot be
-distinguished from it. While the sweep works, ▶ says how much of a setting is done, and its figures are those of its
-finished runs.
+baseline on the same items, with the paired 95% interval. ★ is the best setting; ≈ marks settings that cannot be told
+from it. While the sweep works, ▶ says how much of a setting is done, and its figures are those of its finished runs.
 
 The map shows two fields: one across, one down, the other fields as in the row under the cursor; each cell has its
 figure as a number and as a colour. `V` takes the next two fields, `v` the next figure.

@@ -80,12 +80,10 @@ class ListSource(ItemSource[T]):
         self._order: list[int] | None = None
         self._sort: tuple[str | None, bool] = (None, False)
 
-    def show(
-        self, items: Sequence[T] | AppendOnlyList[T], columns: Sequence[ListColumn[T]] | None = None
-    ) -> None:
+    def show(self, items: Sequence[T] | AppendOnlyList[T], columns: Sequence[ListColumn[T]] = ()) -> None:
         """Show these items from now on, in other columns if some are given."""
         self._items = items
-        if columns is not None:
+        if columns:
             self.columns = self._columns = columns
         self.sort(*self._sort)
 

@@ -38,7 +38,7 @@ class Queries:
     def annotations(self, query_id: str) -> list[str]:
         return list(ANNOTATIONS)
 
-    def excluded_rows(self, query_id: str) -> list[int]:
+    def excluded(self, query_id: str) -> list[int]:
         return []
 
 
