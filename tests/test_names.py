@@ -47,6 +47,7 @@ NOT_YET = {
     "engine/check": {"own_classes", "check_own_classes"},
     "engine/esm/mining": {"take_in"},
     "engine/evolution/judges": {"Said", "_said", "said", "found", "wanted"},
+    "engine/gflownet/evaluation": {"own"},
     "engine/lm": {"_take_up", "own", "told"},
     "engine/slsm": {"OwnTurns", "gone", "outside", "own", "own_turns", "said", "wanted"},
 }

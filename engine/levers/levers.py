@@ -24,7 +24,7 @@ from engine.lm.protocol import LanguageModel
 
 PLAIN = Variant("plain", None)
 """No memory: one uninterrupted text."""
-NO_CONVERSATION = "a plain text is not a conversation: nothing is added to it"
+NO_CONVERSATION = "a plain text is no conversation: nothing is added to it"
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Levers:
-    """One model with the levers that fit it; `fits` also lists those that do not, and why. `config`: of the first
+    """One model with the levers that fit it; `fits` also tells of those that do not, and why. `config`: of the first
     run, for everything that no lever names. `load_levers` makes it."""
 
     model: LanguageModel
