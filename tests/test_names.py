@@ -46,8 +46,7 @@ NOT_YET = {
     "": {"mend", "_MEND", "KEPT_MEND"},
     "engine/check": {"own_classes", "check_own_classes"},
     "engine/esm/mining": {"take_in"},
-    "engine/evolution/judges": {"Said", "_said", "said", "found", "wanted"},
-    "engine/gflownet/evaluation": {"own"},
+    "engine/evolution/judges": {"said", "found", "wanted"},
     "engine/lm": {"_take_up", "own", "told"},
     "engine/slsm": {"OwnTurns", "gone", "outside", "own", "own_turns", "said", "wanted"},
 }
