@@ -1,4 +1,4 @@
-"""The run that a command's words mean; where several are meant, the newest, and the user is told."""
+"""The run that a command's words mean; where several are meant, the newest, and the user is informed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def choose_run(text: str, outputs: Path) -> RunDirectory:
     Raises RunError if there is none, or if a later version wrote it."""
     newest, *others = find_runs(text, outputs)
     if others:
-        told = f"{text}: {len(others) + 1} runs; this is the newest, {newest.path}"
-        sys.stderr.write(f"{without_controls(told)}\n")  # folders may be named by others
+        notice = f"{text}: {len(others) + 1} runs; this is the newest, {newest.path}"
+        sys.stderr.write(f"{without_controls(notice)}\n")  # folders may be named by others
     refuse_later(newest)
     return newest

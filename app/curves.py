@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import ceil, floor, isfinite, log10
 
 _LEAST = 1e-300
-"""What is smaller than this is nothing: a part of it could no longer be told from zero."""
+"""What is smaller than this is nothing: a part of it could no longer be distinguished from zero."""
 
 
 def thin(x: Sequence[float], y: Sequence[float], points: int) -> tuple[list[float], list[float]]:

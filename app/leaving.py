@@ -1,4 +1,4 @@
-"""How the console is left: asked first, by Ctrl+C, by a signal; and what it prints when it is gone."""
+"""How the console is left: asked first, by Ctrl+C, by a signal; and what it prints afterwards."""
 
 from __future__ import annotations
 

@@ -15,13 +15,13 @@ from engine.errors import RunError, SteerError
 from engine.run.directory import RunDirectory
 from engine.run.event_log import refuse_later
 from screens.messages import (
-    CompareWanted,
-    DetachWanted,
-    EventWanted,
-    RunWanted,
-    SweepWanted,
-    SystemWanted,
-    UpWanted,
+    CompareRequested,
+    DetachRequested,
+    EventRequested,
+    RunRequested,
+    SweepRequested,
+    SystemRequested,
+    UpRequested,
 )
 from screens.runs.screen import RunsScreen
 
@@ -94,8 +94,8 @@ class OpenRuns(App[None]):
         else:
             self.open_run(path, method, place)
 
-    @on(EventWanted)
-    def _event_wanted(self, message: EventWanted) -> None:
+    @on(EventRequested)
+    def _event_requested(self, message: EventRequested) -> None:
         self.open_event(message.run_dir, message.seq)
 
     def open_above(self, path: Path, method: str = "", place: Place | None = None) -> None:
@@ -103,8 +103,8 @@ class OpenRuns(App[None]):
         self._parents.append((self.session, len(self.screen_stack)))
         self._show_run(path, method, place)
 
-    @on(RunWanted)
-    def _run_wanted(self, message: RunWanted) -> None:
+    @on(RunRequested)
+    def _run_requested(self, message: RunRequested) -> None:
         self.open_above(message.run_dir, message.system, message.place)
 
     def _show_run(self, path: Path, method: str, place: Place | None) -> None:
@@ -113,16 +113,16 @@ class OpenRuns(App[None]):
         self.session = RunSession(path, has_started_worker=self.engine_workers.is_running)
         self.run_screens.open(self.session, method, place)
 
-    @on(CompareWanted)
-    def _compare_wanted(self, message: CompareWanted) -> None:
+    @on(CompareRequested)
+    def _compare_requested(self, message: CompareRequested) -> None:
         from screens.compare.pairs import PairsScreen
         from screens.compare.screen import CompareScreen
 
         two = len(message.runs) == 2
         self.push_screen(CompareScreen(*message.runs) if two else PairsScreen(message.runs))
 
-    @on(SweepWanted)
-    def _sweep_wanted(self, message: SweepWanted) -> None:
+    @on(SweepRequested)
+    def _sweep_requested(self, message: SweepRequested) -> None:
         self.open_sweep(message.folder)
 
     def open_sweep(self, folder: Path) -> None:
@@ -133,20 +133,20 @@ class OpenRuns(App[None]):
 
     # ------------------------------------------------------------ moving among the screens of the open run
 
-    @on(SystemWanted)
-    def _system_wanted(self, message: SystemWanted) -> None:
+    @on(SystemRequested)
+    def _system_requested(self, message: SystemRequested) -> None:
         if self.session is not None:
             self.run_screens.show(self.session, message.name, message.place, message.followed)
 
-    @on(UpWanted)
-    def _up_wanted(self) -> None:
+    @on(UpRequested)
+    def _up_requested(self) -> None:
         if self.session is not None and not self.run_screens.up(self.session):
-            self._detach_wanted()
+            self._detach_requested()
 
     # ------------------------------------------------------------ closing
 
-    @on(DetachWanted)
-    def _detach_wanted(self) -> None:
+    @on(DetachRequested)
+    def _detach_requested(self) -> None:
         self._back_to_parent() if self._parents else self.close_run()
 
     def close_run(self) -> None:

@@ -32,7 +32,7 @@ from app.terminal.control_filter import NO_CONTROLS
 from app.terminal.loop_lag import LoopLag
 from app.terminal.output import CalmApp
 from app.terminal.plain_attributes import plain_attributes
-from app.terminal.themes import DARK, LIGHT, OWN, hidden
+from app.terminal.themes import DARK, LIGHT, THEMES, hidden
 from app.terminal.watch import watch_terminal
 from app.textual_internals import without_markup
 from app.wording.text import counted, without_controls
@@ -112,12 +112,12 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, CalmApp[None])
         self._choose_from = choose_from
         self.unicode = takes_unicode(getattr(sys.__stderr__, "encoding", None))
         """Whether the terminal, to which Textual writes by standard error, can show all signs."""
-        self._use_own_themes()
+        self._register_themes()
 
-    def _use_own_themes(self) -> None:
+    def _register_themes(self) -> None:
         for name in [name for name in self.available_themes if hidden(name)]:
             self.unregister_theme(name)
-        for theme in OWN:
+        for theme in THEMES:
             self.register_theme(theme)
         kept = read_setting("theme")
         self.theme = kept if kept in self.available_themes else DARK.name

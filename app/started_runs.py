@@ -13,7 +13,7 @@ from app.runs.client import prepare_branch, prepare_resume
 from app.worker_failures import WorkerFailures
 from engine.errors import SteerError
 from engine.run.directory import RunDirectory
-from screens.messages import BranchWanted, ResumeWanted
+from screens.messages import BranchRequested, ResumeRequested
 from screens.runs.screen import RunsScreen
 
 
@@ -50,8 +50,8 @@ class StartedRuns(OpenRuns):
 
         self.push_screen(NewRunScreen(config, self.outputs, changes), self._begin)
 
-    @on(RunsScreen.NewRunWanted)
-    def _new_run_wanted(self) -> None:
+    @on(RunsScreen.NewRunRequested)
+    def _new_run_requested(self) -> None:
         self.ask_for_run()
 
     def _begin(self, begun: RunDirectory | Path | None) -> None:
@@ -73,8 +73,8 @@ class StartedRuns(OpenRuns):
         self.home.runs.add_folder(folder.parent.parent)
         self.open_sweep(folder)
 
-    @on(ResumeWanted)
-    def _resume_wanted(self, message: ResumeWanted) -> None:
+    @on(ResumeRequested)
+    def _resume_requested(self, message: ResumeRequested) -> None:
         if not self.start_worker(RunDirectory(message.run_dir)):
             return
         if self.session is None:
@@ -82,8 +82,8 @@ class StartedRuns(OpenRuns):
         else:
             self.notify("A worker resumes the run.")
 
-    @on(BranchWanted)
-    def _branch_wanted(self, message: BranchWanted) -> None:
+    @on(BranchRequested)
+    def _branch_requested(self, message: BranchRequested) -> None:
         """Prepare and start a new run beside this one, and watch it."""
         try:
             directory = prepare_branch(RunDirectory(message.run_dir), message.iteration, message.iterations)

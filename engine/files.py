@@ -140,7 +140,7 @@ def whole_letters(value: Any, source: bytes) -> Any:
 
 
 def decoded(path: Path, kind: type[Decoded], what: str, mend: str) -> Decoded:
-    """The JSON of a whole file as `kind`. Raises DataError: `what`, why, and how to mend it."""
+    """The JSON of a whole file as `kind`. Raises DataError: `what`, why, and how to fix it."""
     try:
         return msgspec.json.decode(read_regular(path), type=kind)
     except OSError as error:
@@ -215,7 +215,7 @@ def _typed(path: Path, lines: Iterable[dict[str, Any]], kind: type[Record], mend
         try:
             records.append(msgspec.convert(line, kind))
         except msgspec.ValidationError as error:
-            what = f"this line is no {kind.__name__}: {error}"
+            what = f"this line is not valid as {kind.__name__}: {error}"
             raise DataError(what=what, where=f"{path}:{number}", mend=mend) from error
     return records
 

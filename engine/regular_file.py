@@ -35,7 +35,7 @@ def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
         )
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    raise OSError(errno.EINVAL, "it is no regular file, but a pipe or a device", str(path))
+    raise OSError(errno.EINVAL, "it is not a regular file, but a pipe or a device", str(path))
 
 
 def check_regular(path: Path) -> None:
@@ -87,7 +87,7 @@ def written_from(file: int, offset: int) -> int:
 
 
 def file_stamp(path: Path) -> tuple[int, int]:
-    """When it was written and its size, which tell whether it has changed; zeros where there is none."""
+    """When it was written and its size, which show whether it has changed; zeros where there is none."""
     try:
         status = path.stat()
     except OSError:

@@ -40,7 +40,7 @@ def load_tensors(path: Path, what: str, mend: str, mapped: bool = False) -> Any:
         return torch.load(path, weights_only=True, map_location="cpu", mmap=mapped)
     except pickle.UnpicklingError as error:
         # torch's own advice here is to load without weights_only: not with a file from elsewhere
-        raise DataError(what=f"{what}: it is no tensor", where=str(path), mend=mend) from error
+        raise DataError(what=f"{what}: it is not a tensor", where=str(path), mend=mend) from error
     except Exception as error:  # for other bytes torch's unpickler raises KeyError, struct.error and more
         raise DataError(what=f"{what}: {_first_line(error)}", where=str(path), mend=mend) from error
 

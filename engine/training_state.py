@@ -45,8 +45,8 @@ class BestWeights:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Raises KeyError, TypeError or ValueError for weights of another module."""
-        weights, own = dict(state["weights"]), self.module.state_dict()
-        if weights and {n: w.shape for n, w in weights.items()} != {n: w.shape for n, w in own.items()}:
+        weights, current = dict(state["weights"]), self.module.state_dict()
+        if weights and {n: w.shape for n, w in weights.items()} != {n: w.shape for n, w in current.items()}:
             raise ValueError("the best weights are those of another network")
         self.value, self.at, self.weights = float(state["value"]), _position("at", state["at"], 0), weights
 
@@ -63,8 +63,8 @@ def check_numbers(part: Part) -> None:
         numbers = list(part.weights.items())
     else:
         numbers = []
-        for weight, own in part.state.items():
-            for name, value in own.items():
+        for weight, moments in part.state.items():
+            for name, value in moments.items():
                 if isinstance(value, torch.Tensor) and value.ndim:
                     if value.shape != weight.shape:
                         raise ValueError(f"{name} {list(value.shape)} of weights {list(weight.shape)}")
@@ -114,7 +114,7 @@ class TrainingState:
         except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
             raise self._error(f"has another shape: {str(error)[:500]}") from error
         except ArithmeticError as error:
-            raise self._error(f"cannot be gone on with: {error}") from error
+            raise self._error(f"cannot be continued: {error}") from error
 
     def _compare(self, saved: Mapping[str, Any]) -> None:
         differing = sorted(name for name in {*self.shape, *saved} if saved.get(name) != self.shape.get(name))

@@ -74,13 +74,13 @@ class FindScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         self.input.focus()
         self.input.action_select_all()
-        self._tell(_NOTHING if self._table is None else _HOW)
+        self._show_message(_NOTHING if self._table is None else _HOW)
 
     @on(Input.Changed)
     def _typed(self) -> None:
         """Mark the rows in view; the others are searched when enter is pressed."""
         if self._table is not None:
-            self._tell(_HOW)
+            self._show_message(_HOW)
             self._table.look_for(self.input.value.split())
 
     def action_accept(self) -> None:
@@ -92,7 +92,7 @@ class FindScreen(ModalScreen[None]):
         if table.is_match(table.cursor) or table.seek(1, table.is_match):
             self.dismiss()
         else:
-            self._tell(f"None of these {table.source.noun} has these words.", wrong=True)
+            self._show_message(f"None of these {table.source.noun} has these words.", wrong=True)
 
     def action_close(self) -> None:
         """Find nothing."""
@@ -100,6 +100,6 @@ class FindScreen(ModalScreen[None]):
             self._table.look_for(())
         self.dismiss()
 
-    def _tell(self, text: str, wrong: bool = False) -> None:
+    def _show_message(self, text: str, wrong: bool = False) -> None:
         self.message.set_class(wrong, "-wrong")
         self.message.update(text)

@@ -11,19 +11,19 @@ from app.methods.place import Place
 
 
 @dataclass
-class ResumeWanted(Message):
+class ResumeRequested(Message):
     """Start a worker again on this run."""
 
     run_dir: Path
 
 
 @dataclass
-class DetachWanted(Message):
+class DetachRequested(Message):
     """Show the list of runs; the engine continues."""
 
 
 @dataclass
-class BranchWanted(Message):
+class BranchRequested(Message):
     """Start a new run from the deltas of an iteration of this one; `iterations`: of both together."""
 
     run_dir: Path
@@ -32,7 +32,7 @@ class BranchWanted(Message):
 
 
 @dataclass
-class SystemWanted(Message):
+class SystemRequested(Message):
     """Show the screen of a method of the same run, or its overview; `place`: what to open there. `followed`: nobody
     asked for it, the work is there."""
 
@@ -42,26 +42,26 @@ class SystemWanted(Message):
 
 
 @dataclass
-class UpWanted(Message):
+class UpRequested(Message):
     """One level up: from a method to the overview of its run, from there to the list of runs."""
 
 
 @dataclass
-class CompareWanted(Message):
+class CompareRequested(Message):
     """Compare two runs, or choose two of more."""
 
     runs: list[Path]
 
 
 @dataclass
-class SweepWanted(Message):
+class SweepRequested(Message):
     """Show the sweep in a folder."""
 
     folder: Path
 
 
 @dataclass
-class RunWanted(Message):
+class RunRequested(Message):
     """Open a run on the screen of a method, at a place if there is one."""
 
     run_dir: Path
@@ -70,7 +70,7 @@ class RunWanted(Message):
 
 
 @dataclass
-class EventWanted(Message):
+class EventRequested(Message):
     """Open a run at the item of an event, by its number in the log; None: its overview."""
 
     run_dir: Path

@@ -71,7 +71,7 @@ with their help; what is changed there is added to *Changes*.
         self._busy = False
         self._waiting: Timer | None = None
         self._agreed: tuple[Path, str] | None = None
-        """What was typed when the user was told what is lacking: enter again starts it."""
+        """What was typed when the user was shown what is lacking: enter again starts it."""
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -259,6 +259,6 @@ def check_text(check: StartCheck) -> Text:
     lines += [Text(f"= {name} has this value in the file already", "dim") for name in check.unchanged]
     if check.fetched:
         lines.append(
-            Text(f"↓ fetched when needed: {'; '.join(found.what for found in check.fetched)}", "dim")
+            Text(f"↓ fetched when needed: {'; '.join(finding.what for finding in check.fetched)}", "dim")
         )
     return Text("\n").join(lines)

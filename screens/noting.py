@@ -15,7 +15,7 @@ from engine.events import Event
 from engine.run.find_event import event_at
 from screens.console_screen import ConsoleScreen
 from screens.item_marks import ItemMarks
-from screens.messages import EventWanted
+from screens.messages import EventRequested
 from screens.panels.ask import AskScreen
 from screens.run_session import Session
 
@@ -73,7 +73,7 @@ class NotingScreen(ConsoleScreen[None]):
     def action_mark_item(self) -> None:
         """Mark the row under the cursor, or take its mark away."""
         if (event := self.noted_event()) is None:
-            self.notify("This row is no item of the log: it cannot be marked. Press ; for a note on the run.")
+            self.notify("This row is not in the log: it cannot be marked. Press ; for a note on the run.")
             return
         self._change(lambda: self.marks.notes.toggle_mark(event.seq, item_words(event)))
 
@@ -81,7 +81,7 @@ class NotingScreen(ConsoleScreen[None]):
         """List what was marked and written on this run."""
         from screens.notes.screen import NotesScreen
 
-        def go(message: EventWanted | None) -> None:
+        def go(message: EventRequested | None) -> None:
             if message is not None:
                 self.app.post_message(message)
 

@@ -14,7 +14,7 @@ from textual.binding import BindingType
 from app.keys.commands import METHOD_KEYS, RUN, RUN_WITHOUT_KEY, TIMELINE, Command, bindings
 from engine.errors import SteerError
 from screens.console_screen import FRAMES
-from screens.messages import DetachWanted, ResumeWanted, SystemWanted
+from screens.messages import DetachRequested, ResumeRequested, SystemRequested
 from screens.method_progress import active_method
 from screens.noting import NotingScreen
 from screens.panels.error_panel import ErrorPanel, Fault
@@ -135,7 +135,7 @@ class RunScreen(NotingScreen):
         if self.following and session.cursor is None and not session.frozen:
             name = active_method(shown_stages(session))
             if name is not None and name != self.TITLE_WORD:
-                self.post_message(SystemWanted(name, followed=True))
+                self.post_message(SystemRequested(name, followed=True))
 
     def _show_frame(self) -> None:
         session = self.session
@@ -258,29 +258,29 @@ class RunScreen(NotingScreen):
 
     def action_resume(self) -> None:
         """Ask for a worker."""
-        self.post_message(ResumeWanted(self.session.run_dir))
+        self.post_message(ResumeRequested(self.session.run_dir))
 
     action_start = action_resume
 
     def action_detach(self) -> None:
         """Ask for the list of runs."""
-        self.post_message(DetachWanted())
+        self.post_message(DetachRequested())
 
     def action_method(self, number: int) -> None:
         """Ask for the screen of a method, by its number in the header."""
         methods = systems_of(self.session.state.stages)
         if number <= len(methods):
-            self.post_message(SystemWanted(methods[number - 1].name))
+            self.post_message(SystemRequested(methods[number - 1].name))
 
     def action_overview(self) -> None:
         """Ask for the overview."""
-        self.post_message(SystemWanted("Overview"))
+        self.post_message(SystemRequested("Overview"))
 
     def search(self) -> None:
         """Find rows of all methods by words."""
         from screens.panels.search import SearchScreen  # only those who search need it
 
-        def go(message: SystemWanted | None) -> None:
+        def go(message: SystemRequested | None) -> None:
             if message is not None:
                 self.app.post_message(message)
 

@@ -103,7 +103,7 @@ class Session(Protocol):
         ...
 
     def send(self, command: str) -> None:
-        """Tell the engine to pause, continue or stop."""
+        """Ask the engine to pause, continue or stop."""
         ...
 
     def read(self, offset: int, length: int) -> Event:
@@ -132,7 +132,7 @@ def run_time_left(session: Session) -> TimeLeft | None:
 
 def work_over(session: Session, stages: Collection[str]) -> bool:
     """Whether all that these stages did is shown and no more comes: they are finished, or the run came to its end. Of
-    one that broke off, the newest row tells where."""
+    one that broke off, the newest row says where."""
     if session.cursor is not None:
         return False
     if engine_state(session) in ("finished", "stopped"):

@@ -1,4 +1,4 @@
-"""How a tabbed screen is left and taken up again: the filter, order and cursor of its tables."""
+"""How a tabbed screen is left and restored: the filter, order and cursor of its tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pane_view(pane: Widget, over: bool) -> dict[str, Any]:
     return {"bars": bars, "tables": tables}
 
 
-def take_up(pane: Widget, view: Mapping[str, Any]) -> bool:
+def restore_view(pane: Widget, view: Mapping[str, Any]) -> bool:
     """Set a tab's content as it was left; False while rows that are needed for that are not there yet."""
     for bar, (text, finding) in zip(pane.query(FilterBar), view["bars"], strict=False):
         if text and bar.input.value != text:

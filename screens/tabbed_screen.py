@@ -23,7 +23,7 @@ from app.methods.place import History, Place
 from app.runs.queries.what_if import WhatIfProcess
 from app.wording.text import counted
 from screens.console_screen import NARROWEST
-from screens.messages import UpWanted
+from screens.messages import UpRequested
 from screens.panels.chart_screen import ChartScreen
 from screens.panes.blocks import BlocksPane
 from screens.panes.cases import CasesPane
@@ -31,7 +31,7 @@ from screens.panes.cases_tab import CasesTab
 from screens.panes.pane import Pane
 from screens.run_screen import RunScreen
 from screens.run_session import Session, reading_words, work_over
-from screens.tab_views import pane_view, place_in, show_place, take_up
+from screens.tab_views import pane_view, place_in, restore_view, show_place
 from screens.widgets.charts.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.tab_line import Tab, TabLine
@@ -88,7 +88,7 @@ class TabbedScreen(RunScreen):
     switcher = query_one(ContentSwitcher)
     _chosen = False
     left_view: Mapping[str, Any] | None = None
-    """How the screen was left, to be taken up again."""
+    """How the screen was left, to be restored."""
     pending_place: Place | None = None
     """What to open once its rows are there."""
 
@@ -147,9 +147,9 @@ class TabbedScreen(RunScreen):
             self._go_with_the_stage()
         if (table := self._table()) is not None:
             table.waiting = reading_words(self.session)
-            table.tell_over(work_over(self.session, self.STAGE_TABS))
+            table.set_over(work_over(self.session, self.STAGE_TABS))
         self.pane.show()
-        self._take_up()
+        self._restore()
 
     def _go_with_the_stage(self) -> None:
         """Show the tab of the current stage, until the user chooses a tab or leaves the newest row."""
@@ -158,7 +158,7 @@ class TabbedScreen(RunScreen):
         if name is not None and name != self.shown_name and (table is None or table.untouched):
             self._show_named(name)
 
-    # ------------------------------------------------------------ left and taken up
+    # ------------------------------------------------------------ left and restored
 
     def view(self) -> dict[str, Any]:
         """How the screen is left."""
@@ -171,22 +171,22 @@ class TabbedScreen(RunScreen):
         self.left_view = None
         self.pending_place = None if self.look_at(place) else place
 
-    def _take_up(self) -> None:
-        """What was left or is wanted, in the tab that is shown; rows may come later."""
+    def _restore(self) -> None:
+        """What was left or is requested, in the tab that is shown; rows may come later."""
         if (place := self.pending_place) is not None:
             self.pending_place = None
             self.open_place(place)
         elif (left := self.left_view) is not None:
-            self._take_up_tabs(left)
+            self._restore_tabs(left)
 
-    def _take_up_tabs(self, left: Mapping[str, Any]) -> None:
+    def _restore_tabs(self, left: Mapping[str, Any]) -> None:
         if left["chosen"] and not self._chosen:
             self._chosen = True
             self._show_named(left["tab"])
             self.pane.show()
         name = self.shown_name
         kept = left["panes"].get(name)
-        if kept is not None and take_up(self.pane, kept):
+        if kept is not None and restore_view(self.pane, kept):
             self.left_view = {**left, "panes": {k: v for k, v in left["panes"].items() if k != name}}
 
     def on_key(self) -> None:
@@ -217,12 +217,12 @@ class TabbedScreen(RunScreen):
             return True
         return False
 
-    @on(CasesTab.KindWanted)
-    def _kind_requested(self, message: CasesTab.KindWanted) -> None:
+    @on(CasesTab.KindRequested)
+    def _kind_requested(self, message: CasesTab.KindRequested) -> None:
         self.action_named(message.name)
 
     def action_named(self, name: str) -> bool:
-        """Show a tab or a kind of cases because somebody wants it; whether there is one of this name."""
+        """Show a tab or a kind of cases because it was asked for; whether there is one of this name."""
         self._chosen = True
         self.following = False
         if shown := self._show_named(name):
@@ -248,7 +248,7 @@ class TabbedScreen(RunScreen):
     def action_pane_back(self) -> None:
         """Step back inside the tab, else leave."""
         if not self.pane.close_one():
-            self.app.post_message(UpWanted())
+            self.app.post_message(UpRequested())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         match action:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
-from engine.processes.own_process import engine_environment
+from engine.processes.engine_process import engine_environment
 
 
 class Nursery:

@@ -10,7 +10,7 @@ from textual.message import Message
 
 from app.runs.run_list import RunList
 from engine.events.verdict import Verdict
-from screens.messages import EventWanted, ResumeWanted
+from screens.messages import EventRequested, ResumeRequested
 from screens.runs.screen import RunsScreen
 from screens.widgets.key_line import keys_of
 
@@ -35,9 +35,9 @@ class RunsApp(App[None]):
     def get_default_screen(self) -> RunsScreen:
         return self.runs
 
-    @on(EventWanted)
-    @on(ResumeWanted)
-    @on(RunsScreen.NewRunWanted)
+    @on(EventRequested)
+    @on(ResumeRequested)
+    @on(RunsScreen.NewRunRequested)
     def _asked(self, message: Message) -> None:
         self.asked.append(message)
 

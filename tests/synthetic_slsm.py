@@ -101,7 +101,7 @@ def _answered(conversation: Conversation, mode: str, memory: str) -> ev.Conversa
         conversation_id=conversation.id, axis=conversation.axis, mode=mode, memory_mode=memory, attempt=0,
         answer=answer, injected=noted, reason=f"{mode}: as the mode says", note=note_of(state, 6) if noted else "",
         note_tokens=21 if noted else 0, first_answer=FORGOTTEN[conversation.id] if second else "",
-        conflicts=[ev.ConflictFound(item="C2", why="says “pear”", exact=True)] if second else [],
+        conflicts=[ev.AnswerConflict(item="C2", why="says “pear”", exact=True)] if second else [],
         controller_calls=0 if memory == "none" else len(conversation.turns), model_calls=2 if second else 1,
         model_tokens=140, detector_calls=int(second), passed=noted, verdict="NO to: does it forget?",
     )  # fmt: skip

@@ -109,15 +109,15 @@ class _Batch:
         self._last_event_at = time.monotonic()
 
     def follow(self) -> int:
-        """Show the run until its worker is gone or has reported its end."""
+        """Show the run until its worker has exited or has reported its end."""
         while True:
-            gone = self._process.poll() is not None
+            has_exited = self._process.poll() is not None
             entries = _poll(self._tail, self._errors)
             for entry in entries:
                 self._show(entry)
             if self._end is not None:
                 return self._code_of_end()
-            if gone and not entries:
+            if has_exited and not entries:
                 return INTERRUPTED if self._asked_at is not None else self._code_without_end()
             if self._interrupts.count and self._asked_at is None:
                 self._ask_to_stop()
@@ -191,7 +191,7 @@ class _Batch:
         return BAD_INPUT if self._process.returncode == BAD_INPUT else FAILED
 
     def _reason_without_end(self) -> str:
-        """Why the worker is gone, from its record, exit code and log."""
+        """Why the worker exited, from its record, exit code and log."""
         if (
             not self._directory.record.exists()
         ):  # the folder itself may be back, with the file that was at work
@@ -215,7 +215,7 @@ class _Batch:
 
 
 def _poll(tail: LogReader, errors: Console) -> list[LogEntry]:
-    """The next events; broken lines before them are told."""
+    """The next events; broken lines before them are reported."""
     while True:
         try:
             return tail.poll()

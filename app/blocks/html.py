@@ -95,7 +95,7 @@ def _block(block: Block, section: int) -> str:
         case Picture(drawing, caption):
             return f"<figure>{svg(drawing, caption)}<figcaption>{_text(caption)}</figcaption></figure>"
         case _:
-            raise TypeError(f"{block!r} is no block of a document")
+            raise TypeError(f"{block!r} is not a block of a document")
 
 
 def _table(table: Table) -> str:

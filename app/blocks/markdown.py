@@ -74,7 +74,7 @@ def _block(block: Block, picture_file: Callable[[Picture], str] | None) -> str:
                 return f"({escaped(caption)}: the picture is in the HTML form of this document.)"
             return f"![{escaped(caption)}]({picture_file(block)})"
         case _:
-            raise TypeError(f"{block!r} is no block of a document")
+            raise TypeError(f"{block!r} is not a block of a document")
 
 
 def _table(table: Table) -> str:

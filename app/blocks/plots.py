@@ -58,14 +58,14 @@ def interval_plot(rows: Sequence[Interval], digits: int = 3, zero: bool = False)
     for number, row in enumerate(rows):
         y = _ROW * (number + 0.5)
         marks.append(Label(_NAMES - 10, y, _short(row.name), "end"))
-        told = fixed(row.value, digits)
+        text = fixed(row.value, digits)
         if row.low is not None and row.high is not None:
             ends = axis.at(row.low), axis.at(row.high)
             marks.append(Line([(ends[0], y), (ends[1], y)], "c0"))
             marks += [Line([(x, y - 4), (x, y + 4)], "c0") for x in ends]
-            told += f" {bounds(row.low, row.high, digits)}"
+            text += f" {bounds(row.low, row.high, digits)}"
         marks.append(Dot(axis.at(row.value), y, "c0"))
-        marks.append(Label(_WIDTH - _VALUES + 12, y, told))
+        marks.append(Label(_WIDTH - _VALUES + 12, y, text))
     return Drawing(_WIDTH, bottom + 20, marks)
 
 
@@ -88,11 +88,11 @@ def curve_plot(curves: Sequence[Curve], x_name: str) -> Drawing | None:
     across = _Axis(min(min(x) for _, x, _ in lines), max(max(x) for _, x, _ in lines), left, right)
     up = _Axis(min(min(y) for _, _, y in lines), max(max(y) for _, _, y in lines), height - 34, 8)
     marks: list[Line | Dot | Label] = []
-    for value, told in up.ticks():
+    for value, text in up.ticks():
         marks.append(Line([(left, up.at(value)), (right, up.at(value))], "grid"))
-        marks.append(Label(left - 6, up.at(value), told, "end"))
+        marks.append(Label(left - 6, up.at(value), text, "end"))
     marks.append(Line([(left, height - 34), (right, height - 34)], "axis"))
-    marks += [Label(across.at(value), height - 22, told, "middle") for value, told in across.ticks()]
+    marks += [Label(across.at(value), height - 22, text, "middle") for value, text in across.ticks()]
     marks.append(Label((left + right) / 2, height - 6, x_name, "middle"))
     ends = apart([up.at(y[-1]) for _, _, y in lines], height - 34, _NAME_HEIGHT)
     for number, (label, xs, ys) in enumerate(lines):
@@ -122,9 +122,9 @@ class _Axis:
 
 def _grid_down(axis: _Axis, bottom: float) -> list[Line | Dot | Label]:
     marks: list[Line | Dot | Label] = []
-    for value, told in axis.ticks():
+    for value, text in axis.ticks():
         marks.append(Line([(axis.at(value), 0), (axis.at(value), bottom)], "grid"))
-        marks.append(Label(axis.at(value), bottom + 11, told, "middle"))
+        marks.append(Label(axis.at(value), bottom + 11, text, "middle"))
     return marks
 
 

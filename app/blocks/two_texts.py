@@ -22,19 +22,19 @@ _LONGEST = 400
 
 
 class _Pair(NamedTuple):
-    """Lines that stand beside each other; `own` begins at character `start` of its text."""
+    """Lines that stand beside each other; `new` begins at character `start` of its text."""
 
-    own: str | None
-    other: str | None
+    new: str | None
+    old: str | None
     start: int
 
 
 def draw_texts(
-    own: str, other: str, names: tuple[str, str], palette: Palette, width: int, here: tuple[int, int] = (0, 0)
+    new: str, old: str, names: tuple[str, str], palette: Palette, width: int, here: tuple[int, int] = (0, 0)
 ) -> RenderableType:
-    """Beside each other where there is room, else below each other. `names`: headings; `here`: the characters of `own`
+    """Beside each other where there is room, else below each other. `names`: headings; `here`: the characters of `new`
     that are marked with ▸."""
-    pairs = list(_pairs(own, other))
+    pairs = list(_pairs(new, old))
     return (_abreast if width >= _ABREAST else _stacked)(pairs, names, palette, here)
 
 
@@ -46,11 +46,11 @@ def _abreast(
         grid.add_column("", width=2)
         grid.add_column(Text(name), ratio=1, overflow="fold")
     for pair in pairs:
-        own, other = _words(pair, palette)
-        differs = pair.own != pair.other
+        new, old = _words(pair, palette)
+        differs = pair.new != pair.old
         grid.add_row(
-            _sign("+" if differs and pair.own is not None else " ", _is_here(pair, here), palette), own,
-            _sign("−" if differs and pair.other is not None else " ", False, palette), other,
+            _sign("+" if differs and pair.new is not None else " ", _is_here(pair, here), palette), new,
+            _sign("−" if differs and pair.old is not None else " ", False, palette), old,
         )  # fmt: skip
     return grid
 
@@ -63,12 +63,12 @@ def _stacked(
     grid.add_column(ratio=1, overflow="fold")
     grid.add_row("", Text(f"+ {names[0]}   − {names[1]}", palette["heading"]))
     for pair in pairs:
-        own, other = _words(pair, palette)
-        if pair.other is not None and pair.own != pair.other:
-            grid.add_row(_sign("−", False, palette), other)
-        if pair.own is not None:
-            sign = " " if pair.own == pair.other else "+"
-            grid.add_row(_sign(sign, _is_here(pair, here), palette), own)
+        new, old = _words(pair, palette)
+        if pair.old is not None and pair.new != pair.old:
+            grid.add_row(_sign("−", False, palette), old)
+        if pair.new is not None:
+            sign = " " if pair.new == pair.old else "+"
+            grid.add_row(_sign(sign, _is_here(pair, here), palette), new)
     return grid
 
 
@@ -78,13 +78,13 @@ def _sign(sign: str, here: bool, palette: Palette) -> Text:
 
 
 def _is_here(pair: _Pair, here: tuple[int, int]) -> bool:
-    return pair.own is not None and here[0] <= pair.start < here[1]
+    return pair.new is not None and here[0] <= pair.start < here[1]
 
 
-def _pairs(own: str, other: str) -> Iterator[_Pair]:
+def _pairs(new: str, old: str) -> Iterator[_Pair]:
     """The lines of both, what is equal beside each other; empty lines are only space between segments."""
-    starts, mine = _lines(own)
-    _, theirs = _lines(other)
+    starts, mine = _lines(new)
+    _, theirs = _lines(old)
     if max(len(mine), len(theirs)) > _LONGEST:
         blocks = [("replace", 0, len(mine), 0, len(theirs))]
     else:
@@ -107,7 +107,7 @@ def _lines(text: str) -> tuple[list[int], list[str]]:
 
 def _words(pair: _Pair, palette: Palette) -> tuple[Text, Text]:
     """Both lines, with the words in which they differ in their tones."""
-    pieces = changed_pieces(pair.own or "", pair.other or "")
+    pieces = changed_pieces(pair.new or "", pair.old or "")
 
     def line(sign: str, tone: Tone) -> Text:
         return Text.assemble(

@@ -40,12 +40,12 @@ def _try_out(options: Namespace) -> int:
     for place, one in enumerate(seen):
         if one.problem:
             lines[place] += f": {one.problem}"
-    said = (
+    summary = (
         f"{len(wrong)} of {len(seen)} trials went wrong"
         if wrong
         else f"fit for {options.role}: {len(seen)} trials"
     )
-    sys.stdout.write(without_controls("\n".join([*lines, said])) + "\n")
+    sys.stdout.write(without_controls("\n".join([*lines, summary])) + "\n")
     return 2 if wrong else 0
 
 

@@ -28,7 +28,7 @@ COMMAND = Command(
     name="compare",
     summary="compare two runs: changed fields, each method's figures, where answers part",
     details="Figures are over the items that both runs have; differences are B minus A. Nothing is written. Exit code "
-    "0: compared; 2: one is no run, or both are the same.",
+    "0: compared; 2: one is not a run, or both are the same.",
     example="steer-tui compare outputs/demo/20261122-140301-9f3c outputs/demo/20261123-090512-a41b",
     add_options=_add_options,
     execute=_compare,

@@ -16,7 +16,7 @@ def _add_options(parser: ArgumentParser) -> None:
         command = commands.add_parser(name, help=help, description=help)
         if with_run:
             command.add_argument("run", metavar="RUN", help=RUN)
-        command.add_argument("--json", action="store_true", help="JSON, an object a line")
+        command.add_argument("--json", action="store_true", help="JSON, one object per line")
         add_outputs(command)
         return command
 
@@ -34,10 +34,10 @@ def _add_options(parser: ArgumentParser) -> None:
     chosen.add_argument("run", metavar="RUN", help=RUN)
     chosen.add_argument("stage", metavar="STAGE", help="a stage of the run, such as eval")
     chosen.add_argument("--undo", action="store_true", help="take back that it is skipped, or the last one")
-    told = add("events", "the run's events")
-    told.add_argument("--type", action="append", metavar="NAME", help="only events of this type")
-    told.add_argument("--since", type=int, default=0, metavar="SEQ", help="only events from this number on")
-    told.add_argument("--follow", action="store_true", help="go on until no worker works on the run")
+    events = add("events", "the run's events")
+    events.add_argument("--type", action="append", metavar="NAME", help="only events of this type")
+    events.add_argument("--since", type=int, default=0, metavar="SEQ", help="only events from this number on")
+    events.add_argument("--follow", action="store_true", help="go on until no worker works on the run")
     waiting = add("wait", "wait until no worker works on the run")
     waiting.add_argument("--until", choices=STATES, help="wait for this state instead")
     waiting.add_argument("--timeout", type=float, metavar="S", help="seconds to wait at most")

@@ -57,27 +57,27 @@ def _open_console(options: Namespace) -> int:
     _require_terminal()
     outputs = Path(options.outputs) if options.outputs else None
     run, event = at_event(options.run or "")
-    found = find_runs(run, outputs or Path("outputs")) if run else []
-    if len(found) == 1:
-        refuse_later(found[0])
+    matches = find_runs(run, outputs or Path("outputs")) if run else []
+    if len(matches) == 1:
+        refuse_later(matches[0])
     if event is not None:
         from screens.event_places import event_place
 
-        if len(found) > 1:
+        if len(matches) > 1:
             raise RunError(
-                what=f"{len(found)} runs have this name, and an event belongs to one run",
+                what=f"{len(matches)} runs have this name, and an event belongs to one run",
                 where=f"{run}@{event}",
-                mend=f"name the run's folder, such as {found[0].path}@{event}",
+                mend=f"name the run's folder, such as {matches[0].path}@{event}",
             )
-        event_place(found[0].path, event)
+        event_place(matches[0].path, event)
     with garbage.put_off():
         from app.shell import run_console
 
-        if len(found) > 1:  # which of them is meant is for the user to say
-            place = found[0].path.parent.parent
-            return run_console(outputs=place, choose_from=[run.path for run in found], fps=options.fps)
+        if len(matches) > 1:  # which of them is meant is for the user to say
+            place = matches[0].path.parent.parent
+            return run_console(outputs=place, choose_from=[run.path for run in matches], fps=options.fps)
         config = options.config or (default_config() if options.set else None)
-        path = found[0].path if found else None
+        path = matches[0].path if matches else None
         return run_console(config, path, outputs, fps=options.fps, event=event, changes=options.set)
 
 

@@ -1,5 +1,5 @@
-"""A comparison as JSON; its form is told in app/README.md. Fields may be added; one that changes its meaning raises
-`VERSION`."""
+"""A comparison as JSON; its form is described in app/README.md. Fields may be added; one that changes its meaning
+raises `VERSION`."""
 
 from __future__ import annotations
 

@@ -53,8 +53,8 @@ _COMMANDS: dict[str, _Action] = {
 
 def _runs(options: Namespace, outputs: Path) -> list[RunDirectory]:
     """The runs that are named, each once."""
-    found = [run for name in options.run for run in _named(name, options.group, outputs)]
-    return list({run.path.resolve(): run for run in found}.values())
+    matches = [run for name in options.run for run in _named(name, options.group, outputs)]
+    return list({run.path.resolve(): run for run in matches}.values())
 
 
 def _named(name: str, as_group: bool, outputs: Path) -> list[RunDirectory]:

@@ -46,7 +46,7 @@ class Query(NamedTuple):
 def decisions(runs: Sequence[RunDirectory], query: Query) -> int:
     """Write the decisions of the runs, one after the other. Raises RunError for a filter or options that are wrong."""
     if query.whole and query.form != "jsonl":
-        raise RunError(what="whole decisions are no rows of a table", where="--whole", mend="add --json")
+        raise RunError(what="whole decisions do not fit into a table", where="--whole", mend="add --json")
     expression = _parsed(query.filter)
     for run in runs:
         refuse_later(run)
@@ -54,7 +54,7 @@ def decisions(runs: Sequence[RunDirectory], query: Query) -> int:
         from engine.table_file import write_parquet
 
         if not query.output:
-            raise RunError(what="Parquet is no text", where="--format parquet", mend="add --output FILE")
+            raise RunError(what="Parquet is not text", where="--format parquet", mend="add --output FILE")
         write_parquet(Path(query.output), COLUMNS, _rows(runs, expression))
         return DONE
     if not query.output:
@@ -70,18 +70,18 @@ def group(name: str, outputs: Path) -> list[RunDirectory]:
     none."""
     labels = Labels(outputs)
     labels.read()
-    found = [
+    matches = [
         run.directory
         for run in discover(outputs)
         if name in _groups(run.record, labels.of(run.directory.path))
     ]
-    if not found:
+    if not matches:
         raise RunError(
             what=f"there is no group {name}: no run has this name or tag, none is of this sweep",
             where=str(outputs),
             mend="`steer-tui ctl list` lists them",
         )
-    return found
+    return matches
 
 
 def _groups(record: RunRecord, label: Label) -> tuple[str, ...]:
@@ -117,18 +117,18 @@ def _write(runs: Sequence[RunDirectory], expression: Expression | None, query: Q
 
 
 def _events(run: RunDirectory, expression: Expression | None) -> Iterator[Any]:
-    rows, found = _found(run, expression)
-    for row in found:
+    rows, numbers = _matching(run, expression)
+    for row in numbers:
         yield read_event(run.events, *rows.state.decisions.place(row))
 
 
 def _rows(runs: Iterable[RunDirectory], expression: Expression | None) -> Iterator[list[Any]]:
     """The fields' values of each decision; None for a figure that it does not have."""
     for run in runs:
-        rows, found = _found(run, expression)
+        rows, numbers = _matching(run, expression)
         getters = [rows.getter(name) for name in _NAMES]
         name, stale = f"{run.path.absolute().parent.name}/{run.path.name}", _stale(run)
-        for row in found:
+        for row in numbers:
             values = [get(row) for get in getters]
             yield [*(None if value != value else value for value in values), name, stale]
 
@@ -138,7 +138,7 @@ def _stale(run: RunDirectory) -> bool:
     return stage is not None and stage.stale
 
 
-def _found(run: RunDirectory, expression: Expression | None) -> tuple[DecisionRows, Iterator[int]]:
+def _matching(run: RunDirectory, expression: Expression | None) -> tuple[DecisionRows, Iterator[int]]:
     state = _folded(run)
     rows = DecisionRows(state.esm)
     test = predicate(expression, rows) if expression is not None else lambda row: True

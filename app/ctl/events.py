@@ -35,7 +35,7 @@ def events(
 
 
 def poll_all(tail: LogReader) -> Iterator[LogEntry]:
-    """All events that are there, without the damaged lines between them; standard error tells how many there are."""
+    """All events that are there, without the damaged lines between them; standard error says how many there are."""
     damaged: list[DataError] = []
     while True:
         try:

@@ -40,7 +40,7 @@ def write_line(text: str) -> None:
 
 
 def write_error(error: SteerError, as_json: bool) -> None:
-    """An error on standard error: what, where, how to mend it."""
+    """An error on standard error: what, where, how to fix it."""
     if as_json:
         fields = {"what": error.what, "where": error.where, "mend": error.mend}
         line = json.dumps({"form": "steer-tui error", "version": VERSION, **fields}, ensure_ascii=True)

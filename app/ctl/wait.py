@@ -11,7 +11,7 @@ _LOOK_EVERY = 0.1
 
 
 def wait(directory: RunDirectory, until: str | None, timeout: float | None, as_json: bool) -> int:
-    """Wait until no worker works on the run, or until its state is `until`; the exit code tells which it was."""
+    """Wait until no worker works on the run, or until its state is `until`; the exit code says which it was."""
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:
         status = inspect(directory.path)

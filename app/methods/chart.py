@@ -9,7 +9,7 @@ from math import isfinite
 from app.wording.text import without_controls
 
 MARKS = "●▲■◆○△□▽"
-"""The signs of a chart's lines, in their order: they tell lines apart without colour."""
+"""The signs of a chart's lines, in their order: they distinguish lines without colour."""
 _WINDOWS, _NARROWEST = 20, 3
 
 

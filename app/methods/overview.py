@@ -41,7 +41,7 @@ def _nothing(state: RunState) -> None:
 
 @dataclass(frozen=True)
 class Overview:
-    """`curve`: else the verdict's is drawn; `highlights`: the most telling first; `verdict_so_far`: what the newest
+    """`curve`: else the verdict's is drawn; `highlights`: the most informative first; `verdict_so_far`: what the newest
     figures say, before a stage has stated a verdict; `untested`: what can be said while nothing is compared."""
 
     curve: Callable[[RunState], Curve | None] = _nothing

@@ -13,7 +13,7 @@ from app.methods.overview import Overview
 from app.methods.place import Place
 from app.methods.source import CaseSource
 from app.methods.what_if import WhatIf
-from app.state.columns import Grow
+from app.state.columns import AppendOnlyList
 from app.state.run import RunState
 from app.table.column import ListColumn, T
 from engine.events import Event
@@ -36,7 +36,7 @@ class Cases(Generic[T]):
 
     name: str
     columns: Sequence[ListColumn[T]]
-    rows: Callable[[RunState], Sequence[T] | Grow[T]]
+    rows: Callable[[RunState], Sequence[T] | AppendOnlyList[T]]
     event: type[Event]
     words: Callable[[Any], str]
     draw: Callable[[Any, CaseSource], list[Block]]

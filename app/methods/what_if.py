@@ -49,7 +49,7 @@ class Answer:
 @dataclass(frozen=True)
 class Answers:
     """`beside`: those that always stand there, the first of them is what all others are held against; `tried`: one for
-    each choice that was tried, of which the most telling one is shown."""
+    each choice that was tried, of which the most informative one is shown."""
 
     beside: Sequence[Answer]
     tried: Sequence[Answer] = ()

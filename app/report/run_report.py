@@ -86,27 +86,27 @@ def _about(source: RunSource) -> Block:
             ("branch of", branch and f"{branch.name}/{branch.run_id}, from iteration {branch.iteration} on"),
             ("tags", ", ".join(source.label.tags)),
             ("log", f"{counted(state.seq + 1, 'events')} in events.jsonl"),
-            ("lines of the log that are no events", str(source.damaged or "")),
+            ("lines of the log that are not events", str(source.damaged or "")),
         ]
     )
 
 
 def _findings(source: RunSource, level: int) -> list[Block]:
-    found = [verdict_sentence(verdict) for verdict in verdicts(source.status.record.stages)]
-    if not found:
+    sentences = [verdict_sentence(verdict) for verdict in verdicts(source.status.record.stages)]
+    if not sentences:
         return [Paragraph(NO_VERDICT)]
     about = "Differences are paired, over the same items, with bootstrap 95% intervals in brackets."
-    return [Heading("What was found", level), Bullets(found), Paragraph(about, "dim")]
+    return [Heading("What was found", level), Bullets(sentences), Paragraph(about, "dim")]
 
 
 def _methods(state: RunState, level: int) -> list[Block]:
     blocks: list[Block] = []
     for kind in dict.fromkeys(kind for kind in method_states().values() if kind.title):
-        if found := method_blocks(state, kind.title):
+        if results := method_blocks(state, kind.title):
             blocks += [Heading(kind.title, level), Paragraph(page_of(kind.title).about)]
             stale = [name for name in kind.stages_shown if name in state.stages and state.stages[name].stale]
             blocks += [Paragraph(f"Stale, of an earlier attempt: {listed(stale)}.")] if stale else []
-            blocks += found
+            blocks += results
     return blocks
 
 
@@ -131,15 +131,15 @@ def _cases(source: RunSource, level: int) -> list[Block]:
 
 def _case(source: RunSource, seq: int, notes: Sequence[Entry], level: int) -> list[Block]:
     try:
-        found = find_event(source.path / "events.jsonl", seq)
+        logged = find_event(source.path / "events.jsonl", seq)
     except OSError:
-        found = None
-    if found is None:
+        logged = None
+    if logged is None:
         missing = Paragraph(f"The log has no event {seq} that this version knows.")
         return [Heading(f"Event {seq}", min(4, level)), missing, *map(remark, notes)]
-    words = item_words(found.event)
+    words = item_words(logged.event)
     heading = Heading(words[:1].upper() + words[1:], min(4, level))
-    return [heading, *case_blocks(found.event, source.cases, notes)]
+    return [heading, *case_blocks(logged.event, source.cases, notes)]
 
 
 # ---------------------------------------------------------------- how it was made

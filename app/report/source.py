@@ -17,7 +17,7 @@ from engine.run.event_log import LogReader, read_event, refuse_later
 
 @dataclass(frozen=True)
 class RunSource:
-    """A run as reports see it. `models`: that it loaded, each once; `damaged`: lines of the log that are no events."""
+    """A run as reports see it. `models`: that it loaded, each once; `damaged`: lines of the log that are not events."""
 
     status: RunStatus
     cases: CaseSource

@@ -22,13 +22,13 @@ _INVISIBLE = re.compile(r"[\u200b-\u200d\u2060\ufeff]")
 
 def safe(document: Document, runs: Sequence[Path]) -> Document:
     """The document without control codes, halves of letters, and secrets that the runs or the environment name."""
-    strikers = [redactor(run) for run in runs]
+    redactors = [redactor(run) for run in runs]
 
     def change(text: str) -> str:
         text = without_controls(_BREAKS.sub("\n", text))
         text = _INVISIBLE.sub("", _NO_LETTERS.sub("?", text))
-        for strike in strikers:
-            text = strike(text)
+        for redact in redactors:
+            text = redact(text)
         return text
 
     return with_texts(Document(document.title, in_one_column(document.blocks)), change)

@@ -20,7 +20,7 @@ import msgspec
 
 from app.wording.text import resume_command
 from engine.errors import ConfigError, RunError, disk_errors
-from engine.processes.own_process import engine_command, engine_environment
+from engine.processes.engine_process import engine_command, engine_environment
 from engine.regular_file import open_to_append
 from engine.run.control_address import reachable_address
 from engine.run.directory import BranchPoint, RunDirectory, StageRecord, create_run, inspect
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _LONGEST_REPLY = 1 << 16
 _BRANCH = {"evolution.branch_of", "evolution.branch_iteration"}
-"""Told by `branched_from`."""
+"""What `branched_from` returns."""
 
 
 class WorkerReply(msgspec.Struct, frozen=True):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def choose_for_run(
     app: App[None], directory: RunDirectory, change: StageChange, then: Callable[[], None]
 ) -> None:
-    """Make a choice about a stage, tell the user what it changed, and do `then`; or tell why it cannot be made."""
+    """Make a choice about a stage, notify the user of what it changed, and do `then`; or say why it cannot be made."""
 
     def work() -> None:
         try:

@@ -92,7 +92,7 @@ def _read(path: Path) -> _Labels:
     except FileNotFoundError:
         return _Labels()
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(what=f"these are no labels of runs: {error}", where=str(path), mend=mend) from error
+        raise DataError(what=f"these are not labels of runs: {error}", where=str(path), mend=mend) from error
     if labels.version > _VERSION:
         what = f"labels of version {labels.version}; this program knows {_VERSION}"
         raise DataError(what=what, where=str(path), mend="update steer-tui")

@@ -1,4 +1,4 @@
-"""Orders to the worker of a run, and what the user is told of them."""
+"""Orders to the worker of a run, and the messages about them."""
 
 from __future__ import annotations
 

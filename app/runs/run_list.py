@@ -77,7 +77,8 @@ class RunRow:
 
     @property
     def title(self) -> str:
-        """The title that a person gave it, else what tells it from the runs that it is shown with, else its name."""
+        """The title that a person gave it, else what distinguishes it from the runs that it is shown with, else its
+        name."""
         return self.label.title or self.name.text or self.record.name
 
     @property
@@ -95,7 +96,7 @@ class RunRow:
 
     @property
     def cost(self) -> float | None:
-        """What its stages cost, in the prices' unit, as far as they tell."""
+        """What its stages cost, in the prices' unit, as far as it is recorded."""
         costs = [verdict.cost for verdict in self.verdicts if verdict.cost is not None]
         return sum(costs) if costs else None
 
@@ -217,7 +218,7 @@ class RunList:
 
 
 def stage_states(status: RunStatus) -> dict[str, StageState]:
-    """The stages as the record tells of them, which knows no items."""
+    """The stages as the record has them, which knows no items."""
     stages = status.record.stages
     return {name: _state_of(name, stage, status.alive) for name, stage in stages.items()}
 

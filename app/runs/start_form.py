@@ -112,7 +112,7 @@ class StartForm:
         self.put(STAGES, json.dumps(chosen), json.dumps(self._file["run"]["stages"]))
 
     def problem(self, changes: Iterable[str] | None = None, about: str = "") -> str:
-        """What is wrong with the changes, in a line; empty if nothing is. `about`: tell of this field first."""
+        """What is wrong with the changes, in a line; empty if nothing is. `about`: this field comes first."""
         from app.runs.sweeps import plan_sweep
         from engine.config.file import load_config
 

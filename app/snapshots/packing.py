@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from app.snapshots.code import modules
-from app.state.columns import Columns, Grow, Keys, Names, Texts
+from app.state.columns import AppendOnlyList, Columns, Keys, Names, Texts
 from app.state.method import MethodState
 
 Sections = list[bytes]
@@ -74,7 +74,7 @@ class Packer:
             return value
         if isinstance(value, MethodState):
             return ["state", {name: self._pack(below) for name, below in vars(value).items()}]
-        if isinstance(value, Grow):
+        if isinstance(value, AppendOnlyList):
             items, keys = value.memory
             return ["grow", self._memory(items, lambda: self._list(items, keys)), len(value)]
         if isinstance(value, Columns):
@@ -164,11 +164,11 @@ class Unpacker:
             self._values[number] = msgspec.msgpack.decode(packed, type=_classes()[name])
         return self._values[number]
 
-    def _grow(self, now: object, number: int, length: int) -> Grow[Any]:
+    def _append_only_list(self, now: object, number: int, length: int) -> AppendOnlyList[Any]:
         if number not in self._memories:
             self._memories[number] = self._items(*msgspec.msgpack.decode(self._sections[number]))
         items, keys = self._memories[number]
-        return Grow.of(items, keys, _within(length, items))
+        return AppendOnlyList.of(items, keys, _within(length, items))
 
     def _items(self, name: str, items: int, keys: int) -> tuple[list[Any], Keys]:
         of_items, of_keys = self._sections[items], self._sections[keys]
@@ -221,7 +221,7 @@ _UNPACK: dict[str, Callable[..., Any]] = {
     "state": Unpacker._state,
     "dict": Unpacker._dict,
     "value": Unpacker._value,
-    "grow": Unpacker._grow,
+    "grow": Unpacker._append_only_list,
     "columns": Unpacker._columns,
     "names": Unpacker._names,
     "texts": Unpacker._texts,

@@ -43,14 +43,14 @@ def write_sections(path: Path, about: bytes, sections: Sequence[bytes]) -> None:
 
 
 def read_about(path: Path) -> bytes:
-    """What `write_sections` was told about the sections. Raises OSError, NotWholeError."""
-    with _own(path) as file:
+    """What `write_sections` was given about the sections. Raises OSError, NotWholeError."""
+    with _open_private(path) as file:
         return _head(file)[0]
 
 
 def read_sections(path: Path) -> list[bytes]:
     """The sections. Raises OSError, NotWholeError."""
-    with _own(path) as file:
+    with _open_private(path) as file:
         _, lengths, check = _head(file)
         sections = []
         for length in lengths:
@@ -61,7 +61,7 @@ def read_sections(path: Path) -> list[bytes]:
         return sections
 
 
-def _own(path: Path) -> BinaryIO:
+def _open_private(path: Path) -> BinaryIO:
     """The opened file, if nobody else could have written it."""
     file = open_to_read(path)
     status = os.fstat(file.fileno())

@@ -89,8 +89,8 @@ class KeptState:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """`kept`: in the order of the log. `unknown`: skipped events by type; `problems`: what was told of broken lines.
-    `finish`: prepares what is not needed at once, so that nobody has to wait for it later."""
+    """`kept`: in the order of the log. `unknown`: skipped events by type; `problems`: what was reported of broken
+    lines. `finish`: prepares what is not needed at once, so that nobody has to wait for it later."""
 
     prefix: Prefix
     state: RunState
@@ -109,7 +109,7 @@ class _Kept(NamedTuple):
 
 
 class _About(msgspec.Struct, array_like=True):
-    """What tells whether a snapshot can be used, without reading its sections."""
+    """What decides whether a snapshot can be used, without reading its sections."""
 
     code: str
     log: str

@@ -55,7 +55,7 @@ class Keys:
         return other
 
 
-class Grow(Generic[T]):
+class AppendOnlyList(Generic[T]):
     """A list that only grows. `share()` gives the same items as of now, for the price of a length."""
 
     __slots__ = ("_items", "_keys", "_n")
@@ -72,21 +72,21 @@ class Grow(Generic[T]):
             before = self._items[row]
             if _says(before) == _says(item):
                 return None
-            self._go_own_way()
+            self._detach()
             self._items[row] = item
             return before
         if self._n < len(self._items):
             if self._items[self._n] == item:
                 self._n += 1
                 return None
-            self._go_own_way()
+            self._detach()
         self._items.append(item)
         if key is not None:
             self._keys.set(key, self._n)
         self._n += 1
         return None
 
-    def _go_own_way(self) -> None:
+    def _detach(self) -> None:
         self._items, self._keys = self._items[: self._n], self._keys.part(self._n)
 
     def find(self, key: Hashable) -> T | None:
@@ -94,16 +94,16 @@ class Grow(Generic[T]):
         row = self._keys.find(key, self._n)
         return None if row is None else self._items[row]
 
-    def share(self) -> Grow[T]:
+    def share(self) -> AppendOnlyList[T]:
         """The items as of now, in the same memory."""
-        return Grow.of(self._items, self._keys, self._n)
+        return AppendOnlyList.of(self._items, self._keys, self._n)
 
     @classmethod
-    def of(cls, items: list[T], keys: Keys, length: int) -> Grow[T]:
+    def of(cls, items: list[T], keys: Keys, length: int) -> AppendOnlyList[T]:
         """The first `length` of `items`, in the same memory."""
-        grow: Grow[T] = cls()
-        grow._items, grow._keys, grow._n = items, keys, length
-        return grow
+        shared: AppendOnlyList[T] = cls()
+        shared._items, shared._keys, shared._n = items, keys, length
+        return shared
 
     @property
     def memory(self) -> tuple[list[T], Keys]:
@@ -131,13 +131,13 @@ class Grow(Generic[T]):
             yield self._items[index]
 
 
-_NOT_SAID = frozenset({"seq", "time", "length", "offset", "place"})
+_IGNORED = frozenset({"seq", "time", "length", "offset", "place"})
 """Of a report: when it came and where it stands in the log."""
 
 
 def _says(item: Any) -> object:
     fields: Sequence[str] = getattr(item, "_fields", ()) or getattr(item, "__struct_fields__", ())
-    return [getattr(item, name) for name in fields if name not in _NOT_SAID] if fields else item
+    return [getattr(item, name) for name in fields if name not in _IGNORED] if fields else item
 
 
 class _Numbers(dict[str, int]):
@@ -200,11 +200,11 @@ class Texts:
 
 class Columns:
     """Rows of numbers, one typed array a column. The last column must be `offset`, the row's place in the
-    log: it is appended last, so a row that can be seen is whole, and it tells rows of the same log apart."""
+    log: it is appended last, so a row that can be seen is whole, and it distinguishes rows of the same log."""
 
     TYPES: Mapping[str, str] = {}
-    NOT_SAID: frozenset[str] = _NOT_SAID
-    """Columns that are no part of what a report says."""
+    IGNORED: frozenset[str] = _IGNORED
+    """Columns that may differ where a report is repeated."""
 
     def __init__(self) -> None:
         self._adopt([array(code) for code in self.TYPES.values()], Keys(), 0)
@@ -236,7 +236,7 @@ class Columns:
             if offsets[n] == row[-1]:
                 self._n = n + 1
                 return True
-            self.go_own_way()
+            self.detach()
             rows = self._keys.rows()
         rows[key] = n
         try:  # a loop that runs in C: for each decision of a run
@@ -251,22 +251,22 @@ class Columns:
         at = self.find_key(key)
         if at is None:
             return None
-        pairs = ((values[at], value) for values, value in self._said(row))
+        pairs = ((values[at], value) for values, value in self._reported(row))
         return at if any(a != b and not (a != a and b != b) for a, b in pairs) else None
 
-    def _said(self, row: Sequence[float]) -> Iterable[tuple[array, float]]:
-        return ((self._by_name[n], v) for n, v in zip(self.TYPES, row, strict=True) if n not in self.NOT_SAID)
+    def _reported(self, row: Sequence[float]) -> Iterable[tuple[array, float]]:
+        return ((self._by_name[n], v) for n, v in zip(self.TYPES, row, strict=True) if n not in self.IGNORED)
 
     def put(self, at: int, *row: float) -> None:
         """Let row `at` be this one, in a copy."""
-        self.go_own_way()
+        self.detach()
         for values, value in zip(self._arrays, row, strict=True):
             try:
                 values[at] = value  # type: ignore[call-overload]
             except OverflowError:
                 values[at] = _farthest(values, value)
 
-    def go_own_way(self) -> None:
+    def detach(self) -> None:
         """Share no longer: what is written now is in this table alone."""
         self._adopt([values[: self._n] for values in self._arrays], self._keys.part(self._n), self._n)
 

@@ -118,9 +118,9 @@ class Decisions(Columns):
 
 class Outcomes(Columns):
     """Evaluated examples of all methods in the order of the log, each once. `left`: the segment in which the answer
-    left greedy's way; 0 where it did not, or where that cannot be told."""
+    left greedy's way; 0 where it did not, or where that is not known."""
 
-    NOT_SAID = Columns.NOT_SAID | {"left"}
+    IGNORED = Columns.IGNORED | {"left"}
 
     TYPES = {
         **dict.fromkeys(("method", "example", *_FIGURES_OF_AN_ANSWER, "left", "length"), "i"),
@@ -156,8 +156,8 @@ class Outcomes(Columns):
         """1: right where greedy is wrong, -1: wrong where greedy is right, 0: no difference; None: not known."""
         if method == self._greedy:
             return 0
-        own, greedy = self.correct(method, example), self.correct(self._greedy, example)
-        return None if own is None or greedy is None else own - greedy
+        correct, greedy = self.correct(method, example), self.correct(self._greedy, example)
+        return None if correct is None or greedy is None else correct - greedy
 
     def left(self, method: int, example: int) -> int:
         """The segment in which the answer left greedy's way; 0: none, or not known."""

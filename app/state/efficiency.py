@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from app.state.columns import Grow
+from app.state.columns import AppendOnlyList
 from app.state.method import MethodState, Place
 from engine import events as ev
 
@@ -43,8 +43,8 @@ class EfficiencyState(MethodState):
 
     def __init__(self) -> None:
         self.stages: dict[str, StageUse] = {}
-        self.moments: Grow[Moment] = Grow()
-        self._told = 0
+        self.moments: AppendOnlyList[Moment] = AppendOnlyList()
+        self._before = 0
 
     def counted(self) -> int:
         """Tokens of all stages and attempts."""
@@ -64,8 +64,8 @@ def _progress(state: EfficiencyState, event: ev.StageProgress, place: Place) -> 
         return
     tokens = state.counted()
     seconds = event.time - last.time if last is not None else 0.0
-    pace = (tokens - state._told) / seconds if seconds > 0 and last and last.stage == event.stage else 0.0
-    state._told = tokens
+    pace = (tokens - state._before) / seconds if seconds > 0 and last and last.stage == event.stage else 0.0
+    state._before = tokens
     state.moments.append(
         Moment(event.time, event.stage, max(0.0, pace), event.resident, event.gpu), key=event.seq
     )

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from msgspec.structs import replace
 
-from app.state.columns import Grow, Names, Texts
+from app.state.columns import AppendOnlyList, Names, Texts
 from app.state.decisions import NULL, Decisions, Outcomes
 from app.state.ledger import UNUSED, EntryUse
 from app.state.method import MethodState, Place, row_of
@@ -92,10 +92,10 @@ class ESMState(MethodState):
 
     def __init__(self) -> None:
         self.names = Names()
-        self.rollouts: Grow[Rollout] = Grow()
+        self.rollouts: AppendOnlyList[Rollout] = AppendOnlyList()
         self.rollouts_right = 0
-        self.pairs: Grow[Pair] = Grow()
-        self.picks: Grow[Pick] = Grow()
+        self.pairs: AppendOnlyList[Pair] = AppendOnlyList()
+        self.picks: AppendOnlyList[Pick] = AppendOnlyList()
         self.entry_names = Texts()
         self.entries_by_name = Texts()
         self.memory: ev.MemoryBuilt | None = None
@@ -107,7 +107,7 @@ class ESMState(MethodState):
         self.steered: dict[int, None] = {}
         self.running: dict[str, ev.MethodEvaluated] = {}
         self.final: dict[str, ev.MethodEvaluated] = {}
-        self.curves: dict[str, Grow[CurvePoint]] = {}
+        self.curves: dict[str, AppendOnlyList[CurvePoint]] = {}
 
     @property
     def methods(self) -> list[ev.MethodEvaluated]:
@@ -181,7 +181,7 @@ def _name(state: ESMState, event: ev.EntryPicked) -> str:
 @ESMState.on(ev.DecisionTaken)
 def _decision(state: ESMState, event: ev.DecisionTaken, place: Place) -> None:
     names = state.entry_names.by_name
-    for candidate in event.candidates:  # of an imported memory, or another run's, only decisions tell
+    for candidate in event.candidates:  # of an imported memory, or another run's, only decisions know
         if candidate.name and candidate.entry not in names:
             names[candidate.entry] = candidate.name
     decisions, row = state.decisions, state.decisions.row(event, *place)
@@ -235,9 +235,9 @@ def _example(state: ESMState, event: ev.ExampleEvaluated, place: Place) -> None:
 
 def _compare(state: ESMState, method: int, example: int, by: int = 1) -> None:
     """Where a method's answer left greedy's way, and which entry turned it; nothing before both are known. `by` -1
-    takes back what was said of it."""
+    takes back what was reported of it."""
     if by < 0:
-        state.outcomes.go_own_way()
+        state.outcomes.detach()
     sign = state.outcomes.against_greedy(method, example)
     greedy = state.greedy_texts.get(state.names.texts[example])
     if sign is None or not greedy:
@@ -258,4 +258,4 @@ def _method(state: ESMState, event: ev.MethodEvaluated, place: Place) -> None:
     state.running[event.method] = event
     if event.final:
         state.final[event.method] = event
-    state.curves.setdefault(event.method, Grow()).append(CurvePoint(event.n, event.accuracy))
+    state.curves.setdefault(event.method, AppendOnlyList()).append(CurvePoint(event.n, event.accuracy))

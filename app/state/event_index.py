@@ -70,8 +70,8 @@ class EventIndex:
     def step(self, seq: int, by: int) -> int | None:
         """Number of the event `by` events on from `seq` (numbers of skipped events are passed over)."""
         at = bisect_left(self._seqs, seq) if by < 0 else bisect_right(self._seqs, seq) - 1
-        wanted = at + by
-        return self._seqs[wanted] if 0 <= wanted < len(self._seqs) else None
+        target = at + by
+        return self._seqs[target] if 0 <= target < len(self._seqs) else None
 
     def stop(self, seq: int, by: int) -> int | None:
         """The next (`by` 1) or previous (-1) stop from `seq`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, NamedTuple
 
-from app.state.columns import Grow
+from app.state.columns import AppendOnlyList
 from app.state.method import MethodState, Place, row_of
 from engine import events as ev
 
@@ -77,7 +77,7 @@ class EvolutionState(MethodState):
         self.began: ev.EvolutionBegan | None = None
         self.clusters: dict[str, ev.TokenCluster] = {}
         self.iterations: dict[int, IterationState] = {}
-        self.answers: Grow[AnswerRow] = Grow()
+        self.answers: AppendOnlyList[AnswerRow] = AppendOnlyList()
         self.baseline: ev.AnswersScored | None = None
         self.server: ev.ServerChanged | None = None
         self.compared: dict[str, ev.MethodCompared] = {}

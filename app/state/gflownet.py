@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
-from app.state.columns import Grow
+from app.state.columns import AppendOnlyList
 from app.state.method import MethodState, Place, row_of
 from engine import events as ev
 
@@ -72,15 +72,15 @@ class GFlowNetState(MethodState):
 
     def __init__(self) -> None:
         self.graphs: dict[str, ev.GraphsBuilt] = {}
-        self.epochs: Grow[ev.RetrieverEpoch] = Grow()
+        self.epochs: AppendOnlyList[ev.RetrieverEpoch] = AppendOnlyList()
         self.recall: dict[str, ev.RetrieverMeasured] = {}
         self.agent_graphs: dict[str, ev.AgentGraphsBuilt] = {}
-        self.answers: Grow[EvidenceRow] = Grow()
+        self.answers: AppendOnlyList[EvidenceRow] = AppendOnlyList()
         self.compared: dict[str, ev.EvidenceCompared] = {}
-        self.steps: Grow[StepRow] = Grow()
+        self.steps: AppendOnlyList[StepRow] = AppendOnlyList()
         self.total_steps = 0
-        self.evaluated: Grow[ev.SamplerEvaluated] = Grow()
-        self.questions: Grow[QuestionRow] = Grow()
+        self.evaluated: AppendOnlyList[ev.SamplerEvaluated] = AppendOnlyList()
+        self.questions: AppendOnlyList[QuestionRow] = AppendOnlyList()
 
     @property
     def validation(self) -> list[ev.SamplerEvaluated]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
-from app.state.columns import Grow
+from app.state.columns import AppendOnlyList
 from engine.events import Event
 
 
@@ -39,7 +39,7 @@ class MethodState:
     `title`: the method's name on the screen; `stages_shown`: whose work it shows; `also_shows`: stages of others in
     which it is at work, too; `page`: `module:Class` of what it shows (a `MethodPage`); `screen`: of its screen, where
     that does more than show the page. Both are imported when they are opened. A state without a title (the run's, the
-    replicas') is no method. `fields_of_stage`: by stage, the fields that hold what it told
+    replicas') is no method. `fields_of_stage`: by stage, the fields that hold what it reported
     ("": what all did); a stage of `stages_shown` that is not named holds the others.
     """
 
@@ -72,7 +72,7 @@ class MethodState:
         def fold(state: Any, event: Event, place: Place) -> None:
             if key_of is None:
                 setattr(state, field, event)
-            elif isinstance(kept := getattr(state, field), Grow):
+            elif isinstance(kept := getattr(state, field), AppendOnlyList):
                 kept.append(event, key=key_of(event))
             else:
                 kept[key_of(event)] = event
@@ -80,7 +80,7 @@ class MethodState:
         cls.folds[event] = fold
 
     def forget(self, stage: str) -> None:
-        """A stage is begun again: what it told so far belongs to an earlier attempt."""
+        """A stage is begun again: what it reported so far belongs to an earlier attempt."""
         new = vars(type(self)())
         named = {name for names in self.fields_of_stage.values() for name in names}
         others = tuple(new.keys() - named) if stage in self.stages_shown else ()

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, NamedTuple
 
-from app.state.columns import Grow
+from app.state.columns import AppendOnlyList
 from app.state.method import MethodState, Place, row_of
 from engine import events as ev
 from engine.wilson import wilson
@@ -57,8 +57,8 @@ class PickRow(NamedTuple):
 
     def sign(self, method: str) -> int:
         """1: the method's pick scores more than that of RICES, -1: less, 0: as much, or one of them failed."""
-        own: float | None = getattr(self, method, None)
-        return 0 if own is None or self.rices is None else (own > self.rices) - (own < self.rices)
+        score: float | None = getattr(self, method, None)
+        return 0 if score is None or self.rices is None else (score > self.rices) - (score < self.rices)
 
 
 def so_far(queries: Sequence[QueryRow]) -> ev.PoolTotals:
@@ -95,13 +95,13 @@ class PoolState(MethodState):
     fields_of_stage: ClassVar = {"selector": ("steps", "compared", "picks")}
 
     def __init__(self) -> None:
-        self.queries: Grow[QueryRow] = Grow()
+        self.queries: AppendOnlyList[QueryRow] = AppendOnlyList()
         self.under_way: dict[str, dict[tuple[int, int], float | None]] = {}
         self.totals: ev.PoolTotals | None = None
         self.pictures: dict[int, Place] = {}
-        self.steps: Grow[ev.SelectorStep] = Grow()
+        self.steps: AppendOnlyList[ev.SelectorStep] = AppendOnlyList()
         self.compared: dict[str, ev.SelectorCompared] = {}
-        self.picks: Grow[PickRow] = Grow()
+        self.picks: AppendOnlyList[PickRow] = AppendOnlyList()
 
     @property
     def latest(self) -> ev.PoolTotals | None:

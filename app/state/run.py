@@ -14,7 +14,7 @@ from collections.abc import Collection
 from functools import cache
 from typing import Any, ClassVar
 
-from app.state.columns import Grow
+from app.state.columns import AppendOnlyList
 from app.state.efficiency import EfficiencyState
 from app.state.esm import ESMState
 from app.state.evolution import EvolutionState
@@ -33,7 +33,7 @@ class RunState(MethodState):
     """Everything the screens know about a run. Read it; only `apply` changes it.
 
     `status`: new, running, paused, finished, stopped, failed (that a worker vanished is not in the log: its
-    lock tells). `models`: the last that each stage loaded. `usage`: of servers, by stage and role. Each method has
+    lock shows). `models`: the last that each stage loaded. `usage`: of servers, by stage and role. Each method has
     a state of its own among the fields; those of other packages are in `others`, by name. `revision` counts
     applied events.
     """
@@ -46,7 +46,7 @@ class RunState(MethodState):
         self.kept = ""
         self.worker: ev.WorkerStarted | None = None
         self.stages: dict[str, StageState] = {}
-        self.notices: Grow[ev.Notice] = Grow()
+        self.notices: AppendOnlyList[ev.Notice] = AppendOnlyList()
         self.models: dict[str, ev.ModelLoaded] = {}
         self.loading: ev.ModelLoading | None = None
         self.preparing = ""

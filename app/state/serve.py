@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from app.state.columns import Grow
+from app.state.columns import AppendOnlyList
 from app.state.method import MethodState, Place, row_of
 from engine import events as ev
 
@@ -41,7 +41,7 @@ class ServeState(MethodState):
         self.opened: ev.ServeOpened | None = None
         self.load: ev.ServeLoad | None = None
         self.flying: dict[str, ev.RequestTaken] = {}
-        self.ended: Grow[RequestRow] = Grow()
+        self.ended: AppendOnlyList[RequestRow] = AppendOnlyList()
 
 
 ServeState.keeps(ev.ServeLoad, "load")
@@ -50,7 +50,7 @@ ServeState.keeps(ev.ServeLoad, "load")
 @ServeState.on(ev.ServeOpened)
 def _opened(state: ServeState, event: ev.ServeOpened, place: Place) -> None:
     state.opened, state.load = event, None
-    state.flying = {}  # whoever was being answered by an earlier worker has gone with it
+    state.flying = {}  # requests that an earlier worker was answering ended with it
 
 
 @ServeState.on(ev.RequestTaken)

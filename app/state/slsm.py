@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from app.state.columns import Grow
+from app.state.columns import AppendOnlyList
 from app.state.method import MethodState, Place, row_of
 from engine import events as ev
 
@@ -52,10 +52,10 @@ class SLSMState(MethodState):
 
     def __init__(self) -> None:
         self.began: ev.SLSMBegan | None = None
-        self.opened: Grow[Opened] = Grow()
-        self.states: Grow[StateAt] = Grow()
+        self.opened: AppendOnlyList[Opened] = AppendOnlyList()
+        self.states: AppendOnlyList[StateAt] = AppendOnlyList()
         self.failures = 0
-        self.results: Grow[ResultRow] = Grow()
+        self.results: AppendOnlyList[ResultRow] = AppendOnlyList()
         self.modes: dict[tuple[str, str], ev.ModeScored] = {}
         self.board: ev.BoardCompared | None = None
 

@@ -23,7 +23,7 @@ from engine.sweep.sweep import Point, SweepFolder
 
 FINISHED, FAILED, INTERRUPTED = 0, 1, 130
 _LOOK_EVERY = 0.5
-_TELL_EVERY = 10.0
+_REPORT_EVERY = 10.0
 
 
 def run_sweep(folder: SweepFolder, console: Console, errors: Console) -> int:
@@ -31,7 +31,7 @@ def run_sweep(folder: SweepFolder, console: Console, errors: Console) -> int:
     interrupts = Interrupts()
     with interrupts.handled():
         process = start_queue(folder.path)
-        teller = _Teller(folder, console)
+        teller = _ProgressReporter(folder, console)
         console.print(Text(f"sweep: {folder.path}"), soft_wrap=True)
         try:
             code = _follow(folder, process, teller, interrupts)
@@ -52,12 +52,12 @@ def run_sweep(folder: SweepFolder, console: Console, errors: Console) -> int:
 
 
 def _follow(
-    folder: SweepFolder, process: subprocess.Popen[bytes], teller: _Teller, interrupts: Interrupts
+    folder: SweepFolder, process: subprocess.Popen[bytes], teller: _ProgressReporter, interrupts: Interrupts
 ) -> int:
     asked = False
     while True:
         code = process.poll()
-        teller.tell()
+        teller.report()
         if code is not None:
             return code if code in (FINISHED, INTERRUPTED) else FAILED
         if interrupts.count and not asked:
@@ -69,16 +69,16 @@ def _follow(
             process.wait(_LOOK_EVERY)
 
 
-class _Teller:
+class _ProgressReporter:
     """Prints what has changed in the runs since it last looked."""
 
     def __init__(self, folder: SweepFolder, console: Console) -> None:
         self._folder, self._console = folder, console
         self._reader = SweepReader(folder)
-        self._told: dict[str, str] = {}
+        self._reported: dict[str, str] = {}
         self._at = 0.0
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Look again."""
         try:
             results = self._reader.read()
@@ -87,14 +87,14 @@ class _Teller:
             return
         for point in results.record.all_points:
             status = results.runs.get(point.run_id)
-            if status is not None and (words := _run_words(status)) != self._told.get(point.run_id):
-                self._told[point.run_id] = words
+            if status is not None and (words := _run_words(status)) != self._reported.get(point.run_id):
+                self._reported[point.run_id] = words
                 self.line(f"{_number(point, results)} {setting_words(point.setting)}: {words}")
-        if time.monotonic() - self._at > _TELL_EVERY:
+        if time.monotonic() - self._at > _REPORT_EVERY:
             self._at = time.monotonic()
-            self._tell_progress(results)
+            self._report_progress(results)
 
-    def _tell_progress(self, results: SweepResults) -> None:
+    def _report_progress(self, results: SweepResults) -> None:
         progress = progress_of(results)
         for words in work_words(results, progress):
             self.line(f"{words}; {progress_words(results)}, {left_words(progress)}")
@@ -115,8 +115,8 @@ def _run_words(status: RunStatus) -> str:
     words = [status.state]
     if shared:
         words.append(f"taken over {', '.join(shared)}")
-    if own := [name for name in done if name not in shared]:
-        words.append(f"done {', '.join(own)}")
+    if done_here := [name for name in done if name not in shared]:
+        words.append(f"done {', '.join(done_here)}")
     return "; ".join(words)
 
 

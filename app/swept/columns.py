@@ -22,8 +22,8 @@ from engine.sweep.results import SettingResult, SweepResults
 
 @dataclass(frozen=True)
 class SettingRow:
-    """A setting, its sign (★ the best, ≈ not to be told from it), the fields that tell settings apart, and how much of
-    its runs is done, while the sweep is at work."""
+    """A setting, its sign (★ the best, ≈ not distinguishable from it), the fields in which settings differ, and how
+    much of its runs is done, while the sweep is at work."""
 
     one: SettingResult
     sign: str

@@ -58,8 +58,8 @@ def state_words(one: SettingResult, share: float | None = None) -> str:
 def counts_words(results: SweepResults) -> str:
     """How often each stage was done, and how often taken over."""
     parts = [
-        f"{name} {own}×" + (f" (taken over {shared}×)" if shared else "")
-        for name, (own, shared) in results.counts.items()
+        f"{name} {done}×" + (f" (taken over {shared}×)" if shared else "")
+        for name, (done, shared) in results.counts.items()
     ]
     return f"Stages done: {', '.join(parts)}." if parts else ""
 
@@ -113,26 +113,26 @@ def _best(results: SweepResults) -> list[str]:
 
 
 def _resolved(results: SweepResults) -> list[str]:
-    found = results.resolution
-    if found is None or len(results.compared) < 2 or results.best is None:
+    resolution = results.resolution
+    if resolution is None or len(results.compared) < 2 or results.best is None:
         return []
     others, one = len(results.compared) - 1, results.best
-    n = counted(found.n, one.verdict.items if one.verdict else "items")
+    n = counted(resolution.n, one.verdict.items if one.verdict else "items")
     lines: list[str] = []
-    if found.smallest is None:
+    if resolution.smallest is None:
         lines.append(f"All {others + 1} settings answer these {n} the same: nothing tells them apart.")
-    elif found.tied:
-        which = "any" if len(found.tied) == others else f"{len(found.tied)}"
+    elif resolution.tied:
+        which = "any" if len(resolution.tied) == others else f"{len(resolution.tied)}"
         lines.append(
             f"{n} are too few to tell the best setting from {which} of the {others} others: to show, two settings "
-            f"have to be about {figure_words(one, found.smallest)} apart (95%, all pairs of settings at once)."
+            f"have to be about {figure_words(one, resolution.smallest)} apart (95%, all pairs of settings at once)."
         )
     else:
         lines.append(f"The best setting is better than each of the {others} others (95%, all pairs at once).")
-    if found.optimism > 0:
+    if resolution.optimism > 0:
         lines.append(
             f"It was picked from {others + 1} by this very figure, which is therefore about "
-            f"{figure_words(one, found.optimism)} too good."
+            f"{figure_words(one, resolution.optimism)} too good."
         )
     return lines
 

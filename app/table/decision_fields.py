@@ -48,8 +48,8 @@ def sign_where_it_turned(state: ESMState) -> Callable[[int], int]:
 
     def sign(row: int) -> int:
         method, example = methods[row], examples[row]
-        found = outcomes.against_greedy(method, example)
-        return found if found and segments[row] == (outcomes.left(method, example) or 1) else 0
+        difference = outcomes.against_greedy(method, example)
+        return difference if difference and segments[row] == (outcomes.left(method, example) or 1) else 0
 
     return sign
 

@@ -1,6 +1,6 @@
 """Which decisions are shown, and in what order: filtered and sorted, kept up as the log grows.
 
-A long log is gone through in steps of some milliseconds, so a filter over a million rows never blocks a
+A long log is read in steps of some milliseconds, so a filter over a million rows never blocks a
 screen; the rows of before stay until the new ones are known. Without filter and sorting there is no list.
 """
 

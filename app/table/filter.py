@@ -198,19 +198,19 @@ def _flag(get: Callable[[int], Value]) -> Predicate:
     return test
 
 
-def _compare(get: Callable[[int], Value], relation: str, wanted: str | float | bool) -> Predicate:
-    holds = _RELATIONS[relation] if not isinstance(wanted, str) else _text_relation(relation, wanted)
+def _compare(get: Callable[[int], Value], relation: str, target: str | float | bool) -> Predicate:
+    holds = _RELATIONS[relation] if not isinstance(target, str) else _text_relation(relation, target)
 
     def test(row: int) -> bool | None:
         value = get(row)
-        return None if _absent(value) else holds(value, wanted)
+        return None if _absent(value) else holds(value, target)
 
     return test
 
 
-def _text_relation(relation: str, wanted: str) -> Callable[..., bool]:
+def _text_relation(relation: str, target: str) -> Callable[..., bool]:
     """Names are compared without case; ``*`` stands for anything."""
-    low = wanted.lower()
+    low = target.lower()
     if relation == "~":
         return lambda value, _: low in str(value).lower()
     if "*" not in low:

@@ -175,7 +175,7 @@ class _Parser:
             return Flag(field)
         example = f"{field.name}>0.5" if field.kind == "number" else f"{field.name}:…"
         raise FilterError(
-            f'`{field.name}` is a field and wants a comparison such as {example}; the word is "{field.name}"',
+            f'`{field.name}` is a field and needs a comparison such as {example}; the word is "{field.name}"',
             token.start,
         )
 

@@ -18,13 +18,13 @@ def reasons(
 ) -> list[str]:
     """A sentence for each value in `expression` that no row has. `values`: what the rows have in a field of names;
     `noun`: what a row is."""
-    found = []
+    sentences = []
     for compare in _texts(expression):
         known = values(compare.field.name)
-        wanted = str(compare.value)
-        if known and wanted.lower() not in {value.lower() for value in known}:
-            found.append(f"No {noun} has {compare.field.name} {wanted}. {_instead(wanted, known)}")
-    return found
+        target = str(compare.value)
+        if known and target.lower() not in {value.lower() for value in known}:
+            sentences.append(f"No {noun} has {compare.field.name} {target}. {_instead(target, known)}")
+    return sentences
 
 
 def values_of(state: ESMState, field: str) -> list[str]:
@@ -37,10 +37,10 @@ def values_of(state: ESMState, field: str) -> list[str]:
     return ["null" if number == NULL else name(decisions.names.texts[number]) for number in sorted(numbers)]
 
 
-def _instead(wanted: str, known: list[str]) -> str:
+def _instead(target: str, known: list[str]) -> str:
     lower = {value.lower(): value for value in known}
-    near = difflib.get_close_matches(wanted.lower(), lower, n=3, cutoff=0.5)
-    near += [value for value in lower if value not in near and wanted.lower() in value][: 3 - len(near)]
+    near = difflib.get_close_matches(target.lower(), lower, n=3, cutoff=0.5)
+    near += [value for value in lower if value not in near and target.lower() in value][: 3 - len(near)]
     if near:
         return f"Is it {_or(lower[value] for value in near)}?"
     if len(known) <= _MOST_NAMED:

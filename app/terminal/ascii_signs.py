@@ -1,4 +1,4 @@
-"""A terminal that cannot show Unicode: every sign becomes one of ASCII that still tells right from wrong."""
+"""A terminal that cannot show Unicode: every sign becomes one of ASCII that still distinguishes right from wrong."""
 
 from __future__ import annotations
 

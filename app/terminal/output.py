@@ -49,7 +49,7 @@ class CalmDriver(FileDriver):
         self.count_output(app)
 
     def count_output(self, app: CalmApp[Any]) -> None:
-        """Tell the app, in its loop, whenever the terminal has taken something."""
+        """Notify the app, in its loop, whenever the terminal has taken something."""
         loop, self._console, self._written = asyncio.get_running_loop(), app, 0
 
         def taken() -> None:

@@ -66,7 +66,7 @@ LIGHT = Theme(
     },
 )
 
-OWN = (DARK, LIGHT)
+THEMES = (DARK, LIGHT)
 
 
 def hidden(name: str) -> bool:

@@ -1,7 +1,7 @@
-"""Ends a console whose terminal is gone: nobody sees it, and nobody can end it.
+"""Ends a console whose terminal has disconnected: nobody sees it, and nobody can end it.
 
 A closed window sends SIGHUP to the session that it leads. A console in another session, or behind a terminal that
-broke, is told nothing: what tells it is that the terminal's settings cannot be read any more.
+broke, gets no signal: what shows it is that the terminal's settings cannot be read any more.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import time
 
 _LOOK_EVERY = 1.0
 _PATIENCE = 5.0
-"""Seconds in which the console may leave by itself; it may hang in writing to what is gone."""
+"""Seconds in which the console may leave by itself; it may hang in writing to what has disconnected."""
 
 
 def watch_terminal(descriptor: int = 0) -> None:
-    """Watch in a thread of its own, if `descriptor` is a terminal: SIGHUP once it is gone, then the end."""
+    """Watch in a thread of its own, if `descriptor` is a terminal: SIGHUP once it has disconnected, then the end."""
     if os.isatty(descriptor):
         threading.Thread(target=_watch, args=(descriptor,), name="terminal", daemon=True).start()
 
 
-def is_gone(descriptor: int) -> bool:
+def is_disconnected(descriptor: int) -> bool:
     """Whether the terminal that was there is no more."""
     try:
         termios.tcgetattr(descriptor)
@@ -33,7 +33,7 @@ def is_gone(descriptor: int) -> bool:
 
 
 def _watch(descriptor: int) -> None:
-    while not is_gone(descriptor):
+    while not is_disconnected(descriptor):
         time.sleep(_LOOK_EVERY)
     os.kill(os.getpid(), signal.SIGHUP)
     time.sleep(_PATIENCE)

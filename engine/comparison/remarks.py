@@ -82,14 +82,14 @@ def _alone(name: str, run: RunItems, other: RunItems) -> list[str]:
 
 def _items(paired: Sequence[tuple[Arm, Paired]]) -> list[str]:
     """Items that could not be paired: one line for all arms of a method of which the same is true."""
-    found: dict[tuple[str, str], list[str]] = {}
+    arms: dict[tuple[str, str], list[str]] = {}
     for arm, pairs in paired:
         for text in _unpaired(pairs):
-            found.setdefault((arm.system, text), []).append(arm.name)
-    all_names = {system: [arm.name for arm, _ in paired if arm.system == system] for system, _ in found}
+            arms.setdefault((arm.system, text), []).append(arm.name)
+    all_names = {system: [arm.name for arm, _ in paired if arm.system == system] for system, _ in arms}
     return [
         f"{system}{'' if names == all_names[system] else ' ' + ', '.join(names)}: {text}"
-        for (system, text), names in found.items()
+        for (system, text), names in arms.items()
     ]
 
 

@@ -44,7 +44,7 @@ class TaskSection(Section):
     )
     path: str | None = Field(
         default=None,
-        description="File or folder (JSONL, parquet, JSON, CSV), or `hub:owner/name`; none: its usual copy on the hub.",
+        description="File or folder (JSONL, parquet, JSON, CSV), or `hub:owner/name`; none: its copy on the hub.",
     )
     train_split: str = Field(default="train", description="Split that is mined.")
     train_size: PositiveInt = Field(default=200, description="Examples to mine.")
@@ -232,18 +232,18 @@ class FieldSection(Section):
             "verify", "make sure", "hold on", "think again", "'s correct", "'s incorrect", "Let me check",
             "seems right",
         ],
-        description="Words that tell a thought that reflects (`seal`, `stable`).",
+        description="Words that mark a thought that reflects (`seal`, `stable`).",
     )  # fmt: skip
     transition: list[Annotated[str, Field(min_length=1)]] = Field(
         default=[
             "think differently", "another way", "another approach", "another method", "another solution",
             "another strategy", "another technique",
         ],
-        description="Words that tell a thought that changes course (`seal`, `stable`).",
+        description="Words that mark a thought that changes course (`seal`, `stable`).",
     )  # fmt: skip
     openings: list[Annotated[str, Field(min_length=1)]] = Field(
         default=["Wait", "Alternatively"],
-        description="Beginnings that tell a thought of either kind (`seal`, `stable`).",
+        description="Beginnings that mark a thought of either kind (`seal`, `stable`).",
     )
 
 

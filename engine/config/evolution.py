@@ -10,7 +10,7 @@ from engine.config.method import MethodSections, StageEntry
 from engine.config.models.model import ModelSection
 from engine.config.models.openai import OpenAISection, Positive
 from engine.config.models.sglang import ServerSection
-from engine.config.section import NonNegativeInt, OwnClass, PositiveInt, Section
+from engine.config.section import CustomClass, NonNegativeInt, PositiveInt, Section
 
 
 class ClustersSection(Section):
@@ -56,7 +56,7 @@ class ClustersSection(Section):
 
 
 class ReflectorSection(Section):
-    kind: Literal["statistical", "openai"] | OwnClass = Field(
+    kind: Literal["statistical", "openai"] | CustomClass = Field(
         default="openai",
         description="`statistical`: counts clusters, offline; `openai`: a language model; or `module:Class`.",
     )
@@ -78,7 +78,7 @@ class ReflectorSection(Section):
 
 
 class JudgeSection(Section):
-    kind: Literal["auto", "numeric", "task", "openai"] | OwnClass = Field(
+    kind: Literal["auto", "numeric", "task", "openai"] | CustomClass = Field(
         default="openai",
         description="`numeric`: compares figures and yes or no, offline; `task`: the task's own metric; `openai`: a "
         "language model; `auto`: `task` for a task's questions, else `numeric`; or `module:Class`.",

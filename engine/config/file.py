@@ -200,7 +200,7 @@ def _explain(error: ValidationError, path: Path, origins: dict[Location, str]) -
 
 
 def _field_of(place: Location) -> Location:
-    """Without the name of one of several forms that a value may have, which is told for each of them."""
+    """Without the name of one of several forms that a value may have, which is said for each of them."""
     outer = schema_at(place[:-1]) if place and schema_at(place) is None else None
     return place[:-1] if outer is not None and "anyOf" in outer else place
 

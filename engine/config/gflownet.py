@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from engine.config.method import MethodSections, StageEntry
 from engine.config.models.model import ModelSection
 from engine.config.models.openai import NonNegative, OpenAISection, Positive
-from engine.config.section import NonNegativeInt, OwnClass, PositiveInt, Section
+from engine.config.section import CustomClass, NonNegativeInt, PositiveInt, Section
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -262,9 +262,9 @@ class GFlowNetSection(Section):
     @model_validator(mode="before")
     @classmethod
     def _of_an_older_run(cls, value: Any) -> Any:
-        """Older runs, which write every field out, have two that are gone: how many processes shared a step."""
+        """Older runs, which write every field out, have two that were removed: how many processes shared a step."""
         if isinstance(value, dict) and {"processes", "parts"} <= value.keys():
-            return {name: own for name, own in value.items() if name not in ("processes", "parts")}
+            return {name: setting for name, setting in value.items() if name not in ("processes", "parts")}
         return value
 
     @model_validator(mode="after")
@@ -280,7 +280,7 @@ class GFlowNetSection(Section):
 class AnswerSection(Section):
     """The stage `answer`."""
 
-    reader: Literal["paths", "model", "openai"] | OwnClass = Field(
+    reader: Literal["paths", "model", "openai"] | CustomClass = Field(
         default="paths",
         description="`paths`: offline, follows the triples by sentence similarity; `model`: the run's language model; "
         "`openai`: a model behind a server; or `module:Class`.",

@@ -76,12 +76,12 @@ def leaves() -> list[Leaf]:
     return _by_section(leaf for name, model in SYSTEMS.items() for leaf in _leaves(model, (name,)))
 
 
-def _by_section(found: Iterable[Leaf]) -> list[Leaf]:
+def _by_section(leaves: Iterable[Leaf]) -> list[Leaf]:
     """A section's own fields together, also where a section inside it stands between them: it has one menu."""
     sections: dict[tuple[str, ...], list[Leaf]] = {}
-    for leaf in found:
+    for leaf in leaves:
         sections.setdefault(leaf.path[:-1], []).append(leaf)
-    return [leaf for own in sections.values() for leaf in own]
+    return [leaf for section in sections.values() for leaf in section]
 
 
 def _leaves(model: type[BaseModel], path: tuple[str, ...]) -> Iterator[Leaf]:

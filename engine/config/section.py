@@ -19,7 +19,7 @@ PositiveInt = Annotated[int, Field(ge=1)]
 NonNegativeInt = Annotated[int, Field(ge=0)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
-OwnClass = Annotated[
+CustomClass = Annotated[
     str,
     Field(
         pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$",
@@ -27,7 +27,7 @@ OwnClass = Annotated[
         json_schema_extra={"words": "`module:Class` of your own"},
     ),
 ]
-"""A class that the worker imports, beside the built-in kinds: `engine.own_class`."""
+"""A class that the worker imports, beside the built-in kinds: `engine.custom_class`."""
 
 
 class Section(BaseModel):

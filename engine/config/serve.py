@@ -37,7 +37,7 @@ class ServeSection(Section):
     max_in_flight: PositiveInt = Field(default=32, description="Requests that are answered together.")
     max_waiting: NonNegativeInt = Field(
         default=64,
-        description="Requests that may wait for a place; further ones are told to come again (429).",
+        description="Requests that may wait for a place; further ones get 429 and have to try again.",
     )
     max_tokens: PositiveInt = Field(
         default=4096, description="Longest answer that a request may ask for, in tokens."

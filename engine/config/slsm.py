@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from engine.config.method import MethodSections, StageEntry
 from engine.config.models.model import ModelSection
 from engine.config.models.openai import OpenAISection
-from engine.config.section import OwnClass, PositiveInt, Section
+from engine.config.section import CustomClass, PositiveInt, Section
 
 _HOTTEST = 2.0
 BOARD_JUDGE, BOARD_TOKENS = "gpt-4o-2024-08-06", 4096
@@ -21,7 +21,7 @@ Kind = Literal["facts", "constraints", "assumptions", "unknowns", "edits"]
 
 
 class SLSMControllerSection(Section):
-    kind: Literal["rules", "openai"] | OwnClass = Field(
+    kind: Literal["rules", "openai"] | CustomClass = Field(
         default="openai",
         description="`openai`: a model behind a server; `rules`: offline, quotes the conversation; or `module:Class`.",
     )
@@ -44,9 +44,9 @@ class SLSMModelSection(Section):
     def _uses_what_is_set(self) -> SLSMModelSection:
         if (self.kind == "file") != (self.path is not None):
             raise ValueError("`kind: file` and `path` belong together: set both, or neither")
-        usual = OpenAISection()
+        default = OpenAISection()
         for name, instead in (("max_tokens", "slsm.max_new_tokens"), ("temperature", "slsm.temperature")):
-            if getattr(self.openai, name) != getattr(usual, name):
+            if getattr(self.openai, name) != getattr(default, name):
                 raise ValueError(
                     f"`openai.{name}` is not used for answers: set `{instead}`, which holds for all models"
                 )
@@ -54,7 +54,7 @@ class SLSMModelSection(Section):
 
 
 class SLSMJudgeSection(Section):
-    kind: Literal["exact", "openai", "none"] | OwnClass = Field(
+    kind: Literal["exact", "openai", "none"] | CustomClass = Field(
         default="exact",
         description="`exact`: offline, for questions that can be checked; `openai`: a model; `none`: no score; "
         "or `module:Class`.",

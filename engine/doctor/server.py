@@ -99,7 +99,7 @@ def _reachable(
 ) -> Capability:
     if models.status in (401, 403):
         meaning = f"the key in {key_env} is not accepted" if has_key else f"set {key_env} to a key"
-        return Capability("reachable", "no", f"{http.address} wants a key ({models.status})", meaning)
+        return Capability("reachable", "no", f"{http.address} needs a key ({models.status})", meaning)
     if models.status == 0:
         return Capability(
             "reachable", "no", f"{http.address}: {models.problem}", "start the server, or correct the address"

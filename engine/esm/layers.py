@@ -1,4 +1,4 @@
-"""The layers that a configuration names, or usual ones."""
+"""The layers that a configuration names, or default ones."""
 
 from __future__ import annotations
 

@@ -21,13 +21,13 @@ def vector_bytes(vector: Vector) -> bytes:
 
 
 def load_vector(path: Path, hidden_size: int | None = None) -> Vector:
-    """Read one vector. A file that is gone, unreadable, of another shape or not finite is a DataError."""
+    """Read one vector. A file that is missing, unreadable, of another shape or not finite is a DataError."""
     mend = "run the stages `mine`, `select` and `memory` again for this model"
     if not path.is_file():
-        raise DataError(what="a vector file is gone", where=str(path), mend=mend)
+        raise DataError(what="a vector file is missing", where=str(path), mend=mend)
     tensor = load_tensors(path, "a vector file cannot be read", mend)
     if not isinstance(tensor, torch.Tensor):
-        raise DataError(what="a vector file cannot be read: it is no tensor", where=str(path), mend=mend)
+        raise DataError(what="a vector file cannot be read: it is not a tensor", where=str(path), mend=mend)
     vector = tensor.to(torch.float32).numpy()
     if vector.ndim != 1 or (hidden_size is not None and vector.shape != (hidden_size,)):
         expected = f"({hidden_size},)" if hidden_size is not None else "one dimension"

@@ -37,7 +37,7 @@ SAME_STRENGTH = 1e-3
 """Strengths that differ by less, relatively, are the same choice: sums of floats differ by machine."""
 
 
-class Wanted(Section):
+class WhatIfRequest(Section):
     """The choice to try at control point `m`. `entries`: names or ids in the memory, none for null; `layer` None: their
     own; `alphas`: one answer each; `onward`: at all later control points, too."""
 
@@ -56,7 +56,7 @@ class WhatIf:
     """The evaluated answers of a run, ready to be decoded again. Raises DataError where nothing was
     evaluated, or with another model than this one."""
 
-    form: ClassVar[type[Section]] = Wanted
+    form: ClassVar[type[Section]] = WhatIfRequest
     stage: ClassVar[str] = "eval"
 
     def __init__(self, context: StageContext) -> None:
@@ -70,7 +70,7 @@ class WhatIf:
         self._lines: dict[str, dict[str, AnswerLine]] = {}
         self._variants: dict[str, Variant] = {}
 
-    def tried(self, other: Wanted) -> WhatIfTried:
+    def tried(self, other: WhatIfRequest) -> WhatIfTried:
         """The answers: as committed, with null at `other.m`, and with the other choice at each strength. Raises
         DataError for what the run does not have."""
         line, entries = self._recorded(other), self._entries(other)
@@ -106,7 +106,7 @@ class WhatIf:
             difference=difference,
         )
 
-    def _recorded(self, other: Wanted) -> AnswerLine:
+    def _recorded(self, other: WhatIfRequest) -> AnswerLine:
         """The evaluated answer's line; raises DataError if there is none, or none with this control point."""
         line = self._of_method(other.method).get(other.example)
         if line is None or other.example not in self.examples:
@@ -143,7 +143,7 @@ class WhatIf:
             self._variants[method] = make_variant(method, self.model, self.config, sources)
         return self._variants[method]
 
-    def _entries(self, other: Wanted) -> list[tuple[Entry, Vector]]:
+    def _entries(self, other: WhatIfRequest) -> list[tuple[Entry, Vector]]:
         entries: list[tuple[Entry, Vector]] = []
         for name in other.entries:
             entry = self.entries.get(name)
@@ -158,7 +158,7 @@ class WhatIf:
             entries.append((entry, entry.vector))
         return entries
 
-    def _layer(self, other: Wanted, entries: Sequence[tuple[Entry, Vector]]) -> int:
+    def _layer(self, other: WhatIfRequest, entries: Sequence[tuple[Entry, Vector]]) -> int:
         """Where it is injected; one layer for all entries."""
         layers = {entry.layer for entry, _ in entries} if other.layer is None else {other.layer}
         if len(layers) > 1:

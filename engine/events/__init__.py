@@ -14,7 +14,7 @@ from typing import Any, Union
 
 import msgspec
 
-from engine.events.base import Event, logged_without_envelope, own_fields, without_envelope
+from engine.events.base import Event, added_fields, logged_without_envelope, without_envelope
 from engine.events.esm import *
 from engine.events.evolution import *
 from engine.events.gflownet import *
@@ -58,8 +58,8 @@ def encode(event: Event) -> bytes:
 def event_types() -> tuple[type[Event], ...]:
     """All types of events: the built-in ones and those of other packages' methods."""
     modules = plugins("events").values()
-    found = (kind for module in modules for kind in vars(module).values() if isinstance(kind, type))
-    others = dict.fromkeys(kind for kind in found if issubclass(kind, Event) and kind is not Event)
+    kinds = (kind for module in modules for kind in vars(module).values() if isinstance(kind, type))
+    others = dict.fromkeys(kind for kind in kinds if issubclass(kind, Event) and kind is not Event)
     return tuple(dict.fromkeys((*EVENT_TYPES, *others)))
 
 

@@ -81,7 +81,7 @@ class StagesChosen(Event, tag=True, kw_only=True, frozen=True):
 
 
 class StageBegunAgain(Event, tag=True, kw_only=True, frozen=True):
-    """A stale stage is done anew from here on: what the log told of it before is of an earlier attempt, whose files are
+    """A stale stage is done anew from here on: what the log has of it before is of an earlier attempt, whose files are
     in the folder `kept` of the run."""
 
     kept: str
@@ -129,7 +129,7 @@ class Preparing(Event, tag=True, kw_only=True, frozen=True):
 
 class ModelLoading(Event, tag=True, kw_only=True, frozen=True):
     """A language model is being loaded. `size`: bytes of its weights on this machine, 0 if they are not here;
-    `doing`: what is under way, `share` of it done (0 to 1), as far as the library tells."""
+    `doing`: what is under way, `share` of it done (0 to 1), as far as the library reports it."""
 
     name: str
     size: int = 0

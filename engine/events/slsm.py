@@ -27,7 +27,7 @@ class StateChange(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True)
     why: str = ""
 
 
-class ConflictFound(msgspec.Struct, frozen=True, omit_defaults=True):
+class AnswerConflict(msgspec.Struct, frozen=True, omit_defaults=True):
     """A conflict of an answer with the memory. `item`: id or words of what it contradicts; `exact`: proved by a check,
     not by a model's judgement."""
 
@@ -100,7 +100,7 @@ class ConversationAnswered(Event, tag=True, kw_only=True, frozen=True):
     note: str = ""
     note_tokens: int = 0
     first_answer: str = ""
-    conflicts: list[ConflictFound] = []
+    conflicts: list[AnswerConflict] = []
     detector_failure: str = ""
     controller_calls: int = 0
     controller_tokens: int = 0

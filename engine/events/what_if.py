@@ -59,7 +59,7 @@ class PathsTried(Event, tag=True, kw_only=True, frozen=True):
     difference: str = ""
 
 
-class LeverTold(msgspec.Struct, kw_only=True, frozen=True):
+class LeverFit(msgspec.Struct, kw_only=True, frozen=True):
     """Whether what `run` (a folder) has of `lever` acts on the model; `why`: what there is, or why it does not fit."""
 
     lever: str
@@ -93,5 +93,5 @@ class LeversTried(Event, tag=True, kw_only=True, frozen=True):
 
     question: str
     model: str
-    fits: list[LeverTold]
+    fits: list[LeverFit]
     answers: list[LeveredAnswer]

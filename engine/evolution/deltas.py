@@ -59,7 +59,7 @@ def check_deltas(value: object, clusters: Sequence[str], where: str) -> Deltas:
     problems = delta_problems(value, clusters)
     if problems:
         raise DataError(
-            what=f"these are no deltas: {'; '.join(problems)}",
+            what=f"these are not deltas: {'; '.join(problems)}",
             where=where,
             mend=f"give one finite number for each of the clusters {clusters[0]} to {clusters[-1]}",
         )

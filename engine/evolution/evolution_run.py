@@ -92,7 +92,7 @@ class EvolutionRun:
                     self.context.emit(event)
 
 
-def _take_over(parent: Path, own: Path, section: EvolutionSection) -> None:
+def _take_over(parent: Path, run_dir: Path, section: EvolutionSection) -> None:
     """Copy the parent's clusters, and its history up to `branch_iteration`, whose deltas the branch uses again."""
     history, iteration = read_history(layout.history(parent)), section.branch_iteration
     if iteration >= len(history.iterations):
@@ -105,9 +105,9 @@ def _take_over(parent: Path, own: Path, section: EvolutionSection) -> None:
     if best_by != section.best_by:
         allowed = f"`{best_by}`, by which the parent chose its best deltas"
         raise ConfigError([Problem("evolution.best_by", section.best_by, allowed)])
-    layout.folder(own).mkdir(parents=True, exist_ok=True)
+    layout.folder(run_dir).mkdir(parents=True, exist_ok=True)
     for name in (ABOUT_FILE, IDS_FILE, layout.descriptions(parent).name):
-        shutil.copyfile(layout.folder(parent) / name, layout.folder(own) / name)
+        shutil.copyfile(layout.folder(parent) / name, layout.folder(run_dir) / name)
     kept = [
         msgspec.structs.replace(item, inherited=item.inherited or f"{parent}, iteration {item.iteration}")
         for item in history.iterations[: iteration + 1]
@@ -118,6 +118,6 @@ def _take_over(parent: Path, own: Path, section: EvolutionSection) -> None:
         for line in read_jsonl(layout.answers(parent))
         if line["iteration"] <= iteration and line["split"] in (MINIBATCH, VALIDATION, BASELINE)
     ]
-    layout.answers(own).unlink(missing_ok=True)
-    append_jsonl(layout.answers(own), records)
-    write_history(layout.history(own), History(iterations=kept))
+    layout.answers(run_dir).unlink(missing_ok=True)
+    append_jsonl(layout.answers(run_dir), records)
+    write_history(layout.history(run_dir), History(iterations=kept))

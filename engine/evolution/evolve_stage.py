@@ -99,7 +99,7 @@ class _Loop:
                 server=evolution.server.name,
                 judge=evolution.judge.name,
                 questions=scope.questions,
-                cannot_tell=scope.outside,
+                cannot_tell=scope.unjudgeable,
                 reflector=evolution.reflector.name,
                 branched_from=section.branch_of or "",
             )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from engine.custom_class import in_role, is_custom
 from engine.events import ServerChanged
 from engine.evolution import layout
+from engine.evolution.custom_classes import REFLECTOR
 from engine.evolution.judges.judge import Judge
 from engine.evolution.judges.offline import offline_judge
-from engine.evolution.own import REFLECTOR
 from engine.evolution.processor import load_logits_processor, sglang_processor_string
 from engine.evolution.reflectors.prompt import read_prompts
 from engine.evolution.reflectors.reflector import Reflector
@@ -15,7 +16,6 @@ from engine.lm.loading.load import model_path
 from engine.lm.model_server import InProcessServer, ModelServer
 from engine.lm.sglang.server import SGLangServer
 from engine.lm.vocabulary import load_vocabulary
-from engine.own_class import in_role, is_own
 from engine.run.stage import StageContext
 
 UNSEEDED = (
@@ -44,7 +44,7 @@ def make_reflector(context: StageContext) -> Reflector:
 
         client = context.client(section.openai, "reflector", "evolution.reflector.openai")
         return OpenAIReflector(client, section.openai.model, read_prompts(section).system)
-    if is_own(section.kind):
+    if is_custom(section.kind):
         return in_role(section.kind, REFLECTOR)
     return StatisticalReflector(section.step, section.limit)
 

@@ -186,10 +186,10 @@ class _Comparison:
     def _answers(self, key: Key, prompt: str = "") -> list[AnswerRecord]:
         """The answers to a split, under the best deltas if it is theirs, else without processor."""
         deltas = self.best.deltas if key[1] == TEST else None
-        wanted = PLAIN if deltas is None else BEST
-        if not self.evaluator.is_complete(*key) and self.served != wanted:
+        target = PLAIN if deltas is None else BEST
+        if not self.evaluator.is_complete(*key) and self.served != target:
             self.evaluator.serve(deltas, layout.processor_best(self.evolution.context.run_dir))
-            self.served = wanted
+            self.served = target
         self.asked.append(key)
         answers = self.evaluator.ask(*key, suffix=prompt)
         self.evaluator.report_score(*key)

@@ -26,16 +26,16 @@ def evolution_verdict(
     outcomes = {method.name: method.outcomes for method in methods}
     best, plain = row[BEST], row[PLAIN]
     pairs = [
-        (own.correct, other.correct)
-        for own, other in zip(outcomes[BEST], outcomes[PLAIN], strict=True)
-        if own.correct is not None and other.correct is not None
+        (ours.correct, other.correct)
+        for ours, other in zip(outcomes[BEST], outcomes[PLAIN], strict=True)
+        if ours.correct is not None and other.correct is not None
     ]
     kept = None
     if pairs and best.difference is not None and best.low is not None and best.high is not None:
         kept = Kept(
             metric="correctness",
             n=len(pairs),
-            value=sum(own for own, _ in pairs) / len(pairs),
+            value=sum(ours for ours, _ in pairs) / len(pairs),
             baseline_value=sum(other for _, other in pairs) / len(pairs),
             difference=best.difference,
             low=best.low,
@@ -54,8 +54,8 @@ def evolution_verdict(
         difference=best.tokens_difference or 0.0,
         low=best.tokens_low or 0.0,
         high=best.tokens_high or 0.0,
-        fixed=sum(own > other for own, other in pairs),
-        broken=sum(own < other for own, other in pairs),
+        fixed=sum(ours > other for ours, other in pairs),
+        broken=sum(ours < other for ours, other in pairs),
         kept=kept,
         ahead=list(ahead),
         tokens=best.mean_tokens,

@@ -34,7 +34,7 @@ from engine.tasks.example import TaskExample
 MOST_SCALES = 64
 
 
-class Wanted(Section):
+class WhatIfRequest(Section):
     """The choice to try: the deltas of iteration `of`, or those of the answer itself; without those of the clusters in
     `off`, with the numbers in `put` instead; all of them times each of `scales`, an answer each."""
 
@@ -52,7 +52,7 @@ class Wanted(Section):
 class WhatIf:
     """The answers of a run's evolution, ready to be given again. Raises DataError where clusters are missing."""
 
-    form: ClassVar[type[Section]] = Wanted
+    form: ClassVar[type[Section]] = WhatIfRequest
     stage: ClassVar[str] = "evolve"
 
     def __init__(self, context: StageContext) -> None:
@@ -63,20 +63,20 @@ class WhatIf:
         self._examples = {e.id: e for e in (*questions.pool, *questions.validation, *questions.test)}
         self._judge = make_judge(context)
 
-    def tried(self, wanted: Wanted) -> AnswerTried:
-        """The answers: under its own deltas, under none, and under the wanted ones at each scale. Raises DataError for
-        what the run does not have."""
-        record = self._recorded(wanted)
-        example = self._examples[wanted.example]
-        own = self._own_deltas(wanted)
-        committed = self._answer(example, wanted, own, _own_words(wanted))
-        none = self._answer(example, wanted, None, "no deltas")
-        yours = [self._answer(example, wanted, *self._other(wanted, own, scale)) for scale in wanted.scales]
+    def tried(self, request: WhatIfRequest) -> AnswerTried:
+        """The answers: under its own deltas, under none, and under the requested ones at each scale. Raises DataError
+        for what the run does not have."""
+        record = self._recorded(request)
+        example = self._examples[request.example]
+        deltas = self._recorded_deltas(request)
+        committed = self._answer(example, request, deltas, _run_words(request))
+        none = self._answer(example, request, None, "no deltas")
+        yours = [self._answer(example, request, *self._other(request, deltas, by)) for by in request.scales]
         difference = self._difference(record, committed[1])
         return AnswerTried(
             system="evolution",
             example=example.id,
-            case={"iteration": wanted.iteration, "split": wanted.split},
+            case={"iteration": request.iteration, "split": request.split},
             question=example.question,
             gold=example.answer,
             committed=committed[0],
@@ -88,18 +88,18 @@ class WhatIf:
 
     # ------------------------------------------------------------ the record
 
-    def _recorded(self, wanted: Wanted) -> AnswerRecord:
+    def _recorded(self, request: WhatIfRequest) -> AnswerRecord:
         path = layout.answers(self._run_dir)
         records = read_records(path, AnswerRecord) if path.is_file() else []
-        key = (wanted.iteration, wanted.split, wanted.example)
-        found = [record for record in records if (record.iteration, record.split, record.example_id) == key]
-        if not found or wanted.example not in self._examples:
+        key = (request.iteration, request.split, request.example)
+        matches = [record for record in records if (record.iteration, record.split, record.example_id) == key]
+        if not matches or request.example not in self._examples:
             raise DataError(
-                what=f"iteration {wanted.iteration} has no answer to {wanted.example!r} in {wanted.split}",
+                what=f"iteration {request.iteration} has no answer to {request.example!r} in {request.split}",
                 where=str(path),
                 mend="choose an answer of this run",
             )
-        return found[-1]
+        return matches[-1]
 
     def _iteration(self, number: int) -> Iteration:
         iterations = read_history(layout.history(self._run_dir)).iterations
@@ -111,9 +111,9 @@ class WhatIf:
             )
         return iterations[number]
 
-    def _own_deltas(self, wanted: Wanted) -> Deltas | None:
+    def _recorded_deltas(self, request: WhatIfRequest) -> Deltas | None:
         """What the recorded answer was given under; None where no processor was at work."""
-        return None if _is_plain(wanted.split) else self._iteration(wanted.iteration).deltas
+        return None if _is_plain(request.split) else self._iteration(request.iteration).deltas
 
     def _suffix(self, split: str) -> str:
         """The request for a short answer that was put after the question."""
@@ -139,33 +139,33 @@ class WhatIf:
 
     # ------------------------------------------------------------ another choice
 
-    def _other(self, wanted: Wanted, own: Deltas | None, scale: float) -> tuple[Deltas, str]:
+    def _other(self, request: WhatIfRequest, deltas: Deltas | None, scale: float) -> tuple[Deltas, str]:
         """The deltas to try, and what they are in words."""
         names = self._clusters.names
-        unknown = [name for name in (*wanted.off, *wanted.put) if name not in names]
+        unknown = [name for name in (*request.off, *request.put) if name not in names]
         if unknown:
             raise DataError(
                 what=f"there is no cluster {', '.join(unknown)}",
                 where=str(layout.folder(self._run_dir)),
                 mend=f"choose clusters of {names[0]} to {names[-1]}",
             )
-        base = self._iteration(wanted.of).deltas if wanted.of is not None else own or zero_deltas(names)
-        changed = {**base, **dict.fromkeys(wanted.off, 0.0), **wanted.put}
-        words = [f"deltas of iteration {wanted.of}" if wanted.of is not None else "its own deltas"]
-        words += [f"without cluster {name}" for name in wanted.off]
-        words += [f"{number:+g} on cluster {name}" for name, number in wanted.put.items()]
+        base = self._iteration(request.of).deltas if request.of is not None else deltas or zero_deltas(names)
+        changed = {**base, **dict.fromkeys(request.off, 0.0), **request.put}
+        words = [f"deltas of iteration {request.of}" if request.of is not None else "its own deltas"]
+        words += [f"without cluster {name}" for name in request.off]
+        words += [f"{number:+g} on cluster {name}" for name, number in request.put.items()]
         words += [f"times {scale:g}"] if scale != 1 else []
         scaled = {name: number * scale for name, number in changed.items()}
         return check_deltas(scaled, names, "the deltas to try"), ", ".join(words)
 
     def _answer(
-        self, example: TaskExample, wanted: Wanted, deltas: Mapping[str, float] | None, words: str
+        self, example: TaskExample, request: WhatIfRequest, deltas: Mapping[str, float] | None, words: str
     ) -> tuple[OtherAnswer, ModelAnswer]:
         model = self._context.load_model(self._config.evolution_model)
         processor = None
         if deltas is not None:
             processor = LoadedProcessor(processor_source(self._clusters, dict(deltas)), "the deltas to try")
-        question = ask(example, self._config, wanted.iteration, self._suffix(wanted.split))
+        question = ask(example, self._config, request.iteration, self._suffix(request.split))
         (answer,) = answer_questions(model, [question], processor, lambda: None)
         verdict = judge_with_retries(
             self._judge,
@@ -175,7 +175,7 @@ class WhatIf:
             self._config.evolution.judge.attempts,
             lambda: None,
         )
-        told = OtherAnswer(
+        result = OtherAnswer(
             given=words,
             text=answer.text,
             right=verdict.correct,
@@ -183,7 +183,7 @@ class WhatIf:
             tokens=len(answer.tokens),
             deltas=dict(deltas or {}),
         )
-        return told, answer
+        return result, answer
 
 
 def _is_plain(split: str) -> bool:
@@ -191,8 +191,8 @@ def _is_plain(split: str) -> bool:
     return split in (BASELINE, TEST_PLAIN, TEST_BRIEF) or split.startswith(brief_split(0)[:-1])
 
 
-def _own_words(wanted: Wanted) -> str:
-    if _is_plain(wanted.split):
+def _run_words(request: WhatIfRequest) -> str:
+    if _is_plain(request.split):
         return "no deltas, as in the run"
-    where = "the best iteration" if wanted.split in ON_TEST else f"iteration {wanted.iteration}"
+    where = "the best iteration" if request.split in ON_TEST else f"iteration {request.iteration}"
     return f"the deltas of {where}"

@@ -27,7 +27,7 @@ from engine.gflownet.training.trained_sampler import trained_sampler
 from engine.run.stage import StageContext
 
 
-class Wanted(Section):
+class WhatIfRequest(Section):
     """How to draw. What is none is the run's own; `draw` 0 draws as the run did, other numbers draw anew."""
 
     sample_id: str
@@ -48,7 +48,7 @@ class _Recorded(msgspec.Struct, frozen=True):
 class WhatIf:
     """A trained sampler, ready to draw. Raises DataError where there is nothing trained."""
 
-    form: ClassVar[type[Section]] = Wanted
+    form: ClassVar[type[Section]] = WhatIfRequest
     stage: ClassVar[str] = "gflownet"
 
     def __init__(self, context: StageContext) -> None:
@@ -56,7 +56,7 @@ class WhatIf:
         module, step = trained_sampler(run_dir, config)
         tables = EmbeddingTables.load(run_dir)
         self._run_dir = run_dir
-        self._drawing = _own_drawing(context, config.gflownet)
+        self._drawing = _recorded_drawing(context, config.gflownet)
         self._alpha = prior_alpha(config.gflownet, step)
         data = GAgentPyGDataset(layout.agent_graphs(run_dir, "test"))
         self._numbers = {data[number].sample_id: number for number in range(len(data))}
@@ -65,28 +65,28 @@ class WhatIf:
             module, questions, Texts.load(run_dir), config.run.seed, config.answer.token_budget
         )
 
-    def tried(self, wanted: Wanted) -> PathsTried:
-        """The paths: as the run drew them, without the retriever's scores, and as wanted. Raises DataError for a
+    def tried(self, request: WhatIfRequest) -> PathsTried:
+        """The paths: as the run drew them, without the retriever's scores, and as requested. Raises DataError for a
         question that the run does not have."""
-        number = self._numbers.get(wanted.sample_id)
+        number = self._numbers.get(request.sample_id)
         if number is None:
             raise DataError(
-                what=f"the held-out questions have no {wanted.sample_id}",
+                what=f"the held-out questions have no {request.sample_id}",
                 where=str(layout.agent_graphs(self._run_dir, "test")),
                 mend="choose one of the questions among the cases",
             )
-        sample, own = self._sampler.sample, self._drawing
-        committed = sample(number, self._alpha, own)
-        alpha = self._alpha if wanted.prior_alpha is None else wanted.prior_alpha
-        distinct = own.distinct if wanted.distinct is None else wanted.distinct
-        temperature = own.temperature if distinct == own.distinct else None
-        drawing = Drawing(distinct, temperature if wanted.temperature is None else wanted.temperature)
+        sample, recorded = self._sampler.sample, self._drawing
+        committed = sample(number, self._alpha, recorded)
+        alpha = self._alpha if request.prior_alpha is None else request.prior_alpha
+        distinct = recorded.distinct if request.distinct is None else request.distinct
+        temperature = recorded.temperature if distinct == recorded.distinct else None
+        drawing = Drawing(distinct, temperature if request.temperature is None else request.temperature)
         difference = self._difference(committed)
         return PathsTried(
-            example=wanted.sample_id,
+            example=request.sample_id,
             committed=committed,
-            none=sample(number, 0.0, own),
-            yours=sample(number, alpha, drawing, wanted.samples, wanted.draw),
+            none=sample(number, 0.0, recorded),
+            yours=sample(number, alpha, drawing, request.samples, request.draw),
             exact=not difference,
             difference=difference,
         )
@@ -110,7 +110,7 @@ def _drawn(paths: Sequence[SampledPath]) -> list[tuple[int, list[tuple[str, str,
     return [(path.count, [(s.head, s.relation, s.tail) for s in path.steps]) for path in paths]
 
 
-def _own_drawing(context: StageContext, section: GFlowNetSection) -> Drawing:
+def _recorded_drawing(context: StageContext, section: GFlowNetSection) -> Drawing:
     """As the run drew its paths; before it did, as its configuration says."""
     path = layout.sampled_paths(context.run_dir)
     lines = read_jsonl(path)[:1] if path.is_file() else []

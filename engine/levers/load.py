@@ -41,7 +41,7 @@ def load_levers(
 ) -> Levers:
     """The levers of `runs` on the model of `section`, by default the first run's own. Of several runs with one lever,
     the first that fits. `servers`: what is known of servers that a controller asks. Raises ModelError for the model,
-    RunError for what is no run; a lever that does not fit is told in `fits`."""
+    RunError for what is no run; a lever that does not fit is listed in `fits`."""
     configs = [load_config(RunDirectory(run).config) for run in runs]
     levers = Levers(load(section or configs[0].model), configs[0], [])
     for run, config in zip(runs, configs, strict=True):

@@ -70,7 +70,7 @@ class NotesLever:
     def add(
         self, messages: Sequence[Message], read: Read, mode: NotesMode, count_tokens: CountTokens
     ) -> Edited:
-        """The conversation with the note behind its last message, if `mode` wants it there now."""
+        """The conversation with the note behind its last message, if `mode` puts it there now."""
         note = self._note(read)
         decision = decide(mode, read.state, note, self._section.risk_modes)
         if not decision.inject or not note:

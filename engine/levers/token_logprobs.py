@@ -58,8 +58,8 @@ class LogprobRecorder:
         from engine.lm.sampling import top_logprobs
 
         full, drawn = _through(self._under, written, logits), _through(self._drawn, written, logits)
-        outside = float((drawn.logsumexp(dim=-1) - full.logsumexp(dim=-1))[0])
-        self._segment[len(written[0])] = outside, top_logprobs(full, max(1, self._top))[0]
+        log_mass = float((drawn.logsumexp(dim=-1) - full.logsumexp(dim=-1))[0])
+        self._segment[len(written[0])] = log_mass, top_logprobs(full, max(1, self._top))[0]
         return drawn
 
     def score(self, model: ScoringModel, prompt: Sequence[int]) -> None:
@@ -76,8 +76,8 @@ class LogprobRecorder:
 
     def _under_way(self, done: Completion) -> Iterator[TokenLogprob]:
         for place, (token, drawn) in enumerate(zip(done.tokens, done.logprobs, strict=True)):
-            outside, top = self._segment[place]
-            yield TokenLogprob(token, dict(top).get(token, drawn + outside), top)
+            log_mass, top = self._segment[place]
+            yield TokenLogprob(token, dict(top).get(token, drawn + log_mass), top)
 
     def answer(self, prompt: Sequence[int], begun: Completion | None, offset: int) -> list[ScoredToken]:
         """The tokens written so far, with those of a segment that was begun; the first begins at `offset`. An

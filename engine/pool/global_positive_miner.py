@@ -53,7 +53,7 @@ class GlobalPositiveMiner:
         """The pairs with a score above 0, as `{"global_indices": [first, second], "acc_score": score}`: by falling
         score, and of equal scores those first that bring fewer rows to the current pool."""
         name = str(query_id)
-        query_rows = set(self._dataset.own_rows(name))
+        query_rows = set(self._dataset.excluded(name))
         query = np.asarray(self._dataset.query_embedding(name), dtype=np.float32)[None]
         most = min(len(self._table), self.search_top_k + len(query_rows))
         nearest = [row for row in top_k(self._table, query, most).of(0) if row not in query_rows]

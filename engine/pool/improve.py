@@ -27,7 +27,7 @@ from engine.pool.vqa.evaluated_pairs import EvaluatedPair, RowPair
 TRANSFER = "global_positive_transfer"
 """`gen_method` of mined trajectories."""
 GIVEN, COMMITTED, REFUSED = "given", "committed", "refused"
-WRONG_OUTSIDE, NO_PLACE, LOST = "wrong, and not in the pool", "no place left", "its candidate was replaced"
+NOT_IN_POOL, NO_PLACE, LOST = ("wrong, and not in the pool", "no place left", "its candidate was replaced")
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def _plan(
         coming = [*plan.coming, *(row for row in pair if row not in inside and row not in plan.coming)]
         worth_a_place = is_positive(score) or is_partial(score)
         if len(coming) > len(plan.coming) and not worth_a_place:
-            plan.rules[pair] = WRONG_OUTSIDE
+            plan.rules[pair] = NOT_IN_POOL
         elif not injector.fits(pool, stays.union(pair), coming):
             plan.rules[pair] = NO_PLACE
         else:

@@ -36,7 +36,7 @@ def decisions(run_dir: Path) -> Path:
 
 
 def rl_data(run_dir: Path) -> Path:
-    """The training queries: 64 candidates and the wanted number of trajectories each."""
+    """The training queries: 64 candidates and the required number of trajectories each."""
     return folder(run_dir) / "rl_data.json"
 
 

@@ -36,7 +36,7 @@ def normalise(
     query_embedding: NDArray[Any],
     nearest: Sequence[int],
     ranking: Ranking,
-    own_rows: Sequence[int] = (),
+    excluded: Sequence[int] = (),
     size: int = POOL_SIZE,
 ) -> Normalised:
     """The query with a pool of exactly `size` different rows, none its own, all finite in `table`.
@@ -47,14 +47,14 @@ def normalise(
     DataError if the table has too few usable rows.
     """
     dropped: Counter[str] = Counter()
-    pool = _usable(query.candidate_pool_indices, table, set(own_rows), dropped)
+    pool = _usable(query.candidate_pool_indices, table, set(excluded), dropped)
     trajectories = _distinct(query, set(pool), dropped)
     kept = _fitting(query, pool, ranking(trajectories), table, query_embedding, size)
     surviving = [trajectory for trajectory in trajectories if kept.issuperset(query.pair(trajectory))]
     if len(surviving) < len(trajectories):
         dropped["trajectory: its candidate was cut"] += len(trajectories) - len(surviving)
     cut = tuple(row for row in pool if row not in kept)
-    taken = {*pool, *own_rows}
+    taken = {*pool, *excluded}
     filled = tuple(row for row in nearest if row not in taken)[: size - len(kept)]
     if len(kept) + len(filled) < size:
         raise DataError(
@@ -67,10 +67,10 @@ def normalise(
     return Normalised(remapped(thinned, whole), cut, filled, dropped)
 
 
-def _usable(pool: Sequence[int], table: NDArray[Any], own_rows: set[int], dropped: Counter[str]) -> list[int]:
+def _usable(pool: Sequence[int], table: NDArray[Any], excluded: set[int], dropped: Counter[str]) -> list[int]:
     """Different rows in order, without the query's own and rows that are not finite."""
     once = list(dict.fromkeys(pool))
-    others = [row for row in once if row not in own_rows]
+    others = [row for row in once if row not in excluded]
     usable = [row for row, good in zip(others, usable_rows(table, others), strict=True) if good]
     counts = {
         "candidate: twice in the pool": len(pool) - len(once),

@@ -1,4 +1,4 @@
-"""The stage `pool`: brings RL data to 64 candidates and the wanted number of trajectories a query (spec Pool)."""
+"""The stage `pool`: brings RL data to 64 candidates and the required number of trajectories a query (spec Pool)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class PoolJob:
         context, path = self.context, layout.decisions(self.context.run_dir)
         lines = KeyedRecords(path, DecisionLine, lambda line: line.query_id)
         settled = context.prepare(
-            PoolMining(context.config, made=(self.dataset, self.model)), self.evaluator.take_in
+            PoolMining(context.config, made=(self.dataset, self.model)), self.evaluator.record_batch
         )
         context.start(len(self.training), len(lines), unit="queries")
         self._search()
@@ -82,7 +82,7 @@ class PoolJob:
         """Search the nearest rows of all queries, in a single pass over the table."""
         known = set(self.dataset.splits[TRAIN])
         names = [name for name in self.training if name in known] + list(self.dataset.splits[HELDOUT])
-        query_rows = {name: set(self.dataset.own_rows(name)) for name in names}
+        query_rows = {name: set(self.dataset.excluded(name)) for name in names}
         needed = max(self.context.config.pool.search_top_k, POOL_SIZE) + max(
             map(len, query_rows.values()), default=0
         )

@@ -91,7 +91,7 @@ def normalised(
     """The query with its pool brought to size."""
     name = query.name
     embedding = dataset.query_embedding(name)
-    return normalise(query, dataset.embeddings, embedding, nearest, controller.ranked, dataset.own_rows(name))
+    return normalise(query, dataset.embeddings, embedding, nearest, controller.ranked, dataset.excluded(name))
 
 
 def make_controller(section: PoolSection) -> TrajectoryQualityController:

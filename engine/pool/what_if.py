@@ -24,7 +24,7 @@ MOST_PAIRS = 64
 _Pair = Annotated[list[NonNegativeInt], Field(min_length=2, max_length=2)]
 
 
-class Wanted(Section):
+class WhatIfRequest(Section):
     """The demonstrations to try with query `query`: each of `pairs` is two rows of the table, in the prompt's order;
     `recorded`: the pair of the record that they are held against."""
 
@@ -36,7 +36,7 @@ class Wanted(Section):
 class WhatIf:
     """The queries of a run and the model that answers them. Raises SteerError where the data are missing."""
 
-    form: ClassVar[type[Section]] = Wanted
+    form: ClassVar[type[Section]] = WhatIfRequest
     stage: ClassVar[str] = "pool"
 
     def __init__(self, context: StageContext) -> None:
@@ -45,9 +45,9 @@ class WhatIf:
         self._known: dict[tuple[str, tuple[int, int]], EvaluatedPair] = {}
         self._model = make_vqa_model(context.config, context.work_context(), self._dataset)
 
-    def tried(self, request: Wanted) -> AnswerTried:
-        """The answers: with the recorded pair, with no demonstration, and with each wanted pair. Raises DataError for
-        what the run does not have."""
+    def tried(self, request: WhatIfRequest) -> AnswerTried:
+        """The answers: with the recorded pair, with no demonstration, and with each requested pair. Raises DataError
+        for what the run does not have."""
         dataset, query = self._dataset, request.query
         if not any(query in names for names in dataset.splits.values()):
             raise DataError(
@@ -65,7 +65,7 @@ class WhatIf:
             example=query,
             case={"pair": f"{request.recorded[0]}, {request.recorded[1]}"},
             question=dataset.question(query),
-            gold=most_said(dataset, query),
+            gold=most_common_answer(dataset, query),
             committed=committed,
             none=none,
             yours=yours or [none],
@@ -76,11 +76,11 @@ class WhatIf:
     def _pair(self, query: str, rows: list[int]) -> tuple[int, int]:
         """The rows as a pair that may be shown: two of the table, neither of them the query itself."""
         first, second = rows
-        query_rows = set(self._dataset.own_rows(query))
+        query_rows = set(self._dataset.excluded(query))
         wrong = [row for row in rows if not 0 <= row < len(self._dataset.embeddings)]
         if wrong or first == second or query_rows & {first, second}:
             raise DataError(
-                what=f"rows {first} and {second} are no demonstrations for {query}",
+                what=f"rows {first} and {second} are not demonstrations for {query}",
                 where=str(layout.folder(self._context.run_dir)),
                 mend=f"choose two different rows of 0 to {len(self._dataset.embeddings) - 1}"
                 + (
@@ -128,7 +128,7 @@ class WhatIf:
         )
 
 
-def most_said(dataset: PoolDataset, query: str) -> str:
+def most_common_answer(dataset: PoolDataset, query: str) -> str:
     """What most people answered."""
     answers = dataset.annotations(query)
     return max(dict.fromkeys(answers), key=answers.count)

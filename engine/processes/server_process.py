@@ -61,7 +61,7 @@ class ServerProcess:
         return None if self._guardian is None else self._guardian.poll()
 
     def stop(self) -> None:
-        """SIGTERM, and SIGKILL to what is left after the grace. Returns when all of it is gone."""
+        """SIGTERM, and SIGKILL to what is left after the grace. Returns when all of it has ended."""
         guardian, self._guardian = self._guardian, None
         if guardian is None:
             return

@@ -39,12 +39,12 @@ _POLL_EVERY = 0.05
 
 @dataclass
 class Cluster:
-    """A joined cluster. `dashboard`: URL, empty without one. `own`: the cluster if it was started here. `head`: host
-    and port that answer as long as the cluster runs."""
+    """A joined cluster. `dashboard`: URL, empty without one. `started`: the cluster, if it was started here. `head`:
+    host and port that answer as long as the cluster runs."""
 
     address: str
     dashboard: str
-    own: OwnCluster | None
+    started: StartedCluster | None
     head: str = ""
     _checked: float = 0.0
     _missed_since: float | None = None
@@ -58,7 +58,7 @@ class Cluster:
         if section.address is not None:
             head, url = _connect(section.address, checkpoint)
             return cls(section.address, url, None, head)
-        cluster = cls("", "", OwnCluster(folder))
+        cluster = cls("", "", StartedCluster(folder))
         try:
             cluster._start(section, checkpoint)
         except BaseException:
@@ -67,8 +67,8 @@ class Cluster:
         return cluster
 
     def _start(self, section: ScaleSection, checkpoint: Callable[[], None]) -> None:
-        assert self.own is not None
-        self.address, dashboard = self.own.start(section, checkpoint)
+        assert self.started is not None
+        self.address, dashboard = self.started.start(section, checkpoint)
         self.dashboard = _url(dashboard)
         # No checkpoint: where a cluster ends while Ray connects to it, Ray ends this process, too.
         self.head, _ = _connect(self.address, lambda: None)
@@ -84,20 +84,20 @@ class Cluster:
             self._missed_since = None
             return
         self._missed_since = self._missed_since or now
-        ended = self.own is not None and not self.own.running
+        ended = self.started is not None and not self.started.running
         if ended or now - self._missed_since > _LOST_AFTER:
             raise RunError(
                 what=f"the Ray cluster at {self.address} is gone",
-                where="scale" if self.own is None else str(self.own.log),
+                where="scale" if self.started is None else str(self.started.log),
                 mend="resume when it runs again"
-                if self.own is None
+                if self.started is None
                 else "resume: another cluster is started",
             )
 
     @property
     def answers(self) -> bool:
         """Whether the cluster has been joined and its head answers now."""
-        return bool(self.head) and (self.own is None or self.own.running) and _is_reached(self.head)
+        return bool(self.head) and (self.started is None or self.started.running) and _is_reached(self.head)
 
     def leave(self) -> None:
         """Disconnect, and end the cluster if it was started here."""
@@ -106,11 +106,11 @@ class Cluster:
         if self.answers:  # else Ray would wait for the cluster, or end this process
             with suppress(Exception):
                 ray.shutdown()
-        if self.own is not None:
-            self.own.stop()
+        if self.started is not None:
+            self.started.stop()
 
 
-class OwnCluster:
+class StartedCluster:
     """A cluster started here, under a guardian process: it ends with this process, however that ends."""
 
     def __init__(self, folder: Path) -> None:
@@ -171,9 +171,9 @@ class OwnCluster:
         with suppress(OSError), self.log.open("a", encoding="utf-8") as log:
             for path in sorted(folder.glob("r/session_2*/logs/worker-*.err")):
                 lines = path.read_text(errors="replace")[-_KEPT_LETTERS:].splitlines()
-                own = [line for line in lines if line and not line.startswith(":")]  # ":": Ray's marks
-                if own:
-                    log.write("\n".join([f"{path.name}:", *own, ""]))
+                messages = [line for line in lines if line and not line.startswith(":")]  # ":": Ray's marks
+                if messages:
+                    log.write("\n".join([f"{path.name}:", *messages, ""]))
 
     def _remove_stale(self) -> None:
         """Remove the folder that a killed worker left; its guardian has ended the processes."""
@@ -278,7 +278,7 @@ def _no_cluster(address: str, message: str) -> RunError:
         what=f"no Ray cluster can be joined at {address}: {message}",
         where="scale.address",
         mend="start one with `ray start --head` (same Python, Ray and steer-tui; set RAY_AUTH_MODE=token here, too, if "
-        "it wants a token), or leave scale.address out",
+        "it needs a token), or leave scale.address out",
     )
 
 

@@ -65,7 +65,7 @@ class RaySpread:
                 ClusterJoined(
                     engine=section.engine,
                     address=self._cluster.address,
-                    own=self._cluster.own is not None,
+                    own=self._cluster.started is not None,
                     replicas=section.replicas,
                     gpus_per_replica=section.gpus_per_replica,
                     dashboard=self._cluster.dashboard,

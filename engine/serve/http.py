@@ -1,4 +1,4 @@
-"""The server's side of a request: its body is read, the scheduler has it answered, and its client is told."""
+"""The server's side of a request: its body is read, the scheduler has it answered, and its client gets the answer."""
 
 from __future__ import annotations
 

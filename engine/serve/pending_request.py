@@ -51,7 +51,7 @@ class PendingRequest:
     """Its client has gone."""
     sent: int = 0
     """Characters sent so far."""
-    told: int = 0
+    reported: int = 0
     """Tokens sent so far with their logprobs."""
     decided: int = 0
     """Decisions taken note of so far."""
@@ -88,19 +88,19 @@ class PendingRequest:
             scored = self._scored_up_to(len(self.text.echo) + len(ready))
             self._write(ready[self.sent :], scored)
             self.sent = len(ready)
-            self.told += len(scored)
+            self.reported += len(scored)
 
     def send_answer(self, answer: Answered) -> None:
         """Send what a stream has not had yet, and the end."""
         text = answer.text[len(self.text.echo) + self.sent :]
-        scored = (answer.scored or [])[len(self.text.prompt_scored) + self.told :]
+        scored = (answer.scored or [])[len(self.text.prompt_scored) + self.reported :]
         if self.parsed.stream and (text or scored):
             self._write(text, scored)
         self.send(answer)
 
     def _scored_up_to(self, end: int) -> list[ScoredToken]:
         """Further tokens that end before this character."""
-        further = self.text.scored[self.told :] if self.parsed.stream else []
+        further = self.text.scored[self.reported :] if self.parsed.stream else []
         return [token for token in further if token.offset + len(token.text) <= end]
 
     def _write(self, text: str, scored: list[ScoredToken]) -> None:

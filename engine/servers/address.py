@@ -9,7 +9,7 @@ import socket
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
 
 _SHORTEST_SECRET = 4
-"""Shorter pieces would be struck out of words that have nothing to do with them."""
+"""Shorter pieces would be redacted from words that have nothing to do with them."""
 
 
 def is_address(url: str) -> bool:

@@ -1,7 +1,7 @@
 """A language model behind an OpenAI-compatible server: requests, retries, and what they cost.
 
 The one client of every role (reflector, judge, controller, model, vision). The key is read from the environment when
-the client is made, is handed to the library, and is struck out of every text that leaves this file.
+the client is made, is handed to the library, and is redacted from every text that leaves this file.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from engine.servers.spent import Spent
 from engine.servers.usage import Outcome, RequestRecord
 
 _OPENAI = "https://api.openai.com/v1"
-"""Said, as the library would look for another address in the environment."""
+"""Given, as the library would look for another address in the environment."""
 _SHORTEST_KEY = 8
-"""What stands for a key where none is wanted (`EMPTY`, `x`) is shorter, and part of other words."""
+"""What stands for a key where none is needed (`EMPTY`, `x`) is shorter, and part of other words."""
 _CHARACTERS_A_TOKEN, _CHARACTERS_BESIDE = 40, 4000
 """What a reply of so many tokens may at most have: a larger one is no answer to what was asked."""
 _FIRST_WAIT = 1.0
@@ -113,7 +113,7 @@ class OpenAIClient:
         """`where` names the configuration's section in errors; 0 `requests_per_minute` are as many as there are.
 
         `checkpoint` may block or raise and is called all the while a reply or the next attempt is waited for, by
-        one thread at a time. `notice` is told what a user should know of the server. `servers`: what other roles
+        one thread at a time. `notice` gets what a user should know of the server. `servers`: what other roles
         know of it, too; `stage` and `role` say for whom its requests are counted. Raises ConfigError without a key
         for any server but one on this machine.
         """
@@ -326,7 +326,7 @@ class OpenAIClient:
             return None
         return (reply.prompt_tokens * prompt + (reply.completion_tokens or 0) * completion) / 1e6
 
-    # ------------------------------------------------------------ telling
+    # ------------------------------------------------------------ notices
 
     def _count(
         self, asked: Asked, result: Reply | _Failure, outcome: Outcome, attempt: int, waiting: _Waiting
@@ -405,7 +405,7 @@ def _characters(messages: Sequence[Message]) -> int:
 
 
 def _key(config: OpenAIConfig, where: str, notice: Callable[[str], None]) -> str:
-    """The key; empty where none is wanted. Raises ConfigError."""
+    """The key; empty where none is needed. Raises ConfigError."""
     if config.api_key_env == NO_KEY:
         return ""
     key = os.environ.get(config.api_key_env, "").strip()
@@ -428,5 +428,5 @@ def _key(config: OpenAIConfig, where: str, notice: Callable[[str], None]) -> str
         return ""
     allowed = f"the environment variable {config.api_key_env} set to a key"
     if config.base_url is not None:
-        allowed += f", or `api_key_env: {NO_KEY}` for a server that wants none"
+        allowed += f", or `api_key_env: {NO_KEY}` for a server that needs none"
     raise ConfigError([Problem(f"{where}.api_key_env", config.api_key_env, allowed)])

@@ -54,7 +54,7 @@ def read_completion(body: str) -> Reply:
         raise Unusable("the answer is a stream of events, which was not asked for")
     parsed = json.loads(body)
     prompt, completion = _tokens(parsed.get("usage") if isinstance(parsed, dict) else None)
-    none = Unusable("the answer is no chat completion", prompt, completion)
+    none = Unusable("the answer is not a chat completion", prompt, completion)
     try:
         choice = parsed["choices"][0]
         message = choice["message"]

@@ -1,4 +1,4 @@
-"""The key that a server wants: it stands in an environment variable, whose name alone a configuration knows."""
+"""The key that a server needs: it stands in an environment variable, whose name alone a configuration knows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from engine.servers.address import is_local
 
 NO_KEY = "none"
-"""As `api_key_env`: the server wants no key."""
+"""As `api_key_env`: the server needs no key."""
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*")
 
 

@@ -36,7 +36,7 @@ class Places:
 
     @contextmanager
     def slot(self, most: int, look: Callable[[], None]) -> Iterator[None]:
-        """Hold a place while inside; 0: there are as many as are wanted. `look` is called while none is free."""
+        """Hold a place while inside; 0: there are as many as are needed. `look` is called while none is free."""
         while not self._take(most):
             look()
         try:
@@ -57,7 +57,7 @@ class Places:
 
 
 class KnownServers:
-    """By address, and by model where models of a server differ; and what was told of them."""
+    """By address, and by model where models of a server differ; and what was reported of them."""
 
     def __init__(self, usage: UsageBook | None = None) -> None:
         self.usage = usage or UsageBook()
@@ -67,7 +67,7 @@ class KnownServers:
         self._noticed: set[str] = set()
 
     def first_time(self, what: str) -> bool:
-        """Whether `what` is told for the first time."""
+        """Whether `what` is reported for the first time."""
         with self._guard:
             new = what not in self._noticed
             self._noticed.add(what)

@@ -30,7 +30,7 @@ _LARGEST_SEED = 2**31 - 1
 
 @dataclass(frozen=True)
 class Asked:
-    """What is wanted, in no server's words."""
+    """What is requested, in no server's words."""
 
     messages: Sequence[Message]
     max_tokens: int
@@ -81,7 +81,7 @@ class RequestForm:
 
 
 def other_form(form: RequestForm, asked: Asked, status: int, text: str) -> tuple[RequestForm, str] | None:
-    """The form to try after a refusal with `text`, and what to tell of it; None where the form is not to blame."""
+    """The form to try after a refusal with `text`, and what to report of it; None where the form is not to blame."""
     reason = text.lower()
     if status not in _FORM_STATUSES or "context length" in reason or "maximum context" in reason:
         return None

@@ -1,4 +1,4 @@
-"""Secrets struck out of texts, however a server that repeats them has written them."""
+"""Secrets redacted from texts, however a server that repeats them has written them."""
 
 from __future__ import annotations
 

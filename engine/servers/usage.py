@@ -21,7 +21,7 @@ from engine.events import Event, ServerUsage, without_envelope
 from engine.files import recover_records, write_atomic
 from engine.regular_file import open_to_append
 
-_TELL_EVERY = 1.0
+_REPORT_EVERY = 1.0
 """Seconds between two events about a role."""
 _FIX = "restore the file, or remove it: what was spent before is then no longer counted"
 
@@ -65,7 +65,7 @@ class UsageBook:
         """By stage and role."""
 
     def open(self) -> None:
-        """Go on from what is in the file, and tell it. Raises DataError for a line that is none, and DiskError."""
+        """Go on from what is in the file, and report it. Raises DataError for a line that is none, and DiskError."""
         with self._guard:
             if self._folder is None or self._file is not None:
                 return
@@ -86,21 +86,21 @@ class UsageBook:
                 with disk_errors(self._folder / "usage.jsonl"):
                     self._file.write(msgspec.json.encode(request) + b"\n")
             key = self._add(request)
-            if time.monotonic() - self._reported_at.get(key, float("-inf")) >= _TELL_EVERY:
-                self._tell(key)
+            if time.monotonic() - self._reported_at.get(key, float("-inf")) >= _REPORT_EVERY:
+                self._report(key)
 
     def settle(self) -> None:
         """Bring lines to the disk, totals into `usage.json` and events. What goes wrong is left for the next time:
         the lines are there."""
         with self._guard, suppress(SteerError, OSError):
             for key in self.totals:
-                self._tell(key)
+                self._report(key)
             if self._file is not None and self._folder is not None:
                 os.fsync(self._file.fileno())
                 rows = [_row(total) for total in self.totals.values()]
                 write_atomic(self._folder / "usage.json", msgspec.json.format(msgspec.json.encode(rows)))
 
-    def _tell(self, key: tuple[str, str]) -> None:
+    def _report(self, key: tuple[str, str]) -> None:
         self._reported_at[key] = time.monotonic()
         self._emit(self.totals[key])
 

@@ -12,7 +12,7 @@ from engine.config.config import Config
 from engine.config.models.model import ModelSection
 from engine.config.section import Section
 from engine.errors import DataError
-from engine.events import LeveredAnswer, LeverEffect, LeversTried, LeverTold
+from engine.events import LeveredAnswer, LeverEffect, LeverFit, LeversTried
 from engine.levers.levers import Answered, Chosen, Levers
 from engine.levers.load import load_levers
 from engine.run.stage import StageContext
@@ -21,7 +21,7 @@ from engine.services.run_context import shared_model
 ModelName = Literal["run", "evolution", "slsm"]
 
 
-class Wanted(Section):
+class LeversRequest(Section):
     """The question. `model`: the run's own, or the one of a method; `runs`: further runs whose levers are tried, by
     name and id, as folders beside this run's."""
 
@@ -33,35 +33,34 @@ class Wanted(Section):
 class AllLevers:
     """What a run and further ones left, on the models of that run."""
 
-    form: ClassVar[type[Section]] = Wanted
+    form: ClassVar[type[Section]] = LeversRequest
     stage: ClassVar[str] = "levers"
 
     def __init__(self, context: StageContext) -> None:
         self._run_dir, self._config = context.run_dir, context.config
         self._loaded: dict[tuple[str, tuple[str, ...]], Levers] = {}
 
-    def tried(self, wanted: Wanted) -> LeversTried:
+    def tried(self, request: LeversRequest) -> LeversTried:
         """The answers: plain, with each lever that fits, and with all of them if there are several. Raises SteerError
         for a run that is none, and for a question that the model cannot take."""
-        levers = self._levers(wanted)
+        levers = self._levers(request)
         names = levers.names
         choices = [[], *([name] for name in names), *([names] if len(names) > 1 else [])]
-        messages = [{"role": "user", "content": wanted.question}]
+        messages = [{"role": "user", "content": request.question}]
         prepared = [levers.prepare("question", messages, Chosen(choice)) for choice in choices]
+        answered = zip(choices, levers.answer(prepared), strict=True)
         return LeversTried(
-            question=wanted.question,
+            question=request.question,
             model=levers.model_name,
-            fits=convert(levers.fits, list[LeverTold], from_attributes=True),
-            answers=[
-                _told(choice, answer) for choice, answer in zip(choices, levers.answer(prepared), strict=True)
-            ],
+            fits=convert(levers.fits, list[LeverFit], from_attributes=True),
+            answers=[_levered_answer(choice, answer) for choice, answer in answered],
         )
 
-    def _levers(self, wanted: Wanted) -> Levers:
-        key = wanted.model, tuple(wanted.runs)
+    def _levers(self, request: LeversRequest) -> Levers:
+        key = request.model, tuple(request.runs)
         if key not in self._loaded:
-            runs = [self._run_dir, *map(self._other, wanted.runs)]
-            self._loaded[key] = load_levers(runs, _section(self._config, wanted.model), shared_model)
+            runs = [self._run_dir, *map(self._other, request.runs)]
+            self._loaded[key] = load_levers(runs, _section(self._config, request.model), shared_model)
         return self._loaded[key]
 
     def _other(self, name: str) -> Path:
@@ -70,7 +69,7 @@ class AllLevers:
         folder = (outputs / name).resolve()
         if not (folder.is_relative_to(outputs.resolve()) and (folder / "config.yaml").is_file()):
             raise DataError(
-                what=f"{name} is no run",
+                what=f"{name} is not a run",
                 where=str(outputs),
                 mend="give a run's name and id, such as demo/20261122-165601",
             )
@@ -81,7 +80,7 @@ def _section(config: Config, name: ModelName) -> ModelSection:
     return {"run": config.model, "evolution": config.evolution_model, "slsm": config.slsm_model}[name]
 
 
-def _told(choice: list[str], answer: Answered) -> LeveredAnswer:
+def _levered_answer(choice: list[str], answer: Answered) -> LeveredAnswer:
     return LeveredAnswer(
         levers=choice,
         text=answer.text,

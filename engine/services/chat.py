@@ -32,7 +32,7 @@ from engine.slsm.state import MemoryMode, State, empty_state
 from engine.slsm.turns import Conversation, Turn
 
 
-class Wanted(Section):
+class ChatRequest(Section):
     """A request."""
 
     say: str | None = Field(default=None, max_length=20_000)
@@ -63,26 +63,26 @@ class Chat:
         self._followed = Spent()
         """Of the controller in this request: a turn is read before its answer, and again with it."""
 
-    def answer(self, wanted: Wanted) -> ChatReply:
+    def answer(self, request: ChatRequest) -> ChatReply:
         """The reply to one request."""
-        if wanted.forget:
+        if request.forget:
             self._turns, self._known = [], {}
-        if not wanted.say:
-            return ChatReply(turns=self._told(), states=[], answered=None)
+        if not request.say:
+            return ChatReply(turns=self._turn_texts(), states=[], answered=None)
         self._followed = Spent()
-        turns = [*self._turns, Turn(wanted.say)]
+        turns = [*self._turns, Turn(request.say)]
         states: list[StateUpdated] = []
-        state = empty_state(wanted.memory_mode)
-        if wanted.mode != "baseline":
-            known = self._follow(wanted.memory_mode)
+        state = empty_state(request.memory_mode)
+        if request.mode != "baseline":
+            known = self._follow(request.memory_mode)
             before = known[-1][0] if known else state
-            state, event = self._update(before, turns, wanted.memory_mode)
+            state, event = self._update(before, turns, request.memory_mode)
             states = [earlier for _, earlier in known] + [event]
-        answered = self._ask(wanted, Conversation("chat", tuple(turns)), state)
-        self._turns.append(Turn(wanted.say, answered.answer))
-        return ChatReply(turns=self._told(), states=states, answered=answered)
+        answered = self._ask(request, Conversation("chat", tuple(turns)), state)
+        self._turns.append(Turn(request.say, answered.answer))
+        return ChatReply(turns=self._turn_texts(), states=states, answered=answered)
 
-    def _told(self) -> list[list[str]]:
+    def _turn_texts(self) -> list[list[str]]:
         return [[turn.user, turn.assistant or ""] for turn in self._turns]
 
     def _follow(self, mode: MemoryMode) -> list[tuple[State, StateUpdated]]:
@@ -99,17 +99,17 @@ class Chat:
         update = gated(before, update, turns[-1], self._section.gated_kinds)
         return update.state, state_event("chat", mode, len(turns) - 1, before, update)
 
-    def _ask(self, wanted: Wanted, conversation: Conversation, state: State) -> ConversationAnswered:
-        baseline = wanted.mode == "baseline"
+    def _ask(self, request: ChatRequest, conversation: Conversation, state: State) -> ConversationAnswered:
+        baseline = request.mode == "baseline"
         note = "" if baseline else note_of(state, self._section.note_max_items)
-        decision = decide(wanted.mode, state, note, self._section.risk_modes)
+        decision = decide(request.mode, state, note, self._section.risk_modes)
         shown = note if decision.inject else ""
         first, second, detected = self._given(conversation, shown), None, None
-        if wanted.mode == "on_detection":
+        if request.mode == "on_detection":
             detected = self._controller.detect(state, conversation.turns, first.text)
             shown = note if detected.conflicts else ""
             second = self._given(conversation, shown) if shown else None
-        variant = (wanted.mode, NO_MEMORY if baseline else wanted.memory_mode)
+        variant = (request.mode, NO_MEMORY if baseline else request.memory_mode)
         tokens = self._model.count_tokens(shown) if shown else 0
         return answer_event(
             conversation, variant, 0, decision, shown, tokens, first, self._followed, detected, second
@@ -134,10 +134,10 @@ def serve(run_dir: Path, requests: IO[str], replies: IO[bytes]) -> None:
 
         def reply(line: str) -> bytes:
             try:
-                wanted = Wanted.model_validate_json(line)
+                request = ChatRequest.model_validate_json(line)
             except ValidationError as error:
-                return error_line(f"this is no request: {error.errors()[0]['msg']}")
-            encoded = msgspec.json.encode(chat.answer(wanted)) + b"\n"
+                return error_line(f"this is not a request: {error.errors()[0]['msg']}")
+            encoded = msgspec.json.encode(chat.answer(request)) + b"\n"
             with disk_errors(file):
                 file.parent.mkdir(parents=True, exist_ok=True)
                 with open_to_append(file) as kept:

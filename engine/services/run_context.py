@@ -1,4 +1,4 @@
-"""A stage's context outside of a worker: it tells no one, and nobody stops it."""
+"""A stage's context outside of a worker: it emits no events, and nobody stops it."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 `python -m engine what-if RUN` reads requests from standard input, one JSON object a line, and answers each by one
 line: an event, which it also appends to `RUN/<system>/what_if.jsonl`, or `{"error": "..."}`. The run's own log and
-figures are not touched. `system` says whose answer it is; the other fields are those of `Wanted` in
+figures are not touched. `system` says whose answer it is; the other fields are those of the request class in
 `engine/<system>/what_if.py`:
 
     {"system": "esm", "method": "esm", "example": "...", "m": 2, "entries": ["wrong-0012"], "alphas": [0.5, 1.0]}
@@ -49,7 +49,7 @@ class Tries(Protocol):
 
     def __init__(self, context: StageContext) -> None: ...
 
-    def tried(self, wanted: Any) -> WhatIfTried | AnswerTried | PathsTried | LeversTried: ...
+    def tried(self, request: Any) -> WhatIfTried | AnswerTried | PathsTried | LeversTried: ...
 
 
 SYSTEMS: Mapping[str, str] = {
@@ -82,19 +82,19 @@ class WhatIfs:
     def reply(self, line: str) -> bytes:
         """One reply to one line. Raises SteerError for what the run does not have."""
         try:
-            wanted = json.loads(line)
-            system = wanted.pop("system", "esm")
+            request = json.loads(line)
+            system = request.pop("system", "esm")
             kind = kind_of(system)
         except (ValueError, AttributeError, KeyError, TypeError):
-            return error_line(f"this is no request; `system` is one of {', '.join(SYSTEMS)}")
+            return error_line(f"this is not a request; `system` is one of {', '.join(SYSTEMS)}")
         if system not in self._opened:
             self._opened[system] = kind(run_context(self._run_dir, kind.stage))
         tries = self._opened[system]
         try:
-            asked = tries.form.model_validate_json(json.dumps(wanted))
+            asked = tries.form.model_validate_json(json.dumps(request))
         except ValidationError as error:
             first = error.errors()[0]
-            return error_line(f"this is no request: {'.'.join(map(str, first['loc']))}: {first['msg']}")
+            return error_line(f"this is not a request: {'.'.join(map(str, first['loc']))}: {first['msg']}")
         event = tries.tried(asked)
         if not isinstance(event, LeversTried) and not event.exact:
             event = replace(event, difference=event.difference + self._versions())

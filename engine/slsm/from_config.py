@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.config.models.openai import OFFLINE
+from engine.custom_class import in_role, is_custom
 from engine.errors import ConfigError, wrong_value
 from engine.files import write_atomic
-from engine.own_class import in_role, is_own
 from engine.run.stage import StageContext
 from engine.slsm import layout
 from engine.slsm.chat_model import ChatModel, LocalChatModel, OpenAIChatModel
@@ -51,7 +51,7 @@ def make_controller(context: StageContext) -> MemoryController:
 def _controller(context: StageContext) -> MemoryController:
     section = context.config.slsm.controller
     if section.kind != "openai":
-        return in_role(section.kind, CONTROLLER) if is_own(section.kind) else RuleController()
+        return in_role(section.kind, CONTROLLER) if is_custom(section.kind) else RuleController()
     where = "slsm.controller.openai"
     try:
         client = context.client(section.openai, "controller", where)
@@ -86,6 +86,6 @@ def make_judge(context: StageContext) -> AnswerJudge | None:
     if section.kind == "openai":
         client = context.client(section.openai, "judge", "slsm.judge.openai")
         return OpenAIAnswerJudge(client, section.openai.model, section.prompt == "multichallenge")
-    if is_own(section.kind):
+    if is_custom(section.kind):
         return in_role(section.kind, JUDGE)
     return ExactAnswerJudge() if section.kind == "exact" else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.own_class import Method, Role, WrongResult
+from engine.custom_class import Method, Role, WrongResult
 from engine.slsm.controllers.controller import Conflict, Detection, Update
 from engine.slsm.controllers.diff import DiffRefused, StateDiff, apply_diff
 from engine.slsm.judges.judge import AnswerJudgeFailed, AnswerVerdict

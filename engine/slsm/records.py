@@ -8,7 +8,7 @@ import msgspec
 from pydantic import ValidationError
 
 from engine.errors import DataError
-from engine.events import ConflictFound, StateUpdated
+from engine.events import AnswerConflict, StateUpdated
 from engine.servers.spent import Spent
 from engine.slsm.state import FlatState, SemanticState, State
 
@@ -83,7 +83,7 @@ class DetectionRecord(msgspec.Struct, frozen=True, kw_only=True):
     conversation_id: str
     memory_mode: str
     attempt: int
-    conflicts: list[ConflictFound]
+    conflicts: list[AnswerConflict]
     failure: str
     cost: Spent
 

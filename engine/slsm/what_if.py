@@ -26,7 +26,7 @@ from engine.slsm.records import StateRecord, TurnRecord
 from engine.slsm.turns import Conversation, Turn
 
 
-class Wanted(Section):
+class WhatIfRequest(Section):
     """The note to try behind the user's message of turn `turn` (counted from 0; None: the last one): `note`, or that of
     a memory after this turn, or the sentence that is always the same. `mode`, `memory_mode` and `attempt` name the
     recorded answer."""
@@ -43,7 +43,7 @@ class Wanted(Section):
 class WhatIf:
     """The conversations of a run, ready to be answered again. Raises SteerError where model or data are missing."""
 
-    form: ClassVar[type[Section]] = Wanted
+    form: ClassVar[type[Section]] = WhatIfRequest
     stage: ClassVar[str] = "slsm"
 
     def __init__(self, context: StageContext) -> None:
@@ -53,51 +53,51 @@ class WhatIf:
         self._judge = make_judge(context) if self._dialogues.criteria else None
         self._conversations = {one.id: one for one in self._dialogues.conversations}
 
-    def tried(self, wanted: Wanted) -> AnswerTried:
+    def tried(self, request: WhatIfRequest) -> AnswerTried:
         """The answers: with the note of the record, with none, and with the wanted one. Raises DataError for what the
         run does not have."""
-        result, conversation = self._recorded(wanted), self._conversation(wanted.conversation)
+        result, conversation = self._recorded(request), self._conversation(request.conversation)
         last = len(conversation.turns) - 1
-        turn = last if wanted.turn is None else wanted.turn
+        turn = last if request.turn is None else request.turn
         if turn > last:
             raise DataError(
                 what=f"the conversation has no turn {turn + 1}",
-                where=wanted.conversation,
+                where=request.conversation,
                 mend=f"choose one of 1 to {last + 1}",
             )
         then = result.answer if turn == last else conversation.turns[turn].assistant or ""
         note = result.note if turn == last else ""
         own = "the note of the run" if note else "no note, as in the run"
-        committed = self._answer(conversation, wanted, turn, note, own)
+        committed = self._answer(conversation, request, turn, note, own)
         difference = "" if committed.text == then.strip() else self._difference(result, turn, last)
         return AnswerTried(
             system="slsm",
             example=conversation.id,
             case={
-                "mode": wanted.mode,
-                "memory_mode": wanted.memory_mode,
-                "attempt": wanted.attempt,
+                "mode": request.mode,
+                "memory_mode": request.memory_mode,
+                "attempt": request.attempt,
                 "turn": turn,
             },
             question=conversation.turns[turn].user,
             gold=self._criterion(conversation.id) if turn == last else "",
             committed=committed,
-            none=self._answer(conversation, wanted, turn, "", "no note"),
-            yours=[self._answer(conversation, wanted, turn, *self._note(wanted, turn))],
+            none=self._answer(conversation, request, turn, "", "no note"),
+            yours=[self._answer(conversation, request, turn, *self._note(request, turn))],
             exact=not difference,
             difference=difference,
         )
 
     # ------------------------------------------------------------ the record
 
-    def _recorded(self, wanted: Wanted) -> ConversationAnswered:
+    def _recorded(self, request: WhatIfRequest) -> ConversationAnswered:
         path = layout.results(self._context.run_dir)
-        key = (wanted.conversation, wanted.mode, wanted.memory_mode, wanted.attempt)
+        key = (request.conversation, request.mode, request.memory_mode, request.attempt)
         for result in read_records(path, ConversationAnswered) if path.is_file() else []:
             if (result.conversation_id, result.mode, result.memory_mode, result.attempt) == key:
                 return result
         raise DataError(
-            what=f"{wanted.mode} has no answer in conversation {wanted.conversation!r}",
+            what=f"{request.mode} has no answer in conversation {request.conversation!r}",
             where=str(path),
             mend="choose an answer of this run",
         )
@@ -130,26 +130,26 @@ class WhatIf:
 
     # ------------------------------------------------------------ another choice
 
-    def _note(self, wanted: Wanted, turn: int) -> tuple[str, str]:
+    def _note(self, request: WhatIfRequest, turn: int) -> tuple[str, str]:
         """The note to try, and what it is in words."""
-        if wanted.source == "note":
-            return wanted.note, "your note" if wanted.note else "no note"
-        if wanted.source == "reminder":
+        if request.source == "note":
+            return request.note, "your note" if request.note else "no note"
+        if request.source == "reminder":
             return REMINDER, "the sentence that is always the same"
         path = layout.states(self._context.run_dir)
-        key = (wanted.conversation, wanted.source, turn)
         for record in read_records(path, StateRecord) if path.is_file() else []:
-            if record.key() == key:
+            if record.key() == (request.conversation, request.source, turn):
                 note = note_of(record.restored(), self._context.config.slsm.note_max_items)
-                return note, f"the note of the {wanted.source} memory" if note else "an empty memory: no note"
+                words = f"the note of the {request.source} memory"
+                return note, words if note else "an empty memory: no note"
         raise DataError(
-            what=f"the run kept no {wanted.source} memory of this turn",
+            what=f"the run kept no {request.source} memory of this turn",
             where=str(path),
             mend="write the note yourself, or run with this kind of memory in slsm.compare_memory",
         )
 
     def _answer(
-        self, conversation: Conversation, wanted: Wanted, turn: int, note: str, words: str
+        self, conversation: Conversation, request: WhatIfRequest, turn: int, note: str, words: str
     ) -> OtherAnswer:
         last = len(conversation.turns) - 1
         asked = replace(
@@ -157,7 +157,7 @@ class WhatIf:
             turns=(*conversation.turns[:turn], Turn(conversation.turns[turn].user)),
         )
         seed = (
-            self._context.seed(f"answer {conversation.id}", wanted.attempt)
+            self._context.seed(f"answer {conversation.id}", request.attempt)
             if turn == last
             else self._context.seed(f"turn {conversation.id}", turn)
         )

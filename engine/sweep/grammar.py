@@ -90,9 +90,9 @@ def _axis(spec: str) -> Axis:
         )
     if schema_at(tuple(name.split("."))) is None:
         raise ConfigError([Problem(where, "", "a known field, such as online.L")])
-    found = _RANGE.fullmatch(text)
+    match = _RANGE.fullmatch(text)
     values = (
-        _range(where, text, *found.groups()) if found else [_value(where, piece) for piece in _pieces(text)]
+        _range(where, text, *match.groups()) if match else [_value(where, piece) for piece in _pieces(text)]
     )
     if len({repr(value) for value in values}) < len(values):
         raise ConfigError([Problem(where, text, "each value once")])

@@ -43,7 +43,7 @@ def prepare_sweep(
     choose_on: str | None = None,
 ) -> SweepFolder:
     """Make the folder of a sweep, once every configuration in it is right; none of its runs is made yet. `choose_on`:
-    None for the data set's usual split, if it has one. Raises ConfigError, DiskError."""
+    None for the data set's default split, if it has one. Raises ConfigError, DiskError."""
     settings = settings_of(axes)
     # Also a file that is right only with what is swept, such as a required path, is a configuration.
     base = load_config(config_path, [*overrides, *_typed(settings[0])])

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from engine.errors import SteerError, disk_errors
-from engine.processes.own_process import engine_command, engine_environment
+from engine.processes.engine_process import engine_command, engine_environment
 from engine.regular_file import open_to_append
 from engine.run.directory import RunDirectory, RunStatus
 from engine.run.lock import RunLock

@@ -18,8 +18,8 @@ _SEED = 0
 
 @dataclass(frozen=True)
 class Resolution:
-    """Over `n` items. `tied`: the settings that cannot be told from the best, which is left out. `smallest`: how far
-    two settings have to be apart to be told from each other, the median over all pairs; None where no pair differs.
+    """Over `n` items. `tied`: the settings that cannot be distinguished from the best, which is left out. `smallest`:
+    how far two settings have to be apart to be distinguished, the median over all pairs; None where no pair differs.
     `optimism`: by how much the best one's figure is too high on average, because it was picked by it."""
 
     n: int

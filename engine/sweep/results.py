@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # numpy: too slow for the console's start
     from engine.sweep.resolution import Resolution
 
 KL = "kl_per_token"
-"""The figure of a stage's summary that tells how far steering changed answers to unrelated questions."""
+"""The figure of a stage's summary that says how far steering changed answers to unrelated questions."""
 Key = tuple[str, str]
 """An item's id, and what it asks."""
 
@@ -30,7 +30,7 @@ class RunScores:
     items are not scored one by one."""
 
     verdict: Verdict
-    own: Mapping[Key, float] = field(default_factory=dict)
+    scores: Mapping[Key, float] = field(default_factory=dict)
     base: Mapping[Key, float] = field(default_factory=dict)
 
 
@@ -148,9 +148,9 @@ class SweepReader:
         states = tuple(runs[point.run_id].state if point.run_id in runs else "" for point in points)
         plain = SettingResult(setting, tuple(points), states)
         done = [point for point, state in zip(points, states, strict=True) if state == "finished"]
-        found = [self._of_run(runs[point.run_id].record, self.folder.run(point).path) for point in done]
-        known = [scores for scores in found if scores is not None]
-        if not known or len(known) < len(found):
+        results = [self._of_run(runs[point.run_id].record, self.folder.run(point).path) for point in done]
+        known = [scores for scores in results if scores is not None]
+        if not known or len(known) < len(results):
             return plain
         return _pooled(plain, known, [runs[point.run_id].record for point in done])
 
@@ -169,12 +169,12 @@ def _scores(record: RunRecord, path: Path) -> RunScores | None:
         items = read_items(path)
     except SteerError:
         return RunScores(verdict)
-    own, base = _arm(items, verdict.method), _arm(items, verdict.baseline)
-    mean = sum(own.values()) / len(own) if own else None
+    scores, base = _arm(items, verdict.method), _arm(items, verdict.baseline)
+    mean = sum(scores.values()) / len(scores) if scores else None
     # Only if the items' scores are what the verdict is about.
-    if mean is None or own.keys() != base.keys() or abs(mean - verdict.value) > 1e-6:
+    if mean is None or scores.keys() != base.keys() or abs(mean - verdict.value) > 1e-6:
         return RunScores(verdict)
-    return RunScores(verdict, own, base)
+    return RunScores(verdict, scores, base)
 
 
 def _arm(items: RunItems, name: str) -> dict[Key, float]:
@@ -189,29 +189,29 @@ def _pooled(plain: SettingResult, runs: Sequence[RunScores], records: Sequence[R
     from engine.statistics import Interval, paired_bootstrap
 
     verdict = runs[0].verdict
-    own, base = _averaged([run.own for run in runs]), _averaged([run.base for run in runs])
+    scores, base = _averaged([run.scores for run in runs]), _averaged([run.base for run in runs])
     tokens = [run.verdict.tokens for run in runs if run.verdict.tokens is not None]
     kls = [float(s.summary[KL]) for record in records for s in record.stages.values() if KL in s.summary]
-    if own:
-        n, value, base_value = len(own), _mean(own.values()), _mean(base.values())
-        gain = paired_bootstrap(list(own.values()), list(base.values()), derive_seed(0, "sweep", "gain"))
+    if scores:
+        n, value, base_value = len(scores), _mean(scores.values()), _mean(base.values())
+        gain = paired_bootstrap(list(scores.values()), list(base.values()), derive_seed(0, "sweep", "gain"))
     else:  # without items only the runs' own figures: of several seeds their mean, without an interval
         n, value = verdict.n, _mean([run.verdict.value for run in runs])
         base_value = _mean([run.verdict.baseline_value for run in runs])
         gain = Interval(verdict.difference, verdict.low, verdict.high) if len(runs) == 1 else None
     return SettingResult(
         plain.setting, plain.points, plain.states, verdict, n, value, base_value, gain,
-        _mean(tokens) if tokens else None, _mean(kls) if kls else None, own,
+        _mean(tokens) if tokens else None, _mean(kls) if kls else None, scores,
     )  # fmt: skip
 
 
 def _averaged(tables: Sequence[Mapping[Key, float]]) -> dict[Key, float]:
     """Each item's mean over the seeds that have it: its draws are no further items."""
-    found: dict[Key, list[float]] = defaultdict(list)
+    grouped: dict[Key, list[float]] = defaultdict(list)
     for table in tables:
         for key, score in table.items():
-            found[key].append(score)
-    return {key: _mean(scores) for key, scores in found.items()}
+            grouped[key].append(score)
+    return {key: _mean(scores) for key, scores in grouped.items()}
 
 
 def _table(settings: Sequence[SettingResult]) -> tuple[list[list[float]], list[int]]:
@@ -236,8 +236,8 @@ def stage_counts(records: Iterable[RunRecord]) -> dict[str, tuple[int, int]]:
     counts: dict[str, tuple[int, int]] = {}
     for record in records:
         for name, stage in record.stages.items():
-            own, shared = counts.get(name, (0, 0))
-            counts[name] = (own + _done_here(stage), shared + bool(stage.shared_from))
+            done, shared = counts.get(name, (0, 0))
+            counts[name] = (done + _done_here(stage), shared + bool(stage.shared_from))
     return counts
 
 

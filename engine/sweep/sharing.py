@@ -62,7 +62,7 @@ def _donor(run: RunDirectory, stages: Sequence[str], versions: dict[str, str]) -
         record = run.read()
     except RunError:
         return None
-    if record.versions != versions or record.begun_again:  # its log tells of earlier attempts, too
+    if record.versions != versions or record.begun_again:  # its log has earlier attempts, too
         return None
     finished = list(takewhile(lambda name: record.stages[name].status == "finished", stages))
     left = read_stage_files(run.path, finished[-1]) if finished else None

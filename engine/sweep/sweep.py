@@ -114,7 +114,7 @@ class SweepFolder:
         )
         if strange is not None:
             raise RunError(
-                what=f"{strange[:80]!a} is no run of this sweep: runs stand beside it", where=str(self.state),
+                what=f"{strange[:80]!a} is not a run of this sweep: runs stand beside it", where=str(self.state),
                 mend="restore the file, or start a new sweep",
             )  # fmt: skip
         if record.version > VERSION:
@@ -142,8 +142,8 @@ def find_sweep(text: str, outputs: Path) -> SweepFolder:
     RunError."""
     if (Path(text) / "sweep.json").exists():
         return SweepFolder(Path(text))
-    found = sorted(outputs.glob(f"*/{PREFIX}*/sweep.json"), key=lambda path: path.parent.name, reverse=True)
-    for state in found:
+    files = sorted(outputs.glob(f"*/{PREFIX}*/sweep.json"), key=lambda path: path.parent.name, reverse=True)
+    for state in files:
         if text in (state.parent.name, state.parent.parent.name):
             return SweepFolder(state.parent)
     raise RunError(

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
+from engine.custom_class import error_text, imported
 from engine.errors import ConfigError, DataError, Problem
-from engine.own_class import imported, told
 from engine.tasks.task import Task
 
 KINDS = {"exact": "exact", "number": "gsm8k", "math": "math500", "choice": "arc-c"}
@@ -33,13 +33,13 @@ class FunctionTask(Task):
         try:
             verdict = function(pred, gold)
         except (Exception, SystemExit) as error:
-            raise _failed(self.compare, told(error), pred) from error
+            raise _failed(self.compare, error_text(error), pred) from error
         if not isinstance(verdict, bool):
             raise _failed(self.compare, f"it returned {verdict!r:.40}, neither True nor False", pred)
         return verdict
 
 
-def own_task(compare: str) -> Task:
+def files_task(compare: str) -> Task:
     """The task of `task.dataset: files`. Raises ConfigError for a function that is not there."""
     if compare in KINDS:
         return Task("files", KINDS[compare])

@@ -9,7 +9,7 @@ import sys
 import threading
 from functools import lru_cache
 
-from engine.processes.own_process import engine_environment
+from engine.processes.engine_process import engine_environment
 
 _PATIENCE = 120.0
 """Seconds until a process that neither answers nor computes is given up."""
@@ -70,5 +70,5 @@ _checker = _Checker()
 
 @lru_cache(maxsize=4096)
 def equivalent(gold: str, pred: str) -> bool:
-    """Whether math-verify finds both equal; False where it cannot tell within its limits."""
+    """Whether math-verify finds both equal; False where it cannot decide within its limits."""
     return _checker.ask(gold, pred)

@@ -10,10 +10,10 @@ from typing import cast
 from engine.config.esm import TaskSection
 from engine.errors import DataError
 from engine.seeds import generator
-from engine.tasks.comparing import own_task
+from engine.tasks.comparing import files_task
 from engine.tasks.example import TaskExample
+from engine.tasks.file_records import parse_file_records
 from engine.tasks.formats import parse_records
-from engine.tasks.own_files import parse_own
 from engine.tasks.records import Record, read_records
 from engine.tasks.sources import task_files
 from engine.tasks.task import Task, get_task
@@ -23,12 +23,12 @@ Parse = Callable[[Iterable[Record], str], list[TaskExample]]
 
 def configured_task(section: TaskSection) -> Task:
     """The task that a configuration names. Raises ConfigError."""
-    return own_task(section.compare) if section.dataset == "files" else get_task(section.dataset)
+    return files_task(section.compare) if section.dataset == "files" else get_task(section.dataset)
 
 
 def configured_examples(section: TaskSection, split: str, size: int, seed: int) -> list[TaskExample]:
     """Up to `size` examples of `split`, as `load_task_dataset`."""
-    parse = partial(parse_own, section) if section.dataset == "files" else None
+    parse = partial(parse_file_records, section) if section.dataset == "files" else None
     return load_task_dataset(section.dataset, section.path, split, size, seed, section.shuffle, parse)
 
 

@@ -44,7 +44,7 @@ HUB: Mapping[str, Mapping[str, HubFiles]] = {
 }
 """The files of each task by data set and split."""
 _PREFERRED = ("main", "ARC-Challenge", "data", "default")
-"""Folders with a data set's usual form, preferred to others: GSM8K also has `socratic`, ARC also ARC-Easy."""
+"""Folders with a data set's default form, preferred to others: GSM8K also has `socratic`, ARC also ARC-Easy."""
 _SUFFIXES = {"arc-c": tuple(suffix for suffix in SUFFIXES if suffix != ".csv")}
 """ARC's archive has each split as JSONL, and as CSV whose questions include the choices."""
 _SETTING = "task.path"

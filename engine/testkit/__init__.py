@@ -1,1 +1,1 @@
-"""The test kit for classes of the user's own: tries one out as its role would, and tells what it does wrong."""
+"""The test kit for custom classes: tries one out as its role would, and reports what it does wrong."""

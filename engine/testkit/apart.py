@@ -21,34 +21,34 @@ _SEEN = b"\0"
 
 
 def apart(trials: Callable[[Begin], Sequence[Seen]]) -> list[Seen]:
-    """What `trials` sees in a copy of this process. `trials` is given what it tells of each trial before it begins.
+    """What `trials` sees in a copy of this process. `trials` reports each trial through it before it begins.
     Where the copy ends in between, the trial that ended it is the only finding."""
     sys.stdout.flush()
     sys.stderr.flush()
     # No pipe: a process that the class has left may hold one open for as long as it likes.
-    with tempfile.TemporaryFile(buffering=0) as told:
+    with tempfile.TemporaryFile(buffering=0) as report:
         if (child := os.fork()) == 0:
-            _tell(trials, told)
+            _report(trials, report)
         try:
             _, status = os.waitpid(child, 0)
         except BaseException:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             raise
-        told.seek(0)
+        report.seek(0)
         at = "begin"
-        for line in told:
+        for line in report:
             if line.startswith(_SEEN):
                 return msgspec.json.decode(line.removeprefix(_SEEN), type=list[Seen])
             at = line.decode().strip()
     return [Seen(at, f"it ended the process it ran in, a whole run with it: {_ending(status)}")]
 
 
-def _tell(trials: Callable[[Begin], Sequence[Seen]], told: IO[bytes]) -> NoReturn:
+def _report(trials: Callable[[Begin], Sequence[Seen]], report: IO[bytes]) -> NoReturn:
     """Of the copy."""
     try:
-        seen = trials(lambda trial: _write(told, trial.encode()))
-        _write(told, _SEEN + msgspec.json.encode(seen))
+        seen = trials(lambda trial: _write(report, trial.encode()))
+        _write(report, _SEEN + msgspec.json.encode(seen))
     except KeyboardInterrupt:
         os._exit(1)  # this process was interrupted, too, and says so
     except BaseException:
@@ -60,8 +60,8 @@ def _tell(trials: Callable[[Begin], Sequence[Seen]], told: IO[bytes]) -> NoRetur
     os._exit(0)  # a thread that the class has left may never end
 
 
-def _write(told: IO[bytes], line: bytes) -> None:
-    told.write(line + b"\n")
+def _write(report: IO[bytes], line: bytes) -> None:
+    report.write(line + b"\n")
 
 
 def _ending(status: int) -> str:

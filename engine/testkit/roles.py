@@ -6,14 +6,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from engine.custom_class import imported, in_role, shown
 from engine.events import PathStep
-from engine.evolution import own as evolution_classes
+from engine.evolution import custom_classes as evolution_classes
 from engine.evolution.clusters.descriptions import ClusterDescription
 from engine.evolution.history import History
 from engine.evolution.reflectors.reflector import JudgedAnswer, ReflectorInput
-from engine.gflownet.answer.own_reader import READER
+from engine.gflownet.answer.custom_reader import READER
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt
-from engine.own_class import imported, in_role, shown
 from engine.slsm import own as slsm_classes
 from engine.slsm.multichallenge import Criterion
 from engine.slsm.state import FlatState, SemanticState
@@ -38,7 +38,7 @@ def _with_texts(
 ) -> list[Trial]:
     """The call with each of TEXTS."""
     return [
-        Trial(f"{what} {name}", lambda own, text=text: call(own, text), problem_of)
+        Trial(f"{what} {name}", lambda instance, text=text: call(instance, text), problem_of)
         for name, text in TEXTS.items()
     ]
 
@@ -46,10 +46,10 @@ def _with_texts(
 def judge_trials() -> list[Trial]:
     """`evolution.judge`"""
     return [
-        *_with_texts("judge", lambda own, text: own.judge(QUESTION, GOLDS, text)),
-        *_with_texts("with a gold answer that is", lambda own, text: own.judge(text, [text], "42")),
-        Trial("judge without a gold answer", lambda own: own.judge(QUESTION, [], "42"), _nothing),
-        Trial("cannot_tell", lambda own: own.cannot_tell(QUESTION, GOLDS), _nothing),
+        *_with_texts("judge", lambda judge, text: judge.judge(QUESTION, GOLDS, text)),
+        *_with_texts("with a gold answer that is", lambda judge, text: judge.judge(text, [text], "42")),
+        Trial("judge without a gold answer", lambda judge: judge.judge(QUESTION, [], "42"), _nothing),
+        Trial("cannot_tell", lambda judge: judge.cannot_tell(QUESTION, GOLDS), _nothing),
     ]
 
 
@@ -65,8 +65,8 @@ def reflector_trials() -> list[Trial]:
         return ReflectorInput(0, dict.fromkeys(_CLUSTERS, 0.0), described, answers, History(iterations=[]))
 
     return [
-        *_with_texts("answers with", lambda own, text: own.reflect(given([text, "42"]), text)),
-        Trial("a single answer", lambda own: own.reflect(given(["42"]), "message"), _nothing),
+        *_with_texts("answers with", lambda reflector, text: reflector.reflect(given([text, "42"]), text)),
+        Trial("a single answer", lambda reflector: reflector.reflect(given(["42"]), "message"), _nothing),
     ]
 
 
@@ -74,9 +74,9 @@ def answer_judge_trials() -> list[Trial]:
     """`slsm.judge`"""
     asked = Criterion('Does the answer contain the word "blue"?', "YES")
     return [
-        *_with_texts("judge", lambda own, text: own.judge(asked, text)),
+        *_with_texts("judge", lambda judge, text: judge.judge(asked, text)),
         *_with_texts(
-            "with a target question that is", lambda own, text: own.judge(Criterion(text, "NO"), "blue")
+            "with a target question that is", lambda judge, text: judge.judge(Criterion(text, "NO"), "blue")
         ),
     ]
 
@@ -91,11 +91,11 @@ def controller_trials() -> list[Trial]:
     for state in (SemanticState(), FlatState()):
         kind = "structured" if isinstance(state, SemanticState) else "flat"
         trials += _with_texts(
-            f"update a {kind} state by", lambda own, text, s=state: own.update(s, turns(text)), _failure
+            f"update a {kind} state by", lambda obj, text, s=state: obj.update(s, turns(text)), _failure
         )
         trials += _with_texts(
             f"detect with a {kind} state,",
-            lambda own, text, s=state: own.detect(s, turns(text), text),
+            lambda obj, text, s=state: obj.detect(s, turns(text), text),
             _failure,
         )
     return trials
@@ -109,21 +109,21 @@ def reader_trials() -> list[Trial]:
 
     bare = EvidencePrompt(QUESTION, [], 0)
     return [
-        *_with_texts("read", lambda own, text: own.read([prompt(text), prompt(QUESTION)], lambda: None)),
-        *_with_texts("count_tokens of", lambda own, text: own.count_tokens(text)),
-        Trial("read a question without triples", lambda own: own.read([bare], lambda: None), _nothing),
+        *_with_texts("read", lambda obj, text: obj.read([prompt(text), prompt(QUESTION)], lambda: None)),
+        *_with_texts("count_tokens of", lambda obj, text: obj.count_tokens(text)),
+        Trial("read a question without triples", lambda obj: obj.read([bare], lambda: None), _nothing),
     ]
 
 
 def compare_trials() -> list[Trial]:
     """`task.compare`: a function of the whole text and the right answer."""
 
-    def problem_of(said: Any) -> str:
-        return "" if isinstance(said, bool) else f"it returned {shown(said)}, neither True nor False"
+    def problem_of(returned: Any) -> str:
+        return "" if isinstance(returned, bool) else f"it returned {shown(returned)}, neither True nor False"
 
     return [
-        *_with_texts("compare", lambda own, text: own(text.strip(), "42"), problem_of),
-        *_with_texts("with a right answer that is", lambda own, text: own("42", text), problem_of),
+        *_with_texts("compare", lambda compare, text: compare(text.strip(), "42"), problem_of),
+        *_with_texts("with a right answer that is", lambda compare, text: compare("42", text), problem_of),
     ]
 
 
@@ -143,8 +143,8 @@ _MAKE = "import and make it"
 def try_class(
     role: str, name: str, seconds: float, begin: Callable[[str], None] = lambda trial: None
 ) -> list[Seen]:
-    """What `module:Class` does as `role`. A class that cannot even be made is one finding. `begin` is told what is
-    tried next."""
+    """What `module:Class` does as `role`. A class that cannot even be made is one finding. `begin` is called with what
+    is tried next."""
     make, trials = ROLES[role]
     begin(_MAKE)
     if problem := failure_of(lambda: make(name), seconds):

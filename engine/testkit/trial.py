@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine.custom_class import error_text
 from engine.errors import SteerError
-from engine.own_class import told
 
 SECONDS = 60.0
 """In which a call has to return."""
@@ -62,7 +62,8 @@ def tried(
     begin: Callable[[str], None] = lambda trial: None,
 ) -> list[Seen]:
     """Each trial, twice and on an object of its own each time, and all of them again side by side on one object. After
-    a call that does not return nothing further is tried: it cannot be ended. `begin` is told what is tried next."""
+    a call that does not return nothing further is tried: it cannot be ended. `begin` is called with what is tried
+    next."""
     seen: list[Seen] = []
     first: list[Any] = []
     for trial in trials:
@@ -87,29 +88,29 @@ def failure_of(call: Callable[[], Any], seconds: float) -> str:
     (one,) = _at_once([call], seconds)
     if one is None:
         return f"it did not return within {seconds:g} seconds"
-    return "" if one.raised is None else _said(one.raised)
+    return "" if one.raised is None else _text_of(one.raised)
 
 
 def _in_threads(
     make: Callable[[], Any], trials: Sequence[Trial], first: Sequence[Any], seconds: float
 ) -> str:
-    own = make()
-    calls = _at_once([lambda trial=trial: trial.call(own) for trial in trials], seconds)
+    instance = make()
+    calls = _at_once([lambda trial=trial: trial.call(instance) for trial in trials], seconds)
     for trial, call, before in zip(trials, calls, first, strict=True):
         if problem := _differs(call, before, f"{trial.name}: the call beside others"):
             return problem
     return ""
 
 
-def _said(error: BaseException) -> str:
-    return str(error) if isinstance(error, SteerError) else told(error)
+def _text_of(error: BaseException) -> str:
+    return str(error) if isinstance(error, SteerError) else error_text(error)
 
 
 def _problem(trial: Trial, call: _Call | None, seconds: float) -> str:
     if call is None:
         return f"it did not return within {seconds:g} seconds: the run would stand still"
     if call.raised is not None:
-        return f"it raised {_said(call.raised)}"
+        return f"it raised {_text_of(call.raised)}"
     return trial.problem_of(call.returned)
 
 
@@ -117,7 +118,7 @@ def _differs(call: _Call | None, before: Any, what: str) -> str:
     if call is None:
         return f"{what} did not return"
     if call.raised is not None:
-        return f"{what} raised {_said(call.raised)}"
+        return f"{what} raised {_text_of(call.raised)}"
     if repr(call.returned) == repr(before):
         return ""
     return f"{what} gave something else, so a resumed run would not end as an uninterrupted one: draw from a seed"

@@ -50,7 +50,7 @@ def read_gguf(path: Path) -> LayerVectors:
     }
     if not vectors:
         raise DataError(
-            what="the GGUF file has no tensor `direction.N`: it is no control vector",
+            what="the GGUF file has no tensor `direction.N`: it is not a control vector",
             where=str(path),
             mend="name a control vector, not a model",
         )

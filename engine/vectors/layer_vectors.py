@@ -15,7 +15,7 @@ from engine.lm.protocol import Vector
 @dataclass(frozen=True)
 class LayerVectors:
     """`vectors`: 0-based decoder layer -> (hidden_size,) float32, added to the output of that layer; `unplaced`: the
-    vector of a file that does not tell its layer. `notes`: plain text, kept where a format has room for it."""
+    vector of a file that does not name its layer. `notes`: plain text, kept where a format has room for it."""
 
     vectors: Mapping[int, Vector]
     unplaced: Vector | None = None
@@ -23,7 +23,7 @@ class LayerVectors:
 
     @property
     def layers(self) -> list[int]:
-        """Those that are told, ascending."""
+        """Those that are named, ascending."""
         return sorted(self.vectors)
 
     def numbered(self) -> list[tuple[int, Vector]]:

@@ -55,7 +55,7 @@ def lm_eval_bytes(vectors: LayerVectors, coefficient: float, hookpoint: str) -> 
 
 
 def read_torch(path: Path) -> LayerVectors:
-    """Any of the three, told apart by what is in it. Raises DataError."""
+    """Any of the three, recognised by what is in it. Raises DataError."""
     content = load_tensors(
         path,
         "the file is not tensors and plain values alone (pickled Python objects are refused, because loading them runs "

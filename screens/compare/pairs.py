@@ -23,7 +23,7 @@ from app.table.column import Cell, ListColumn, Tone
 from engine.comparison.comparison import Comparison, compare_runs
 from engine.errors import SteerError
 from screens.console_screen import ConsoleScreen
-from screens.messages import CompareWanted
+from screens.messages import CompareRequested
 from screens.widgets.key_line import KeyLine
 from screens.widgets.tables.column_layout import fitted
 from screens.widgets.tables.rows import ListSource
@@ -37,13 +37,13 @@ _MOST_NAME = 40
 
 @dataclass(frozen=True)
 class Beside:
-    """A run beside A. `name`: among the runs that are compared; `changed`: its fields that differ; `found`: how many
+    """A run beside A. `name`: among the runs that are compared; `changed`: its fields that differ; `findings`: how many
     methods are better, worse or unclear."""
 
     path: Path
     name: str
     changed: str = _READING
-    found: str = ""
+    findings: str = ""
     is_base: bool = False
 
 
@@ -55,7 +55,7 @@ def _changed(row: Beside) -> Cell:
 COLUMNS: Sequence[ListColumn[Beside]] = (
     ListColumn("name", "run", 20, priority=0, value=lambda r: r.name),
     ListColumn("changed", "changed fields, A → this run", 24, priority=2, flex=True, value=lambda r: r, show=_changed),
-    ListColumn("found", "methods", 24, priority=1, flex=True, value=lambda r: r.found,
+    ListColumn("found", "methods", 24, priority=1, flex=True, value=lambda r: r.findings,
                help="how many are better or worse than in A, by interval and p"),
 )  # fmt: skip
 
@@ -124,7 +124,7 @@ run under the cursor A. `enter` compares A and the run under the cursor in full.
         if chosen == self.base:
             self.notify("This is run A itself: choose another one.")
         else:
-            self.post_message(CompareWanted([self.base, chosen]))
+            self.post_message(CompareRequested([self.base, chosen]))
 
     def action_make_base(self) -> None:
         """Compare the others with the run under the cursor."""
@@ -140,10 +140,10 @@ def _beside(path: Path, name: str, comparison: Comparison) -> Beside:
     fields = [
         f"{field.name} {field.a or 'not there'} → {field.b or 'not there'}" for field in comparison.changed
     ]
-    found = Counter(finding(arm) for arm in comparison.arms)
+    findings = Counter(finding(arm) for arm in comparison.arms)
     words = {"B better": "better", "A better": "worse", "unclear": "unclear", "equal": "equal"}
     words[NO_COMMON_ITEMS] = "without common items"
-    counts = [f"{found[name]} {word}" for name, word in words.items() if found[name]]
+    counts = [f"{findings[name]} {word}" for name, word in words.items() if findings[name]]
     return Beside(
         path, name, one_line(", ".join(fields)) or "none", ", ".join(counts) or "nothing to compare"
     )

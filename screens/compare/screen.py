@@ -28,7 +28,7 @@ from screens.compare.curves import overlaid
 from screens.compare.trace_drawing import draw_parting
 from screens.compare.words import about_items, about_methods, changed_words, title
 from screens.console_screen import ConsoleScreen
-from screens.messages import RunWanted
+from screens.messages import RunRequested
 from screens.panels.chart_screen import ChartScreen
 from screens.widgets.charts.chart import Chart
 from screens.widgets.detail_pane import DetailPane
@@ -280,7 +280,7 @@ the lines below, for the arrows to scroll them. Numbers that differ by rounding 
         if system == "ESM" and arm is not None:
             shown = decisions_of(arm.a.name, item.a.id) if item else f"method:{arm.a.name}"
             place = Place("decisions", filter=shown)
-        self.post_message(RunWanted(self.runs[number], system, place))
+        self.post_message(RunRequested(self.runs[number], system, place))
 
     def action_curves(self) -> None:
         """The curves of both runs in one chart each, those of the method under the cursor first."""

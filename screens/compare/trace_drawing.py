@@ -84,28 +84,28 @@ def _step(pair: StepPair, palette: Palette, width: int) -> RenderableType:
     return table
 
 
-def _side(own: Step | None, other: Step | None, palette: Palette, width: int) -> Text:
-    if own is None:
+def _side(step: Step | None, other: Step | None, palette: Palette, width: int) -> Text:
+    if step is None:
         return Text("This run has no such step.", palette["dim"])
     text = Text()
-    for name, value in own.decided.items():
+    for name, value in step.decided.items():
         is_same = other is not None and same(value, other.decided.get(name))
         text.append("  " if is_same else "≠ ", palette["warn"])
         text.append(f"{name} ", palette["dim"])
         shown = fit_name(_value(value), max(8, width - 3 - len(name))).rstrip()
         text.append(f"{shown}\n", "" if is_same else palette["warn"])
-    if own.note:
-        text.append(f"  {clean(own.note)}\n", palette["dim"])
-    text.append_text(_written(own, other, palette))
-    return text.append_text(_weighed(own, other, palette, width))
+    if step.note:
+        text.append(f"  {clean(step.note)}\n", palette["dim"])
+    text.append_text(_written(step, other, palette))
+    return text.append_text(_weighed(step, other, palette, width))
 
 
-def _weighed(own: Step, other: Step | None, palette: Palette, width: int) -> Text:
+def _weighed(step: Step, other: Step | None, palette: Palette, width: int) -> Text:
     """The probes that differ from the other run's."""
     text = Text()
-    for name, value in own.weighed.items():
+    for name, value in step.weighed.items():
         if other is None or not same(value, other.weighed.get(name)):
-            if not text and own.weighed_as == "probe":
+            if not text and step.weighed_as == "probe":
                 text.append("\nprobed: mean log-probability", palette["dim"])
             text.append("\n")
             shown = fit_name(name, max(8, width - 11)).rstrip()
@@ -113,9 +113,9 @@ def _weighed(own: Step, other: Step | None, palette: Palette, width: int) -> Tex
     return text
 
 
-def _written(own: Step, other: Step | None, palette: Palette) -> Text:
+def _written(step: Step, other: Step | None, palette: Palette) -> Text:
     """What was written; underlined what the other run did not write."""
-    mine, theirs = clean(own.text).rstrip(), clean(other.text).rstrip() if other else ""
+    mine, theirs = clean(step.text).rstrip(), clean(other.text).rstrip() if other else ""
     if other is None or mine == theirs or max(len(mine), len(theirs)) > _LONGEST:
         return Text(mine)
     words, others = _words(mine), _words(theirs)

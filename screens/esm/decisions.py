@@ -1,4 +1,4 @@
-"""The table of decisions: a long log is gone through in steps, and filtered by their fields."""
+"""The table of decisions: a long log is read in steps, and filtered by their fields."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from screens.panes.cases import CasesPane
 from screens.run_session import Session
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.filter_bar import FilterBar
-from screens.widgets.steady import Steady
+from screens.widgets.lazy_static import LazyStatic
 from screens.widgets.tables.virtual_table import VirtualTable
 
 NO_MATCH = "No decision matches the filter.\n\nPress / to change the filter, escape to remove it."
@@ -56,7 +56,7 @@ class DecisionsPane(CasesPane):
         with Vertical(classes="pane-table"):
             yield VirtualTable(self.source, self.cases.empty)
             yield FilterBar(DECISION_FIELDS)
-            yield Steady(classes="pane-status")
+            yield LazyStatic(classes="pane-status")
         yield DetailPane()
 
     @property

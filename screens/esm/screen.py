@@ -34,7 +34,7 @@ class EsmScreen(MethodScreen):
         return self.decisions.busy
 
     def place_of(self, target: Target) -> Place | None:
-        """A decision that the filter shows is gone to without taking the filter away."""
+        """A decision that the filter shows is opened without removing the filter."""
         place = super().place_of(target)
         if place is None or target.kind != "decision" or self.decisions.source.find(place.key) is None:
             return place

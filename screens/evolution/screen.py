@@ -10,7 +10,7 @@ from textual.getters import query_one
 from app.keys.commands import Command, bindings
 from app.methods.evolution.iterations import ITERATIONS
 from screens.evolution.branch import branch_question, total
-from screens.messages import BranchWanted
+from screens.messages import BranchRequested
 from screens.method_screen import MethodScreen
 from screens.panes.cases import CasesPane
 
@@ -53,7 +53,7 @@ class EvolutionScreen(MethodScreen):
 
         def start(text: str | None) -> None:
             if text is not None:
-                self.post_message(BranchWanted(self.session.run_dir, here, total(text, here)))
+                self.post_message(BranchRequested(self.session.run_dir, here, total(text, here)))
 
         self.app.push_screen(
             branch_question(self.session.run_dir.parent.name or "this run", here, planned), start

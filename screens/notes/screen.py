@@ -22,7 +22,7 @@ from app.wording.text import counted
 from engine.errors import SteerError
 from screens.console_screen import ConsoleScreen
 from screens.item_marks import MARKED
-from screens.messages import EventWanted
+from screens.messages import EventRequested
 from screens.widgets.key_line import KeyLine
 from screens.widgets.tables.rows import ListSource
 from screens.widgets.tables.still_table import StillTable
@@ -58,7 +58,7 @@ _COLUMNS: Sequence[ListColumn[NoteRow]] = (
 )  # fmt: skip
 
 
-class NotesScreen(ConsoleScreen[EventWanted | None]):
+class NotesScreen(ConsoleScreen[EventRequested | None]):
     """The notes of these runs; the result is where to go."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(NOTES_LIST)
@@ -126,7 +126,7 @@ with the time and the name of the user who wrote them; others who work with this
     @on(VirtualTable.Selected)
     def _go(self) -> None:
         if (row := self.selected) is not None:
-            self.dismiss(EventWanted(row.run, row.entry.seq))
+            self.dismiss(EventRequested(row.run, row.entry.seq))
 
     def action_take_back(self) -> None:
         """Take back the note, or the mark where there is no note."""

@@ -10,7 +10,7 @@ from textual.binding import BindingType
 from textual.containers import VerticalScroll
 
 from app.keys.commands import DIALOG, bindings
-from screens.messages import SystemWanted
+from screens.messages import SystemRequested
 from screens.method_progress import progress_of
 from screens.overview.card_content import card_content
 from screens.overview.cards import Card, PlaceLink, move_focus
@@ -50,7 +50,7 @@ and up to three places that are worth opening. `enter` on the first line opens t
     @on(PlaceLink.Opened)
     def _opened(self, message: PlaceLink.Opened) -> None:
         self.dismiss()
-        self.app.post_message(SystemWanted(message.method, message.place))
+        self.app.post_message(SystemRequested(message.method, message.place))
 
     def action_move(self, by: int) -> None:
         """To another line."""

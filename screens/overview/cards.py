@@ -15,10 +15,10 @@ from textual.screen import Screen
 from app.methods.place import Place
 from screens.overview.card_content import MOST_HIGHLIGHTS, CardContent
 from screens.overview.curve_view import CurveView
-from screens.widgets.steady import Steady
+from screens.widgets.lazy_static import LazyStatic
 
 
-class PlaceLink(Steady, can_focus=True):
+class PlaceLink(LazyStatic, can_focus=True):
     """A line that opens a method, or a place in it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -88,8 +88,8 @@ class Card(Vertical):
         super().__init__()
         # Held here, because the first state may come before they are mounted.
         self._title = PlaceLink(method, "link-title")
-        self._about = Steady(classes="card-about")
-        self._verdict = Steady(classes="card-verdict")
+        self._about = LazyStatic(classes="card-about")
+        self._verdict = LazyStatic(classes="card-verdict")
         self._curve = CurveView()
         self._highlights = [PlaceLink(method) for _ in range(MOST_HIGHLIGHTS)]
 
@@ -123,8 +123,8 @@ class Tile(Vertical):
     def __init__(self, method: str) -> None:
         super().__init__()
         self.method = method
-        self._title = Steady(classes="tile-title")
-        self._verdict = Steady(classes="tile-verdict")
+        self._title = LazyStatic(classes="tile-title")
+        self._verdict = LazyStatic(classes="tile-verdict")
         self._curve = CurveView()
 
     def compose(self) -> ComposeResult:

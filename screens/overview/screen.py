@@ -16,7 +16,7 @@ from app.keys.commands import ERROR, REPORT, Command, bindings
 from app.runs.time_left import time_left_sentence
 from app.wording.text import counted, duration
 from engine.run.stage_state import FINISHED, SKIPPED, StageState
-from screens.messages import UpWanted
+from screens.messages import UpRequested
 from screens.method_progress import MethodProgress, progress_of
 from screens.overview.card_content import card_content
 from screens.overview.card_panel import CardPanel
@@ -24,7 +24,7 @@ from screens.overview.cards import PlaceLink, Tile, move_focus
 from screens.overview.digest import DigestStyles, DigestTable, digest_lines
 from screens.run_screen import RunScreen
 from screens.run_session import Session, run_time_left, shown_stages
-from screens.widgets.steady import Steady
+from screens.widgets.lazy_static import LazyStatic
 from screens.widgets.tones import tone
 
 COMMANDS = (
@@ -83,8 +83,8 @@ method at work, until you go elsewhere yourself. `$` shows where time and tokens
 can be begun again from there on, skipped, stopped, or made the last one.
 """
 
-    about = query_one("#overview-about", Steady)
-    heading = query_one("#digest-heading", Steady)
+    about = query_one("#overview-about", LazyStatic)
+    heading = query_one("#digest-heading", LazyStatic)
     lines = query_one("#digest", VerticalScroll)
     tiles = query_one("#tiles", Grid)
 
@@ -94,8 +94,8 @@ can be begun again from there on, skipped, stopped, or made the last one.
         self._names: list[str] = []
 
     def compose_body(self) -> ComposeResult:
-        yield Steady(id="overview-about")
-        yield Steady(id="digest-heading")
+        yield LazyStatic(id="overview-about")
+        yield LazyStatic(id="digest-heading")
         yield VerticalScroll(id="digest", can_focus=False)
         yield Grid(id="tiles")
 
@@ -215,4 +215,4 @@ can be begun again from there on, skipped, stopped, or made the last one.
 
     def action_up(self) -> None:
         """The list of runs."""
-        self.app.post_message(UpWanted())
+        self.app.post_message(UpRequested())

@@ -20,7 +20,7 @@ from engine.errors import RunError
 from engine.run.directory import RunStatus, inspect
 from engine.run.stage_state import FINISHED, RUNNING, StageState
 from screens.confirm import ConfirmScreen
-from screens.messages import ResumeWanted
+from screens.messages import ResumeRequested
 from screens.panels.session_panel import SessionPanel
 from screens.run_session import Session
 
@@ -122,7 +122,7 @@ For scripts: `steer-tui ctl stage again|skip|last|stop RUN STAGE`.
         self.app.push_screen(ConfirmScreen(f"Begin {stage} again", text), asked)
 
     def _resume(self) -> None:
-        self.app.post_message(ResumeWanted(self._session.run_dir))
+        self.app.post_message(ResumeRequested(self._session.run_dir))
         self.poll()
 
     def action_stop(self) -> None:

@@ -48,10 +48,10 @@ class AskScreen(Dialog[str]):
 
     def on_mount(self) -> None:
         self.input.focus()
-        self._tell()
+        self._describe_action()
 
     @on(Input.Changed)
-    def _tell(self) -> bool:
+    def _describe_action(self) -> bool:
         """Say what enter does; whether it does anything."""
         try:
             text = self._describe(self.input.value)
@@ -65,5 +65,5 @@ class AskScreen(Dialog[str]):
 
     def action_accept(self) -> None:
         """Close with the text, if it is right."""
-        if self._tell():
+        if self._describe_action():
             self.dismiss(self.input.value.strip())

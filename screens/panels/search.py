@@ -21,7 +21,7 @@ from app.report.item_words import item_words
 from app.runs.item_search import ItemMatch, find_items
 from app.wording.text import counted
 from screens.event_places import kinds_with_place, place_of
-from screens.messages import SystemWanted
+from screens.messages import SystemRequested
 from screens.run_session import Session
 from screens.widgets.key_line import KeyLine
 from screens.widgets.tables.rows import ListColumn, ListSource
@@ -39,7 +39,7 @@ COLUMNS: Sequence[ListColumn[ItemMatch]] = (
 )
 
 
-class SearchScreen(ModalScreen[SystemWanted]):
+class SearchScreen(ModalScreen[SystemRequested]):
     """The result is the place to open. While the log is read, what was found so far is listed."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(SEARCH)
@@ -130,7 +130,7 @@ questions, conversations, queries. `↑` `↓` choose one, `enter` goes there.
         """Go to the row."""
         match = self.source.item(self.table.cursor)
         if (place := place_of(match.event, match.offset)) is not None:
-            self.dismiss(SystemWanted(*place))
+            self.dismiss(SystemRequested(*place))
 
     def action_close(self) -> None:
         """Stay where one was."""

@@ -28,7 +28,7 @@ from screens.panes.pane import Pane
 from screens.run_session import Session
 from screens.what_if.screen import WhatIfScreen
 from screens.widgets.detail_pane import DetailPane
-from screens.widgets.steady import Steady
+from screens.widgets.lazy_static import LazyStatic
 from screens.widgets.tables.rows import ItemSource, ListSource
 from screens.widgets.tables.virtual_table import VirtualTable
 
@@ -48,7 +48,7 @@ class CasesPane(Pane):
 
     table = query_one(VirtualTable)
     detail = query_one(DetailPane)
-    line = query_one(".pane-status", Steady)
+    line = query_one(".pane-status", LazyStatic)
 
     filter_text = ""
     """The filter that hides rows, in a kind of cases that has one."""
@@ -74,7 +74,7 @@ class CasesPane(Pane):
     def compose(self) -> ComposeResult:
         with Vertical(classes="pane-table"):
             yield VirtualTable(self.source, self.cases.empty)
-            yield Steady(classes="pane-status")
+            yield LazyStatic(classes="pane-status")
         yield DetailPane()
 
     def items(self, state: RunState) -> Any:

@@ -65,10 +65,10 @@ class CasesTab(Vertical):
     @on(TabLine.Chosen)
     def _clicked(self, message: TabLine.Chosen) -> None:
         message.stop()
-        self.post_message(self.KindWanted(self.names[message.index]))
+        self.post_message(self.KindRequested(self.names[message.index]))
 
     @dataclass
-    class KindWanted(Message):
+    class KindRequested(Message):
         """Another kind is to be shown."""
 
         name: str

@@ -9,7 +9,7 @@ from textual import on
 from textual.message import Message
 
 from engine.errors import RunError
-from screens.messages import CompareWanted, EventWanted, ResumeWanted, SweepWanted
+from screens.messages import CompareRequested, EventRequested, ResumeRequested, SweepRequested
 from screens.runs.keeping import Keeping
 from screens.runs.source import sweep_of
 from screens.widgets.tables.virtual_table import VirtualTable
@@ -19,7 +19,7 @@ class RunCommands(Keeping):
     """The part of the list of runs that asks for something to be done with a run."""
 
     @dataclass
-    class NewRunWanted(Message):
+    class NewRunRequested(Message):
         """Open the dialog that starts a run."""
 
     @property
@@ -65,9 +65,9 @@ class RunCommands(Keeping):
     @on(VirtualTable.Selected)
     def _open(self) -> None:
         if self.selected is not None:
-            self.post_message(EventWanted(self.selected.path))
+            self.post_message(EventRequested(self.selected.path))
         elif (sweep := self._sweep) is not None:
-            self.post_message(SweepWanted(sweep))
+            self.post_message(SweepRequested(sweep))
 
     def action_fold(self) -> None:
         """List the runs of a sweep, or hide them again."""
@@ -78,15 +78,15 @@ class RunCommands(Keeping):
     def action_open_sweep(self) -> None:
         """Show the sweep of the run."""
         if (sweep := sweep_of(self.chosen)) is not None:
-            self.post_message(SweepWanted(sweep))
+            self.post_message(SweepRequested(sweep))
 
     def action_new_run(self) -> None:
         """Open the dialog that starts a run."""
-        self.post_message(self.NewRunWanted())
+        self.post_message(self.NewRunRequested())
 
     def action_resume_run(self) -> None:
         """Ask for a worker."""
-        self.post_message(ResumeWanted(self.chosen.path))
+        self.post_message(ResumeRequested(self.chosen.path))
 
     def action_pause_run(self) -> None:
         """Pause the engine."""
@@ -115,7 +115,7 @@ class RunCommands(Keeping):
         if len(runs) < 2:
             self.notify("Mark a run with m, go to another one, and press c.")
         else:
-            self.post_message(CompareWanted(runs))
+            self.post_message(CompareRequested(runs))
 
     def _command(self, command: str) -> None:
         from app.runs.command_sender import (

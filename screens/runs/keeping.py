@@ -12,7 +12,7 @@ from app.runs.trash import Trashed, move_to_trash, restore
 from app.wording.text import counted
 from engine.errors import SteerError
 from screens.console_screen import ConsoleScreen
-from screens.messages import EventWanted
+from screens.messages import EventRequested
 from screens.runs.source import GROUPINGS, RunSource
 from screens.widgets.tables.virtual_table import VirtualTable
 
@@ -81,7 +81,7 @@ class Keeping(ConsoleScreen[None]):
         """List the notes of the listed runs."""
         from screens.notes.screen import NotesScreen
 
-        def go(place: EventWanted | None) -> None:
+        def go(place: EventRequested | None) -> None:
             if place is not None:
                 self.app.post_message(place)
 

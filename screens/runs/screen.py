@@ -20,7 +20,7 @@ from screens.runs.commands import RunCommands
 from screens.runs.run_filter import RUN_FIELDS, values_of
 from screens.widgets.filter_bar import FilterBar
 from screens.widgets.key_line import KeyLine
-from screens.widgets.steady import Steady
+from screens.widgets.lazy_static import LazyStatic
 from screens.widgets.tables.still_table import StillTable
 from screens.widgets.tables.virtual_table import VirtualTable
 
@@ -88,8 +88,8 @@ Nothing is ever deleted here.
 """
 
     table = query_one(StillTable)
-    title_line = query_one("#runs-title", Steady)
-    about = query_one("#runs-about", Steady)
+    title_line = query_one("#runs-title", LazyStatic)
+    about = query_one("#runs-about", LazyStatic)
 
     bar = query_one(FilterBar)
 
@@ -102,10 +102,10 @@ Nothing is ever deleted here.
         self._warned: list[str] = []
 
     def compose_content(self) -> ComposeResult:
-        yield Steady(id="runs-title")
+        yield LazyStatic(id="runs-title")
         yield StillTable(self.source, "", id="runs-table")
         yield FilterBar(RUN_FIELDS, "gain>0   state:failed   tag~draft   config~gsm8k   demo", finds=False)
-        yield Steady(id="runs-about")
+        yield LazyStatic(id="runs-about")
         yield KeyLine()
 
     def on_mount(self) -> None:

@@ -46,7 +46,7 @@ class RunSource(RowSource):
         self.columns: Sequence[Column] = self._columns
 
     def show_runs(self, rows: list[RunRow]) -> None:
-        """Show these from now on; a run that is gone is marked no more."""
+        """Show these from now on; a run that was removed is no longer marked."""
         self.rows = rows
         there = {row.path for row in rows}
         self.marked = [path for path in self.marked if path in there]

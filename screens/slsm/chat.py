@@ -12,7 +12,7 @@ from textual.widgets import Input, Static
 
 from app.blocks.model_text import clean
 from app.blocks.terminal import draw
-from app.methods.slsm.answers import said_blocks
+from app.methods.slsm.answers import turn_blocks
 from app.methods.slsm.memory import memory_blocks
 from app.runs.queries.chat_partner import ChatPartner, ChatTurn
 from engine.errors import SteerError
@@ -147,7 +147,7 @@ class ChatPane(Pane):
             turns = last.turns if last.answered is not None else []
             parts.append(draw(memory_blocks(turns, last.states, len(turns) - 1), palette, width))
             if last.answered is not None:
-                parts += [Text(), draw(said_blocks(last.answered), palette, width)]
+                parts += [Text(), draw(turn_blocks(last.answered), palette, width)]
         if self._waiting:
             parts += [Text(), Text.assemble(("user      ", palette["dim"]), clean(self._waiting)),
                       Text(self._doing(), palette["dim"])]  # fmt: skip

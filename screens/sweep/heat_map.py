@@ -71,8 +71,8 @@ def draw_map(results: SweepResults, part: Slice, width: int, low: Color, high: C
 
 
 def _find(results: SweepResults, part: Slice, x: Any, y: Any) -> SettingResult | None:
-    wanted = dict(part.at) | {part.across: x} | ({part.down: y} if part.down else {})
-    return next((one for one in results.settings if one.whole and dict(one.setting) == wanted), None)
+    target = dict(part.at) | {part.across: x} | ({part.down: y} if part.down else {})
+    return next((one for one in results.settings if one.whole and dict(one.setting) == target), None)
 
 
 def _value(one: SettingResult, figure: Figure) -> float | None:

@@ -24,7 +24,7 @@ from engine.errors import SteerError
 from engine.sweep.results import SweepReader, SweepResults
 from engine.sweep.sweep import SweepFolder
 from screens.console_screen import ConsoleScreen
-from screens.messages import CompareWanted, RunWanted
+from screens.messages import CompareRequested, RunRequested
 from screens.panels.error_panel import ErrorPanel, Fault
 from screens.sweep.heat_map import Slice, draw_map, figures_of
 from screens.widgets.key_line import KeyLine
@@ -192,15 +192,15 @@ current item. `r` resumes it; so does `steer-tui sweep --resume` with its folder
         if path is None:
             self.notify("This setting has not begun.")
         else:
-            self.post_message(RunWanted(path, ""))
+            self.post_message(RunRequested(path, ""))
 
     def action_compare_best(self) -> None:
         """Compare this setting's run with the best one's."""
         rows = [self.source.item(at) for at in range(len(self.source))]
         best = self._run_of(next((row for row in rows if row.sign == "★"), None))
-        own = self._run_of(self.selected)
-        if best is not None and own is not None and own != best:
-            self.post_message(CompareWanted([best, own]))
+        this = self._run_of(self.selected)
+        if best is not None and this is not None and this != best:
+            self.post_message(CompareRequested([best, this]))
 
     def action_next_fields(self) -> None:
         """Other fields in the map."""

@@ -17,7 +17,7 @@ from textual.widgets import Input
 
 from app.table.filter import Expression, Field
 from app.table.filter_parser import FilterError, complete, parse
-from screens.widgets.steady import Steady
+from screens.widgets.lazy_static import LazyStatic
 
 _KEPT = 50
 _EXAMPLES = "correct and alpha>0.5   chosen:null   method:esm m>=3   apples"
@@ -67,7 +67,7 @@ class FilterBar(Vertical):
     ]
 
     input = query_one(Input)
-    hint = query_one("#filter-hint", Steady)
+    hint = query_one("#filter-hint", LazyStatic)
     finding = reactive(False)
 
     @dataclass
@@ -98,7 +98,7 @@ class FilterBar(Vertical):
             placeholder=self._examples,
             suggester=_FieldSuggester(self._known),
         )
-        yield Steady(id="filter-hint")
+        yield LazyStatic(id="filter-hint")
 
     def open(self) -> None:
         """Show the line with what was typed last, ready to be replaced."""

@@ -17,7 +17,7 @@ from app.wording.words import figure_name
 from engine.run import stage_state as stages
 from engine.run.directory import STARTING
 from engine.run.stage_state import StageState
-from screens.messages import SystemWanted
+from screens.messages import SystemRequested
 from screens.run_session import Session, run_time_left, shown_stages
 from screens.systems import system_of
 from screens.widgets.stretch import visible
@@ -96,7 +96,7 @@ class StageBar(Toned):
         at = event.get_content_offset(self)
         for rows, columns, stage in self._spans:
             if at is not None and at.y in rows and at.x in columns and (system := system_of(stage)):
-                self.post_message(SystemWanted(system.name))
+                self.post_message(SystemRequested(system.name))
 
     # ------------------------------------------------------------ one line for all
 

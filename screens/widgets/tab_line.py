@@ -15,7 +15,7 @@ from textual.widget import Widget
 from screens.widgets.tones import tone
 
 _LIFE_SECONDS = 3.0
-"""How long a dot tells of new rows."""
+"""How long a dot marks new rows."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class TabLine(Widget):
 
     @dataclass
     class Chosen(Message):
-        """Another tab is wanted."""
+        """Another tab was chosen."""
 
         index: int
 

@@ -23,7 +23,7 @@ from app.shell import SteerApp
 from engine.run.directory import RunDirectory, inspect
 from screens.evolution.screen import EvolutionScreen
 from screens.leaving import LeaveScreen, WaitingScreen
-from screens.messages import SystemWanted
+from screens.messages import SystemRequested
 from screens.new_run import NewRunScreen
 from screens.overview.screen import OverviewScreen
 from screens.panels.error_panel import ErrorPanel
@@ -432,7 +432,7 @@ async def test_branch_is_asked_for_and_esc_leads_back(
     async with app.run_test(size=(100, 40)) as pilot:
         app.open_run(parent.path)
         await until(lambda: session_of(app).caught_up, "the log")
-        app.post_message(SystemWanted("Evolution"))
+        app.post_message(SystemRequested("Evolution"))
         await on_screen(app, EvolutionScreen)
         screen = app.screen
         assert isinstance(screen, EvolutionScreen)

@@ -64,7 +64,7 @@ class LargeTable:
     def query_image(self, query_id: str) -> Image:
         return None
 
-    def own_rows(self, query_id: str) -> Sequence[int]:
+    def excluded(self, query_id: str) -> Sequence[int]:
         return [7 * int(query_id)]
 
     def demonstration(self, row: int) -> tuple[str, str]:

@@ -163,7 +163,7 @@ def take_in_answered(folder: Path, emit: Any, count: int) -> tuple[Any, Callable
     items = [Batch("esm", 4 * n, examples[4 * n : 4 * n + 4]) for n in range(count)]
     greedy = samples()["eval"]
     job.lines["greedy"] = [line for item in items for line in relabelled(greedy, item).lines]
-    return items, job.take_in
+    return items, job.record_batch
 
 
 DRIVERS = {"frame": take_in_nothing, "mine": take_in_mined, "eval": take_in_answered}

@@ -116,7 +116,7 @@ IN_METHODS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
         ("{text[:characters]} [cut", "{text[-characters:]} [cut"),
         ('{True: "yes", False: "no", None', '{True: "no", False: "yes", None'),
     )),
-    ("pool/test_normalise.py", f"{_P}normalise.py", (("taken = {*pool, *own_rows}", "taken = {*pool}"),)),
+    ("pool/test_normalise.py", f"{_P}normalise.py", (("taken = {*pool, *excluded}", "taken = {*pool}"),)),
     ("pool/test_mining.py", f"{_P}global_positive_miner.py", (("most + len(known) + 1)", "most + 1)"),)),
     ("pool/test_neighbours.py", f"{_P}neighbours.py", (('file["table"].tolist() == table_size', "True"),)),
     ("pool/data/test_vqa_files.py", f"{_P}data/vqa_files.py", (

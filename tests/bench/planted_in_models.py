@@ -216,7 +216,7 @@ IN_MODELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
         ("\"validation\": (\"validation\", \"valid\", \"val\", \"dev\")", "\"validation\": (\"validation\", \"dev\")"),
         ("\"dev\": (\"dev\", \"validation\", \"valid\", \"val\")", "\"dev\": (\"dev\",)"),
     )),
-    ("tasks/test_own_files.py", "engine/tasks/own_files.py", (
+    ("tasks/test_file_records.py", "engine/tasks/file_records.py", (
         ("letters = _LETTERS[: len(choices)] if choices else _LETTERS", "letters = _LETTERS"),
         ("if choices.count(answer) == 1:", "if answer in choices:"),
         ("not 2 <= len(choices) <= len(_LETTERS)", "not 2 < len(choices) <= len(_LETTERS)"),

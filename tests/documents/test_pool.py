@@ -211,7 +211,7 @@ class Questions:
     def annotations(self, query_id: str) -> list[str]:
         return ["right"] * 10
 
-    def own_rows(self, query_id: str) -> list[int]:
+    def excluded(self, query_id: str) -> list[int]:
         return [0]
 
 

@@ -8,8 +8,8 @@ from engine.events import (
     SelectorCompared,
     SelectorPick,
     SelectorPicked,
+    added_fields,
     logged_without_envelope,
-    own_fields,
     without_envelope,
 )
 
@@ -34,11 +34,11 @@ def test_all_fields_include_the_defaults() -> None:
         injected=0, warnings=0, dropped={}, rules={}, asked=0, failed=0, calls=0, tokens=0, cost=0.0,
     )  # fmt: skip
     fields = without_envelope(totals)
-    assert list(fields) == own_fields(PoolTotals)
+    assert list(fields) == added_fields(PoolTotals)
     assert fields["before"] == {"mean": 0.5, "positive": 1, "low": 0.1, "high": 0.9}
     assert fields["model"] == "" and not {"type", "seq", "time", "stage"} & set(fields)
 
 
 def test_columns_are_the_fields_of_the_type_alone() -> None:
-    assert own_fields(SelectorCompared)[:3] == ["method", "n", "accuracy"]
-    assert not {"type", "seq", "time", "stage"} & set(own_fields(SelectorCompared))
+    assert added_fields(SelectorCompared)[:3] == ["method", "n", "accuracy"]
+    assert not {"type", "seq", "time", "stage"} & set(added_fields(SelectorCompared))

@@ -92,7 +92,7 @@ def test_a_lock_labels_notes_and_a_configuration_that_are_no_files(tmp_path: Pat
     assert read_lock(run.lock) is None
     assert read_notes(run.path) == NOTHING
     labels.read()
-    assert "no labels" in labels.wrong or put is loop
+    assert "not labels" in labels.wrong or put is loop
     with pytest.raises(ConfigError):
         load_config(run.config)
     for write in (

@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from app.methods.place import OfEvent, Place
 from engine import events as ev
 from screens.event_places import kinds_with_place, place_of
-from screens.messages import SystemWanted
+from screens.messages import SystemRequested
 from screens.overview.screen import OverviewScreen
 from screens.panels.search import MOST, SearchScreen, count_words
 from tests.recorded_session import RecordedSession
@@ -26,13 +26,13 @@ class RunApp(App[None]):
     def __init__(self, session: RecordedSession) -> None:
         super().__init__()
         self.session = session
-        self.asked: list[SystemWanted] = []
+        self.asked: list[SystemRequested] = []
 
     def on_mount(self) -> None:
         self.push_screen(OverviewScreen(self.session))
 
-    @on(SystemWanted)
-    def _asked(self, message: SystemWanted) -> None:
+    @on(SystemRequested)
+    def _asked(self, message: SystemRequested) -> None:
         self.asked.append(message)
 
 

@@ -91,7 +91,7 @@ filter line finds rows instead of hiding the others; `n` and `N` then go to the 
                 return Place(DECISIONS.name, filter=name)
 
 
-def _first(kind: str, wanted: Iterable[bool]) -> Place | None:
-    """The first row of a kind that is wanted."""
-    row = next((row for row, hit in enumerate(wanted) if hit), None)
+def _first(kind: str, matches: Iterable[bool]) -> Place | None:
+    """The first row of a kind that matches."""
+    row = next((row for row, hit in enumerate(matches) if hit), None)
     return None if row is None else Place(kind, row)

@@ -63,11 +63,11 @@ def pair_blocks(event: PairMined, source: CaseSource, target: Target | None = No
 def _tried_out(event: PairMined) -> list[Block]:
     if event.steered_correct is None:
         return []
-    said = (
+    text = (
         f"from the wrong text on, greedy ends {_outcome(event.wrong_correct)}, with the vector "
         f"{_outcome(event.steered_correct)}; from the right text on, greedy ends {_outcome(event.right_correct)}"
     )
-    return [Paragraph((Span("tried out   ", "dim"), said))]
+    return [Paragraph((Span("tried out   ", "dim"), text))]
 
 
 def _outcome(correct: bool | None) -> str:

@@ -84,8 +84,8 @@ def compared(state: EvolutionState) -> list[Block]:
 
 def _words(state: EvolutionState) -> list[str]:
     """What the comparison says, and the request for short answers that the table names."""
-    said, brief = state.drawn, state.compared.get("brief_prompt")
-    text = "" if said is None else re.sub(r"(?<![\w-])-(?=\d)", "−", said.text)
+    conclusion, brief = state.drawn, state.compared.get("brief_prompt")
+    text = "" if conclusion is None else re.sub(r"(?<![\w-])-(?=\d)", "−", conclusion.text)
     for name in ("chosen_cap", "length_cap", "brief_prompt", "no_processor"):
         text = text.replace(name, method_name(name))
     sentences = [f"{text[0].upper()}{text[1:]}."] if text else []

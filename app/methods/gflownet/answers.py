@@ -93,7 +93,7 @@ def answer_blocks(event: EvidenceAnswered, source: CaseSource) -> list[Block]:
     events = [answered for answered in read if answered is not None] or [event]
     return [
         Paragraph((Span(event.question, "strong"), Span(f"   {event.sample_id}", "dim"))),
-        Facts([(f"from {evidence_name(each.method)}", _said(each)) for each in events]),
+        Facts([(f"from {evidence_name(each.method)}", _answer_words(each)) for each in events]),
         Facts([("right", ", ".join(event.golds))]),
         *_verdict({each.method: each.hit for each in events}),
         *_paths_link(source.state.gflownet, event.sample_id),
@@ -101,13 +101,13 @@ def answer_blocks(event: EvidenceAnswered, source: CaseSource) -> list[Block]:
     ]
 
 
-def _said(event: EvidenceAnswered) -> Words:
+def _answer_words(event: EvidenceAnswered) -> Words:
     """The answer behind its sign, and how much evidence it was read from."""
     answer = ", ".join(event.answer.split("\n")) or "(empty)"
-    said = f"no answer: {event.failure}" if event.failure else answer + " (cut off)" * event.cut
+    text = f"no answer: {event.failure}" if event.failure else answer + " (cut off)" * event.cut
     evidence = f"   {counted(event.triples, 'triples')}, {counted(event.prompt_tokens, 'tokens')}"
     sign, tone = outcome_cell(event.hit)
-    return Span(f"{sign} ", tone), said, Span(evidence, "dim")
+    return Span(f"{sign} ", tone), text, Span(evidence, "dim")
 
 
 def _verdict(hits: dict[str, bool]) -> list[Block]:

@@ -147,9 +147,9 @@ class Pictured(Drawn):
         self._pictures, self._words, self._about = pictures, words, about
 
     def draw(self, palette: Palette, width: int) -> RenderableType:
-        said = Text("\n").join(line(words, palette) for words in self._words)
+        text = Text("\n").join(line(words, palette) for words in self._words)
         grid = Grid.grid(padding=(0, 2, 0, 0))
-        grid.add_row(*(Text("\n").join(lines) for lines in self._pictures), said)
+        grid.add_row(*(Text("\n").join(lines) for lines in self._pictures), text)
         return grid
 
     def in_documents(self) -> Sequence[Block]:

@@ -23,7 +23,7 @@ _EMPTY = """No query is finished yet.
 The pool of each training query is brought to 64 candidates and tried with pairs of the rows nearest
 to the query; the line below counts these as they are tried. Pairs that improve the pool are kept.
 Then the query gets a row here."""
-OUTSIDE, RESERVE = "°", "reserve"
+NOT_IN_POOL, RESERVE = "°", "reserve"
 _WORDS = {"given": "from the data", "committed": "mined, committed", "refused": "mined, refused"}
 
 
@@ -109,9 +109,9 @@ def _committed(event: PoolQueryDone) -> list[Words]:
         better = (t.score or 0.0) > best
         why = f"▲ best before {fixed(best, 2)}" if better else f"a new score; best before {fixed(best, 2)}"
         pair = Span(" + ".join(map(str, t.pair)), "strong")
-        said = f" answered {one_line(t.answer)}"
+        answered = f" answered {one_line(t.answer)}"
         why_span = Span(f"  {why}", "good" if better else "dim")
-        lines.append((Span("committed ", "dim"), pair, "  ", score_span(t.score), said, why_span))
+        lines.append((Span("committed ", "dim"), pair, "  ", score_span(t.score), answered, why_span))
         best = max(best, t.score or 0.0)
     return lines
 
@@ -124,7 +124,7 @@ def _trajectories(event: PoolQueryDone) -> list[Block]:
         if trajectories:
             blocks.append(_table(verdict, trajectories, pool))
     filled = any(t.kept and t.verdict == "refused" for t in event.trajectories)
-    legend = f"{OUTSIDE} not in the pool" + (f"   {RESERVE}: fills a place" if filled else "")
+    legend = f"{NOT_IN_POOL} not in the pool" + (f"   {RESERVE}: fills a place" if filled else "")
     return [Heading("trajectories", 4), *blocks, Paragraph(legend, "dim")]
 
 
@@ -132,7 +132,7 @@ def _table(verdict: str, trajectories: Sequence[PoolTrajectory], pool: Collectio
     origin = "" if verdict == "given" else f"   {trajectories[0].origin.replace('_', ' ')}"
     rows: list[Sequence[Words]] = [
         (
-            score_span(t.score), " ".join(f"{row}" + OUTSIDE * (row not in pool) for row in t.pair),
+            score_span(t.score), " ".join(f"{row}" + NOT_IN_POOL * (row not in pool) for row in t.pair),
             Span(_kept(t), "accent"), t.origin if verdict == "given" else t.rule,
             Span(t.rule if verdict == "given" else one_line(t.answer), "dim"),
         )

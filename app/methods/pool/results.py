@@ -66,8 +66,8 @@ def _turned(state: PoolState, row: SelectorCompared) -> Words:
 
 def _left_out(rows: Sequence[SelectorCompared]) -> list[Block]:
     failed = max((row.failed for row in rows), default=0)
-    said = f"{counted(failed, 'queries')} left out of all methods: the model failed"
-    return [Paragraph(said, "warn")] if failed else []
+    text = f"{counted(failed, 'queries')} left out of all methods: the model failed"
+    return [Paragraph(text, "warn")] if failed else []
 
 
 def oracles(state: PoolState) -> list[Block]:

@@ -37,8 +37,8 @@ are *always* used unless a request says otherwise, those that a request may ask 
 *Requests* has a row for each request that has ended: its answer, how many segments were steered, and a sentence for
 each lever. The screen *ESM* of the same run shows every decision while it is taken, with the question beside it.
 
-A pause lets all requests wait; a stop ends the server, and whoever waits is told. Resuming the run opens it again at
-the same address, with the same key.
+A pause lets all requests wait; a stop ends the server, and whoever waits gets an error. Resuming the run opens it again
+at the same address, with the same key.
 """
     shown_by = {"serve": "results"}
     cases = (REQUESTS,)

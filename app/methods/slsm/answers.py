@@ -133,7 +133,7 @@ def answer_blocks(event: ConversationAnswered, source: CaseSource) -> list[Block
         selected = last if source.step is None else min(source.step, last)
         blocks += memory_blocks(opened.turns, states, selected)
     plain = None if row is None else slsm.plain(row)
-    return [*blocks, *said_blocks(event, None if plain is row or plain is None else plain.answer)]
+    return [*blocks, *turn_blocks(event, None if plain is row or plain is None else plain.answer)]
 
 
 def _title(event: ConversationAnswered, has_states: bool) -> Block:
@@ -150,26 +150,26 @@ def _what_the_note_did(slsm: SLSMState, row: ResultRow, event: ConversationAnswe
     plain = slsm.plain(row)
     if plain is not None and row.mode != plain.mode:
         note = " ".join(event.note.removeprefix(_NOTE_HEAD).split())
-        rows.append(("baseline", _said(plain.passed, plain.answer)))
+        rows.append(("baseline", _outcome_spans(plain.passed, plain.answer)))
         rows.append(("the note", note or Span(f"none: {event.reason}", "dim")))
     against = slsm.against_plain(row)
     effect = {
         1: Span("  ▲ the note turned it right", "good"),
         -1: Span("  ▼ the note turned it wrong", "bad"),
     }
-    rows.append((row.mode, (*_said(row.passed, event.answer), effect.get(against, Span("")))))
+    rows.append((row.mode, (*_outcome_spans(row.passed, event.answer), effect.get(against, Span("")))))
     if event.verdict:
         rows.append(("judged", Span(event.verdict, "dim")))
     return Facts(rows)
 
 
-def _said(passed: bool | None, answer: str) -> tuple[Span, Span]:
+def _outcome_spans(passed: bool | None, answer: str) -> tuple[Span, Span]:
     sign, tone = outcome_cell(passed)
     return Span(f"{sign} ", tone), Span(one_line(answer) or "(empty)")
 
 
 def _others(slsm: SLSMState, row: ResultRow) -> list[Block]:
-    """The other answers to the same conversation, each with its verdict; they can be gone to."""
+    """The other answers to the same conversation, each with its verdict; they can be opened."""
     words: list[str | Span] = [Span("the same under", "dim")]
     mode = ""
     for other in slsm.results:
@@ -191,7 +191,7 @@ def answer_target(row: ResultRow) -> Target:
     return Target("answer", f"{row.mode} {row.memory_mode} {row.attempt} {row.conversation_id}")
 
 
-def said_blocks(event: ConversationAnswered, plain: str | None = None) -> list[Block]:
+def turn_blocks(event: ConversationAnswered, plain: str | None = None) -> list[Block]:
     """The note or why there was none, the answers, the verdict and the cost. `plain`: the answer without a
     controller."""
     blocks: list[Block] = [Paragraph(_conflict(c.item, c.why, c.exact)) for c in event.conflicts]

@@ -11,7 +11,7 @@ from typing import Any
 
 from app.runs.error_output import ErrorOutput
 from engine.errors import SteerError
-from engine.processes.own_process import engine_command, engine_environment
+from engine.processes.engine_process import engine_command, engine_environment
 
 _LONGEST_REPLY = 1 << 24
 _PATIENCE = 2.0

@@ -17,7 +17,7 @@ class WhatIfProcess(LineProcess):
 
     async def ask(self, system: str, fields: Mapping[str, object]) -> Event:
         """The answers, as the event that the run keeps. Raises SteerError with the process's error, or why it ended.
-        `fields`: those of the method's `Wanted` in `engine/<system>/what_if.py`."""
+        `fields`: those of the method's `WhatIfRequest` in `engine/<system>/what_if.py`."""
         event = decode(await self.request({"system": system, **fields}))
         assert isinstance(event, Event)
         return event

@@ -1,6 +1,6 @@
 """Reads the outcomes of one method, and what led up to them, out of a log.
 
-A method says which events tell an outcome and which lead up to one, and how each is written as steps; the rest is here.
+A method says which events hold an outcome and which lead up to one, and how each is written as steps; the rest is here.
 A later event about the same thing takes the earlier one's place, because a resumed run may repeat it.
 """
 

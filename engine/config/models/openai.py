@@ -32,7 +32,7 @@ class OpenAISection(Section):
     api_key_env: str = Field(
         default="OPENAI_API_KEY",
         min_length=1,
-        description="Environment variable that holds the key; `none`: the server wants no key.",
+        description="Environment variable that holds the key; `none`: the server needs no key.",
     )
     timeout: Positive = Field(default=120.0, description="Seconds for a request, to its last byte.")
     retries: NonNegativeInt = Field(

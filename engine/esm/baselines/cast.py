@@ -3,7 +3,7 @@ needs it.
 
 The condition vector c is the first principal component of the states of both kinds about the midpoint of their two
 means. A state h has the similarity cos(h, tanh(proj_c h)). Threshold and side (at least, or below) are those with
-the largest F1 in telling the two kinds of states apart.
+the largest F1 in separating the two kinds of states.
 
 Ours differs in this: the two kinds are the library's keys at the layer, states before a wrong and before a right
 continuation of training problems, not two sets of prompts; the condition is asked anew before each segment, on the
@@ -29,7 +29,7 @@ _CANDIDATES = 200
 @dataclass(frozen=True)
 class Condition:
     """`vector`: of length 1. `at_least`: met by similarities from `threshold` on, else by those below it. `f1`: with
-    which it told the states it was made from apart."""
+    which it separated the states it was made from."""
 
     vector: Vector
     threshold: float

@@ -42,7 +42,7 @@ class Evaluate:
         for name in job.names:
             job.end_if_whole(name)
         for batch in answered(job.batches()):
-            job.take_in(batch)
+            job.record_batch(batch)
         side_effects = job.side_effects()
         names = job.sources.memory.names if job.sources.memory else {}
         return write_report(context.run_dir, context.config, job.lines, side_effects, names)
@@ -97,7 +97,7 @@ class _Job:
             for first in range(left[method], len(self.examples), size):
                 yield Batch(method, first, self.examples[first : first + size])
 
-    def take_in(self, batch: Answered) -> None:
+    def record_batch(self, batch: Answered) -> None:
         """Write a batch, whose decisions and answers are in the log already, and report how far the method is."""
         method = batch.method
         spent = sum(line.budget_used for line in batch.lines)
@@ -111,7 +111,7 @@ class _Job:
         self.end_if_whole(method)
 
     def side_effects(self) -> list[Record]:
-        """What esm changes in answers to unrelated questions, if that is asked for: a line a question."""
+        """What esm changes in answers to unrelated questions, if that is asked for: a line for each question."""
         count = self.config.eval.side_effects
         if not count or self.sources.memory is None or "esm" not in self.names:
             return []

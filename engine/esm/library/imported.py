@@ -94,7 +94,7 @@ def _line(where: str, record: dict[str, Any], info: ModelInfo) -> _Line:
     try:
         line = msgspec.convert(record, _Line)
     except msgspec.ValidationError as error:
-        raise DataError(what=f"this is no entry: {error}", where=where, mend=_MEND) from error
+        raise DataError(what=f"this is not an entry: {error}", where=where, mend=_MEND) from error
     points = [line.m] if isinstance(line.m, int) else line.m or []
     keys, last = (line.key is not None) + (line.text is not None), info.num_layers - 1
     finite = math.isfinite(line.quality) and math.isfinite(line.scale) and line.quality > -1

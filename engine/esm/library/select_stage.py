@@ -15,7 +15,7 @@ from engine.esm.library.dpp import GreedyDpp, Pick
 from engine.esm.library.entry_names import EntryNamer
 from engine.esm.lines import Record, read_entries
 from engine.esm.vectors import load_vector
-from engine.events import EntryPicked, own_fields
+from engine.events import EntryPicked, added_fields
 from engine.files import inside, write_jsonl
 from engine.run.stage import StageContext, StageResult
 
@@ -76,7 +76,7 @@ class Select:
         keys: NDArray[np.float32],
         size: int,
     ) -> list[tuple[Record, EntryPicked]]:
-        """Lines of the library, each with its event, which is told as soon as it is picked."""
+        """Lines of the library, each with its event, which is emitted as soon as it is picked."""
         quality = np.array([record["quality"] for record in candidates], dtype=np.float64)
         weight = config.lambda_diversity if config.method == "dpp" else 0.0
         greedy = GreedyDpp(keys, quality, weight, config.epsilon, size)
@@ -117,4 +117,4 @@ def control_point_floor(candidates: list[Record], count: int) -> list[int]:
 
 def _event(order: int, record: Record, pick: Pick, reason: str) -> EntryPicked:
     values = {**record, **asdict(pick), "order": order, "example": record["example_id"], "reason": reason}
-    return EntryPicked(**{name: values[name] for name in own_fields(EntryPicked)})
+    return EntryPicked(**{name: values[name] for name in added_fields(EntryPicked)})

@@ -100,7 +100,7 @@ class Decider:
         return "tool_range" if m < self.online.min_tool_m or (last is not None and m > last) else None
 
     def plan(self, row: int, m: int, state: NDArray[np.float32] | None) -> Plan:
-        """What memory offers. `state`: (len(variant.layers), hidden_size), None where it is not wanted."""
+        """What memory offers. `state`: (len(variant.layers), hidden_size), None where it is not needed."""
         if state is None or self.variant.retrieve is None:
             return Plan(row, Retrieval(self.closed(m)))
         retrieval = self.variant.retrieve(m, state)

@@ -31,7 +31,7 @@ from engine.evolution.clusters.descriptions import (
     read_given_descriptions,
     write_descriptions,
 )
-from engine.evolution.clusters.outside_files import read_embeddings, read_labels, read_pickle
+from engine.evolution.clusters.imported_files import read_embeddings, read_labels, read_pickle
 from engine.evolution.clusters.special_clusters import eos_tokens, number_tokens
 from engine.evolution.clusters.token_frequency import count_tokens
 from engine.evolution.services import check_services
@@ -142,7 +142,7 @@ class _ClusterJob:
         pca = read_pickle(self.config.pca, "clusters.pca", self.config.trust_files)
         if not hasattr(pca, "transform"):
             raise DataError(
-                what=f"a {type(pca).__name__} is no fitted PCA",
+                what=f"a {type(pca).__name__} is not a fitted PCA",
                 where=f"clusters.pca: {self.config.pca}",
                 mend="give the PCA that scikit-learn fitted",
             )

@@ -118,7 +118,7 @@ def _content(path: Path, clusters: Sequence[str]) -> dict[str, object]:
 
 def _unreadable(path: Path, why: str) -> DataError:
     return DataError(
-        what=f"these are no cluster descriptions: {why}",
+        what=f"these are not cluster descriptions: {why}",
         where=str(path),
         mend="give a JSON object with one entry for each cluster id",
     )

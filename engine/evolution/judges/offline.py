@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from engine.config.config import Config
+from engine.custom_class import in_role, is_custom
+from engine.evolution.custom_classes import JUDGE
 from engine.evolution.judges.judge import Judge
 from engine.evolution.judges.numeric_judge import NumericJudge
 from engine.evolution.judges.task_judge import TaskJudge
-from engine.evolution.own import JUDGE
-from engine.own_class import in_role, is_own
 from engine.tasks.loaders import configured_task
 
 
@@ -16,7 +16,7 @@ def offline_judge(config: Config) -> Judge | None:
     section = config.evolution
     if section.judge_kind == "openai":
         return None
-    if is_own(section.judge_kind):
+    if is_custom(section.judge_kind):
         return in_role(section.judge_kind, JUDGE)
     if section.judge_kind == "task":
         return TaskJudge(configured_task(config.task))

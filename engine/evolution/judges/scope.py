@@ -13,18 +13,18 @@ from engine.tasks.example import TaskExample
 
 @dataclass(frozen=True)
 class JudgeScope:
-    """Of `questions`, the judge cannot tell on `outside`; `reason`: why, of the first one."""
+    """Of `questions`, the judge cannot tell on `unjudgeable`; `reason`: why, of the first one."""
 
     questions: int
-    outside: int
+    unjudgeable: int
     reason: str = ""
 
     def warning(self, judge: str) -> str:
         """A sentence about the questions outside; empty if there are none."""
-        if not self.outside:
+        if not self.unjudgeable:
             return ""
         return (
-            f"{self.outside} of {self.questions} questions are outside what the judge {judge} can judge "
+            f"{self.unjudgeable} of {self.questions} questions are outside what the judge {judge} can judge "
             f"({self.reason}): their answers are counted, not scored"
         )
 
@@ -46,5 +46,5 @@ def scope_of(judge: Judge, questions: QuestionSplits, iterations: int) -> JudgeS
             what = f"{judge.name}: {reasons[examples[0].id]}"
             some = f"a judge that can judge some of {name} ({len(examples)} questions)"
             raise wrong_value("evolution.judge", what, f"{some}: `kind: openai`, or other questions")
-    outside = [reason for reason in reasons.values() if reason]
-    return JudgeScope(len(reasons), len(outside), next(iter(outside), ""))
+    unjudgeable = [reason for reason in reasons.values() if reason]
+    return JudgeScope(len(reasons), len(unjudgeable), next(iter(unjudgeable), ""))

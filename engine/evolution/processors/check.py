@@ -100,8 +100,8 @@ def _answer(path: Path, vocab_size: int, seconds: float) -> tuple[list[str], NDA
             raise _failed(path, f"it did not end within {seconds:g} seconds") from error
     lines = done.stdout.splitlines()
     if done.returncode != 0 or not lines:
-        said = [line for line in done.stderr.splitlines() if line.strip()]
-        raise _failed(path, said[-1] if said else f"it ended with code {done.returncode}")
+        messages = [line for line in done.stderr.splitlines() if line.strip()]
+        raise _failed(path, messages[-1] if messages else f"it ended with code {done.returncode}")
     answer = json.loads(lines[-1])
     return list(answer["faults"]), np.frombuffer(base64.b64decode(answer["added"]), dtype=np.float32)
 

@@ -36,7 +36,7 @@ MOST_BIASES, LARGEST_BIAS = 300, 100.0
 class Bias:
     """`values`: token -> bias. `shift`: what was taken from all of them, which changes no probability. `left_out`:
     tokens that would need a bias and have none; `share`: of counted tokens that are among these, None where nothing was
-    counted; `cut`: biases beyond what may be said, brought to the limit."""
+    counted; `cut`: biases beyond the allowed range, brought to the limit."""
 
     values: dict[int, float]
     shift: float
@@ -64,16 +64,16 @@ def logit_bias(
     table = np.zeros(NO_CLUSTER + 1)
     table[: clusters.count] = [deltas[name] - common for name in clusters.names]
     row = table[clusters.ids]
-    wanted = np.flatnonzero(row)
+    nonzero = np.flatnonzero(row)
     counted = counts is not None and bool(counts.any())
     weight = np.abs(row) * (counts if counts is not None and counted else 1)
-    order = sorted(wanted.tolist(), key=lambda token: (-weight[token], -abs(row[token]), token))
+    order = sorted(nonzero.tolist(), key=lambda token: (-weight[token], -abs(row[token]), token))
     kept = sorted(order[:most] if most else order)
-    gone = order[len(kept) :]
-    share = float(counts[gone].sum() / counts.sum()) if counts is not None and counted else None
+    dropped = order[len(kept) :]
+    share = float(counts[dropped].sum() / counts.sum()) if counts is not None and counted else None
     values = {token: float(np.clip(row[token], -LARGEST_BIAS, LARGEST_BIAS)) for token in kept}
     cut = sum(abs(row[token]) > LARGEST_BIAS for token in kept)
-    return Bias({token: round(value, 6) for token, value in values.items()}, common, len(gone), share, cut)
+    return Bias({token: round(value, 6) for token, value in values.items()}, common, len(dropped), share, cut)
 
 
 def _most_common(deltas: list[float], sizes: list[int]) -> float:

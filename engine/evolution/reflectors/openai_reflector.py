@@ -79,5 +79,5 @@ def read_reply(reply: Reply, names: list[str]) -> dict[str, Any] | str:
     if problems:
         return "; ".join(problems)
     if not isinstance(content["summary"], str) or not content["summary"].strip():
-        return "the summary is no text"
+        return "the summary is not a text"
     return content

@@ -59,7 +59,7 @@ def reflect(
 def read_stored_reply(path: Path) -> ReflectorReply:
     """A reply that an earlier attempt obtained. Raises DataError."""
     hint = "remove the file: the reflector is asked again"
-    return decoded(path, ReflectorReply, "this is no reply of a reflector", hint)
+    return decoded(path, ReflectorReply, "this is not a reply of a reflector", hint)
 
 
 def _ask(evolution: EvolutionRun, given: ReflectorInput, message: str) -> ReflectorReply:

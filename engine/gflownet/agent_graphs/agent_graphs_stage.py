@@ -97,13 +97,13 @@ class _AgentGraphsJob:
             numbers = range(first, min(first + GRAPHS_AT_ONCE, len(graphs)))
             records = [graphs.record(number) for number in numbers]
             # Copies: a view of one long tensor would be sent with all of it.
-            own = [scores[number].clone() for number in numbers]
-            for record, score in zip(records, own, strict=True):
+            copies = [scores[number].clone() for number in numbers]
+            for record, score in zip(records, copies, strict=True):
                 edges = len(record.labels)
                 if score.shape != (edges,) or not _probabilities(score):
                     what = f"sample {record.sample_id}: no scores in (0, 1] for its {edges} edges"
                     raise self._unfit(split, what)
-            yield ScoredGraphs(split, records, own, keep_gt)
+            yield ScoredGraphs(split, records, copies, keep_gt)
 
     def _progress(self, count: int, split: str) -> None:
         self.done += count

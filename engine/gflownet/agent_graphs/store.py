@@ -47,7 +47,7 @@ def load_samples(path: Path) -> list[GAgentSample]:
     for name in TENSORS:
         flat = state[name]
         if not isinstance(flat, torch.Tensor) or flat.ndim != 1 or flat.dtype != _dtype(name):
-            what = f"{name} is no flat tensor of {_dtype(name)}"
+            what = f"{name} is not a flat tensor of {_dtype(name)}"
             raise DataError(what=what, where=str(path), mend=_MEND)
     try:
         pieces = {name: state[name].split(state[f"{name}.sizes"].tolist()) for name in TENSORS}
@@ -101,9 +101,9 @@ def _numbers(sample: GAgentSample) -> Iterator[str]:
     limits = dict.fromkeys((*by_node, "gt_path_node_local_ids"), nodes) | {"gt_path_edge_local_ids": edges}
     for name, limit in limits.items():
         values = getattr(sample, name)
-        outside = values[(values < 0) | (values >= limit)]
-        if outside.numel():
-            yield f"{name} names {int(outside[0])}, outside 0..{limit - 1}"
+        out_of_range = values[(values < 0) | (values >= limit)]
+        if out_of_range.numel():
+            yield f"{name} names {int(out_of_range[0])}, outside 0..{limit - 1}"
     if not bool(((sample.edge_scores > 0) & (sample.edge_scores <= 1)).all()):
         yield "edge_scores are not all in (0, 1]"
 

@@ -18,10 +18,10 @@ def normalise(text: str) -> str:
 def named(golds: list[str], text: str) -> list[str]:
     """The gold answers whose normal form stands in that of `text`, as RoG and SubgraphRAG count a hit. One that has
     no normal form ("The", "?") has to stand there as it is written."""
-    said = normalise(text)
+    normal_text = normalise(text)
 
     def stands(gold: str) -> bool:
         short = normalise(gold)
-        return short in said if short else gold in text
+        return short in normal_text if short else gold in text
 
     return [gold for gold in golds if stands(gold)]

@@ -74,7 +74,7 @@ class _AnswerJob:
         return load_embedder(graphs.embedder, graphs.device, graphs.batch_size, "graphs")
 
     def run(self) -> StageResult:
-        wanted = [
+        missing = [
             (number, method)
             for number, question in enumerate(self.questions)
             for method in METHODS
@@ -83,9 +83,9 @@ class _AnswerJob:
         total = len(self.questions) * len(METHODS)
         self.context.start(total, len(self.answers), unit="answers")
         self.context.notice(f"answered by {self.reader.name}")
-        for first in range(0, len(wanted), AT_ONCE):
+        for first in range(0, len(missing), AT_ONCE):
             self.context.checkpoint()
-            self._answer(wanted[first : first + AT_ONCE])
+            self._answer(missing[first : first + AT_ONCE])
             self.context.progress(len(self.answers), total)
         return self._result()
 
@@ -93,8 +93,8 @@ class _AnswerJob:
         prompts = [self._prompt(number, method) for number, method in batch]
         texts = self.reader.read(prompts, self.context.checkpoint)
         answers = [
-            _judged(self.questions[number], method, prompt, Reading(said) if isinstance(said, str) else said)
-            for (number, method), prompt, said in zip(batch, prompts, texts, strict=True)
+            _judged(self.questions[number], method, prompt, Reading(text) if isinstance(text, str) else text)
+            for (number, method), prompt, text in zip(batch, prompts, texts, strict=True)
         ]
         for answer in answers:
             self.context.emit(answer)
@@ -116,7 +116,7 @@ class _AnswerJob:
     def _result(self) -> StageResult:
         answers = sorted(self.answers.values(), key=lambda answer: answer.sample_id)
         by_method = {method: [answer for answer in answers if answer.method == method] for method in METHODS}
-        rows = [self._row(method, own, by_method["triples"]) for method, own in by_method.items()]
+        rows = [self._row(method, of_method, by_method["triples"]) for method, of_method in by_method.items()]
         for row in rows:
             self.context.emit(row)
         table = layout.metrics(self.context.run_dir).with_name("answers.csv")
@@ -133,26 +133,26 @@ class _AnswerJob:
         return StageResult({"reader": self.reader.name, **summary}, files, verdict)
 
     def _row(
-        self, method: str, own: Sequence[EvidenceAnswered], baseline: Sequence[EvidenceAnswered]
+        self, method: str, of_method: Sequence[EvidenceAnswered], baseline: Sequence[EvidenceAnswered]
     ) -> EvidenceCompared:
-        hit, recall = _mean(own, "hit"), _mean(own, "recall")
+        hit, recall = _mean(of_method, "hit"), _mean(of_method, "recall")
         missed = missed_questions(self.context.run_dir, "test")
         answerable = len(self.graphs) / (len(self.graphs) + missed)
         row = EvidenceCompared(
             method=method,
             reader=self.reader.name,
-            n=len(own),
+            n=len(of_method),
             hit=hit,
             recall=recall,
             missed=missed,
             hit_all=hit * answerable,
             recall_all=recall * answerable,
-            triples=_mean(own, "triples"),
-            prompt_tokens=_mean(own, "prompt_tokens"),
+            triples=_mean(of_method, "triples"),
+            prompt_tokens=_mean(of_method, "prompt_tokens"),
         )
-        if own is baseline or not own:
+        if of_method is baseline or not of_method:
             return row
-        hits, baseline_hits = ([answer.hit for answer in answers] for answers in (own, baseline))
+        hits, baseline_hits = ([answer.hit for answer in answers] for answers in (of_method, baseline))
         seed = derive_seed(self.context.config.run.seed, "answer", "bootstrap")
         interval = paired_bootstrap(hits, baseline_hits, seed)
         return msgspec.structs.replace(
@@ -165,14 +165,14 @@ class _AnswerJob:
 
 
 def answer_verdict(
-    own: EvidenceCompared,
+    paths: EvidenceCompared,
     triples: EvidenceCompared,
     answers: Sequence[EvidenceAnswered],
     baseline: Sequence[EvidenceAnswered],
 ) -> Verdict | None:
     """Hits of the sampled paths beside those of the best-scored triples; the answers of both are in one order. None
     without answers."""
-    if own.difference is None or own.low is None or own.high is None:
+    if paths.difference is None or paths.low is None or paths.high is None:
         return None
     pairs = [(a.hit, b.hit) for a, b in zip(answers, baseline, strict=True)]
     return Verdict(
@@ -180,15 +180,15 @@ def answer_verdict(
         baseline="triples",
         metric="answer_hit",
         items="questions",
-        n=own.n,
-        value=own.hit,
+        n=paths.n,
+        value=paths.hit,
         baseline_value=triples.hit,
-        difference=own.difference,
-        low=own.low,
-        high=own.high,
+        difference=paths.difference,
+        low=paths.low,
+        high=paths.high,
         fixed=sum(a > b for a, b in pairs),
         broken=sum(a < b for a, b in pairs),
-        tokens=own.prompt_tokens,
+        tokens=paths.prompt_tokens,
         baseline_tokens=triples.prompt_tokens,
         curve=running(hit for hit, _ in pairs),
     )

@@ -8,12 +8,12 @@ from typing import Protocol
 
 import numpy as np
 
+from engine.custom_class import in_role, is_custom
 from engine.events import PathStep
-from engine.gflownet.answer.own_reader import READER
+from engine.gflownet.answer.custom_reader import READER
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt, rough_tokens
 from engine.lm.embedding.sentence_embedder import SentenceEmbedder
 from engine.lm.protocol import LanguageModel, Request, Sampling
-from engine.own_class import in_role, is_own
 from engine.run.stage import StageContext
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.side_by_side import map_side_by_side
@@ -148,11 +148,11 @@ class OpenAIReader:
         """Raises ServerFailed where the server answers nothing, or refuses all of several prompts for another reason
         than what is in them."""
         checkpoint()
-        found = list(map_side_by_side(self._answer, prompts, AT_ONCE))
-        refused = [error for _, error in found if error is not None]
+        results = list(map_side_by_side(self._answer, prompts, AT_ONCE))
+        refused = [error for _, error in results if error is not None]
         if len(refused) == len(prompts) > _OF_ONE_QUESTION:
             raise refused[0]
-        return [reading for reading, _ in found]
+        return [reading for reading, _ in results]
 
     def _answer(self, prompt: EvidencePrompt) -> tuple[Reading, ServerFailed | None]:
         """The second: the server refuses this prompt, and may refuse any."""
@@ -176,7 +176,7 @@ def make_reader(context: StageContext, embedder: Callable[[], SentenceEmbedder])
     if section.reader == "openai":
         client = context.client(section.openai, "model", "answer.openai")
         return OpenAIReader(client, section.openai.model)
-    if is_own(section.reader):
+    if is_custom(section.reader):
         return in_role(section.reader, READER)
     if section.reader == "model":
         return ModelReader(context.load_model(section.model or context.config.model), section.max_new_tokens)

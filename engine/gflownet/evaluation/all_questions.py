@@ -12,8 +12,8 @@ def over_all(figures: Mapping[str, list[float]], missed: int) -> dict[str, list[
     """The counted figures, one number per question, with a 0 for each of the `missed` questions, none of whose answers
     a path reaches."""
     return {
-        name.replace(own, over, 1): [*values, *[0.0] * missed]
+        name.replace(counted, over, 1): [*values, *[0.0] * missed]
         for name, values in figures.items()
-        for own, over in COUNTED.items()
-        if name.startswith(own)
+        for counted, over in COUNTED.items()
+        if name.startswith(counted)
     }

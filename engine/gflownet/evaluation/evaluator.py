@@ -207,9 +207,9 @@ def best_setting(evaluate: Callable[[float], Evaluation], settings: Sequence[flo
     """The setting with the best answer recall; among equals, with the most distinct paths that meet an answer."""
 
     def worth(setting: float) -> tuple[float, float]:
-        found = evaluate(setting)
-        means = found.means()
-        return means[f"answer_recall_union@{found.k}"], means[f"unique_success_paths@{found.k}"]
+        evaluation = evaluate(setting)
+        means = evaluation.means()
+        return means[f"answer_recall_union@{evaluation.k}"], means[f"unique_success_paths@{evaluation.k}"]
 
     return max(settings, key=worth)
 

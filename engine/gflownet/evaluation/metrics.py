@@ -134,10 +134,10 @@ def top_end_is_answer(batch: GraphBatch, walks: Walks, log_weight: torch.Tensor 
         weight = (log_weight - largest[graph]).exp()
     total = torch.zeros(batch.node_graph.shape[0], dtype=torch.float64, device=graph.device)
     total = total.index_add(0, end, weight)[end]
-    found = batch.edge_scores.new_zeros(batch.size)
+    hits = batch.edge_scores.new_zeros(batch.size)
     best = best_of_each(graph, total, batch.size, 1)
-    found[graph[best]] = batch.is_answer[end[best]].to(found)
-    return found
+    hits[graph[best]] = batch.is_answer[end[best]].to(hits)
+    return hits
 
 
 def unique_paths(walks: Walks, size: int) -> torch.Tensor:

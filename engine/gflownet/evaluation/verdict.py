@@ -21,9 +21,9 @@ _OF_FEW = "Most questions have fewer than {k} paths. These are independent draws
 def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Verdict:
     """From the evaluations on the test split, by method: at equally many paths. Its remark has the distinct paths,
     which were drawn without replacement."""
-    own = evaluations["gflownet"]
+    evaluation = evaluations["gflownet"]
     few = has_few_paths(evaluations["beam"])
-    name = "hits@1" if few else f"answer_recall_union@{own.k}"
+    name = "hits@1" if few else f"answer_recall_union@{evaluation.k}"
     mine, theirs, prior, distinct = (
         np.array(evaluations[method].figures[name]) for method in ("gflownet", "beam", "prior", "distinct")
     )
@@ -35,8 +35,8 @@ def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Ver
         metric="hits@1" if few else "answer_recall",
         items="questions",
         graded=not few,
-        k=None if few else own.k,
-        n=own.n,
+        k=None if few else evaluation.k,
+        n=evaluation.n,
         value=float(mine.mean()),
         baseline_value=float(theirs.mean()),
         difference=interval.difference,
@@ -46,11 +46,11 @@ def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Ver
         broken=int((mine < theirs).sum()),
         ahead=["prior"] if prior.mean() > mine.mean() else [],
         curve=running(mine),
-        remark=(_OF_FEW if few else _OF_MANY).format(k=own.k, distinct=distinct.mean()),
+        remark=(_OF_FEW if few else _OF_MANY).format(k=evaluation.k, distinct=distinct.mean()),
     )
     simple = Closest(
         method="prior",
-        n=own.n,
+        n=evaluation.n,
         value=float(prior.mean()),
         difference=beside.difference,
         low=beside.low,

@@ -45,4 +45,4 @@ def _counts(path: Path) -> dict[str, dict[str, dict[str, int]]]:
     if not path.is_file():
         return {}
     mend = "remove it; its stages count again when they run"
-    return decoded(path, dict[str, dict[str, dict[str, int]]], "these are no counts", mend)
+    return decoded(path, dict[str, dict[str, dict[str, int]]], "these are not counts", mend)

@@ -101,12 +101,12 @@ def parse_row(row: dict[str, Any]) -> RawSample | Unreadable:
     if not isinstance(question, str) or not question.strip():
         return Unreadable("no question")
     if graph is not None and not isinstance(graph, list):
-        return Unreadable("graph is no list")
+        return Unreadable("graph is not a list")
     triples = [(triple[0], triple[1], triple[2]) for triple in graph or () if _is_triple(triple)]
     lists = {name: _texts(row[name]) for name in ("answer", "q_entity", "a_entity")}
     broken = [name for name, values in lists.items() if values is None]
     if broken:
-        return Unreadable(f"{broken[0]} is no list of texts")
+        return Unreadable(f"{broken[0]} is not a list of texts")
     return RawSample(
         id=identity,
         question=question,

@@ -85,10 +85,10 @@ def _name(names: list[str], number: int, kind: str) -> str:
 
 
 def _rows(table: NDArray[np.float32], numbers: torch.Tensor, name: str) -> torch.Tensor:
-    outside = numbers[(numbers < 0) | (numbers >= len(table))]
-    if outside.numel():
+    out_of_range = numbers[(numbers < 0) | (numbers >= len(table))]
+    if out_of_range.numel():
         raise DataError(
-            what=f"row {int(outside[outside.abs().argmax()])} is asked for, there are {len(table)}",
+            what=f"row {int(out_of_range[out_of_range.abs().argmax()])} is asked for, there are {len(table)}",
             where=f"gflownet/{name}",
             mend=f"the embeddings {_OTHER}",
         )

@@ -81,7 +81,7 @@ class _RetrieverJob:
             loss = training.run_epoch(self.data["train"], tables, context.checkpoint)
             scores, labels = self._scored("validation", training, tables)
             recall = mean_recalls(scores, labels, section.recall_k)
-            # Where no question can tell epochs apart, the last one is kept.
+            # Where no question can distinguish epochs, the last one is kept.
             judged = any(bool(label.any()) for label in labels)
             best = training.best.offer(
                 sum(recall.values()) if judged else float(training.epoch), training.epoch

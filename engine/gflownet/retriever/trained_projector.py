@@ -29,14 +29,14 @@ def trained_projector(run_dir: Path, width: int, projected: int) -> EmbeddingPro
     state = load_torch(path, mend)
     try:
         weights: dict[str, torch.Tensor] = state["best"]["weights"]
-        own = {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
-        if (taken := own["entity.weight"].shape[1]) != width:
+        part = {key.removeprefix(prefix): value for key, value in weights.items() if key.startswith(prefix)}
+        if (taken := part["entity.weight"].shape[1]) != width:
             raise DataError(
                 what=f"the retriever's projector takes texts in {taken} dimensions, this run's have {width}",
                 where=str(path),
                 mend="embed all with the same model: run the stages from graphs on again",
             )
-        projector.load_state_dict(own)
+        projector.load_state_dict(part)
         check_numbers(projector)
     except (ArithmeticError, AttributeError, KeyError, RuntimeError, TypeError) as error:
         raise DataError(

@@ -88,10 +88,10 @@ class GFlowNetActor:
         """log P_F of given trajectories, `edges` [J, any] filled up with -1. Illegal ones are refused: an edge that
         may not follow, or more of them than T_max."""
         steps = self.env.max_steps
-        wanted = torch.nn.functional.pad(edges[:, :steps], (0, max(0, steps - edges.shape[1])), value=STOP)
+        target = torch.nn.functional.pad(edges[:, :steps], (0, max(0, steps - edges.shape[1])), value=STOP)
 
         def choose(state: GraphState, frontier: Frontier, log_p: torch.Tensor, stop: torch.Tensor):
-            return _position(frontier, wanted[state.live, state.step])
+            return _position(frontier, target[state.live, state.step])
 
         scored = self._walk(batch, tokens, graph, sampling, keys, choose)
         refused = scored.refused | (edges[:, steps:] >= 0).any(1)
@@ -160,9 +160,9 @@ def _explore(
     return ((1 - share) * log_p.exp() + even[owner]).log(), ((1 - share) * stop.exp() + even).log()
 
 
-def _position(frontier: Frontier, wanted: torch.Tensor) -> torch.Tensor:
-    """Where in the frontier each wanted edge is: -1 for STOP, -2 where it is not legal."""
-    matches = torch.nonzero(frontier.edge == wanted[frontier.owner])[:, 0]
-    position = torch.where(wanted == STOP, STOP, _REFUSED)
+def _position(frontier: Frontier, target: torch.Tensor) -> torch.Tensor:
+    """Where in the frontier each target edge is: -1 for STOP, -2 where it is not legal."""
+    matches = torch.nonzero(frontier.edge == target[frontier.owner])[:, 0]
+    position = torch.where(target == STOP, STOP, _REFUSED)
     position[frontier.owner[matches]] = matches
     return position

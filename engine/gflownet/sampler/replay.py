@@ -45,9 +45,9 @@ def shortest_paths(batch: GraphBatch, questions: Sequence[int], likelihood: bool
     return Replay(graph, batch.gt_paths[graph], torch.full(graph.shape, likelihood))
 
 
-def drawn_paths(batch: GraphBatch, question: int, own: torch.Tensor) -> Replay:
-    """Paths `own` [R, P] of one question, whose edges count in the question's own graph."""
+def drawn_paths(batch: GraphBatch, question: int, paths: torch.Tensor) -> Replay:
+    """`paths` [R, P] of one question, whose edges count in the question's own graph."""
     first = pointers(batch.edge_graph, batch.size)[question]
-    edges = torch.where(own < 0, own, own + first)
-    graph = torch.full(own.shape[:1], question)
+    edges = torch.where(paths < 0, paths, paths + first)
+    graph = torch.full(paths.shape[:1], question)
     return Replay(graph, edges, torch.ones_like(graph, dtype=torch.bool))

@@ -204,9 +204,9 @@ class _SamplerJob:
         rest = [each for each in evaluations if each.method in BASELINES]
         lines = [
             line
-            for own in evaluations[:2]
+            for evaluation in evaluations[:2]
             for other in rest
-            for line in differences(own, other, compared, self.seed)
+            for line in differences(evaluation, other, compared, self.seed)
         ]
         comparison = metrics.with_name("comparison.csv")
         write_atomic(comparison, csv_text(lines))

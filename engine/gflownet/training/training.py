@@ -88,25 +88,25 @@ class Training:
         """A step with the gradient that `computer` finds; returns its figures."""
         began = time.perf_counter()
         section, step = self.section, self.step
-        found = computer.compute(step, parameters_to_vector(self.module.parameters()).detach())
+        computed = computer.compute(step, parameters_to_vector(self.module.parameters()).detach())
         for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
             group["lr"] = rate * self._schedule(step)
         learning = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
-        pieces = found.gradient.split([parameter.numel() for parameter in learning])
+        pieces = computed.gradient.split([parameter.numel() for parameter in learning])
         for parameter, piece in zip(learning, pieces, strict=True):
             parameter.grad = piece.view_as(parameter)
         norm = torch.nn.utils.clip_grad_norm_(learning, section.grad_clip)
         self.optimizer.step()
         self.step += 1
-        return self._report(found, float(norm), time.perf_counter() - began)
+        return self._report(computed, float(norm), time.perf_counter() - began)
 
     def _schedule(self, step: int) -> float:
         """A cosine from 1 to `learning_rate_end` / `learning_rate`."""
         end = self.section.learning_rate_end / self.section.learning_rate
         return end + (1 - end) * 0.5 * (1 + math.cos(math.pi * step / self.section.steps))
 
-    def _report(self, found: Step, norm: float, seconds: float) -> SamplerStep:
-        losses, watched = found.losses, found.watched
+    def _report(self, computed: Step, norm: float, seconds: float) -> SamplerStep:
+        losses, watched = computed.losses, computed.watched
         terms = {name: float(term.detach()) for name, term in losses.terms.items()}
         delta = losses.residual.double()
         return SamplerStep(

@@ -67,7 +67,7 @@ class PoolDataset(Protocol):
         """The image that the question is about."""
         ...
 
-    def own_rows(self, query_id: str) -> Sequence[int]:
+    def excluded(self, query_id: str) -> Sequence[int]:
         """Rows with the query itself or its image, which are never its demonstrations."""
         ...
 

@@ -122,7 +122,7 @@ class DigitsDataset:
         """[8, 8] greyscale."""
         return self._queries[query_id].photo
 
-    def own_rows(self, query_id: str) -> Sequence[int]:
+    def excluded(self, query_id: str) -> Sequence[int]:
         """No rows: queries and demonstrations show different pictures."""
         return ()
 

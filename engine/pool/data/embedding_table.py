@@ -164,7 +164,7 @@ def _array(value: Any, path: Path) -> Any:
         return (value if known else value.float()).detach().resolve_conj().resolve_neg().numpy()
     except (TypeError, RuntimeError, NotImplementedError) as error:
         raise DataError(
-            what=f"holds a tensor ({value.dtype}, {value.layout}) that is no plain table: "
+            what=f"holds a tensor ({value.dtype}, {value.layout}) that is not a plain table: "
             f"{str(error).splitlines()[0][:200]}",
             where=str(path),
             mend="save plain floats: torch.save(table.to_dense().float().contiguous().cpu(), FILE)",

@@ -101,7 +101,7 @@ class FilesDataset:
         """Path of the image, or None."""
         return self._queries[query_id][0].image(self._question(query_id))
 
-    def own_rows(self, query_id: str) -> Sequence[int]:
+    def excluded(self, query_id: str) -> Sequence[int]:
         """Rows with the query's image."""
         return self._rows_of_image.get(str(self._question(query_id).image_id), [])
 

@@ -25,7 +25,7 @@ POOL_NAMES = ("candidate_pool_indices", "candidate_pool_ids")
 
 _DEEPEST = 64
 _MEND = "correct the file, or leave the query out"
-_OWN = frozenset({"pointer", "pointer_global", "vqa_correct", "vqa_acc_score", "gen_method"})
+_KNOWN = frozenset({"pointer", "pointer_global", "vqa_correct", "vqa_acc_score", "gen_method"})
 
 
 class PoolSizeError(DataError, AssertionError):
@@ -222,7 +222,7 @@ def _trajectory(record: Any, pool: list[int], source: str, where: str) -> Trajec
         if pointer_global != mapped:
             what = f"pointer {pointer} leads to rows {mapped}, but pointer_global is {pointer_global}"
             raise _bad(source, where, what)
-    extra = {name: _kept(name, value, source, where) for name, value in record.items() if name not in _OWN}
+    extra = {name: _kept(name, value, source, where) for name, value in record.items() if name not in _KNOWN}
     correct, score = _scores(record, bool(extra.get("eval_failed", False)), source, where)
     method = record.get("gen_method")
     if not isinstance(method, str):

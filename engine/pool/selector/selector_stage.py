@@ -15,8 +15,8 @@ from engine.events import (
     SelectorPick,
     SelectorPicked,
     SelectorStep,
+    added_fields,
     logged_without_envelope,
-    own_fields,
 )
 from engine.files import append_jsonl, csv_text, read_jsonl, recover_jsonl, write_atomic, write_jsonl
 from engine.pool import layout
@@ -148,7 +148,7 @@ class _SelectorRun:
         over_steps = [score for score in heldout if score is not None]
         verdict = selector_verdict(accuracies(by_method), SELECTOR, RICES, self._seed, self._cost, over_steps)
         run_dir = self.context.run_dir
-        table = csv_text([logged_without_envelope(row) for row in rows], own_fields(SelectorCompared))
+        table = csv_text([logged_without_envelope(row) for row in rows], added_fields(SelectorCompared))
         write_atomic(selector_layout.comparison(run_dir), table)
         paths = (
             selector_layout.checkpoint(run_dir), self.log, selector_layout.picks(run_dir),

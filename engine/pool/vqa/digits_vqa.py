@@ -15,7 +15,7 @@ _SHARPNESS = 4
 """Exponent of a demonstration's similarity in its vote."""
 _FIRST = 0.85
 """Weight of the first demonstration; the second, next to the question, has weight 1."""
-_OWN_READING = 0.8
+_READING = 0.8
 """Weight of the model's own reading of the photo."""
 _HAZE = 0.1
 """Squared distance over which the belief in a digit falls by e."""
@@ -78,7 +78,7 @@ class DigitsVQA:
             query = self._dataset.digit_question(name)
             distance = np.square(_view(query) - self._means).sum(axis=1)
             belief = np.exp((distance.min() - distance) / _HAZE)
-            np.add.at(line, self._places[query.question], _OWN_READING * belief / belief.sum())
+            np.add.at(line, self._places[query.question], _READING * belief / belief.sum())
         return votes
 
 

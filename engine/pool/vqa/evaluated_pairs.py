@@ -129,7 +129,7 @@ class PairEvaluator(PairAsker):
                 )
             self.remember([pair])
 
-    def take_in(self, evaluated: list[EvaluatedPair]) -> None:
+    def record_batch(self, evaluated: list[EvaluatedPair]) -> None:
         """Keep pairs that another process evaluated."""
         self._append(evaluated)
         self.remember(evaluated)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.events import ConflictFound as Conflict
+from engine.events import AnswerConflict as Conflict
 from engine.servers.client import ServerFailed
 from engine.servers.spent import Spent
 from engine.slsm.controllers.diff import StateDiff

@@ -144,7 +144,7 @@ def _rows(across: Axis, up: Axis, series: _Dots, at: float | None) -> list[list[
 
 
 def _line(one: Series, dots: Sequence[Dot]) -> Line:
-    """Raw values are dots alone, so that they are told from their mean without colour."""
+    """Raw values are dots alone, so that they differ from their mean without colour."""
     return alone(dots, _colour(one)) if one.faint else line_through(dots, _colour(one))
 
 

@@ -121,8 +121,8 @@ def _is_braille(sign: str) -> bool:
 
 
 def _in_cell(dot: float, size: int, axis: Axis) -> float:
-    """Where plotext has to be told that a sign or tick stands for it to be put into the cell of `dot`: it spreads cells
-    from the middle of the first to the middle of the last, and dots likewise."""
+    """Where plotext has to be given that a sign or tick stands for it to be put into the cell of `dot`: it spreads
+    cells from the middle of the first to the middle of the last, and dots likewise."""
     return round(dot) // size * (axis.dots - 1) / (axis.dots // size - 1)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any, Generic, TypeVar
 
-from app.state.columns import Grow
+from app.state.columns import AppendOnlyList
 from app.table.column import Cell, Column, ListColumn, cell_of
 
 T = TypeVar("T")
@@ -76,14 +76,14 @@ class ListSource(ItemSource[T]):
         self.columns = columns
         self.noun = noun
         self._columns = columns
-        self._items: Sequence[T] | Grow[T] = ()
+        self._items: Sequence[T] | AppendOnlyList[T] = ()
         self._order: list[int] | None = None
         self._sort: tuple[str | None, bool] = (None, False)
 
-    def show(self, items: Sequence[T] | Grow[T], columns: Sequence[ListColumn[T]] | None = None) -> None:
+    def show(self, items: Sequence[T] | AppendOnlyList[T], columns: Sequence[ListColumn[T]] = ()) -> None:
         """Show these items from now on, in other columns if some are given."""
         self._items = items
-        if columns is not None:
+        if columns:
             self.columns = self._columns = columns
         self.sort(*self._sort)
 

@@ -161,7 +161,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         """Whether nobody has moved the cursor or sorted: it follows, or stands where it began."""
         return self.follow or (self._began_at is not None and self._began_at == self._cursor_key)
 
-    def tell_over(self, over: bool) -> None:
+    def set_over(self, over: bool) -> None:
         """Whether no more rows come. While they do, or an earlier moment is shown, the newest is followed, unless
         somebody has moved the cursor."""
         self.over = over
@@ -346,7 +346,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         self._reveal()
 
     def _place(self) -> None:
-        """Place the columns for the width there is: a table that was hidden may be shown before it is told its size."""
+        """Place the columns for the width there is: a table that was hidden may be shown before it gets its size."""
         width = self.scrollable_content_region.width
         if (width, self.source.columns) != self._placed_in:
             self._placed_in = width, self.source.columns

@@ -212,7 +212,7 @@ def test_decisions_of_a_group_as_a_file(ctl: Ctl, tmp_path: Path) -> None:
 
     path = tmp_path / "d.parquet"
     command = ["ctl", "decisions", "many", "--group", *query, "--format", "parquet"]
-    assert main(command) == 2  # Parquet is no text
+    assert main(command) == 2  # Parquet is not text
     assert main([*command, "--output", str(path)]) == 0
     table = parquet.read_table(path).to_pydict()
     assert table["seq"] == wanted * 2 and set(table["correct"]) <= {True, False}

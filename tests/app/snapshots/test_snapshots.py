@@ -18,7 +18,7 @@ from app.runs.session import RunSession
 from app.snapshots.cache import cache_folder, file_of, make_room
 from app.snapshots.section_file import read_about
 from app.snapshots.snapshot import KeptState, Prefix, Snapshot, Stamp, load, save
-from app.state.columns import Columns, Grow, Names, Texts
+from app.state.columns import AppendOnlyList, Columns, Names, Texts
 from app.state.event_index import EventIndex
 from app.state.method import MethodState
 from app.state.run import RunState
@@ -93,7 +93,7 @@ def whole(value: object) -> object:
     if isinstance(value, Columns):
         columns = [[repr(figure) for figure in value.column(name)[: len(value)]] for name in value.TYPES]
         return columns, {key: row for key, row in value.keys.rows().items() if row < len(value)}
-    if isinstance(value, Grow):
+    if isinstance(value, AppendOnlyList):
         keys = value.memory[1].rows()
         return [repr(item) for item in value], {key: row for key, row in keys.items() if row < len(value)}
     if isinstance(value, dict):

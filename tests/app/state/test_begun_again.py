@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 import pytest
 
-from app.state.columns import Columns, Grow, Names, Texts
+from app.state.columns import AppendOnlyList, Columns, Names, Texts
 from app.state.method import MethodState
 from app.state.run import RunState, method_states
 from app.wording.verdict_text import verdict_line, verdict_sentence, verdicts
@@ -35,7 +35,7 @@ def whole(value: object) -> object:
         return {name: whole(below) for name, below in vars(value).items()}
     if isinstance(value, Columns):
         return [[repr(figure) for figure in value.column(name)[: len(value)]] for name in value.TYPES]
-    if isinstance(value, Grow):
+    if isinstance(value, AppendOnlyList):
         return [repr(item) for item in value]
     if isinstance(value, dict):
         return [(key, whole(below)) for key, below in value.items()]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from app.state.columns import Columns, Grow
+from app.state.columns import AppendOnlyList, Columns
 from app.state.method import shared
 from app.state.run import RunState
 from engine import events as ev
@@ -204,15 +204,17 @@ def test_unknown_events_are_counted() -> None:
     assert (state.unknown, state.seq) == (1, -1)
 
 
-@pytest.mark.parametrize("make", [Grow, type("Three", (Columns,), {"TYPES": {"a": "i", "offset": "q"}})])
-def test_sharing_costs_no_memory(make: Callable[[], Grow[int] | Columns]) -> None:
+@pytest.mark.parametrize(
+    "make", [AppendOnlyList, type("Three", (Columns,), {"TYPES": {"a": "i", "offset": "q"}})]
+)
+def test_sharing_costs_no_memory(make: Callable[[], AppendOnlyList[int] | Columns]) -> None:
     """A copy holds the same memory until it goes on in another way."""
     original = make()
     for i in range(10):
-        original.append(i) if isinstance(original, Grow) else original.add(i, i, i)
+        original.append(i) if isinstance(original, AppendOnlyList) else original.add(i, i, i)
     copy = original.share()
     assert len(copy) == 10
-    original.append(10) if isinstance(original, Grow) else original.add(10, 10, 10)
+    original.append(10) if isinstance(original, AppendOnlyList) else original.add(10, 10, 10)
     assert (len(copy), len(original)) == (10, 11)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from app.state.columns import Grow
+from app.state.columns import AppendOnlyList
 from app.state.ledger import EntryUse
 from app.state.method import MethodState, Place
 from app.state.pool import QueryRow
@@ -95,7 +95,7 @@ def test_a_whole_run_told_again_from_any_event_on_is_the_same_run() -> None:
 
 @pytest.mark.parametrize(("second", "held"), [(3, Place(0, 1)), (4, Place(7, 1))])
 def test_a_list_keeps_the_row_and_its_order(second: int, held: Place) -> None:
-    rows: Grow[QueryRow] = Grow()
+    rows: AppendOnlyList[QueryRow] = AppendOnlyList()
     for place, (name, asked) in enumerate([("q1", 3), ("q2", 5)]):
         assert rows.append(query(name, asked, Place(place, 1)), key=name) is None
     copy = rows.share()

@@ -116,7 +116,7 @@ def test_a_missing_value_matches_neither_a_comparison_nor_its_negation(text: str
         ("m:3 and", 7, "missing at the end"),
         ("or m:3", 0, "missing before `or`"),
         ('m:3 "open', 4, "no end"),
-        ("alpha", 0, "wants a comparison"),
+        ("alpha", 0, "needs a comparison"),
         ("alpha~1", 5, "is a number"),
         ("alpha>inf", 6, "not a number that can be compared"),
         ("(" * 100 + "m:3", 61, "too many levels"),

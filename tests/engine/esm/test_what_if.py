@@ -21,7 +21,7 @@ from engine.esm.evaluation.methods import make_variant
 from engine.esm.evaluation.sources import Sources
 from engine.esm.online.controller import Controller
 from engine.esm.online.forced import Forced
-from engine.esm.what_if import Wanted, WhatIf
+from engine.esm.what_if import WhatIf, WhatIfRequest
 from engine.events import Event, WhatIfTried, decode
 from engine.files import read_jsonl
 from engine.lm.protocol import Request, Sampling, Steer
@@ -45,9 +45,9 @@ def what_if(run: Run, embedded: TransformersModel) -> WhatIf:
     )
 
 
-def other(*values: Any, **more: Any) -> Wanted:
+def other(*values: Any, **more: Any) -> WhatIfRequest:
     """A request; values are those of the fields in order."""
-    return Wanted(**dict(zip(Wanted.model_fields, values, strict=False)), **more)
+    return WhatIfRequest(**dict(zip(WhatIfRequest.model_fields, values, strict=False)), **more)
 
 
 def lines(run: Run, method: str = "esm") -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from engine.evolution import layout
 from engine.evolution.clusters.clusters_stage import BuildClusters
 from engine.evolution.evolve_stage import Evolve
 from engine.evolution.history import read_history
-from engine.evolution.what_if import Wanted, WhatIf
+from engine.evolution.what_if import WhatIf, WhatIfRequest
 from engine.files import read_jsonl
 from engine.lm.loading.load import load_model
 from engine.run.stage import StageContext
@@ -62,8 +62,8 @@ def answers(run: Path) -> list[dict[str, Any]]:
     return read_jsonl(layout.answers(run))
 
 
-def of(line: dict[str, Any], **more: Any) -> Wanted:
-    return Wanted(iteration=line["iteration"], split=line["split"], example=line["example_id"], **more)
+def of(line: dict[str, Any], **more: Any) -> WhatIfRequest:
+    return WhatIfRequest(iteration=line["iteration"], split=line["split"], example=line["example_id"], **more)
 
 
 def test_every_answer_comes_again(run: Path, what_if: WhatIf) -> None:
@@ -106,7 +106,7 @@ def test_a_difference_to_the_record_is_told(
 ) -> None:
     line = next(line for line in answers(run) if line["split"] == "validation")
     monkeypatch.setattr(
-        what_if, "_own_deltas", lambda wanted: dict.fromkeys(what_if._clusters.names, 0.0) | {"0": 50.0}
+        what_if, "_recorded_deltas", lambda request: dict.fromkeys(what_if._clusters.names, 0.0) | {"0": 50.0}
     )
     tried = what_if.tried(of(line))
     assert not tried.exact and "part after" in tried.difference
@@ -126,5 +126,5 @@ def test_what_the_run_does_not_have_is_refused(
 ) -> None:
     wanted = of(answers(run)[0]).model_dump() | change
     with pytest.raises(DataError) as caught:
-        what_if.tried(Wanted(**wanted))
+        what_if.tried(WhatIfRequest(**wanted))
     assert words in str(caught.value)

@@ -15,9 +15,9 @@ from engine.pool.improve import (
     GIVEN,
     LOST,
     NO_PLACE,
+    NOT_IN_POOL,
     REFUSED,
     TRANSFER,
-    WRONG_OUTSIDE,
     Improved,
     improve,
 )
@@ -143,7 +143,7 @@ def test_every_rule_by_which_a_find_is_taken_or_refused():
 
 def test_a_wrong_pair_is_worth_no_place():
     _, found = improved(PLAIN, [mined((70, 71), 0.0)], TrajectoryQualityController())
-    assert rules(found) == {(70, 71): (REFUSED, WRONG_OUTSIDE)}
+    assert rules(found) == {(70, 71): (REFUSED, NOT_IN_POOL)}
     assert found.query.pointer_candidates == [] and found.injection.injected == ()
 
 

@@ -38,7 +38,7 @@ class Queries:
     def annotations(self, query_id: str) -> list[str]:
         return list(ANNOTATIONS)
 
-    def own_rows(self, query_id: str) -> list[int]:
+    def excluded(self, query_id: str) -> list[int]:
         return []
 
 
@@ -159,7 +159,7 @@ def test_replies_of_another_model_are_named(tmp_path: Path):
     with pytest.raises(DataError, match="answered by 'one', this run asks 'other'"):
         evaluator(tmp_path, TableModel(lambda query_id, pair: "right", "other"))
     (tmp_path / "evaluated.jsonl").write_text('{"pair": [1]}\n')
-    with pytest.raises(DataError, match="no EvaluatedPair"):
+    with pytest.raises(DataError, match="not valid as EvaluatedPair"):
         evaluator(tmp_path, TableModel(lambda query_id, pair: "right"))
 
 

@@ -13,7 +13,7 @@ from engine.files import read_records
 from engine.pool import layout
 from engine.pool.vqa.evaluated_pairs import EvaluatedPair
 from engine.pool.vqa.vqa import BareAsk, VQAAsk
-from engine.pool.what_if import Wanted, WhatIf
+from engine.pool.what_if import WhatIf, WhatIfRequest
 from tests.engine.pool.small_run import context_of, run_pool
 
 
@@ -41,7 +41,7 @@ def test_recorded_pairs_give_their_answers_again(run: Path, what_if: WhatIf) -> 
         if first.query_id != second.query_id:
             continue
         tried = what_if.tried(
-            Wanted(query=first.query_id, recorded=list(first.pair), pairs=[list(second.pair)])
+            WhatIfRequest(query=first.query_id, recorded=list(first.pair), pairs=[list(second.pair)])
         )
         assert tried.exact, tried.difference
         assert (tried.committed.text, tried.committed.score) == (first.answer, first.score)
@@ -60,14 +60,14 @@ def test_without_a_demonstration_the_company_changes_nothing(run: Path, what_if:
     )
     assert mixed[1::2] == alone
     assert [reply.answer for reply in mixed[::2]] != [reply.answer for reply in alone]
-    tried = what_if.tried(Wanted(query=queries[0], recorded=list(pairs[queries[0]])))
+    tried = what_if.tried(WhatIfRequest(query=queries[0], recorded=list(pairs[queries[0]])))
     assert tried.none.text == alone[0].answer and tried.yours == [tried.none]
 
 
 def test_a_pair_of_the_rl_data_has_no_recorded_answer(run: Path, what_if: WhatIf) -> None:
     known = {pair.pair for pair in recorded(run) if pair.query_id == "train-0000"}
     other = next([3, row] for row in range(4, 99) if (3, row) not in known)
-    tried = what_if.tried(Wanted(query="train-0000", recorded=other))
+    tried = what_if.tried(WhatIfRequest(query="train-0000", recorded=other))
     assert not tried.exact and "the run holds its score" in tried.difference
 
 
@@ -76,7 +76,7 @@ def test_a_pair_of_the_rl_data_has_no_recorded_answer(run: Path, what_if: WhatIf
     [
         ({"query": "nobody"}, "no query 'nobody'"),
         ({"pairs": [[3, 3]]}, "choose two different rows"),
-        ({"pairs": [[3, 99_999]]}, "rows 3 and 99999 are no demonstrations"),
+        ({"pairs": [[3, 99_999]]}, "rows 3 and 99999 are not demonstrations"),
     ],
 )
 def test_what_cannot_be_shown_is_refused(
@@ -85,5 +85,5 @@ def test_what_cannot_be_shown_is_refused(
     first = recorded(run)[0]
     wanted: dict[str, Any] = {"query": first.query_id, "recorded": list(first.pair)}
     with pytest.raises(DataError) as caught:
-        what_if.tried(Wanted(**wanted | change))
+        what_if.tried(WhatIfRequest(**wanted | change))
     assert words in str(caught.value)

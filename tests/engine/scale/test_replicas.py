@@ -191,8 +191,8 @@ def test_nothing_listens_to_the_network(cluster: RaySpread) -> None:
 
 def test_no_key_of_the_environment_is_in_a_file_of_ray(cluster: RaySpread) -> None:
     list(cluster(Squares(), place([]))(range(3)))
-    assert cluster._cluster is not None and cluster._cluster.own is not None
-    folder = cluster._cluster.own._folder
+    assert cluster._cluster is not None and cluster._cluster.started is not None
+    folder = cluster._cluster.started._folder
     assert folder is not None and (folder.stat().st_mode & 0o777) == 0o700
     files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
     assert len(files) > 5

@@ -23,7 +23,7 @@ from engine.run.directory import RunDirectory
 from engine.run.event_log import LogReader
 from engine.run.gate import StopRequested
 from engine.scale import cluster
-from engine.scale.cluster import Cluster, OwnCluster
+from engine.scale.cluster import Cluster, StartedCluster
 from engine.scale.spread import RaySpread
 from engine.scale.work import WorkContext
 from engine.servers.known_servers import KnownServers
@@ -94,7 +94,7 @@ def test_a_cluster_that_is_there_is_joined_and_left_as_it_was(
     long.mkdir(parents=True)
     monkeypatch.setattr("tempfile.tempdir", str(long))
     monkeypatch.setenv("PYTHONPATH", str(Path.cwd()))
-    own = OwnCluster(tmp_path / "theirs")
+    own = StartedCluster(tmp_path / "theirs")
     try:
         address, _ = own.start(ScaleSection(engine="ray", replicas=2), lambda: None)
         monkeypatch.delenv("RAY_AUTH_MODE")

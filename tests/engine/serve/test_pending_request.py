@@ -23,4 +23,4 @@ def test_a_token_is_told_when_all_its_text_is_sent() -> None:
     request.send_updates([])
     assert sent[1:] == [Written("o three", tokens[1:])]
     request.send_updates([])
-    assert len(sent) == 2 and (request.sent, request.told) == (13, 3)
+    assert len(sent) == 2 and (request.sent, request.reported) == (13, 3)

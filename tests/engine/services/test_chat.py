@@ -75,7 +75,7 @@ def test_begin_anew(run: Path) -> None:
 @pytest.mark.parametrize("line", ["garbage", "[]", '{"say": 3}', '{"say": "x", "mode": "loud"}'])
 def test_what_is_no_request_gets_an_error_and_the_talk_goes_on(run: Path, line: str) -> None:
     bad, good = talk(run, line, {"say": "My dog is Rex.", "mode": "never"})
-    assert "no request" in bad["error"]
+    assert "not a request" in bad["error"]
     assert good["answered"]["mode"] == "never"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.events import ConflictFound
+from engine.events import AnswerConflict
 from engine.servers.spent import Spent
 from engine.slsm.chat_model import ChatAnswer
 from engine.slsm.controllers.controller import Detection
@@ -17,7 +17,7 @@ SECOND = ChatAnswer("Rex.", Spent(1, 30, 0.5), cut=True)
 
 def test_a_second_answer_counts_and_both_are_paid() -> None:
     """A detection is one call in the table of cost, however many requests it took; its tokens are all there."""
-    conflict = ConflictFound(item="dog", why="another name", exact=False)
+    conflict = AnswerConflict(item="dog", why="another name", exact=False)
     detected = Detection((conflict,), "", Spent(3, 70, 1.0))
     event = answer_event(
         CONVERSATION, ("on_detection", "flat"), 0, Decision(False, "later"), "the note", 7, FIRST, Spent(2, 11, 2.0),

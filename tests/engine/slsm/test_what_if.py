@@ -13,7 +13,7 @@ from engine.events import ConversationAnswered, Event
 from engine.run.stage import StageContext
 from engine.slsm import layout
 from engine.slsm.policy import REMINDER
-from engine.slsm.what_if import Wanted, WhatIf
+from engine.slsm.what_if import WhatIf, WhatIfRequest
 from engine.tasks.generated.dialogues.records import generate_dialogues
 from tests.engine.slsm.note_following_model import NoteFollowingModel
 from tests.engine.slsm.small_run import small_config
@@ -54,9 +54,9 @@ def context(folder: Path, model: Any, **slsm: Any) -> StageContext:
     return StageContext("slsm", config, folder, lambda event: None, lambda: None, lambda section: model)
 
 
-def of(event: ConversationAnswered, **more: Any) -> Wanted:
+def of(event: ConversationAnswered, **more: Any) -> WhatIfRequest:
     case = {"mode": event.mode, "memory_mode": event.memory_mode, "attempt": event.attempt}
-    return Wanted(conversation=event.conversation_id, **case, **more)
+    return WhatIfRequest(conversation=event.conversation_id, **case, **more)
 
 
 def test_every_answer_comes_again_with_its_verdict(
@@ -124,7 +124,7 @@ def test_what_the_run_does_not_have_is_refused(
     run: tuple[Path, list[ConversationAnswered]], what_if: WhatIf, change: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(DataError) as caught:
-        what_if.tried(Wanted(**(of(run[1][0]).model_dump() | change)))
+        what_if.tried(WhatIfRequest(**(of(run[1][0]).model_dump() | change)))
     assert words in str(caught.value)
 
 

@@ -19,7 +19,7 @@ def test_a_run_elsewhere_is_refused(run_id: str, report: bool, tmp_path: Path) -
     record = {"name": "s", "created": 1.0, "specs": [], "axes": [], "points": [good]}
     sweep = SweepFolder(tmp_path)
     sweep.state.write_text(json.dumps(record | ({"report": bad} if report else {"points": [good, bad]})))
-    with pytest.raises(RunError, match="no run of this sweep"):
+    with pytest.raises(RunError, match="not a run of this sweep"):
         sweep.read()
     sweep.state.write_text(json.dumps(record))
     assert sweep.read().points[0].run_id == "20261122-1"

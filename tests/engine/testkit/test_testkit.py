@@ -17,14 +17,14 @@ from app.cli.check_class import ROLE_NAMES
 from engine.check import check_config
 from engine.config.config import Config
 from engine.config.file import load_config
+from engine.custom_class import Role, in_role, make_custom
 from engine.errors import ConfigError, RunError
 from engine.events import StateUpdated
+from engine.evolution.custom_classes import JUDGE, REFLECTOR
 from engine.evolution.judges.judge import judge_with_retries
-from engine.evolution.own import JUDGE, REFLECTOR
 from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput
-from engine.gflownet.answer.own_reader import READER
+from engine.gflownet.answer.custom_reader import READER
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt
-from engine.own_class import Role, in_role, make_own
 from engine.run.gate import StopRequested
 from engine.run.stage import StageResult
 from engine.slsm.own import CONTROLLER
@@ -139,11 +139,11 @@ def test_a_module_that_is_not_there_or_fails_is_told_apart(
     (tmp_path / "breaks_on_import.py").write_text("import nothing_like_this\n")
     role = Role("slsm.judge.kind", ())
     with pytest.raises(ConfigError, match=r"there is no `no_such_folder` \(put its folder into PYTHONPATH"):
-        make_own("no_such_folder.mine:Judge", role)
+        make_custom("no_such_folder.mine:Judge", role)
     with pytest.raises(
         ConfigError, match=r"importing it failed: ModuleNotFoundError.*breaks_on_import\.py:1"
     ):
-        make_own("breaks_on_import:Judge", role)
+        make_custom("breaks_on_import:Judge", role)
     assert try_class("slsm.judge", "no_such_folder:Judge", 60)[0].problem
 
 

@@ -14,7 +14,7 @@ import torch
 
 from engine.esm.vectors import load_vector, vector_bytes
 from engine.evolution.clusters.cluster_map import ClusterMap, load_cluster_map, save_cluster_map
-from engine.evolution.clusters.outside_files import read_array
+from engine.evolution.clusters.imported_files import read_array
 from engine.gflownet.agent_graphs.store import load_samples
 from engine.gflownet.graphs.store import RetrievalRecord, RetrievalStore
 from engine.gflownet.graphs.tables import EmbeddingTables

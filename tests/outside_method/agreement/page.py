@@ -12,7 +12,7 @@ from app.methods.page import Cases, MethodPage
 from app.methods.place import Place
 from app.methods.source import CaseSource
 from app.methods.what_if import Choice, Field, WhatIf, answers_of, whole
-from app.state.columns import Grow
+from app.state.columns import AppendOnlyList
 from app.state.run import RunState
 from app.table.column import ListColumn
 from app.wording.figures import fixed
@@ -24,7 +24,7 @@ COLUMNS: Sequence[ListColumn[Row]] = (
 )
 
 
-def rows(state: RunState) -> Grow[Row]:
+def rows(state: RunState) -> AppendOnlyList[Row]:
     """The rows of the run at the moment looked at."""
     agreement = state.others["agreement"]
     assert isinstance(agreement, AgreementState)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from agreement.events import AgreementMeasured
-from app.state.columns import Grow
+from app.state.columns import AppendOnlyList
 from app.state.method import MethodState, Place
 
 
@@ -26,7 +26,7 @@ class AgreementState(MethodState):
     page = "agreement.page:AgreementPage"
 
     def __init__(self) -> None:
-        self.rows: Grow[Row] = Grow()
+        self.rows: AppendOnlyList[Row] = AppendOnlyList()
 
 
 @AgreementState.on(AgreementMeasured)

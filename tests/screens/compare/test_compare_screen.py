@@ -15,7 +15,7 @@ from engine.events import Event, MethodEvaluated, encode
 from screens.compare.pairs import PairsScreen
 from screens.compare.screen import CompareScreen
 from screens.esm.screen import EsmScreen
-from screens.messages import CompareWanted, RunWanted
+from screens.messages import CompareRequested, RunRequested
 from screens.panels.chart_screen import ChartScreen
 from screens.widgets.key_line import keys_of
 from tests.two_runs import decided, evaluated, make_run
@@ -29,12 +29,12 @@ class CompareApp(App[None]):
     def __init__(self, a: Path, b: Path) -> None:
         super().__init__()
         self.compare = CompareScreen(a, b)
-        self.wanted: list[RunWanted] = []
+        self.wanted: list[RunRequested] = []
 
     def on_mount(self) -> None:
         self.push_screen(self.compare)
 
-    def on_run_wanted(self, message: RunWanted) -> None:
+    def on_run_requested(self, message: RunRequested) -> None:
         self.wanted.append(message)
 
 
@@ -189,7 +189,7 @@ async def test_of_several_runs_two_are_chosen(runs: tuple[Path, Path], tmp_path:
     third = make_run(tmp_path, "c", answers(3.0, "p"), {"online": {"L": 9}})
     app = SteerApp(None, None, tmp_path)
     async with app.run_test(size=(100, 30)) as pilot:
-        app.post_message(CompareWanted([*runs, third]))
+        app.post_message(CompareRequested([*runs, third]))
         await until(lambda: isinstance(app.screen, PairsScreen), "the screen")
         screen = app.screen
         assert isinstance(screen, PairsScreen)
@@ -198,7 +198,7 @@ async def test_of_several_runs_two_are_chosen(runs: tuple[Path, Path], tmp_path:
             return [screen.source.item(row).changed for row in range(len(screen.source))]
 
         await until(lambda: changed()[1:] == ["online.L 3 → 5", "online.L 3 → 9"], "both comparisons")
-        assert screen.source.item(2).found == "1 unclear, 1 equal"
+        assert screen.source.item(2).findings == "1 unclear, 1 equal"
         await pilot.press("down", "equals_sign")
         await until(
             lambda: changed()[::2] == ["online.L 5 → 3", "online.L 5 → 9"], "the comparisons with another run"
@@ -267,7 +267,7 @@ async def test_several_runs_are_named_beside_what_they_reached(tmp_path: Path) -
     paths.append(make_run(tmp_path, "demo", [evaluated("esm", "z", True)], {"online": {"L": 9, "k": 3}}))
     app = SteerApp(None, None, tmp_path)
     async with app.run_test(size=(80, 24)):
-        app.post_message(CompareWanted(paths))
+        app.post_message(CompareRequested(paths))
         await until(lambda: "1 without common items" in drawn(app), "the comparisons")
         text = drawn(app)
         assert "A online.L=3 online.k=3" in text and "2 equal" in text

@@ -18,7 +18,7 @@ from engine.run.find_event import find_event
 from engine.run.stage_state import RUNNING
 from engine.wilson import wilson
 from screens.esm.screen import EsmScreen
-from screens.messages import SystemWanted
+from screens.messages import SystemRequested
 from screens.panes.cases import CasesPane
 from screens.what_if.screen import WhatIfScreen
 from tests.recorded_session import RecordedSession
@@ -175,7 +175,7 @@ async def test_a_click_on_a_stage_opens_its_method(growing: RecordedSession, siz
         row = next(at for at, line in enumerate(rows) if "eval" in line)
         await pilot.click(offset=(rows[row].index("eval"), row))
         await pilot.pause()
-    assert [message.name for message in messages if isinstance(message, SystemWanted)][:1] == ["ESM"]
+    assert [message.name for message in messages if isinstance(message, SystemRequested)][:1] == ["ESM"]
 
 
 async def test_every_tab_explains_its_emptiness(tmp_path: Path) -> None:

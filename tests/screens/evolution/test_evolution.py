@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from engine.events import IterationBegan
 from screens.evolution.branch import branch_question
 from screens.evolution.screen import EvolutionScreen
-from screens.messages import BranchWanted
+from screens.messages import BranchRequested
 from screens.panels.ask import AskScreen
 from tests.recorded_session import RecordedSession
 from tests.synthetic_evolution import evolution_events, published_events
@@ -27,13 +27,13 @@ class EvolutionApp(App[None]):
     def __init__(self, session: RecordedSession) -> None:
         super().__init__()
         self.session = session
-        self.branches: list[BranchWanted] = []
+        self.branches: list[BranchRequested] = []
 
     def on_mount(self) -> None:
         self.push_screen(EvolutionScreen(self.session))
 
-    @on(BranchWanted)
-    def _branch(self, message: BranchWanted) -> None:
+    @on(BranchRequested)
+    def _branch(self, message: BranchRequested) -> None:
         self.branches.append(message)
 
 

@@ -10,7 +10,7 @@ import pytest
 from textual.app import App
 from textual.widgets import Input
 
-from engine.events import LeveredAnswer, LeverEffect, LeversTried, LeverTold
+from engine.events import LeveredAnswer, LeverEffect, LeverFit, LeversTried
 from screens.esm.screen import EsmScreen
 from screens.levers import screen as levers
 from tests.recorded_session import RecordedSession
@@ -42,8 +42,8 @@ class Process:
         return LeversTried(
             question=wanted["question"], model="small",
             fits=[
-                LeverTold(lever="esm", run="/outputs/demo/1", fits=True, why="a memory of 3 entries"),
-                LeverTold(lever="deltas", run="/outputs/demo/1", fits=False, why="for another vocabulary"),
+                LeverFit(lever="esm", run="/outputs/demo/1", fits=True, why="a memory of 3 entries"),
+                LeverFit(lever="deltas", run="/outputs/demo/1", fits=False, why="for another vocabulary"),
             ],
             answers=[
                 LeveredAnswer(levers=[], text="It is 3.", tokens=4, prompt_tokens=9, effects=[]),

@@ -14,14 +14,14 @@ from app.methods.pages import page_of
 from app.wording.verdict_text import verdict_sentence
 from engine import events as ev
 from screens.esm.screen import EsmScreen
-from screens.messages import SystemWanted, UpWanted
+from screens.messages import SystemRequested, UpRequested
 from screens.overview.card_panel import CardPanel
 from screens.overview.cards import PlaceLink, Tile
 from screens.overview.curve_view import CurveView
 from screens.overview.efficiency import EfficiencyPanel
 from screens.overview.screen import OverviewScreen
 from screens.run_screen import RunScreen
-from screens.widgets.steady import Steady
+from screens.widgets.lazy_static import LazyStatic
 from tests.recorded_session import RecordedSession
 from tests.screens.overview.test_digest import VERDICTS
 from tests.synthetic_evolution import evolution_events
@@ -48,8 +48,8 @@ class RunApp(App[None]):
     def on_mount(self) -> None:
         self.push_screen(self.first)
 
-    @on(SystemWanted)
-    @on(UpWanted)
+    @on(SystemRequested)
+    @on(UpRequested)
     def _asked(self, message: object) -> None:
         self.asked.append(message)
 
@@ -145,12 +145,12 @@ async def test_enter_opens_the_card_and_there_the_place(tmp_path: Path, size: tu
         await pilot.press("enter")
         await pilot.pause()
         assert isinstance(app.screen, CardPanel)
-        said = app.screen.query_one(".card-verdict", Steady).content
+        said = app.screen.query_one(".card-verdict", LazyStatic).content
         assert said == verdict_sentence(VERDICT) and "1 ESM ✓  finished in" in drawn(app)
         await pilot.press("down", "enter")
         await pilot.pause()
         (message,) = app.asked
-        assert isinstance(message, SystemWanted) and message.name == "ESM" and message.place is not None
+        assert isinstance(message, SystemRequested) and message.name == "ESM" and message.place is not None
         assert "broken" in message.place.filter and app.screen is app.first
 
 
@@ -169,7 +169,7 @@ async def test_the_first_line_of_a_card_opens_the_method_and_escape_closes_it(tm
         await pilot.press("enter")
         await pilot.pause()
         (message,) = app.asked
-        assert isinstance(message, SystemWanted) and (message.name, message.place) == ("GFlowNet", None)
+        assert isinstance(message, SystemRequested) and (message.name, message.place) == ("GFlowNet", None)
 
 
 async def test_the_cursor_outlives_cards_that_are_made_again(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ async def test_before_the_first_event_it_says_so(tmp_path: Path) -> None:
         assert "has not listed its stages yet" in await polled(pilot)
         await pilot.press("escape")
         await pilot.pause()
-        assert [type(message) for message in app.asked] == [UpWanted]
+        assert [type(message) for message in app.asked] == [UpRequested]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -310,7 +310,7 @@ async def test_following_goes_where_the_work_is(tmp_path: Path) -> None:
         assert not app.asked
         app.first.action_follow_work()
         await pilot.pause()
-        wanted = [message for message in app.asked if isinstance(message, SystemWanted)]
+        wanted = [message for message in app.asked if isinstance(message, SystemRequested)]
         assert wanted and all((m.name, m.followed) == ("ESM", True) for m in wanted)
         app.first.action_leave_work()
         await pilot.pause()  # what was asked before that may still be on its way

@@ -11,7 +11,7 @@ from engine.events import StagesChosen
 from engine.run.directory import RunDirectory, create_run, inspect
 from engine.run.lock import RunLock
 from screens.confirm import ConfirmScreen
-from screens.messages import ResumeWanted
+from screens.messages import ResumeRequested
 from screens.overview.screen import OverviewScreen
 from screens.overview.stages import StagesPanel
 from screens.widgets.key_line import keys_of
@@ -37,7 +37,7 @@ class StagesApp(App[None]):
     def on_mount(self) -> None:
         self.push_screen(OverviewScreen(self.session))
 
-    def on_resume_wanted(self, message: ResumeWanted) -> None:
+    def on_resume_requested(self, message: ResumeRequested) -> None:
         self.resumed.append(message.run_dir)
 
 

@@ -13,7 +13,7 @@ from textual.message import Message
 from engine.events import Header, StageProgress, StageStarted, encode
 from engine.run.lock import RunLock
 from engine.sweep.sweep import SweepFolder
-from screens.messages import CompareWanted, RunWanted, SweepWanted
+from screens.messages import CompareRequested, RunRequested, SweepRequested
 from screens.sweep.screen import SweepScreen
 from screens.widgets.key_line import keys_of
 from tests.engine.sweep.test_results import make_sweep
@@ -31,10 +31,10 @@ class SweepApp(App[None]):
     def on_mount(self) -> None:
         self.push_screen(self.sweep)
 
-    def on_run_wanted(self, message: RunWanted) -> None:
+    def on_run_requested(self, message: RunRequested) -> None:
         self.asked.append(message)
 
-    def on_compare_wanted(self, message: CompareWanted) -> None:
+    def on_compare_requested(self, message: CompareRequested) -> None:
         self.asked.append(message)
 
 
@@ -74,8 +74,8 @@ async def test_table_map_and_remarks(tmp_path: Path, size: tuple[int, int]) -> N
         await pilot.press("enter", "c")
         await pilot.pause()
         own, best = (folder.path.parent / name for name in ("1-0-0", "1-1-0"))
-        assert isinstance(app.asked[0], RunWanted) and app.asked[0].run_dir == own
-        assert isinstance(app.asked[1], CompareWanted) and app.asked[1].runs == [best, own]
+        assert isinstance(app.asked[0], RunRequested) and app.asked[0].run_dir == own
+        assert isinstance(app.asked[1], CompareRequested) and app.asked[1].runs == [best, own]
         await pilot.press("escape")
         await pilot.pause()
         assert app.screen is not screen
@@ -88,7 +88,7 @@ async def test_what_is_no_sweep_says_so(tmp_path: Path) -> None:
 
 
 class Runs(RunsApp):
-    def on_sweep_wanted(self, message: SweepWanted) -> None:
+    def on_sweep_requested(self, message: SweepRequested) -> None:
         self.asked.append(message)
 
 
@@ -101,13 +101,13 @@ async def test_in_the_list_of_runs_a_sweep_is_a_heading(tmp_path: Path) -> None:
         assert "0.950" in app.rows()[0]
         await pilot.press("enter")
         await pilot.pause()
-        assert isinstance(app.asked[-1], SweepWanted) and app.asked[-1].folder == folder.path
+        assert isinstance(app.asked[-1], SweepRequested) and app.asked[-1].folder == folder.path
         await pilot.press("space", "down")
         await pilot.pause()
         assert len(app.rows()) == 5 and app.runs.selected is not None
         await pilot.press("o")
         await pilot.pause()
-        assert isinstance(app.asked[-1], SweepWanted) and app.asked[-1].folder == folder.path
+        assert isinstance(app.asked[-1], SweepRequested) and app.asked[-1].folder == folder.path
         await pilot.press("up", "space")
         await pilot.pause()
         assert len(app.rows()) == 1

@@ -251,11 +251,11 @@ async def test_it_stands_where_it_began_until_somebody_moves() -> None:
         assert table.untouched and not table.follow and 0 < table.scroll_y < 40
         grow(app, 120)
         assert table.cursor == 40
-        table.tell_over(False)
+        table.set_over(False)
         assert table.follow and table.cursor == 119
         table.begin_at(40)
         await press(pilot, "j")
-        table.tell_over(False)
+        table.set_over(False)
         assert not table.untouched and table.cursor == 41
 
 
@@ -267,5 +267,5 @@ async def test_an_order_that_somebody_chose_stays_when_an_earlier_moment_is_look
         table.begin_at(40)  # as a pane does of itself
         await press(pilot, "s", "s")
         assert (table.sort_column, table.sort_reverse) == ("number", True)
-        table.tell_over(False)
+        table.set_over(False)
         assert (table.sort_column, table.sort_reverse) == ("number", True)

@@ -146,7 +146,7 @@ def _relations(kind: str, hops: int, rng: np.random.Generator) -> list[Relation]
 
 
 def _words(starts: list[str], relations: list[Relation], rng: np.random.Generator) -> str:
-    said = [relation.words[int(rng.integers(len(relation.words)))] for relation in reversed(relations)]
+    phrases = [relation.words[int(rng.integers(len(relation.words)))] for relation in reversed(relations)]
     templates = BOTH if len(starts) > 1 else TEMPLATES
     template = templates[int(rng.integers(len(templates)))]
-    return template.format(chain=" of the ".join(said), start=" and ".join(starts))
+    return template.format(chain=" of the ".join(phrases), start=" and ".join(starts))

@@ -46,10 +46,10 @@ def read_triples(path: Path) -> list[Triple]:
     """The triples of a knowledge base, each once, in order. Raises DataError with the line that is none."""
     triples: dict[Triple, None] = {}
     for number, line in _lines(path):
-        found = _fields(line)
-        if len(found) != 3:
-            raise _broken(path, number, f"{len(found)} fields", "`head<TAB>relation<TAB>tail`")
-        triples[found[0], found[1], found[2]] = None
+        fields = _fields(line)
+        if len(fields) != 3:
+            raise _broken(path, number, f"{len(fields)} fields", "`head<TAB>relation<TAB>tail`")
+        triples[fields[0], fields[1], fields[2]] = None
     if not triples:
         raise DataError(what="an empty file", where=str(path), mend="expected a triple in each line")
     return list(triples)
@@ -85,10 +85,10 @@ def _first_of(broken: list[tuple[int, DataError]]) -> DataError:
 
 
 def _question(path: Path, number: int, line: str) -> QuestionLine:
-    found = _fields(line)
-    if len(found) != 3:
-        raise _broken(path, number, f"{len(found)} fields", "`question<TAB>answer(answers)<TAB>gold path`")
-    question, answers, walked = found
+    fields = _fields(line)
+    if len(fields) != 3:
+        raise _broken(path, number, f"{len(fields)} fields", "`question<TAB>answer(answers)<TAB>gold path`")
+    question, answers, walked = fields
     steps = [step.strip() for step in walked.split("#")]
     if END in steps:
         steps = steps[: steps.index(END)]
@@ -115,8 +115,8 @@ def _answers(path: Path, number: int, field: str, end: str) -> tuple[str, ...]:
 
 def _names(listed: str, end: str) -> tuple[str, ...]:
     """The names of a set, each followed by a slash. A slash inside `end` divides nothing."""
-    before, found, behind = f"/{listed}/".partition(f"/{end}/")
-    names = [*before.split("/"), *([end] if found else []), *behind.split("/")]
+    before, separator, behind = f"/{listed}/".partition(f"/{end}/")
+    names = [*before.split("/"), *([end] if separator else []), *behind.split("/")]
     return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
 
 
@@ -133,7 +133,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise DataError(
-            what="bytes that are no UTF-8", where=f"{path}, line {line}", mend="convert the file to UTF-8"
+            what="bytes that are not UTF-8", where=f"{path}, line {line}", mend="convert the file to UTF-8"
         ) from error
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
@@ -144,6 +144,6 @@ def _fields(line: str) -> list[str]:
     return [field.strip() for field in _COLUMNS.split(line.strip())]
 
 
-def _broken(path: Path, number: int, found: str, expected: str) -> DataError:
-    return DataError(what=f"found {found}, expected {expected}", where=f"{path}, line {number}",
+def _broken(path: Path, number: int, actual: str, expected: str) -> DataError:
+    return DataError(what=f"found {actual}, expected {expected}", where=f"{path}, line {number}",
                      mend="correct the line")  # fmt: skip

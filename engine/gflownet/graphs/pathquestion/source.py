@@ -87,18 +87,18 @@ class PathQuestionSource:
 
     def _around(self, topic: str) -> list[Triple]:
         """The triples within `max_hops` edges of `topic`, nearest first."""
-        found: dict[Triple, None] = {}
+        triples: dict[Triple, None] = {}
         seen, new = {topic}, [topic]
         for _ in range(self._hops):
             met: list[str] = []
             for head in new:
                 for triple, other in self._next.get(head, ()):
-                    found[triple] = None
+                    triples[triple] = None
                     if other not in seen:
                         seen.add(other)
                         met.append(other)
             new = met
-        return list(found)
+        return list(triples)
 
     def _made_up(self, question: PathQuestion, graph: list[Triple]) -> list[Triple]:
         """False triples between the ends of true ones, each with a relation that leaves its head nowhere: a small
@@ -130,9 +130,9 @@ def _named(path: str | None, setting: str) -> Path:
 
 def _neighbours(triples: list[Triple], both_ways: bool) -> dict[str, list[tuple[Triple, str]]]:
     """The triples that can be walked from each entity, with the entity that they lead to."""
-    found: dict[str, list[tuple[Triple, str]]] = {}
+    neighbours: dict[str, list[tuple[Triple, str]]] = {}
     for triple in triples:
-        found.setdefault(triple[0], []).append((triple, triple[2]))
+        neighbours.setdefault(triple[0], []).append((triple, triple[2]))
         if both_ways:
-            found.setdefault(triple[2], []).append((triple, triple[0]))
-    return found
+            neighbours.setdefault(triple[2], []).append((triple, triple[0]))
+    return neighbours

@@ -24,9 +24,9 @@ class PathQuestion:
 
 def merged(lines: Iterable[QuestionLine]) -> list[PathQuestion]:
     """One question for each wording: one with several gold paths stands in as many lines."""
-    found: dict[tuple[str, str], list[QuestionLine]] = {}
+    by_wording: dict[tuple[str, str], list[QuestionLine]] = {}
     for line in lines:
-        found.setdefault((line.question, line.topic), []).append(line)
+        by_wording.setdefault((line.question, line.topic), []).append(line)
     return [
         PathQuestion(
             number=same[0].number,
@@ -35,7 +35,7 @@ def merged(lines: Iterable[QuestionLine]) -> list[PathQuestion]:
             answers=tuple(dict.fromkeys(name for line in same for name in line.answers)),
             gold_paths=tuple(dict.fromkeys(line.gold_path for line in same)),
         )
-        for (question, topic), same in found.items()
+        for (question, topic), same in by_wording.items()
     ]
 
 
@@ -80,12 +80,12 @@ def grouped(
     """Numbers of questions that share a key, directly or through others, in order of their first."""
     group_of: dict[Hashable, list[int]] = {}
     for number, question in enumerate(questions):
-        own = [number]
+        group = [number]
         for key in keys(question):
             other = group_of.get(key)
-            if other is not None and other is not own:
-                own = sorted({*own, *other})
-        for member in own:
+            if other is not None and other is not group:
+                group = sorted({*group, *other})
+        for member in group:
             for key in keys(questions[member]):
-                group_of[key] = own
+                group_of[key] = group
     return list({id(group): group for group in group_of.values()}.values())

@@ -38,7 +38,7 @@ class _Attention(MessagePassing):
     # Not GATv2Conv: its messages leave the edge out; with edges as its sources, which is equal, it takes 1.2x the time.
     def __init__(self, hidden: int, heads: int) -> None:
         if hidden % heads:
-            raise ValueError(f"policy.hidden {hidden} is no multiple of policy.heads {heads}")
+            raise ValueError(f"policy.hidden {hidden} is not a multiple of policy.heads {heads}")
         super().__init__(aggr="add", flow="target_to_source")
         self.heads = heads
         self.node = nn.Linear(hidden, 2 * hidden)
@@ -47,16 +47,16 @@ class _Attention(MessagePassing):
         self.norm = nn.LayerNorm(hidden)
 
     def forward(self, batch: GraphBatch, node: torch.Tensor, edge: torch.Tensor) -> torch.Tensor:
-        own, reached = self.node(node).chunk(2, 1)
+        here, reached = self.node(node).chunk(2, 1)
         ends = torch.stack([batch.heads, batch.tails])
-        heard = self.propagate(ends, own=own, reached=reached, edge=self.edge(edge), out_ptr=batch.out_ptr)
+        heard = self.propagate(ends, here=here, reached=reached, edge=self.edge(edge), out_ptr=batch.out_ptr)
         return self.norm(node + heard)
 
     def message(  # type: ignore[override]
-        self, own_i: torch.Tensor, reached_j: torch.Tensor, edge: torch.Tensor, out_ptr: torch.Tensor
+        self, here_i: torch.Tensor, reached_j: torch.Tensor, edge: torch.Tensor, out_ptr: torch.Tensor
     ) -> torch.Tensor:
         message = reached_j + edge
-        mixed = nn.functional.leaky_relu(own_i + message, 0.2)
+        mixed = nn.functional.leaky_relu(here_i + message, 0.2)
         weight = (mixed.unflatten(1, (self.heads, -1)) * self.attend).sum(2)  # [E, heads]
         share = softmax(weight, ptr=out_ptr)
         return (message.unflatten(1, (self.heads, -1)) * share[:, :, None]).flatten(1)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from app.blocks.block import Beside, Block, Changes, Facts, Paragraph, Span, Table, Target, plain, spans
-from app.methods.slsm.answers import ANSWERS, COLUMNS, answer_target, said_blocks
+from app.methods.slsm.answers import ANSWERS, COLUMNS, answer_target, turn_blocks
 from app.methods.slsm.memory import memory_blocks
 from app.methods.slsm.page import SLSMPage
 from app.methods.slsm.results import course, details, scores
@@ -207,11 +207,11 @@ def test_both_answers_of_a_detection_with_its_conflict_and_cost() -> None:
     event = ev.ConversationAnswered(
         conversation_id="c", axis="", mode="on_detection", memory_mode="flat", attempt=0, answer="Plum.", injected=True,
         reason="C1 is broken", note="no pear", note_tokens=1, first_answer="Pear.", passed=False, verdict="has pear",
-        conflicts=[ev.ConflictFound(item="C1", why="says pear", exact=True),
-                   ev.ConflictFound(item="C2", why="C2 too", exact=False)],
+        conflicts=[ev.AnswerConflict(item="C1", why="says pear", exact=True),
+                   ev.AnswerConflict(item="C2", why="C2 too", exact=False)],
         controller_calls=2, controller_tokens=1200, model_calls=3, model_tokens=40, detector_calls=1, cost=0.25,
     )  # fmt: skip
-    blocks = said_blocks(event, "Pear.")
+    blocks = turn_blocks(event, "Pear.")
     assert texts(blocks) == ["✗ C1: says pear  (checked)", "✗ C2 too  (judged)", "✗ fails   has pear"]
     assert (
         Changes("Plum.", "Pear.", ("second answer, with the note", "first answer, without a note")) in blocks
@@ -221,7 +221,7 @@ def test_both_answers_of_a_detection_with_its_conflict_and_cost() -> None:
     assert [tuple(map(plain, row)) for row in table.rows] == [
         ("controller", "2", "1,200"), ("model", "3", "40"), ("detector", "1", "0"), ("cost", "", "0.25"),
     ]  # fmt: skip
-    assert texts(said_blocks(replace_passed(event)))[2] == "· not judged   has pear"
+    assert texts(turn_blocks(replace_passed(event)))[2] == "· not judged   has pear"
 
 
 def replace_passed(event: ev.ConversationAnswered) -> ev.ConversationAnswered:

@@ -115,7 +115,7 @@ def test_a_broken_triple_an_empty_file_and_bytes_that_are_no_text(tmp_path: Path
     with pytest.raises(DataError, match=r"an empty file.*q\.txt"):
         read_question_lines(write(tmp_path / "q.txt", []))
     (tmp_path / "kb.txt").write_bytes(b"a\tr\tb\na\tr\t\xff\n")
-    with pytest.raises(DataError, match=r"no UTF-8.*kb\.txt, line 2"):
+    with pytest.raises(DataError, match=r"not UTF-8.*kb\.txt, line 2"):
         read_triples(tmp_path / "kb.txt")
     with pytest.raises(DataError, match=r"cannot be read.*nowhere\.txt"):
         read_triples(tmp_path / "nowhere.txt")

@@ -77,11 +77,11 @@ def test_rows_are_read_across_row_groups_in_order(folder: Path):
     [
         ({"id": None}, "no id"),
         ({"question": "  "}, "no question"),
-        ({"graph": 7}, "graph is no list"),
-        ({"graph": "a,b,c"}, "graph is no list"),
-        ({"q_entity": [""]}, "q_entity is no list of texts"),
-        ({"q_entity": [None]}, "q_entity is no list of texts"),
-        ({"a_entity": 7}, "a_entity is no list of texts"),
+        ({"graph": 7}, "graph is not a list"),
+        ({"graph": "a,b,c"}, "graph is not a list"),
+        ({"q_entity": [""]}, "q_entity is not a list of texts"),
+        ({"q_entity": [None]}, "q_entity is not a list of texts"),
+        ({"a_entity": 7}, "a_entity is not a list of texts"),
     ],
 )
 def test_a_wrong_row_is_told_and_left_out(changes: dict[str, Any], reason: str):

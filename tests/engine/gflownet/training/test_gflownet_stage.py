@@ -216,7 +216,7 @@ def test_paths_that_are_not_those_of_the_held_out_questions_are_refused(folder: 
         "".join(lines[: len(lines) // 2]): f"should hold the paths of {len(lines)} questions, and holds",
         "".join(lines)[:-30]: f"should hold the paths of {len(lines)} questions, and holds {len(lines) - 1}",
         "".join(lines[::-1]): "paths of other questions",
-        '{"sample_id": "x"}\n': r"this line is no QuestionSampled.*paths\.jsonl:1",
+        '{"sample_id": "x"}\n': r"this line is not valid as QuestionSampled.*paths\.jsonl:1",
     }
     for content, named in found.items():
         path.write_text(content)

@@ -44,7 +44,7 @@ def test_everything_about_queries_and_demonstrations(tmp_path: Path):
     assert found.question("2") == "What colour is thing 2?"
     assert found.annotations("2") == [answer_of(2)] * 8 + ["grey"] * 2
     assert found.demonstration(4) == ("What colour is thing 1004?", answer_of(1004))
-    assert list(found.own_rows("0")) == [2] and list(found.own_rows("1")) == []
+    assert list(found.excluded("0")) == [2] and list(found.excluded("1")) == []
     assert found.image(4) is None and found.query_image("0") is None
 
 
@@ -82,7 +82,7 @@ def test_queries_that_are_the_demonstrations_themselves(tmp_path: Path):
     found = dataset(files)
     assert sorted(map(int, [*found.splits["train"], *found.splits["heldout"]])) == list(range(1000, 1120))
     assert 10 < len(found.splits["heldout"]) < 40
-    assert list(found.own_rows("1007")) == [7]
+    assert list(found.excluded("1007")) == [7]
     few = list(range(1000, 1050))
     fewer = dataset({"demonstrations": write_questions(tmp_path, "few", few, few)})
     assert fewer.splits["heldout"] == [name for name in found.splits["heldout"] if int(name) < 1050]
@@ -100,7 +100,7 @@ def test_all_questions_about_an_image_are_on_one_side(tmp_path: Path):
     assert train.isdisjoint(heldout) and len(train | heldout) == 100 and 10 < len(heldout) < 35
     vectors = {found.query_embedding(name).tobytes() for name in found.splits["train"]}
     assert not any(found.query_embedding(name).tobytes() in vectors for name in found.splits["heldout"])
-    assert list(found.own_rows("7")) == [6, 7, 8], "all show one image"
+    assert list(found.excluded("7")) == [6, 7, 8], "all show one image"
 
 
 def test_held_out_questions_that_are_trained_on_under_other_ids_are_refused(tmp_path: Path):
@@ -157,7 +157,7 @@ def test_a_tensor_file_is_read_without_running_code(tmp_path: Path):
     with pytest.raises(DataError, match="holds list, not a tensor"):
         read_embeddings(tmp_path / "table.pt", asked(4))
     torch.save({"path": Path("x")}, tmp_path / "table.pt")
-    with pytest.raises(DataError, match="no tensor"):
+    with pytest.raises(DataError, match="not a tensor"):
         read_embeddings(tmp_path / "table.pt", asked(4))
     np.save(tmp_path / "table.npy", np.array([Path("x")], dtype=object))
     with pytest.raises(DataError, match="no array"):
@@ -382,7 +382,7 @@ def test_the_configuration_for_ok_vqa_is_valid_and_names_the_first_missing_file(
 def test_a_tensor_that_is_no_plain_table_is_told(tmp_path: Path, make: Any, inside: bool) -> None:
     tensor = make()
     torch.save({"a": tensor, "ids": [0, 1, 2]} if inside else tensor, tmp_path / "odd.pt")
-    with pytest.raises(DataError, match="no plain table") as caught:
+    with pytest.raises(DataError, match="not a plain table") as caught:
         read_embeddings(tmp_path / "odd.pt", asked(3))
     assert caught.value.where.endswith("odd.pt") and "torch.save" in caught.value.mend
 

@@ -47,7 +47,7 @@ class Data:
     def query_image(self, query_id: str) -> Image:
         return None
 
-    def own_rows(self, query_id: str) -> list[int]:
+    def excluded(self, query_id: str) -> list[int]:
         return []
 
     def demonstration(self, row: int) -> tuple[str, str]:

@@ -232,7 +232,7 @@ def test_what_was_wrong_is_said_plainly() -> None:
         ("torn body", "", 1),
         ("connection cut", "the connection failed", 1),
         ("no JSON", "the answer is a web page, not JSON", 1),
-        ("no completion", "the answer is no chat completion", 1),
+        ("no completion", "the answer is not a chat completion", 1),
     ),
 )
 def test_faults_of_server_and_model_leave_the_state_before(fault: str, told: str, requests: int) -> None:

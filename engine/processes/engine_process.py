@@ -1,4 +1,4 @@
-"""How another process of this very copy of the program is started."""
+"""How the engine is started in another process: with this very copy of the program."""
 
 from __future__ import annotations
 

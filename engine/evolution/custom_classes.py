@@ -1,4 +1,4 @@
-"""Judges and reflectors of the user's own: `evolution.judge.kind` and `evolution.reflector.kind` as `module:Class`.
+"""Custom judges and reflectors: `evolution.judge.kind` and `evolution.reflector.kind` as `module:Class`.
 
 What such a class raises or returns wrongly counts as a failure of the built-in ones does: an answer that it fails on is
 left out and counted, an iteration that it fails on ends without new deltas.
@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from engine.custom_class import Method, Role, WrongResult
 from engine.evolution.deltas import delta_problems
 from engine.evolution.judges.judge import JudgeFailed, Verdict
 from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
-from engine.own_class import Method, Role, WrongResult
 
 
 def _verdict(returned: Any, name: str, *asked: Any) -> Verdict:

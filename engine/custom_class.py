@@ -1,4 +1,4 @@
-"""Classes and functions of the user's own, named `module:Class` in a configuration: imported, made, and looked at
+"""Custom classes and functions, named `module:Class` in a configuration: imported, made, and looked at
 before anything depends on them.
 
 A class is made without arguments. Its module has to be importable where it is used: an installed package, or a folder
@@ -84,7 +84,7 @@ class Role:
     methods: tuple[Method, ...]
 
 
-def is_own(kind: str) -> bool:
+def is_custom(kind: str) -> bool:
     """Whether a kind names a class rather than a built-in."""
     return ":" in kind
 
@@ -102,50 +102,50 @@ def imported(name: str, where: str) -> Any:
                 f"a module that can be imported; there is no `{error.name}` (put its folder into PYTHONPATH)"
             )
         else:
-            allowed = f"a module that can be imported; importing it failed: {told(error)}"
+            allowed = f"a module that can be imported; importing it failed: {error_text(error)}"
         raise wrong_value(where, name, allowed) from error
     if not hasattr(module, attribute):
-        found = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
-        has = f"it has {', '.join(found[:8])}" if found else "it has none"
+        names = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
+        has = f"it has {', '.join(names[:8])}" if names else "it has none"
         raise wrong_value(where, name, f"a name of the module `{module_name}`; {has}")
     return getattr(module, attribute)
 
 
-def make_own(name: str, role: Role) -> Any:
+def make_custom(name: str, role: Role) -> Any:
     """An object of the class `name`, which has the methods of `role`. Raises ConfigError."""
     kind = imported(name, role.where)
     if not inspect.isclass(kind):
         raise wrong_value(role.where, name, f"a class; this is a {type(kind).__name__}")
     try:
-        own = kind()
+        instance = kind()
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         raise wrong_value(
-            role.where, name, f"a class that is made without arguments; making it failed: {told(error)}"
+            role.where, name, f"a class that is made without arguments; making it failed: {error_text(error)}"
         ) from error
     for method in role.methods:
-        found = _attribute(own, method.name)
-        if found is None and method.default is not None:
+        function = _attribute(instance, method.name)
+        if function is None and method.default is not None:
             continue
-        if not callable(found):
+        if not callable(function):
             raise wrong_value(role.where, name, f"a class with the method `{method.shown}`; it has none")
-        if (signature := _misses(found, method)) is not None:
+        if (signature := _misses(function, method)) is not None:
             raise wrong_value(role.where, name, f"a method `{method.shown}`; this one takes {signature}")
-    return own
+    return instance
 
 
-def _attribute(own: Any, name: str) -> Any:
+def _attribute(instance: Any, name: str) -> Any:
     try:
-        return getattr(own, name, None)
+        return getattr(instance, name, None)
     except BaseException:
         return None
 
 
-def _misses(found: Callable[..., Any], method: Method) -> str | None:
-    """The signature of `found`, if it cannot be called with the method's arguments."""
+def _misses(function: Callable[..., Any], method: Method) -> str | None:
+    """The signature of `function`, if it cannot be called with the method's arguments."""
     try:
-        signature = inspect.signature(found)
+        signature = inspect.signature(function)
     except (TypeError, ValueError):  # of a C function: seen when it is called
         return None
     try:
@@ -159,7 +159,7 @@ class _InRole:
     """An object of a user's class, with the methods of a role: what the class does wrong in one is its failure."""
 
     def __init__(self, kind: str, role: Role) -> None:
-        self._kind, self._role, self._object = kind, role, make_own(kind, role)
+        self._kind, self._role, self._object = kind, role, make_custom(kind, role)
         called = _attribute(self._object, "name")
         self.name = called if isinstance(called, str) and called else kind
         for method in role.methods:
@@ -174,7 +174,7 @@ class _InRole:
         except (method.error, *method.passed):
             raise
         except BaseException as error:
-            problem = str(error) if isinstance(error, WrongResult) else told(error)
+            problem = str(error) if isinstance(error, WrongResult) else error_text(error)
             what = f"`{self._kind}` failed in `{method.name}`: {problem}"
             if method.lost is not None:
                 return method.lost(f"{what}; {_HINT}", *arguments)
@@ -189,15 +189,15 @@ def in_role(kind: str, role: Role) -> Any:
     return _InRole(kind, role)
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """An error with the line that raised it: `ValueError: no (mine.py:12)`; `***` for secrets of the environment."""
     frames = traceback.extract_tb(error.__traceback__)
     at = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
     try:
-        said = str(error)
+        text = str(error)
     except BaseException:
-        said = "it cannot say why"
-    return f"{type(error).__name__}: {_without_secrets(said)}{at}"
+        text = "it cannot say why"
+    return f"{type(error).__name__}: {_without_secrets(text)}{at}"
 
 
 def _without_secrets(text: str) -> str:

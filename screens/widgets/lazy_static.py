@@ -6,7 +6,7 @@ from textual.visual import VisualType
 from textual.widgets import Static
 
 
-class Steady(Static):
+class LazyStatic(Static):
     """Drawn again only where it says something else; the screen is laid out anew only where it then needs more or fewer
     lines. A layout takes as long as drawing the whole screen."""
 

@@ -10,12 +10,12 @@ from types import ModuleType
 
 import pytest
 
+from engine.custom_class import error_text, in_role, make_custom, shown
 from engine.errors import ConfigError
+from engine.evolution.custom_classes import JUDGE as EVOLUTION_JUDGE
+from engine.evolution.custom_classes import REFLECTOR
 from engine.evolution.history import History
-from engine.evolution.own import JUDGE as EVOLUTION_JUDGE
-from engine.evolution.own import REFLECTOR
 from engine.evolution.reflectors.reflector import ReflectorInput
-from engine.own_class import in_role, make_own, shown, told
 from engine.slsm.judges.judge import AnswerJudgeFailed
 from engine.slsm.multichallenge import Criterion
 from engine.slsm.own import JUDGE
@@ -100,7 +100,7 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 )
 def test_a_class_that_cannot_be_made(name: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        make_own(f"worst_classes:{name}", JUDGE)
+        make_custom(f"worst_classes:{name}", JUDGE)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_an_error_that_cannot_say_why() -> None:
         def __str__(self) -> str:
             raise Worst
 
-    assert told(Mute()) == "Mute: it cannot say why"
+    assert error_text(Mute()) == "Mute: it cannot say why"
     assert shown(3) == "3"
 
 

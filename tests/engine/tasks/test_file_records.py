@@ -114,7 +114,7 @@ def test_a_function_of_ones_own_judges_the_whole_text(
         ({"question": "?", "answer": "1"}, {"fields": {"solution": "steps"}}, "task.fields.solution"),
         ({"question": "?", "answer": True}, {}, "`answer` is True"),
         ({"question": " ", "answer": "1"}, {}, "`question` is ' '"),
-        ({"question": "?", "answer": "seven"}, {"compare": "number"}, "'seven' is no number"),
+        ({"question": "?", "answer": "seven"}, {"compare": "number"}, "'seven' is not a number"),
         ({"question": "?", "answer": "G"}, {"compare": "choice"}, "neither one of the letters ABCDE"),
         (
             {"question": "?", "answer": "A", "o": "x"},

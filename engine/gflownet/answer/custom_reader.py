@@ -1,4 +1,4 @@
-"""A reader of the user's own: `answer.reader` as `module:Class`. Where it fails, the stage ends, as it does where a
+"""A custom reader: `answer.reader` as `module:Class`. Where it fails, the stage ends, as it does where a
 reader's server fails; finished answers are kept."""
 
 from __future__ import annotations
@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from engine.custom_class import Method, Role, WrongResult
 from engine.errors import SteerError
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt, rough_tokens
-from engine.own_class import Method, Role, WrongResult
 from engine.run.gate import StopRequested
 
 

@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"-?\d*\.?\d+")
 _LETTERS = "ABCDE"
 
 
-def parse_own(section: TaskSection, records: Iterable[Record], split: str) -> list[TaskExample]:
+def parse_file_records(section: TaskSection, records: Iterable[Record], split: str) -> list[TaskExample]:
     """The examples. Raises DataError with file and line for a record that lacks a named field, or whose answer cannot
     be compared as `task.compare` says."""
     return [
@@ -60,7 +60,7 @@ def _number(where: str, answer: str) -> str:
     number = plain_number(answer)
     if not _NUMBER.fullmatch(number):
         raise DataError(
-            what=f"the answer {answer[:40]!r} is no number",
+            what=f"the answer {answer[:40]!r} is not a number",
             where=where,
             mend="correct it, or set task.compare to exact or math",
         )
