@@ -33,7 +33,8 @@ from tests.run_stage import run_stage
 TRAIN, EVALUATED = 8, 5
 SMALL = (
     f"task.train_size={TRAIN}", f"task.eval_size={EVALUATED}", "run.seed=4", "control_points.M=4",
-    "offline_mine.K=4", "offline_mine.verify=true", "offline_mine.K_pos=2", "offline_mine.K_neg=2", "offline_mine.candidate_layers=[1, 2]",
+    "offline_mine.K=4", "offline_mine.verify=true", "offline_mine.K_pos=2", "offline_mine.K_neg=2",
+    "offline_mine.candidate_layers=[1, 2]",
     "offline_mine.max_new_tokens=150", "offline_mine.batch_size_examples=4", "offline_mine.keep_top_C=30",
     "offline_select.B=22", "offline_select.min_per_control_point=1", "offline_select.lambda_diversity=0.5",
     "decode.max_new_tokens=90", "online.batch_size_examples=3", "online.k_retrieve=5", "online.L=2",
