@@ -8,6 +8,7 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
+from app.runs.notes import Notes
 from app.runs.session import RunSession
 from engine import events as ev
 from engine.errors import RunError
@@ -28,6 +29,7 @@ from tests.recorded_session import RecordedSession
 from tests.synthetic_pool import pool_events
 from tests.synthetic_run import SyntheticRun, write_log
 from tests.synthetic_slsm import slsm_events
+from tests.two_runs import evaluated, make_run
 
 SIZES = [(80, 24), (120, 36), (200, 60)]
 
@@ -198,11 +200,13 @@ async def test_the_header_leads_to_the_error_of_a_failed_run(tmp_path: Path) -> 
     events = [
         ev.Header(schema_version=1, name="demo", run_id="1", seed=1, stages=["mine"], versions={}),
         ev.StageStarted(stage="mine", unit="problems", total=3),
-        ev.StageFailed(stage="mine", what="no column", where="train.csv", mend="name it"),
+        ev.StageFailed(
+            stage="mine", what="no column", where="train.csv", mend="name it", time=1_760_000_000.0
+        ),
     ]
     session = with_status(RecordedSession(write_log(tmp_path / "events.jsonl", events), tmp_path), "failed")
     async with RunApp(EsmScreen(session)).run_test(size=(80, 24)) as pilot:
-        await polled(pilot)
+        await polled(pilot)  # what failed before the screen was opened does not come up by itself
         await pilot.press("E")
         assert pilot.app.screen is pilot.app.screen_stack[1], "E belongs to the overview and the list of runs"
         await pilot.click(RunHeader, offset=(76, 0))
@@ -258,6 +262,14 @@ async def test_the_report_is_written_from_inside(tmp_path: Path) -> None:
     (page,) = (run.path / "exports").glob("report-*.html")
     assert page.with_suffix(".md").read_text().startswith(f"# demo/{run.path.name}")
     assert any(str(page) in text and str(page.with_suffix(".md")) in text for text in told)
+
+
+def test_a_report_is_written_without_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", "sk-very-secret")
+    run = make_run(tmp_path, "r", [evaluated("greedy", "q", True, text="say sk-very-secret")])
+    Notes(run).add(0, "", "the key is sk-very-secret")
+    texts = [path.read_text() for path in write_report(run)]
+    assert texts and all("the key is " in text and "very-secret" not in text for text in texts)
 
 
 def test_a_report_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:

@@ -220,6 +220,6 @@ def test_last_words_in_the_about_line(make: Make, tmp_path: Path) -> None:
 
 
 def test_figures_in_words() -> None:
-    assert [size(n) for n in (0, 999, 12_345, 3_456_000, 2_000_000_000)] == [
-        "0 B", "999 B", "12 kB", "3.5 MB", "2.0 GB",
+    assert [size(n) for n in (0, 999, 12_345, 3_456_000, 34_560_000, 345_600_000, 2_000_000_000)] == [
+        "0 B", "999 B", "12 kB", "3.5 MB", "34.6 MB", "346 MB", "2.0 GB",
     ]  # fmt: skip
