@@ -111,9 +111,10 @@ async def test_it_follows_the_run(tmp_path: Path) -> None:
     async with RunApp(recorded).run_test(size=WIDE) as pilot:
         await pilot.pause()
         assert "mine: 3.75 examples per second together" in await opened(pilot)
-        recorded.grow(1)
         screen = pilot.app.screen
         assert isinstance(screen, ReplicasPanel)
+        screen.poll()  # drawn in its size
+        recorded.grow(1)
         screen.poll()
         assert "mine: 5.00 examples per second together" in await text_of(pilot)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from textual.app import App
 from textual.pilot import Pilot
+from textual.widgets import Static
 
 from app.runs.notes import Notes
 from app.runs.session import RunSession
@@ -15,6 +16,7 @@ from engine.errors import RunError
 from engine.run.directory import RunDirectory, RunStatus, create_run, inspect
 from screens.esm.screen import EsmScreen
 from screens.exports import write_report
+from screens.leaving import LeftRun, WaitingScreen
 from screens.method_screen import MethodScreen
 from screens.overview.screen import OverviewScreen
 from screens.panels.help import tab_first
@@ -105,6 +107,8 @@ async def test_a_finished_run_is_quiet_until_one_looks_back(tmp_path: Path, size
         assert "L Live" in footer(pilot.app), "also in an opened decision"
         await pilot.press("0")
         assert session.cursor == 0
+        await polled(pilot)
+        assert " +0:00 " in screen.query_one(Timeline).render().plain, "since the run began"
         await pilot.press("L")
         screen = await polled(pilot)
         assert session.cursor is None and frame(screen) == (False, False)
@@ -321,3 +325,32 @@ async def test_help_has_the_keys_first(tmp_path: Path) -> None:
             "in the table" in text.split("Sort")[0]
             and "Pool" not in text.split("Help", 1)[1].split("Sort")[0]
         )
+
+
+async def test_a_stopped_stage_says_how_much_is_kept(tmp_path: Path) -> None:
+    events = [
+        ev.Header(seq=0, schema_version=1, name="demo", run_id="1", seed=1, stages=["mine"], versions={}),
+        ev.StageStarted(seq=1, stage="mine", unit="problems", total=30),
+        ev.StageProgress(seq=2, stage="mine", done=12, total=30, elapsed=1.0),
+        ev.WorkerStopped(seq=3, status="stopped", stage="mine"),
+        ev.Notice(seq=4, text="later"),
+    ]
+    session = RecordedSession(write_log(tmp_path / "events.jsonl", events), tmp_path)
+    session.seek(3)  # looked back at: the stages are drawn
+    async with RunApp(OverviewScreen(session)).run_test(size=(80, 24)) as pilot:
+        screen = await polled(pilot)
+        assert "12/30 kept" in screen.query_one(StageBar).render().plain
+
+
+async def test_while_it_stops_what_is_alive_and_what_has_stopped_have_signs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [RunDirectory(tmp_path / name) for name in ("a", "b")]
+    states = [LeftRun(runs[0], "running", True), LeftRun(runs[1], "stopped", False)]
+    monkeypatch.setattr("screens.leaving.states_now", lambda _: states)
+    monkeypatch.setattr("screens.leaving.request_stop", lambda _: None)
+    async with App[None]().run_test(size=(120, 36)) as pilot:
+        await pilot.app.push_screen(WaitingScreen(runs))
+        await pilot.pause()
+        text = str(pilot.app.screen.query_one("#waiting", Static).content)
+        assert f"● {runs[0].path}\n■ {runs[1].path}" in text

@@ -283,3 +283,9 @@ def test_the_first_of_the_words_that_a_cell_has_is_highlighted() -> None:
     ):
         pieces = highlighted([Segment("Two apples")], words, found)
         assert [piece.text for piece in pieces] == parts and pieces[1].style == found
+
+
+@pytest.mark.parametrize(("width", "keys"), [(25, "abcd"), (24, "abc"), (19, "abc"), (18, "ab"), (12, "a")])
+def test_of_columns_that_matter_alike_the_last_goes_first(width: int, keys: str) -> None:
+    columns = [ListColumn[int](key, key, 5, priority=0 if key == "a" else 3) for key in "abcd"]
+    assert "".join(placed.column.key for placed in place(columns, width)) == keys
