@@ -9,10 +9,12 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+from app.blocks.block import Paragraph
 from app.runs.notes import Notes
 from app.runs.session import RunSession
 from engine import events as ev
 from engine.errors import RunError
+from engine.events.verdict import Verdict
 from engine.run.directory import RunDirectory, RunStatus, create_run, inspect
 from screens.esm.screen import EsmScreen
 from screens.exports import write_report
@@ -354,3 +356,16 @@ async def test_while_it_stops_what_is_alive_and_what_has_stopped_have_signs(
         await pilot.pause()
         text = str(pilot.app.screen.query_one("#waiting", Static).content)
         assert f"● {runs[0].path}\n■ {runs[1].path}" in text
+
+
+@pytest.mark.parametrize(("low", "tone"), [(0.01, "good"), (-0.01, "warn")])
+def test_what_is_not_shown_warns_in_the_results(tmp_path: Path, low: float, tone: str) -> None:
+    """The interval of the one includes zero."""
+    verdict = Verdict(
+        method="esm", baseline="greedy", metric="accuracy", n=100, value=0.55, baseline_value=0.5, difference=0.05,
+        low=low, high=0.09,
+    )  # fmt: skip
+    done = ev.StageFinished(stage="eval", seconds=1.0, verdict=verdict)
+    session = RecordedSession(write_log(tmp_path / "events.jsonl", [done]), tmp_path)
+    sentence = EsmScreen(session).result_blocks(session.state)[0]
+    assert isinstance(sentence, Paragraph) and sentence.tone == tone

@@ -14,7 +14,7 @@ from app.blocks.block import Changes, Document, Remark, Table, Writing
 from app.blocks.markdown import to_markdown
 from app.cli import main
 from app.methods.source import CaseSource
-from app.report.case import case_document
+from app.report.case import case_document, open_command
 from app.report.run_report import report
 from app.report.source import read_run
 from app.report.writer import safe, text_of, write_document
@@ -265,6 +265,13 @@ def test_a_case_of_its_own_names_the_command_that_opens_it(all_methods: Path, tm
     document = safe(case_document(entry.event, source.cases, source.written.of(seq)), [all_methods])
     (html,) = write_document(document, "html", tmp_path / "case.html")
     assert f"steer-tui {all_methods}@{seq}" in _offline(html.read_text()).words
+
+
+def test_the_first_event_of_a_log_is_opened_by_its_number_too() -> None:
+    run = Path("out/my run")
+    assert (
+        open_command(run, 0) == "steer-tui 'out/my run@0'" and open_command(run) == "steer-tui 'out/my run'"
+    )
 
 
 def test_a_decision_shows_the_question_candidates_and_differences(tmp_path: Path) -> None:
