@@ -124,6 +124,7 @@ def test_sentences_of_events() -> None:
 
 def test_words() -> None:
     assert [duration(s) for s in (0, 7.4, 61, 3723)] == ["0:00", "0:07", "1:01", "1:02:03"]
+    assert [duration(s) for s in (7.6, 59.6, 3599.5)] == ["0:08", "1:00", "1:00:00"]
     assert error_line("a\nb", "w", "m") == "a b (w): m"
     assert resume_command(Path("a b")) == "steer-tui batch --resume 'a b'"
 

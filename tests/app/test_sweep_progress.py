@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ from app.swept.progress import progress_of
 from app.swept.words import left_words, progress_words, state_words, work_words
 from engine.events import Header, StageProgress, StageStarted, encode
 from engine.run.lock import RunLock
+from engine.statistics import Interval
 from engine.sweep.results import SettingResult, SweepReader
 from engine.sweep.sweep import Point, SweepFolder
-from screens.sweep.heat_map import Slice, _find
+from screens.sweep.heat_map import Slice, _find, _words
 from tests.engine.sweep.test_results import make_sweep
 
 HALF = 2
@@ -104,6 +106,14 @@ def test_a_setting_shows_what_its_finished_runs_reached(tmp_path: Path) -> None:
     assert results.best is results.settings[0] and results.compared == [0]
     part = Slice("online.L", None, {}, "result")
     assert _find(results, part, 1, None) is results.settings[0] and _find(results, part, HALF, None) is None
+
+
+def test_a_wide_cell_of_the_map_has_half_the_interval(tmp_path: Path) -> None:
+    """From +0.050 to +0.190 are 0.140: 0.070 to either side."""
+    results = SweepReader(make_sweep(tmp_path, [20, 38])).read()
+    one = replace(results.settings[0], gain=Interval(0.12, 0.05, 0.19))
+    part = Slice("online.L", None, {}, "difference")
+    assert [_words(one, part, results, room) for room in (16, 15)] == ["+0.120 ±0.070", "+0.120"]
 
 
 @pytest.mark.parametrize(

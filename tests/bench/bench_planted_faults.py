@@ -2,8 +2,9 @@
 
     python -m tests.bench.bench_planted_faults [METHOD ...]
 
-The later ones lie in what is told about the methods (intervals, tests, tables, verdicts, comparisons) and in what all
-share: draws, kept texts, formats of vectors, answers and examples.
+The later ones lie in what is told about the methods (intervals, tests, tables, verdicts, comparisons), in what all
+share (draws, kept texts, formats of vectors, answers and examples), and in the console: its screens (METHOD: screens),
+and the pages, reports and words that it has in common with batch and ctl (METHOD: app).
 
 Each fault is planted in a copy of the committed files, and the tests that are to notice it are run there until one
 fails. Writes results/planted_faults.csv; faults that stand there are not planted again: remove the file to begin anew.
@@ -23,10 +24,12 @@ from typing import NoReturn
 
 from tests.bench.planted_in_methods import IN_METHODS
 from tests.bench.planted_in_models import IN_MODELS
+from tests.bench.planted_on_screens import ON_SCREENS
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).resolve().parent / "results" / "planted_faults.csv"
-FIELDS = ("method", "file", "old", "new", "noticed", "by")
+FIELDS = ("method", "file", "old", "new", "noticed", "by", "first")
+"""`first`: whether it was noticed before tests were added for those of its set that were not, where that is known."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,8 @@ class Fault:
     old: str
     new: str
     tests: str = ""
-    """Where the tests stand that are to notice it, below tests/engine; none: those of the method."""
+    """Where the tests stand that are to notice it, below tests/, with spaces between; none: those of the method."""
+    first: str = ""
 
 
 TESTS: dict[str, tuple[str, ...]] = {
@@ -175,7 +179,7 @@ FAULTS: tuple[Fault, ...] = (
         )
     ),
     *(
-        Fault(file.split("/")[1] if "/" in file[7:] else "figures", file, old, new, tests)
+        Fault(file.split("/")[1] if "/" in file[7:] else "figures", file, old, new, f"engine/{tests}")
         for tests, file, faults in (
             ("test_statistics.py", "engine/statistics.py", (
                 ("means = draws @ values / len(delta)", "means = draws @ values / len(values)"),
@@ -314,9 +318,14 @@ FAULTS: tuple[Fault, ...] = (
         for old, new in faults
     ),
     *(
-        Fault(file.split("/")[1] if "/" in file[7:] else "figures", file, old, new, tests)
+        Fault(file.split("/")[1] if "/" in file[7:] else "figures", file, old, new, f"engine/{tests}")
         for tests, file, faults in IN_METHODS
         for old, new in faults
+    ),
+    *(
+        Fault(file.partition("/")[0], file, old, new, tests, first)
+        for tests, file, faults in ON_SCREENS
+        for first, old, new in faults
     ),
 )  # fmt: skip
 
@@ -354,8 +363,8 @@ def planted(fault: Fault, copy: Path) -> str:
         raise SystemExit(f"{fault.file}: {fault.old!r} stands there {text.count(fault.old)} times")
     path.write_text(text.replace(fault.old, fault.new), encoding="utf-8")
     try:
-        names = [fault.tests] if fault.tests else [f"{fault.method}/{name}" for name in TESTS[fault.method]]
-        tests = [f"tests/engine/{name}" for name in names]
+        names = fault.tests.split() or [f"engine/{fault.method}/{name}" for name in TESTS[fault.method]]
+        tests = [f"tests/{name}" for name in names]
         told = copy / "told.txt"
         process = os.fork()
         if process == 0:
@@ -391,7 +400,7 @@ def main(methods: list[str]) -> None:
                 writer = csv.writer(file, lineterminator="\n")
                 if new:
                     writer.writerow(FIELDS)
-                writer.writerow([fault.method, *shown, "yes" if by else "no", by])
+                writer.writerow([fault.method, *shown, "yes" if by else "no", by, fault.first])
 
 
 if __name__ == "__main__":

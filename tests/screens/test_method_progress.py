@@ -39,3 +39,11 @@ def test_a_stage_that_an_earlier_worker_left_half_done() -> None:
 def test_what_is_stale_counts_before_what_is_half_done() -> None:
     (method,) = progress_of([StageState("mine", stale=True), StageState("eval", done=187, total=200)])
     assert (method.short, method.now) == ("◌", None)
+
+
+def test_a_finished_method_took_as_long_as_all_its_stages() -> None:
+    stages = [
+        StageState(name, status=FINISHED, seconds=seconds) for name, seconds in (("mine", 60), ("eval", 30))
+    ]
+    (method,) = progress_of(stages)
+    assert state_words(method) == "finished in 1:30"

@@ -151,6 +151,8 @@ async def test_form_changes_come_back_into_the_dialog(tmp_path: Path) -> None:
         assert isinstance(app.screen, AskScreen) and "a whole number" in str(app.screen.message.content)
         await pilot.press("ctrl+u", "1", "2", "enter")
         assert app.screen is form
+        await pilot.press("slash", "ctrl+u", *"control_points.M", "enter", "down")
+        assert "default 8   in the file 6" in str(form.about.content)
         await pilot.press("slash", "ctrl+u", *"model.backend", "enter", "down", "space", "space")
         assert form.form.changes == ["online.L=5", "online.probe_tokens=12", "model.backend=vllm"]
         await pilot.press("delete", "escape")

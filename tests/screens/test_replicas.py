@@ -57,6 +57,9 @@ def test_the_fold_counts_for_the_stage_at_hand() -> None:
     assert (state.scale.stage, state.scale.pace) == ("pool", pytest.approx(2.0))
     row = state.scale.rows[1]
     assert (row.status, row.done, row.deaths, row.redone, row.pid) == ("ready", 0, 1, 2, 77)
+    state.apply(ev.ReplicaLost(seq=99, stage="pool", replica=1, life=2, redone=3, reason="killed"))
+    row = state.scale.rows[1]
+    assert (row.status, row.deaths, row.redone) == ("lost", 2, 5)
 
 
 class RunApp(App[None]):
@@ -108,9 +111,10 @@ async def test_it_follows_the_run(tmp_path: Path) -> None:
     async with RunApp(recorded).run_test(size=WIDE) as pilot:
         await pilot.pause()
         assert "mine: 3.75 examples per second together" in await opened(pilot)
-        recorded.grow(1)
         screen = pilot.app.screen
         assert isinstance(screen, ReplicasPanel)
+        screen.poll()  # drawn in its size
+        recorded.grow(1)
         screen.poll()
         assert "mine: 5.00 examples per second together" in await text_of(pilot)
 

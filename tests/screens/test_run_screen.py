@@ -7,13 +7,18 @@ from pathlib import Path
 import pytest
 from textual.app import App
 from textual.pilot import Pilot
+from textual.widgets import Static
 
+from app.blocks.block import Paragraph
+from app.runs.notes import Notes
 from app.runs.session import RunSession
 from engine import events as ev
 from engine.errors import RunError
+from engine.events.verdict import Verdict
 from engine.run.directory import RunDirectory, RunStatus, create_run, inspect
 from screens.esm.screen import EsmScreen
 from screens.exports import write_report
+from screens.leaving import LeftRun, WaitingScreen
 from screens.method_screen import MethodScreen
 from screens.overview.screen import OverviewScreen
 from screens.panels.help import tab_first
@@ -28,6 +33,7 @@ from tests.recorded_session import RecordedSession
 from tests.synthetic_pool import pool_events
 from tests.synthetic_run import SyntheticRun, write_log
 from tests.synthetic_slsm import slsm_events
+from tests.two_runs import evaluated, make_run
 
 SIZES = [(80, 24), (120, 36), (200, 60)]
 
@@ -103,6 +109,8 @@ async def test_a_finished_run_is_quiet_until_one_looks_back(tmp_path: Path, size
         assert "L Live" in footer(pilot.app), "also in an opened decision"
         await pilot.press("0")
         assert session.cursor == 0
+        await polled(pilot)
+        assert " +0:00 " in screen.query_one(Timeline).render().plain, "since the run began"
         await pilot.press("L")
         screen = await polled(pilot)
         assert session.cursor is None and frame(screen) == (False, False)
@@ -198,11 +206,13 @@ async def test_the_header_leads_to_the_error_of_a_failed_run(tmp_path: Path) -> 
     events = [
         ev.Header(schema_version=1, name="demo", run_id="1", seed=1, stages=["mine"], versions={}),
         ev.StageStarted(stage="mine", unit="problems", total=3),
-        ev.StageFailed(stage="mine", what="no column", where="train.csv", mend="name it"),
+        ev.StageFailed(
+            stage="mine", what="no column", where="train.csv", mend="name it", time=1_760_000_000.0
+        ),
     ]
     session = with_status(RecordedSession(write_log(tmp_path / "events.jsonl", events), tmp_path), "failed")
     async with RunApp(EsmScreen(session)).run_test(size=(80, 24)) as pilot:
-        await polled(pilot)
+        await polled(pilot)  # what failed before the screen was opened does not come up by itself
         await pilot.press("E")
         assert pilot.app.screen is pilot.app.screen_stack[1], "E belongs to the overview and the list of runs"
         await pilot.click(RunHeader, offset=(76, 0))
@@ -260,6 +270,14 @@ async def test_the_report_is_written_from_inside(tmp_path: Path) -> None:
     assert any(str(page) in text and str(page.with_suffix(".md")) in text for text in told)
 
 
+def test_a_report_is_written_without_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", "sk-very-secret")
+    run = make_run(tmp_path, "r", [evaluated("greedy", "q", True, text="say sk-very-secret")])
+    Notes(run).add(0, "", "the key is sk-very-secret")
+    texts = [path.read_text() for path in write_report(run)]
+    assert texts and all("the key is " in text and "very-secret" not in text for text in texts)
+
+
 def test_a_report_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RunError):
         write_report(tmp_path)
@@ -309,3 +327,45 @@ async def test_help_has_the_keys_first(tmp_path: Path) -> None:
             "in the table" in text.split("Sort")[0]
             and "Pool" not in text.split("Help", 1)[1].split("Sort")[0]
         )
+
+
+async def test_a_stopped_stage_says_how_much_is_kept(tmp_path: Path) -> None:
+    events = [
+        ev.Header(seq=0, schema_version=1, name="demo", run_id="1", seed=1, stages=["mine"], versions={}),
+        ev.StageStarted(seq=1, stage="mine", unit="problems", total=30),
+        ev.StageProgress(seq=2, stage="mine", done=12, total=30, elapsed=1.0),
+        ev.WorkerStopped(seq=3, status="stopped", stage="mine"),
+        ev.Notice(seq=4, text="later"),
+    ]
+    session = RecordedSession(write_log(tmp_path / "events.jsonl", events), tmp_path)
+    session.seek(3)  # looked back at: the stages are drawn
+    async with RunApp(OverviewScreen(session)).run_test(size=(80, 24)) as pilot:
+        screen = await polled(pilot)
+        assert "12/30 kept" in screen.query_one(StageBar).render().plain
+
+
+async def test_while_it_stops_what_is_alive_and_what_has_stopped_have_signs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [RunDirectory(tmp_path / name) for name in ("a", "b")]
+    states = [LeftRun(runs[0], "running", True), LeftRun(runs[1], "stopped", False)]
+    monkeypatch.setattr("screens.leaving.states_now", lambda _: states)
+    monkeypatch.setattr("screens.leaving.request_stop", lambda _: None)
+    async with App[None]().run_test(size=(120, 36)) as pilot:
+        await pilot.app.push_screen(WaitingScreen(runs))
+        await pilot.pause()
+        text = str(pilot.app.screen.query_one("#waiting", Static).content)
+        assert f"● {runs[0].path}\n■ {runs[1].path}" in text
+
+
+@pytest.mark.parametrize(("low", "tone"), [(0.01, "good"), (-0.01, "warn")])
+def test_what_is_not_shown_warns_in_the_results(tmp_path: Path, low: float, tone: str) -> None:
+    """The interval of the one includes zero."""
+    verdict = Verdict(
+        method="esm", baseline="greedy", metric="accuracy", n=100, value=0.55, baseline_value=0.5, difference=0.05,
+        low=low, high=0.09,
+    )  # fmt: skip
+    done = ev.StageFinished(stage="eval", seconds=1.0, verdict=verdict)
+    session = RecordedSession(write_log(tmp_path / "events.jsonl", [done]), tmp_path)
+    sentence = EsmScreen(session).result_blocks(session.state)[0]
+    assert isinstance(sentence, Paragraph) and sentence.tone == tone

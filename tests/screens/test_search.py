@@ -16,6 +16,7 @@ from engine import events as ev
 from screens.event_places import kinds_with_place, place_of
 from screens.messages import SystemRequested
 from screens.overview.screen import OverviewScreen
+from screens.panels import search
 from screens.panels.search import MOST, SearchScreen, count_words
 from tests.recorded_session import RecordedSession
 from tests.synthetic_pool import pool_events
@@ -133,3 +134,19 @@ def test_an_answer_is_found_among_the_decisions_of_its_example() -> None:
     place = Place("decisions", filter='method:esm example:"a\\"b"')
     assert place_of(answer, 7) == ("ESM", place) and place_of(ev.Notice(text=""), 7) is None
     assert kinds_with_place()[ev.ExampleEvaluated] == "ESM" and ev.Notice not in kinds_with_place()
+
+
+async def test_as_many_rows_of_every_method_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one method has does not count against another."""
+    monkeypatch.setattr(search, "MOST", 2)
+    both = [*SyntheticRun(examples=4).events(), *pool_events()]
+    events = [msgspec.structs.replace(event, seq=seq) for seq, event in enumerate(both)]
+    app = RunApp(RecordedSession(write_log(tmp_path / "events.jsonl", events), tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        screen = await searched(pilot, "slash", *"train")
+        kinds = kinds_with_place()
+        rows = [screen.source.item(row) for row in range(len(screen.source))]
+        assert Counter(kinds[type(row.event)] for row in rows) == {"ESM": 2, "Pool": 2}

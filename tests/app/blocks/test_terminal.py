@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
+from app.blocks.bars import plain_bar
 from app.blocks.block import (
     Beside,
     Block,
@@ -178,3 +179,25 @@ def test_long_texts_are_cut_with_the_number_of_what_is_left_out_and_empty_facts_
     assert writing("x" * 20_001).text.endswith("x … 1 more characters")
     assert facts([("a", ""), ("b", None), ("c", "d")]).rows == [("c", "d")]
     assert plain((Span("a", "dim"), "b")) == "ab"
+
+
+@pytest.mark.parametrize(
+    ("share", "drawn"),
+    [
+        (0.0, "────"),
+        (0.07, "╸───"),
+        (0.5, "━━──"),
+        (0.6, "━━╸─"),
+        (0.93, "━━━╸"),
+        (0.94, "━━━━"),
+        (1.2, "━━━━"),
+    ],
+)
+def test_a_bar_ends_at_the_nearest_half(share: float, drawn: str) -> None:
+    """0.94 of eight halves are 7.52."""
+    assert plain_bar(share, 4) == drawn
+
+
+def test_figures_of_a_markdown_table_stand_to_the_right() -> None:
+    table = to_markdown(Document("t", [Table(("name", "n", "share"), [("a", "1", "0.5")], 2)]))
+    assert table == "# t\n\n| name | n | share |\n| --- | ---: | ---: |\n| a | 1 | 0.5 |\n"

@@ -14,7 +14,7 @@ from app.blocks.block import Changes, Document, Remark, Table, Writing
 from app.blocks.markdown import to_markdown
 from app.cli import main
 from app.methods.source import CaseSource
-from app.report.case import case_document
+from app.report.case import case_document, open_command
 from app.report.run_report import report
 from app.report.source import read_run
 from app.report.writer import safe, text_of, write_document
@@ -231,6 +231,7 @@ def test_every_figure_of_the_findings_is_in_the_record(tmp_path: Path) -> None:
     RunDirectory(run).write(record)
     page = text_of(report([read_run(RunDirectory(run))]), "html")
     assert "ESM answers 96.5% of 200 problems right; greedy 63.5%: +33 points" in page
+    assert "1 event in events.jsonl" in page
 
 
 def test_several_runs_are_compared_with_the_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -264,6 +265,13 @@ def test_a_case_of_its_own_names_the_command_that_opens_it(all_methods: Path, tm
     document = safe(case_document(entry.event, source.cases, source.written.of(seq)), [all_methods])
     (html,) = write_document(document, "html", tmp_path / "case.html")
     assert f"steer-tui {all_methods}@{seq}" in _offline(html.read_text()).words
+
+
+def test_the_first_event_of_a_log_is_opened_by_its_number_too() -> None:
+    run = Path("out/my run")
+    assert (
+        open_command(run, 0) == "steer-tui 'out/my run@0'" and open_command(run) == "steer-tui 'out/my run'"
+    )
 
 
 def test_a_decision_shows_the_question_candidates_and_differences(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from msgspec import structs
 
 from app.state.columns import AppendOnlyList, Columns
+from app.state.event_index import EventIndex
 from app.state.method import shared
 from app.state.run import RunState
 from engine import events as ev
@@ -238,3 +239,10 @@ def test_numbers_that_no_column_holds_are_the_largest_that_it_does(number: int) 
     assert abs(decisions.column("m")[0]) >= (1 << 31) - 1
     assert decisions.column("m")[1] == taken[1].m and decisions.place(1) == (100, 100)
     assert len(set(decisions.row_keys())) == 4
+
+
+def test_only_a_resumed_worker_is_marked_in_the_time_line() -> None:
+    index = EventIndex()
+    for seq, attempt in enumerate((1, 2)):
+        index.add(ev.WorkerStarted(seq=seq, pid=1, attempt=attempt, stages=[]))
+    assert [(mark.seq, mark.text) for mark in index.marks] == [(1, "resumed (attempt 2)")]

@@ -10,7 +10,8 @@ from scipy import stats
 
 from engine.comparison.figures import Pair, figures
 from engine.comparison.items import Arm, Item
-from engine.comparison.pairing import pair_items
+from engine.comparison.pairing import Paired, pair_items
+from engine.comparison.remarks import _items
 
 
 def item(name: str, score: float | None, right: bool | None = None, tokens: int | None = None) -> Item:
@@ -95,3 +96,11 @@ def test_items_are_paired_by_id_and_question_in_whatever_order() -> None:
     a.items["q"], b.items["p"] = item("q", None), item("p", None)
     a.items["t"] = b.items["t"] = item("t", None)
     assert (pair_items(a, b).unjudged, len(pair_items(a, b).pairs)) == (3, 4)
+
+
+def test_few_items_are_few_that_were_judged() -> None:
+    """Of 25 items 6 without a verdict leave 19, fewer than 20."""
+    few = "fewer than 20 items: an interval from so few says little."
+    arm, pairs = Arm("SLSM", "always", "slsm", ""), pairs_of([1.0] * 25, [0.0] * 25)
+    remarks = [_items([(arm, Paired(pairs, 0, 0, 0, unjudged))]) for unjudged in (6, 5)]
+    assert [f"SLSM: {few}" in lines for lines in remarks] == [True, False]

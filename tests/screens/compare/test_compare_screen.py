@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from rich.style import Style
 from textual.app import App
 
 from app.methods.place import Place
 from app.shell import SteerApp
+from engine.comparison.items import Item
+from engine.comparison.trace import Step, align
 from engine.events import Event, MethodEvaluated, encode
 from screens.compare.pairs import PairsScreen
 from screens.compare.screen import CompareScreen
+from screens.compare.trace_drawing import draw_parting
 from screens.esm.screen import EsmScreen
 from screens.messages import CompareRequested, RunRequested
 from screens.panels.chart_screen import ChartScreen
@@ -272,3 +279,21 @@ async def test_several_runs_are_named_beside_what_they_reached(tmp_path: Path) -
         text = drawn(app)
         assert "A online.L=3 online.k=3" in text and "2 equal" in text
         assert "online.L=5 online.k=5" in text and "online.L=9 online.k=3" in text
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_first_step_that_differs_is_marked(whole: bool) -> None:
+    """Whether or not the two before it are listed."""
+    item = Item("q1", "How many?", "How many?", 1.0, True)
+    a, b = (
+        [Step(f"{m}", f"segment {m}", {"α": alpha if m > 2 else 1.0}) for m in (1, 2, 3, 4)]
+        for alpha in (2.0, 3.0)
+    )
+    palette = defaultdict(Style)
+    console = Console(width=80, file=StringIO())
+    console.print(draw_parting(item, item, align(a, b), palette, 80, whole))
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    marked = [line.split("  ")[0].rstrip() for line in lines if line.startswith("▶")]
+    assert marked == ["▶ segment 3"]
+    assert any("segment 1" in line for line in lines) == whole
+    assert ("2 steps before it are the same in both; space shows all." in lines) != whole

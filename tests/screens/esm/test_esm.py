@@ -437,6 +437,7 @@ async def test_copy(session: RecordedSession, tmp_path: Path) -> None:
         assert run.endswith(f"  {session.run_dir}")
         entry = find_event(tmp_path / "events.jsonl", int(seq))
         assert entry is not None and isinstance(entry.event, DecisionTaken)
+        assert f"  m={entry.event.m}  " in app.copied and entry.event.example == "test-0000"
 
 
 async def test_sort_by_a_header_key(session: RecordedSession) -> None:

@@ -42,6 +42,11 @@ def test_the_figures_are_those_of_the_decision() -> None:
     )
 
 
+def test_a_memory_is_that_of_the_control_point_before_the_segment() -> None:
+    sentence = gate_sentence(DecisionTaken(gate="min_entries", **FULL))
+    assert sentence == "The memory holds too few entries at control point 1 (7): fewer than min_entries."
+
+
 def test_no_rule_of_the_controller_is_forgotten() -> None:
     """`engine.esm.online.decide` lists its rules in this order; `tail` is the rest after the last control point."""
     rules = (

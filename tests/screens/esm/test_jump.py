@@ -95,3 +95,12 @@ async def test_what_is_not_there_yet_is_said(app: EsmApp) -> None:
         screen = await press(pilot)
         assert screen.shown_name == "decisions"
         assert any("wrong-9999" in note.message for note in pilot.app._notifications)
+
+
+async def test_a_chosen_id_stays_chosen_when_the_page_is_drawn_again(app: EsmApp) -> None:
+    """As it is while a run goes on: enter still goes there."""
+    async with app.run_test(size=(140, 40)) as pilot:
+        screen = await press(pilot, "2", "tab")
+        screen.show()
+        screen = await press(pilot, "enter")
+        assert screen.shown_name == "decisions" and screen.decisions.filter_text

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from textual import on
 from textual.app import App
 from textual.pilot import Pilot
 
-from engine.events import IterationBegan
+from engine.events import IterationBegan, IterationFinished
 from screens.evolution.branch import branch_question
 from screens.evolution.screen import EvolutionScreen
 from screens.messages import BranchRequested
@@ -233,3 +234,20 @@ async def test_as_published_the_minibatch_decides_and_nothing_else_is_shown_as_m
         assert "not tried on the validation set" not in text and "test set" not in text
         await press(pilot, "3")
         assert "no deltas" not in drawn(pilot.app)
+
+
+async def test_an_iteration_that_was_taken_over_can_be_branched(tmp_path: Path) -> None:
+    """It has no end of its own in this log."""
+    events = [event for event in evolution_events() if not isinstance(event, IterationFinished)]
+    inherited = [
+        msgspec.structs.replace(event, inherited="demo/1")
+        if isinstance(event, IterationBegan) and event.iteration == 0
+        else event
+        for event in events
+    ]
+    app = EvolutionApp(RecordedSession(write_log(tmp_path / "events.jsonl", inherited), tmp_path))
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "g", "down", "b")
+        assert isinstance(app.screen, EvolutionScreen), "this one is neither finished nor taken over"
+        await pilot.press("g", "b")
+        assert isinstance(app.screen, AskScreen)

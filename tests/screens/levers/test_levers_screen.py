@@ -10,6 +10,7 @@ import pytest
 from textual.app import App
 from textual.widgets import Input
 
+from app.blocks.block import Paragraph
 from engine.events import LeveredAnswer, LeverEffect, LeverFit, LeversTried
 from screens.esm.screen import EsmScreen
 from screens.levers import screen as levers
@@ -86,3 +87,13 @@ async def test_answers_stand_side_by_side_with_what_each_lever_did(
         await pilot.pause()
         assert isinstance(pilot.app.screen, EsmScreen)
     assert process.closed
+
+
+def test_what_all_levers_cost_is_their_sum() -> None:
+    plain = LeveredAnswer(levers=[], text="3", tokens=6, prompt_tokens=9, effects=[])
+    effects = [
+        LeverEffect(lever=name, acted=True, what="", tokens=n) for name, n in (("esm", 8), ("notes", 5))
+    ]
+    both = LeveredAnswer(levers=["esm", "notes"], text="4", tokens=4, prompt_tokens=9, effects=effects)
+    cost = levers._answer(both, plain).about[0]
+    assert isinstance(cost, Paragraph) and cost.text == "4 tokens (−2) + 13 for the levers"

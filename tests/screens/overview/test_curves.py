@@ -12,6 +12,7 @@ from app.methods.place import Place
 from app.state.run import RunState
 from engine import events as ev
 from engine.events.verdict import Verdict
+from screens.compare.curves import overlaid
 from screens.overview.card_content import curve_of
 from screens.overview.curve_view import draw_curve
 
@@ -231,3 +232,12 @@ def test_equal_values_lie_in_the_middle() -> None:
     curve = Curve("f", "x", "a", (2.0, 2.0), digits=0)
     rows = draw_curve(curve, 20, 4).plain.split("\n")
     assert [row.endswith(" a 2") for row in rows[:3]] == [False, True, False]
+
+
+def test_curves_of_the_method_under_the_cursor_come_first() -> None:
+    """Of two runs laid over each other."""
+    answers = [evaluated("esm", n, 0.5) for n in (1, 2)]
+    state = state_of([*answers, *(scored("minibatch", n, 20.0) for n in (0, 1))])
+    for method in ("ESM", "Evolution"):
+        titles = [chart.y_title.partition(":")[0] for chart in overlaid(state, state, method)]
+        assert titles[0] == method and {"ESM", "Evolution"} == set(titles)

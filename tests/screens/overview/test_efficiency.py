@@ -41,6 +41,17 @@ def test_shares_and_sums() -> None:
     assert rows[3] == ["all", "", "2:00", "1,500", "", ""]
 
 
+def test_only_what_a_new_attempt_counts_anew_is_added() -> None:
+    """900 told of twice are 900; after 400, which begin anew, 1,300."""
+    told = [
+        ev.StageProgress(stage="mine", done=1, total=9, elapsed=s, tokens=t)
+        for s, t in ((1, 900), (2, 900), (3, 400))
+    ]
+    for count, tokens in ((2, "900"), (3, "1,300")):
+        _, rows = drawn(*told[:count], finished("mine", 9.0))
+        assert rows[1][3] == tokens and rows[3][3] == tokens
+
+
 def test_a_stage_that_has_not_worked_and_a_gpu() -> None:
     on_gpu = ev.StageProgress(stage="mine", done=1, total=1, elapsed=90.0, gpu=3_000_000_000)
     _, rows = drawn(on_gpu, finished("mine", 90.0))

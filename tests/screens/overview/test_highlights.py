@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from textual.app import App
+
+from app.methods.overview import Highlight
 from app.methods.pages import page_of
 from app.methods.place import Place
 from app.state.run import RunState
 from engine import events as ev
+from screens.overview.card_content import CardContent
+from screens.overview.cards import Card, PlaceLink
 
 
 def state_of(*events: ev.Event) -> RunState:
@@ -96,3 +101,16 @@ def test_the_best_iteration_of_an_evolution() -> None:
     )  # fmt: skip
     text = "iteration 1: the best deltas, composite 0.650 on the validation set"
     assert places("Evolution", *events, score)[0] == (text, Place("iterations", 1, open=True))
+
+
+async def test_each_line_of_a_card_leads_to_its_own_place() -> None:
+    goals = [Place("cases", filter="method:esm broken"), Place("results")]
+    lines = tuple(Highlight(f"line {number}", place) for number, place in enumerate(goals))
+    card = Card("ESM")
+    async with App[None]().run_test() as pilot:
+        await pilot.app.mount(card)
+        card.show(CardContent("1 ESM ✓", "finished", "It does this.", (), None, lines))
+        links = list(card.query(PlaceLink))[1:3]
+        assert [(str(link.content), link.place) for link in links] == [
+            ("→ line 0", goals[0]), ("→ line 1", goals[1]),
+        ]  # fmt: skip

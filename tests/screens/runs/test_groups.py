@@ -15,6 +15,7 @@ from engine.run.directory import RunDirectory, SweepPoint
 from screens.runs.about import about_group
 from screens.runs.fields import VALUES
 from screens.runs.groups import Group, best_of
+from screens.runs.source import RunSource, sweep_of
 from tests.runs_app import RunsApp, esm_verdict
 
 Make = Callable[..., RunDirectory]
@@ -178,3 +179,20 @@ def test_fields_of_the_filter(make: Make) -> None:
     assert (VALUES["result"](row), VALUES["gain"](row), VALUES["cost"](row)) == (0.75, 0.25, 0.25)
     row.record.config = {"online": {"L": 3, "on": True}, "run": {"name": "demo"}, "nothing": {}}
     assert VALUES["config"](row) == "online.L=3 online.on=true run.name=demo"
+
+
+def test_a_sweeps_runs_are_listed_in_their_order(make: Make) -> None:
+    """However the list had them; nothing of it is listed while it is folded."""
+    rows = [
+        reached(make("a", "finished"), None, sweep=SweepPoint(folder="sweep-1", number=at, setting={"online.L": at}))
+        for at in range(3)
+    ]  # fmt: skip
+    ids = sorted(row.record.run_id for row in rows)
+    for order in (rows, rows[::-1]):
+        source = RunSource()
+        source.show_runs(list(order))
+        assert [source.run(at) for at in range(len(source))] == [None]
+        folder = sweep_of(rows[0])
+        assert folder is not None
+        source.toggle_fold(folder)
+        assert [run.record.run_id for run in source.runs] == ids and source.run(0) is None

@@ -14,6 +14,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from app.runs.labels import Label
 from app.runs.run_list import RunList, RunRow
 from app.runs.trash import move_to_trash
 from app.table.filter_parser import parse
@@ -100,6 +101,10 @@ def test_filter_over_fields_and_words(outputs: Path) -> None:
     assert (
         keeps('config~"dataset=gsm8k"') == [0] and keeps("gsm8k") == [0] and keeps("change~online.L") == [1]
     )
+    labels = RunList(outputs)
+    labels.labels(found[1].path).put(found[1].path, Label("", ("paper-figure",), False))
+    found = rows(outputs)
+    assert keeps("paper") == keeps("tag:paper-figure") == [1]
     assert keeps("seconds>10") == [0, 1, 2] and keeps("nothing") == [] and keeps("") == [0, 1, 2]
 
 

@@ -220,6 +220,19 @@ def test_last_words_in_the_about_line(make: Make, tmp_path: Path) -> None:
 
 
 def test_figures_in_words() -> None:
-    assert [size(n) for n in (0, 999, 12_345, 3_456_000, 2_000_000_000)] == [
-        "0 B", "999 B", "12 kB", "3.5 MB", "2.0 GB",
+    assert [size(n) for n in (0, 999, 12_345, 3_456_000, 34_560_000, 345_600_000, 2_000_000_000)] == [
+        "0 B", "999 B", "12 kB", "3.5 MB", "34.6 MB", "346 MB", "2.0 GB",
     ]  # fmt: skip
+
+
+async def test_letters_that_are_typed_are_not_offered_as_keys(make: Make, tmp_path: Path) -> None:
+    """`+` begins a new run, and is a letter in the filter."""
+    make("demo", "finished")
+    app = RunsApp(tmp_path / "outputs")
+    async with app.run_test(size=(200, 60)) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert {"New run", "Filter"} <= set(app.words)
+        await pilot.press("slash")
+        await pilot.pause()
+        assert not {"New run", "Filter"} & set(app.words) and "Apply" in app.words

@@ -11,6 +11,7 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
+from app.methods.serve.page import _times
 from app.state.run import RunState
 from app.state.serve import ServeState
 from engine import events as ev
@@ -145,3 +146,17 @@ async def test_esm_has_no_tab_that_a_run_that_serves_never_fills(tmp_path: Path)
         text = "\n".join(strip.text for strip in screen._compositor.render_strips())
         assert "Results" not in text and "Training" not in text and "Entries" not in text
         assert "How many pens" in text
+
+
+def test_the_time_to_the_end_is_of_requests_that_were_answered() -> None:
+    """Of 2 and 4 s, not of the 60 s after which a client left."""
+    state = RunState()
+    for number, (outcome, seconds) in enumerate((("answered", 2.0), ("vanished", 60.0), ("answered", 4.0))):
+        request = ev.RequestAnswered(
+            request=str(number), outcome=outcome, seconds=seconds, first=0.5 * number
+        )
+        state.apply(request)
+    assert _times(state.serve) == {
+        "seconds to the first text, median": "0.50",
+        "seconds to the end, median": "3.00",
+    }

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from rich.console import Console
+from rich.style import Style
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from app.methods import what_if as answer
 from engine.errors import SteerError
 from engine.events import AnswerTried, Event, OtherAnswer, PathsTried, QuestionSampled
 from screens import tabbed_screen
@@ -20,6 +25,7 @@ from screens.evolution.screen import EvolutionScreen
 from screens.method_screen import MethodScreen
 from screens.slsm.screen import SLSMScreen
 from screens.tabbed_screen import TabbedScreen
+from screens.what_if.drawing import draw_answers
 from screens.what_if.screen import LongField, WhatIfScreen
 from tests.recorded_session import RecordedSession
 from tests.synthetic_evolution import evolution_events
@@ -251,3 +257,21 @@ async def test_tabs_without_a_recorded_choice_do_not_offer_it(opened: Opened) ->
             assert pilot.app.screen is app.first and "What if" not in await press(pilot, tab)
         assert "What if" in await press(pilot, "1")
     assert not process.asked
+
+
+def test_of_several_tries_the_one_that_turned_stands_beside_the_record() -> None:
+    """The second differs in its text alone, the third is right."""
+    beside = [
+        answer.Answer("committed", "It is 3.", right=False),
+        answer.Answer("null here", "It is 3.", right=False),
+    ]
+    tried = [
+        answer.Answer(f"yours {number}", text, right=right)
+        for number, (text, right) in enumerate((("It is 3.", False), ("It is 5.", False), ("It is 4.", True)))
+    ]
+    console = Console(width=120, file=StringIO())
+    console.print(
+        draw_answers(answer.Answers(beside, tried), ("α", [1.0, 2.0, 3.0]), defaultdict(Style), 120)
+    )
+    drawn = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "yours 2" in drawn and "It is ≠ 4." in drawn and "yours 0" not in drawn and "yours 1" not in drawn

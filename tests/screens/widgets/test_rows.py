@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
+from math import nan
 from typing import NamedTuple
 
 import pytest
@@ -76,3 +77,12 @@ def test_no_control_code_is_drawn() -> None:
         drawn = line_filter.apply(drawn, Color.parse("black"))
     text = "".join(segment.text for segment in drawn)
     assert "title" in text and "\x1b" not in text and "\x07" not in text and drawn[0].style
+
+
+def test_what_is_missing_comes_before_every_figure() -> None:
+    """Upwards; downwards it comes last."""
+    source: ListSource[Row] = ListSource((ListColumn("figure", "figure", 5, value=lambda r: r.figure),))
+    source.show([Row("a", 2.0), Row("b", None), Row("c", -1.0), Row("d", nan)])
+    for reverse, names in ((False, "bdca"), (True, "acbd")):
+        source.sort("figure", reverse)
+        assert "".join(source.item(row).name for row in range(4)) == names

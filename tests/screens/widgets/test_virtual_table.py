@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
+from rich.segment import Segment
+from rich.style import Style
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from app.table.column import Cell, ListColumn
+from screens.widgets.tables.cells import highlighted
 from screens.widgets.tables.column_layout import place
 from screens.widgets.tables.rows import Column, ListSource
 from screens.widgets.tables.virtual_table import VirtualTable
@@ -269,3 +272,20 @@ async def test_an_order_that_somebody_chose_stays_when_an_earlier_moment_is_look
         assert (table.sort_column, table.sort_reverse) == ("number", True)
         table.set_over(False)
         assert (table.sort_column, table.sort_reverse) == ("number", True)
+
+
+def test_the_first_of_the_words_that_a_cell_has_is_highlighted() -> None:
+    """Of two that begin together the longer one."""
+    found = Style(bold=True)
+    for words, parts in (
+        (("apples", "two"), ["", "Two", " apples"]),
+        (("tw", "two a"), ["", "Two a", "pples"]),
+    ):
+        pieces = highlighted([Segment("Two apples")], words, found)
+        assert [piece.text for piece in pieces] == parts and pieces[1].style == found
+
+
+@pytest.mark.parametrize(("width", "keys"), [(25, "abcd"), (24, "abc"), (19, "abc"), (18, "ab"), (12, "a")])
+def test_of_columns_that_matter_alike_the_last_goes_first(width: int, keys: str) -> None:
+    columns = [ListColumn[int](key, key, 5, priority=0 if key == "a" else 3) for key in "abcd"]
+    assert "".join(placed.column.key for placed in place(columns, width)) == keys

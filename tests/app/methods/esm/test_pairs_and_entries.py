@@ -168,3 +168,8 @@ def test_an_entry_that_was_never_injected() -> None:
 def test_what_turned_wrong_counts_against_what_was_injected() -> None:
     state = source_of([*LIBRARY, *TURNED_WRONG]).state  # nothing was injected in the one that turned wrong
     assert [row.use.net for row in ENTRIES.rows(state)] == [1, -1, None]
+
+
+def test_rollouts_are_counted_from_one() -> None:
+    rollout = RolloutEnded(example="data-0001", draw=0, correct=True, reward=1, tokens=1, segments=1)
+    assert item_words(rollout) == "rollout 1 of data-0001"
