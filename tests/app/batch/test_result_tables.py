@@ -56,9 +56,10 @@ def printed(events: Iterable[Event], width: int = 140) -> str:
                             "a request for short answers 0.788 −0.022 [−0.060, +0.010] 6 2",
                             "the evolved deltas 0.810 · · 6 2",
                             "a request for short answers: Answer briefly."]),
-         (gflownet_events, ["distinct paths (GFlowNet) 100 20 0.930 · 0.900 [0.830, 0.970] 0.720 0.980 · 9.5 · 0.750 · ·",
-                            "independent draws (GFlowNet) 100 20 0.900 · 0.870 [0.800, 0.940] 0.696 0.950 · 9.2 · 0.720 "
-                            "0.280 (n 98) 0.710",
+         (gflownet_events, ["distinct paths (GFlowNet) 100 20 0.930 · 0.900 [0.830, 0.970] 0.720 0.980 · 9.5 · 0.750 "
+                            "· ·",
+                            "independent draws (GFlowNet) 100 20 0.900 · 0.870 [0.800, 0.940] 0.696 0.950 · 9.2 · "
+                            "0.720 0.280 (n 98) 0.710",
                             "greedy 100 1 · · 0.800 [0.730, 0.870] 0.640 0.800 · · · 0.650 · ·",
                             "sampled paths 3 1.000 +1.000 [+0.400, +1.000] 0.250 0.800 0.750 5.0 58.0",
                             "read by path reader (offline)"]),
