@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
 import os
-from collections.abc import Iterator
+import struct
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -15,30 +17,23 @@ from engine.lm.loading.gguf_file import gguf_parts
 
 
 @contextmanager
-def reading(file: Path) -> Iterator[None]:
+def reading(file: Path) -> Iterator[Callable[[], Any]]:
     """While open, whoever opens `file` with `gguf.GGUFReader` gets one and the same reader, with the tensors of all
-    parts, mapped from where they lie: nothing is copied. Opening raises ValueError where tensors are missing."""
+    parts, mapped from where they lie: nothing is copied. Yields what returns it. Opening raises ValueError where
+    tensors are missing."""
     import gguf  # in the extra [gguf]
 
     package: Any = gguf
     one_file, names = package.GGUFReader, package.get_tensor_name_map
-
-    class PlainReader(one_file):
-        """Slices of a mapped file cost several times those of the plain array over it, and a header has millions."""
-
-        @property
-        def data(self) -> Any:
-            return self._plain
-
-        @data.setter
-        def data(self, mapped: Any) -> None:
-            self._plain = np.asarray(mapped)
+    reader_class = _reader_class(one_file, package.GGUFValueType)
 
     @cache
     def whole() -> Any:
-        reader: Any = PlainReader(file)
+        reader = reader_class(file)
         for part in gguf_parts(file)[1:]:
-            reader.tensors += PlainReader(part).tensors
+            other = reader_class(part)
+            reader.tensors += other.tensors
+            reader.mapped += other.mapped
         _check_count(reader)
         return reader
 
@@ -48,9 +43,64 @@ def reading(file: Path) -> Iterator[None]:
     # The table of names would be made anew for each module of the model.
     package.GGUFReader, package.get_tensor_name_map = open_file, cache(names)
     try:
-        yield
+        yield whole
     finally:
         package.GGUFReader, package.get_tensor_name_map = one_file, names
+
+
+def _reader_class(base: Any, types: Any) -> Any:
+    class Reader(base):
+        """As the package's, for headers with hundreds of thousands of tokens: slices of a mapped file cost several
+        times those of the plain array over it, and the items of an array are read in one go."""
+
+        @property
+        def data(self) -> Any:
+            return self._plain
+
+        @data.setter
+        def data(self, mapped: Any) -> None:
+            self._plain = np.asarray(mapped)
+            self.mapped = [mapped]
+
+        def forget_pages(self) -> None:
+            """Let the system drop what was read of the files: they are read again where needed."""
+            for mapped in self.mapped if hasattr(mmap, "MADV_DONTNEED") else ():
+                mapped._mmap.madvise(mmap.MADV_DONTNEED)
+
+        def _get_field_parts(self, orig_offs: int, raw_type: int) -> Any:
+            if raw_type != types.ARRAY or self.byte_order != "I":
+                return super()._get_field_parts(orig_offs, raw_type)
+            kind, count = struct.unpack_from("=IQ", self._plain, orig_offs)
+            start = orig_offs + 12
+            if kind == types.STRING:
+                parts, end = _strings(memoryview(self._plain), start, count)
+            elif kind in self.gguf_scalar_to_np:
+                numbers = self._get(start, self.gguf_scalar_to_np[kind], count)
+                parts, end = list(numbers.reshape(-1, 1)), start + numbers.nbytes
+            else:
+                return super()._get_field_parts(orig_offs, raw_type)
+            return end - orig_offs, parts, list(range(count)), [types.ARRAY, types(kind)][: 1 + bool(count)]
+
+    return Reader
+
+
+class _String(bytes):
+    """Bytes that answer as the array does which the package expects, at a third of its size."""
+
+    __slots__ = ()
+
+    def tobytes(self) -> bytes:
+        return bytes(self)
+
+
+def _strings(data: memoryview, offset: int, count: int) -> tuple[list[_String], int]:
+    """`count` strings from `offset` on, each after its length, and where they end."""
+    strings = []
+    for _ in range(count):
+        (length,) = struct.unpack_from("=Q", data, offset)
+        strings.append(_String(data[offset + 8 : offset + 8 + length]))
+        offset += 8 + length
+    return strings, offset
 
 
 def _check_count(reader: Any) -> None:

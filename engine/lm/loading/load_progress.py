@@ -57,8 +57,6 @@ class _Bars(TextIOBase):
 
 
 def _in_words(title: str) -> str:
-    if "GGUF" in title:
-        return "unpacking"
-    if title.startswith("Loading") or not title:
+    if title.startswith(("Loading", "Converting")) or not title:
         return "reading the weights"
     return f"fetching {title}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from engine.lm.fingerprint import fingerprint, parts_fingerprint
 from engine.lm.loading.device import memory_errors, pick_device, pick_dtype
 from engine.lm.loading.gguf_file import gguf_file, gguf_parts, lacking_packages
 from engine.lm.loading.gguf_reader import reading
+from engine.lm.loading.gguf_weights import file_model
 from engine.lm.loading.hub_cache import looks_local
 from engine.lm.loading.load_progress import reading_bars
 from engine.lm.loading.weight_files import weight_files
@@ -45,18 +46,15 @@ def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
     target = pick_device(device)
     source, options = _source(path)
     check_files(path)
-    with quiet(), _explained(path), _reading(source, options):
+    with quiet(), _explained(path), _reading(source, options) as opened:
         config = transformers.AutoConfig.from_pretrained(source, **options)
         tokenizer = _tokenizer(source, options)
         number_type, reason = pick_dtype(dtype, target, config)
-        loaded: Any = transformers.AutoModelForCausalLM.from_pretrained(
-            source,
-            dtype=number_type,
-            attn_implementation=_attention(config),
-            output_loading_info=True,
-            **options,
+        how = {"attn_implementation": _attention(config), "output_loading_info": True}
+        loaded = opened and file_model(opened(), config, number_type, how)
+        model, report = loaded or transformers.AutoModelForCausalLM.from_pretrained(
+            source, dtype=number_type, **how, **options
         )
-        model, report = loaded
         _check_complete(path, report)
         model = _on_device(model, target, path)
         eos = _eos_ids(getattr(model, "generation_config", None), model.config)
@@ -113,13 +111,14 @@ def _attention(config: Any) -> str | None:
 
 
 @contextmanager
-def _reading(source: str, options: dict[str, str]) -> Iterator[None]:
-    """While open, the library reads all parts of a GGUF file, and its bars tell how far it is."""
+def _reading(source: str, options: dict[str, str]) -> Iterator[Callable[[], Any] | None]:
+    """While open, the library reads all parts of a GGUF file, and its bars tell how far it is. Yields what `reading`
+    does; None for a folder."""
     parts = reading(Path(source) / options["gguf_file"]) if options else nullcontext()
     hf_logging.enable_progress_bar()
     try:
-        with reading_bars(), parts:
-            yield
+        with reading_bars(), parts as whole_file:
+            yield whole_file
     finally:
         hf_logging.disable_progress_bar()
 

@@ -1,0 +1,78 @@
+"""The weights of a GGUF file, each unpacked into the model's number type when the library asks for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from torch import Tensor
+from transformers.modeling_gguf_pytorch_utils import (
+    TENSOR_PROCESSORS,
+    TensorProcessor,
+    get_gguf_hf_weights_map,
+)
+
+CHUNK = 2**17
+"""Numbers unpacked at a time: their intermediate results stay in the processor's cache."""
+_TABLES = ("token_embd.weight", "output.weight")
+"""The largest tensors. The library changes none of their numbers, so that they need no copy in float32."""
+
+
+@dataclass
+class FileWeight:
+    """Stands for a tensor until the library takes it with `[...]`, as it takes one of a safetensors file."""
+
+    reader: Any
+    packed: Any
+    processor: Any
+    dtype: torch.dtype
+
+    def __getitem__(self, _: Any) -> Tensor:
+        """The tensor as the library's own way unpacks it."""
+        if self.packed.name in _TABLES:
+            tensor = _dense(self.packed, self.dtype)
+        else:
+            numbers = _dense(self.packed, torch.float32).numpy()
+            changed = self.processor.process(weights=numbers, name=self.packed.name).weights
+            tensor = torch.from_numpy(np.ascontiguousarray(changed)).to(self.dtype)
+        self.reader.forget_pages()
+        return tensor
+
+
+def file_model(reader: Any, config: Any, dtype: torch.dtype, options: dict[str, Any]) -> Any:
+    """What `from_pretrained` returns with `options` for an opened file. None where one parameter is made of several
+    tensors (experts), or the package has no names for the architecture: the library then reads the file its own
+    way."""
+    if any("_exps." in packed.name for packed in reader.tensors):
+        return None
+    architecture = reader.get_field("general.architecture").contents()
+    processor = TENSOR_PROCESSORS.get(architecture, TensorProcessor)(config=config.to_dict())
+    with torch.device("meta"):
+        model: Any = transformers.AutoModelForCausalLM.from_config(config)
+    try:
+        names = get_gguf_hf_weights_map(model, processor)
+    except NotImplementedError:
+        return None
+    weights = {
+        names[packed.name]: FileWeight(reader, packed, processor, dtype)
+        for packed in reader.tensors
+        if packed.name in names
+    }
+    return type(model).from_pretrained(None, config=config, state_dict=weights, dtype=dtype, **options)
+
+
+def _dense(packed: Any, dtype: torch.dtype) -> Tensor:
+    import gguf  # in the extra [gguf]
+
+    rows = packed.data.reshape(-1, packed.data.shape[-1])
+    numbers = torch.empty(tuple(reversed(packed.shape.tolist())), dtype=dtype)
+    flat = numbers.reshape(len(rows), -1)
+    step = max(1, CHUNK // flat.shape[1])
+    for start in range(0, len(rows), step):
+        # As one long row: the package works through sixteen rows at a time, which costs more than the numbers do.
+        chunk = gguf.dequantize(rows[start : start + step].reshape(1, -1), packed.tensor_type)
+        flat[start : start + step] = torch.from_numpy(np.require(chunk, requirements="W")).view(-1, flat.shape[1])
+    return numbers
