@@ -15,8 +15,9 @@ from transformers.modeling_gguf_pytorch_utils import (
     get_gguf_hf_weights_map,
 )
 
-CHUNK = 2**17
-"""Numbers unpacked at a time: their intermediate results stay in the processor's cache."""
+CHUNK = 2**15
+"""Numbers unpacked at a time: their intermediate results stay in the processor's cache, and torch converts so many on
+one thread, without waiting for another on busy cores."""
 _TABLES = ("token_embd.weight", "output.weight")
 """The largest tensors. The library changes none of their numbers, so that they need no copy in float32."""
 
