@@ -70,6 +70,7 @@ class SharedModels:
             return lambda doing, share: None
         begun = ModelLoading(name=str(section.path), size=model_size(section))
         self._emit(begun)
+        self._emit(structs.replace(begun, doing="starting"))
         reported_at = time.monotonic()
 
         def tell(doing: str, share: float) -> None:

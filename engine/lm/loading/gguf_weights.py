@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import mmap
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +23,8 @@ one thread, without waiting for another on busy cores."""
 _TABLES = ("token_embd.weight", "output.weight")
 """The largest tensors. The library changes none of their numbers, so that they need no copy in float32."""
 
+_PRIVATE: Any = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+
 
 @dataclass
 class FileWeight:
@@ -34,11 +38,13 @@ class FileWeight:
     def __getitem__(self, _: Any) -> Tensor:
         """The tensor as the library's own way unpacks it."""
         if self.packed.name in _TABLES:
-            tensor = _dense(self.packed, self.dtype)
+            tensor = _mapped(_shape(self.packed), self.dtype)
+            _unpack(self.packed, tensor)
         else:
-            numbers = _dense(self.packed, torch.float32).numpy()
-            changed = self.processor.process(weights=numbers, name=self.packed.name).weights
-            tensor = torch.from_numpy(np.ascontiguousarray(changed)).to(self.dtype)
+            numbers = _mapped(_shape(self.packed), torch.float32)
+            _unpack(self.packed, numbers)
+            changed = self.processor.process(weights=numbers.numpy(), name=self.packed.name).weights
+            tensor = _mapped(changed.shape, self.dtype).copy_(torch.from_numpy(np.ascontiguousarray(changed)))
         self.reader.forget_pages()
         return tensor
 
@@ -65,15 +71,26 @@ def file_model(reader: Any, config: Any, dtype: torch.dtype, options: dict[str, 
     return type(model).from_pretrained(None, config=config, state_dict=weights, dtype=dtype, **options)
 
 
-def _dense(packed: Any, dtype: torch.dtype) -> Tensor:
+def _shape(packed: Any) -> tuple[int, ...]:
+    return tuple(reversed(packed.shape.tolist()))
+
+
+def _mapped(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    """An empty tensor whose memory the system gets back as soon as it is dropped."""
+    memory = mmap.mmap(-1, math.prod(shape) * dtype.itemsize, **_PRIVATE)
+    return torch.frombuffer(memory, dtype=dtype).view(shape)
+
+
+def _unpack(packed: Any, numbers: Tensor) -> None:
+    """Write a tensor of the file into `numbers`."""
     import gguf  # in the extra [gguf]
 
     rows = packed.data.reshape(-1, packed.data.shape[-1])
-    numbers = torch.empty(tuple(reversed(packed.shape.tolist())), dtype=dtype)
-    flat = numbers.reshape(len(rows), -1)
+    flat = numbers.view(len(rows), -1)
     step = max(1, CHUNK // flat.shape[1])
     for start in range(0, len(rows), step):
         # As one long row: the package works through sixteen rows at a time, which costs more than the numbers do.
         chunk = gguf.dequantize(rows[start : start + step].reshape(1, -1), packed.tensor_type)
-        flat[start : start + step] = torch.from_numpy(np.require(chunk, requirements="W")).view(-1, flat.shape[1])
-    return numbers
+        flat[start : start + step] = torch.from_numpy(np.require(chunk, requirements="W")).view(
+            -1, flat.shape[1]
+        )

@@ -390,10 +390,10 @@ class Decoding:
             self.kept[job] = Kept(self.versions[job], kv)
 
     def _retire(self) -> None:
-        """Drop finished rows once they are an eighth of the batch."""
+        """Drop finished rows."""
         needed = self.alive[self.slots] | self.to_capture[self.slots]
         remaining = int(needed.sum())
-        if (len(self.slots) - remaining) * ROOM < len(self.slots):
+        if remaining == len(self.slots):
             return
         self.slots = self.slots[self.kv.leave(needed)]
         self.mask = self.network.decode_mask(self.kv) if remaining else None

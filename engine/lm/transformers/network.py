@@ -17,6 +17,7 @@ from engine.lm.transformers.batching import MAX_TOKENS
 from engine.lm.transformers.capture_hook import capturing, last_column
 from engine.lm.transformers.grouped_attention import use_grouped_attention
 from engine.lm.transformers.kv_cache import BatchKv, KvProbe, RowKv, RunningKv, joined
+from engine.lm.transformers.packed_linear import pack_linear_layers
 
 CPU_PASS = 250_000_000_000
 """Tokens times parameters of a prefill pass on a CPU: two seconds on two slow cores."""
@@ -43,6 +44,7 @@ class Network:
         self.layers = decoder_layers(model, int(self.config.num_hidden_layers))
         self.kinds = mask_kinds(self.config)
         use_grouped_attention(model)
+        pack_linear_layers(model)
         parameter = next(model.parameters())
         self.device: torch.device = parameter.device
         if self.device.type == "cuda":

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gguf
 import numpy as np
 import pytest
+import torch
+from gguf import GGMLQuantizationType as GGML
+from gguf import quants
+from transformers.modeling_gguf_pytorch_utils import GGUFTensor, LlamaTensorProcessor, TensorProcessor
 
 from engine.check.finding import Findings
 from engine.check.requirements import _model
 from engine.config.models.model import ModelSection
 from engine.errors import ModelError
+from engine.lm.loading import gguf_weights, pretrained
 from engine.lm.loading.gguf_file import gguf_file
+from engine.lm.loading.gguf_reader import reading
 from engine.lm.loading.load import load_model
 from engine.lm.loading.pretrained import load_pretrained, load_text_side, model_fingerprint
 from engine.lm.protocol import Request, Sampling, Steer
@@ -178,6 +185,71 @@ def test_parts_are_read_as_one_model(file: Path, parts: list[Path]) -> None:
     for name, tensor in expected.items():
         np.testing.assert_array_equal(found[name].numpy(), tensor.numpy(), err_msg=name)
     assert gguf.GGUFReader.__module__ == "gguf.gguf_reader", "the package is left as it was"
+
+
+def test_the_header_is_read_as_by_the_package(file: Path) -> None:
+    expected = gguf.GGUFReader(file)
+    with reading(file) as whole:
+        fields = whole().fields
+    assert list(fields) == list(expected.fields)
+    for name, field in expected.fields.items():
+        assert (fields[name].types, fields[name].contents()) == (field.types, field.contents()), name
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("kind", sorted({*quants._type_traits, GGML.F16, GGML.F32}))
+def test_every_type_is_unpacked_as_by_the_package(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three rows of two blocks, whose bytes are random, in pieces of two rows: what is no number stays none."""
+    block, size = gguf.GGML_QUANT_SIZES[kind]
+    numbers = {GGML.F16: np.float16, GGML.F32: np.float32}.get(kind, np.uint8)
+    data = np.random.default_rng(0).integers(0, 256, (3, 2 * size), np.uint8).view(numbers)
+    shape = np.array([2 * block, 3])
+    monkeypatch.setattr(gguf_weights, "CHUNK", 4 * block)
+    packed = SimpleNamespace(name="token_embd.weight", data=data, shape=shape, tensor_type=kind)
+    for dtype in (torch.float32, torch.bfloat16):
+        expected = torch.from_numpy(np.array(gguf.dequantize(data, kind))).to(dtype)
+        reader = SimpleNamespace(forget_pages=lambda: None)
+        unpacked = gguf_weights.FileWeight(reader, packed, None, dtype)[...]
+        assert unpacked.dtype == dtype and unpacked.shape == (3, 2 * block)
+        np.testing.assert_array_equal(unpacked.float().numpy(), expected.float().numpy())
+
+
+class _Changing(TensorProcessor):
+    """Turns the rows of matrices round and takes 1 from norms, as the library does for some architectures."""
+
+    def process(self, weights: Any, name: str, **options: Any) -> Any:
+        changed = weights - 1 if "norm" in name else weights[::-1] if weights.ndim == 2 else weights
+        return GGUFTensor(weights if name in gguf_weights._TABLES else changed, name, {})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("processor", [TensorProcessor, LlamaTensorProcessor, _Changing])
+def test_the_weights_are_those_of_the_library(
+    file: Path, processor: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(gguf_weights.TENSOR_PROCESSORS, "qwen2", processor)
+    unpacked = load_pretrained(str(file), "cpu", dtype).model.state_dict()
+    monkeypatch.setattr(pretrained, "file_model", lambda *args: None)
+    expected = load_pretrained(str(file), "cpu", dtype).model.state_dict()
+    assert list(unpacked) == list(expected)
+    assert [name for name in expected if not torch.equal(unpacked[name], expected[name])] == []
+    assert {tensor.dtype for tensor in unpacked.values()} == {getattr(torch, dtype)}
+
+
+@pytest.mark.parametrize(("name", "known"), [("blk.0.ffn_up_exps.weight", True), ("x", False)])
+def test_what_needs_the_library_is_left_to_it(
+    file: Path, name: str, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def names(*args: Any) -> dict[str, str]:
+        if known:
+            return {}
+        raise NotImplementedError
+
+    config = load_pretrained(str(file), "cpu", "float32").model.config
+    monkeypatch.setattr(gguf_weights, "get_gguf_hf_weights_map", names)
+    field = SimpleNamespace(contents=lambda: "qwen2")
+    reader = SimpleNamespace(tensors=[SimpleNamespace(name=name)], get_field=lambda key: field)
+    assert gguf_weights.file_model(reader, config, torch.float32, {}) is None
 
 
 def test_a_file_is_parsed_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,8 +46,8 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_a_model_is_loaded_once_and_told_of(shared: Any) -> None:
     assert shared.models(section("a")) is shared.models(section("a"))
-    loading, loaded = shared.events
-    assert isinstance(loading, ModelLoading) and loading == ModelLoading(name="a")
+    begun, starting, loaded = shared.events
+    assert begun == ModelLoading(name="a") and starting == ModelLoading(name="a", doing="starting", share=0.0)
     assert isinstance(loaded, ModelLoaded) and loaded.name == "a"
 
 
@@ -60,7 +60,7 @@ def test_loading_tells_what_and_how_far(
     file = write_gguf(folder, tmp_path / "tiny.gguf")
     for path, size, doing in (
         (folder, (folder / "model.safetensors").stat().st_size, "reading the weights"),
-        (file, file.stat().st_size, "unpacking"),
+        (file, file.stat().st_size, "reading the weights"),
     ):
         events: list[Event] = []
         SharedModels(events.append)(ModelSection(backend="transformers", path=str(path), device="cpu"))
