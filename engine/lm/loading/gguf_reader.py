@@ -59,7 +59,7 @@ def _reader_class(base: Any, types: Any) -> Any:
 
         @data.setter
         def data(self, mapped: Any) -> None:
-            self._plain = np.asarray(mapped)
+            self._plain: Any = np.asarray(mapped)
             self.mapped = [mapped]
 
         def forget_pages(self) -> None:

@@ -51,10 +51,11 @@ def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
         tokenizer = _tokenizer(source, options)
         number_type, reason = pick_dtype(dtype, target, config)
         how = {"attn_implementation": _attention(config), "output_loading_info": True}
-        loaded = opened and file_model(opened(), config, number_type, how)
-        model, report = loaded or transformers.AutoModelForCausalLM.from_pretrained(
+        loaded: Any = opened and file_model(opened(), config, number_type, how)
+        loaded = loaded or transformers.AutoModelForCausalLM.from_pretrained(
             source, dtype=number_type, **how, **options
         )
+        model, report = loaded
         _check_complete(path, report)
         model = _on_device(model, target, path)
         eos = _eos_ids(getattr(model, "generation_config", None), model.config)

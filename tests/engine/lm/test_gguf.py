@@ -11,8 +11,7 @@ import gguf
 import numpy as np
 import pytest
 import torch
-from gguf import GGMLQuantizationType as GGML
-from gguf import quants
+from gguf import GGMLQuantizationType, quants
 from transformers.modeling_gguf_pytorch_utils import GGUFTensor, LlamaTensorProcessor, TensorProcessor
 
 from engine.check.finding import Findings
@@ -197,11 +196,13 @@ def test_the_header_is_read_as_by_the_package(file: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
-@pytest.mark.parametrize("kind", sorted({*quants._type_traits, GGML.F16, GGML.F32}))
+@pytest.mark.parametrize(
+    "kind", sorted({*quants._type_traits, GGMLQuantizationType.F16, GGMLQuantizationType.F32})
+)
 def test_every_type_is_unpacked_as_by_the_package(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three rows of two blocks, whose bytes are random, in pieces of two rows: what is no number stays none."""
     block, size = gguf.GGML_QUANT_SIZES[kind]
-    numbers = {GGML.F16: np.float16, GGML.F32: np.float32}.get(kind, np.uint8)
+    numbers = {GGMLQuantizationType.F16: np.float16, GGMLQuantizationType.F32: np.float32}.get(kind, np.uint8)
     data = np.random.default_rng(0).integers(0, 256, (3, 2 * size), np.uint8).view(numbers)
     shape = np.array([2 * block, 3])
     monkeypatch.setattr(gguf_weights, "CHUNK", 4 * block)
