@@ -29,7 +29,7 @@ PASSING = frozenset(FAULTS[: FAULTS.index("401")])
 class MisbehavingServer(ThreadingHTTPServer):
     """Does what `script` says, one entry a request ("" is to behave), then what `fault_of` says. `requests` keeps the
     bodies, `headers` what was sent with them; `location`: where a fault 3xx sends on to; `refusal`: the
-    body of a fault 422."""
+    body of a fault 422; `slots`: how many it says it has, as llama.cpp does."""
 
     daemon_threads = True
     request_queue_size = 128  # many may come at once
@@ -41,6 +41,7 @@ class MisbehavingServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.lists_models = lists_models
         self.location = ""
+        self.slots = 0
         self.refusal = ""
         self.answer = answer
         self.script = list(script)
@@ -87,6 +88,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.mine.lists_models and self.path == "/v1/models":
             self._send(b'{"object": "list", "data": [{"id": "m", "object": "model"}]}')
+        elif self.mine.slots and self.path == "/props":
+            self._send(json.dumps({"total_slots": self.mine.slots}).encode())
         else:
             self._refuse(404, "Not Found")
 

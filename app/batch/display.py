@@ -59,7 +59,7 @@ def pace(stage: StageState) -> str:
     """`50 of 100 items, 120 tokens/s, 0:25 left`; during a long call to a model how far that is."""
     words = [how_many(stage.done, stage.total, stage.unit)]
     if stage.working is not None:
-        words.append(f"the model writes {model_pace(stage.working)}")
+        words.append(model_pace(stage.working))
     elif stage.tokens_per_second is not None:
         words.append(f"{stage.tokens_per_second:,.0f} tokens/s")
     if stage.eta is not None:

@@ -47,9 +47,12 @@ def how_far(done: int, total: int) -> str:
 
 
 def model_pace(working: ModelWorking) -> str:
-    """`41 of 256 texts, 35 tokens/s`: how far a call to a model is."""
-    done = f"{working.done:,} of {counted(working.sequences, 'texts')}"
-    return f"{done}, {working.tokens_per_second:,.0f} tokens/s"
+    """`the model writes 41 of 256 texts, 35 tokens/s`; behind a server `judge: 41 of 49 answers, 2 being written, …`"""
+    done, speed = f"{working.done:,} of", f", {working.tokens_per_second:,.0f} tokens/s"
+    if not working.role:
+        return f"the model writes {done} {counted(working.sequences, 'texts')}{speed}"
+    writing = f"{counted(working.sequences, 'answers')}, {working.under_way:,} being written"
+    return f"{working.role}: {done} {writing}{speed if working.tokens else ''}"
 
 
 def error_line(what: str, where: str = "", mend: str = "") -> str:

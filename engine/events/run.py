@@ -155,13 +155,18 @@ class ModelLoaded(Event, tag=True, kw_only=True, frozen=True):
 
 class ModelWorking(Event, tag=True, kw_only=True, frozen=True):
     """A call to a language model goes on: `done` of its `sequences` are written. `tokens_per_second` of the last
-    seconds; `text`: the newest of a sequence under way."""
+    seconds; `text`: the newest of a sequence under way.
+
+    With a `role` it is the answers of that role's server, since the stage began in this attempt: `done` of `sequences`
+    that were asked for, `under_way` are at the server; `tokens_per_second` over the time with requests under way."""
 
     sequences: int
     done: int
     tokens: int
     tokens_per_second: float
     text: str = ""
+    role: str = ""
+    under_way: int = 0
 
 
 class ServerUsage(Event, tag=True, kw_only=True, frozen=True):

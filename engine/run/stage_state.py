@@ -141,7 +141,8 @@ def _progress(stages: Stages, event: ev.StageProgress) -> None:
 
 
 def _working(stages: Stages, event: ev.ModelWorking) -> None:
-    _change(stages, event, working=event)
+    over = event.role and event.done == event.sequences
+    _change(stages, event, working=None if over else event)
 
 
 def _finished(stages: Stages, event: ev.StageFinished) -> None:

@@ -60,6 +60,7 @@ class WorkContext:
         return OpenAIClient(
             section, where, checkpoint=self.checkpoint, notice=self.notice,
             requests_per_minute=requests_per_minute / self.processes, stage=self.stage, role=role, servers=self.servers,
+            emit=self.emit,
         )  # fmt: skip
 
     def notice(self, text: str, level: str = "info") -> None:

@@ -13,12 +13,15 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from engine.errors import ConfigError, Problem, SteerError
+from engine.events import Event
 from engine.servers.address import address_secrets, is_address, is_local, shown_address
+from engine.servers.answer_pace import AnswerPace
 from engine.servers.background import LOOK_EVERY, finish
 from engine.servers.completion import Reply, Unusable, read_completion, usable_json, without_fence
+from engine.servers.http import Http
 from engine.servers.key import NO_KEY, fits_header, lacks_key
 from engine.servers.known_servers import KnownServers
 from engine.servers.proxy import proxy_host, proxy_of
@@ -27,6 +30,7 @@ from engine.servers.request_form import Asked, Message, RequestForm, Schema, oth
 from engine.servers.request_rate import RequestRate
 from engine.servers.retry_after import LONGEST_WAIT, retry_after
 from engine.servers.secrets import Secrets
+from engine.servers.slots import server_slots
 from engine.servers.spent import Spent
 from engine.servers.usage import Outcome, RequestRecord
 
@@ -72,14 +76,15 @@ class OpenAIConfig(Protocol):
 
 @dataclass(frozen=True)
 class _Failure:
-    """What went wrong. `wait`: seconds the server asks for; `final`: asking again is of no use; `adapted`: the
-    request was refused for its form, which is another now; `refused`, `content`: as in `ServerFailed`. Tokens as in
-    `Reply`: an answer of no use costs, too."""
+    """What went wrong. `wait`: seconds the server asks for; `final`: asking again is of no use; `timed_out`: no
+    answer in time; `retry`: why it is sent again at once, which is no attempt; `refused`, `content`: as in
+    `ServerFailed`. Tokens as in `Reply`: an answer of no use costs, too."""
 
     what: str
     wait: float | None = None
     final: bool = False
-    adapted: bool = False
+    timed_out: bool = False
+    retry: Literal["refused form", "queued"] | None = None
     refused: bool = False
     content: bool = False
     prompt_tokens: int | None = None
@@ -109,13 +114,14 @@ class OpenAIClient:
         stage: str = "",
         role: str = "",
         servers: KnownServers | None = None,
+        emit: Callable[[Event], None] = lambda event: None,
     ) -> None:
         """`where` names the configuration's section in errors; 0 `requests_per_minute` are as many as there are.
 
         `checkpoint` may block or raise and is called all the while a reply or the next attempt is waited for, by
         one thread at a time. `notice` gets what a user should know of the server. `servers`: what other roles
-        know of it, too; `stage` and `role` say for whom its requests are counted. Raises ConfigError without a key
-        for any server but one on this machine.
+        know of it, too; `stage` and `role` say for whom its requests are counted; `emit` takes how far its answers
+        are, now and then. Raises ConfigError without a key for any server but one on this machine.
         """
         key = _key(config, where, notice)
         # a second: only who asks a server waits for it
@@ -136,7 +142,9 @@ class OpenAIClient:
             )
         self._usage = servers.usage
         self._known = servers.server(config.base_url or "", config.model)
-        self._places = servers.places(config.base_url or "")
+        self._slots = servers.slots(config.base_url or "")
+        self._http = Http(config.base_url or _OPENAI, key, config.timeout)
+        self._pace = AnswerPace(role, emit)
         self._uncounted_reported = False
         self._rate = RequestRate(requests_per_minute)
         self._client = AsyncOpenAI(
@@ -167,7 +175,14 @@ class OpenAIClient:
         again. With a `schema` the server is held to it as far as it can be; the reader checks. Raises ServerFailed,
         DiskError where requests cannot be counted, and whatever `checkpoint` raises.
         """
-        asked = Asked(messages, self._config.max_tokens, self._config.temperature, schema, seed)
+        with self._pace.waiting():
+            reply = self._complete(
+                Asked(messages, self._config.max_tokens, self._config.temperature, schema, seed)
+            )
+            self._pace.answered(reply.completion_tokens or 0)
+            return reply
+
+    def _complete(self, asked: Asked) -> Reply:
         spent, tries, wait, waiting = Spent(), 0, _FIRST_WAIT, _Waiting()
         while True:
             result = self._attempt(asked, spent.calls + 1, tries, waiting)
@@ -176,7 +191,7 @@ class OpenAIClient:
             if isinstance(result, Reply):
                 return replace(result, spent=spent)
             waiting = _Waiting()
-            if result.adapted:
+            if result.retry is not None:
                 continue
             tries += 1
             if self._hopeless(result, tries):
@@ -195,6 +210,7 @@ class OpenAIClient:
     def _look(self) -> None:
         with self._one_at_a_time:
             self._checkpoint()
+        self._pace.report()
 
     def _sleep_looking(self, seconds: float) -> None:
         end = time.monotonic() + seconds
@@ -210,7 +226,8 @@ class OpenAIClient:
         turn = time.monotonic()
         if ahead := self._rate.next_wait(turn):
             self._sleep(ahead)
-        with self._places.slot(self._config.concurrency, self._look):
+        self._ask_slots()
+        with self._slots.slot(self._config.concurrency, self._look) as held, self._pace.under_way():
             waiting.began = time.monotonic()
             waiting.before += waiting.began - turn
             try:
@@ -220,12 +237,31 @@ class OpenAIClient:
                 raise
         if isinstance(result, Reply):
             outcome: Outcome = "answered"
-        elif result.adapted:
-            outcome = "refused form"
         else:
-            outcome = "failed" if self._hopeless(result, tries + 1) else "tried again"
+            result = self._fewer(result, held.together)
+            outcome = result.retry or ("failed" if self._hopeless(result, tries + 1) else "tried again")
         self._count(asked, result, outcome, attempt, waiting)
         return result
+
+    def _ask_slots(self) -> None:
+        """Before the first request to a server."""
+        asks_one = self._config.concurrency == 1
+        if self._config.base_url and not asks_one and self._slots.ask_once(lambda: server_slots(self._http)):
+            self._notice(
+                f"{self._where}: {self._server} has {self._slots.limit} slots: so many requests at once"
+            )
+
+    def _fewer(self, failure: _Failure, together: int) -> _Failure:
+        """After a timeout of a request that was under way `together` with others, it may have waited in the server's
+        queue: half as many are sent at once from then on, and it is sent again without counting as an attempt."""
+        if not failure.timed_out or together == 1:
+            return failure
+        if self._slots.lower(together // 2):
+            self._notice(
+                f"{self._where}: {failure.what} of {self._server} while {together} requests were under way: "
+                f"{together // 2} at once from now on"
+            )
+        return replace(failure, retry="queued")
 
     def _once(self, asked: Asked) -> Reply | _Failure:
         """A reply, or what went wrong."""
@@ -240,7 +276,7 @@ class OpenAIClient:
         except openai.APIStatusError as error:
             return self._refused(error.status_code, error, asked, form)
         except (openai.APITimeoutError, TimeoutError):
-            return _Failure(f"no answer within {self._config.timeout:g} s")
+            return _Failure(f"no answer within {self._config.timeout:g} s", timed_out=True)
         except BodyRefused as error:
             return _Failure(str(error), final=True)
         except openai.APIConnectionError as error:
@@ -275,7 +311,7 @@ class OpenAIClient:
         other = other_form(form, asked, status, message)
         if other is not None:
             self._learn(form, *other)
-            return _Failure(self._problem(f"the form was refused ({status})", message), adapted=True)
+            return _Failure(self._problem(f"the form was refused ({status})", message), retry="refused form")
         if 300 <= status < 400:
             there = error.response.headers.get("location", "")
             to = shown_address(there) if is_address(there) else "another path"

@@ -1,13 +1,11 @@
-"""What the roles of a worker share of the servers they ask: the form each takes, its places, and what was spent."""
+"""What the roles of a worker share of the servers they ask: the form each takes, its slots, and what was spent."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
-from engine.servers.background import LOOK_EVERY
 from engine.servers.request_form import RequestForm
+from engine.servers.slots import Slots
 from engine.servers.usage import UsageBook
 
 
@@ -27,35 +25,6 @@ class KnownServer:
             return True
 
 
-class Places:
-    """How many requests may be under way at a server at once."""
-
-    def __init__(self) -> None:
-        self._free = threading.Condition()
-        self._taken = 0
-
-    @contextmanager
-    def slot(self, most: int, look: Callable[[], None]) -> Iterator[None]:
-        """Hold a place while inside; 0: there are as many as are needed. `look` is called while none is free."""
-        while not self._take(most):
-            look()
-        try:
-            yield
-        finally:
-            with self._free:
-                self._taken -= 1
-                self._free.notify()
-
-    def _take(self, most: int) -> bool:
-        with self._free:
-            if most and self._taken >= most:
-                self._free.wait(LOOK_EVERY)
-            if most and self._taken >= most:
-                return False
-            self._taken += 1
-            return True
-
-
 class KnownServers:
     """By address, and by model where models of a server differ; and what was reported of them."""
 
@@ -63,7 +32,7 @@ class KnownServers:
         self.usage = usage or UsageBook()
         self._guard = threading.Lock()
         self._servers: dict[tuple[str, str], KnownServer] = {}
-        self._places: dict[str, Places] = {}
+        self._slots: dict[str, Slots] = {}
         self._noticed: set[str] = set()
 
     def first_time(self, what: str) -> bool:
@@ -78,7 +47,7 @@ class KnownServers:
         with self._guard:
             return self._servers.setdefault((address.rstrip("/"), model), KnownServer())
 
-    def places(self, address: str) -> Places:
+    def slots(self, address: str) -> Slots:
         """Those of a server, whoever asks it."""
         with self._guard:
-            return self._places.setdefault(address.rstrip("/"), Places())
+            return self._slots.setdefault(address.rstrip("/"), Slots())

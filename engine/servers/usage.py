@@ -25,8 +25,9 @@ _REPORT_EVERY = 1.0
 """Seconds between two events about a role."""
 _FIX = "restore the file, or remove it: what was spent before is then no longer counted"
 
-Outcome = Literal["answered", "refused form", "tried again", "failed", "stopped"]
-"""`refused form`: sent again at once in another form; `stopped`: left while under way, which may cost all the same."""
+Outcome = Literal["answered", "refused form", "queued", "tried again", "failed", "stopped"]
+"""`refused form`: sent again at once in another form; `queued`: no answer in time, where more were asked at once than
+the server works on; sent again when fewer are; `stopped`: left while under way, which may cost all the same."""
 
 
 class RequestRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

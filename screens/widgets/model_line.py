@@ -57,7 +57,7 @@ class ModelLine(Toned):
         working = self._working
         if working is None:
             return Text()
-        text = Text(f"the model writes {model_pace(working)}", no_wrap=True)
+        text = Text(model_pace(working), no_wrap=True)
         room = self.content_size.width - text.cell_len - 4
         written = " ".join(working.text.split())[-max(room, 0) :]
         while cell_len(written) > room:  # letters of Chinese take two cells

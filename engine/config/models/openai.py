@@ -39,7 +39,8 @@ class OpenAISection(Section):
         default=4, description="Further attempts after 408, 409, 429, 5xx and broken connections."
     )
     concurrency: NonNegativeInt = Field(
-        default=0, description="Maximum concurrent requests of all roles to this address; 0: no limit."
+        default=0,
+        description="Maximum concurrent requests of all roles to this address, or its slots if fewer; 0: no limit.",
     )
     max_tokens: PositiveInt = Field(default=2000, description="Longest reply, in tokens.")
     temperature: Annotated[float, Field(ge=0, le=2)] = Field(default=0.0, description="Sampling temperature.")

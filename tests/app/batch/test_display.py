@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from io import StringIO
 
+from msgspec import structs
 from rich.console import Console
 
 from app.batch.display import BarDisplay, PlainDisplay, pace
@@ -73,3 +74,28 @@ def test_progress_tells_what_the_model_writes() -> None:
     ):
         fold_stages(stages, event)
     assert pace(stages["mine"]) == "0 of 40 examples, the model writes 41 of 256 texts, 35 tokens/s"
+
+
+def test_progress_tells_how_far_a_server_s_answers_are() -> None:
+    """On every line that is due, and no more once all are there."""
+    console, stages = Console(file=StringIO(), width=200), Stages()
+    seconds = iter((0.0, 2.0, 6.0, 7.0, 12.0))
+    display = PlainDisplay(console, clock=lambda: next(seconds))
+    waiting = ev.ModelWorking(
+        stage="slsm", role="controller", sequences=8, done=0, under_way=2, tokens=0, tokens_per_second=0.0
+    )
+    first = structs.replace(waiting, done=5, tokens=1000, tokens_per_second=17.6)
+    all_there = structs.replace(first, done=8, under_way=0)
+    for event in (
+        ev.StageStarted(stage="slsm", total=6, unit="conversations"), waiting, waiting, first, first,
+    ):  # fmt: skip
+        fold_stages(stages, event)
+        display.show(event, stages)
+    lines = [line.split(" ", 1)[1] for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+    assert lines == [
+        "slsm: started, 0 of 6 conversations",
+        "slsm: 0 of 6 conversations, controller: 0 of 8 answers, 2 being written",
+        "slsm: 0 of 6 conversations, controller: 5 of 8 answers, 2 being written, 18 tokens/s",
+    ]
+    fold_stages(stages, all_there)
+    assert pace(stages["slsm"]) == "0 of 6 conversations"

@@ -81,7 +81,9 @@ def address(server: Any) -> str:
 
 
 def client(url: str, **more: Any) -> OpenAIClient:
-    section = OpenAISection(base_url=url, api_key_env="none", retries=0, timeout=20, max_tokens=100)
+    section = OpenAISection(
+        base_url=url, api_key_env="none", retries=0, timeout=20, max_tokens=100, concurrency=1
+    )
     return OpenAIClient(section, "here", **more)
 
 

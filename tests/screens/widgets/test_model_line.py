@@ -63,6 +63,15 @@ def test_it_says_how_many_how_fast_and_the_end_of_the_newest(
     assert len(line) <= width and "\n" not in line
 
 
+def test_it_says_how_far_the_answers_of_a_server_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    behind = structs.replace(WORKING, role="judge", under_way=2, text="")
+    assert lines(monkeypatch, 80, *BEGIN, behind) == (
+        "judge: 41 of 256 answers, 2 being written, 35 tokens/s",
+        True,
+    )
+    assert lines(monkeypatch, 80, *BEGIN, behind, structs.replace(behind, done=256)) == ("", False)
+
+
 def test_wide_letters_fit_too(monkeypatch: pytest.MonkeyPatch) -> None:
     line, _ = lines(monkeypatch, 80, *BEGIN, structs.replace(WORKING, text="所以答案是" * 40))
     assert line.endswith("答案是") and 70 < cell_len(line) <= 80

@@ -1,0 +1,193 @@
+"""How many requests a server is asked at once: its slots where it names them, fewer after timeouts elsewhere."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from engine.config.models.openai import OpenAISection
+from engine.servers.client import OpenAIClient, ServerFailed
+from engine.servers.completion import Reply
+from engine.servers.http import Http
+from engine.servers.known_servers import KnownServers
+from engine.servers.side_by_side import map_side_by_side
+from engine.servers.slots import Slots, server_slots
+from engine.servers.usage import RequestRecord, UsageBook
+from tests.misbehaving_server import MisbehavingServer, misbehaving_server
+
+HI = [{"role": "user", "content": "hi there"}]
+PATIENCE, WORK = 0.5, 0.1
+
+
+class Working:
+    """Works on so many requests at once for `WORK` seconds each; others queue."""
+
+    def __init__(self, slots: int) -> None:
+        self.free = threading.Semaphore(slots)
+        self.guard = threading.Lock()
+        self.inside = self.most = 0
+
+    def __call__(self, body: dict[str, Any]) -> str:
+        with self.guard:
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+        try:
+            with self.free:
+                time.sleep(WORK)
+        finally:
+            with self.guard:
+                self.inside -= 1
+        return "hello"
+
+
+class Kept(UsageBook):
+    """Keeps every request in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requests: list[RequestRecord] = []
+
+    def take(self, request: RequestRecord) -> None:
+        super().take(request)
+        self.requests.append(request)
+
+
+def asked_at_once(
+    server: MisbehavingServer, book: UsageBook, count: int, notices: list[str], **changes: Any
+) -> list[Reply]:
+    """The replies to so many requests, all asked for at once by one role."""
+    fields = {"base_url": server.url, "api_key_env": "none", "timeout": 10, "retries": 0, **changes}
+    client = OpenAIClient(
+        OpenAISection(**fields), "here", role="judge", notice=notices.append, servers=KnownServers(book)
+    )
+    return list(map_side_by_side(lambda _: client.complete(HI), range(count), count))
+
+
+def test_a_server_that_names_its_slots_is_asked_no_more_at_once() -> None:
+    """Ten requests of a tenth of a second at two slots: the last waits 0.4 s here, none in the server's queue."""
+    work, book, notices = Working(2), Kept(), list[str]()
+    with misbehaving_server(work) as server:
+        server.slots = 2
+        replies = asked_at_once(server, book, 10, notices)
+    assert [reply.text for reply in replies] == ["hello"] * 10 and work.most == 2
+    assert [request.outcome for request in book.requests] == ["answered"] * 10
+    assert max(request.waited for request in book.requests) >= 4 * WORK
+    told = [text for text in notices if "slots" in text]
+    assert told == [f"here: {server.url} has 2 slots: so many requests at once"]
+
+
+@pytest.mark.parametrize(("concurrency", "most"), [(1, 1), (2, 2), (0, 3)])
+def test_the_configured_concurrency_stays_the_upper_bound(concurrency: int, most: int) -> None:
+    work = Working(8)
+    with misbehaving_server(work) as server:
+        server.slots = 3
+        asked_at_once(server, Kept(), 6, [], concurrency=concurrency)
+    assert work.most == most
+
+
+def test_after_a_timeout_half_as_many_are_asked_and_nothing_has_failed() -> None:
+    """Four at once have no answer in time. With no attempt to lose they are asked again, two at once, beside none."""
+    work, book, notices = Working(8), Kept(), list[str]()
+    with misbehaving_server(work, ["hang"] * 4) as server:
+        replies = asked_at_once(server, book, 4, notices, timeout=PATIENCE)
+    assert [reply.text for reply in replies] == ["hello"] * 4 and work.most == 2
+    assert [request.outcome for request in book.requests] == ["queued"] * 4 + ["answered"] * 4
+    assert [request.attempt for request in book.requests] == [1] * 4 + [2] * 4
+    (total,) = book.totals.values()
+    assert (total.requests, total.answered, total.retries, total.failures) == (8, 4, 4, 0)
+    assert [reply.spent.calls for reply in replies] == [2] * 4, "each request counts"
+    assert total.completion_tokens == 4 * 20, "tokens of answers alone: nobody knows the others'"
+    assert [text for text in notices if "at once" in text] == [
+        f"here: no answer within 0.5 s of {server.url} while 4 requests were under way: 2 at once from now on"
+    ]
+
+
+def test_a_server_that_is_silent_to_one_request_alone_has_failed() -> None:
+    """Four at once, then two, then each alone: then a timeout is the server's, and the item has failed."""
+    book = Kept()
+    with misbehaving_server(lambda body: "hello", fault_of=lambda body: "hang") as server, ExitStack() as end:
+        end.callback(server.released.set)
+        with pytest.raises(ServerFailed, match=r"no answer within 0\.3 s \(1 attempts\)"):
+            asked_at_once(server, book, 4, [], timeout=0.3)
+    outcomes = [request.outcome for request in book.requests]
+    assert outcomes[:4] == ["queued"] * 4 and outcomes[-1] == "failed"
+    assert max(request.attempt for request in book.requests) <= 3, "four at once, two, one: never for ever"
+
+
+def test_other_failures_of_many_at_once_are_attempts() -> None:
+    book = Kept()
+    with (
+        misbehaving_server(lambda body: "hello", fault_of=lambda body: "500") as server,
+        pytest.raises(ServerFailed),
+    ):
+        asked_at_once(server, book, 4, [])
+    assert {request.outcome for request in book.requests} == {"failed"}
+
+
+@pytest.mark.parametrize("said", [0, -2, True, 2.0, "2", None, [2]])
+def test_what_is_no_number_of_slots_is_unknown(said: object) -> None:
+    with misbehaving_server(lambda body: "") as server:
+        server.slots = said or 0  # type: ignore[assignment]
+        assert server_slots(Http(server.url, "", 5)) == 0
+
+
+# ---------------------------------------------------------------- slots by themselves
+
+
+def test_the_slots_are_asked_for_once() -> None:
+    slots, asked = Slots(), list[int]()
+
+    def ask() -> int:
+        asked.append(1)
+        return 2
+
+    assert [slots.ask_once(ask), slots.ask_once(ask)] == [True, False]
+    assert slots.limit == 2 and len(asked) == 1
+    assert not Slots().ask_once(lambda: 0)
+
+
+def test_a_limit_is_only_lowered() -> None:
+    slots = Slots()
+    assert [slots.lower(limit) for limit in (8, 8, 9, 4, 6)] == [True, False, False, True, False]
+    assert slots.limit == 4
+
+
+def never() -> None:
+    raise AssertionError("a slot was free")
+
+
+def held_by(slots: Slots, count: int, most: int = 0, look: Callable[[], None] = never) -> list[int]:
+    """Take slots one inside the other; what each then knows of the most that were held together."""
+    with ExitStack() as stack:
+        held = [stack.enter_context(slots.slot(most, look)) for _ in range(count)]
+        return [one.together for one in held]
+
+
+def test_a_request_knows_how_many_were_under_way_since_it_began() -> None:
+    slots = Slots()
+    with slots.slot(0, never) as first:
+        assert held_by(slots, 2) == [3, 3]
+        with slots.slot(0, never) as late:
+            assert (first.together, late.together) == (3, 2)
+    assert held_by(slots, 1) == [1]
+
+
+def test_a_full_server_is_waited_for() -> None:
+    class Looked(Exception):
+        pass
+
+    def look() -> None:
+        raise Looked
+
+    slots = Slots()
+    slots.lower(2)
+    assert held_by(slots, 2, look=look) == [2, 2]
+    for count, most in ((3, 0), (2, 1), (3, 5)):
+        with pytest.raises(Looked):
+            held_by(slots, count, most, look)
+    assert held_by(slots, 2) == [2, 2], "what was held is free again"
