@@ -194,6 +194,20 @@ def test_a_row_is_added_as_it_is(levers: Levers) -> None:
     assert set(np.unique(added)) == {0.0, -4.0} and not logits.any()
 
 
+def test_deltas_say_by_what_they_are_multiplied(levers: Levers) -> None:
+    assert levers.deltas is not None
+    once, half = levers.deltas.did(1.0).what, levers.deltas.did(0.5).what
+    assert "times" not in once and half == f"{once}, times 0.5"
+
+
+def test_a_prompt_of_tokens_has_those_of_the_vocabulary(levers: Levers) -> None:
+    size = levers.model.info.vocab_size
+    assert levers.prepare_text("q", [0, size - 1], PLAIN).text.prompt == [0, size - 1]
+    for strange in (-1, size):
+        with pytest.raises(DataError, match=f"no token {strange}"):
+            levers.prepare_text("q", [0, strange], PLAIN)
+
+
 def test_limits_and_settings_reach_the_decoding(levers: Levers) -> None:
     """Compared with the run's own configuration: with each other, all could ignore them."""
     own = levers.config

@@ -63,6 +63,7 @@ def test_new_run_is_prepared_and_holds_what_it_was_given(tmp_path: Path) -> None
 
 def test_run_ids_sort_by_time_and_differ() -> None:
     assert new_run_id(1_000_000_000) < new_run_id(1_000_000_001)
+    assert new_run_id(1_700_000_000).startswith("20231114-221320-")  # UTC, whatever the place
     assert len({new_run_id(0) for _ in range(50)}) > 40
 
 

@@ -100,6 +100,16 @@ def test_second_attempt_skips_what_is_finished(
     assert any(isinstance(event, StageFinishedBefore) for event in events)
 
 
+def test_the_time_of_a_stage_is_that_of_all_attempts(make_run: MakeRun, worker: Worker) -> None:
+    run = make_run("Count", items=3)
+    record = run.read()
+    stage = record.stages["example_stages:Count"]
+    stage.status, stage.seconds = "stopped", 100.0
+    run.write(record)
+    assert worker(run).wait(60) == 0
+    assert 100.0 < run.read().stages["example_stages:Count"].seconds < 160.0
+
+
 def test_killed_run_ends_as_if_it_had_not_been(
     make_run: MakeRun, worker: Worker, wait_until: WaitUntil, slow: None, events_of: EventsOf
 ) -> None:

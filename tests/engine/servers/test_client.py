@@ -227,6 +227,25 @@ def test_a_server_that_refuses_both_forms_is_given_up() -> None:
         assert len(server.requests) == caught.value.spent.calls == 2
 
 
+@pytest.mark.parametrize(
+    ("fault", "said", "content"),
+    [
+        ("413", "", True),
+        ("422", "the prompt is too long", True),
+        ("422", "unknown field `n`", False),
+        ("401", "content filter", False),
+    ],
+)
+def test_whether_the_server_may_answer_other_requests(fault: str, said: str, content: bool) -> None:
+    """A stage goes on after what is refused for its content alone."""
+    with misbehaving_server(reply, [fault]) as server:
+        server.refusal = said
+        with pytest.raises(ServerFailed) as caught:
+            OpenAIClient(section(server.url), "here").complete(HI)
+    assert caught.value.content is content and caught.value.final
+    assert caught.value.refused is (fault != "401")
+
+
 # ---------------------------------------------------------------- what is never said
 
 

@@ -119,6 +119,11 @@ def test_a_setting_has_its_result_once_all_its_seeds_are_through(tmp_path: Path)
     found = SweepReader(make_sweep(tmp_path, [20, 30], done=3)).read()
     assert [one.whole for one in found.settings] == [True, False] and found.best is found.settings[0]
     assert found.settings[1].states == ("finished", "") and found.done == 3 and found.total == 4
+    record = found.folder.read()
+    record.choose_on = "dev"
+    found.folder.write(record)
+    found = SweepReader(found.folder).read()
+    assert found.done == 3 and found.total == 5, "with the one that will be reported"
     assert "Settings without a result yet: 1." in " ".join(remarks(found))
 
 
