@@ -172,6 +172,17 @@ def test_what_retry_after_may_hold(headers: dict[str, str], seconds: float | Non
     assert retry_after(headers, now=1_000_000.0) == seconds
 
 
+def test_a_date_without_a_zone_is_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever this machine stands; 1,000,000 seconds after 1970 it is 13:46:40."""
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert retry_after({"retry-after": "Mon, 12 Jan 1970 13:47:00 -0000"}, now=1_000_000.0) == 20.0
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
 def test_a_model_that_wants_another_form_gets_it_from_then_on() -> None:
     waits: list[float] = []
     with misbehaving_server(reply, ["400 max_tokens", "400 temperature"]) as server:
