@@ -90,6 +90,13 @@ def test_nothing_is_converted(tmp_path: Path, line: str, allowed: str) -> None:
     assert allowed in only(tmp_path, line).allowed
 
 
+@pytest.mark.parametrize("wrong", [40, 41, 45])
+def test_what_is_not_listed_of_many_wrong_overrides_is_counted(tmp_path: Path, wrong: int) -> None:
+    found = problems(tmp_path, "", *(f"online.no_such_{number}=1" for number in range(wrong)))
+    further = [problem.allowed for problem in found[40:]]
+    assert further == ([f"no {wrong - 40} further problems, which are not listed"] if wrong > 40 else [])
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [("a: [1\nb: 2\n", 2), ("run:\n\tname: x\n", 2), ("a: 1\n---\nb: 2\n", 2), ("a: &x [*x]", 1)],

@@ -75,6 +75,22 @@ def test_seeds_are_one_setting_and_their_items_are_no_further_items(tmp_path: Pa
     assert "better than each of the 2 others" in " ".join(remarks(found))
 
 
+def test_scores_that_the_verdict_is_not_about_are_left_out(tmp_path: Path) -> None:
+    """A verdict of another figure than the items' right and wrong."""
+    folder = make_sweep(tmp_path, [20, 30])
+    for point in folder.read().points[:2]:
+        run = folder.run(point)
+        record = run.read()
+        verdict = record.stages["eval"].verdict
+        assert verdict is not None
+        record.stages["eval"].verdict = msgspec.structs.replace(verdict, value=0.51 + point.number / 100)
+        run.write(record)
+    found = SweepReader(folder).read()
+    assert [len(one.scores) for one in found.settings] == [0, 40] and found.compared == [1]
+    assert found.settings[0].value == pytest.approx((0.52 + 0.53) / 2) and found.settings[0].gain is None
+    assert found.settings[1].value == 0.75 and found.settings[1].gain is not None
+
+
 def result(number: int, value: float, tokens: float, lower: bool = False) -> SettingResult:
     verdict = Verdict(
         method="esm", baseline="greedy", metric="accuracy", n=1, value=value, baseline_value=0, difference=0, low=0,
