@@ -339,6 +339,30 @@ def test_rl_data_that_can_train_nothing_is_wrong(tmp_path: Path) -> None:
     rl_data.write_text(json.dumps({"7": one}))
     digits = f"run: {{stages: [pool]}}\npool: {{rl_data: {rl_data}}}\n"
     assert kinds(findings(tmp_path, digits))["pool.rl_data"] == "wrong"
+    rl_data.write_text(json.dumps({"train-0000": one, "heldout-0000": one, "heldout-0001": one}))
+    assert findings(tmp_path, digits)["pool.rl_data"].what == "3 queries, 1 of them to train on"
+
+
+@pytest.mark.parametrize(
+    ("finding", "stops"),
+    [
+        (Finding("here", "x", "y"), False),
+        (Finding("absent", "x", "y", fetched=True), False),
+        (Finding("absent", "x", "y"), True),
+        (Finding("wrong", "x", "y"), True),
+    ],
+)
+def test_what_comes_by_itself_stops_no_stage(finding: Finding, stops: bool) -> None:
+    assert finding.stops is stops
+
+
+@pytest.mark.parametrize("part", ["controller", "judge"])
+def test_a_class_of_ones_own_that_cannot_be_imported_is_wrong(tmp_path: Path, part: str) -> None:
+    text = f"run: {{stages: [slsm]}}\nslsm: {{{part}: {{kind: 'no_such_module:Own'}}}}\n"
+    found = findings(tmp_path, text)
+    assert found[f"slsm.{part}.kind"].kind == "wrong" and "no_such_module" in found[f"slsm.{part}.kind"].what
+    other = {"controller": "judge", "judge": "controller"}[part]
+    assert f"slsm.{other}.kind" not in found
 
 
 def test_answers_in_a_file_are_held_against_the_conversations(tmp_path: Path) -> None:

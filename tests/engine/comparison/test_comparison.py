@@ -175,6 +175,7 @@ def test_an_earlier_attempt_at_a_stage_is_not_compared(tmp_path: Path) -> None:
         [
             evaluated("esm", "x", False), evaluated("greedy", "y", True),
             StageBegunAgain(stage="eval", kept="earlier/1"), evaluated("esm", "x", True),
+            StageBegunAgain(stage="slsm", kept="earlier/1"),
         ],
     )  # fmt: skip
     run = RunDirectory(path)

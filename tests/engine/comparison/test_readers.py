@@ -124,6 +124,10 @@ def test_of_a_decision_the_entries_that_were_probed_are_weighed() -> None:
     items = read(reader, [*told])
     step, _ = reader.steps("esm", items["esm"]["p"], lambda place: told[place.offset])
     assert step.weighed == {"null": -2.0, "e1": -1.5} and step.note == "1 entry and null probed"
+    for chosen, entry in (("e1", "e1"), (None, "null")):
+        told[0] = replace(decision, chosen=chosen)
+        step, _ = reader.steps("esm", items["esm"]["p"], lambda place: told[place.offset])
+        assert step.decided["entry"] == entry
 
 
 def test_golds_in_another_order_ask_the_same() -> None:

@@ -74,6 +74,7 @@ def test_a_later_stage_alone_is_allowed(tmp_path: Path) -> None:
         ("online: {record_null: 1}", "true or false"),
         ("online: {beta: .nan}", "a finite number"),
         ("online: {min_sim: 2}", "at least -1 and at most 1"),
+        ("offline_mine: {temperature: 0}", "a finite number above 0 and at most 5"),
         ("online: {max_tool_m: 0}", "a whole number at least 1 or null"),
         ("run: {seed: -1}", "a whole number at least 0"),
         ("run: {name: ../x}", "letters, digits and . _ - (80 at most"),
@@ -87,6 +88,13 @@ def test_a_later_stage_alone_is_allowed(tmp_path: Path) -> None:
 )
 def test_nothing_is_converted(tmp_path: Path, line: str, allowed: str) -> None:
     assert allowed in only(tmp_path, line).allowed
+
+
+@pytest.mark.parametrize("wrong", [40, 41, 45])
+def test_what_is_not_listed_of_many_wrong_overrides_is_counted(tmp_path: Path, wrong: int) -> None:
+    found = problems(tmp_path, "", *(f"online.no_such_{number}=1" for number in range(wrong)))
+    further = [problem.allowed for problem in found[40:]]
+    assert further == ([f"no {wrong - 40} further problems, which are not listed"] if wrong > 40 else [])
 
 
 @pytest.mark.parametrize(

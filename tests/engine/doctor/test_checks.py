@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-from engine.doctor.capabilities import Capability, Check, NoCompletion, Seen
+from engine.doctor.capabilities import Capability, Check, NoCompletion, Seen, stops
+from engine.doctor.chat_probe import ProbeReply
+from engine.servers.completion import Reply
+from engine.servers.http import HttpAnswer
 
 NOBODY: Any = None
 
@@ -38,3 +41,28 @@ def test_an_error_is_the_result_of_its_check() -> None:
     )
     found = Check("seed", misshapen, "of no")(NOBODY, NOBODY, NOBODY)
     assert found.state == "unknown" and "unexpected shape ('choices')" in found.text and not found.meaning
+
+
+def said(text: str) -> ProbeReply:
+    return ProbeReply(HttpAnswer(200), Reply(text, "stop"))
+
+
+class Saying:
+    """A server that gives one answer to everything."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def ask(self, *_: Any, **__: Any) -> ProbeReply:
+        return said(self.text)
+
+
+@pytest.mark.parametrize(
+    ("stopped", "state"),
+    [("1 2 ", "ok"), ("1 2 3 4 5", "no"), ("7 8 9", "unknown"), ("1 2 3 4 6", "unknown")],
+    ids=["obeyed", "ignored", "another text", "goes on otherwise"],
+)
+def test_a_stop_string_is_obeyed_where_the_same_text_ends(stopped: str, state: str) -> None:
+    """The middle of the greedy answer `1 2 3 4 5` is `3 `; another text says nothing of it."""
+    probe: Any = Saying(stopped)
+    assert stops(probe, said("1 2 3 4 5")).state == state

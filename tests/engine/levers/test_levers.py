@@ -14,9 +14,11 @@ from engine.errors import DataError
 from engine.esm import layout
 from engine.events import Event
 from engine.files import read_jsonl
+from engine.gflownet.answer.readers import SYSTEM
 from engine.levers.in_flight_batch import InFlightBatch
 from engine.levers.levers import Chosen, Levers, Limits
 from engine.levers.load import load_levers
+from engine.levers.token_logprobs import Nucleus
 from engine.lm.protocol import Request, Sampling
 from engine.lm.transformers.model import TransformersModel
 
@@ -116,6 +118,19 @@ def test_notes_repeat_what_was_said(levers: Levers) -> None:
     assert not silent.did[0].acted and "nothing to say" in silent.did[0].what
 
 
+def test_evidence_has_its_own_system_message_unless_the_request_has_one(levers: Levers) -> None:
+    assert levers.evidence is not None
+    question = next(iter(levers.evidence._by_text.values())).question
+    alone = levers.evidence.add(asked(question), levers.count_tokens)
+    assert [m["role"] for m in alone.messages] == ["system", "user"] and alone.messages[0][
+        "content"
+    ] == SYSTEM
+    own = [{"role": "system", "content": "Be brief."}, *asked(question)]
+    given = levers.evidence.add(own, levers.count_tokens)
+    assert [m["content"] for m in given.messages][0] == "Be brief." and len(given.messages) == 2
+    assert alone.did.tokens - given.did.tokens == levers.count_tokens(SYSTEM)
+
+
 def test_evidence_stands_before_a_question_that_has_a_graph(levers: Levers) -> None:
     known = levers.prepare(
         "q", asked("which river does the capital of Vordania lie on"), Chosen(["evidence"])
@@ -194,6 +209,20 @@ def test_a_row_is_added_as_it_is(levers: Levers) -> None:
     assert set(np.unique(added)) == {0.0, -4.0} and not logits.any()
 
 
+def test_deltas_say_by_what_they_are_multiplied(levers: Levers) -> None:
+    assert levers.deltas is not None
+    once, half = levers.deltas.did(1.0).what, levers.deltas.did(0.5).what
+    assert "times" not in once and half == f"{once}, times 0.5"
+
+
+def test_a_prompt_of_tokens_has_those_of_the_vocabulary(levers: Levers) -> None:
+    size = levers.model.info.vocab_size
+    assert levers.prepare_text("q", [0, size - 1], PLAIN).text.prompt == [0, size - 1]
+    for strange in (-1, size):
+        with pytest.raises(DataError, match=f"no token {strange}"):
+            levers.prepare_text("q", [0, strange], PLAIN)
+
+
 def test_limits_and_settings_reach_the_decoding(levers: Levers) -> None:
     """Compared with the run's own configuration: with each other, all could ignore them."""
     own = levers.config
@@ -210,6 +239,15 @@ def test_limits_and_settings_reach_the_decoding(levers: Levers) -> None:
     prompt, context = levers.prepare("q", asked("Hello"), PLAIN).text.prompt, levers.model.info.context
     long = levers.prepare("q", asked("Hello"), PLAIN, Limits(max_tokens=10**6)).text.decider
     assert long.budget == context - 1 - len(prompt) > 0
+
+
+def test_a_nucleus_bounds_what_is_drawn_and_nothing_else(levers: Levers) -> None:
+    def committing(temperature: float, top_p: float) -> object:
+        limits = Limits(temperature=temperature, top_p=top_p)
+        return levers.prepare("q", asked("Hello"), PLAIN, limits).text.decider.committing
+
+    assert committing(0.8, 0.5) == Nucleus(None, 0.8, 0.5)
+    assert committing(0.8, 1.0) is None and committing(0.0, 0.5) is None
 
 
 def test_the_first_of_several_stops_ends_a_text(levers: Levers) -> None:

@@ -20,6 +20,7 @@ from app.runs.client import send
 from engine.errors import RunError
 from engine.events import Event, StagePaused, StageResumed
 from engine.run.control import ControlServer, answer
+from engine.run.control_address import LONGEST, fits
 from engine.run.directory import RunDirectory
 from engine.run.gate import Gate, StopRequested
 from engine.run.lock import RunLock
@@ -128,6 +129,15 @@ def test_long_line_is_refused(run: RunDirectory) -> None:
         connection.sendall(b"x" * (1 << 16))
         assert b"too long" in connection.recv(1000)
     assert send(run, "status").ok
+
+
+def test_the_longest_address_is_one_that_the_kernel_takes() -> None:
+    assert fits("/" * LONGEST) and not fits("/" * (LONGEST + 1))
+    assert fits("é" * (LONGEST // 2)) and not fits("é" * (LONGEST // 2 + 1)), "bytes, not letters"
+    with socket.socket(socket.AF_UNIX) as taken, pytest.raises(FileNotFoundError):
+        taken.connect("/" + "x" * (LONGEST - 1))
+    with socket.socket(socket.AF_UNIX) as refused, pytest.raises(OSError, match="too long"):
+        refused.connect("/" + "x" * (LONGEST + 1))
 
 
 def test_path_longer_than_an_address(tmp_path: Path, gate: Gate) -> None:

@@ -10,18 +10,27 @@ from pathlib import Path
 import pytest
 
 from engine.errors import DiskError, RunError
-from engine.run.directory import RunDirectory, create_run, discover, find_runs, inspect, new_run_id
+from engine.run.directory import (
+    BranchPoint,
+    RunDirectory,
+    StageRecord,
+    create_run,
+    discover,
+    find_runs,
+    inspect,
+    new_run_id,
+)
 from engine.run.lock import HUNG_AFTER, RunLock, process_start, read_lock
 
 
-def create(outputs: Path, name: str = "demo") -> RunDirectory:
+def create(outputs: Path, name: str = "demo", branched_from: BranchPoint | None = None) -> RunDirectory:
     how = {
         "seed": 7,
         "stages": ["mine", "eval"],
         "config": {"run": {"name": name}},
         "versions": {"python": "3"},
     }
-    return create_run(outputs, name, config_text="run: {}\n", **how)
+    return create_run(outputs, name, config_text="run: {}\n", branched_from=branched_from, **how)
 
 
 def set_status(run: RunDirectory, status: str) -> None:
@@ -61,8 +70,23 @@ def test_new_run_is_prepared_and_holds_what_it_was_given(tmp_path: Path) -> None
     assert inspect(run.path).state == "prepared" and not inspect(run.path).alive
 
 
+def test_a_branch_says_where_it_began(tmp_path: Path) -> None:
+    begun = BranchPoint(name="demo", run_id="20231114-221320-0a1b", path="/runs/it", iteration=4)
+    assert create(tmp_path, branched_from=begun).read().branched_from == begun
+    assert create(tmp_path).read().branched_from is None
+
+
+def test_what_is_left_out_is_said_behind_the_status() -> None:
+    assert [
+        StageRecord(status=status, skipped=skipped).words
+        for status in ("pending", "stopped")
+        for skipped in (None, False, True)
+    ] == ["pending", "pending", "skipped", "stopped", "stopped", "stopped, skipped"]
+
+
 def test_run_ids_sort_by_time_and_differ() -> None:
     assert new_run_id(1_000_000_000) < new_run_id(1_000_000_001)
+    assert new_run_id(1_700_000_000).startswith("20231114-221320-")  # UTC, whatever the place
     assert len({new_run_id(0) for _ in range(50)}) > 40
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Callable
@@ -316,3 +317,23 @@ def test_a_stretch_that_was_never_written_is_passed_over_at_once(tmp_path: Path)
             broken += 1
     assert texts == ["before", "behind"] and 1 <= broken <= 3
     assert reader.offset == path.stat().st_size
+
+
+def test_what_did_not_reach_the_disk_is_told_by_every_later_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The heartbeat alone may have met the error, and it tells nobody."""
+    log = EventLog(tmp_path / "e", HEADER)
+    log.emit(Notice(text="a"))
+
+    def full(file: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(DiskError):
+            log.sync()
+    for _ in range(2):
+        with pytest.raises(DiskError):
+            log.emit(Notice(text="b"))
+    assert texts(LogReader(tmp_path / "e")) == ["a"]

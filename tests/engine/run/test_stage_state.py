@@ -71,3 +71,9 @@ def test_what_a_model_writes_is_shown_until_the_next_result() -> None:
         folded(HEADER, FIRST, BEGIN, working, ev.StageFinished(stage="mine", seconds=1))["mine"].working
         is None
     )
+
+
+def test_a_stop_says_how_far_it_came() -> None:
+    """Further than the last report, which may be a second old."""
+    mine = folded(HEADER, FIRST, BEGIN, HALF, ev.StageStopped(stage="mine", done=7))["mine"]
+    assert (mine.status, mine.done, mine.fraction) == ("stopped", 7, 0.7)

@@ -31,6 +31,7 @@ from engine.events import (
 )
 from engine.lm.kept_texts import KeptTexts
 from engine.lm.protocol import Completion
+from engine.run import worker as worker_module
 from engine.run.directory import RunDirectory, inspect
 from engine.run.lock import RunLock
 from engine.run.worker import describe_failure
@@ -56,6 +57,26 @@ def items(run: RunDirectory) -> int:
 def names(events: list[Event]) -> list[str]:
     found = [type(event).__name__ for event in events]
     return [name for name in found if name not in ("StageProgress", "Preparing")]
+
+
+def test_the_heartbeat_brings_the_log_to_the_disk(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, wait_until: WaitUntil
+) -> None:
+    """No event of a stage's middle does: what is lost at a loss of power is a second's."""
+    run = make_run("Count")
+    lock = RunLock(run.lock)
+    record = run.read()
+    monkeypatch.setattr(worker_module, "_HEARTBEAT_SECONDS", 0.01)
+    synced: list[int] = []
+    engine = worker_module.Worker(run, record, lock)
+    engine._open_log()
+    monkeypatch.setattr(os, "fsync", synced.append)
+    engine._emit(Notice(text="in the middle of a stage"))
+    assert not synced
+    with engine._heartbeat():
+        wait_until(lambda: synced, "the log on the disk")
+    engine._close_log()
+    lock.release()
 
 
 def test_run_from_beginning_to_end(make_run: MakeRun, worker: Worker, events_of: EventsOf) -> None:
@@ -104,6 +125,16 @@ def test_second_attempt_skips_what_is_finished(
     assert [event.attempt for event in events if isinstance(event, WorkerStarted)] == [1, 2]
     assert (run.path / ITEMS).stat().st_mtime_ns == before
     assert any(isinstance(event, StageFinishedBefore) for event in events)
+
+
+def test_the_time_of_a_stage_is_that_of_all_attempts(make_run: MakeRun, worker: Worker) -> None:
+    run = make_run("Count", items=3)
+    record = run.read()
+    stage = record.stages["example_stages:Count"]
+    stage.status, stage.seconds = "stopped", 100.0
+    run.write(record)
+    assert worker(run).wait(60) == 0
+    assert 100.0 < run.read().stages["example_stages:Count"].seconds < 160.0
 
 
 def test_killed_run_ends_as_if_it_had_not_been(

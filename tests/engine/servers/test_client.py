@@ -172,6 +172,17 @@ def test_what_retry_after_may_hold(headers: dict[str, str], seconds: float | Non
     assert retry_after(headers, now=1_000_000.0) == seconds
 
 
+def test_a_date_without_a_zone_is_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever this machine stands; 1,000,000 seconds after 1970 it is 13:46:40."""
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert retry_after({"retry-after": "Mon, 12 Jan 1970 13:47:00 -0000"}, now=1_000_000.0) == 20.0
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
 def test_a_model_that_wants_another_form_gets_it_from_then_on() -> None:
     waits: list[float] = []
     with misbehaving_server(reply, ["400 max_tokens", "400 temperature"]) as server:
@@ -225,6 +236,25 @@ def test_a_server_that_refuses_both_forms_is_given_up() -> None:
         with pytest.raises(ServerFailed, match="refused the request") as caught:
             OpenAIClient(section(server.url, timeout=10.0), "here").complete(HI)
         assert len(server.requests) == caught.value.spent.calls == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "said", "content"),
+    [
+        ("413", "", True),
+        ("422", "the prompt is too long", True),
+        ("422", "unknown field `n`", False),
+        ("401", "content filter", False),
+    ],
+)
+def test_whether_the_server_may_answer_other_requests(fault: str, said: str, content: bool) -> None:
+    """A stage goes on after what is refused for its content alone."""
+    with misbehaving_server(reply, [fault]) as server:
+        server.refusal = said
+        with pytest.raises(ServerFailed) as caught:
+            OpenAIClient(section(server.url), "here").complete(HI)
+    assert caught.value.content is content and caught.value.final
+    assert caught.value.refused is (fault != "401")
 
 
 # ---------------------------------------------------------------- what is never said

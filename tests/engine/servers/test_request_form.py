@@ -9,7 +9,7 @@ import pytest
 
 from engine.config.models.openai import OpenAISection
 from engine.servers.client import OpenAIClient, ServerFailed
-from engine.servers.known_servers import KnownServers
+from engine.servers.known_servers import KnownServer, KnownServers
 from engine.servers.request_form import Asked, RequestForm, other_form
 from tests.misbehaving_server import misbehaving_server
 from tests.server_products import ProductServer, product_server
@@ -151,3 +151,11 @@ def test_a_schema_that_is_ignored_is_told_in_the_prompt_from_then_on() -> None:
     assert told == [False, False, True, False]
     assert all("response_format" in body for body in server.requests[1:3])
     assert len(notices) == 1 and "now in the prompt" in notices[0]
+
+
+def test_of_several_threads_one_learns_a_form() -> None:
+    """Who was refused in a form that another thread has left already tells nothing, and changes nothing."""
+    server, old = KnownServer(), RequestForm()
+    cold, seedless = replace(old, temperature=False), replace(old, seed=False)
+    assert server.learn(old, cold) and not server.learn(old, seedless)
+    assert server.form == cold and server.learn(cold, replace(cold, seed=False))

@@ -60,7 +60,7 @@ def test_every_request_is_counted_for_its_role(tmp_path: Path) -> None:
         client(server, book, "reflector").complete(HI)
     judge, reflector = book.totals["evolve", "judge"], book.totals["evolve", "reflector"]
     assert (judge.requests, judge.answered, judge.retries, judge.failures) == (4, 1, 2, 1)
-    assert (judge.prompt_tokens, judge.completion_tokens) == (100, 20)
+    assert (judge.prompt_tokens, judge.completion_tokens, judge.unreported) == (100, 20, 0)
     assert judge.cost == pytest.approx((100 * 2 + 20 * 10) / 1e6)
     assert judge.waited >= 0.05 + 2.0, "what the server asked for, and the second wait"
     assert (reflector.requests, reflector.failures, reflector.cost) == (1, 0, None)

@@ -75,6 +75,22 @@ def test_seeds_are_one_setting_and_their_items_are_no_further_items(tmp_path: Pa
     assert "better than each of the 2 others" in " ".join(remarks(found))
 
 
+def test_scores_that_the_verdict_is_not_about_are_left_out(tmp_path: Path) -> None:
+    """A verdict of another figure than the items' right and wrong."""
+    folder = make_sweep(tmp_path, [20, 30])
+    for point in folder.read().points[:2]:
+        run = folder.run(point)
+        record = run.read()
+        verdict = record.stages["eval"].verdict
+        assert verdict is not None
+        record.stages["eval"].verdict = msgspec.structs.replace(verdict, value=0.51 + point.number / 100)
+        run.write(record)
+    found = SweepReader(folder).read()
+    assert [len(one.scores) for one in found.settings] == [0, 40] and found.compared == [1]
+    assert found.settings[0].value == pytest.approx((0.52 + 0.53) / 2) and found.settings[0].gain is None
+    assert found.settings[1].value == 0.75 and found.settings[1].gain is not None
+
+
 def result(number: int, value: float, tokens: float, lower: bool = False) -> SettingResult:
     verdict = Verdict(
         method="esm", baseline="greedy", metric="accuracy", n=1, value=value, baseline_value=0, difference=0, low=0,
@@ -119,6 +135,11 @@ def test_a_setting_has_its_result_once_all_its_seeds_are_through(tmp_path: Path)
     found = SweepReader(make_sweep(tmp_path, [20, 30], done=3)).read()
     assert [one.whole for one in found.settings] == [True, False] and found.best is found.settings[0]
     assert found.settings[1].states == ("finished", "") and found.done == 3 and found.total == 4
+    record = found.folder.read()
+    record.choose_on = "dev"
+    found.folder.write(record)
+    found = SweepReader(found.folder).read()
+    assert found.done == 3 and found.total == 5, "with the one that will be reported"
     assert "Settings without a result yet: 1." in " ".join(remarks(found))
 
 

@@ -130,7 +130,9 @@ def test_a_run_that_took_stages_over_is_like_any_other(sweep: Sweep) -> None:
     donor = maker.donor(third, [second])
     assert donor is not None and donor.stages == [GATHER]
     RunDirectory(first.path).path.rename(first.path.with_name("away"))
-    assert run_worker(maker.make(third, donor).path) == 0
+    run = maker.make(third, donor)
+    assert run.read().stages[GATHER].shared_from == first.path.name, "who did it, not who took it over"
+    assert run_worker(run.path) == 0
     assert results(first) == results(RunDirectory(first.path.with_name("away")))
 
 

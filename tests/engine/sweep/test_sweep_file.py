@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import RunError
-from engine.sweep.sweep import SweepFolder
+from engine.sweep.sweep import SweepFolder, find_sweep
 
 
 @pytest.mark.parametrize("run_id", ["../other/run", "/etc", "..", "", "a\0b", "x" * 300])
@@ -23,3 +23,16 @@ def test_a_run_elsewhere_is_refused(run_id: str, report: bool, tmp_path: Path) -
         sweep.read()
     sweep.state.write_text(json.dumps(record))
     assert sweep.read().points[0].run_id == "20261122-1"
+
+
+def test_a_sweep_is_meant_by_its_folder_its_name_or_its_experiment(tmp_path: Path) -> None:
+    """Of several sweeps of an experiment the newest is."""
+    for name in ("a/sweep-20261122-1", "b/sweep-20261122-2", "b/sweep-20261123-1", "b/sweep-20261121-1"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "sweep.json").touch()
+    found = {text: find_sweep(text, tmp_path).path.name for text in ("a", "b", "sweep-20261121-1")}
+    assert found == {"a": "sweep-20261122-1", "b": "sweep-20261123-1", "sweep-20261121-1": "sweep-20261121-1"}
+    folder = tmp_path / "b" / "sweep-20261122-2"
+    assert find_sweep(str(folder), tmp_path / "elsewhere").path == folder
+    with pytest.raises(RunError, match="no such sweep"):
+        find_sweep("c", tmp_path)

@@ -1,0 +1,40 @@
+"""What a stage is given: seeds of its draws, and what it reports of its progress."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.config.config import Config
+from engine.config.run import RunSection
+from engine.events import Event, StageProgress, StageStarted
+from engine.lm.loading.load import load_model
+from engine.run.stage import StageContext
+from engine.seeds import derive_seed
+
+
+def context(tmp_path: Path, events: list[Event], stage: str = "mine") -> StageContext:
+    config = Config(run=RunSection(seed=7))
+    return StageContext(stage, config, tmp_path, events.append, lambda: None, load_model)
+
+
+def test_every_draw_of_every_item_has_its_own_seed(tmp_path: Path) -> None:
+    mine, other = context(tmp_path, []), context(tmp_path, [], "eval")
+    seeds = [mine.seed("a"), mine.seed("a", 1), mine.seed("b"), other.seed("a")]
+    assert seeds == [derive_seed(7, "mine", "a", 0), derive_seed(7, "mine", "a", 1),
+                     derive_seed(7, "mine", "b", 0), derive_seed(7, "eval", "a", 0)]  # fmt: skip
+    assert len(set(seeds)) == 4
+
+
+def test_tokens_of_a_stage_are_summed_up_from_its_beginning(tmp_path: Path) -> None:
+    events: list[Event] = []
+    one = context(tmp_path, events)
+    one.start(5, done=2, unit="examples")
+    assert one.done == 2  # a stop before the first item leaves what an earlier attempt did
+    one.progress(3, 5, tokens=10)
+    one.progress(4, 5, tokens=7)
+    assert one.done == 4
+    one.start(5, done=4)
+    one.progress(5, 5, tokens=1)
+    started = next(event for event in events if isinstance(event, StageStarted))
+    assert (started.total, started.done, started.unit) == (5, 2, "examples")
+    assert [event.tokens for event in events if isinstance(event, StageProgress)] == [10, 17, 1]
