@@ -178,7 +178,7 @@ class _InRole:
             what = f"`{self._kind}` failed in `{method.name}`: {problem}"
             if method.lost is not None:
                 return method.lost(f"{what}; {_HINT}", *arguments)
-            raise method.error(what=what, where=self._role.where, mend=_HINT) from error
+            raise method.error(what=what, where=self._role.where, hint=_HINT) from error
 
 
 _HINT = "correct the class and resume the run; `steer-tui check-class` tries it out"

@@ -17,12 +17,12 @@ LONGEST = 4000
 class SteerError(Exception):
     """Base of the family. Shown as `what (where): mend`, never as a traceback alone."""
 
-    def __init__(self, *, what: str, where: str = "", mend: str = "") -> None:
-        what, where, mend = _kept(what), _kept(where), _kept(mend)
-        super().__init__(what, where, mend)
+    def __init__(self, *, what: str, where: str = "", hint: str = "") -> None:
+        what, where, hint = _kept(what), _kept(where), _kept(hint)
+        super().__init__(what, where, hint)
         self.what = what
         self.where = where
-        self.mend = mend
+        self.hint = hint
 
     def __reduce__(self) -> tuple[object, ...]:
         """For pickling between processes: restored without `__init__`, whose arguments differ from class to class."""
@@ -30,8 +30,8 @@ class SteerError(Exception):
 
     def __str__(self) -> str:
         where = f" ({self.where})" if self.where else ""
-        mend = f": {self.mend}" if self.mend else ""
-        return f"{self.what}{where}{mend}"
+        hint = f": {self.hint}" if self.hint else ""
+        return f"{self.what}{where}{hint}"
 
 
 def _kept(text: str) -> str:
@@ -75,7 +75,7 @@ class ConfigError(SteerError):
         super().__init__(
             what="; ".join(map(str, self.problems)),
             where="configuration",
-            mend="correct this value" if count == 1 else f"correct these {count} values",
+            hint="correct this value" if count == 1 else f"correct these {count} values",
         )
 
 
@@ -105,13 +105,13 @@ class DiskError(SteerError):
 
 
 @contextmanager
-def reading_errors(path: Path, what: str, mend: str, *kinds: type[Exception]) -> Iterator[None]:
+def reading_errors(path: Path, what: str, hint: str, *kinds: type[Exception]) -> Iterator[None]:
     """Turn errors of these kinds while reading `path` into a DataError: `what`, and why."""
     try:
         yield
     except kinds as error:
         why = error.strerror if isinstance(error, OSError) else None
-        raise DataError(what=f"{what}: {why or _reason(error)}", where=str(path), mend=mend) from error
+        raise DataError(what=f"{what}: {why or _reason(error)}", where=str(path), hint=hint) from error
 
 
 def _reason(error: Exception) -> str:
@@ -140,10 +140,10 @@ def disk_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        mend = _hint(error)
-        if mend is None:
+        hint = _hint(error)
+        if hint is None:
             raise
-        raise _disk_error(error, path, mend) from error
+        raise _disk_error(error, path, hint) from error
 
 
 @contextmanager
@@ -171,6 +171,6 @@ def _hint(error: OSError) -> str | None:
     return "check the disk" if error.errno == errno.EIO else None
 
 
-def _disk_error(error: OSError, path: Path, mend: str) -> DiskError:
+def _disk_error(error: OSError, path: Path, hint: str) -> DiskError:
     where = error.filename if isinstance(error.filename, str) else str(path)
-    return DiskError(what=f"cannot write: {error.strerror}", where=where, mend=mend)
+    return DiskError(what=f"cannot write: {error.strerror}", where=where, hint=hint)

@@ -51,7 +51,7 @@ def inside(folder: Path, name: str) -> Path:
         raise DataError(
             what=f"a file is named {name[:200]!r}, which is not in the folder it has to be in",
             where=str(folder),
-            mend=_RESTORE,
+            hint=_RESTORE,
         )
     return folder / name
 
@@ -130,7 +130,7 @@ def _bytes(path: Path) -> bytes:
         raise
     except OSError as error:
         what = f"the file cannot be read: {error.strerror}"
-        raise DataError(what=what, where=str(path), mend=_RESTORE) from error
+        raise DataError(what=what, where=str(path), hint=_RESTORE) from error
 
 
 def whole_letters(value: Any, source: bytes) -> Any:
@@ -139,7 +139,7 @@ def whole_letters(value: Any, source: bytes) -> Any:
     return changed_texts(value, whole) if b"\\u" in source or b"\xed" in source else value
 
 
-def decoded(path: Path, kind: type[Decoded], what: str, mend: str) -> Decoded:
+def decoded(path: Path, kind: type[Decoded], what: str, hint: str) -> Decoded:
     """The JSON of a whole file as `kind`. Raises DataError: `what`, why, and how to fix it."""
     try:
         return msgspec.json.decode(read_regular(path), type=kind)
@@ -149,16 +149,16 @@ def decoded(path: Path, kind: type[Decoded], what: str, mend: str) -> Decoded:
         why = str(error)
     except RecursionError:
         why = "it is nested too deeply"
-    raise DataError(what=f"{what}: {why}", where=str(path), mend=mend)
+    raise DataError(what=f"{what}: {why}", where=str(path), hint=hint)
 
 
-def read_whole_jsonl(path: Path, mend: str = _RESTORE) -> list[dict[str, Any]]:
+def read_whole_jsonl(path: Path, hint: str = _RESTORE) -> list[dict[str, Any]]:
     """The records of a file that is never appended to: a last line without newline means that the file was cut off.
     Raises DataError."""
     data = _bytes(path)
     if data and not data.endswith(b"\n"):
         number = data.count(b"\n") + 1
-        raise DataError(what="the last line is cut off", where=f"{path}:{number}", mend=mend)
+        raise DataError(what="the last line is cut off", where=f"{path}:{number}", hint=hint)
     return list(_parse_lines(path, data.split(b"\n")[:-1], int))
 
 
@@ -168,11 +168,11 @@ def _parse_lines(path: Path, lines: list[bytes], as_number: Callable[[str], int]
         try:
             record = whole_letters(json.loads(line, parse_int=parse_int), line)
         except OverflowError as error:
-            raise DataError(what=str(error), where=f"{path}:{number}", mend=_RESTORE) from error
+            raise DataError(what=str(error), where=f"{path}:{number}", hint=_RESTORE) from error
         except (ValueError, RecursionError):
             record = None
         if not isinstance(record, dict):
-            raise DataError(what="this line is not a JSON object", where=f"{path}:{number}", mend=_RESTORE)
+            raise DataError(what="this line is not a JSON object", where=f"{path}:{number}", hint=_RESTORE)
         yield record
 
 
@@ -199,24 +199,24 @@ def recover_jsonl(path: Path, keep: int | None = None) -> list[dict[str, Any]]:
     return records
 
 
-def recover_records(path: Path, kind: type[Record], mend: str = _RESTORE) -> list[Record]:
+def recover_records(path: Path, kind: type[Record], hint: str = _RESTORE) -> list[Record]:
     """`recover_jsonl` of records of one type. Raises DataError with file and line for a line that is none."""
-    return _typed(path, recover_jsonl(path), kind, mend)
+    return _typed(path, recover_jsonl(path), kind, hint)
 
 
-def read_records(path: Path, kind: type[Record], mend: str = _RESTORE) -> list[Record]:
+def read_records(path: Path, kind: type[Record], hint: str = _RESTORE) -> list[Record]:
     """`read_jsonl` of records of one type. Raises DataError with file and line for a line that is none."""
-    return _typed(path, read_jsonl(path), kind, mend)
+    return _typed(path, read_jsonl(path), kind, hint)
 
 
-def _typed(path: Path, lines: Iterable[dict[str, Any]], kind: type[Record], mend: str) -> list[Record]:
+def _typed(path: Path, lines: Iterable[dict[str, Any]], kind: type[Record], hint: str) -> list[Record]:
     records: list[Record] = []
     for number, line in enumerate(lines, 1):
         try:
             records.append(msgspec.convert(line, kind))
         except msgspec.ValidationError as error:
             what = f"this line is not valid as {kind.__name__}: {error}"
-            raise DataError(what=what, where=f"{path}:{number}", mend=mend) from error
+            raise DataError(what=what, where=f"{path}:{number}", hint=hint) from error
     return records
 
 

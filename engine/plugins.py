@@ -32,5 +32,5 @@ def _load(point: EntryPoint) -> Any:
         raise SteerError(
             what=f"the method `{point.name}` of another package cannot be loaded: {type(error).__name__}: {error}",
             where=f"entry point {point.group}: {point.value}",
-            mend="fix or uninstall that package",
+            hint="fix or uninstall that package",
         ) from error

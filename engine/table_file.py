@@ -20,7 +20,7 @@ def require_pyarrow(where: str, otherwise: str = "") -> None:
         raise DataError(
             what="Parquet files need the package pyarrow, which is not installed",
             where=where,
-            mend="pip install 'steer-tui[parquet]'" + otherwise,
+            hint="pip install 'steer-tui[parquet]'" + otherwise,
         )
 
 

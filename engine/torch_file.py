@@ -24,15 +24,15 @@ def save_torch(path: Path, state: dict[str, Any]) -> None:
     write_atomic(path, buffer.getvalue())
 
 
-def load_torch(path: Path, mend: str) -> dict[str, Any]:
+def load_torch(path: Path, hint: str) -> dict[str, Any]:
     """Read what `save_torch` wrote. Raises DataError, with `mend`, for anything else."""
-    state = load_tensors(path, "the file cannot be read as tensors and plain values", mend)
+    state = load_tensors(path, "the file cannot be read as tensors and plain values", hint)
     if not isinstance(state, dict):
-        raise DataError(what="the file holds no dictionary", where=str(path), mend=mend)
+        raise DataError(what="the file holds no dictionary", where=str(path), hint=hint)
     return state
 
 
-def load_tensors(path: Path, what: str, mend: str, mapped: bool = False) -> Any:
+def load_tensors(path: Path, what: str, hint: str, mapped: bool = False) -> Any:
     """Tensors and plain values, whoever saved them. `mapped`: not read into memory. Raises DataError: `what`, why, and
     `mend`."""
     try:
@@ -40,9 +40,9 @@ def load_tensors(path: Path, what: str, mend: str, mapped: bool = False) -> Any:
         return torch.load(path, weights_only=True, map_location="cpu", mmap=mapped)
     except pickle.UnpicklingError as error:
         # torch's own advice here is to load without weights_only: not with a file from elsewhere
-        raise DataError(what=f"{what}: it is not a tensor", where=str(path), mend=mend) from error
+        raise DataError(what=f"{what}: it is not a tensor", where=str(path), hint=hint) from error
     except Exception as error:  # for other bytes torch's unpickler raises KeyError, struct.error and more
-        raise DataError(what=f"{what}: {_first_line(error)}", where=str(path), mend=mend) from error
+        raise DataError(what=f"{what}: {_first_line(error)}", where=str(path), hint=hint) from error
 
 
 def check_packed(path: Path) -> None:

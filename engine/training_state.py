@@ -92,7 +92,7 @@ class TrainingState:
     name: str
     shape: Mapping[str, Any]
     parts: Mapping[str, Part]
-    mend: str
+    hint: str
 
     def save(self, position: Mapping[str, Any]) -> None:
         """Write the parts, and where the training stands, atomically."""
@@ -104,7 +104,7 @@ class TrainingState:
         itself. Raises DataError for a file of other settings or with other weights."""
         if not self.path.is_file():
             return start
-        state = load_torch(self.path, self.mend)
+        state = load_torch(self.path, self.hint)
         try:
             self._compare(dict(state["shape"]))
             for name, part in self.parts.items():
@@ -122,4 +122,4 @@ class TrainingState:
             raise self._error(f"was made with another {', '.join(differing)}")
 
     def _error(self, what: str) -> DataError:
-        return DataError(what=f"{self.name} {what}", where=str(self.path), mend=self.mend)
+        return DataError(what=f"{self.name} {what}", where=str(self.path), hint=self.hint)

@@ -20,11 +20,11 @@ def event_place(run_dir: Path, seq: int) -> tuple[str, Place]:
         raise RunError(
             what="the log has no event of this number",
             where=where,
-            mend="events count from 0; y copies a row's number",
+            hint="events count from 0; y copies a row's number",
         )
     if (place := place_of(entry.event, entry.offset)) is None:
         what = f"event {seq} is {type(entry.event).__name__}, which no table has a row for"
-        raise RunError(what=what, where=where, mend="name the event of a decision, an answer, a question, …")
+        raise RunError(what=what, where=where, hint="name the event of a decision, an answer, a question, …")
     return place
 
 

@@ -247,8 +247,8 @@ def check_text(check: StartCheck) -> Text:
     if check.error is not None:
         problems = map(str, check.error.problems[:_MOST])
         lines += [Text(re.sub(r"^✗ --set (?:(\S+) (?=\1\b))?", "✗ ", f"✗ {problem}")) for problem in problems]
-    lines += [Text(f"✗ {finding.where}: {finding.what}. {finding.mend}") for finding in check.wrong]
-    lines += [Text(f"! {finding.what} ({finding.where}): {finding.mend}") for finding in check.lacking]
+    lines += [Text(f"✗ {finding.where}: {finding.what}. {finding.hint}") for finding in check.wrong]
+    lines += [Text(f"! {finding.what} ({finding.where}): {finding.hint}") for finding in check.lacking]
     if check.sweep is not None:
         runs, settings = counted(check.sweep.runs, "runs"), counted(check.sweep.settings, "settings")
         lines.append(Text(f"A sweep: {runs}, {settings}, one after the other. Its first run:", "bold"))

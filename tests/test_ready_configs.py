@@ -80,4 +80,4 @@ def test_data_that_is_not_here_is_fetched_or_named(
     assert found and all(one.kind != "wrong" for one in found)
     absent = [one for one in found if one.kind == "absent"]
     assert bool(absent) == (path.stem != "demo")
-    assert all("fetched" in one.mend or "put it there" in one.mend for one in absent)
+    assert all("fetched" in one.hint or "put it there" in one.hint for one in absent)

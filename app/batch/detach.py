@@ -24,7 +24,7 @@ def start_detached(directory: RunDirectory) -> int:
             raise RunError(
                 what=f"the worker ended at once (exit code {process.returncode})",
                 where=str(directory.worker_log),
-                mend="see the end of this file",
+                hint="see the end of this file",
             )
         if process.poll() is not None:
             break  # short stages are through already

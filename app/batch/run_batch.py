@@ -133,7 +133,7 @@ class _Batch:
         """Print how the run ended, and how to resume it."""
         if self._failure is not None:
             failure = self._failure
-            line = error_line(failure.what, failure.where, failure.mend)
+            line = error_line(failure.what, failure.where, failure.hint)
             self._error(f"{failure.stage}: {line}" if failure.stage else line)
         elif code == INTERRUPTED and self._end is None and self._process.poll() is None:
             pid = self._process.pid

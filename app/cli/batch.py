@@ -30,7 +30,7 @@ def _run_batch(options: Namespace) -> int:
 
     if options.resume and options.set:
         raise RunError(
-            what="a resumed run keeps its configuration", where="--set", mend="leave out --set, or --resume"
+            what="a resumed run keeps its configuration", where="--set", hint="leave out --set, or --resume"
         )
     if options.resume:
         directory = choose_run(options.resume, Path(options.outputs or "outputs"))

@@ -51,7 +51,7 @@ def _command(given: list[str]) -> tuple[str, list[str]]:
             raise RunError(
                 what="this belongs to a command",
                 where=word,
-                mend=f"use `steer-tui {command}`, which `steer-tui {command} --help` explains",
+                hint=f"use `steer-tui {command}`, which `steer-tui {command} --help` explains",
             )
     return ("batch", [word for word in given if word != "--batch"]) if batch else ("run", given)
 

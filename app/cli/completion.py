@@ -20,7 +20,7 @@ def completion(parser: ArgumentParser, shell: str) -> str:
         raise RunError(
             what="shell completion needs the package shtab",
             where="it is not installed",
-            mend="pip install shtab",
+            hint="pip install shtab",
         ) from error
     for each in _parsers(parser):
         for action in each._actions:

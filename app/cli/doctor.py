@@ -28,7 +28,7 @@ def _examine(options: Namespace) -> int:
 
         return run_server_doctor(options.server, options.model, options.key_env or "OPENAI_API_KEY")
     if options.model or options.key_env:
-        raise RunError(what="--model and --key-env are for a server", where="", mend="add --server URL")
+        raise RunError(what="--model and --key-env are for a server", where="", hint="add --server URL")
     from app.doctor.machine import run_doctor
 
     return run_doctor(options.outputs)

@@ -81,7 +81,7 @@ def _export(options: Namespace) -> int:
     run = choose_run(options.run, options.outputs)
     if (options.each or options.memory) and options.out.is_file():
         raise RunError(
-            what="--each writes a folder, and this is a file", where=str(options.out), mend="name a folder"
+            what="--each writes a folder, and this is a file", where=str(options.out), hint="name a folder"
         )
     lines = _words(_written(run, options), options)
     sys.stdout.write("\n".join(lines) + "\n")

@@ -31,7 +31,7 @@ def _write_report(options: Namespace) -> int:
 
     directories = [choose_run(run, options.outputs) for run in options.runs]
     if len({directory.path.resolve() for directory in directories}) < len(directories):
-        raise RunError(what="a run is named twice", where=" ".join(options.runs), mend="name each run once")
+        raise RunError(what="a run is named twice", where=" ".join(options.runs), hint="name each run once")
     sources = [read_run(directory) for directory in directories]
     document = safe(report(sources), [source.path for source in sources])
     if options.output is None:

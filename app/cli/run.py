@@ -52,7 +52,7 @@ def _open_console(options: Namespace) -> int:
 
     if options.run and options.set:
         raise RunError(
-            what="a run has its own configuration", where="--set", mend="name a configuration: --config FILE"
+            what="a run has its own configuration", where="--set", hint="name a configuration: --config FILE"
         )
     _require_terminal()
     outputs = Path(options.outputs) if options.outputs else None
@@ -67,7 +67,7 @@ def _open_console(options: Namespace) -> int:
             raise RunError(
                 what=f"{len(matches)} runs have this name, and an event belongs to one run",
                 where=f"{run}@{event}",
-                mend=f"name the run's folder, such as {matches[0].path}@{event}",
+                hint=f"name the run's folder, such as {matches[0].path}@{event}",
             )
         event_place(matches[0].path, event)
     with garbage.put_off():
@@ -86,13 +86,13 @@ def _require_terminal() -> None:
         raise RunError(
             what="the console needs a terminal",
             where="standard input or output is not a terminal",
-            mend="run without a console: steer-tui batch",
+            hint="run without a console: steer-tui batch",
         )
     if os.environ.get("TERM") == "dumb":
         raise RunError(
             what="the console needs a terminal that can place text",
             where="TERM is dumb",
-            mend="set TERM to what your terminal is, or run without a console: steer-tui batch",
+            hint="set TERM to what your terminal is, or run without a console: steer-tui batch",
         )
 
 

@@ -51,7 +51,7 @@ def _run_sweep(options: Namespace) -> int:
         raise RunError(
             what="a resumed sweep keeps its settings",
             where="--resume",
-            mend="leave out --config, --set and --stages",
+            hint="leave out --config, --set and --stages",
         )
     if options.resume:
         folder = find_sweep(options.resume, Path(options.outputs or "outputs"))

@@ -64,5 +64,5 @@ def _named(name: str, as_group: bool, outputs: Path) -> list[RunDirectory]:
 def _query(options: Namespace) -> Query:
     form = options.format or ("jsonl" if options.json else "csv")
     if options.json and form != "jsonl":
-        raise RunError(what="--json means jsonl", where=f"--format {form}", mend="leave one of them out")
+        raise RunError(what="--json means jsonl", where=f"--format {form}", hint="leave one of them out")
     return Query(options.filter, options.whole, form, options.output)

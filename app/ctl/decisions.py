@@ -46,7 +46,7 @@ class Query(NamedTuple):
 def decisions(runs: Sequence[RunDirectory], query: Query) -> int:
     """Write the decisions of the runs, one after the other. Raises RunError for a filter or options that are wrong."""
     if query.whole and query.form != "jsonl":
-        raise RunError(what="whole decisions do not fit into a table", where="--whole", mend="add --json")
+        raise RunError(what="whole decisions do not fit into a table", where="--whole", hint="add --json")
     expression = _parsed(query.filter)
     for run in runs:
         refuse_later(run)
@@ -54,7 +54,7 @@ def decisions(runs: Sequence[RunDirectory], query: Query) -> int:
         from engine.table_file import write_parquet
 
         if not query.output:
-            raise RunError(what="Parquet is not text", where="--format parquet", mend="add --output FILE")
+            raise RunError(what="Parquet is not text", where="--format parquet", hint="add --output FILE")
         write_parquet(Path(query.output), COLUMNS, _rows(runs, expression))
         return DONE
     if not query.output:
@@ -79,7 +79,7 @@ def group(name: str, outputs: Path) -> list[RunDirectory]:
         raise RunError(
             what=f"there is no group {name}: no run has this name or tag, none is of this sweep",
             where=str(outputs),
-            mend="`steer-tui ctl list` lists them",
+            hint="`steer-tui ctl list` lists them",
         )
     return matches
 
@@ -95,7 +95,7 @@ def _parsed(filter_text: str) -> Expression | None:
         raise RunError(
             what=str(error),
             where=f"--filter {filter_text}",
-            mend="press ? on the ESM screen: it lists the fields",
+            hint="press ? on the ESM screen: it lists the fields",
         ) from error
 
 

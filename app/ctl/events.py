@@ -66,4 +66,4 @@ def _check(types: Sequence[str] | None) -> None:
     wrong = [name for name in types or () if name not in known]
     if wrong:
         what = f"there are no events of type {', '.join(wrong)}"
-        raise RunError(what=what, where="--type", mend=f"the types are {', '.join(known)}")
+        raise RunError(what=what, where="--type", hint=f"the types are {', '.join(known)}")

@@ -27,13 +27,13 @@ def order(directory: RunDirectory, command: str, as_json: bool) -> int:
         raise NoWorker(
             what=f"no worker works on this run: it is {status.state}",
             where=str(directory.path),
-            mend="there is nothing left to do"
+            hint="there is nothing left to do"
             if status.state == "finished"
             else resume_command(directory.path),
         )
     state, error = _send(directory, command)
     if error:
-        raise RunError(what=error, where=str(directory.control), mend="see the worker's log")
+        raise RunError(what=error, where=str(directory.control), hint="see the worker's log")
     fields: dict[str, Any] = {"path": str(directory.path.absolute()), "command": _WORDS.get(command, command)}
     if as_json:
         write_form("answer", fields | {"state": state})
@@ -53,7 +53,7 @@ def _send(directory: RunDirectory, command: str) -> tuple[str, str]:
     except RunError as error:
         if command == "stop" and request_stop(directory):
             return "stopping", ""
-        raise NoWorker(what=error.what, where=error.where, mend=error.mend) from error
+        raise NoWorker(what=error.what, where=error.where, hint=error.hint) from error
     return str(reply.status.get("state", "")), "" if reply.ok else reply.error
 
 

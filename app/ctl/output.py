@@ -42,10 +42,10 @@ def write_line(text: str) -> None:
 def write_error(error: SteerError, as_json: bool) -> None:
     """An error on standard error: what, where, how to fix it."""
     if as_json:
-        fields = {"what": error.what, "where": error.where, "mend": error.mend}
+        fields = {"what": error.what, "where": error.where, "mend": error.hint}
         line = json.dumps({"form": "steer-tui error", "version": VERSION, **fields}, ensure_ascii=True)
     else:
-        line = without_controls(error_line(error.what, error.where, error.mend))
+        line = without_controls(error_line(error.what, error.where, error.hint))
     sys.stderr.write(line + "\n")
 
 

@@ -43,9 +43,9 @@ def _stop(directory: RunDirectory, name: str, undo: bool, as_json: bool) -> int:
     status = inspect(directory.path)
     stage = status.record.stages.get(name)
     if undo:
-        mend = f"resume the run: {resume_command(directory.path)}"
-        raise RunError(what="a stop is not taken back", where="--undo", mend=mend)
+        hint = f"resume the run: {resume_command(directory.path)}"
+        raise RunError(what="a stop is not taken back", where="--undo", hint=hint)
     if status.alive and (stage is None or stage.status != "running"):
-        mend = "`steer-tui ctl show` lists the stages"
-        raise RunError(what=f"`{name}` is not at work", where=str(directory.path), mend=mend)
+        hint = "`steer-tui ctl show` lists the stages"
+        raise RunError(what=f"`{name}` is not at work", where=str(directory.path), hint=hint)
     return order(directory, "stop", as_json)

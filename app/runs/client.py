@@ -65,8 +65,8 @@ def prepare_branch(parent: RunDirectory, iteration: int, iterations: int) -> Run
     iteration's deltas; `iterations`: of both together. The parent is not touched. Raises SteerErrors."""
     record = parent.read()
     if (evolve := record.stages.get("evolve")) is not None and evolve.stale:
-        mend = f"resume the run first: {resume_command(parent.path)}"
-        raise RunError(what="`evolve` is stale: it is to be done again", where=str(parent.path), mend=mend)
+        hint = f"resume the run first: {resume_command(parent.path)}"
+        raise RunError(what="`evolve` is stale: it is to be done again", where=str(parent.path), hint=hint)
     overrides = [
         "run.stages=[evolve]",
         f"evolution.branch_of={json.dumps(str(parent.path.absolute()))}",
@@ -89,7 +89,7 @@ def prepare_serving(sources: Sequence[RunDirectory], changes: Sequence[str]) -> 
         raise RunError(
             what="this run is a server itself",
             where=str(first.path),
-            mend="resume it, or name the run that it serves",
+            hint="resume it, or name the run that it serves",
         )
     runs = [str(source.path.absolute()) for source in sources]
     name = json.dumps(f"{record.name}-serve")
@@ -146,7 +146,7 @@ def prepare_resume(directory: RunDirectory, stages: Sequence[str] | None = None)
         raise RunError(
             what=f"worker {status.pid} on {status.host} already works on this run",
             where=str(directory.path),
-            mend=f"watch it with `steer-tui {directory.path}`, or stop it first",
+            hint=f"watch it with `steer-tui {directory.path}`, or stop it first",
         )
     refuse_later(directory)
     if stages is None:
@@ -188,14 +188,14 @@ def send(directory: RunDirectory, command: str, timeout: float = 2.0, **more: ob
         if directory.control.exists():
             what = "the path of the control socket is too long"
             hint = "go to the run's folder (cd) and try again"
-        raise RunError(what=what, where=str(directory.control), mend=hint)
+        raise RunError(what=what, where=str(directory.control), hint=hint)
     try:
         return _exchange(address, read_lock(directory.lock), {"command": command, **more}, timeout)
     except (OSError, ValueError, RecursionError) as error:
         raise RunError(
             what=f"the worker does not answer: {error}",
             where=str(directory.control),
-            mend="see with `steer-tui` whether it still runs; if it runs on another machine, send the command there",
+            hint="see with `steer-tui` whether it still runs; if it runs on another machine, send the command there",
         ) from error
 
 
@@ -211,7 +211,7 @@ def choose_stage(directory: RunDirectory, choice: Choice, stage: str, undo: bool
     change_of(status.record, choice, stage, undo, working=True)  # says best what is wrong
     reply = send(directory, "stage", choice=choice, stage=stage, undo=undo)
     if not reply.ok:
-        raise RunError(what=reply.error, where=str(directory.path), mend="see what the run does now")
+        raise RunError(what=reply.error, where=str(directory.path), hint="see what the run does now")
     return StageChange(choice, stage, reply.stages, undo)
 
 

@@ -86,14 +86,14 @@ def _key(run: Path) -> str:
 
 
 def _read(path: Path) -> _Labels:
-    mend = "correct the file or move it away; until then titles, tags and archived runs are not shown"
+    hint = "correct the file or move it away; until then titles, tags and archived runs are not shown"
     try:
         labels = msgspec.json.decode(read_regular(path, LARGEST_RECORD), type=_Labels)
     except FileNotFoundError:
         return _Labels()
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(what=f"these are not labels of runs: {error}", where=str(path), mend=mend) from error
+        raise DataError(what=f"these are not labels of runs: {error}", where=str(path), hint=hint) from error
     if labels.version > _VERSION:
         what = f"labels of version {labels.version}; this program knows {_VERSION}"
-        raise DataError(what=what, where=str(path), mend="update steer-tui")
+        raise DataError(what=what, where=str(path), hint="update steer-tui")
     return labels

@@ -108,7 +108,7 @@ class Notes:
                     raise DiskError(
                         what="this run has too many notes",
                         where=str(self.path),
-                        mend="move the file away: a new one is begun",
+                        hint="move the file away: a new one is begun",
                     )
                 torn = size > 0 and os.pread(file, 1, size - 1) != b"\n"
                 os.write(file, b"\n" * torn + line)

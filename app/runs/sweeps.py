@@ -72,7 +72,7 @@ def start_queue(folder: Path) -> subprocess.Popen[bytes]:
         raise RunError(
             what=f"process {lock.pid} on {lock.host} is at work on this sweep",
             where=str(folder),
-            mend="stop it first, or watch it in the console",
+            hint="stop it first, or watch it in the console",
         )
     return start_detached("sweep", folder)
 

@@ -28,13 +28,13 @@ def move_to_trash(run: Path) -> Trashed:
         raise RunError(
             what=f"worker {status.pid} on {status.host} is at work on this run",
             where=str(run),
-            mend="stop it first",
+            hint="stop it first",
         )
     moved = Trashed(run, run.parent.parent / FOLDER / run.parent.name / run.name)
     for folder in (moved.now.parent.parent, moved.now.parent):
         if folder.is_symlink():
-            what, mend = "the trash is a link: what is moved there leaves this folder", "remove the link"
-            raise RunError(what=what, where=str(folder), mend=mend)
+            what, hint = "the trash is a link: what is moved there leaves this folder", "remove the link"
+            raise RunError(what=what, where=str(folder), hint=hint)
     _move(moved.was, moved.now)
     return moved
 
@@ -46,8 +46,8 @@ def restore(moved: Trashed) -> None:
 
 def _move(source: Path, target: Path) -> None:
     if os.path.lexists(target):
-        mend = "rename or move away what stands there, then try again"
-        raise RunError(what="there is already something of this name", where=str(target), mend=mend)
+        hint = "rename or move away what stands there, then try again"
+        raise RunError(what="there is already something of this name", where=str(target), hint=hint)
     with disk_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         source.rename(target)

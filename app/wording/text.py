@@ -55,9 +55,9 @@ def model_pace(working: ModelWorking) -> str:
     return f"{working.role}: {done} {writing}{speed if working.tokens else ''}"
 
 
-def error_line(what: str, where: str = "", mend: str = "") -> str:
+def error_line(what: str, where: str = "", hint: str = "") -> str:
     """`what (where): mend`, on one line."""
-    text = what + (f" ({where})" if where else "") + (f": {mend}" if mend else "")
+    text = what + (f" ({where})" if where else "") + (f": {hint}" if hint else "")
     return " ".join(text.split())
 
 
@@ -65,7 +65,7 @@ def error_lines(error: SteerError) -> list[str]:
     """An error as lines to print: a line, or a line for each problem of a configuration."""
     if isinstance(error, ConfigError):
         return [str(problem) for problem in error.problems]
-    return [error_line(error.what, error.where, error.mend)]
+    return [error_line(error.what, error.where, error.hint)]
 
 
 def resume_command(run: Path) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from engine.check.custom_classes import check_custom_classes
 from engine.check.data import check_data
 from engine.check.finding import Finding
-from engine.check.own_classes import check_own_classes
 from engine.check.requirements import check_requirements
 from engine.config.config import Config
 from engine.config.stages import STAGES
@@ -20,7 +20,7 @@ def check_config(config: Config) -> Iterator[Finding]:
     yield from _stages(config)
     yield from check_requirements(config)
     yield from check_data(config)
-    yield from check_own_classes(config)
+    yield from check_custom_classes(config)
 
 
 def _stages(config: Config) -> Iterator[Finding]:

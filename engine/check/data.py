@@ -254,7 +254,7 @@ def _file(
     try:
         name = hub_name(path) if hub_files else None
     except DataError as error:
-        findings.wrong(f"{error.what}: {path}", where, error.mend)
+        findings.wrong(f"{error.what}: {path}", where, error.hint)
         return False
     if name is not None and hub_files is not None:
         here = cached_files(name, [hub_files]) is not None
@@ -263,8 +263,8 @@ def _file(
     if here and report:
         findings.here(path, where)
     if not here:
-        mend = _FETCHED if name else "put it there, or correct the path"
-        findings.absent(f"{path} is not here", where, mend, fetched=name is not None)
+        hint = _FETCHED if name else "put it there, or correct the path"
+        findings.absent(f"{path} is not here", where, hint, fetched=name is not None)
     return here
 
 

@@ -16,14 +16,14 @@ Kind = Literal["here", "absent", "wrong"]
 class Finding:
     """`kind`: `here`, not here yet (`absent`: the configuration is right, the machine is not ready), or `wrong`.
 
-    `where`: the field that needs it; `mend`: how to correct it. `fetched`: what is not here yet comes by itself when a
+    `where`: the field that needs it; `hint`: how to correct it. `fetched`: what is not here yet comes by itself when a
     stage needs it, given a network.
     """
 
     kind: Kind
     what: str
     where: str
-    mend: str = ""
+    hint: str = ""
     fetched: bool = False
 
     @property
@@ -47,21 +47,21 @@ class Findings:
             for problem in error.problems:
                 self.wrong(f"{problem.value}, expected {problem.allowed}", problem.where)
         except ModelAbsent as error:
-            self.absent(error.what, where, error.mend)
+            self.absent(error.what, where, error.hint)
         except SteerError as error:
-            self.wrong(f"{error.what} ({error.where})", where, error.mend)
+            self.wrong(f"{error.what} ({error.where})", where, error.hint)
 
     def here(self, what: str, where: str) -> None:
         """Add a finding for something that is right and here."""
         self.all.append(Finding("here", what, where))
 
-    def wrong(self, what: str, where: str, mend: str = "") -> None:
+    def wrong(self, what: str, where: str, hint: str = "") -> None:
         """Add a finding for something that is wrong."""
-        self.all.append(Finding("wrong", what, where, mend))
+        self.all.append(Finding("wrong", what, where, hint))
 
-    def absent(self, what: str, where: str, mend: str, fetched: bool = False) -> None:
+    def absent(self, what: str, where: str, hint: str, fetched: bool = False) -> None:
         """Add a finding for something that is not here yet."""
-        self.all.append(Finding("absent", what, where, mend, fetched))
+        self.all.append(Finding("absent", what, where, hint, fetched))
 
 
 def run_checks(*checks: Callable[[Findings], None]) -> Iterator[Finding]:

@@ -58,8 +58,8 @@ def check_requirements(config: Config) -> Iterator[Finding]:
         shared = config.gflownet.embedder.use_retriever_projector and "gflownet" in config.run.stages
         if shared and config.retriever.scores is not None:
             where = "gflownet.embedder.use_retriever_projector"
-            mend = "set it to false, or train the retriever here, without retriever.scores"
-            findings.wrong("given scores come without a projector", where, mend)
+            hint = "set it to false, or train the retriever here, without retriever.scores"
+            findings.wrong("given scores come without a projector", where, hint)
 
     return run_checks(models, embedders, servers, scale, projector)
 
@@ -233,8 +233,8 @@ def _key(findings: Findings, where: str, section: OpenAISection) -> None:
         findings.here(f"{name} is not set: a server on this machine is asked without key", place)
     else:
         offline = f"; or `{OFFLINE[where]}`" if where in OFFLINE else ""
-        mend = f"export {name}=… before the run{offline}"
-        findings.absent(f"the environment variable {name} is not set", place, mend)
+        hint = f"export {name}=… before the run{offline}"
+        findings.absent(f"the environment variable {name} is not set", place, hint)
 
 
 def _sglang(findings: Findings, config: Config) -> None:
@@ -242,15 +242,15 @@ def _sglang(findings: Findings, config: Config) -> None:
 
     place, section = "evolution.server.command", config.evolution.server
     if missing := missing_program(section):
-        mend = "install SGLang, and name its Python here; or `evolution.server.kind: in_process`"
-        findings.absent(f"{missing} is not installed", place, mend)
+        hint = "install SGLang, and name its Python here; or `evolution.server.kind: in_process`"
+        findings.absent(f"{missing} is not installed", place, hint)
     else:
         findings.here(server_command(section, "model")[0], place)
 
 
-def _package(findings: Findings, name: str, where: str, mend: str) -> None:
+def _package(findings: Findings, name: str, where: str, hint: str) -> None:
     version = package_version(name)
     if version:
         findings.here(f"{name} {version}", where)
     else:
-        findings.absent(f"{name} is not installed", where, mend)
+        findings.absent(f"{name} is not installed", where, hint)

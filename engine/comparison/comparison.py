@@ -46,7 +46,7 @@ class Comparison:
 def compare_runs(a: Path, b: Path) -> Comparison:
     """Compare two runs, finished or under way. Raises RunError if one is no run or both are the same."""
     if a.resolve() == b.resolve():
-        raise RunError(what="these are the same run", where=str(a), mend="name two different runs")
+        raise RunError(what="these are the same run", where=str(a), hint="name two different runs")
     first, second = read_items(a), read_items(b)
     arms = [_arm_pair(first.arms[key], second.arms[key]) for key in first.arms if key in second.arms]
     return Comparison(

@@ -75,7 +75,7 @@ def read_items(path: Path) -> RunItems:
         run.missing = True
     except OSError as error:
         what = f"the log cannot be read: {error.strerror}"
-        raise DataError(what=what, where=str(RunDirectory(path).events), mend="make it readable") from error
+        raise DataError(what=what, where=str(RunDirectory(path).events), hint="make it readable") from error
     run.arms = {arm.key: arm for reader in run._readers.values() for arm in reader.arms()}
     return run
 

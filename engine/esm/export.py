@@ -51,7 +51,7 @@ def library_vectors(
         raise DataError(
             what="no entry with a vector is left",
             where=str(folder),
-            mend=f"vectors are there for layers: {there}",
+            hint=f"vectors are there for layers: {there}",
         )
     return entries
 
@@ -70,12 +70,12 @@ def _records(records: Sequence[Record], ids: Sequence[str], where: str) -> list[
         if name not in by_name:
             close = get_close_matches(name, by_name, n=1)
             guess = f"; did you mean {close[0]}?" if close else ""
-            raise DataError(what=f"no entry is called {name}{guess}", where=where, mend="see library.jsonl")
+            raise DataError(what=f"no entry is called {name}{guess}", where=where, hint="see library.jsonl")
         if not by_name[name]["vector_path"]:
             raise DataError(
                 what=f"{name} is of kind right: it speaks for not steering, and holds no vector",
                 where=where,
-                mend="pick entries of kind wrong",
+                hint="pick entries of kind wrong",
             )
     return [by_name[name] for name in ids]
 
@@ -151,7 +151,7 @@ def check_form(scale: float, hookpoint: str) -> None:
         raise DataError(
             what=f"scale {scale} or hookpoint {hookpoint!r} cannot be used",
             where="export",
-            mend="give a finite --scale, and a --hookpoint with {N}",
+            hint="give a finite --scale, and a --hookpoint with {N}",
         )
 
 

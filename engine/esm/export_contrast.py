@@ -29,7 +29,7 @@ def export_contrast(
         raise DataError(
             what="this run has no pairs of prompts",
             where="eval.contrast.path",
-            mend="name a run that has some",
+            hint="name a run that has some",
         )
     check_form(scale, hookpoint)
     pairs = read_pairs(Path(path).expanduser())

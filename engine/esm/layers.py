@@ -35,6 +35,6 @@ def _existing(layer: int, num_layers: int, where: str) -> int:
         raise DataError(
             what=f"layer {layer} does not exist: the model has layers 0 to {num_layers - 1}",
             where=where,
-            mend="choose among those",
+            hint="choose among those",
         )
     return layer

@@ -48,6 +48,6 @@ def required(path: Path, stage: str) -> Path:
         raise DataError(
             what=f"`{path.name}` is not there",
             where=str(path),
-            mend=f"run the stage `{stage}` of this run first",
+            hint=f"run the stage `{stage}` of this run first",
         )
     return path

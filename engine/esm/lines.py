@@ -17,7 +17,7 @@ from engine.files import read_whole_jsonl
 Record = dict[str, Any]
 Line = TypeVar("Line", bound=msgspec.Struct)
 
-KEPT_MEND = "restore the file, or remove it and run its stage again"
+KEPT_HINT = "restore the file, or remove it and run its stage again"
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
 _Point = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
@@ -70,16 +70,16 @@ class _Mined(msgspec.Struct):
 def read_entries(path: Path, stage: str, num_layers: int | None = None) -> list[Record]:
     """The entries of a file that `stage` wrote whole, each once. `num_layers`: of the model, where it is known. Raises
     DataError."""
-    mend = f"run the stage `{stage}` again, which writes this file"
-    rows = read_whole_jsonl(required(path, stage), mend)
+    hint = f"run the stage `{stage}` again, which writes this file"
+    rows = read_whole_jsonl(required(path, stage), hint)
     seen: dict[str, int] = {}
     for number, row in enumerate(rows, 1):
         where = f"{path}:{number}"
-        entry = _checked(row, _Entry, where, mend)
-        _check_entry(entry, where, mend, num_layers)
+        entry = _checked(row, _Entry, where, hint)
+        _check_entry(entry, where, hint, num_layers)
         if (first := seen.setdefault(entry.tool_name, number)) != number:
             raise DataError(
-                what=f"`tool_name`: the entry of line {first} stands here once more", where=where, mend=mend
+                what=f"`tool_name`: the entry of line {first} stands here once more", where=where, hint=hint
             )
     return rows
 
@@ -94,7 +94,7 @@ def read_mined(rows: Sequence[Record], path: Path) -> list[Record]:
     return _all(rows, _Mined, path)
 
 
-def _check_entry(entry: _Entry, where: str, mend: str, num_layers: int | None) -> None:
+def _check_entry(entry: _Entry, where: str, hint: str, num_layers: int | None) -> None:
     if num_layers is not None and entry.layer >= num_layers:
         what = f"`layer` is {entry.layer}: the model has layers 0 to {num_layers - 1}"
     elif entry.quality <= -1:
@@ -103,7 +103,7 @@ def _check_entry(entry: _Entry, where: str, mend: str, num_layers: int | None) -
         what = f"`vector_path` is {entry.vector_path!r}: a wrong entry has a vector, a right one has none"
     else:
         return
-    raise DataError(what=what, where=where, mend=mend)
+    raise DataError(what=what, where=where, hint=hint)
 
 
 def _all(rows: Sequence[Record], kind: type[msgspec.Struct], path: Path) -> list[Record]:
@@ -113,18 +113,18 @@ def _all(rows: Sequence[Record], kind: type[msgspec.Struct], path: Path) -> list
 
 def converted(rows: Sequence[Record], kind: type[Line], path: Path) -> list[Line]:
     """The rows of a file that a stage goes on with. Raises DataError naming line and field."""
-    return [_checked(row, kind, f"{path}:{number}", KEPT_MEND) for number, row in enumerate(rows, 1)]
+    return [_checked(row, kind, f"{path}:{number}", KEPT_HINT) for number, row in enumerate(rows, 1)]
 
 
-def _checked(row: Record, kind: type[Line], where: str, mend: str) -> Line:
+def _checked(row: Record, kind: type[Line], where: str, hint: str) -> Line:
     """The row as `kind`. Raises DataError naming the field."""
     try:
         line = msgspec.convert(row, kind)
     except msgspec.ValidationError as error:
-        raise DataError(what=_in_words(error), where=where, mend=mend) from error
+        raise DataError(what=_in_words(error), where=where, hint=hint) from error
     for name, value in msgspec.structs.asdict(line).items():
         if isinstance(value, float) and not math.isfinite(value):
-            raise DataError(what=f"`{name}` is {value}, not a finite number", where=where, mend=mend)
+            raise DataError(what=f"`{name}` is {value}, not a finite number", where=where, hint=hint)
     return line
 
 

@@ -22,18 +22,18 @@ def vector_bytes(vector: Vector) -> bytes:
 
 def load_vector(path: Path, hidden_size: int | None = None) -> Vector:
     """Read one vector. A file that is missing, unreadable, of another shape or not finite is a DataError."""
-    mend = "run the stages `mine`, `select` and `memory` again for this model"
+    hint = "run the stages `mine`, `select` and `memory` again for this model"
     if not path.is_file():
-        raise DataError(what="a vector file is missing", where=str(path), mend=mend)
-    tensor = load_tensors(path, "a vector file cannot be read", mend)
+        raise DataError(what="a vector file is missing", where=str(path), hint=hint)
+    tensor = load_tensors(path, "a vector file cannot be read", hint)
     if not isinstance(tensor, torch.Tensor):
-        raise DataError(what="a vector file cannot be read: it is not a tensor", where=str(path), mend=mend)
+        raise DataError(what="a vector file cannot be read: it is not a tensor", where=str(path), hint=hint)
     vector = tensor.to(torch.float32).numpy()
     if vector.ndim != 1 or (hidden_size is not None and vector.shape != (hidden_size,)):
         expected = f"({hidden_size},)" if hidden_size is not None else "one dimension"
         raise DataError(
-            what=f"a vector has shape {vector.shape}, expected {expected}", where=str(path), mend=mend
+            what=f"a vector has shape {vector.shape}, expected {expected}", where=str(path), hint=hint
         )
     if not np.isfinite(vector).all():
-        raise DataError(what="a vector holds NaN or infinity", where=str(path), mend=mend)
+        raise DataError(what="a vector holds NaN or infinity", where=str(path), hint=hint)
     return vector

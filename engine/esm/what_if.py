@@ -113,14 +113,14 @@ class WhatIf:
             raise DataError(
                 what=f"{other.method} has no answer to {other.example!r}",
                 where=str(layout.evaluation(self._run_dir, other.method)),
-                mend="choose an example that this run evaluated",
+                hint="choose an example that this run evaluated",
             )
         points = sum(step.phase == "segment" for step in line.steps)
         if not 1 <= other.m <= points:
             raise DataError(
                 what=f"the answer has no control point {other.m}",
                 where=f"{other.method}, {other.example}",
-                mend=f"choose one of 1 to {points}; what follows the last one is never steered",
+                hint=f"choose one of 1 to {points}; what follows the last one is never steered",
             )
         return line
 
@@ -128,7 +128,7 @@ class WhatIf:
         if method in METHODS and not METHODS[method].steers:
             raise DataError(
                 what=f"{method} takes no decisions",
-                mend="try another choice in an answer of esm or of one of its ablations; null is what greedy does",
+                hint="try another choice in an answer of esm or of one of its ablations; null is what greedy does",
             )
         if method not in self._lines:
             path = layout.required(layout.evaluation(self._run_dir, method) / "per_example.jsonl", "eval")
@@ -153,7 +153,7 @@ class WhatIf:
                     if entry is None
                     else f"{name} speaks for null: it has no vector",
                     where=str(layout.memory(self._run_dir)),
-                    mend="choose a wrong entry of the library",
+                    hint="choose a wrong entry of the library",
                 )
             entries.append((entry, entry.vector))
         return entries
@@ -164,13 +164,13 @@ class WhatIf:
         if len(layers) > 1:
             raise DataError(
                 what=f"the entries are of several layers ({', '.join(map(str, sorted(layers)))})",
-                mend="choose entries of one layer, or name the layer",
+                hint="choose entries of one layer, or name the layer",
             )
         layer = layers.pop()
         if not 0 <= layer < self.model.info.num_layers:
             raise DataError(
                 what=f"the model has no layer {layer}",
-                mend=f"choose one of 0 to {self.model.info.num_layers - 1}",
+                hint=f"choose one of 0 to {self.model.info.num_layers - 1}",
             )
         return layer
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from engine.events.base import Event
 from engine.events.verdict import Verdict
 
@@ -110,7 +112,7 @@ class StageFailed(Event, tag=True, kw_only=True, frozen=True):
 
     what: str
     where: str = ""
-    mend: str = ""
+    hint: str = msgspec.field(default="", name="mend")
     traceback: str = ""
 
 

@@ -61,7 +61,7 @@ def check_deltas(value: object, clusters: Sequence[str], where: str) -> Deltas:
         raise DataError(
             what=f"these are not deltas: {'; '.join(problems)}",
             where=where,
-            mend=f"give one finite number for each of the clusters {clusters[0]} to {clusters[-1]}",
+            hint=f"give one finite number for each of the clusters {clusters[0]} to {clusters[-1]}",
         )
     assert isinstance(value, Mapping)
     return {cluster: float(value[cluster]) for cluster in clusters}
@@ -73,11 +73,11 @@ def read_deltas(path: Path, clusters: Sequence[str]) -> Deltas:
         content = json.loads(read_regular(path, LARGEST_RECORD))
     except FileNotFoundError as error:
         raise DataError(
-            what="no such file of deltas", where=str(path), mend="correct the path, or start from zeros"
+            what="no such file of deltas", where=str(path), hint="correct the path, or start from zeros"
         ) from error
     except (ValueError, OSError, RecursionError) as error:
         raise DataError(
-            what=f"deltas cannot be read: {error}", where=str(path), mend="restore the file, or remove it"
+            what=f"deltas cannot be read: {error}", where=str(path), hint="restore the file, or remove it"
         ) from error
     return check_deltas(content, clusters, str(path))
 

@@ -61,7 +61,7 @@ class EvolutionRun:
             raise DataError(
                 what="the clusters were made for another vocabulary than the model's",
                 where=str(layout.folder(run_dir)),
-                mend="run the stage `clusters` again for this model (evolution.model)",
+                hint="run the stage `clusters` again for this model (evolution.model)",
             )
         names = clusters.names
         initial = (
@@ -99,7 +99,7 @@ def _take_over(parent: Path, run_dir: Path, section: EvolutionSection) -> None:
         raise DataError(
             what=f"the parent has no finished iteration {iteration} to branch from",
             where=str(layout.history(parent)),
-            mend=f"choose one of 0 to {len(history.iterations) - 1} (evolution.branch_iteration)",
+            hint=f"choose one of 0 to {len(history.iterations) - 1} (evolution.branch_iteration)",
         )
     best_by = "minibatch" if history.iterations[0].validation is None else "validation"
     if best_by != section.best_by:

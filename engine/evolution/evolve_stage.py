@@ -46,7 +46,7 @@ def _gave_up(failures: int, reason: str) -> ReflectorGaveUp:
     return ReflectorGaveUp(
         what=f"the reflector gave no valid reply in {failures} iterations in a row: {reason}",
         where="evolution.reflector",
-        mend="correct what it says and resume, with more `evolution.iterations` where all are done: every finished "
+        hint="correct what it says and resume, with more `evolution.iterations` where all are done: every finished "
         "iteration is kept; or start a run with `evolution.reflector.kind: statistical`, the offline reflector",
     )
 

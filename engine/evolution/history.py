@@ -99,13 +99,13 @@ def read_history(path: Path) -> History:
     """What `write_history` wrote; an empty history where there is none. Raises DataError."""
     if not path.is_file():
         return History(iterations=[])
-    mend = "restore the file, or start a new run"
-    history = decoded(path, History, "the history cannot be read", mend)
+    hint = "restore the file, or start a new run"
+    history = decoded(path, History, "the history cannot be read", hint)
     if [item.iteration for item in history.iterations] != list(range(len(history.iterations))):
         raise DataError(
             what="the history's iterations are not 0, 1, 2, ...",
             where=str(path),
-            mend="restore the file, or start a new run",
+            hint="restore the file, or start a new run",
         )
     return history
 

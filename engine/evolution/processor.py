@@ -82,7 +82,7 @@ def generate_processor(path: Path, clusters: ClusterMap, deltas: Deltas) -> None
         raise DataError(
             what="this processor adds other numbers than its deltas",
             where=str(path),
-            mend="generate it again from its deltas",
+            hint="generate it again from its deltas",
         )
     write_atomic(path, source)
 
@@ -134,7 +134,7 @@ def _run_text(text: str, where: str) -> ModuleType:
         raise DataError(
             what=f"this processor cannot be loaded: {type(error).__name__}: {error}",
             where=where,
-            mend="generate it again from its deltas",
+            hint="generate it again from its deltas",
         ) from error
     return module
 

@@ -97,7 +97,7 @@ class WhatIf:
             raise DataError(
                 what=f"iteration {request.iteration} has no answer to {request.example!r} in {request.split}",
                 where=str(path),
-                mend="choose an answer of this run",
+                hint="choose an answer of this run",
             )
         return matches[-1]
 
@@ -107,7 +107,7 @@ class WhatIf:
             raise DataError(
                 what=f"iteration {number} is not finished" if iterations else "no iteration is finished",
                 where=str(layout.history(self._run_dir)),
-                mend=f"choose one of 0 to {len(iterations) - 1}" if iterations else "wait for the first one",
+                hint=f"choose one of 0 to {len(iterations) - 1}" if iterations else "wait for the first one",
             )
         return iterations[number]
 
@@ -147,7 +147,7 @@ class WhatIf:
             raise DataError(
                 what=f"there is no cluster {', '.join(unknown)}",
                 where=str(layout.folder(self._run_dir)),
-                mend=f"choose clusters of {names[0]} to {names[-1]}",
+                hint=f"choose clusters of {names[0]} to {names[-1]}",
             )
         base = self._iteration(request.of).deltas if request.of is not None else deltas or zero_deltas(names)
         changed = {**base, **dict.fromkeys(request.off, 0.0), **request.put}

@@ -73,7 +73,7 @@ class WhatIf:
             raise DataError(
                 what=f"the held-out questions have no {request.sample_id}",
                 where=str(layout.agent_graphs(self._run_dir, "test")),
-                mend="choose one of the questions among the cases",
+                hint="choose one of the questions among the cases",
             )
         sample, recorded = self._sampler.sample, self._drawing
         committed = sample(number, self._alpha, recorded)

@@ -49,14 +49,14 @@ class DeltasLever:
             raise DataError(
                 what="no evolved deltas",
                 where=str(path),
-                mend="run the stages `clusters` and `evolve` of this run",
+                hint="run the stages `clusters` and `evolve` of this run",
             )
         clusters = load_cluster_map(layout.folder(run_dir))
         if clusters.vocabulary != load_vocabulary(section).fingerprint:
             raise DataError(
                 what=f"the deltas are for another vocabulary, of {clusters.vocab_size} tokens",
                 where=str(path),
-                mend="evolve deltas with this model",
+                hint="evolve deltas with this model",
             )
         self._deltas = read_deltas(path, clusters.names)
         self._row = expected_row(clusters, self._deltas)

@@ -24,7 +24,7 @@ class EvidenceLever:
         path = layout.sampled_paths(run_dir)
         if not path.is_file():
             raise DataError(
-                what="no sampled paths", where=str(path), mend="run the stage `gflownet` of this run"
+                what="no sampled paths", where=str(path), hint="run the stage `gflownet` of this run"
             )
         questions = read_records(path, QuestionSampled, "run the stage `gflownet` again")
         self._budget = config.answer.token_budget

@@ -50,7 +50,7 @@ def last_user(messages: Sequence[Message]) -> str:
         raise DataError(
             what="the last message is not the user's",
             where="messages",
-            mend="end with what is to be answered",
+            hint="end with what is to be answered",
         )
     return messages[-1]["content"]
 

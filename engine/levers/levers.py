@@ -180,8 +180,8 @@ class Levers:
     def _known(self, tokens: Sequence[int]) -> list[int]:
         size = self.model.info.vocab_size
         if strange := next((token for token in tokens if not 0 <= token < size), None):
-            mend = f"give token ids from 0 to {size - 1}"
-            raise DataError(what=f"there is no token {strange}", where="prompt", mend=mend)
+            hint = f"give token ids from 0 to {size - 1}"
+            raise DataError(what=f"there is no token {strange}", where="prompt", hint=hint)
         return [*tokens]
 
     def _in_flight(
@@ -208,11 +208,11 @@ class Levers:
         """Tokens that the model's context leaves for an answer."""
         context = self.model.info.context
         if not prompt:
-            raise DataError(what="the prompt is empty", mend="give a text to go on with")
+            raise DataError(what="the prompt is empty", hint="give a text to go on with")
         if context and len(prompt) >= context - 1:
             raise DataError(
                 what=f"the prompt has {len(prompt)} tokens, the model's context {context}",
-                mend="shorten the prompt",
+                hint="shorten the prompt",
             )
         return context - 1 - len(prompt) if context else None
 
@@ -245,7 +245,7 @@ class Levers:
                 raise DataError(
                     what=f"the lever {lever} is not there: {why}",
                     where=f"steer.{lever}",
-                    mend=f"choose among: {', '.join(self.names) or 'none'}",
+                    hint=f"choose among: {', '.join(self.names) or 'none'}",
                 )
 
     def answer(self, prepared: Sequence[Prepared]) -> list[Answered]:

@@ -62,8 +62,8 @@ def _with_run(
         try:
             made = make()
         except (DataError, ConfigError) as error:
-            mend = f": {error.mend}" if error.mend else ""
-            fits.append(_fit(lever, run, False, f"{error.what}{mend}"))
+            hint = f": {error.hint}" if error.hint else ""
+            fits.append(_fit(lever, run, False, f"{error.what}{hint}"))
             return None
         fits.append(_fit(lever, run, True, str(getattr(made, "about", ""))))
         return made
@@ -85,7 +85,7 @@ def _with_run(
 def _notes(run: Path, config: Config, servers: KnownServers) -> NotesLever:
     if not slsm_layout.folder(run).is_dir():
         raise DataError(
-            what="no conversation memory", where=str(run), mend="run the stage `slsm` of this run"
+            what="no conversation memory", where=str(run), hint="run the stage `slsm` of this run"
         )
     context = StageContext("slsm", config, run, lambda event: None, lambda: None, load_model, servers=servers)
     return NotesLever(config.slsm, make_controller(context))

@@ -56,7 +56,7 @@ class NotesLever:
             turns = turns_of(messages)
         except ValueError as error:
             raise DataError(
-                what=str(error), where="messages", mend="begin with a message of the user"
+                what=str(error), where="messages", hint="begin with a message of the user"
             ) from error
         state, done = self._known(turns)
         spent = Spent()

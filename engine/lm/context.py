@@ -14,7 +14,7 @@ def check_prompt(length: int, info: ModelInfo) -> None:
         raise ModelError(
             what=f"a prompt of {length} tokens leaves no room in a context of {info.context}",
             where=info.name,
-            mend="shorten the prompt, or take a model with a longer context",
+            hint="shorten the prompt, or take a model with a longer context",
         )
 
 

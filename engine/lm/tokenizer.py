@@ -123,5 +123,5 @@ def _template_error(why: str, model: str) -> ModelError:
     return ModelError(
         what=f"the model's chat template fails: {why}",
         where=f"chat_template in {model or 'the folder of the model'}",
-        mend="copy the model's tokenizer files again, or take a model whose template takes such conversations",
+        hint="copy the model's tokenizer files again, or take a model whose template takes such conversations",
     )

@@ -60,7 +60,7 @@ def normalise(
         raise DataError(
             what=f"a pool of {size} needs as many usable rows, the table has {len(kept) + len(filled)}",
             where=f"query {query.query_id}",
-            mend="give a larger embedding table, without NaN",
+            hint="give a larger embedding table, without NaN",
         )
     whole = [row for row in pool if row in kept] + list(filled)
     thinned = msgspec.structs.replace(query, pointer_candidates=surviving)

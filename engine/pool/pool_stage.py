@@ -125,7 +125,7 @@ class PoolJob:
             raise DataError(
                 what=f"every query of the RL data was left out ({reasons})",
                 where="pool.rl_data",
-                mend="check that data, embeddings and questions belong together",
+                hint="check that data, embeddings and questions belong together",
             )
         write_rl_data(layout.rl_data(run_dir), RLData(queries, self.data.notes))
         heldout = self._heldout()

@@ -53,7 +53,7 @@ class WhatIf:
             raise DataError(
                 what=f"the data set has no query {query!r}",
                 where=str(layout.folder(self._context.run_dir)),
-                mend="choose a query of this run",
+                hint="choose a query of this run",
             )
         asks: list[Ask] = [BareAsk(query)]
         asks += [VQAAsk(query, self._pair(query, pair)) for pair in [request.recorded, *request.pairs]]
@@ -82,7 +82,7 @@ class WhatIf:
             raise DataError(
                 what=f"rows {first} and {second} are not demonstrations for {query}",
                 where=str(layout.folder(self._context.run_dir)),
-                mend=f"choose two different rows of 0 to {len(self._dataset.embeddings) - 1}"
+                hint=f"choose two different rows of 0 to {len(self._dataset.embeddings) - 1}"
                 + (
                     f", none of {', '.join(map(str, sorted(query_rows)))}, which show the query"
                     if query_rows

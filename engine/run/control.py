@@ -65,7 +65,7 @@ def _chosen(message: Mapping[str, Any], status: Status, choose: Choose) -> dict[
     try:
         return {"ok": True, "stages": list(choose(choice, stage, undo)), "status": dict(status())}
     except SteerError as error:
-        return {"ok": False, "error": error.what, "mend": error.mend}
+        return {"ok": False, "error": error.what, "mend": error.hint}
 
 
 class _Server(socketserver.ThreadingUnixStreamServer):

@@ -144,8 +144,8 @@ class RunDirectory:
         """The record. Raises RunError if this is no run, or one of a later version."""
         record = self.read_whoever_wrote_it()
         if record.record_version > RECORD_VERSION:
-            mend = "update steer-tui, or use the version that wrote it"
-            raise RunError(what=_of_later_version(record), where=str(self.record), mend=mend)
+            hint = "update steer-tui, or use the version that wrote it"
+            raise RunError(what=_of_later_version(record), where=str(self.record), hint=hint)
         return record
 
     def read_whoever_wrote_it(self) -> RunRecord:
@@ -157,12 +157,12 @@ class RunDirectory:
                 raise msgspec.DecodeError("its times are none")
         except OSError as error:
             what = f"this is not a run: {error.strerror}"
-            mend = "name a run's folder, `<outputs>/<name>/<run id>`"
-            raise RunError(what=what, where=str(self.record), mend=mend) from error
+            hint = "name a run's folder, `<outputs>/<name>/<run id>`"
+            raise RunError(what=what, where=str(self.record), hint=hint) from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             what = f"this is not a run's record: {error}"
-            mend = "restore the file, or start a new run"
-            raise RunError(what=what, where=str(self.record), mend=mend) from error
+            hint = "restore the file, or start a new run"
+            raise RunError(what=what, where=str(self.record), hint=hint) from error
         return record
 
     def write(self, record: RunRecord) -> None:
@@ -311,8 +311,8 @@ def find_runs(text: str, outputs: Path) -> list[RunDirectory]:
     named = [run for run in discover(outputs) if text in (run.record.run_id, run.record.name)]
     matches = below or named or discover(given)
     if not matches:
-        mend = "name a run's folder or id; `steer-tui` lists the runs of the outputs folder"
-        raise RunError(what="there is no such run", where=f"{text} (also looked below {outputs})", mend=mend)
+        hint = "name a run's folder or id; `steer-tui` lists the runs of the outputs folder"
+        raise RunError(what="there is no such run", where=f"{text} (also looked below {outputs})", hint=hint)
     return [run.directory for run in matches]
 
 

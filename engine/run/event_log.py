@@ -112,7 +112,7 @@ class EventLog:
         raise DiskError(
             what="the run's folder was moved or deleted while the engine worked in it",
             where=str(self._path.parent),
-            mend="if it was moved, resume it where it is now; if it was deleted, start a new run",
+            hint="if it was moved, resume it where it is now; if it was deleted, start a new run",
         )
 
     def sync(self) -> None:
@@ -193,7 +193,7 @@ def refuse_later_schema(path: Path) -> None:
             what=f"this run was written by a later version of steer-tui (its log has schema {header.schema_version}, "
             f"this version reads up to {SCHEMA_VERSION})",
             where=str(path),
-            mend="update steer-tui, or use the version that wrote it",
+            hint="update steer-tui, or use the version that wrote it",
         )
 
 
@@ -277,14 +277,14 @@ class LogReader:
             return b""
         except OSError as error:
             what = f"the log cannot be read: {error.strerror}"
-            raise RunError(what=what, where=str(self.path), mend="make it readable") from error
+            raise RunError(what=what, where=str(self.path), hint="make it readable") from error
         with file:
             size = os.fstat(file.fileno()).st_size
             if size < self.offset:
                 raise RunError(
                     what=f"the log is shorter ({size} bytes) than what was already read of it ({self.offset})",
                     where=str(self.path),
-                    mend="open the run again; if this repeats, something else writes into its folder",
+                    hint="open the run again; if this repeats, something else writes into its folder",
                 )
             self._pass_hole(file.fileno())
             length = _CHUNK
@@ -320,7 +320,7 @@ def read_event(path: Path, offset: int, length: int) -> Event:
         raise DataError(
             what=f"the log cannot be read any more: {error.strerror}",
             where=str(path),
-            mend="put the run's folder back where it was, or open the run anew",
+            hint="put the run's folder back where it was, or open the run anew",
         ) from error
     try:
         event = decode(line)
@@ -348,5 +348,5 @@ def _broken(where: str) -> DataError:
     return DataError(
         what="this line is not an event",
         where=where,
-        mend="restore the log from a copy, or take the line out; the run's other files are not affected",
+        hint="restore the log from a copy, or take the line out; the run's other files are not affected",
     )

@@ -53,7 +53,7 @@ def event_at(path: Path, offset: int) -> Event:
         entry = _entry(file.readline(LONGEST_LINE).rstrip(b"\n"), offset)
     if entry is None:
         raise DataError(
-            what="no event begins there", where=f"{path}, byte {offset}", mend="open the run again"
+            what="no event begins there", where=f"{path}, byte {offset}", hint="open the run again"
         )
     return entry.event
 

@@ -37,7 +37,7 @@ class KeyedRecords(Mapping[KeyT, Record]):
                 raise DataError(
                     what=f"{key(record)} stands in an earlier line already, with other values",
                     where=f"{path}:{number}",
-                    mend="restore the file, or remove it so that its stage writes it again",
+                    hint="restore the file, or remove it so that its stage writes it again",
                 )
 
     def __getitem__(self, key: KeyT) -> Record:

@@ -180,5 +180,5 @@ def _refusal(path: Path) -> RunError:
     return RunError(
         what=f"{who} is at work on this run",
         where=str(path.parent),
-        mend="watch it with `steer-tui RUN`, or stop it first",
+        hint="watch it with `steer-tui RUN`, or stop it first",
     )

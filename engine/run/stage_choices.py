@@ -86,8 +86,8 @@ def _again(record: RunRecord, stage: str, undo: bool, working: bool) -> list[str
             record, "what was begun again is not taken back", f"the earlier results are kept in {_EARLIER}/"
         )
     if working:
-        mend = f"stop it first (S, or `steer-tui ctl stop`), then begin `{stage}` again"
-        raise _refused(record, "a worker works on the run", mend)
+        hint = f"stop it first (S, or `steer-tui ctl stop`), then begin `{stage}` again"
+        raise _refused(record, "a worker works on the run", hint)
     if record.stages[stage].skipped:
         raise _refused(record, f"`{stage}` is skipped", "undo that first")
     if record.stages[stage].status == "pending":
@@ -96,8 +96,8 @@ def _again(record: RunRecord, stage: str, undo: bool, working: bool) -> list[str
         name for name in resting_on(stage, list(record.stages)) if record.stages[name].status != "pending"
     ]
     if unknown := [name for name in stages if not _writes(name, record.stages[name])]:
-        mend = "name them in the `writes` of its entry (engine/README.md)"
-        raise _refused(record, f"`{unknown[0]}` does not say which files it writes", mend)
+        hint = "name them in the `writes` of its entry (engine/README.md)"
+        raise _refused(record, f"`{unknown[0]}` does not say which files it writes", hint)
     return stages
 
 
@@ -134,8 +134,8 @@ def _after(record: RunRecord, stage: str, undo: bool) -> list[str]:
     return stages
 
 
-def _refused(record: RunRecord, what: str, mend: str) -> RunError:
-    return RunError(what=what, where=f"{record.name}/{record.run_id}", mend=mend)
+def _refused(record: RunRecord, what: str, hint: str) -> RunError:
+    return RunError(what=what, where=f"{record.name}/{record.run_id}", hint=hint)
 
 
 def apply(record: RunRecord, change: StageChange) -> None:

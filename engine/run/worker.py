@@ -161,8 +161,8 @@ class Worker:
         with self._choosing:
             change = change_of(self._record, choice, stage, undo, working=True)
             if self._over:
-                mend = "try again in a moment"
-                raise RunError(what="the run is at its end", where=str(self._directory.path), mend=mend)
+                hint = "try again in a moment"
+                raise RunError(what="the run is at its end", where=str(self._directory.path), hint=hint)
             apply(self._record, change)
             self._write_record()
             self._emit(chosen(self._record))
@@ -342,16 +342,16 @@ def describe_failure(error: BaseException) -> tuple[StageFailed, int]:
     for what the program did not foresee."""
     if isinstance(error, SteerError):
         code = FAILED if isinstance(error, DiskError) else BAD_INPUT
-        return StageFailed(what=error.what, where=error.where, mend=error.mend), code
+        return StageFailed(what=error.what, where=error.where, hint=error.hint), code
     text = "".join(traceback.format_exception(error))
     if shortage := _shortage(error):
         return StageFailed(
-            what=shortage[0], mend=f"{shortage[1]} and resume: what was finished is kept"
+            what=shortage[0], hint=f"{shortage[1]} and resume: what was finished is kept"
         ), FAILED
     event = StageFailed(
         what=f"{type(error).__name__}: {error}",
         where=_innermost(error.__traceback__),
-        mend="the program did not foresee this: worker.log has the traceback; what was finished is kept",
+        hint="the program did not foresee this: worker.log has the traceback; what was finished is kept",
         traceback=text,
     )
     return event, FAILED
@@ -373,8 +373,8 @@ def _shortage(error: BaseException) -> tuple[str, str] | None:
 def one_line(event: StageFailed) -> str:
     """`what (where): mend`."""
     where = f" ({event.where})" if event.where else ""
-    mend = f": {event.mend}" if event.mend else ""
-    return " ".join(f"{event.what}{where}{mend}".split())
+    hint = f": {event.hint}" if event.hint else ""
+    return " ".join(f"{event.what}{where}{hint}".split())
 
 
 def _innermost(frames: TracebackType | None) -> str:

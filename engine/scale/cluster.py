@@ -89,7 +89,7 @@ class Cluster:
             raise RunError(
                 what=f"the Ray cluster at {self.address} is gone",
                 where="scale" if self.started is None else str(self.started.log),
-                mend="resume when it runs again"
+                hint="resume when it runs again"
                 if self.started is None
                 else "resume: another cluster is started",
             )
@@ -161,7 +161,7 @@ class StartedCluster:
                 raise RunError(
                     what=f"Ray did not start: {last}",
                     where=str(self.log),
-                    mend="read this log, correct the cause and resume",
+                    hint="read this log, correct the cause and resume",
                 )
             time.sleep(_POLL_EVERY)
         started = json.loads(path.read_text())
@@ -191,7 +191,7 @@ def _require_ray() -> None:
         raise RunError(
             what="Ray is not installed",
             where="scale.engine",
-            mend="run pip install 'steer-tui[ray]', or set `scale.engine: local`",
+            hint="run pip install 'steer-tui[ray]', or set `scale.engine: local`",
         )
 
 
@@ -269,7 +269,7 @@ def _require_room(section: ScaleSection) -> None:
             what=f"{section.replicas} replicas need {each:g} GPUs each: this machine has {gpus} GPUs, "
             f"enough for {most}",
             where="scale.gpus_per_replica",
-            mend="lower it or scale.replicas, or give the address of a cluster that has more",
+            hint="lower it or scale.replicas, or give the address of a cluster that has more",
         )
 
 
@@ -277,7 +277,7 @@ def _no_cluster(address: str, message: str) -> RunError:
     return RunError(
         what=f"no Ray cluster can be joined at {address}: {message}",
         where="scale.address",
-        mend="start one with `ray start --head` (same Python, Ray and steer-tui; set RAY_AUTH_MODE=token here, too, if "
+        hint="start one with `ray start --head` (same Python, Ray and steer-tui; set RAY_AUTH_MODE=token here, too, if "
         "it needs a token), or leave scale.address out",
     )
 

@@ -99,7 +99,7 @@ class Replicas:
                 raise ModelError(
                     what=f"{model.name} has other weights on {opened.node} than elsewhere",
                     where="model.path",
-                    mend="put the same files at this path on every machine",
+                    hint="put the same files at this path on every machine",
                 )
         other = [name for name, mine in self._versions.items() if opened.versions.get(name) != mine]
         if other and opened.node not in self._other_versions:
@@ -297,7 +297,7 @@ class Team:
             raise RunError(
                 what=f"{self._failed_starts} replicas in a row died before they were ready: {reason}",
                 where="scale",
-                mend="see scale/ray.log, or the logs of the cluster that was joined; every machine needs steer-tui and "
+                hint="see scale/ray.log, or the logs of the cluster that was joined; every machine needs steer-tui and "
                 "enough memory for the model",
             )
         member.life += 1

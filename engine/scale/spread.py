@@ -153,7 +153,7 @@ class _Spreading:
                 raise RunError(
                     what=f"{_LOSSES} replicas died, one after the other, on the same item (number {loss.index})",
                     where="scale",
-                    mend="it may need more memory than a replica has: lower the batch size; details are in "
+                    hint="it may need more memory than a replica has: lower the batch size; details are in "
                     "scale/ray.log, or in the logs of the cluster that was joined",
                 )
             self.waiting.appendleft((loss.index, loss.item))

@@ -210,7 +210,7 @@ class SteeredServer:
         try:
             return await run_in_threadpool(prepare, "serve", prompt, parsed.chosen, limits)
         except SteerError as error:
-            raise Refused(400, f"{error.what}: {error.mend}", error.where or field) from None
+            raise Refused(400, f"{error.what}: {error.hint}", error.where or field) from None
 
     async def _body(self, request: Request) -> object:
         """The JSON of the body. Raises Refused for what is too large, too slow, or no JSON."""

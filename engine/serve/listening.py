@@ -34,7 +34,7 @@ def bound(host: str, port: int) -> socket.socket:
         raise RunError(
             what="the port is taken" if taken else f"nothing can listen there: {error}",
             where=f"{host}:{port}",
-            mend="choose another port (`--port`, serve.port; 0: any free one)"
+            hint="choose another port (`--port`, serve.port; 0: any free one)"
             if taken
             else "choose another address",
         ) from error

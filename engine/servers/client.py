@@ -403,7 +403,7 @@ class OpenAIClient:
         failed = ServerFailed(
             what=failure.what + attempts,
             where=f"{self._where}: {self._config.model} at {self._server}",
-            mend=f"check that the server answers, the model's name{key}; `steer-tui doctor --server` helps",
+            hint=f"check that the server answers, the model's name{key}; `steer-tui doctor --server` helps",
         )
         failed.spent = Spent(calls)
         failed.refused, failed.content, failed.final = failure.refused, failure.content, failure.final

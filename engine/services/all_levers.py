@@ -71,7 +71,7 @@ class AllLevers:
             raise DataError(
                 what=f"{name} is not a run",
                 where=str(outputs),
-                mend="give a run's name and id, such as demo/20261122-165601",
+                hint="give a run's name and id, such as demo/20261122-165601",
             )
         return folder
 

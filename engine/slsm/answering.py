@@ -142,10 +142,10 @@ class ConversationAnswerer:
         """The note of the answer after a conflict."""
         return REMINDER if variant[0] == "remind_on_detection" else self._note(conversation, variant[1])
 
-    def _answer(self, wanted: Iterable[tuple[Conversation, int, str]]) -> None:
+    def _answer(self, requested: Iterable[tuple[Conversation, int, str]]) -> None:
         missing = {
             key: conversation
-            for conversation, attempt, note in wanted
+            for conversation, attempt, note in requested
             if (key := (conversation.id, attempt, note)) not in self.records.answers
         }
         keys = list(missing)
@@ -177,8 +177,8 @@ class ConversationAnswerer:
         else:
             self._failures.take(record, answer.suspect)
 
-    def _detect(self, wanted: Iterable[tuple[Conversation, str, int]]) -> None:
-        cases = {(case[0].id, case[1], case[2]): case for case in wanted}
+    def _detect(self, requested: Iterable[tuple[Conversation, str, int]]) -> None:
+        cases = {(case[0].id, case[1], case[2]): case for case in requested}
         missing = [case for key, case in cases.items() if key not in self.records.detections]
 
         def detect(case: tuple[Conversation, str, int]) -> Detection:

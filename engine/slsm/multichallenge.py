@@ -68,7 +68,7 @@ def read_bytes(path: Path, setting: str = SETTING) -> bytes:
     except OSError as error:
         or_hub = f", or to {HUB}" if setting == SETTING else ""
         raise DataError(
-            what=f"cannot be read: {error.strerror}", where=str(path), mend=f"set {setting} to a file{or_hub}"
+            what=f"cannot be read: {error.strerror}", where=str(path), hint=f"set {setting} to a file{or_hub}"
         ) from error
 
 
@@ -202,5 +202,5 @@ def _messages(value: object) -> list[dict[str, Any]]:
     return value
 
 
-def wrong(where: str, what: str, mend: str) -> DataError:
-    return DataError(what=what, where=where, mend=mend)
+def wrong(where: str, what: str, hint: str) -> DataError:
+    return DataError(what=what, where=where, hint=hint)

@@ -99,6 +99,6 @@ def _deviations(path: Path, given: set[str], dialogues: Dialogues) -> list[str]:
         raise DataError(
             what="; ".join(deviations),
             where=str(path),
-            mend="name the answers to the conversations of slsm.data.path; ids tell which belongs to which",
+            hint="name the answers to the conversations of slsm.data.path; ids tell which belongs to which",
         )
     return deviations

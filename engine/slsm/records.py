@@ -57,7 +57,7 @@ class StateRecord(msgspec.Struct, frozen=True, kw_only=True):
             raise DataError(
                 what=f"a kept state is none: {'.'.join(map(str, first['loc']))}: {first['msg']}",
                 where=f"slsm/states.jsonl: {self.conversation_id}, {self.memory_mode}, turn {self.turn}",
-                mend="restore the file, or remove it so that its stage writes it again",
+                hint="restore the file, or remove it so that its stage writes it again",
             ) from error
 
 

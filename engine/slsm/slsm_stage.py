@@ -23,7 +23,7 @@ from engine.slsm.judges.pairs import compared_pairs
 from engine.slsm.judges.published_board import board_points, score_as_published
 from engine.slsm.judges.scoring import score_mode
 from engine.slsm.judges.verdicts import JudgeRunner
-from engine.slsm.own_turns import OwnTurns
+from engine.slsm.model_turns import ModelTurns
 from engine.slsm.policy import DETECTING
 from engine.slsm.published_answers import PublishedAnswers
 from engine.slsm.records import ChatAnswerRecord, DetectionRecord, StateRecord, TurnRecord, VerdictRecord
@@ -73,7 +73,7 @@ class _SLSMRun:
         self.attempts = self.section.attempts if published is None else published.attempts
         self.deviations = () if published is None else published.deviations
         turns = KeyedRecords(layout.turns(run_dir), TurnRecord, TurnRecord.key)
-        self.own_turns = OwnTurns(context, self.model, turns)
+        self.model_turns = ModelTurns(context, self.model, turns)
         states = KeyedRecords(layout.states(run_dir), StateRecord, StateRecord.key)
         self.tracker = StateTracker(context, self.controller, states)
         self.records = AnsweringRecords(
@@ -118,8 +118,8 @@ class _SLSMRun:
                 detector=self.detector,
             )
         )
-        if self.section.judge.kind == "exact" and (outside := check_exact(self.dialogues.criteria)):
-            text = f"the exact judge cannot judge {outside} of {len(self.dialogues.criteria)} conversations"
+        if self.section.judge.kind == "exact" and (undecided := check_exact(self.dialogues.criteria)):
+            text = f"the exact judge cannot judge {undecided} of {len(self.dialogues.criteria)} conversations"
             self.context.notice(f"{text}: they are answered, not scored", level="warning")
         for deviation in self.deviations:
             self.context.notice(f"slsm.answers.path: {deviation}", level="warning")
@@ -163,7 +163,7 @@ class _SLSMRun:
         return not judged or (key, result.answer) in kept.verdicts
 
     def _answer_batch(self, conversations: Sequence[Conversation]) -> None:
-        conversations = self.own_turns.fill(conversations)
+        conversations = self.model_turns.fill(conversations)
         self.tracker.track(conversations, self.memories)
         reported: dict[ResultKey, ConversationAnswered] = {}
 
@@ -236,7 +236,7 @@ class _SLSMRun:
         return DataError(
             what=f"no answer was judged, so there is no score: {why}",
             where="slsm.judge",
-            mend="set `kind: none` for a run without scores, or another judge in a new run; the answers are kept",
+            hint="set `kind: none` for a run without scores, or another judge in a new run; the answers are kept",
         )
 
     def _result(self, scored: Sequence[ModeScored]) -> StageResult:

@@ -63,12 +63,12 @@ class WhatIf:
             raise DataError(
                 what=f"the conversation has no turn {turn + 1}",
                 where=request.conversation,
-                mend=f"choose one of 1 to {last + 1}",
+                hint=f"choose one of 1 to {last + 1}",
             )
         then = result.answer if turn == last else conversation.turns[turn].assistant or ""
         note = result.note if turn == last else ""
-        own = "the note of the run" if note else "no note, as in the run"
-        committed = self._answer(conversation, request, turn, note, own)
+        recorded_note = "the note of the run" if note else "no note, as in the run"
+        committed = self._answer(conversation, request, turn, note, recorded_note)
         difference = "" if committed.text == then.strip() else self._difference(result, turn, last)
         return AnswerTried(
             system="slsm",
@@ -99,16 +99,16 @@ class WhatIf:
         raise DataError(
             what=f"{request.mode} has no answer in conversation {request.conversation!r}",
             where=str(path),
-            mend="choose an answer of this run",
+            hint="choose an answer of this run",
         )
 
     def _conversation(self, name: str) -> Conversation:
         """With the turns that the model wrote itself."""
         conversation, path = self._conversations[name], layout.turns(self._context.run_dir)
         written = read_records(path, TurnRecord) if path.is_file() else []
-        own = {record.turn: record.answer for record in written if record.conversation_id == name}
+        answers = {record.turn: record.answer for record in written if record.conversation_id == name}
         turns = [
-            Turn(turn.user, own[number]) if number in own and turn.assistant is None else turn
+            Turn(turn.user, answers[number]) if number in answers and turn.assistant is None else turn
             for number, turn in enumerate(conversation.turns)
         ]
         return replace(conversation, turns=tuple(turns))
@@ -145,7 +145,7 @@ class WhatIf:
         raise DataError(
             what=f"the run kept no {request.source} memory of this turn",
             where=str(path),
-            mend="write the note yourself, or run with this kind of memory in slsm.compare_memory",
+            hint="write the note yourself, or run with this kind of memory in slsm.compare_memory",
         )
 
     def _answer(

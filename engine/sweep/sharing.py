@@ -85,7 +85,7 @@ def take_over(donor: Donor, path: Path, record: RunRecord) -> None:
     if not _unchanged(path, donor.left):
         raise RunError(
             what="a file of a finished stage changed while it was copied", where=str(donor.run.path),
-            mend="resume the sweep: the stage is then done again",
+            hint="resume the sweep: the stage is then done again",
         )  # fmt: skip
     for name in donor.stages:
         theirs = donor.record.stages[name]

@@ -101,25 +101,25 @@ class SweepFolder:
             record = msgspec.json.decode(read_regular(self.state, LARGEST_RECORD), type=SweepRecord)
         except OSError as error:
             what = f"this is not a sweep: {error.strerror}"
-            mend = "name a sweep's folder, `<outputs>/<name>/sweep-<id>`"
-            raise RunError(what=what, where=str(self.state), mend=mend) from error
+            hint = "name a sweep's folder, `<outputs>/<name>/sweep-<id>`"
+            raise RunError(what=what, where=str(self.state), hint=hint) from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            what, mend = (
+            what, hint = (
                 f"this is not the state of a sweep: {error}",
                 "restore the file, or start a new sweep",
             )
-            raise RunError(what=what, where=str(self.state), mend=mend) from error
+            raise RunError(what=what, where=str(self.state), hint=hint) from error
         strange = next(
             (point.run_id for point in record.all_points if not is_folder_name(point.run_id)), None
         )
         if strange is not None:
             raise RunError(
                 what=f"{strange[:80]!a} is not a run of this sweep: runs stand beside it", where=str(self.state),
-                mend="restore the file, or start a new sweep",
+                hint="restore the file, or start a new sweep",
             )  # fmt: skip
         if record.version > VERSION:
             what = f"a sweep of version {record.version}, this program knows {VERSION}"
-            raise RunError(what=what, where=str(self.state), mend="update steer-tui")
+            raise RunError(what=what, where=str(self.state), hint="update steer-tui")
         return record
 
     def write(self, record: SweepRecord) -> None:
@@ -148,5 +148,5 @@ def find_sweep(text: str, outputs: Path) -> SweepFolder:
             return SweepFolder(state.parent)
     raise RunError(
         what="there is no such sweep", where=f"{text} (also looked below {outputs})",
-        mend="name a sweep's folder, `<outputs>/<name>/sweep-<id>`",
+        hint="name a sweep's folder, `<outputs>/<name>/sweep-<id>`",
     )  # fmt: skip

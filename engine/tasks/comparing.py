@@ -60,5 +60,5 @@ def _failed(name: str, what: str, text: str) -> DataError:
     return DataError(
         what=f"the function `{name}` failed on the answer {text[-60:]!r}: {what}",
         where="task.compare",
-        mend="let it return True or False for every text",
+        hint="let it return True or False for every text",
     )

@@ -44,14 +44,14 @@ def _text(fields: FieldsSection, role: str, where: str, record: dict[str, Any]) 
     if name not in record:
         there = ", ".join(f"`{field}`" for field in record) or "none"
         raise DataError(
-            what=f"there is no field `{name}`, only {there}", where=where, mend=f"correct task.fields.{role}"
+            what=f"there is no field `{name}`, only {there}", where=where, hint=f"correct task.fields.{role}"
         )
     value = record[name]
     if isinstance(value, bool) or not isinstance(value, str | int | float) or not str(value).strip():
         raise DataError(
             what=f"`{name}` is {value!r:.60}, neither a text nor a number",
             where=where,
-            mend="correct or remove it",
+            hint="correct or remove it",
         )
     return str(value).strip()
 
@@ -62,7 +62,7 @@ def _number(where: str, answer: str) -> str:
         raise DataError(
             what=f"the answer {answer[:40]!r} is not a number",
             where=where,
-            mend="correct it, or set task.compare to exact or math",
+            hint="correct it, or set task.compare to exact or math",
         )
     return number
 
@@ -77,7 +77,7 @@ def _choices(fields: FieldsSection, where: str, record: dict[str, Any]) -> list[
         raise DataError(
             what=f"`{fields.choices}` is not a list of two to five texts",
             where=where,
-            mend="correct it, or task.fields.choices",
+            hint="correct it, or task.fields.choices",
         )
     return choices
 
@@ -92,5 +92,5 @@ def _letter(where: str, answer: str, choices: list[str]) -> str:
     raise DataError(
         what=f"the answer {answer[:40]!r} is neither one of the letters {letters} nor one of the choices",
         where=where,
-        mend="correct it",
+        hint="correct it",
     )

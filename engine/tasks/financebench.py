@@ -41,12 +41,12 @@ def load_financebench(path: str, indices: Sequence[int] | None) -> list[TaskExam
             raise DataError(
                 what=f"the id {example.id!r} occurs twice",
                 where=where,
-                mend="remove one of the two questions",
+                hint="remove one of the two questions",
             )
         seen.add(example.id)
         examples.append(example)
     if not examples:
-        raise DataError(what="the data set is empty", where=path, mend="give a file with questions")
+        raise DataError(what="the data set is empty", where=path, hint="give a file with questions")
     if indices is None:
         return examples
     beyond = [index for index in indices if not 0 <= index < len(examples)]
@@ -86,7 +86,7 @@ def _file(path: str) -> Path:
         raise DataError(
             what="the questions cannot be read: no such file",
             where=path,
-            mend=f"correct `{_SETTING}`: a JSONL file, or hub:PatronusAI/financebench",
+            hint=f"correct `{_SETTING}`: a JSONL file, or hub:PatronusAI/financebench",
         )
     return file
 
@@ -103,13 +103,13 @@ def _example(record: dict[str, Any], where: str) -> TaskExample:
         raise DataError(
             what=f"a question lacks {', '.join(missing)}",
             where=where,
-            mend="use FinanceBench's published fields: " + ", ".join(FIELDS),
+            hint="use FinanceBench's published fields: " + ", ".join(FIELDS),
         )
     question, answer = str(record["question"] or ""), record["answer"]
     golds = [str(gold) for gold in answer] if isinstance(answer, list) else [str(answer or "")]
     if not question.strip() or not golds or not all(gold.strip() for gold in golds):
         raise DataError(
-            what="`question` or `answer` is empty", where=where, mend="correct or remove the line"
+            what="`question` or `answer` is empty", where=where, hint="correct or remove the line"
         )
     return TaskExample(
         id=str(record["financebench_id"]),
@@ -131,6 +131,6 @@ def _evidence(evidence: object, where: str) -> str:
     written = [text for text in texts if isinstance(text, str) and text.strip()]
     if not written or not all(isinstance(text, str) for text in texts):
         raise DataError(
-            what="`evidence` holds no text", where=where, mend="give a list of objects with `evidence_text`"
+            what="`evidence` holds no text", where=where, hint="give a list of objects with `evidence_text`"
         )
     return "\n\n".join(written)

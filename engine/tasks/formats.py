@@ -133,7 +133,7 @@ def _fields(record: dict[str, Any]) -> str:
 
 
 def _wrong(where: str, what: str) -> DataError:
-    return DataError(what=what, where=where, mend="give the file in the data set's published format")
+    return DataError(what=what, where=where, hint="give the file in the data set's published format")
 
 
 FORMATS: dict[str, Callable[[str, str, dict[str, Any]], TaskExample]] = {

@@ -22,7 +22,7 @@ def hub_name(path: str | None) -> str | None:
         return None
     name = path.removeprefix(PREFIX)
     if len(halves := name.split("/")) != 2 or not all(halves) or " " in name:
-        raise DataError(what="this is not the name of a data set", where=path, mend="write hub:owner/name")
+        raise DataError(what="this is not the name of a data set", where=path, hint="write hub:owner/name")
     return name
 
 
@@ -75,7 +75,7 @@ def _failed(what: str, name: str, patterns: Sequence[str], setting: str) -> Data
     return DataError(
         what=what,
         where=f"hub:{name}",
-        mend=f"go online, or copy {files} of {page} to a folder and name it in {setting}",
+        hint=f"go online, or copy {files} of {page} to a folder and name it in {setting}",
     )
 
 

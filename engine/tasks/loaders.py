@@ -54,7 +54,7 @@ def load_task_dataset(
         raise DataError(
             what=f"the split `{split}` of the data set is empty",
             where=where,
-            mend="give a file with examples",
+            hint="give a file with examples",
         )
     _check_ids(examples, where)
     if shuffle:
@@ -69,7 +69,7 @@ def _generated(split: str, size: int, seed: int) -> list[TaskExample]:
 
     if split not in ("train", "dev", "test"):
         raise DataError(
-            what=f"the generated task has no split {split!r}", where="task", mend="use train, dev or test"
+            what=f"the generated task has no split {split!r}", where="task", hint="use train, dev or test"
         )
     return [
         TaskExample(problem.id, problem.question, problem.answer, problem.solution, problem.meta)
@@ -81,7 +81,7 @@ def _check_ids(examples: Sequence[TaskExample], where: str) -> None:
     seen: set[str] = set()
     for example in examples:
         if example.id in seen:
-            raise DataError(what=f"the id {example.id!r} occurs twice", where=where, mend="make ids unique")
+            raise DataError(what=f"the id {example.id!r} occurs twice", where=where, hint="make ids unique")
         seen.add(example.id)
 
 
@@ -94,7 +94,7 @@ def check_disjoint(train: Sequence[TaskExample], evaluation: Sequence[TaskExampl
         raise DataError(
             what=f"{len(shared)} examples are both learnt from and evaluated: {', '.join(shared[:3])}",
             where="task.train_split, task.eval_split",
-            mend="choose splits that share no example, or take these out of the training file",
+            hint="choose splits that share no example, or take these out of the training file",
         )
 
 

@@ -29,13 +29,13 @@ def read_records(path: Path) -> Iterator[Record]:
             start = file.read(len(_POINTER))
     except OSError as error:
         raise DataError(
-            what=f"this file cannot be read: {error.strerror}", where=str(path), mend="name a data file"
+            what=f"this file cannot be read: {error.strerror}", where=str(path), hint="name a data file"
         ) from error
     if start == _POINTER:
         raise DataError(
             what="this is a pointer of git-lfs, not the file itself",
             where=str(path),
-            mend="fetch the file: git lfs pull",
+            hint="fetch the file: git lfs pull",
         )
     if path.suffix == ".parquet":
         return _parquet(path)
@@ -54,7 +54,7 @@ def read_jsonl_records(path: Path) -> Iterator[Record]:
             try:
                 record = json.loads(line.decode("utf-8-sig"))
             except (ValueError, RecursionError) as error:
-                raise DataError(what=f"this line is not JSON ({error})", where=where, mend=_FIX) from error
+                raise DataError(what=f"this line is not JSON ({error})", where=where, hint=_FIX) from error
             yield where, _mapping(whole_letters(record, line), where, "line")
 
 
@@ -64,7 +64,7 @@ def _json_list(path: Path) -> Iterator[Record]:
         records = whole_letters(json.loads(content.decode("utf-8-sig")), content)
     except (ValueError, RecursionError) as error:
         raise DataError(
-            what=f"this is not JSON ({error})", where=str(path), mend="fetch the file again"
+            what=f"this is not JSON ({error})", where=str(path), hint="fetch the file again"
         ) from error
     for number, record in enumerate(records, 1):
         where = f"{path}: record {number}"
@@ -79,12 +79,12 @@ def _csv(path: Path) -> Iterator[Record]:
                 where = f"{path}:{reader.line_num}"
                 if None in row or None in row.values():
                     raise DataError(
-                        what="this row does not have the header's columns", where=where, mend=_FIX
+                        what="this row does not have the header's columns", where=where, hint=_FIX
                     )
                 yield where, dict(row)
     except (csv.Error, UnicodeDecodeError) as error:
         raise DataError(
-            what=f"this is not CSV in UTF-8 ({error})", where=str(path), mend="fetch the file again"
+            what=f"this is not CSV in UTF-8 ({error})", where=str(path), hint="fetch the file again"
         ) from error
 
 
@@ -102,11 +102,11 @@ def _parquet(path: Path) -> Iterator[Record]:
                     yield f"{path}: row {row}", record
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(
-            what=f"this is not a readable parquet file ({error})", where=str(path), mend="fetch it again"
+            what=f"this is not a readable parquet file ({error})", where=str(path), hint="fetch it again"
         ) from error
 
 
 def _mapping(record: Any, where: str, unit: str) -> dict[str, Any]:
     if not isinstance(record, dict):
-        raise DataError(what=f"this {unit} is not a JSON object", where=where, mend=_FIX)
+        raise DataError(what=f"this {unit} is not a JSON object", where=where, hint=_FIX)
     return record

@@ -80,6 +80,6 @@ def _source(dataset: str, split: str) -> HubFiles:
         raise DataError(
             what=f"{dataset} has no split `{split}` on the hub",
             where="task.train_split, task.eval_split",
-            mend=f"choose one of {', '.join(HUB[dataset])}, or name your own files in {_SETTING}",
+            hint=f"choose one of {', '.join(HUB[dataset])}, or name your own files in {_SETTING}",
         )
     return HUB[dataset][split]

@@ -25,7 +25,7 @@ def split_files(
     """
     if not folder.is_dir():
         raise DataError(
-            what="no such file or folder", where=f"{where}: {folder}", mend=_hint(split, suffixes)
+            what="no such file or folder", where=f"{where}: {folder}", hint=_hint(split, suffixes)
         )
     groups: dict[Path, list[Path]] = {}
     for path in sorted(folder.rglob("*")):
@@ -39,7 +39,7 @@ def split_files(
         raise DataError(
             what=f"no file of the split `{split}`",
             where=f"{where}: {folder}",
-            mend=_hint(split, suffixes),
+            hint=_hint(split, suffixes),
         )
     files = [path for group in groups.values() for path in group]
     _check_shards(files, split, where)
@@ -74,13 +74,13 @@ def _check_shards(files: Sequence[Path], split: str, where: str) -> None:
         raise DataError(
             what=f"several files may be the split `{split}`: {', '.join(map(str, files[:3]))}",
             where=where,
-            mend="name the right folder or file itself",
+            hint="name the right folder or file itself",
         )
     if missing := missing_shards(map(str, files)):
         raise DataError(
             what=f"the split `{split}` is incomplete: {', '.join(missing[:3])} missing",
             where=str(files[0].parent),
-            mend="fetch the whole data set again",
+            hint="fetch the whole data set again",
         )
 
 

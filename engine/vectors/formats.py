@@ -24,13 +24,13 @@ def vector_file(
         raise DataError(
             what="llama.cpp steers no layer 0, and refuses a file that has it",
             where="--format gguf",
-            mend="leave it out with --layers, or choose another format",
+            hint="leave it out with --layers, or choose another format",
         )
     if form == "easysteer" and len(vectors.layers) != 1:
         raise DataError(
             what=f"EasySteer's .pt holds one vector, and there are layers {', '.join(map(str, vectors.layers))}",
             where="--format easysteer",
-            mend="choose one with --layers, or --format gguf, which EasySteer reads as well",
+            hint="choose one with --layers, or --format gguf, which EasySteer reads as well",
         )
     if form == "lm-eval":
         return lm_eval_bytes(vectors, scale, hookpoint)

@@ -52,7 +52,7 @@ def read_gguf(path: Path) -> LayerVectors:
         raise DataError(
             what="the GGUF file has no tensor `direction.N`: it is not a control vector",
             where=str(path),
-            mend="name a control vector, not a model",
+            hint="name a control vector, not a model",
         )
     return LayerVectors(vectors)
 
@@ -62,7 +62,7 @@ def _plain(tensor: Any, path: Path) -> Any:
         raise DataError(
             what=f"`{tensor.name}` is stored as {tensor.tensor_type.name}",
             where=str(path),
-            mend="export the vectors as float32, the only form that llama.cpp takes",
+            hint="export the vectors as float32, the only form that llama.cpp takes",
         )
     return tensor.data
 
@@ -72,6 +72,6 @@ def _package() -> Any:
         import gguf
     except ImportError as error:
         raise DataError(
-            what="GGUF files need the package `gguf`", where="export", mend="pip install 'steer-tui[gguf]'"
+            what="GGUF files need the package `gguf`", where="export", hint="pip install 'steer-tui[gguf]'"
         ) from error
     return gguf

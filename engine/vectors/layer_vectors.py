@@ -39,11 +39,11 @@ def as_vector(values: object, where: str) -> Vector:
         raise DataError(
             what=f"a tensor has shape {array.shape}, not that of one vector",
             where=where,
-            mend="save one vector a layer",
+            hint="save one vector a layer",
         )
     vector = array.reshape(-1)
     if not np.isfinite(vector).all():
-        raise DataError(what="a vector holds NaN or infinity", where=where, mend="make the vectors again")
+        raise DataError(what="a vector holds NaN or infinity", where=where, hint="make the vectors again")
     return vector
 
 
@@ -61,22 +61,22 @@ def the_vector(
     there = ", ".join(map(str, vectors.layers)) or "none"
     chosen = layer if layer is not None else vectors.layers[0] if len(vectors.layers) == 1 else None
     vector = vectors.unplaced if chosen is None else vectors.vectors.get(chosen, vectors.unplaced)
-    mend = "take vectors that were made for this model"
+    hint = "take vectors that were made for this model"
     if layer is None and vectors.unplaced is not None:
-        what, mend = (
+        what, hint = (
             "the file does not say for which layer its vector is",
             f"say it with {field}, counted from 0",
         )
     elif chosen is None:
         what = f"the file has vectors for layers {there}; ESM adds one at a time"
-        mend = f"choose one with {field}"
+        hint = f"choose one with {field}"
     elif vector is None:
         what = f"the file has no vector for layer {chosen}, only for {there}"
-        mend = f"choose one of these with {field}, counted from 0"
+        hint = f"choose one of these with {field}, counted from 0"
     elif not 0 <= chosen < num_layers:
         what = f"layer {chosen} does not exist: the model has layers 0 to {num_layers - 1}"
     elif vector.shape != (hidden_size,):
         what = f"the vector has {len(vector)} numbers, the model's states have {hidden_size}"
     else:
         return chosen, vector
-    raise DataError(what=what, where=str(path), mend=mend)
+    raise DataError(what=what, where=str(path), hint=hint)

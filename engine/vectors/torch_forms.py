@@ -74,7 +74,7 @@ def read_torch(path: Path) -> LayerVectors:
     raise DataError(
         what="the file has none of the forms of steering-vectors, EasySteer or lm-evaluation-harness",
         where=str(path),
-        mend="save one of them, or a dictionary from layer to tensor",
+        hint="save one of them, or a dictionary from layer to tensor",
     )
 
 
@@ -84,7 +84,7 @@ def _steering_vectors(content: Mapping[str, Any], path: Path) -> LayerVectors:
         raise DataError(
             what=f"the vectors are for layer type `{kind}`",
             where=str(path),
-            mend="take vectors for `decoder_block`: ESM steers the output of whole layers",
+            hint="take vectors for `decoder_block`: ESM steers the output of whole layers",
         )
     layers = content["layer_activations"]
     return LayerVectors({int(layer): _vector(v, f"{path}: layer {layer}") for layer, v in layers.items()})
@@ -97,13 +97,13 @@ def _hooked(name: object, entry: Mapping[str, Any], path: Path) -> tuple[int, An
         raise DataError(
             what="this hookpoint is not a whole decoder layer",
             where=where,
-            mend="hook `layers.N`, counted from 0",
+            hint="hook `layers.N`, counted from 0",
         )
     if entry.get("action") != "add" or entry.get("bias") is not None or entry.get("head_index") is not None:
         raise DataError(
             what="only the action `add`, without bias and head_index, is a steering vector",
             where=where,
-            mend="save it as such",
+            hint="save it as such",
         )
     coefficient = float(entry.get("steering_coefficient", 1.0))
     return int(match[1]), _vector(entry.get("steering_vector"), where) * coefficient
@@ -112,7 +112,7 @@ def _hooked(name: object, entry: Mapping[str, Any], path: Path) -> tuple[int, An
 def _vector(value: object, where: str) -> Any:
     if not isinstance(value, torch.Tensor):
         raise DataError(
-            what=f"expected a tensor, found {type(value).__name__}", where=where, mend="save a tensor"
+            what=f"expected a tensor, found {type(value).__name__}", where=where, hint="save a tensor"
         )
     return as_vector(value.detach().to(torch.float32).numpy(), where)
 

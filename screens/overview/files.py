@@ -53,7 +53,7 @@ def _stage(stage: StageState) -> Sequence[Block]:
     if stage.total and stage.status not in (FINISHED, WAITING):
         words.append(f"  {stage.done:,} of {counted(stage.total, stage.unit)}")
     error = stage.error
-    failed = [] if error is None else [(error.what, error.where), ("how to fix", error.mend)]
+    failed = [] if error is None else [(error.what, error.where), ("how to fix", error.hint)]
     figures: list[tuple[str, Words]] = [
         (figure_name(name), short(value)) for name, value in stage.summary.items()
     ]

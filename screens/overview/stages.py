@@ -166,7 +166,7 @@ def _choices(run: RunStatus, stage: str) -> Text:
         try:
             text.append(f"{change_words(_change(run, choice, stage), states)}\n")
         except RunError as error:
-            text.append(f"{error.what}{f': {error.mend}' if choice == 'again' else ''}\n", "dim")
+            text.append(f"{error.what}{f': {error.hint}' if choice == 'again' else ''}\n", "dim")
     if run.alive and run.record.stages[stage].status == "running":
         text.append("S  ", "bold").append("Stop: the run stops here, finished work is kept, and r goes on.\n")
     text.rstrip()

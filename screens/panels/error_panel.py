@@ -25,7 +25,7 @@ class Fault:
     title: str
     what: str
     where: str = ""
-    mend: str = ""
+    hint: str = ""
     traceback: str = ""
     problems: tuple[Problem, ...] = ()
 
@@ -35,20 +35,20 @@ class Fault:
         if isinstance(error, ConfigError):
             count = len(error.problems)
             what = f"{counted(count, 'values')} in the configuration {'is' if count == 1 else 'are'} wrong"
-            return cls(title, what, mend=error.mend, problems=tuple(error.problems))
+            return cls(title, what, hint=error.hint, problems=tuple(error.problems))
         if isinstance(error, SteerError):
-            return cls(title, error.what, error.where, error.mend)
+            return cls(title, error.what, error.where, error.hint)
         return cls(
             title,
             f"{type(error).__name__}: {error}",
-            mend="this is a bug in steer-tui: please report it",
+            hint="this is a bug in steer-tui: please report it",
         )
 
     @classmethod
     def of_failure(cls, event: StageFailed) -> Fault:
         """From a run's log."""
         title = f"Stage {event.stage} failed" if event.stage else "The run failed"
-        return cls(title, event.what, event.where, event.mend, event.traceback)
+        return cls(title, event.what, event.where, event.hint, event.traceback)
 
     def as_text(self) -> str:
         """The panel as plain text."""
@@ -56,7 +56,7 @@ class Fault:
         parts += [f"  {problem}" for problem in self.problems]
         parts += [
             f"where: {self.where}" if self.where else "",
-            f"how to fix: {self.mend}" if self.mend else "",
+            f"how to fix: {self.hint}" if self.hint else "",
         ]
         return "\n".join(part for part in [*parts, self.traceback] if part)
 
@@ -89,8 +89,8 @@ def fault_table(fault: Fault) -> Table:
         table.add_row(f"{number:>4}", _problem(problem))
     if fault.where:
         table.add_row("where", Text(fault.where))
-    if fault.mend:
-        table.add_row("how to fix", Text(fault.mend, style="bold"))
+    if fault.hint:
+        table.add_row("how to fix", Text(fault.hint, style="bold"))
     if fault.traceback:
         table.add_row("trace", Text(fault.traceback.rstrip(), style="dim"))
     return table

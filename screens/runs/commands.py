@@ -104,7 +104,7 @@ class RunCommands(Keeping):
         """Show why it failed."""
         status = self.chosen.status
         hint = "correct what it names (values are in config.yaml there); r resumes the run, finished work is kept"
-        error = RunError(what=status.failure, where=str(status.directory.path), mend=hint)
+        error = RunError(what=status.failure, where=str(status.directory.path), hint=hint)
         self.show_error("The run failed", error)
 
     def action_compare(self) -> None:

@@ -82,7 +82,7 @@ def test_files_show_each_stage_its_figures_files_and_error() -> None:
             stage="mine", seconds=61, summary={"accuracy": 0.8125, "rollouts": 2400}, files=["esm/a.json"]
         ),
         StageStarted(stage="eval", total=4, unit="problems"),
-        StageFailed(stage="eval", what="the disk is full", where="/data", mend="make room"),
+        StageFailed(stage="eval", what="the disk is full", where="/data", hint="make room"),
         Notice(stage="eval", level="warning", text="slow"),
     ):
         state.apply(event)

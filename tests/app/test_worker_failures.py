@@ -45,7 +45,7 @@ def console(monkeypatch: pytest.MonkeyPatch) -> Console:
 def test_a_run_that_is_not_open_is_reported_at_once_and_once(console: Console) -> None:
     [error] = console.failures.look(None)
     assert (error.what, error.where) == ("no space left", str(RUN.worker_log))
-    assert "press r to resume" in error.mend
+    assert "press r to resume" in error.hint
     assert console.failures.look(None) == []
 
 

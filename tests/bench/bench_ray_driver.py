@@ -148,7 +148,7 @@ def take_in_mined(folder: Path, emit: Any, count: int) -> tuple[Any, Callable[[A
     context = StageContext("mine", config, folder, emit, lambda: None, load_model)
     job = MineJob(context, [], folder / "esm/mine", pairs=[])
     items = [[TaskExample(f"e{n}-{k}", "", "") for k in range(4)] for n in range(count)]
-    return items, job.take_in
+    return items, job.record
 
 
 def take_in_answered(folder: Path, emit: Any, count: int) -> tuple[Any, Callable[[Any], None]]:

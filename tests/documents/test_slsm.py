@@ -305,7 +305,7 @@ def test_a_server_that_is_not_there_is_one_error_with_both_ways_out(tmp_path: Pa
         pass
     assert "slsm.controller.openai" in raised.value.where
     assert (
-        "check that the server answers" in raised.value.mend
-        and "slsm.controller.kind: rules" in raised.value.mend
+        "check that the server answers" in raised.value.hint
+        and "slsm.controller.kind: rules" in raised.value.hint
     )
     assert not (tmp_path / "slsm" / "states.jsonl").exists(), "nothing is kept of turns that nobody read"

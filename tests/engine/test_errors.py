@@ -24,10 +24,10 @@ from engine.servers.client import ServerFailed
 
 @pytest.mark.parametrize("kind", [SteerError, DataError, ModelError, RunError, DiskError])
 def test_an_error_is_the_same_after_a_pickle(kind: type[SteerError]) -> None:
-    error = kind(what="a", where="b", mend="c")
+    error = kind(what="a", where="b", hint="c")
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is kind and str(again) == str(error) == "a (b): c"
-    assert (again.what, again.where, again.mend, again.args) == ("a", "b", "c", error.args)
+    assert (again.what, again.where, again.hint, again.args) == ("a", "b", "c", error.args)
 
 
 def test_what_a_class_adds_is_kept() -> None:
@@ -35,13 +35,13 @@ def test_what_a_class_adds_is_kept() -> None:
     again = pickle.loads(pickle.dumps(error))
     assert again.problems == error.problems and str(again) == str(error)
     failed = ServerFailed.__new__(ServerFailed, "w", "x", "y")
-    failed.__dict__.update(what="w", where="x", mend="y", calls=3)
+    failed.__dict__.update(what="w", where="x", hint="y", calls=3)
     assert pickle.loads(pickle.dumps(failed)).calls == 3
 
 
 def test_an_error_is_never_long_and_holds_whole_letters() -> None:
     """What it quotes may be a file of any length."""
-    error = SteerError(what=f"begin {'x' * 200_000} end", where="\ud800", mend="c")
+    error = SteerError(what=f"begin {'x' * 200_000} end", where="\ud800", hint="c")
     assert len(str(error)) < LONGEST + 100 and error.what.startswith("begin") and error.what.endswith("end")
     assert error.where == "?" and str(error).encode()
 

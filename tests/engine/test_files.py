@@ -68,4 +68,4 @@ def test_a_file_of_another_kind_is_one_clear_error(tmp_path: Path, data: bytes) 
     (tmp_path / "x.json").write_bytes(data)
     with pytest.raises(DataError, match="no names: ") as caught:
         decoded(tmp_path / "x.json", list[str], "no names", "run it again")
-    assert caught.value.mend == "run it again" and caught.value.where.endswith("x.json")
+    assert caught.value.hint == "run it again" and caught.value.where.endswith("x.json")

@@ -43,5 +43,5 @@ def test_a_check_says_it_of_graphs(tmp_path: Path) -> None:
     config = load_config(tmp_path / "run.yaml", settings)
     with pytest.raises(DataError, match=HINT):
         make_source(config.graphs, 0)
-    hints = [finding.mend for finding in check_data(config)]
+    hints = [finding.hint for finding in check_data(config)]
     assert "pip install 'steer-tui[parquet]'" in hints

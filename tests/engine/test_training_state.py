@@ -100,4 +100,4 @@ def test_numbers_that_no_training_wrote_are_told(tmp_path: Path, spoil: Any, wor
     save_torch(path, contents)
     with pytest.raises(DataError, match=words) as caught:
         training(path, 1)[0].restore({"step": 0})
-    assert caught.value.where == str(path) and caught.value.mend == "begin anew"
+    assert caught.value.where == str(path) and caught.value.hint == "begin anew"

@@ -48,7 +48,7 @@ def _told(error: SteerError) -> tuple[str, str]:
         return "unclear", f"half a letter in {text[:200]!a}"
     if len(text) > LONGEST_ERROR:
         return "unclear", f"{len(text):,} characters: {text[:200]!a}"
-    if not error.what or not error.mend:
+    if not error.what or not error.hint:
         return "unclear", f"no words on what is wrong, or how to mend it: {text[:200]!a}"
     return "told", text
 

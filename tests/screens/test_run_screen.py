@@ -166,7 +166,7 @@ def test_a_session_knows_that_a_stop_was_asked_for(tmp_path: Path, monkeypatch: 
 
     def refuse(directory: RunDirectory, command: str) -> None:
         answers.append(command)
-        raise RunError(what="no worker answers", where="", mend="")
+        raise RunError(what="no worker answers", where="", hint="")
 
     monkeypatch.setattr("app.runs.orders.send", refuse)
     session = RunSession(run.path)
@@ -207,7 +207,7 @@ async def test_the_header_leads_to_the_error_of_a_failed_run(tmp_path: Path) -> 
         ev.Header(schema_version=1, name="demo", run_id="1", seed=1, stages=["mine"], versions={}),
         ev.StageStarted(stage="mine", unit="problems", total=3),
         ev.StageFailed(
-            stage="mine", what="no column", where="train.csv", mend="name it", time=1_760_000_000.0
+            stage="mine", what="no column", where="train.csv", hint="name it", time=1_760_000_000.0
         ),
     ]
     session = with_status(RecordedSession(write_log(tmp_path / "events.jsonl", events), tmp_path), "failed")

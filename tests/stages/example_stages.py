@@ -50,7 +50,7 @@ class BadData:
     name = "bad-data"
 
     def run(self, context: StageContext) -> StageResult:
-        raise DataError(what="no such column", where="data.jsonl:3", mend="name it `question`")
+        raise DataError(what="no such column", where="data.jsonl:3", hint="name it `question`")
 
 
 class NotANumber:

@@ -40,7 +40,7 @@ class Weigh:
         lines = recover_jsonl(context.run_dir / "gather/items.jsonl")
         context.start(1, unit="items")
         if context.config.online.k_scale < 0:
-            raise DataError(what="a negative weight", where="online.k_scale", mend="raise it")
+            raise DataError(what="a negative weight", where="online.k_scale", hint="raise it")
         weight = context.config.online.k_scale * sum(line["value"] + line["more"] for line in lines)
         write_atomic(context.run_dir / "weigh/weight.json", json.dumps({"weight": weight}) + "\n")
         value = weight / (1 + weight)

@@ -78,7 +78,7 @@ class _Run:
             "the saved training state",
             shape={"recipe": recipe.name, **_deciding(recipe.settings)},
             parts={"model": model, "optimizer": self.optimizer},
-            mend="continue with the settings it was started with, or train into another folder",
+            hint="continue with the settings it was started with, or train into another folder",
         )
 
     def restore(self) -> None:

@@ -76,5 +76,5 @@ class LineProcess:
             what=f"the helper process has ended (exit code {process.returncode})"
             + (f": {output}" if output else ""),
             where=f"python -m engine {self._command} {self._run_dir}",
-            mend="ask again to start another process",
+            hint="ask again to start another process",
         )

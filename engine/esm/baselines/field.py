@@ -122,7 +122,7 @@ def read_library(config: Config, info: ModelInfo, run_dir: Path) -> tuple[Condit
             what=f"`cast` needs entries of both kinds at layer {layer}: the library has {len(keys['wrong'])} wrong "
             f"and {len(keys['right'])} right ones there",
             where=str(folder),
-            mend="set `eval.field.layer` to a layer that has both, or leave `cast` out of `eval.field.methods`",
+            hint="set `eval.field.layer` to a layer that has both, or leave `cast` out of `eval.field.methods`",
         )
     vectors = [
         load_vector(inside(folder, row["vector_path"]), info.hidden_size)

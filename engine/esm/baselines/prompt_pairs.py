@@ -31,22 +31,22 @@ def read_pairs(path: Path) -> list[PromptPair]:
     """The pairs of a file, an object a line. Raises DataError with file and line."""
     pairs = [_pair(where, record) for where, record in read_records(path)]
     if not pairs:
-        raise DataError(what="the file holds no pairs", where=str(path), mend="write a pair a line")
+        raise DataError(what="the file holds no pairs", where=str(path), hint="write a pair a line")
     return pairs
 
 
 def _pair(where: str, record: dict[str, Any]) -> PromptPair:
-    mend = 'write {"positive": "…", "negative": "…"}, and "prompt" where both are answers to one'
+    hint = 'write {"positive": "…", "negative": "…"}, and "prompt" where both are answers to one'
     if unknown := sorted(record.keys() - _FIELDS):
-        raise DataError(what=f"a pair has no field {', '.join(unknown)}", where=where, mend=mend)
+        raise DataError(what=f"a pair has no field {', '.join(unknown)}", where=where, hint=hint)
     for name in ("positive", "negative"):
         if not isinstance(record.get(name), str) or not record[name]:
-            raise DataError(what=f"`{name}` is not a text", where=where, mend=mend)
+            raise DataError(what=f"`{name}` is not a text", where=where, hint=hint)
     prompt = record.get("prompt")
     if prompt is not None and not isinstance(prompt, str):
-        raise DataError(what="`prompt` is not a text", where=where, mend=mend)
+        raise DataError(what="`prompt` is not a text", where=where, hint=hint)
     if record["positive"] == record["negative"]:
-        raise DataError(what="`positive` and `negative` are the same text", where=where, mend=mend)
+        raise DataError(what="`positive` and `negative` are the same text", where=where, hint=hint)
     return PromptPair(record["positive"], record["negative"], prompt)
 
 
@@ -78,7 +78,7 @@ def mean_difference(deltas: NDArray[np.float64]) -> Vector:
         raise DataError(
             what="positive and negative texts have the same states on average",
             where="eval.contrast.path",
-            mend="take pairs whose last tokens come after what differs",
+            hint="take pairs whose last tokens come after what differs",
         )
     return mean.astype(np.float32)
 

@@ -95,6 +95,6 @@ def one_kind_only(method: str, answers: int, thoughts: int, reflect: int) -> Dat
         what=f"of {thoughts} thoughts in {answers} mined answers {reflect} reflect or change "
         f"course; `{method}` needs some that do and some that do not",
         where="eval.field",
-        mend="name the words by which such thoughts are known in `reflection`, `transition` or `openings`, or "
+        hint="name the words by which such thoughts are known in `reflection`, `transition` or `openings`, or "
         f"leave `{method}` out of `eval.field.methods`",
     )

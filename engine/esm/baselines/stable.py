@@ -69,7 +69,7 @@ def stable_vector(
             what=f"of {len(reflecting)} thoughts that reflect or change course {len(kept)} are stable (written again "
             f"by {STABLE:.0%} of {DRAWS} samples), none in an answer that also goes on; `stable` needs one",
             where="eval.field",
-            mend="mine more answers (task.train_size, offline_mine.K), name the words by which such thoughts are "
+            hint="mine more answers (task.train_size, offline_mine.K), name the words by which such thoughts are "
             "known, or leave `stable` out of `eval.field.methods`",
         )
     prompts = list(

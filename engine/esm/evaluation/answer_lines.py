@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from engine.errors import DataError
-from engine.esm.lines import KEPT_MEND, Count, Record, converted
+from engine.esm.lines import KEPT_HINT, Count, Record, converted
 from engine.events import DecisionTaken
 from engine.files import append_jsonl, read_jsonl, recover_batches
 from engine.tasks.example import TaskExample
@@ -98,6 +98,6 @@ def checked_answers(
             raise DataError(
                 what=f"`example_id` is {line.example_id!r}, the example at this place is {example.id!r}",
                 where=f"{path}:{number}",
-                mend=KEPT_MEND,
+                hint=KEPT_HINT,
             )
     return lines

@@ -32,7 +32,7 @@ from engine.tasks.records import read_records
 from engine.vectors.formats import read_vectors
 from engine.vectors.layer_vectors import the_vector
 
-_MEND = "see engine/esm/README.md, Vectors in and out"
+_HINT = "see engine/esm/README.md, Vectors in and out"
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
@@ -81,7 +81,7 @@ def read_imports(path: Path, config: Config, info: ModelInfo, model: LanguageMod
             name = line.tool_name or f"imported_{number:05d}_l{layer}"
             entries.append(Imported(name, where, layer, points, line.quality, vector, key, tokens, line.name))
     if not entries:
-        raise DataError(what="the file names no entries", where=str(path), mend=_MEND)
+        raise DataError(what="the file names no entries", where=str(path), hint=_HINT)
     return entries
 
 
@@ -94,7 +94,7 @@ def _line(where: str, record: dict[str, Any], info: ModelInfo) -> _Line:
     try:
         line = msgspec.convert(record, _Line)
     except msgspec.ValidationError as error:
-        raise DataError(what=f"this is not an entry: {error}", where=where, mend=_MEND) from error
+        raise DataError(what=f"this is not an entry: {error}", where=where, hint=_HINT) from error
     points = [line.m] if isinstance(line.m, int) else line.m or []
     keys, last = (line.key is not None) + (line.text is not None), info.num_layers - 1
     finite = math.isfinite(line.quality) and math.isfinite(line.scale) and line.quality > -1
@@ -111,7 +111,7 @@ def _line(where: str, record: dict[str, Any], info: ModelInfo) -> _Line:
     }
     for problem, holds in problems.items():
         if holds:
-            raise DataError(what=problem, where=where, mend=_MEND)
+            raise DataError(what=problem, where=where, hint=_HINT)
     return line
 
 
@@ -122,7 +122,7 @@ def _vectors(line: _Line, path: Path, where: str, info: ModelInfo) -> list[tuple
     file = path.parent / Path(line.file).expanduser()
     vectors = read_vectors(file)
     if line.layer is None and vectors.unplaced is not None:
-        raise DataError(what=f"{file.name} does not say its layer", where=where, mend="say it: `layer`")
+        raise DataError(what=f"{file.name} does not say its layer", where=where, hint="say it: `layer`")
     layers = vectors.layers if line.layer is None else [line.layer]
     placed = [the_vector(vectors, file, n, info.hidden_size, info.num_layers, "`layer`") for n in layers]
     return [(layer, np.float32(line.scale) * vector) for layer, vector in placed]
@@ -159,6 +159,6 @@ def _default(entry: Imported, m: int, library: Sequence[Record], keys: Sequence[
         raise DataError(
             what=f"nothing says when to use this entry, and the library has no wrong keys at layer {entry.layer}",
             where=entry.where,
-            mend="give a `text` (with `prompt`), or a `key`",
+            hint="give a `text` (with `prompt`), or a `key`",
         )
     return np.stack(alike).mean(axis=0, dtype=np.float32)

@@ -71,7 +71,7 @@ class EpisodicMemory:
             raise DataError(
                 what=f"keys have shape {keys.shape}, expected ({len(rows)}, {info.hidden_size})",
                 where=str(folder / "keys.npy"),
-                mend=_AGAIN,
+                hint=_AGAIN,
             )
         _check_digest(folder / "keys.npy", built)
         entries = [
@@ -120,9 +120,9 @@ def _read_keys(path: Path) -> NDArray[np.float32]:
     with reading_errors(path, "the keys cannot be read", _AGAIN, OSError, ValueError):
         keys = load_array(path)
     if keys.dtype.kind != "f":
-        raise DataError(what=f"keys are {keys.dtype}, not floats", where=str(path), mend=_AGAIN)
+        raise DataError(what=f"keys are {keys.dtype}, not floats", where=str(path), hint=_AGAIN)
     if not np.isfinite(keys).all():
-        raise DataError(what="keys hold NaN or infinity", where=str(path), mend="run the stage `mine` again")
+        raise DataError(what="keys hold NaN or infinity", where=str(path), hint="run the stage `mine` again")
     return keys
 
 
@@ -141,7 +141,7 @@ def _check_digest(path: Path, built: MemoryModel) -> None:
         raise DataError(
             what="the keys are not as the stage `memory` wrote them: some bytes have changed",
             where=str(path),
-            mend=_AGAIN,
+            hint=_AGAIN,
         )
 
 
@@ -153,6 +153,6 @@ def _check_model(path: Path, info: ModelInfo) -> MemoryModel:
             raise DataError(
                 what=f"the memory was built for another model: {name} is {there} there, {here} here",
                 where=str(path),
-                mend="mine, select and build the memory with this model, or load the model it was built for",
+                hint="mine, select and build the memory with this model, or load the model it was built for",
             )
     return built

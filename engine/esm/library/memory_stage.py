@@ -43,7 +43,7 @@ class BuildMemory:
             raise DataError(
                 what=f"the library was mined with another model ({wrong_model[0]}, here {info.fingerprint})",
                 where=str(library_dir),
-                mend="mine again with this model",
+                hint="mine again with this model",
             )
         context.start(len(library), unit="entries")
         raw = [load_vector(inside(library_dir, r["key_path"]), info.hidden_size) for r in library]
@@ -120,7 +120,7 @@ def _check_names(rows: list[Record], path: Path) -> None:
         raise DataError(
             what=f"{len(twice)} entries are called as another one is, {twice[0]} among them",
             where=str(path),
-            mend="give each a `tool_name` of its own",
+            hint="give each a `tool_name` of its own",
         )
 
 

@@ -62,7 +62,7 @@ class Select:
             raise DataError(
                 what="there are no candidates",
                 where=str(layout.mine(context.run_dir)),
-                mend="run the stage `mine` again",
+                hint="run the stage `mine` again",
             )
         context.notice("verification left no candidate: the library is empty", level="warning")
         write_jsonl(layout.library(context.run_dir) / "library.jsonl", [])

@@ -42,7 +42,7 @@ class Mine:
         done, total = job.recover(), len(job.examples)
         context.start(total, done, unit="examples")
         for batch in mined(job.batches(done)):
-            job.take_in(batch)
+            job.record(batch)
             done += len(batch)
             context.progress(done, total, sum(example.tokens for example in batch))
         return job.export()
@@ -89,7 +89,7 @@ class _Job:
         for first in range(done, len(self.examples), self.size):
             yield self.examples[first : first + self.size]
 
-    def take_in(self, batch: Sequence[MinedExample]) -> None:
+    def record(self, batch: Sequence[MinedExample]) -> None:
         """Write a batch that is in the log already. The rollouts' lines come last: with them the batch is finished."""
         pairs = [pair for example in batch for pair in example.pairs]
         write_all_atomic([file for pair in pairs for file in self._files(pair)])
@@ -149,13 +149,13 @@ class _Job:
             return DataError(
                 what=f"none of {self.rollouts} rollouts contains the delimiter {delimiter!r}: no control point",
                 where="control_points.segment_delimiter",
-                mend="ask for it in prompt.template, or set the delimiter to a string the model does write",
+                hint="ask for it in prompt.template, or set the delimiter to a string the model does write",
             )
         return DataError(
             what=f"no contrast was found: {self.right} of {self.rollouts} rollouts are right, "
             f"{self.reached} contain the delimiter",
             where="offline_mine",
-            mend="raise K or temperature, take harder or easier examples, or set pos_source to rollout_or_gold",
+            hint="raise K or temperature, take harder or easier examples, or set pos_source to rollout_or_gold",
         )
 
 

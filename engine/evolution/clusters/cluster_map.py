@@ -93,4 +93,4 @@ def load_cluster_map(folder: Path) -> ClusterMap:
 
 
 def _unusable(folder: Path, what: str) -> DataError:
-    return DataError(what=what, where=str(folder), mend="run the stage `clusters` of this run first")
+    return DataError(what=what, where=str(folder), hint="run the stage `clusters` of this run first")

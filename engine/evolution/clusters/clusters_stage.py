@@ -132,7 +132,7 @@ class _ClusterJob:
             raise DataError(
                 what=f"{without} tokens have no label",
                 where=f"clusters.labels: {self.config.labels}",
-                mend="give a label from 0 to every token that is neither an end of text nor a number",
+                hint="give a label from 0 to every token that is neither an end of text nor a number",
             )
         return labels
 
@@ -144,7 +144,7 @@ class _ClusterJob:
             raise DataError(
                 what=f"a {type(pca).__name__} is not a fitted PCA",
                 where=f"clusters.pca: {self.config.pca}",
-                mend="give the PCA that scikit-learn fitted",
+                hint="give the PCA that scikit-learn fitted",
             )
         return pca
 
@@ -188,7 +188,7 @@ class _ClusterJob:
             raise DataError(
                 what=f"the PCA takes {width} dimensions, the embeddings have {embeddings.shape[1]}",
                 where=f"clusters.pca: {self.config.pca}",
-                mend="use the PCA that was fitted to these embeddings",
+                hint="use the PCA that was fitted to these embeddings",
             )
         self._write_joblib(layout.pca(self.run_dir), pca)
         return project(pca, embeddings)

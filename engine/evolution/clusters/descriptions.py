@@ -120,7 +120,7 @@ def _unreadable(path: Path, why: str) -> DataError:
     return DataError(
         what=f"these are not cluster descriptions: {why}",
         where=str(path),
-        mend="give a JSON object with one entry for each cluster id",
+        hint="give a JSON object with one entry for each cluster id",
     )
 
 

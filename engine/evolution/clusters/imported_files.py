@@ -25,7 +25,7 @@ def read_array(path: str, setting: str) -> NDArray[Any]:
         return load_array(_existing(path, setting))
     except (ValueError, OSError) as error:
         raise DataError(
-            what=f"no readable .npy file: {error}", where=f"{setting}: {path}", mend="save it with numpy.save"
+            what=f"no readable .npy file: {error}", where=f"{setting}: {path}", hint="save it with numpy.save"
         ) from error
 
 
@@ -37,7 +37,7 @@ def read_embeddings(path: str, vocabulary: Vocabulary) -> NDArray[np.float32]:
         raise DataError(
             what=f"embeddings are a matrix of finite floats, not {matrix.dtype} of shape {matrix.shape}",
             where=f"{setting}: {path}",
-            mend="give one row for each token of the model's vocabulary",
+            hint="give one row for each token of the model's vocabulary",
         )
     _check_length(len(matrix), vocabulary, f"{setting}: {path}")
     rows = np.zeros((len(vocabulary), matrix.shape[1]), dtype=np.float32)
@@ -55,14 +55,14 @@ def read_labels(path: str, vocabulary: Vocabulary, trusted: bool) -> NDArray[np.
         raise DataError(
             what=f"labels are whole numbers, one a token, not {labels.dtype} of shape {labels.shape}",
             where=where,
-            mend="give the `labels_` of k-means",
+            hint="give the `labels_` of k-means",
         )
     _check_length(len(labels), vocabulary, where)
     if labels.max() + FIRST_KMEANS >= NO_CLUSTER:
         raise DataError(
             what=f"label {labels.max()}: there are too many clusters",
             where=where,
-            mend=f"use at most {NO_CLUSTER - FIRST_KMEANS} k-means clusters",
+            hint=f"use at most {NO_CLUSTER - FIRST_KMEANS} k-means clusters",
         )
     rows = np.full(len(vocabulary), -1, dtype=np.int64)
     rows[: len(labels)] = labels
@@ -76,7 +76,7 @@ def read_pickle(path: str, setting: str, trusted: bool) -> Any:
         raise DataError(
             what="this is a joblib file, hence a pickle, which can run any program when it is opened",
             where=f"{setting}: {path}",
-            mend="if you know who made it, set `clusters.trust_files: true`"
+            hint="if you know who made it, set `clusters.trust_files: true`"
             + ("; or give the labels as a .npy file" if setting == "clusters.labels" else ""),
         )
     try:
@@ -85,14 +85,14 @@ def read_pickle(path: str, setting: str, trusted: bool) -> Any:
         raise DataError(
             what=f"the file cannot be loaded: {type(error).__name__}: {error}",
             where=f"{setting}: {path}",
-            mend="make it again with this version of scikit-learn",
+            hint="make it again with this version of scikit-learn",
         ) from error
 
 
 def _existing(path: str, setting: str) -> Path:
     file = Path(path).expanduser()
     if not file.is_file():
-        raise DataError(what="no such file", where=f"{setting}: {path}", mend="correct the path")
+        raise DataError(what="no such file", where=f"{setting}: {path}", hint="correct the path")
     return file
 
 
@@ -103,5 +103,5 @@ def _check_length(length: int, vocabulary: Vocabulary, where: str) -> None:
         raise DataError(
             what=f"there are {length} rows, the model has {least} tokens in {len(vocabulary)} rows",
             where=where,
-            mend="use files that were made for this model's vocabulary",
+            hint="use files that were made for this model's vocabulary",
         )

@@ -78,8 +78,8 @@ def _figures(pairs: Sequence[tuple[LabelledAnswer, Verdict]], seed: int) -> dict
     }
 
 
-def _cell(right: bool, said: bool) -> int:
-    return (0 if said else 2) if right else (1 if said else 3)
+def _cell(right: bool, judged: bool) -> int:
+    return (0 if judged else 2) if right else (1 if judged else 3)
 
 
 def _share(part: float, whole: float) -> float | None:

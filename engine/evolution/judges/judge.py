@@ -31,9 +31,9 @@ class JudgeFailed(SteerError):
     attempt is of no use."""
 
     def __init__(
-        self, *, what: str, where: str = "", mend: str = "", usage: Spent = Spent(), final: bool = False
+        self, *, what: str, where: str = "", hint: str = "", usage: Spent = Spent(), final: bool = False
     ) -> None:
-        super().__init__(what=what, where=where, mend=mend)
+        super().__init__(what=what, where=where, hint=hint)
         self.usage = usage
         self.final = final
 

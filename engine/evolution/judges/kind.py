@@ -70,5 +70,5 @@ def read_gold(question: str, gold: str) -> Gold:
 
 def _figures(question: str, gold: str) -> tuple[Quantity, ...]:
     asked = {number.value for number in quantities(question)}
-    found = [number for number in quantities(gold) if number.value not in asked]
-    return tuple(as_asked(question, number) for number in [n for n in found if not n.year] or found)
+    figures = [number for number in quantities(gold) if number.value not in asked]
+    return tuple(as_asked(question, number) for number in [n for n in figures if not n.year] or figures)

@@ -14,7 +14,7 @@ _RIGHT = frozenset(("correct", "correct answer", "right", "yes", "true"))
 _WRONG = frozenset(("incorrect", "incorrect answer", "wrong", "refusal", "no", "false"))
 _FORMS = (("question", "reference", "answer"), ("question", "gold_answer", "model_answer"))
 """This project's fields, and those of FinanceBench's published answers (Islam et al. 2023)."""
-_MEND = (
+_HINT = (
     "give each line `question`, `reference` (a text or a list of them), `answer` and `label`, or FinanceBench's "
     "`question`, `gold_answer`, `model_answer` and `label`"
 )
@@ -41,21 +41,21 @@ def read_labelled_answers(path: str, types: Mapping[str, str] | None = None) -> 
     """
     place = Path(path).expanduser()
     files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
-    found = [answer for file in files for answer in _of_file(file, types or {})]
-    if not found:
-        raise DataError(what="there is no labelled answer", where=path, mend=_MEND)
-    return found
+    answers = [answer for file in files for answer in _of_file(file, types or {})]
+    if not answers:
+        raise DataError(what="there is no labelled answer", where=path, hint=_HINT)
+    return answers
 
 
 def _of_file(file: Path, types: Mapping[str, str]) -> Iterator[LabelledAnswer]:
     for where, record in read_records(file):
         names = next((form for form in _FORMS if all(name in record for name in form)), None)
         if names is None:
-            raise DataError(what="this line is no labelled answer", where=where, mend=_MEND)
+            raise DataError(what="this line is no labelled answer", where=where, hint=_HINT)
         question, reference, answer = (record[name] for name in names)
         golds = reference if isinstance(reference, list) else [reference]
         if not _text(question) or not golds or not all(map(_text, golds)):
-            raise DataError(what="the question or its reference answer is empty", where=where, mend=_MEND)
+            raise DataError(what="the question or its reference answer is empty", where=where, hint=_HINT)
         kind = (
             record.get("type")
             or record.get("question_type")
@@ -74,7 +74,7 @@ def _label(record: Mapping[str, Any], where: str) -> str:
     raise DataError(
         what=f"`label` is {label!r}"[:200],
         where=where,
-        mend="write true or false, `correct`, `incorrect` or `refusal`",
+        hint="write true or false, `correct`, `incorrect` or `refusal`",
     )
 
 

@@ -40,15 +40,15 @@ def measure_judge(evolution: EvolutionRun) -> Spent:
     types = {q.id: q.meta["type"] for q in (*questions.pool, *questions.validation, *questions.test)}
     answers = read_labelled_answers(path, types)
     verdicts, lost = _verdicts(evolution, answers)
-    found = [_verdict(verdicts.get(_key(answer))) for answer in answers]
-    if all(verdict.correct is None for verdict in found):
+    judgements = [_verdict(verdicts.get(_key(answer))) for answer in answers]
+    if all(verdict.correct is None for verdict in judgements):
         raise DataError(
             what=f"the judge {evolution.judge.name} judged none of {len(answers)} labelled answers",
             where=f"evolution.judge.labels: {path}",
-            mend="see why in the notices, or give answers to questions that it can judge",
+            hint="see why in the notices, or give answers to questions that it can judge",
         )
     seed = evolution.context.config.run.seed
-    rows = list(agreement_with_people(answers, found, seed, evolution.judge.name, path).values())
+    rows = list(agreement_with_people(answers, judgements, seed, evolution.judge.name, path).values())
     table = csv_text([without_envelope(row) for row in rows])
     write_atomic(layout.judge_table(evolution.context.run_dir), table)
     for row in rows:

@@ -53,9 +53,9 @@ class NumericJudge:
             return Verdict(False, "the answer says that it does not know")
         if gold.kind == "direction":
             return _direction(gold.text, answer)
-        want, said = polarity_of_gold(gold.text), polarity_of(question, answer)
+        want, answered = polarity_of_gold(gold.text), polarity_of(question, answer)
         return Verdict(
-            said == want, f"the answer says {said or 'neither yes nor no'}, the gold answer {want}"
+            answered == want, f"the answer says {answered or 'neither yes nor no'}, the gold answer {want}"
         )
 
     def _figures(self, gold: Gold, answer: str) -> Verdict:
@@ -78,5 +78,5 @@ class NumericJudge:
 
 
 def _direction(gold: str, answer: str) -> Verdict:
-    want, said = direction_of(gold), direction_of_answer(answer)
-    return Verdict(said == want, f"the answer points {_WAYS[said]}, the gold answer {_WAYS[want]}")
+    want, answered = direction_of(gold), direction_of_answer(answer)
+    return Verdict(answered == want, f"the answer points {_WAYS[answered]}, the gold answer {_WAYS[want]}")

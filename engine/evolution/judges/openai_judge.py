@@ -45,7 +45,7 @@ class OpenAIJudge:
             reply = self._client.complete(self.messages(question, golds, answer), SCHEMA)
         except ServerFailed as error:
             raise JudgeFailed(
-                what=error.what, where=error.where, mend=error.mend, usage=error.spent, final=error.final
+                what=error.what, where=error.where, hint=error.hint, usage=error.spent, final=error.final
             ) from None
         return _read(reply, self.name)
 
@@ -73,6 +73,6 @@ def _read(reply: Reply, name: str) -> Verdict:
     raise JudgeFailed(
         what=f"no verdict: {problem}",
         where=f"evolution.judge: {name}",
-        mend="the answer is judged again, and left out if that fails as often as evolution.judge.attempts",
+        hint="the answer is judged again, and left out if that fails as often as evolution.judge.attempts",
         usage=reply.spent,
     )

@@ -52,17 +52,17 @@ def polarity_of(question: str, answer: str) -> Polarity:
     """What an answer says to the question: the last yes or no of the sentences that decide; else whether the clause
     that repeats most of the question's claim denies it, by a negation or by the opposite. What concludes counts before
     the first claim, that before the last sentence and all others. Empty: neither."""
-    said, asked = sentences(answer), _asked(question)
-    polarity = _explicit(deciding(said))
-    for part in (conclusion(said), [first_claim(answer)], said[-1:], said):
+    parts, asked = sentences(answer), _asked(question)
+    polarity = _explicit(deciding(parts))
+    for part in (conclusion(parts), [first_claim(answer)], parts[-1:], parts):
         polarity = polarity or _implied(asked, part)
     return polarity
 
 
 def direction_of_answer(answer: str) -> int:
     """The direction in the last sentence that decides and has one, else in the first sentence that has one."""
-    said = sentences(answer)
-    ways = map(direction_of, [*reversed(deciding(said)), *said])
+    parts = sentences(answer)
+    ways = map(direction_of, [*reversed(deciding(parts)), *parts])
     return next((way for way in ways if way), 0)
 
 
@@ -71,13 +71,13 @@ def direction_of(text: str) -> int:
     return _direction(set(content(text)))
 
 
-def _direction(said: set[str]) -> int:
-    return bool(said & _UP) - bool(said & _DOWN)
+def _direction(stems: set[str]) -> int:
+    return bool(stems & _UP) - bool(stems & _DOWN)
 
 
-def _explicit(said: Sequence[str]) -> Polarity:
-    found = [match["said"].lower() for sentence in said for match in _EXPLICIT.finditer(sentence)]
-    return "" if not found else "yes" if found[-1] == "yes" else "no"
+def _explicit(parts: Sequence[str]) -> Polarity:
+    explicit = [match["said"].lower() for sentence in parts for match in _EXPLICIT.finditer(sentence)]
+    return "" if not explicit else "yes" if explicit[-1] == "yes" else "no"
 
 
 def _asked(question: str) -> set[str]:
@@ -86,13 +86,13 @@ def _asked(question: str) -> set[str]:
     return set(content(_NAME.sub("", claim))) or set(content(claim))
 
 
-def _implied(asked: set[str], said: Sequence[str]) -> Polarity:
+def _implied(asked: set[str], parts: Sequence[str]) -> Polarity:
     """Of sentences, whether the one that repeats most of what is asked grants it; the last of equals."""
 
     def shared(text: str) -> int:
         return len(asked.intersection(content(text))) + _is_turned(asked, text)
 
-    about = [text for text in reversed(said) if shared(text) >= max(1.0, _ABOUT * len(asked))]
+    about = [text for text in reversed(parts) if shared(text) >= max(1.0, _ABOUT * len(asked))]
     if not about:
         return ""
     clause = max(_CLAUSE.split(max(about, key=shared)), key=shared)
@@ -103,7 +103,7 @@ def _implied(asked: set[str], said: Sequence[str]) -> Polarity:
 def _is_turned(asked: set[str], text: str) -> bool:
     """Whether `text` has the opposite of a word of the claim: unhealthy for healthy, fell for rose. What both say, such
     as growth, has no direction."""
-    said = set(content(text))
-    if _direction(asked - said) * _direction(said - asked) < 0:
+    stems = set(content(text))
+    if _direction(asked - stems) * _direction(stems - asked) < 0:
         return True
-    return any(prefix + word in said for word in asked for prefix in _OPPOSITES if len(word) > 3)
+    return any(prefix + word in stems for word in asked for prefix in _OPPOSITES if len(word) > 3)

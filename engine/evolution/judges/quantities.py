@@ -104,8 +104,8 @@ def same(want: Quantity, given: Quantity, tolerance: float) -> bool:
     """
     signs = (1.0, -1.0) if want.falls != given.falls else (1.0,)
     return any(
-        _close(unit * want.plain, sign * said, tolerance, unit * _half_digit(want))
-        for unit, said in _readings(want, given)
+        _close(unit * want.plain, sign * value, tolerance, unit * _half_digit(want))
+        for unit, value in _readings(want, given)
         for sign in signs
     )
 

@@ -38,13 +38,13 @@ def refuses(answer: str) -> bool:
     A sentence that concludes decides; without one, a first sentence that refuses, or two that do: a single caveat
     at the end does not make a refusal.
     """
-    said = sentences(answer)
-    if not said:
+    parts = sentences(answer)
+    if not parts:
         return True
-    ends = conclusion(said)
+    ends = conclusion(parts)
     if ends:
         return _refusal(ends[0])
-    return _refusal(said[0]) or sum(map(_refusal, said)) > 1
+    return _refusal(parts[0]) or sum(map(_refusal, parts)) > 1
 
 
 def _refusal(sentence: str) -> bool:

@@ -23,20 +23,20 @@ _PREAMBLE = re.compile(
 
 def sentences(text: str) -> list[str]:
     """The sentences and lines of `text`, in order, without empty ones."""
-    found: list[str] = []
+    complete: list[str] = []
     parts: list[str] = []
     for piece in _END.split(text):
         parts.append(" ".join(piece.split()))
         if not _ABBREVIATION.search(parts[-1]):
-            found.append(" ".join(filter(None, parts)))
+            complete.append(" ".join(filter(None, parts)))
             parts.clear()
-    return list(filter(None, [*found, " ".join(filter(None, parts))]))
+    return list(filter(None, [*complete, " ".join(filter(None, parts))]))
 
 
-def conclusion(said: Sequence[str]) -> list[str]:
+def conclusion(parts: Sequence[str]) -> list[str]:
     """The sentences from the last one on that concludes ("Therefore, …"); none if no sentence does."""
-    marked = [place for place, sentence in enumerate(said) if _CONCLUDES.search(sentence)]
-    return list(said[marked[-1] :]) if marked else []
+    marked = [place for place, sentence in enumerate(parts) if _CONCLUDES.search(sentence)]
+    return list(parts[marked[-1] :]) if marked else []
 
 
 def first_claim(text: str) -> str:
@@ -44,8 +44,8 @@ def first_claim(text: str) -> str:
     return next((sentence for sentence in sentences(text) if not _PREAMBLE.search(sentence)), "")
 
 
-def deciding(said: Sequence[str]) -> list[str]:
+def deciding(parts: Sequence[str]) -> list[str]:
     """The sentences that say what the answer comes to: the first claim, and those that conclude, else the last one."""
-    claims = [sentence for sentence in said if not _PREAMBLE.search(sentence)]
-    ends = conclusion(said) or list(said[-1:])
+    claims = [sentence for sentence in parts if not _PREAMBLE.search(sentence)]
+    ends = conclusion(parts) or list(parts[-1:])
     return list(dict.fromkeys([*claims[:1], *ends]))

@@ -25,7 +25,7 @@ _CHANGED_BY = re.compile(r"\bby\s+(?:about |around |approximately |roughly |some
 _NEAR = 40
 
 
-def stated(answer: str, wanted: Sequence[Quantity]) -> list[Quantity]:
+def stated(answer: str, expected: Sequence[Quantity]) -> list[Quantity]:
     """The final figures of an answer: as many different ones as are wanted, each as often as it is written.
 
     Those that follow the last "answer is", "answer:", "####" or "\\boxed"; else the last ones of the text, the last
@@ -33,22 +33,22 @@ def stated(answer: str, wanted: Sequence[Quantity]) -> list[Quantity]:
     ("0.68 (5,121 / 7,491)"), and those of the first claim, if it has no more than are wanted, or those by which it
     says that something changed. Years do not count unless a year is wanted.
     """
-    most = len({number.key for number in wanted})
-    if most > 1 and not any(number.bare for number in wanted):
-        return _counting(answer, wanted)
+    most = len({number.key for number in expected})
+    if most > 1 and not any(number.bare for number in expected):
+        return _counting(answer, expected)
     if ends := [match.end() for match in _FINAL.finditer(answer)]:
         final = answer[ends[-1] :]
-        marked = _counting(final, wanted)
+        marked = _counting(final, expected)
         if marked:
             return _of(marked, list(_keys(_without(marked, _beside(final, marked))))[:most])
-    every = _counting(answer, wanted)
+    every = _counting(answer, expected)
     numbers = _without(every, _beside(answer, every))
     keys = [
         *list(_keys(reversed(numbers)))[:most],
         *list(_keys(reversed(_without(numbers, _from_to(answer, numbers)))))[:most],
     ]
     claim = first_claim(answer)
-    claimed = _counting(claim, wanted)
+    claimed = _counting(claim, expected)
     first = _without(claimed, _beside(claim, claimed) | _from_to(claim, claimed))
     if len(_keys(first)) > most:
         first = [n for n in first if _CHANGED_BY.search(claim, max(0, n.start - _NEAR), n.start)]
@@ -57,9 +57,9 @@ def stated(answer: str, wanted: Sequence[Quantity]) -> list[Quantity]:
     return _of(numbers, keys)
 
 
-def _counting(text: str, wanted: Sequence[Quantity]) -> list[Quantity]:
+def _counting(text: str, expected: Sequence[Quantity]) -> list[Quantity]:
     """Figures of a text, without years unless a year is wanted."""
-    years = any(want.year for want in wanted)
+    years = any(want.year for want in expected)
     return [number for number in quantities(text) if years or not number.year]
 
 

@@ -41,9 +41,9 @@ def content(text: str) -> list[str]:
     return [_stem(word) for word in words(re.sub(r"['\u2019]s\b", "", text)) if word not in _EMPTY]
 
 
-def denies(said: Sequence[str]) -> bool:
+def denies(given: Sequence[str]) -> bool:
     """Whether there is a negation among the words."""
-    return bool(_NEGATIONS & set(said))
+    return bool(_NEGATIONS & set(given))
 
 
 def _stem(word: str) -> str:
@@ -54,10 +54,10 @@ def _stem(word: str) -> str:
     return word
 
 
-def token_f1(want: Sequence[str], said: Sequence[str]) -> float:
+def token_f1(want: Sequence[str], given: Sequence[str]) -> float:
     """Harmonic mean of precision and recall of the words, 0 to 1."""
-    common = sum((Counter(want) & Counter(said)).values())
-    return 2 * common / (len(want) + len(said)) if common else 0.0
+    common = sum((Counter(want) & Counter(given)).values())
+    return 2 * common / (len(want) + len(given)) if common else 0.0
 
 
 def agreement(gold: str, answer: str) -> float:
@@ -71,9 +71,9 @@ def agreement(gold: str, answer: str) -> float:
     if len(want) == 1 and want[0] in _POLAR:
         return float(next((word for word in words(answer) if word in _POLAR), "") == want[0])
     clauses = [words(clause) for clause in _CLAUSE.split(answer)]
-    agreeing = [said for said in (words(answer), *clauses) if denies(said) == denies(want)]
-    return max((1.0 if _inside(want, said) else token_f1(want, said) for said in agreeing), default=0.0)
+    agreeing = [given for given in (words(answer), *clauses) if denies(given) == denies(want)]
+    return max((1.0 if _inside(want, given) else token_f1(want, given) for given in agreeing), default=0.0)
 
 
-def _inside(want: list[str], said: list[str]) -> bool:
-    return bool(want) and any(said[i : i + len(want)] == want for i in range(len(said) - len(want) + 1))
+def _inside(want: list[str], given: list[str]) -> bool:
+    return bool(want) and any(given[i : i + len(want)] == want for i in range(len(given) - len(want) + 1))

@@ -118,5 +118,5 @@ def _failed(path: Path, why: str) -> DataError:
     return DataError(
         what=f"this processor is not fit for use: {why}",
         where=str(path),
-        mend="generate it again from its deltas and the clusters of this model",
+        hint="generate it again from its deltas and the clusters of this model",
     )

@@ -111,7 +111,7 @@ def export_deltas(
         raise DataError(
             what="there are no evolved deltas",
             where=str(best),
-            mend="run the stage `evolve` of this run first",
+            hint="run the stage `evolve` of this run first",
         )
     deltas = read_deltas(best, clusters.names)
     if model is not None:
@@ -141,7 +141,7 @@ def _does_not_fit(bias: Bias, most: int) -> DataError:
     return DataError(
         what="; ".join(filter(None, [out if bias.left_out else "", cut])),
         where=f"--format logit-bias, at most {most or 'any number of'} entries",
-        mend="choose another format, --limit 0 for a server that takes more entries, or --lossy, which keeps those "
+        hint="choose another format, --limit 0 for a server that takes more entries, or --lossy, which keeps those "
         "that matter most",
     )
 
@@ -153,7 +153,7 @@ def _same_tokens(clusters: ClusterMap, model: str) -> None:
             what=f"this model has other tokens than the deltas were evolved with ({len(vocabulary)} and "
             f"{clusters.vocab_size} rows)",
             where=model,
-            mend="name a model with the same tokenizer, or evolve deltas for this one",
+            hint="name a model with the same tokenizer, or evolve deltas for this one",
         )
 
 

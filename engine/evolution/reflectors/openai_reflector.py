@@ -36,7 +36,7 @@ class OpenAIReflector:
             try:
                 reply = self._client.complete(messages, reply_schema(names))
             except ServerFailed as error:
-                failed = ReflectorFailed(what=error.what, where=error.where, mend=error.mend)
+                failed = ReflectorFailed(what=error.what, where=error.where, hint=error.hint)
                 failed.usage = usage + error.spent
                 raise failed from None
             usage += reply.spent
@@ -55,7 +55,7 @@ class OpenAIReflector:
         failed = ReflectorFailed(
             what=f"no valid reply in {ATTEMPTS} attempts: {problem}",
             where=f"evolution.reflector: {self.name}",
-            mend="the iteration ends without new deltas; the next iteration asks again",
+            hint="the iteration ends without new deltas; the next iteration asks again",
         )
         failed.usage = usage
         raise failed

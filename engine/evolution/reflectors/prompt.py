@@ -99,10 +99,10 @@ def _text(path: str, where: str) -> str:
         raise DataError(
             what=f"this message cannot be read: {error}",
             where=where,
-            mend="correct the path, or leave the setting out: there is a built-in message",
+            hint="correct the path, or leave the setting out: there is a built-in message",
         ) from error
     if not text.strip():
-        raise DataError(what="this message is empty", where=where, mend="write it, or leave the setting out")
+        raise DataError(what="this message is empty", where=where, hint="write it, or leave the setting out")
     return text
 
 
@@ -112,7 +112,7 @@ def _check_fields(text: str, where: str, known: Sequence[str], required: Sequenc
     problems += [f"the field {{{{ {name} }}}} is missing" for name in required if name not in fields]
     if problems:
         allowed = f"its fields are {', '.join(known)}" if known else "the system message has no fields"
-        raise DataError(what="; ".join(problems), where=where, mend=allowed)
+        raise DataError(what="; ".join(problems), where=where, hint=allowed)
 
 
 def logged(system: str, user: str) -> str:

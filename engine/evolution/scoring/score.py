@@ -69,7 +69,7 @@ def score(outcomes: Sequence[Outcome], scale: float) -> Score:
             what=f"none of {len(outcomes)} answers could be judged: on {cannot_tell} the judge cannot tell, on "
             f"{len(outcomes) - cannot_tell} it failed",
             where="evolution.judge",
-            mend="see why in the notices, correct that and resume: the answers are kept; or start a run with "
+            hint="see why in the notices, correct that and resume: the answers are kept; or start a run with "
             "`evolution.judge.kind: auto`, an offline judge",
         )
     right = sum(bool(outcome.correct) for outcome in judged)

@@ -113,7 +113,7 @@ class _AgentGraphsJob:
         return DataError(
             what=what,
             where=str(layout.edge_scores(self.context.run_dir, split)),
-            mend="remove the scores and run the stage retriever again",
+            hint="remove the scores and run the stage retriever again",
         )
 
 

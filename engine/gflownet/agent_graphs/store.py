@@ -20,7 +20,7 @@ TENSORS = tuple(field.name for field in fields(GAgentSample) if field.name not i
 _DTYPES = dict.fromkeys(("question_emb", "edge_scores", "edge_labels"), torch.float32) | {
     "top_edge_mask": torch.bool
 }
-_MEND = "remove the file and run the stage agent-graphs again"
+_HINT = "remove the file and run the stage agent-graphs again"
 
 
 def save_samples(path: Path, samples: Sequence[GAgentSample]) -> None:
@@ -38,17 +38,17 @@ def load_samples(path: Path) -> list[GAgentSample]:
     stands twice: draws and answers belong to an id."""
     if not path.is_file():
         raise DataError(
-            what="there are no agent graphs", where=str(path), mend="run the stage agent-graphs first"
+            what="there are no agent graphs", where=str(path), hint="run the stage agent-graphs first"
         )
-    state = load_torch(path, _MEND)
+    state = load_torch(path, _HINT)
     missing = [name for name in (*TEXTS, *FLAGS, *TENSORS) if name not in state]
     if missing:
-        raise DataError(what=f"the agent graphs have no {', '.join(missing)}", where=str(path), mend=_MEND)
+        raise DataError(what=f"the agent graphs have no {', '.join(missing)}", where=str(path), hint=_HINT)
     for name in TENSORS:
         flat = state[name]
         if not isinstance(flat, torch.Tensor) or flat.ndim != 1 or flat.dtype != _dtype(name):
             what = f"{name} is not a flat tensor of {_dtype(name)}"
-            raise DataError(what=what, where=str(path), mend=_MEND)
+            raise DataError(what=what, where=str(path), hint=_HINT)
     try:
         pieces = {name: state[name].split(state[f"{name}.sizes"].tolist()) for name in TENSORS}
         columns = [state[name] for name in (*TEXTS, *FLAGS)] + [pieces[name] for name in TENSORS]
@@ -56,7 +56,7 @@ def load_samples(path: Path) -> list[GAgentSample]:
         samples = [GAgentSample(**dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
     except (KeyError, RuntimeError, ValueError, AttributeError, TypeError) as error:
         raise DataError(
-            what=f"the agent graphs do not fit together: {error}", where=str(path), mend=_MEND
+            what=f"the agent graphs do not fit together: {error}", where=str(path), hint=_HINT
         ) from error
     width = samples[0].question_emb.shape[0] if samples else 0
     for sample in samples:
@@ -64,7 +64,7 @@ def load_samples(path: Path) -> list[GAgentSample]:
     ids = Counter(sample.sample_id for sample in samples)
     if len(ids) < len(samples):
         what = f"the sample id {ids.most_common(1)[0][0]} stands twice"
-        raise DataError(what=what, where=str(path), mend="run the stages from graphs on again, in a new run")
+        raise DataError(what=what, where=str(path), hint="run the stages from graphs on again, in a new run")
     return samples
 
 
@@ -75,7 +75,7 @@ def _dtype(name: str) -> torch.dtype:
 def _check(sample: GAgentSample, width: int, path: Path) -> None:
     problems = [*_lengths(sample, width), *_numbers(sample)] or [*_relations(sample)]
     if problems:
-        raise DataError(what=f"sample {sample.sample_id}: {problems[0]}", where=str(path), mend=_MEND)
+        raise DataError(what=f"sample {sample.sample_id}: {problems[0]}", where=str(path), hint=_HINT)
 
 
 def _lengths(sample: GAgentSample, width: int) -> Iterator[str]:

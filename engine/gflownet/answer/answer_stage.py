@@ -200,17 +200,17 @@ def _mean(answers: Sequence[EvidenceAnswered], name: str) -> float:
 
 def _sampled(path: Path, graphs: GAgentPyGDataset) -> list[QuestionSampled]:
     """The held-out questions with their paths, in the order of `graphs`. Raises DataError for a file without some."""
-    mend = "remove it and run the stage gflownet again: it samples the same paths"
+    hint = "remove it and run the stage gflownet again: it samples the same paths"
     if not path.is_file():
         raise DataError(
-            what="there are no sampled paths", where=str(path), mend="run the stage gflownet first"
+            what="there are no sampled paths", where=str(path), hint="run the stage gflownet first"
         )
-    questions = read_records(path, QuestionSampled, mend)
+    questions = read_records(path, QuestionSampled, hint)
     if [question.sample_id for question in questions] != graphs.sample_ids:
         what = f"this file should hold the paths of {len(graphs)} questions, and holds {len(questions)}"
         if len(questions) == len(graphs):
             what = "these are the paths of other questions than the agent graphs hold"
-        raise DataError(what=what, where=str(path), mend=mend)
+        raise DataError(what=what, where=str(path), hint=hint)
     return questions
 
 

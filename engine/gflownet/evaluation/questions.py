@@ -93,13 +93,13 @@ def load_questions(
         raise DataError(
             what=f"no {split} question has an answer its agent graph reaches",
             where=str(path),
-            mend="see dropped.json; a larger agent_graphs.anchor_top_k keeps more",
+            hint="see dropped.json; a larger agent_graphs.anchor_top_k keeps more",
         )
     width = questions.data[0].question_emb.shape[1]
     if width != tables.width:
         raise DataError(
             what=f"questions are embedded in {width} dimensions, entities in {tables.width}",
             where=str(path),
-            mend="embed both with the same model: run the stages from graphs on again",
+            hint="embed both with the same model: run the stages from graphs on again",
         )
     return questions

@@ -36,7 +36,7 @@ def missed_questions(run_dir: Path, split: str) -> int:
         raise DataError(
             what=f"it is not known how many {split} questions were left out",
             where=str(layout.dropped_samples(run_dir)),
-            mend="run the stages graphs and agent-graphs again: they count what they leave out",
+            hint="run the stages graphs and agent-graphs again: they count what they leave out",
         )
     return graphs.get(EMPTY_GRAPH, 0) + graphs.get(NO_START, 0) + sum(agent_graphs.values())
 
@@ -44,5 +44,5 @@ def missed_questions(run_dir: Path, split: str) -> int:
 def _counts(path: Path) -> dict[str, dict[str, dict[str, int]]]:
     if not path.is_file():
         return {}
-    mend = "remove it; its stages count again when they run"
-    return decoded(path, dict[str, dict[str, dict[str, int]]], "these are not counts", mend)
+    hint = "remove it; its stages count again when they run"
+    return decoded(path, dict[str, dict[str, dict[str, int]]], "these are not counts", hint)

@@ -229,7 +229,7 @@ class _GraphsJob:
             return
         if not texts:
             raise DataError(
-                what="no text to embed is left", where="graphs", mend="see dropped.json for what was wrong"
+                what="no text to embed is left", where="graphs", hint="see dropped.json for what was wrong"
             )
 
         def report(done: int) -> None:

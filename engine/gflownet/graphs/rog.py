@@ -36,7 +36,7 @@ class RogSource:
 
     def __init__(self, section: GraphsSection) -> None:
         if section.path is None:
-            raise DataError(what="no folder of parquet files is named", where=_SETTING, mend="set it")
+            raise DataError(what="no folder of parquet files is named", where=_SETTING, hint="set it")
         folder = rog_folder(section.path)
         self._files = {split: split_files(folder, split, _SETTING, (".parquet",)) for split in SPLITS}
         self._most = dict(
@@ -175,5 +175,5 @@ def _broken(what: str, file: Path) -> DataError:
     return DataError(
         what=what,
         where=str(file),
-        mend=f"expected the RoG format: columns {', '.join(COLUMNS)}; load the file again",
+        hint=f"expected the RoG format: columns {', '.join(COLUMNS)}; load the file again",
     )

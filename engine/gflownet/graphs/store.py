@@ -24,7 +24,7 @@ from engine.files import write_atomic
 LARGEST = 1 << 40
 """Bytes of address space that the map may take; the file holds what is in it."""
 _NAMES = ("entities", "relations")
-_MEND = "remove the folder and run the stage graphs again"
+_HINT = "remove the folder and run the stage graphs again"
 
 
 class RetrievalRecord(msgspec.Struct, array_like=True, frozen=True):
@@ -59,7 +59,7 @@ class RetrievalStore:
         """Raises DataError where there is no store, and for one that is damaged or, for reading, not finished."""
         if not write and not (path / "data.mdb").is_file():
             raise DataError(
-                what="there are no retrieval graphs", where=str(path), mend="run the stage graphs first"
+                what="there are no retrieval graphs", where=str(path), hint="run the stage graphs first"
             )
         self._path = path
         self._seal = path / "data.crc32"
@@ -147,10 +147,10 @@ class RetrievalStore:
         if not self._seal.is_file():
             if needed:
                 raise DataError(what="the retrieval graphs are not finished", where=str(self._path),
-                                mend="run the stage graphs: it goes on from what is there")  # fmt: skip
+                                hint="run the stage graphs: it goes on from what is there")  # fmt: skip
         elif self._seal.read_bytes() != _size_and_checksum(self._path / "data.mdb"):
             raise DataError(what="the retrieval graphs are not as the stage graphs wrote them: some bytes have changed "
-                            "or are missing", where=str(self._path / "data.mdb"), mend=_MEND)  # fmt: skip
+                            "or are missing", where=str(self._path / "data.mdb"), hint=_HINT)  # fmt: skip
 
     def _check_end(self) -> None:
         """For a store without a seal: a page beyond the file's end would kill the process that reads it."""
@@ -160,7 +160,7 @@ class RetrievalStore:
         if there < pages * size:
             self._env.close()
             raise DataError(what=f"the retrieval graphs are cut off after {there:,} of {pages * size:,} bytes",
-                            where=str(self._path / "data.mdb"), mend=_MEND)  # fmt: skip
+                            where=str(self._path / "data.mdb"), hint=_HINT)  # fmt: skip
 
     def _database(self, name: str) -> Any:
         """Not inside a transaction: a handle opened there ends with it."""
@@ -178,7 +178,7 @@ class RetrievalStore:
                 yield
         except (lmdb.Error, msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DataError(what=f"the retrieval graphs cannot be read or written: {error}", where=str(self._path),
-                            mend=_MEND) from error  # fmt: skip
+                            hint=_HINT) from error  # fmt: skip
 
 
 def _size_and_checksum(path: Path) -> bytes:

@@ -31,7 +31,7 @@ class EmbeddingTables:
                 what=f"entities are embedded in {tables.entity.shape[1]} dimensions, relations in "
                 f"{tables.relation.shape[1]}",
                 where=str(layout.folder(run_dir)),
-                mend="embed both with the same model: remove both files and run the stage graphs again",
+                hint="embed both with the same model: remove both files and run the stage graphs again",
             )
         return tables
 
@@ -79,7 +79,7 @@ def _name(names: list[str], number: int, kind: str) -> str:
         raise DataError(
             what=f"{kind} {number} is asked for, there are {len(names)}",
             where=f"gflownet, the names of kind {kind}",
-            mend=f"the names {_OTHER}",
+            hint=f"the names {_OTHER}",
         )
     return names[number]
 
@@ -90,14 +90,14 @@ def _rows(table: NDArray[np.float32], numbers: torch.Tensor, name: str) -> torch
         raise DataError(
             what=f"row {int(out_of_range[out_of_range.abs().argmax()])} is asked for, there are {len(table)}",
             where=f"gflownet/{name}",
-            mend=f"the embeddings {_OTHER}",
+            hint=f"the embeddings {_OTHER}",
         )
     rows = torch.from_numpy(table[numbers.numpy()])
     if not bool(torch.isfinite(rows).all()):
         raise DataError(
             what="some of its numbers are NaN or infinite",
             where=f"gflownet/{name}",
-            mend="remove the file and run the stage graphs again",
+            hint="remove the file and run the stage graphs again",
         )
     return rows
 
@@ -106,12 +106,12 @@ def _mapped(path: Path) -> NDArray[np.float32]:
     try:
         array = load_array(path, mapped=True)
     except (OSError, ValueError) as error:
-        raise DataError(what=f"no embeddings: {error}", where=str(path), mend=_FIRST) from error
+        raise DataError(what=f"no embeddings: {error}", where=str(path), hint=_FIRST) from error
     if array.ndim != 2 or array.dtype != np.float32:
         raise DataError(
             what=f"expected a float32 table, found {array.dtype} with {array.ndim} dimensions",
             where=str(path),
-            mend=_FIRST,
+            hint=_FIRST,
         )
     return array
 

@@ -43,7 +43,7 @@ class _RetrieverJob:
         self.data = {split: GRetrievalDataset(store, split) for split in layout.SPLITS}
         if not len(self.data["train"]):
             raise DataError(
-                what="no training question is left", where="graphs", mend="see gflownet/dropped.json"
+                what="no training question is left", where="graphs", hint="see gflownet/dropped.json"
             )
 
     def run(self) -> StageResult:
@@ -125,7 +125,7 @@ class _RetrieverJob:
             raise DataError(
                 what="these scores name no edge of any graph",
                 where=f"retriever.scores: {path}",
-                mend="give the file made for the same questions; entities and relations must be spelled as there",
+                hint="give the file made for the same questions; entities and relations must be spelled as there",
             )
         measured = {split: self._write_given(split, graphs, str(path)) for split, graphs in by_split.items()}
         self.context.progress(total, total)
@@ -192,5 +192,5 @@ def read_scores(run_dir: Path, split: str) -> list[torch.Tensor]:
         raise DataError(
             what=f"the retriever's scores cannot be read: {error}",
             where=str(path),
-            mend="run the stage retriever",
+            hint="run the stage retriever",
         ) from error

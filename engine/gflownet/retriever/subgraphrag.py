@@ -50,7 +50,7 @@ def coverage(graphs: Sequence[GraphScores | None]) -> Coverage:
 
 _NAMES = ("scored_triples", "scored_triplets")
 """As SubgraphRAG's retriever calls them, and its reasoner."""
-_MEND = "give the file that SubgraphRAG's retriever wrote: a dictionary by sample id with `scored_triples`"
+_HINT = "give the file that SubgraphRAG's retriever wrote: a dictionary by sample id with `scored_triples`"
 
 
 class GivenScores:
@@ -61,24 +61,24 @@ class GivenScores:
         self._texts = texts
         files = sorted(path.glob("*.pth")) if path.is_dir() else [path]
         if not files or not files[0].is_file():
-            raise DataError(what="there are no scores", where=f"retriever.scores: {path}", mend=_MEND)
+            raise DataError(what="there are no scores", where=f"retriever.scores: {path}", hint=_HINT)
         self._samples: dict[str, tuple[Path, list[Any]]] = {}
         for file in files:
             self._read(file)
 
     def _read(self, file: Path) -> None:
-        for sample_id, sample in load_torch(file, _MEND).items():
+        for sample_id, sample in load_torch(file, _HINT).items():
             values = [sample.get(name) for name in _NAMES] if isinstance(sample, dict) else []
             scored = next((value for value in values if isinstance(value, list)), None)
             if scored is None:
                 raise DataError(
-                    what=f"sample {sample_id} has no list `{_NAMES[0]}`", where=str(file), mend=_MEND
+                    what=f"sample {sample_id} has no list `{_NAMES[0]}`", where=str(file), hint=_HINT
                 )
             if sample_id in self._samples:
                 raise DataError(
                     what=f"sample {sample_id} is in two files: {self._samples[sample_id][0].name}, {file.name}",
                     where=str(file.parent),
-                    mend="keep one file for each split",
+                    hint="keep one file for each split",
                 )
             self._samples[sample_id] = file, scored
 
@@ -127,6 +127,6 @@ def _checked(triplet: Any, place: str, number: int) -> tuple[Triple, float]:
         raise DataError(
             what=f"{_NAMES[0]}[{number}] is {str(triplet)[:80]}",
             where=place,
-            mend="expected (head, relation, tail, score) with a score from 0 to 1",
+            hint="expected (head, relation, tail, score) with a score from 0 to 1",
         )
     return (head, relation, tail), max(score, UNSCORED)

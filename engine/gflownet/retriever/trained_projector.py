@@ -17,16 +17,16 @@ def trained_projector(run_dir: Path, width: int, projected: int) -> EmbeddingPro
     """That of the run's retriever, with the weights that were best on validation. Raises DataError where the run has
     none that fits."""
     path = layout.retriever_checkpoint(run_dir)
-    mend = (
+    hint = (
         "run the stage retriever of this version, without retriever.scores; or let the sampler learn a projection of "
         "its own: gflownet.embedder.use_retriever_projector: false"
     )
     projector, prefix = EmbeddingProjector(width, projected), "projector."
     if not path.is_file():
         raise DataError(
-            what="no retriever was trained here whose projector could be used", where=str(path), mend=mend
+            what="no retriever was trained here whose projector could be used", where=str(path), hint=hint
         )
-    state = load_torch(path, mend)
+    state = load_torch(path, hint)
     try:
         weights: dict[str, torch.Tensor] = state["best"]["weights"]
         part = {key.removeprefix(prefix): value for key, value in weights.items() if key.startswith(prefix)}
@@ -34,12 +34,12 @@ def trained_projector(run_dir: Path, width: int, projected: int) -> EmbeddingPro
             raise DataError(
                 what=f"the retriever's projector takes texts in {taken} dimensions, this run's have {width}",
                 where=str(path),
-                mend="embed all with the same model: run the stages from graphs on again",
+                hint="embed all with the same model: run the stages from graphs on again",
             )
         projector.load_state_dict(part)
         check_numbers(projector)
     except (ArithmeticError, AttributeError, KeyError, RuntimeError, TypeError) as error:
         raise DataError(
-            what="the retriever's projector cannot be used", where=str(path), mend=mend
+            what="the retriever's projector cannot be used", where=str(path), hint=hint
         ) from error
     return projector

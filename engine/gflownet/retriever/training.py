@@ -41,7 +41,7 @@ class RetrieverTraining:
                 **section.model_dump(exclude={"recall_k", "scores"}),
             },
             parts={"model": self.model, "optimizer": self.optimizer, "best": self.best},
-            mend="continue with the settings it was started with, or start a new run",
+            hint="continue with the settings it was started with, or start a new run",
         )
 
     def restore(self) -> None:
@@ -76,7 +76,7 @@ class RetrieverTraining:
         if not losses:
             raise DataError(
                 what="no training question has a path to an answer", where="graphs",
-                mend="see gflownet/dropped.json; graphs.add_inverse_edges lets paths go against the edges",
+                hint="see gflownet/dropped.json; graphs.add_inverse_edges lets paths go against the edges",
             )  # fmt: skip
         self.epoch += 1
         return sum(losses) / len(losses)
@@ -116,7 +116,7 @@ def _batch(data: GRetrievalDataset, numbers: Sequence[int], tables: EmbeddingTab
                 what=f"sample {graph.sample_id}: its question is embedded in {graph.question_emb.shape[1]} "
                 f"dimensions, entities and relations in {tables.width}",
                 where="gflownet/g_retrieval.lmdb",
-                mend="embed all with the same model: remove the folder gflownet and run the stage graphs again",
+                hint="embed all with the same model: remove the folder gflownet and run the stage graphs again",
             )
     return Batch.from_data_list(graphs)
 
@@ -125,6 +125,6 @@ def _finite(values: torch.Tensor) -> torch.Tensor:
     if not bool(torch.isfinite(values).all()):
         raise DataError(
             what="the retriever's training grew beyond bounds", where="retriever.learning_rate",
-            mend="lower it, and remove gflownet/retriever.pt",
+            hint="lower it, and remove gflownet/retriever.pt",
         )  # fmt: skip
     return values

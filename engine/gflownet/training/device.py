@@ -18,7 +18,7 @@ def training_device(kind: str) -> Iterator[torch.device]:
         yield torch.device("cpu")
         return
     if not torch.cuda.is_available():
-        raise RunError(what="there is no GPU", where="gflownet.device", mend="gflownet.device: cpu")
+        raise RunError(what="there is no GPU", where="gflownet.device", hint="gflownet.device: cpu")
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     before = torch.are_deterministic_algorithms_enabled()
     torch.use_deterministic_algorithms(True, warn_only=True)

@@ -19,7 +19,7 @@ def trained_sampler(run_dir: Path, config: Config) -> tuple[GFlowNetModule, int]
     """The sampler, and the step behind which it had its weights. Raises DataError where nothing fits the
     configuration."""
     path = layout.checkpoint(run_dir)
-    state = load_torch(path, mend="run the stage gflownet first")
+    state = load_torch(path, hint="run the stage gflownet first")
     width = EmbeddingTables.load(run_dir).width
     try:
         module = GFlowNetModule(width, config.gflownet, _projector(state, config, width))
@@ -31,7 +31,7 @@ def trained_sampler(run_dir: Path, config: Config) -> tuple[GFlowNetModule, int]
         raise DataError(
             what=f"the checkpoint does not fit the run's configuration: {str(error)[:500]}",
             where=str(path),
-            mend="sample with the configuration it was trained with; if that is the run's own, an older program "
+            hint="sample with the configuration it was trained with; if that is the run's own, an older program "
             "trained it or the file is damaged: start a new run",
         ) from error
 

@@ -48,7 +48,7 @@ class Training:
             "the sampler's checkpoint",
             shape={"embedding_width": width, **_deciding(self.section)},
             parts={"module": module, "optimizer": self.optimizer, "best": self.best},
-            mend="continue with the settings it was started with, or start a new run",
+            hint="continue with the settings it was started with, or start a new run",
         )
         self._rates = (self.section.learning_rate, self.section.log_z_learning_rate)
 

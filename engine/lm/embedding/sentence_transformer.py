@@ -67,7 +67,7 @@ class SentenceTransformerEmbedder:
             raise ModelError(
                 what="the embedder returned values that are not numbers",
                 where=self.name,
-                mend="copy or download the model again",
+                hint="copy or download the model again",
             )
         return rows
 
@@ -91,7 +91,7 @@ def _source(name: str, setting: str) -> tuple[str, str]:
     raise ModelError(
         what="this embedder is neither a folder nor in the local cache, and the hub cannot be reached",
         where=f"{setting}.embedder: {name}",
-        mend=f"{offline}name a folder that holds a sentence-transformers model",
+        hint=f"{offline}name a folder that holds a sentence-transformers model",
     )
 
 
@@ -104,7 +104,7 @@ def _on_hub(name: str, setting: str) -> bool:
         raise ModelError(
             what=f"no such embedder: {first_line(error)}",
             where=f"{setting}.embedder: {name}",
-            mend="name a folder or a public sentence-transformers model of the hub",
+            hint="name a folder or a public sentence-transformers model of the hub",
         ) from error
     except Exception:  # any error of the network, a proxy or the offline switch: out of reach
         return False
@@ -129,7 +129,7 @@ def _explained(name: str, setting: str) -> Iterator[None]:
         raise ModelError(
             what="the device's memory is full",
             where=f"embedding with {name}",
-            mend=f"stop other programs that use it (a model server), lower `{setting}.batch_size`, "
+            hint=f"stop other programs that use it (a model server), lower `{setting}.batch_size`, "
             f"or set `{setting}.device: cpu`",
         ) from error
     except (OSError, ValueError, KeyError, ImportError) as error:
@@ -140,5 +140,5 @@ def _failed(error: Exception, name: str, setting: str) -> ModelError:
     return ModelError(
         what=f"the embedder fails: {first_line(error)}",
         where=f"{setting}.embedder: {name}",
-        mend="name a folder or a hub name of a sentence-transformers model, or `hashed`",
+        hint="name a folder or a hub name of a sentence-transformers model, or `hashed`",
     )

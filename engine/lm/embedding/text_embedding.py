@@ -67,7 +67,7 @@ def _kept(path: Path, rows: int) -> NDArray[np.float32]:
         raise DataError(
             what=f"these are no embeddings: {error}",
             where=str(path),
-            mend="remove the file: it is made again",
+            hint="remove the file: it is made again",
         ) from error
     return array
 

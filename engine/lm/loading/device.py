@@ -28,7 +28,7 @@ def memory_errors(where: str) -> Iterator[None]:
         raise ModelError(
             what="the device's memory is full",
             where=where,
-            mend="lower `model.max_num_seqs`, use a smaller `model.dtype` or model, or `model.device: cpu`",
+            hint="lower `model.max_num_seqs`, use a smaller `model.dtype` or model, or `model.device: cpu`",
         ) from error
 
 
@@ -43,7 +43,7 @@ def pick_device(name: str, setting: str = "model.device") -> torch.device:
         raise ModelError(
             what=f"no {name} device can be used on this machine",
             where=setting,
-            mend=f"choose another (this machine has: {usable}), or install the driver and a torch build for it",
+            hint=f"choose another (this machine has: {usable}), or install the driver and a torch build for it",
         )
     return torch.device(name)
 

@@ -57,7 +57,7 @@ def _check(file: Path, path: str) -> None:
         raise ModelError(
             what=f"this is part {int(part[1])} of {int(part[2])} of a model",
             where=path,
-            mend=f"give the first part, beside which the others lie: {_part(file, part, 1)}",
+            hint=f"give the first part, beside which the others lie: {_part(file, part, 1)}",
         )
     _check_magic(file, path)
     for number, other in enumerate(gguf_parts(file)[1:], 2):
@@ -65,7 +65,7 @@ def _check(file: Path, path: str) -> None:
             raise ModelError(
                 what=f"part {number} of {len(gguf_parts(file))} of this model is missing",
                 where=path,
-                mend=f"put {other.name} beside it",
+                hint=f"put {other.name} beside it",
             )
         _check_magic(other, str(other))
 
@@ -76,10 +76,10 @@ def _check_magic(file: Path, where: str) -> None:
             magic = opened.read(len(MAGIC))
     except OSError as error:
         raise ModelError(
-            what=f"cannot read the file: {error.strerror or error}", where=where, mend="correct `model.path`"
+            what=f"cannot read the file: {error.strerror or error}", where=where, hint="correct `model.path`"
         ) from error
     if magic != MAGIC:
-        raise ModelError(what="this is no GGUF file", where=where, mend=COPY_AGAIN)
+        raise ModelError(what="this is no GGUF file", where=where, hint=COPY_AGAIN)
 
 
 def ollama_folder() -> Path:
@@ -96,7 +96,7 @@ def _ollama_blob(name: str) -> Path:
         raise ModelError(
             what="this is no name of an Ollama model",
             where=where,
-            mend=f"write {OLLAMA}NAME or {OLLAMA}NAME:TAG",
+            hint=f"write {OLLAMA}NAME or {OLLAMA}NAME:TAG",
         )
     owned = parts if len(parts) == 3 else ["library", *parts]
     manifest = models.joinpath("manifests", "registry.ollama.ai", *owned)
@@ -107,16 +107,16 @@ def _ollama_blob(name: str) -> Path:
         raise ModelError(
             what=f"Ollama has no such model here ({models})",
             where=where,
-            mend=f"ollama pull {name}; if its models lie elsewhere, set OLLAMA_MODELS",
+            hint=f"ollama pull {name}; if its models lie elsewhere, set OLLAMA_MODELS",
         ) from error
     except (OSError, ValueError, LookupError, TypeError, StopIteration) as error:
         raise ModelError(
             what="Ollama's list of this model's files cannot be read",
             where=str(manifest),
-            mend=f"ollama pull {name}",
+            hint=f"ollama pull {name}",
         ) from error
     if not re.fullmatch(r"sha256:[0-9a-f]{64}", str(digest)):
         raise ModelError(
-            what="Ollama's list names no file of weights", where=str(manifest), mend=f"ollama pull {name}"
+            what="Ollama's list names no file of weights", where=str(manifest), hint=f"ollama pull {name}"
         )
     return models / "blobs" / digest.replace(":", "-")

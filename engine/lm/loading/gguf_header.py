@@ -42,7 +42,7 @@ def cut(file: Path, size: int, whole: int | None = None) -> ModelError:
     what = f"it ends within its header, after {size:,} bytes"
     if whole is not None:
         what = f"it has {size:,} of its {whole:,} bytes"
-    return ModelError(what=f"this file is cut: {what}", where=str(file), mend=COPY_AGAIN)
+    return ModelError(what=f"this file is cut: {what}", where=str(file), hint=COPY_AGAIN)
 
 
 class _Reader:
@@ -82,7 +82,7 @@ class _Reader:
             raise ModelError(
                 what=f"weights of type {kind}, which the package gguf does not know",
                 where=str(self._file),
-                mend="pip install --upgrade gguf, or use another quantization of the model",
+                hint="pip install --upgrade gguf, or use another quantization of the model",
             ) from error
         return offset + math.prod(shape) // values * size
 
@@ -104,7 +104,7 @@ class _Reader:
 
     def _size(self, kind: int) -> int:
         if kind not in _SIZES:
-            raise ModelError(what=_DAMAGED, where=str(self._file), mend=COPY_AGAIN)
+            raise ModelError(what=_DAMAGED, where=str(self._file), hint=COPY_AGAIN)
         return _SIZES[kind]
 
     def _text(self) -> str:
@@ -122,5 +122,5 @@ class _Reader:
         if self._at > len(self._data):
             raise cut(self._file, len(self._data))
         if self._at > LARGEST_HEADER:
-            raise ModelError(what=_DAMAGED, where=str(self._file), mend=COPY_AGAIN)
+            raise ModelError(what=_DAMAGED, where=str(self._file), hint=COPY_AGAIN)
         return begin

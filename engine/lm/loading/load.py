@@ -46,7 +46,7 @@ def embedded_folder(name: str | None) -> Path:
         raise ModelError(
             what=f"no built-in model is called {name!r}",
             where="model.path",
-            mend=f"use one of: {', '.join(known)}; for your own model folder set model.backend to transformers",
+            hint=f"use one of: {', '.join(known)}; for your own model folder set model.backend to transformers",
         )
     return _BUILT_IN / name
 
@@ -57,7 +57,7 @@ def model_path(config: ModelSection) -> tuple[str, str]:
         return str(embedded_folder(config.path)), "embedded" if config.path is None else config.path
     if not config.path:
         raise ModelError(
-            what="no model is given", where="model.path", mend="give a model folder or a hub name"
+            what="no model is given", where="model.path", hint="give a model folder or a hub name"
         )
     path = smollm2(config.backend) if is_smollm2(config.path) else config.path
     return path, config.path

@@ -96,12 +96,12 @@ def _source(path: str) -> tuple[str, dict[str, str]]:
             raise ModelError(
                 what=f"a GGUF file needs {' and '.join(lacking)}",
                 where=path,
-                mend="pip install 'steer-tui[gguf]'",
+                hint="pip install 'steer-tui[gguf]'",
             )
         return str(file.parent), {"gguf_file": file.name}
     local = Path(path).expanduser()
     if looks_local(path) and not local.is_dir():
-        raise ModelError(what="no such model folder", where=path, mend="correct `model.path`")
+        raise ModelError(what="no such model folder", where=path, hint="correct `model.path`")
     return str(local) if local.is_dir() else path, {}
 
 
@@ -131,7 +131,7 @@ def _tokenizer(source: str, options: dict[str, str]) -> Any:
         raise ModelError(
             what="the tokenizer's files are missing: it encodes no text",
             where=source,
-            mend="put the model's tokenizer.json (and tokenizer_config.json) beside its config.json",
+            hint="put the model's tokenizer.json (and tokenizer_config.json) beside its config.json",
         )
     return tokenizer
 
@@ -160,7 +160,7 @@ def _explained(path: str) -> Iterator[None]:
         raise ModelError(
             what=f"cannot load the model: {first_line(error)}",
             where=path,
-            mend="`model.path` needs a folder with config.json, tokenizer and safetensors of a causal model, "
+            hint="`model.path` needs a folder with config.json, tokenizer and safetensors of a causal model, "
             "a whole GGUF file, or a hub name that can be reached or is in the local cache",
         ) from error
 
@@ -174,7 +174,7 @@ def _check_complete(path: str, report: Any) -> None:
         raise ModelError(
             what=f"{len(missing)} weights are missing and {len(wrong)} have another shape ({named}…)",
             where=path,
-            mend="copy or download the model again: config.json and weights must belong together",
+            hint="copy or download the model again: config.json and weights must belong together",
         )
 
 

@@ -29,8 +29,8 @@ def smollm2(backend: str) -> str:
     if (file := packaged_file()) is not None:
         return str(file)
     if cached_folder(HUB_NAME) is None:
-        mend = f"make smollm2 (or {INSTALL}), or hf download {HUB_NAME}"
-        raise ModelAbsent(what="SmolLM2 is not on this machine", where="model.path", mend=mend)
+        hint = f"make smollm2 (or {INSTALL}), or hf download {HUB_NAME}"
+        raise ModelAbsent(what="SmolLM2 is not on this machine", where="model.path", hint=hint)
     return HUB_NAME
 
 

@@ -51,8 +51,8 @@ def check_architecture(model_type: str, where: str) -> None:
         what = f"the architecture {model_type!r} cannot be steered: it is recurrent, in some layers or all"
     else:
         return
-    mend = "use a decoder-only model that keeps key/values, such as Qwen2, Llama or Gemma"
-    raise ModelError(what=what, where=where, mend=mend)
+    hint = "use a decoder-only model that keeps key/values, such as Qwen2, Llama or Gemma"
+    raise ModelError(what=what, where=where, hint=hint)
 
 
 def _whole_gguf(file: Path) -> GgufHeader:
@@ -77,7 +77,7 @@ def _check_folder(folder: Path, steered: bool) -> None:
             (_check_safetensors if file.suffix == ".safetensors" else _check_archive)(file)
         except OSError as error:
             raise ModelError(
-                what=f"cannot read the file: {error.strerror or error}", where=str(file), mend=COPY_AGAIN
+                what=f"cannot read the file: {error.strerror or error}", where=str(file), hint=COPY_AGAIN
             ) from error
     config = folder / "config.json"
     if steered and config.is_file():
@@ -103,7 +103,7 @@ def _check_safetensors(file: Path) -> None:
         whole = begin + max((int(entry["data_offsets"][1]) for entry in entries), default=0)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise ModelError(
-            what="this is no safetensors file, or its header is damaged", where=str(file), mend=COPY_AGAIN
+            what="this is no safetensors file, or its header is damaged", where=str(file), hint=COPY_AGAIN
         ) from error
     if size < whole:
         raise cut(file, size, whole)
@@ -121,5 +121,5 @@ def _configured_type(config: Path) -> str:
         return str(json.loads(read_regular(config))["model_type"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise ModelError(
-            what="config.json does not name its `model_type`", where=str(config), mend=COPY_AGAIN
+            what="config.json does not name its `model_type`", where=str(config), hint=COPY_AGAIN
         ) from error

@@ -112,7 +112,7 @@ class SGLangServer:
                 raise ModelError(
                     what=f"port {self._section.port} cannot be used: {why}",
                     where=f"{PLACE}.port",
-                    mend="stop what listens there, or name another port",
+                    hint="stop what listens there, or name another port",
                 )
             checkpoint()
             time.sleep(_LOOK_EVERY)
@@ -196,14 +196,14 @@ class SGLangServer:
 
     # ------------------------------------------------------------ errors
 
-    def _failed(self, what: str, mend: str = "") -> ModelError:
+    def _failed(self, what: str, hint: str = "") -> ModelError:
         tail = self.log_tail()[-8:]
-        told = "; its last lines:\n" + "\n".join(tail) if tail else ""
+        last_lines = "; its last lines:\n" + "\n".join(tail) if tail else ""
         where = f"{PLACE}: {shlex.join(self._command)}"
         if any("No module named" in line and "sglang" in line for line in tail):
-            mend = f"install SGLang in an environment of its own and name that environment's Python in {PLACE}.command"
-        mend = f"{mend or f'see {self._log}'}; or `{PLACE}.kind: in_process`, without a server"
-        return ModelError(what=what + told, where=where, mend=mend)
+            hint = f"install SGLang in an environment of its own and name that environment's Python in {PLACE}.command"
+        hint = f"{hint or f'see {self._log}'}; or `{PLACE}.kind: in_process`, without a server"
+        return ModelError(what=what + last_lines, where=where, hint=hint)
 
 
 def _unusable(port: int) -> str:

@@ -149,12 +149,12 @@ class Decoding:
 
     def _decode(self) -> None:
         self._pass_between()
-        self._take_up()
+        self._start_waiting()
         self._complete()
         while len(self.slots):
             self._pass_between()
             self._step()
-            self._take_up()
+            self._start_waiting()
             self._complete()
 
     def _leave(self) -> None:
@@ -206,7 +206,7 @@ class Decoding:
             if begun.state_ends and self.jobs[index].capture_after == watch.occurrences.needle:
                 watch.ends[index] = begun.state_ends[-1]
 
-    def _take_up(self) -> None:
+    def _start_waiting(self) -> None:
         """Fill the free rows with waiting jobs, once that is worth a copy of the batch."""
         if not self.waiting or (len(self.slots) and (self.max_rows - len(self.slots)) * ROOM < self.max_rows):
             return
@@ -322,8 +322,8 @@ class Decoding:
             .numpy()
         )
         for state, job in zip(states, self.slots[rows].tolist(), strict=True):
-            own = [self.capture_layers.index(layer) for layer in self.jobs[job].capture_layers]
-            self.states[job].append(state[own])
+            layers = [self.capture_layers.index(layer) for layer in self.jobs[job].capture_layers]
+            self.states[job].append(state[layers])
             self.to_capture[job] = False
 
     def _accept(self, ids: NDArray[np.int64], logits: Tensor) -> None:
@@ -350,8 +350,10 @@ class Decoding:
 
     def _processed(self, ids: NDArray[np.int64], logits: Tensor) -> Tensor:
         """The logits as each job's own processor leaves them; jobs with the same one go through it together."""
-        own = {id(process): process for i in ids.tolist() if (process := self.jobs[i].processor) is not None}
-        for process in own.values():
+        processors = {
+            id(process): process for i in ids.tolist() if (process := self.jobs[i].processor) is not None
+        }
+        for process in processors.values():
             rows = [row for row, i in enumerate(ids.tolist()) if self.jobs[i].processor is process]
             written = [self.tokens[i, : self.counts[i]].tolist() for i in ids[rows]]
             if len(rows) == len(ids):
@@ -404,7 +406,7 @@ class Decoding:
             raise ModelError(
                 what="the model's logits are not numbers",
                 where=f"after {int(np.isnan(self.logprobs[index, :count]).argmax())} tokens of a continuation",
-                mend="use dtype bfloat16 or float32, or a smaller steering scale",
+                hint="use dtype bfloat16 or float32, or a smaller steering scale",
             )
         return self._text(index, self.ended[index])
 
@@ -428,9 +430,9 @@ class Decoding:
         return np.array(self.states[index], dtype=np.float32).reshape(shape)
 
 
-def numbered(told: Finished | None, numbers: Sequence[int]) -> Finished | None:
+def numbered(report: Finished | None, numbers: Sequence[int]) -> Finished | None:
     """`told`, with `numbers[job]` in place of a job's number."""
-    return None if told is None else lambda job, text: told(numbers[job], text)
+    return None if report is None else lambda job, text: report(numbers[job], text)
 
 
 def processed(process: LogitsProcessor, written: Sequence[Sequence[int]], logits: Tensor) -> Tensor:

@@ -81,7 +81,7 @@ class TransformersModel:
             raise ModelError(
                 what=f"this architecture cannot be steered: {error}",
                 where=f"{path} ({type(pretrained.model).__name__})",
-                mend="use a decoder-only model that keeps key/values, such as Qwen2, Llama or Gemma",
+                hint="use a decoder-only model that keeps key/values, such as Qwen2, Llama or Gemma",
             ) from error
         info = ModelInfo(
             name=name or path,

@@ -250,5 +250,5 @@ def engine_errors(doing: str) -> Any:
         raise ModelError(
             what="vLLM's engine process has died; its own message is in the worker's log",
             where=doing,
-            mend="lower `model.vllm.gpu_memory_utilization` or `model.max_num_seqs`, then resume the run",
+            hint="lower `model.vllm.gpu_memory_utilization` or `model.max_num_seqs`, then resume the run",
         ) from error

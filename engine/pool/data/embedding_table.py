@@ -31,7 +31,7 @@ def read_embeddings(path: Path, questions: Sequence[VQAQuestion]) -> NDArray[Any
         raise DataError(
             what=f"expected a table of floats, found {table.dtype} of shape {list(table.shape)}",
             where=str(path),
-            mend="give [n, d]: a row for each question",
+            hint="give [n, d]: a row for each question",
         )
     if ids is not None:
         return _picked(table, _keys(ids, len(table), path), questions, path)
@@ -39,7 +39,7 @@ def read_embeddings(path: Path, questions: Sequence[VQAQuestion]) -> NDArray[Any
         raise DataError(
             what=f"{len(table)} rows of embeddings for {len(questions)} questions",
             where=str(path),
-            mend="give the embeddings of these questions, in the order of their file, or ids with them",
+            hint="give the embeddings of these questions, in the order of their file, or ids with them",
         )
     return table
 
@@ -51,7 +51,7 @@ def _picked(
     if len(place) < len(keys):
         twice = next(key for row, key in enumerate(keys) if place[key] != row)
         raise DataError(
-            what=f"the id {twice} occurs twice", where=str(path), mend="give every row its own id"
+            what=f"the id {twice} occurs twice", where=str(path), hint="give every row its own id"
         )
     by_question = [place.get(question.question_id) for question in questions]
     by_image = [place.get(str(question.image_id)) for question in questions]
@@ -62,7 +62,7 @@ def _picked(
             what=f"{rows.count(None)} of {len(rows)} questions have no embedding: neither question {lost.question_id} "
             f"nor its image {lost.image_id} is among the ids",
             where=str(path),
-            mend="embed these questions, or their images, too",
+            hint="embed these questions, or their images, too",
         )
     return table if rows == list(range(len(table))) else table[np.array(rows, dtype=np.int64)]
 
@@ -72,7 +72,7 @@ def _keys(ids: Any, rows: int, path: Path) -> list[str]:
     good = isinstance(keys, list) and all(isinstance(key, int | str) for key in keys)
     if not good or len(keys) != rows:
         what = f"{len(keys)} ids" if good else "ids that are neither numbers nor texts"
-        raise DataError(what=f"{what} for {rows} rows", where=str(path), mend="give one id for each row")
+        raise DataError(what=f"{what} for {rows} rows", where=str(path), hint="give one id for each row")
     return [str(key) for key in keys]
 
 
@@ -99,7 +99,7 @@ def _only_table(named: _Named, path: Path) -> tuple[NDArray[Any], Any]:
         raise DataError(
             what=f"holds {', '.join(named) or 'nothing'}: not one table and its ids",
             where=str(path),
-            mend="save the embeddings [n, d] and, if their order is another, the ids [n]",
+            hint="save the embeddings [n, d] and, if their order is another, the ids [n]",
         )
     return next(iter(tables.values())), next(iter(ids.values()), None)
 
@@ -136,7 +136,7 @@ def _torch(path: Path) -> _Named:
         raise DataError(
             what=f"holds {type(loaded).__name__}, not a tensor",
             where=str(path),
-            mend="save one with torch.save",
+            hint="save one with torch.save",
         )
     return {str(name): _array(value, path) for name, value in loaded.items()}
 
@@ -167,5 +167,5 @@ def _array(value: Any, path: Path) -> Any:
             what=f"holds a tensor ({value.dtype}, {value.layout}) that is not a plain table: "
             f"{str(error).splitlines()[0][:200]}",
             where=str(path),
-            mend="save plain floats: torch.save(table.to_dense().float().contiguous().cpu(), FILE)",
+            hint="save plain floats: torch.save(table.to_dense().float().contiguous().cpu(), FILE)",
         ) from error

@@ -42,7 +42,7 @@ class _QuestionSource:
                 what=f"the image_id {question.image_id[:200]!r} of question {question.question_id[:200]} leads out of "
                 "the folder of images",
                 where=f"{self._where}.images",
-                mend="correct the file of questions",
+                hint="correct the file of questions",
             )
         try:
             return _path(self._images.format(image_id=question.image_id))
@@ -136,14 +136,14 @@ def _by_id(sources: Sequence[_QuestionSource], width: int) -> dict[str, tuple[_Q
             raise DataError(
                 what=f"embeddings of {source.embeddings.shape[1]} and of {width} dimensions",
                 where="pool.files",
-                mend="embed all questions with the same model",
+                hint="embed all questions with the same model",
             )
         for row, name in enumerate(source.ids):
             if name in by_id:
                 raise DataError(
                     what=f"query {name} is both trained on and held out",
                     where="pool.files.heldout",
-                    mend="give files that share no question; ids that are rows cannot tell two files apart",
+                    hint="give files that share no question; ids that are rows cannot tell two files apart",
                 )
             by_id[name] = source, row
     return by_id
@@ -171,7 +171,7 @@ def _check_apart(trained: _QuestionSource, heldout: _QuestionSource) -> None:
                 what=f"the held-out question {heldout.ids[row]} is like {trained.ids[same]}, which is trained on: "
                 f"{reason}",
                 where="pool.files.heldout",
-                mend="hold out questions about other images, or leave the file out: `heldout_share` splits by image",
+                hint="hold out questions about other images, or leave the file out: `heldout_share` splits by image",
             )
 
 

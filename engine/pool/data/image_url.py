@@ -38,7 +38,7 @@ def enlarged(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     if image.ndim != 2 or image.dtype != np.uint8 or not image.size:
         raise DataError(
             what=f"an image of shape {list(image.shape)} and type {image.dtype}",
-            mend="give greyscale [h, w] of type uint8",
+            hint="give greyscale [h, w] of type uint8",
         )
     times = -(-SMALLEST_SIDE // min(image.shape))
     return image.repeat(times, axis=0).repeat(times, axis=1)
@@ -66,7 +66,7 @@ def _kind(data: bytes, path: Path) -> str:
     for signature, kind in _SIGNATURES.items():
         if data.startswith(signature):
             return kind
-    raise DataError(what="neither JPEG, PNG, GIF nor WebP", where=str(path), mend="convert the image")
+    raise DataError(what="neither JPEG, PNG, GIF nor WebP", where=str(path), hint="convert the image")
 
 
 def _url(kind: str, data: bytes) -> str:

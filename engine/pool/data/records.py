@@ -24,7 +24,7 @@ LONGEST_ID = 200
 POOL_NAMES = ("candidate_pool_indices", "candidate_pool_ids")
 
 _DEEPEST = 64
-_MEND = "correct the file, or leave the query out"
+_HINT = "correct the file, or leave the query out"
 _KNOWN = frozenset({"pointer", "pointer_global", "vqa_correct", "vqa_acc_score", "gen_method"})
 
 
@@ -92,7 +92,7 @@ class RLData(dict[str, RLQueryData]):
 def local_to_global(local: int, pool: Sequence[int]) -> int:
     """Row of the demonstration at place `local`. Raises OutOfRangeError for a place that the pool does not have."""
     if not 0 <= local < len(pool):
-        raise OutOfRangeError(what=f"place {local} is not in a pool of {len(pool)}", mend=_MEND)
+        raise OutOfRangeError(what=f"place {local} is not in a pool of {len(pool)}", hint=_HINT)
     return pool[local]
 
 
@@ -101,7 +101,7 @@ def global_to_local(row: int, pool: Sequence[int]) -> int:
     try:
         return pool.index(row)
     except ValueError:
-        raise NotInPoolError(what=f"row {row} is not in the pool", mend=_MEND) from None
+        raise NotInPoolError(what=f"row {row} is not in the pool", hint=_HINT) from None
 
 
 # ---------------------------------------------------------------- reading
@@ -148,7 +148,7 @@ def _entries(data: Any, path: Path) -> Iterable[tuple[str | None, Any]]:
     raise DataError(
         what=f"found {_shown(data)}, expected an object of queries by id, or a list of queries",
         where=str(path),
-        mend="give RL data: queries with candidate_pool_indices and pointer_candidates",
+        hint="give RL data: queries with candidate_pool_indices and pointer_candidates",
     )
 
 
@@ -202,8 +202,8 @@ def _pool(record: dict[str, Any], source: str, where: str, table_size: int | Non
             raise _bad(source, where, f"{name}[{place}] is {_shown(row)}, expected a row from 0")
         if table_size is not None and row >= table_size:
             what = f"{name}[{place}] is {row}, but the embedding table has {table_size} rows"
-            mend = "give the embeddings this file was made with"
-            raise _bad(source, where, what, mend, OutOfRangeError)
+            hint = "give the embeddings this file was made with"
+            raise _bad(source, where, what, hint, OutOfRangeError)
     return pool
 
 
@@ -284,9 +284,9 @@ def _shown(value: Any) -> str:
 
 
 def _bad(
-    source: str, where: str, what: str, mend: str = _MEND, kind: type[DataError] = DataError
+    source: str, where: str, what: str, hint: str = _HINT, kind: type[DataError] = DataError
 ) -> DataError:
-    return kind(what=what, where=f"{source}: {where}", mend=mend)
+    return kind(what=what, where=f"{source}: {where}", hint=hint)
 
 
 # ---------------------------------------------------------------- writing

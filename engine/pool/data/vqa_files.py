@@ -70,13 +70,13 @@ def read_vqa(questions: Path, annotations: Path) -> list[VQAQuestion]:
         name = str(annotation.question_id)
         if name in answers:
             raise DataError(
-                what=f"question {name} is annotated twice", where=str(annotations), mend="remove one of them"
+                what=f"question {name} is annotated twice", where=str(annotations), hint="remove one of them"
             )
         # Interned: few different answers, many times.
         answers[name] = tuple(intern(answer.answer) for answer in annotation.answers)
     joined = list(_joined(asked, answers, questions, annotations))
     if not joined:
-        raise DataError(what="no questions", where=str(questions), mend="give a file with questions")
+        raise DataError(what="no questions", where=str(questions), hint="give a file with questions")
     return joined
 
 
@@ -89,13 +89,13 @@ def _joined(
         given = answers.get(name, ())
         if name in seen:
             raise DataError(
-                what=f"question_id {name} occurs twice", where=str(questions), mend="remove one of them"
+                what=f"question_id {name} occurs twice", where=str(questions), hint="remove one of them"
             )
         if len(given) < FEWEST_ANNOTATORS:
             raise DataError(
                 what=f"question {name} has {len(given)} answers, the VQA accuracy needs {FEWEST_ANNOTATORS} or more",
                 where=str(annotations),
-                mend="give the annotations that belong to these questions",
+                hint="give the annotations that belong to these questions",
             )
         seen.add(name)
         yield VQAQuestion(name, question.image_id, question.question, given)

@@ -45,7 +45,7 @@ def _common(by_method: Mapping[str, Scored]) -> tuple[dict[str, list[Sequence[Ev
         raise DataError(
             what="the model answered no held-out query",
             where="pool.vqa",
-            mend="see the errors in pool/evaluated.jsonl",
+            hint="see the errors in pool/evaluated.jsonl",
         )
     table = {method: [scored[name] for name in common] for method, scored in by_method.items()}
     return table, len(names) - len(common)

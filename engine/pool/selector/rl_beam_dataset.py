@@ -21,7 +21,7 @@ from engine.pool.data.records import (
     parse_query,
 )
 
-_MEND = "run the stage pool again: it makes every pool the same size and its pointers fit"
+_HINT = "run the stage pool again: it makes every pool the same size and its pointers fit"
 
 
 @dataclass(frozen=True)
@@ -117,13 +117,13 @@ def _check(query: RLQueryData, table_size: int, expected_pool_size: int) -> None
     where, pool = f"query {query.query_id}", query.candidate_pool_indices
     if len(pool) != expected_pool_size:
         what = f"its pool has {len(pool)} candidates, not {expected_pool_size}"
-        raise PoolSizeError(what=what, where=where, mend=_MEND)
+        raise PoolSizeError(what=what, where=where, hint=_HINT)
     for place, row in enumerate(pool):
         if not 0 <= row < table_size:
             raise OutOfRangeError(
                 what=f"candidate {place} is row {row}, the embedding table has {table_size}",
                 where=where,
-                mend="give the embeddings the RL data was made with",
+                hint="give the embeddings the RL data was made with",
             )
     for number, trajectory in enumerate(query.pointer_candidates):
         for place in trajectory.pointer:
@@ -131,7 +131,7 @@ def _check(query: RLQueryData, table_size: int, expected_pool_size: int) -> None
                 raise OutOfRangeError(
                     what=f"pointer {trajectory.pointer} leaves the pool of {len(pool)}",
                     where=f"{where}, trajectory {number} ({trajectory.gen_method})",
-                    mend=_MEND,
+                    hint=_HINT,
                 )
 
 
@@ -139,6 +139,6 @@ def _floats(values: NDArray[Any] | Tensor, query_id: str, what: str) -> Tensor:
     floats = torch.as_tensor(np.asarray(values)).float()
     if not bool(torch.isfinite(floats).all()):
         raise DataError(
-            what=f"{what} is not finite", where=f"query {query_id}", mend="correct the embedding table"
+            what=f"{what} is not finite", where=f"query {query_id}", hint="correct the embedding table"
         )
     return floats

@@ -213,12 +213,12 @@ def _pick(method: str, evaluated: EvaluatedPair, pool: list[int], probability: f
 def _read(path: Path) -> RLData:
     """RL data of a file. Raises DataError if it is missing or holds no query."""
     if not path.is_file():
-        raise DataError(what="there are no pools", where=str(path), mend="run the stage pool first")
+        raise DataError(what="there are no pools", where=str(path), hint="run the stage pool first")
     data = read_rl_data(path)
     if not data:
         raise DataError(
             what="there is no query",
             where=str(path),
-            mend="give held-out queries and training queries, then run pool",
+            hint="give held-out queries and training queries, then run pool",
         )
     return data

@@ -103,7 +103,7 @@ class SelectorTraining:
                 **section.model_dump(exclude=not_training),
             },
             parts={"selector": selector, "optimizer": self.optimizer},
-            mend="resume with the original settings and data, or start a new run",
+            hint="resume with the original settings and data, or start a new run",
         )
 
     def restore(self) -> None:
@@ -135,7 +135,7 @@ class SelectorTraining:
         if not bool(torch.isfinite(loss) & torch.isfinite(norm)):
             raise DataError(
                 what="the selector's training grew beyond bounds", where="selector.learning_rate",
-                mend="lower it, and start a new run",
+                hint="lower it, and start a new run",
             )  # fmt: skip
         self.optimizer.step()
         self.step += 1

@@ -125,7 +125,7 @@ class PairEvaluator(PairAsker):
                 raise DataError(
                     what=f"this pair was answered by {pair.model!r}, this run asks {model.name!r}",
                     where=f"{path}:{number}",
-                    mend="remove the file (its pairs are asked again), or start a new run",
+                    hint="remove the file (its pairs are asked again), or start a new run",
                 )
             self.remember([pair])
 

@@ -266,15 +266,15 @@ def _length(match: re.Match[str]) -> Check:
 def _range(unit: str, low: int | None, high: int | None) -> Check:
     unit = unit.casefold()
     if low is not None and low == high:
-        wanted = f"exactly {low}"
+        expected = f"exactly {low}"
     elif low is not None and high is not None:
-        wanted = f"{low} to {high}"
+        expected = f"{low} to {high}"
     else:
-        wanted = f"at most {high}" if low is None else f"at least {low}"
+        expected = f"at most {high}" if low is None else f"at least {low}"
     top = float("inf") if high is None else high
-    length = f"{wanted} {unit}" if wanted.endswith(" 1") else f"{wanted} {unit}s"
+    length = f"{expected} {unit}" if expected.endswith(" 1") else f"{expected} {unit}s"
     return Check(
-        f"{unit}s", wanted, lambda answer: (low or 0) <= size_of(answer, unit) <= top,
+        f"{unit}s", expected, lambda answer: (low or 0) <= size_of(answer, unit) <= top,
         f"has not {length}", f"has {length}",
     )  # fmt: skip
 

@@ -58,18 +58,18 @@ def size_of(text: str, unit: str) -> int:
 
 def begins_with(text: str, word: str) -> bool:
     """Whether the text begins with the words of `word`."""
-    wanted = _units(word, word)
-    return bool(wanted) and _units(text, word)[: len(wanted)] == wanted
+    target = _units(word, word)
+    return bool(target) and _units(text, word)[: len(target)] == target
 
 
 def ends_with(text: str, word: str) -> bool:
     """Whether the text ends with the words of `word`, and with its last mark: ! or ?, or the full stop of a phrase."""
-    wanted = _units(word, word)
+    target = _units(word, word)
     mark = word.strip()[-1:]
-    marked = mark in "!?" or (mark == "." and len(wanted) > 1)
+    marked = mark in "!?" or (mark == "." and len(target) > 1)
     if words_of(word) and marked and not text.rstrip(_DECORATION).endswith(mark):
         return False
-    return bool(wanted) and _units(text, word)[-len(wanted) :] == wanted
+    return bool(target) and _units(text, word)[-len(target) :] == target
 
 
 def contains(text: str, word: str) -> bool:
@@ -79,9 +79,9 @@ def contains(text: str, word: str) -> bool:
 
 def count(text: str, word: str) -> int:
     """How often the words of `word` occur in the text, one after the other."""
-    units, wanted = _units(text, word), _units(word, word)
-    width = len(wanted)
-    return sum(units[at : at + width] == wanted for at in range(len(units) - width + 1)) if width else 0
+    units, target = _units(text, word), _units(word, word)
+    width = len(target)
+    return sum(units[at : at + width] == target for at in range(len(units) - width + 1)) if width else 0
 
 
 def gives_list(text: str, items: str) -> bool:

@@ -46,18 +46,18 @@ def apply_diff(state: SemanticState, diff: StateDiff) -> SemanticState:
         if item.id in touched:
             raise DiffRefused(f"{item.id} is named twice")
         touched.add(item.id)
-        own = lists[change.kind]
-        place = next((number for number, old in enumerate(own) if old.id == item.id), None)
+        items = lists[change.kind]
+        place = next((number for number, old in enumerate(items) if old.id == item.id), None)
         if change.operation == "added":
             if state.find(item.id) is not None:
                 raise DiffRefused(f"{item.id} is added, but there is one already")
-            own.append(item)
+            items.append(item)
         elif place is None:
             raise DiffRefused(f"{item.id} is {change.operation}, but {change.kind} has none such")
         elif change.operation == "changed":
-            own[place] = item
+            items[place] = item
         else:
-            del own[place]
+            del items[place]
     return SemanticState(**{kind: tuple(items) for kind, items in lists.items()}, plan=diff.plan)  # type: ignore[arg-type]
 
 
@@ -85,13 +85,13 @@ def flat_changes(old: FlatState, new: FlatState) -> tuple[list[str], list[str]]:
 def gate_facts_by_evidence(diff: StateDiff, turn: str, kinds: Collection[str] = ("facts",)) -> StateDiff:
     """`diff` without items of `kinds` whose quote does not occur in `turn` (spec SLSM, configuration), whatever its
     case and white space. A mere change of status needs no quote: the item keeps its old one."""
-    said = normalized(turn)
+    turn_text = normalized(turn)
     kept: list[Change] = []
     gated: list[Item] = []
     for change in diff.changes:
         before = change.before
         free = change.operation == "resolved" or change.kind not in kinds
-        if free or _occurs(change.item.evidence, said):
+        if free or _occurs(change.item.evidence, turn_text):
             kept.append(change)
         elif before is not None and before.text == change.item.text:
             item = change.item.model_copy(update={"evidence": before.evidence})
@@ -101,9 +101,9 @@ def gate_facts_by_evidence(diff: StateDiff, turn: str, kinds: Collection[str] = 
     return replace(diff, changes=tuple(kept), gated=(*diff.gated, *gated))
 
 
-def _occurs(quote: str, said: str) -> bool:
-    wanted = normalized(quote)
-    return bool(wanted) and wanted in said
+def _occurs(quote: str, turn_text: str) -> bool:
+    target = normalized(quote)
+    return bool(target) and target in turn_text
 
 
 def normalized(text: str) -> str:

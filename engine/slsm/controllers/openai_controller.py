@@ -177,7 +177,7 @@ class OpenAIController:
 
 def _with_way_out(error: ServerFailed) -> ServerFailed:
     return ServerFailed(
-        what=error.what, where=error.where, mend=f"{error.mend}; or set `{OFFLINE['slsm.controller.openai']}`"
+        what=error.what, where=error.where, hint=f"{error.hint}; or set `{OFFLINE['slsm.controller.openai']}`"
     )
 
 

@@ -100,17 +100,17 @@ class _Draft:
 
     def put(self, reading: Reading) -> None:
         """Add a reading; it replaces items about the same subject."""
-        own = self.lists[reading.kind]
-        same = [item for item in own if _replaces(reading, item)]
+        items = self.lists[reading.kind]
+        same = [item for item in items if _replaces(reading, item)]
         if same:
             old = same[0]
             if old.text != reading.text:
-                own[own.index(old)] = type(old)(id=old.id, text=reading.text, evidence=reading.quote)
-            self.lists[reading.kind] = [item for item in own if item not in same[1:]]
+                items[items.index(old)] = type(old)(id=old.id, text=reading.text, evidence=reading.quote)
+            self.lists[reading.kind] = [item for item in items if item not in same[1:]]
             return
         key = next_id(reading.kind, self.taken)
         self.taken.add(key)
-        own.append(KINDS[reading.kind](id=key, text=reading.text, evidence=reading.quote))
+        items.append(KINDS[reading.kind](id=key, text=reading.text, evidence=reading.quote))
 
     def edit(self, sentence: str) -> bool:
         """Apply a sentence that edits the list; False if it does not."""
@@ -240,8 +240,8 @@ def _unsaid(known: Iterable[tuple[str, str]], question: str, answer: str) -> lis
 
 def _says(answer: str, value: str) -> bool:
     """Whether the answer has a word of the value: a paraphrase hardly avoids all of them."""
-    wanted = set(words_of(value))
-    return bool((wanted - _COMMON or wanted) & set(words_of(answer)))
+    target = set(words_of(value))
+    return bool((target - _COMMON or target) & set(words_of(answer)))
 
 
 def _plan(state: SemanticState, turns: Sequence[Turn]) -> Plan:

@@ -111,9 +111,9 @@ def gated(before: State, update: Update, turn: Turn, kinds: Collection[str]) -> 
 def state_event(key: str, mode: str, number: int, before: State, update: Update) -> StateUpdated:
     """The event that reports an update."""
     state, diff = update.state, update.diff or StateDiff()
-    new, gone = [], []
+    new, removed = [], []
     if isinstance(state, FlatState) and isinstance(before, FlatState):
-        new, gone = flat_changes(before, state)
+        new, removed = flat_changes(before, state)
     return StateUpdated(
         conversation_id=key,
         memory_mode=mode,
@@ -134,7 +134,7 @@ def state_event(key: str, mode: str, number: int, before: State, update: Update)
         gated=[_item("", item) for item in diff.gated],
         memory_text=state.memory_text if isinstance(state, FlatState) else "",
         new_text=new,
-        gone_text=gone,
+        gone_text=removed,
         mismatch=isinstance(state, FlatState) and state.mismatch,
         failure=update.failure,
         **asdict(update.spent),

@@ -55,7 +55,7 @@ class ExactAnswerJudge:
             raise AnswerJudgeFailed(
                 what=f"the exact judge cannot decide {criterion.target_question!r}",
                 where="slsm.judge.kind",
-                mend="use `openai` for questions of meaning",
+                hint="use `openai` for questions of meaning",
             )
         reply = "YES" if holds else "NO"
         if not words_of(answer):
@@ -82,14 +82,14 @@ def kept_question(instruction: str) -> str:
 def check_exact(criteria: Mapping[str, Criterion]) -> int:
     """How many of the criteria the exact judge cannot judge. Raises ConfigError where it can judge none."""
     judge = ExactAnswerJudge()
-    outside = sum(not judge.can_judge(criterion) for criterion in criteria.values())
-    if criteria and outside == len(criteria):
+    undecided = sum(not judge.can_judge(criterion) for criterion in criteria.values())
+    if criteria and undecided == len(criteria):
         raise wrong_value(
             "slsm.judge.kind",
-            f"exact, which can judge none of {outside} target questions",
+            f"exact, which can judge none of {undecided} target questions",
             "`openai` for questions of meaning, or `none` for a run without scores",
         )
-    return outside
+    return undecided
 
 
 def _contains(words: list[str], answer: str, word: str) -> bool:

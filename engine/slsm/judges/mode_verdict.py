@@ -31,7 +31,7 @@ def mode_verdict(answers: Answers, seed: int, remark: str = "") -> Verdict | Non
     pairs = both_judged(answers[method], answers[baseline])
     if not pairs:
         return None
-    own, plain, delta = ([[f(a, b) for a, b in axis] for axis in pairs.values()] for f in _FIGURES)
+    method_values, plain, delta = ([[f(a, b) for a, b in axis] for axis in pairs.values()] for f in _FIGURES)
     interval = macro_bootstrap(delta, seed)
     verdict = Verdict(
         method=method[0],
@@ -39,7 +39,7 @@ def mode_verdict(answers: Answers, seed: int, remark: str = "") -> Verdict | Non
         metric="pass_score",
         items="conversations",
         n=sum(map(len, pairs.values())),
-        value=_macro(own),
+        value=_macro(method_values),
         baseline_value=_macro(plain),
         difference=interval.difference,
         low=interval.low,
@@ -63,8 +63,8 @@ def _simpler(answers: Answers, method: tuple[str, str], baseline: tuple[str, str
     mode, memory = method
     order = [*METHODS, *BASELINES]
     simpler = [(each, kind) for each in order[order.index(mode) + 1 :] for kind in (memory, NO_MEMORY)]
-    wanted = {(mode, FLAT), *simpler} - {method, baseline}
-    return [variant for variant in answers if variant in wanted]
+    compared = {(mode, FLAT), *simpler} - {method, baseline}
+    return [variant for variant in answers if variant in compared]
 
 
 def _beside(variant: tuple[str, str], method: tuple[str, str], answers: Answers, seed: int) -> Closest | None:

@@ -66,7 +66,7 @@ def _failed(
     what: str, name: str, spent: Spent, kind: type[AnswerJudgeFailed] = AnswerJudgeFailed
 ) -> AnswerJudgeFailed:
     error = kind(
-        what=what, where=f"slsm.judge: {name}", mend="check the judge's server and model, then resume"
+        what=what, where=f"slsm.judge: {name}", hint="check the judge's server and model, then resume"
     )
     error.spent = spent
     return error

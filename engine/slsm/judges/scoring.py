@@ -27,32 +27,37 @@ _COSTS = (
 
 
 def score_mode(
-    own: Sequence[ConversationAnswered], baseline: Sequence[ConversationAnswered], failures: int, seed: int
+    answered: Sequence[ConversationAnswered],
+    baseline: Sequence[ConversationAnswered],
+    failures: int,
+    seed: int,
 ) -> ModeScored:
     """Score and cost of a mode. `own`: all answers under it; `baseline`: the answers of `baseline`, or none."""
     outcomes, plain, n = (
-        outcomes_of(own),
+        outcomes_of(answered),
         outcomes_of(baseline),
-        len({event.conversation_id for event in own}),
+        len({event.conversation_id for event in answered}),
     )
     judged = {key: outcome for key, outcome in outcomes.items() if outcome.passed is not None}
     axes = list(dict.fromkeys(outcome.axis for outcome in judged.values()))
     passed = {axis: [float(bool(o.passed)) for o in judged.values() if o.axis == axis] for axis in axes}
     score = macro_bootstrap(list(passed.values()), seed) if axes else None
-    pairs = both_judged(own, baseline)
+    pairs = both_judged(answered, baseline)
     deltas = [[one - two for one, two in pairs[axis]] for axis in axes if axis in pairs]
-    compared = 0 < len(axes) == len(deltas) and own[0].mode != "baseline"
+    compared = 0 < len(axes) == len(deltas) and answered[0].mode != "baseline"
     difference = macro_bootstrap(deltas, seed) if compared else None
     both = [(outcome, plain[key]) for key, outcome in judged.items() if key in plain]
     injected = [(a.passed, b.passed) for a, b in both if a.injected and b.passed is not None]
     fixed, broke = injected.count((True, False)), injected.count((False, True))
 
-    means: dict[str, Any] = {name: sum(getattr(event, name) for event in own) / max(1, n) for name in _COSTS}
+    means: dict[str, Any] = {
+        name: sum(getattr(event, name) for event in answered) / max(1, n) for name in _COSTS
+    }
     value, low, high = (None, None, None) if score is None else astuple(score)
     ahead, ahead_low, ahead_high = (None, None, None) if difference is None else astuple(difference)
     return ModeScored(
-        mode=own[0].mode,
-        memory_mode=own[0].memory_mode,
+        mode=answered[0].mode,
+        memory_mode=answered[0].memory_mode,
         n=n,
         judged=len(judged),
         score=value,
@@ -71,8 +76,8 @@ def score_mode(
         wasted=len(injected) - fixed - broke,
         broke=broke,
         failures=failures,
-        cut=len({event.conversation_id for event in own if event.cut}),
-        unanswered=len({event.conversation_id for event in own if event.failure}),
+        cut=len({event.conversation_id for event in answered if event.cut}),
+        unanswered=len({event.conversation_id for event in answered if event.failure}),
         **means,
     )
 

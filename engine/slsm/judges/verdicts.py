@@ -40,10 +40,12 @@ class JudgeRunner:
         self.criteria = criteria
         self.verdicts = verdicts
 
-    def run(self, wanted: Iterable[VerdictKey]) -> None:
+    def run(self, requested: Iterable[VerdictKey]) -> None:
         """Raises AnswerJudgeUnreachable where the server fails on many answers in a row, or on all of two or more."""
         missing = [
-            case for case in dict.fromkeys(wanted) if case[0] in self.criteria and case not in self.verdicts
+            case
+            for case in dict.fromkeys(requested)
+            if case[0] in self.criteria and case not in self.verdicts
         ]
         failures = ServerFailures(self.verdicts.add)
 

@@ -77,7 +77,7 @@ def test_results_of_before_a_failure_are_printed_before_it(make_config: Make) ->
     assert "all files" not in alone.stdout and "Stages" not in alone.stdout
 
 
-def test_error_a_user_can_mend_is_exit_code_2(make_config: Make) -> None:
+def test_error_a_user_can_hint_is_exit_code_2(make_config: Make) -> None:
     done = batch("--config", make_config("BadData"))
     assert done.returncode == 2
     assert "no such column (data.jsonl:3): name it `question`" in done.stderr

@@ -109,7 +109,7 @@ def test_models(tmp_path: Path) -> None:
     assert findings(tmp_path, text % model)["model.path"].kind == "here"
     assert findings(tmp_path, text % "/no/such/model")["model.path"].kind == "absent"
     fetched = findings(tmp_path, text % "Qwen/Qwen2.5-1.5B-Instruct")["model.path"]
-    assert fetched.kind == "absent" and "hf download Qwen/Qwen2.5-1.5B-Instruct" in fetched.mend
+    assert fetched.kind == "absent" and "hf download Qwen/Qwen2.5-1.5B-Instruct" in fetched.hint
     names = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
     index = {"weight_map": {"a": names[0], "b": names[1]}}
     (model / "model.safetensors.index.json").write_text(json.dumps(index))
@@ -147,7 +147,7 @@ answer: {reader: openai, openai: {base_url: "http://127.0.0.1:9/v1"}}
     found = findings(tmp_path, text % "slsm")
     controller = found.pop("slsm.controller.openai.api_key_env")
     assert set(found) == asked
-    assert "export OPENAI_API_KEY" in controller.mend and "slsm.controller.kind: rules" in controller.mend
+    assert "export OPENAI_API_KEY" in controller.hint and "slsm.controller.kind: rules" in controller.hint
     baseline = text.replace("slsm: {", "slsm: {disable_controller: true, ")
     assert set(findings(tmp_path, baseline % "slsm")) == asked, "no controller is asked, so none needs a key"
     found = findings(tmp_path, text % "answer")
@@ -181,7 +181,7 @@ def test_given_scores_have_no_projector_to_share(tmp_path: Path) -> None:
     )
     found = findings(tmp_path, text % "graphs, retriever, agent-graphs, gflownet")[where]
     assert (found.kind, found.what) == ("wrong", "given scores come without a projector")
-    assert "set it to false" in found.mend
+    assert "set it to false" in found.hint
     assert where not in findings(tmp_path, text % "graphs, retriever")
     assert where not in findings(tmp_path, text % "gflownet", f"{where}=false")
 
@@ -246,10 +246,10 @@ def test_what_the_evolution_lacks_has_two_ways_out(tmp_path: Path, monkeypatch: 
         lacking = found[f"evolution.{role}.openai.api_key_env"]
         assert lacking.kind == "absent"
         assert (
-            lacking.mend == f"export OPENAI_API_KEY=… before the run; or `evolution.{role}.kind: {offline}`"
+            lacking.hint == f"export OPENAI_API_KEY=… before the run; or `evolution.{role}.kind: {offline}`"
         )
     assert found["evolution.server.command"].kind == "absent"
-    assert found["evolution.server.command"].mend.endswith("or `evolution.server.kind: in_process`")
+    assert found["evolution.server.command"].hint.endswith("or `evolution.server.kind: in_process`")
 
 
 def test_financebench(tmp_path: Path) -> None:

@@ -49,8 +49,8 @@ def test_the_doctor_names_each_extra_with_the_command(
         finding = found[extra]
         assert finding.good == bool(installed) and not finding.needed
         assert finding.text == (installed or "not installed")
-        assert f"pip install 'steer-tui[{extra}]'" in finding.mend
-    assert "evolution.server.kind: sglang" in found["sglang"].mend
+        assert f"pip install 'steer-tui[{extra}]'" in finding.hint
+    assert "evolution.server.kind: sglang" in found["sglang"].hint
 
 
 def test_vllms_build_for_processors_counts_as_vllm(monkeypatch: pytest.MonkeyPatch) -> None:

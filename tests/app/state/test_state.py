@@ -186,7 +186,7 @@ def test_stages_through_pause_stop_and_second_attempt() -> None:
         (ev.StageStopped(stage="eval", done=4), "running", "stopped"),
         (ev.WorkerStopped(status="stopped", kept="here"), "stopped", "stopped"),
         (ev.WorkerStarted(pid=2, attempt=2, stages=["mine", "eval"]), "running", "waiting"),
-        (ev.StageFailed(stage="eval", what="no", mend="so"), "running", "failed"),
+        (ev.StageFailed(stage="eval", what="no", hint="so"), "running", "failed"),
         (ev.WorkerStopped(status="failed"), "failed", "failed"),
     ]
     for event, status, stage in sequence:

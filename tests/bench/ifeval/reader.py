@@ -21,7 +21,7 @@ from engine.slsm.multichallenge import Criterion, Dialogues, Numbered, json_line
 from engine.slsm.turns import Conversation, Turn
 from tests.bench.ifeval.standing import KNOWN, Given, standing_instruction
 
-_MEND = "IFEval's fields: key, prompt, instruction_id_list, and kwargs, one object for each instruction"
+_HINT = "IFEval's fields: key, prompt, instruction_id_list, and kwargs, one object for each instruction"
 _OPENING = "For this whole conversation: "
 _TASK = re.compile(
     r"(?:(?:please|can you|could you) )*(?:write|create|compose|draft|explain|describe|generate|give|make|name|list|"
@@ -93,17 +93,17 @@ def _read(numbered: Numbered) -> tuple[list[_Case], str | None]:
         record.get(name) for name in ("key", "prompt", "instruction_id_list", "kwargs")
     )
     if isinstance(key, bool) or not isinstance(key, int | str):
-        raise wrong(place, f"`key` is {key!r}", _MEND)
+        raise wrong(place, f"`key` is {key!r}", _HINT)
     if not isinstance(prompt, str) or not prompt.strip():
-        raise wrong(place, f"`prompt` is {prompt!r}", _MEND)
+        raise wrong(place, f"`prompt` is {prompt!r}", _HINT)
     if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
-        raise wrong(place, f"`instruction_id_list` is {kinds!r}", _MEND)
+        raise wrong(place, f"`instruction_id_list` is {kinds!r}", _HINT)
     if (
         not isinstance(given, list)
         or len(given) != len(kinds)
         or not all(isinstance(one, dict) for one in given)
     ):
-        raise wrong(place, "`kwargs` is no list with an object for each instruction", _MEND)
+        raise wrong(place, "`kwargs` is no list with an object for each instruction", _HINT)
     task = _task(prompt)
     cases = [
         _Case(f"ifeval-{key}-{number}", kind, one, task, place)
@@ -127,7 +127,7 @@ def _conversation(
     try:
         sentence = standing_instruction(case.kind, case.given, draw)
     except ValueError as error:
-        raise wrong(case.place, f"{case.kind}: {error}", _MEND) from None
+        raise wrong(case.place, f"{case.kind}: {error}", _HINT) from None
     if sentence is None or parse_check(sentence) is None:
         return None
     others = [task for task in tasks if task != case.task]

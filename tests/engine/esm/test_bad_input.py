@@ -56,7 +56,7 @@ def run(mined: Path, tmp_path: Path) -> Path:
 
 def assert_one_error(error: SteerError, *words: str) -> None:
     """What, where and how to mend, with these words among them."""
-    assert error.what and error.where and error.mend
+    assert error.what and error.where and error.hint
     for word in words:
         assert word in str(error), str(error)
 

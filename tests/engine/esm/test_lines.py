@@ -63,7 +63,7 @@ def test_a_wrong_entry_is_named(tmp_path: Path, row: dict[str, Any], words: tupl
     path.write_text(json.dumps(RIGHT) + "\n" + json.dumps(row) + "\n")
     with pytest.raises(DataError) as caught:
         read_entries(path, "select", 4)
-    assert caught.value.where == f"{path}:2" and "`select`" in caught.value.mend
+    assert caught.value.where == f"{path}:2" and "`select`" in caught.value.hint
     assert all(word in caught.value.what for word in words), caught.value.what
 
 
@@ -162,4 +162,4 @@ def test_a_broken_memory_is_one_clear_error(
     spoil(memory)
     with pytest.raises(DataError, match=words) as caught:
         load(memory)
-    assert caught.value.where.endswith(file) and caught.value.mend
+    assert caught.value.where.endswith(file) and caught.value.hint

@@ -333,7 +333,7 @@ class Failing:
 
     def reflect(self, given: ReflectorInput, message: str) -> ReflectorReply:
         if given.iteration in self.fails:
-            raise ReflectorFailed(what="it refused", where="the reflector", mend="ask another")
+            raise ReflectorFailed(what="it refused", where="the reflector", hint="ask another")
         return ReflectorReply({name: value + 0.1 for name, value in given.deltas.items()}, "It went well.")
 
 
@@ -402,7 +402,7 @@ class Priced:
         self.asked += 1
         usage = Spent(calls=1, tokens=10, cost=0.5)
         if self.asked in self.fails:
-            raise JudgeFailed(what="no verdict", where="the judge", mend="ask another", usage=usage)
+            raise JudgeFailed(what="no verdict", where="the judge", hint="ask another", usage=usage)
         return Verdict(True, "fine", usage)
 
 

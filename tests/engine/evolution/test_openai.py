@@ -64,7 +64,7 @@ def test_what_does_not_pass_is_told_without_the_key(fault: str) -> None:
         client(server.url).complete([{"role": "user", "content": "hi"}])
     assert "3 attempts" in str(caught.value)
     assert KEY not in str(caught.value) and KEY not in repr(caught.value)
-    assert caught.value.where and caught.value.mend
+    assert caught.value.where and caught.value.hint
 
 
 def test_retry_after_is_honoured_else_waits_double() -> None:

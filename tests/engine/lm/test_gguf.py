@@ -281,7 +281,7 @@ def test_a_fingerprint_goes_with_every_part(parts: list[Path]) -> None:
 def test_parts_that_do_not_make_a_model_are_one_error(parts: list[Path]) -> None:
     with pytest.raises(ModelError, match="part 2 of 3 of a model") as raised:
         gguf_file(str(parts[1]))
-    assert str(parts[0]) in raised.value.mend
+    assert str(parts[0]) in raised.value.hint
     content = parts[1].read_bytes()
     parts[1].write_bytes(parts[2].read_bytes())
     with pytest.raises(ModelError, match="the parts hold"):
@@ -293,7 +293,7 @@ def test_parts_that_do_not_make_a_model_are_one_error(parts: list[Path]) -> None
     parts[1].unlink()
     with pytest.raises(ModelError, match="part 2 of 3 of this model is missing") as raised:
         gguf_file(str(parts[0]))
-    assert parts[1].name in raised.value.mend
+    assert parts[1].name in raised.value.hint
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def test_the_check_says_what_is_missing(
         monkeypatch.setattr(module, "package_version", lambda name: None if name in lacking else known(name))
     findings = Findings()
     _model(findings, "model", ModelSection(backend="transformers", path=str(file)))
-    assert [finding for finding in findings.all if "gguf" in finding.mend] == [] or lacking
+    assert [finding for finding in findings.all if "gguf" in finding.hint] == [] or lacking
     if lacking:
         with pytest.raises(ModelError, match=r"steer-tui\[gguf\]"):
             load_text_side(str(file))

@@ -193,7 +193,7 @@ def test_truncated_weights(copied: Path, part: float) -> None:
     with pytest.raises(ModelError) as caught:
         load(copied)
     assert str(copied) in caught.value.where
-    assert caught.value.mend
+    assert caught.value.hint
 
 
 def test_missing_and_misshapen_weights(copied: Path) -> None:
@@ -214,7 +214,7 @@ def test_missing_files(copied: Path, name: str) -> None:
     with pytest.raises(ModelError) as caught:
         load(copied)
     assert caught.value.what
-    assert caught.value.mend
+    assert caught.value.hint
 
 
 def test_spoilt_config(copied: Path) -> None:

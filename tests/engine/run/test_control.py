@@ -27,7 +27,7 @@ from engine.run.lock import RunLock
 
 
 def no_choice(choice: str, stage: str, undo: bool) -> list[str]:
-    raise RunError(what=f"the run has no stage `{stage}`", where="", mend="")
+    raise RunError(what=f"the run has no stage `{stage}`", where="", hint="")
 
 
 @pytest.fixture

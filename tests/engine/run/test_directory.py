@@ -213,4 +213,4 @@ def test_outputs_that_are_a_file(tmp_path: Path) -> None:
     (tmp_path / "outputs").write_text("x")
     with pytest.raises(DiskError) as caught:
         create(tmp_path / "outputs")
-    assert "outputs" in caught.value.where and caught.value.mend
+    assert "outputs" in caught.value.where and caught.value.hint

@@ -87,7 +87,7 @@ def test_two_lines_of_one_key_must_say_the_same(tmp_path: Path) -> None:
     path.write_text(whole + '{"name": "a", "draw": 0, "value": 0.7}\n')
     with pytest.raises(DataError, match="earlier line") as caught:
         opened(path)
-    assert caught.value.where.endswith("measured.jsonl:3") and "remove it" in caught.value.mend
+    assert caught.value.where.endswith("measured.jsonl:3") and "remove it" in caught.value.hint
 
 
 @pytest.mark.parametrize("number", ["1" + "0" * 30, "-" + "9" * 19, "9" * 20, "7" * 5000])

@@ -107,7 +107,7 @@ def test_what_cannot_be_chosen_is_one_clear_error(
 ) -> None:
     with pytest.raises(RunError) as caught:
         change_of(record, choice, stage, undo, working)
-    assert what in caught.value.what and caught.value.where == "r/1" and caught.value.mend
+    assert what in caught.value.what and caught.value.where == "r/1" and caught.value.hint
 
 
 def test_a_stage_of_ones_own_that_names_no_files_cannot_be_begun_again() -> None:

@@ -247,11 +247,11 @@ def test_unforeseen_failure_has_its_traceback(make_run: MakeRun, worker: Worker,
     assert record.status == "failed" and "a bug" in record.failure
 
 
-def test_failure_a_user_can_mend(make_run: MakeRun, worker: Worker, events_of: EventsOf) -> None:
+def test_failure_a_user_can_hint(make_run: MakeRun, worker: Worker, events_of: EventsOf) -> None:
     run = make_run("BadData")
     assert worker(run).wait(60) == 2
     failed = next(event for event in events_of(run) if isinstance(event, StageFailed))
-    assert (failed.what, failed.where, failed.mend) == (
+    assert (failed.what, failed.where, failed.hint) == (
         "no such column",
         "data.jsonl:3",
         "name it `question`",
@@ -382,7 +382,7 @@ def test_a_folder_that_is_deleted_at_work_is_not_made_anew(
 
 
 @pytest.mark.parametrize(
-    ("error", "what", "mend"),
+    ("error", "what", "hint"),
     [
         (OSError(errno.EMFILE, "Too many open files"), "too many files are open", "ulimit -n"),
         (MemoryError(), "not enough memory", "free some"),
@@ -394,9 +394,9 @@ def test_a_folder_that_is_deleted_at_work_is_not_made_anew(
         (OSError(errno.ENOMEM, "Cannot allocate memory"), "not enough memory: ", "free some"),
     ],
 )
-def test_what_the_machine_has_too_little_of_is_said(error: Exception, what: str, mend: str) -> None:
+def test_what_the_machine_has_too_little_of_is_said(error: Exception, what: str, hint: str) -> None:
     event, code = describe_failure(error)
-    assert code == 1 and event.what.startswith(what) and mend in event.mend and "resume" in event.mend
+    assert code == 1 and event.what.startswith(what) and hint in event.hint and "resume" in event.hint
     assert not event.traceback
 
 

@@ -133,7 +133,7 @@ def test_errors_arrive_as_they_were_raised(cluster: RaySpread) -> None:
     assert "a.b: found 1, expected 2" in str(config.value)
     with pytest.raises(DataError, match="nothing there") as data:
         list(cluster(Fails("open"), place([]))(range(9)))
-    assert (data.value.where, data.value.mend) == ("some/file", "put something there")
+    assert (data.value.where, data.value.hint) == ("some/file", "put something there")
     with pytest.raises(ZeroDivisionError, match="by zero"):
         list(cluster(Fails("unforeseen"), place([]))(range(9)))
 

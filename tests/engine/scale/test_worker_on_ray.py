@@ -152,7 +152,7 @@ def test_a_head_that_answers_no_more_is_told_of(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(cluster, "_LOST_AFTER", 0.0)
     with pytest.raises(RunError, match="the Ray cluster at auto is gone") as raised:
         joined.check()
-    assert "resume" in raised.value.mend
+    assert "resume" in raised.value.hint
 
 
 @pytest.mark.ray
@@ -204,7 +204,7 @@ def test_no_cluster_at_the_address_is_said_at_once(tmp_path: Path) -> None:
     section = ScaleSection(engine="ray", replicas=2, address="127.0.0.1:9")
     with pytest.raises(RunError, match=r"no Ray cluster can be joined at 127\.0\.0\.1:9") as raised:
         Cluster.join(section, tmp_path, lambda: None)
-    assert raised.value.where == "scale.address" and "ray start" in raised.value.mend
+    assert raised.value.where == "scale.address" and "ray start" in raised.value.hint
     assert "RAY_AUTH_TOKEN" not in os.environ
 
 
@@ -220,7 +220,7 @@ def test_without_ray_it_is_said_how_to_get_it(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(RunError, match="Ray is not installed") as raised:
         Cluster.join(ScaleSection(engine="ray"), tmp_path, lambda: None)
-    assert raised.value.where == "scale.engine" and "steer-tui[ray]" in raised.value.mend
+    assert raised.value.where == "scale.engine" and "steer-tui[ray]" in raised.value.hint
 
 
 @pytest.mark.parametrize(

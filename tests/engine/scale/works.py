@@ -66,7 +66,7 @@ class Fails:
 
     def open(self, context: WorkContext) -> Callable[[int], int]:
         if self.kind == "open":
-            raise DataError(what="nothing there", where="some/file", mend="put something there")
+            raise DataError(what="nothing there", where="some/file", hint="put something there")
 
         def work(n: int) -> int:
             if n == 3:

@@ -291,7 +291,7 @@ def test_who_is_asking_when_the_disk_is_full_is_told(
     """The line of its request cannot be written: the stage ends, and nobody is left without an answer."""
 
     def full(event: object) -> None:
-        raise DiskError(what="no space left", where="events.jsonl", mend="free some space")
+        raise DiskError(what="no space left", where="events.jsonl", hint="free some space")
 
     served.wait(lambda: served.schedulers[0].reserved == 0, "all places are free")
     between = embedded.between

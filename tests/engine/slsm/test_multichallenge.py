@@ -151,7 +151,7 @@ def test_a_malformed_line_is_one_error_with_line_and_field(told: str, malformed:
     told = "not JSON" if told == "not UTF-8" else told
     assert told in raised.value.what
     assert raised.value.where == "data.jsonl, line 2"
-    assert raised.value.mend
+    assert raised.value.hint
 
 
 def test_no_file_and_no_conversation_are_errors(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def ask(code: str, home: Path, url: str) -> list[Any]:
     """What `code` prints as JSON lines; a DataError is printed as a list of what, where, mend."""
     program = (
         f"import json\nfrom engine.errors import DataError\ntry:\n    {code}\n"
-        "except DataError as e:\n    print(json.dumps([e.what, e.where, e.mend]))"
+        "except DataError as e:\n    print(json.dumps([e.what, e.where, e.hint]))"
     )
     env = os.environ | {"HF_HOME": str(home), "HF_ENDPOINT": url, "HF_HUB_OFFLINE": "0"}
     done = subprocess.run(
@@ -81,10 +81,10 @@ def test_a_data_set_of_ones_own(tmp_path: Path) -> None:
     files = {"test.jsonl": json.dumps({"problem": "P", "answer": "7"}).encode(), "train.jsonl": b"never"}
     with hub_stand_in({"me/mine": files}) as hub:
         assert ask(LOAD.format(dataset="aime", path="hub:me/mine", split="test"), tmp_path, hub.url) == ["P"]
-        ((what, where, mend),) = ask(
+        ((what, where, hint),) = ask(
             LOAD.format(dataset="aime", path="hub:me/other", split="test"), tmp_path, hub.url
         )
-        assert "cannot be fetched" in what and where == "hub:me/other" and "task.path" in mend
+        assert "cannot be fetched" in what and where == "hub:me/other" and "task.path" in hint
 
 
 def test_financebench_and_multichallenge(tmp_path: Path) -> None:
@@ -111,11 +111,11 @@ def test_financebench_and_multichallenge(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dataset", HUB)
 def test_out_of_reach_says_which_file_to_put_where(tmp_path: Path, dataset: str) -> None:
-    ((what, where, mend),) = ask(LOAD.format(dataset=dataset, path=None, split="test"), tmp_path, NOWHERE)
+    ((what, where, hint),) = ask(LOAD.format(dataset=dataset, path=None, split="test"), tmp_path, NOWHERE)
     source = HUB[dataset]["test"]
     assert "cannot be fetched" in what and where == f"hub:{source.name}"
     for part in (source.pattern, f"https://huggingface.co/datasets/{source.name}", "task.path"):
-        assert part in mend
+        assert part in hint
 
 
 def test_names_that_are_none() -> None:

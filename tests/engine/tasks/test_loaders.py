@@ -221,7 +221,7 @@ def test_errors_say_what_and_where(tmp_path: Path, content: bytes, told: str) ->
     path.write_bytes(content)
     with pytest.raises(DataError, match=told) as caught:
         load_task_dataset("gsm8k", str(path), "test", 5)
-    assert caught.value.where and caught.value.mend
+    assert caught.value.where and caught.value.hint
 
 
 def test_errors_in_parquet_name_the_row(tmp_path: Path) -> None:

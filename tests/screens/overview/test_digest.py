@@ -147,7 +147,7 @@ def test_a_paused_method_says_so() -> None:
 
 
 def test_a_method_that_broke_off_or_has_nothing_to_compare() -> None:
-    failed = ev.StageFailed(stage="eval", what="no memory", where="esm", mend="", traceback="")
+    failed = ev.StageFailed(stage="eval", what="no memory", where="esm", hint="", traceback="")
     assert (
         said(state_of(ended("eval", ESM), failed))
         == "1 ESM ✗ eval: answers the test problems: failed: no memory"

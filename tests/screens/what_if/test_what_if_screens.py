@@ -217,7 +217,7 @@ async def test_paths_at_another_temperature(opened: Opened, size: tuple[int, int
 
     def answer(system: str, wanted: Mapping[str, Any]) -> PathsTried:
         if wanted["draw"] == 7:
-            raise SteerError(what="the sampler is gone", mend="look for it")
+            raise SteerError(what="the sampler is gone", hint="look for it")
         own = logged[0]
         same = msgspec.structs.replace(own, prior_alpha=0.0)
         fewer = msgspec.structs.replace(own, paths=own.paths[1:], temperature=wanted["temperature"])

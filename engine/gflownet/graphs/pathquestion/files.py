@@ -51,7 +51,7 @@ def read_triples(path: Path) -> list[Triple]:
             raise _broken(path, number, f"{len(fields)} fields", "`head<TAB>relation<TAB>tail`")
         triples[fields[0], fields[1], fields[2]] = None
     if not triples:
-        raise DataError(what="an empty file", where=str(path), mend="expected a triple in each line")
+        raise DataError(what="an empty file", where=str(path), hint="expected a triple in each line")
     return list(triples)
 
 
@@ -67,7 +67,7 @@ def read_question_lines(path: Path) -> list[QuestionLine]:
     if broken:
         raise _first_of(broken)
     if not lines:
-        raise DataError(what="an empty file", where=str(path), mend="expected a question in each line")
+        raise DataError(what="an empty file", where=str(path), hint="expected a question in each line")
     return lines
 
 
@@ -80,7 +80,7 @@ def _first_of(broken: list[tuple[int, DataError]]) -> DataError:
     return DataError(
         what=first.what,
         where=first.where,
-        mend=f"correct or remove the line, and {len(others):,} more that are broken: {shown}",
+        hint=f"correct or remove the line, and {len(others):,} more that are broken: {shown}",
     )
 
 
@@ -126,14 +126,14 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         data = read_regular(path)
     except OSError as error:
         raise DataError(
-            what=f"cannot be read: {error.strerror}", where=str(path), mend="correct the path"
+            what=f"cannot be read: {error.strerror}", where=str(path), hint="correct the path"
         ) from error
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise DataError(
-            what="bytes that are not UTF-8", where=f"{path}, line {line}", mend="convert the file to UTF-8"
+            what="bytes that are not UTF-8", where=f"{path}, line {line}", hint="convert the file to UTF-8"
         ) from error
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
@@ -146,4 +146,4 @@ def _fields(line: str) -> list[str]:
 
 def _broken(path: Path, number: int, actual: str, expected: str) -> DataError:
     return DataError(what=f"found {actual}, expected {expected}", where=f"{path}, line {number}",
-                     mend="correct the line")  # fmt: skip
+                     hint="correct the line")  # fmt: skip

@@ -40,7 +40,7 @@ class PathQuestionSource:
             raise DataError(
                 what=f"none of the {len(lines):,} gold paths is in the knowledge base",
                 where=f"{path}, {base}",
-                mend="name the knowledge base that belongs to these questions, such as 2H-kb.txt to PQ-2H.txt",
+                hint="name the knowledge base that belongs to these questions, such as 2H-kb.txt to PQ-2H.txt",
             )
         sizes = (section.train_size, section.validation_size, section.test_size)
         self._splits = split_questions(merged(lines), section.hold_out, sizes, section.split_seed)
@@ -49,7 +49,7 @@ class PathQuestionSource:
             if not questions:
                 raise DataError(
                     what=f"no question is left for the split `{split}`", where=str(path),
-                    mend=f"lower the other sizes (graphs.train_size, validation_size, test_size); `hold_out: "
+                    hint=f"lower the other sizes (graphs.train_size, validation_size, test_size); `hold_out: "
                     f"{section.hold_out}` keeps questions together that share too much",
                 )  # fmt: skip
 
@@ -124,7 +124,7 @@ class PathQuestionSource:
 
 def _named(path: str | None, setting: str) -> Path:
     if path is None:
-        raise DataError(what="no file is named", where=setting, mend="set it")
+        raise DataError(what="no file is named", where=setting, hint="set it")
     return Path(path).expanduser()
 
 

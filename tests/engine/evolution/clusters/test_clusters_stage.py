@@ -255,7 +255,7 @@ def test_pickles_are_opened_only_when_trusted(tmp_path: Path, setting: str) -> N
     named: dict[str, Any] = {setting: str(path)}
     with pytest.raises(DataError, match="pickle") as caught:
         build(configured(**named), tmp_path)
-    assert "trust_files: true" in caught.value.mend
+    assert "trust_files: true" in caught.value.hint
     assert not mark.exists()
     with pytest.raises(DataError):
         build(configured(**named, trust_files=True), tmp_path)

@@ -140,7 +140,7 @@ def test_a_line_that_is_none_is_named(tmp_path: Path, line: dict[str, object], w
     good = {"question": "Cash?", "reference": "41", "answer": "41", "label": True}
     with pytest.raises(DataError, match=words) as told:
         read_labelled_answers(write(tmp_path / "labels.jsonl", good, line))
-    assert told.value.where.endswith("labels.jsonl:2") and told.value.mend
+    assert told.value.where.endswith("labels.jsonl:2") and told.value.hint
 
 
 def test_a_file_without_answers_is_an_error(tmp_path: Path) -> None:

@@ -386,7 +386,7 @@ def test_failures_are_retried_then_told() -> None:
         def judge(self, question: str, golds: object, answer: str) -> Verdict:
             self.left -= 1
             if self.left >= 0:
-                raise JudgeFailed(what="no verdict", where="here", mend="try again", usage=once)
+                raise JudgeFailed(what="no verdict", where="here", hint="try again", usage=once)
             return Verdict(True, "fine", once)
 
     once = Spent(calls=1, tokens=7)

@@ -206,7 +206,7 @@ def test_what_no_sampler_could_walk_is_named(
     with pytest.raises(DataError, match=named) as raised:
         load_samples(packed)
     assert raised.value.where == str(packed)
-    assert "agent-graphs" in raised.value.mend
+    assert "agent-graphs" in raised.value.hint
 
 
 class Runs:
@@ -265,7 +265,7 @@ def test_numbers_of_other_graphs_and_embeddings_that_are_none_are_told() -> None
     assert tables.relations(torch.tensor([0])).shape[0] == 1
     with pytest.raises(DataError, match="NaN") as caught:
         tables.relations(torch.tensor([0, 1]))
-    assert "relation_embeddings.npy" in caught.value.where and "stage graphs" in caught.value.mend
+    assert "relation_embeddings.npy" in caught.value.where and "stage graphs" in caught.value.hint
     for number in (-1, 2):
         with pytest.raises(DataError, match=f"relation {number} is asked for, there are 2"):
             Texts(["a"], ["r", "s"]).relation(number)

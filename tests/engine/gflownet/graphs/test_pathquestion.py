@@ -103,8 +103,8 @@ def test_all_broken_lines_are_named_at_once(tmp_path: Path):
     with pytest.raises(DataError) as caught:
         read_question_lines(path)
     assert "found 2 fields" in caught.value.what and caught.value.where.endswith("q.txt, line 1")
-    assert "25 more" in caught.value.mend and "3, 4, 5, " in caught.value.mend
-    assert caught.value.mend.endswith("22 ...")
+    assert "25 more" in caught.value.hint and "3, 4, 5, " in caught.value.hint
+    assert caught.value.hint.endswith("22 ...")
 
 
 def test_a_broken_triple_an_empty_file_and_bytes_that_are_no_text(tmp_path: Path):

@@ -186,7 +186,7 @@ def test_a_triple_that_is_none_is_named(tmp_path: Path, triplet: Any):
 def test_a_file_of_another_form_is_named(tmp_path: Path, content: Any, named: str):
     with pytest.raises(DataError, match=named) as raised:
         given_scores(tmp_path, content)
-    assert "SubgraphRAG" in raised.value.mend
+    assert "SubgraphRAG" in raised.value.hint
 
 
 def test_a_folder_of_files_is_all_of_them(folder: Path):

@@ -65,7 +65,7 @@ def test_a_full_device_is_an_error() -> None:
 
     with pytest.raises(ModelError, match="memory is full") as caught:
         SentenceTransformerEmbedder(Full(), "model", 4, "clusters").embed(["a"])
-    assert "clusters.batch_size" in caught.value.mend
+    assert "clusters.batch_size" in caught.value.hint
 
 
 def test_hashed_vectors_are_the_same_everywhere() -> None:

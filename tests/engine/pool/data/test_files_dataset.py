@@ -384,7 +384,7 @@ def test_a_tensor_that_is_no_plain_table_is_told(tmp_path: Path, make: Any, insi
     torch.save({"a": tensor, "ids": [0, 1, 2]} if inside else tensor, tmp_path / "odd.pt")
     with pytest.raises(DataError, match="not a plain table") as caught:
         read_embeddings(tmp_path / "odd.pt", asked(3))
-    assert caught.value.where.endswith("odd.pt") and "torch.save" in caught.value.mend
+    assert caught.value.where.endswith("odd.pt") and "torch.save" in caught.value.hint
 
 
 def test_numbers_that_numpy_does_not_know_and_ids_of_no_shape(tmp_path: Path) -> None:

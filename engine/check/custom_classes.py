@@ -9,7 +9,7 @@ from engine.config.config import Config
 from engine.custom_class import Role, is_custom, make_custom
 
 
-def check_own_classes(config: Config) -> Iterator[Finding]:
+def check_custom_classes(config: Config) -> Iterator[Finding]:
     """A finding for each class that one of the run's stages takes."""
     named = [(role, kind) for role, kind in _named(config, set(config.run.stages)) if is_custom(kind)]
     return run_checks(*((lambda findings, one=one: _check(findings, *one)) for one in named))

@@ -15,7 +15,7 @@ from engine.slsm.records import TurnKey, TurnRecord
 from engine.slsm.turns import Conversation, Turn
 
 
-class OwnTurns:
+class ModelTurns:
     """Writes open turns, and keeps them."""
 
     def __init__(
