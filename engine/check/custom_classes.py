@@ -21,7 +21,7 @@ def _named(config: Config, stages: set[str]) -> Iterator[tuple[Role, str]]:
 
         yield from ((JUDGE, config.evolution.judge.kind), (REFLECTOR, config.evolution.reflector.kind))
     if "slsm" in stages:
-        from engine.slsm.own import CONTROLLER, JUDGE
+        from engine.slsm.custom_roles import CONTROLLER, JUDGE
 
         yield from ((JUDGE, config.slsm.judge.kind), (CONTROLLER, config.slsm.controller.kind))
     if "answer" in stages and is_custom(config.answer.reader):

@@ -16,10 +16,10 @@ from engine.slsm.controllers.controller import MemoryController
 from engine.slsm.controllers.detection import CheckedController
 from engine.slsm.controllers.openai_controller import OpenAIController
 from engine.slsm.controllers.rule_controller import RuleController
+from engine.slsm.custom_roles import CONTROLLER, JUDGE
 from engine.slsm.judges.judge import AnswerJudge, ExactAnswerJudge
 from engine.slsm.judges.openai_judge import OpenAIAnswerJudge
 from engine.slsm.multichallenge import Dialogues, dialogues_file, parse_dialogues, read_dialogues
-from engine.slsm.own import CONTROLLER, JUDGE
 from engine.slsm.published_answers import read_answers
 from engine.tasks.generated.dialogues.records import multichallenge_jsonl
 

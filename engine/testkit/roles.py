@@ -14,7 +14,7 @@ from engine.evolution.history import History
 from engine.evolution.reflectors.reflector import JudgedAnswer, ReflectorInput
 from engine.gflownet.answer.custom_reader import READER
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt
-from engine.slsm import own as slsm_classes
+from engine.slsm import custom_roles as slsm_classes
 from engine.slsm.multichallenge import Criterion
 from engine.slsm.state import FlatState, SemanticState
 from engine.slsm.turns import Turn

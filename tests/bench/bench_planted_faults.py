@@ -4,7 +4,8 @@
 
 The later ones lie in what is told about the methods (intervals, tests, tables, verdicts, comparisons), in what all
 share (draws, kept texts, formats of vectors, answers and examples), and in the console: its screens (METHOD: screens),
-and the pages, reports and words that it has in common with batch and ctl (METHOD: app).
+and the pages, reports and words that it has in common with batch and ctl (METHOD: app);
+last in the engine's rooms that serve all methods (METHOD: run, sweep, config, servers and so on).
 
 Each fault is planted in a copy of the committed files, and the tests that are to notice it are run there until one
 fails. Writes results/planted_faults.csv; faults that stand there are not planted again: remove the file to begin anew.
@@ -24,6 +25,7 @@ from typing import NoReturn
 
 from tests.bench.planted_in_methods import IN_METHODS
 from tests.bench.planted_in_models import IN_MODELS
+from tests.bench.planted_in_rooms import IN_ROOMS
 from tests.bench.planted_on_screens import ON_SCREENS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -325,6 +327,11 @@ FAULTS: tuple[Fault, ...] = (
     *(
         Fault(file.partition("/")[0], file, old, new, tests, first)
         for tests, file, faults in ON_SCREENS
+        for first, old, new in faults
+    ),
+    *(
+        Fault(file.split("/")[1], file, old, new, tests, first)
+        for tests, file, faults in IN_ROOMS
         for first, old, new in faults
     ),
 )  # fmt: skip

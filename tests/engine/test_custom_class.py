@@ -16,9 +16,9 @@ from engine.evolution.custom_classes import JUDGE as EVOLUTION_JUDGE
 from engine.evolution.custom_classes import REFLECTOR
 from engine.evolution.history import History
 from engine.evolution.reflectors.reflector import ReflectorInput
+from engine.slsm.custom_roles import JUDGE
 from engine.slsm.judges.judge import AnswerJudgeFailed
 from engine.slsm.multichallenge import Criterion
-from engine.slsm.own import JUDGE
 from engine.testkit.roles import try_class
 
 KEY = "sk-a-key-of-this-machine"

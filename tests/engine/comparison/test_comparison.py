@@ -17,6 +17,7 @@ from engine.events import (
     ConversationAnswered,
     Event,
     EvidenceAnswered,
+    ModelLoaded,
     SelectorPicked,
     StageBegunAgain,
 )
@@ -145,6 +146,28 @@ def test_remarks_say_what_stands_in_the_way(tmp_path: Path) -> None:
     ):
         assert words in text
     assert comparison.arms[0].figures.n == 1
+
+
+def test_models_of_one_name_with_other_weights_are_told(tmp_path: Path) -> None:
+    def loaded(**fingerprints: str) -> list[Event]:
+        events = [
+            ModelLoaded(
+                name=name,
+                backend="b",
+                device="cpu",
+                dtype="f",
+                num_layers=1,
+                hidden_size=1,
+                fingerprint=print_,
+            )
+            for name, print_ in fingerprints.items()
+        ]
+        return [*events, evaluated("esm", "p", True)]
+
+    a = make_run(tmp_path, "a", loaded(same="1", other="2", alone="3"))
+    b = make_run(tmp_path, "b", loaded(same="1", other="4"))
+    told = [line for line in compare_runs(a, b).remarks if "weights" in line]
+    assert told == ["The model other has other weights in B than in A."]
 
 
 def test_runs_without_a_log_or_with_a_damaged_one(tmp_path: Path) -> None:

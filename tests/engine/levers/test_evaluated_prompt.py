@@ -52,6 +52,8 @@ def test_a_conversation_of_several_turns_is_left_alone() -> None:
     talk = [message("user", "1?"), message("assistant", "2"), message("user", "3?")]
     why = "as sent: a conversation of several turns: the evaluation asked in one"
     assert evaluated(system="Count.").applied(talk) == (talk, PromptUsed(False, None, None, why))
+    short = talk[1:]  # no system message, and one message more than the question
+    assert evaluated(system="Count.").applied(short) == (short, PromptUsed(False, None, None, why))
     own = [message("system", "Guess."), *talk]
     assert evaluated(system="Count.").applied(own) == (own, PromptUsed(False, None, "request", why))
 

@@ -127,7 +127,8 @@ def test_evidence_has_its_own_system_message_unless_the_request_has_one(levers: 
     ] == SYSTEM
     own = [{"role": "system", "content": "Be brief."}, *asked(question)]
     given = levers.evidence.add(own, levers.count_tokens)
-    assert next(m["content"] for m in given.messages) == "Be brief." and len(given.messages) == 2
+    assert [m["role"] for m in given.messages] == ["system", "user"]
+    assert given.messages[0]["content"] == "Be brief."
     assert alone.did.tokens - given.did.tokens == levers.count_tokens(SYSTEM)
 
 

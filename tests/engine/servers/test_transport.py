@@ -17,7 +17,7 @@ import pytest
 from engine.config.models.openai import OpenAISection
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply, json_object, read_completion, usable_json
-from engine.servers.http import Http
+from engine.servers.http import Http, HttpAnswer
 from engine.servers.known_servers import KnownServers
 from engine.servers.proxy import proxy_host, proxy_of
 from engine.servers.transport import LARGEST_BODY
@@ -290,3 +290,19 @@ def test_hosts_that_the_environment_takes_out_go_straight(
         assert proxy_host(f"http://user:{password}@proxy.invalid:3128/") == "proxy.invalid:3128"
     monkeypatch.setenv("http_proxy", "proxy.invalid:3128")
     assert proxy_of("http://outside.invalid/v1") == "http://proxy.invalid:3128"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "good"),
+    [
+        (200, {}, True),
+        (299, [], True),
+        (302, {}, False),
+        (404, {}, False),
+        (0, None, False),
+        (200, None, False),
+    ],
+)
+def test_an_answer_is_good_with_a_status_of_success_and_json(status: int, body: object, good: bool) -> None:
+    """A page that sends on to another place may be JSON, too."""
+    assert HttpAnswer(status, body=body).good is good

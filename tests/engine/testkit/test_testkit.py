@@ -27,7 +27,7 @@ from engine.gflownet.answer.custom_reader import READER
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt
 from engine.run.gate import StopRequested
 from engine.run.stage import StageResult
-from engine.slsm.own import CONTROLLER
+from engine.slsm.custom_roles import CONTROLLER
 from engine.slsm.state import SemanticState
 from engine.slsm.turns import Turn
 from engine.testkit import trial
