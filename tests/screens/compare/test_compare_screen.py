@@ -132,6 +132,12 @@ async def test_the_kinds_of_items_follow_each_other(runs: tuple[Path, Path]) -> 
             await pilot.press("v")
             shown.append("".join(screen.item_source.item(row).a.id for row in range(len(screen.item_source))))
         assert shown == ["q", "r", "p", "pqr"]
+        await pilot.press("enter")
+        await pilot.pause()
+        assert str(screen.about.content) == "item 1 of 3"
+        await pilot.press("right")
+        await pilot.pause()
+        assert str(screen.about.content) == "item 2 of 3"
 
 
 async def test_what_cannot_be_compared_says_so(tmp_path: Path) -> None:
