@@ -126,3 +126,15 @@ def test_tokens_go_from_a_to_b(tmp_path: Path) -> None:
         for figures in (Figures(1, tokens_a=79.6, tokens_b=92.4), Figures(1))
     ]
     assert shown == ["80 → 92", "·"]
+
+
+def test_items_of_one_run_only_are_counted_for_that_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """x is in both; y and z only in A, w only in B."""
+    a = [evaluated("esm", name, True) for name in "xyz"]
+    b = [evaluated("esm", name, True) for name in "xw"]
+    runs = str(make_run(tmp_path, "a", a)), str(make_run(tmp_path, "b", b))
+    assert main(["compare", *runs, "--json"]) == 0
+    (method,) = json.loads(capsys.readouterr().out)["methods"]
+    assert (method["n"], method["only_in_a"], method["only_in_b"]) == (1, 2, 1)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -62,3 +64,13 @@ def test_vllms_build_for_processors_counts_as_vllm(monkeypatch: pytest.MonkeyPat
 def test_the_doctor_asks_for_every_package_that_charts_need() -> None:
     """A chart would fail without plotext, long after the start."""
     assert "plotext" in machine._REQUIRED and "plotext" in names(PROJECT["dependencies"])
+
+
+@pytest.mark.parametrize(("free", "good"), [(1_000_000_000, False), (1 << 30, False), (1_100_000_000, True)])
+def test_less_than_a_gibibyte_of_free_space_is_little(
+    free: int, good: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
+    finding = machine._space(tmp_path / "outputs")
+    assert (finding.good, finding.needed) == (good, False)
+    assert finding.text == ("1.0 GB free" if free == 1_000_000_000 else "1.1 GB free")

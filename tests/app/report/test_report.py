@@ -340,3 +340,14 @@ def test_answers_stand_beside_those_of_the_unchanged_model(tmp_path: Path) -> No
     assert "<del>well, </del>4" in pages[1] and "the unchanged model (3 tokens)" in pages[1]
     assert "<del>pear</del><ins>plum</ins>" in pages[3]
     assert not any("<del>" in page for page in (pages[0], pages[2]))
+
+
+def test_the_items_that_have_no_room_are_counted(tmp_path: Path) -> None:
+    """60 of 63 are shown: three more."""
+    run = make_run(tmp_path, "a", [decided("x", 1)])
+    notes = Notes(run)
+    for seq in range(63):
+        notes.toggle_mark(seq, "")
+    text = to_markdown(report([read_run(RunDirectory(run))]))
+    assert "3 more marked items are in notes.jsonl of the run." in text
+    assert "Event 59" in text and "Event 60" not in text

@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -18,7 +20,7 @@ from app.shell import SteerApp
 from engine.comparison.items import Item
 from engine.comparison.trace import Step, align
 from engine.events import Event, MethodEvaluated, encode
-from screens.compare.pairs import PairsScreen
+from screens.compare.pairs import PairsScreen, _beside
 from screens.compare.screen import CompareScreen
 from screens.compare.trace_drawing import draw_parting
 from screens.esm.screen import EsmScreen
@@ -130,6 +132,12 @@ async def test_the_kinds_of_items_follow_each_other(runs: tuple[Path, Path]) -> 
             await pilot.press("v")
             shown.append("".join(screen.item_source.item(row).a.id for row in range(len(screen.item_source))))
         assert shown == ["q", "r", "p", "pqr"]
+        await pilot.press("enter")
+        await pilot.pause()
+        assert str(screen.about.content) == "item 1 of 3"
+        await pilot.press("right")
+        await pilot.pause()
+        assert str(screen.about.content) == "item 2 of 3"
 
 
 async def test_what_cannot_be_compared_says_so(tmp_path: Path) -> None:
@@ -297,3 +305,17 @@ def test_the_first_step_that_differs_is_marked(whole: bool) -> None:
     assert marked == ["▶ segment 3"]
     assert any("segment 1" in line for line in lines) == whole
     assert ("2 steps before it are the same in both; space shows all." in lines) != whole
+
+
+def test_better_and_worse_are_meant_of_the_run_beside_a(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where B is better, this run is better than A."""
+    monkeypatch.setattr("screens.compare.pairs.finding", lambda arm: arm)
+    comparison: Any = SimpleNamespace(
+        changed=[SimpleNamespace(name="online.L", a="3", b="5"), SimpleNamespace(name="task.n", a="", b="9")],
+        arms=["unclear", "A better", "B better", "unclear", "B better", "B better", "no common items"],
+    )
+    row = _beside(tmp_path, "b", comparison)
+    assert row.findings == "3 better, 1 worse, 2 unclear, 1 without common items"
+    assert row.changed == "online.L 3 → 5, task.n not there → 9"

@@ -80,3 +80,15 @@ def test_tokens_of_all_attempts_at_a_stage() -> None:
     ]
     lines, rows = drawn(*reports)
     assert "1,250 tokens" in lines[0] and rows[1][3] == "1,250"
+
+
+def test_memory_is_the_largest_of_a_stage() -> None:
+    """It rose from 1 to 3 GB and fell to 2: the stage held 3, and the curve goes from 1 to 3."""
+    reports = [
+        ev.StageProgress(stage="mine", done=n, total=3, elapsed=2.0 * n, resident=size * 1_000_000_000,
+                         gpu=size * 2_000_000_000, time=1_000.0 + 2 * n, seq=n)
+        for n, size in ((1, 1), (2, 3), (3, 2))
+    ]  # fmt: skip
+    lines, rows = drawn(*reports)
+    assert rows[1][5:] == ["3.0 GB", "6.0 GB"]
+    assert lines[1].endswith(" 3.0 GB at most") and lines[2].endswith(" 1.0 GB at least")

@@ -24,3 +24,11 @@ def test_a_step_leads_to_the_next_point(here: float | None, by: int, there: floa
     )
     ChartScreen.action_move(screen, by)
     assert screen.chart.at == there
+
+
+@pytest.mark.parametrize(("points", "by", "moved"), [(40, 1, 4), (40, -1, -4), (9, 1, 1), (200, -1, -20)])
+def test_shift_leaps_a_tenth_of_the_points(points: int, by: int, moved: int) -> None:
+    moves: list[int] = []
+    screen: Any = SimpleNamespace(_places=lambda: list(range(points)), action_move=moves.append)
+    ChartScreen.action_leap(screen, by)
+    assert moves == [moved]

@@ -11,7 +11,10 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
+from app.blocks.block import Paragraph, plain
 from app.methods.serve.page import _times
+from app.methods.serve.requests import request_blocks
+from app.methods.source import CaseSource
 from app.state.run import RunState
 from app.state.serve import ServeState
 from engine import events as ev
@@ -160,3 +163,14 @@ def test_the_time_to_the_end_is_of_requests_that_were_answered() -> None:
         "seconds to the first text, median": "0.50",
         "seconds to the end, median": "3.00",
     }
+
+
+def test_the_lines_of_a_request(tmp_path: Path) -> None:
+    """28 tokens were asked and 20 written; a wait below 0.1 s is none."""
+    state, asked = RunState(), {"request": "r", "kind": "chat", "levers": [], "prompt_tokens": 28}
+    state.apply(ev.RequestTaken(**asked, question="Why?", waited=0.09), 0, 1)
+    event = ev.RequestAnswered(request="r", outcome="answered", finish="stop", tokens=20, text="So.")
+    state.apply(event, 1, 1)
+    blocks = request_blocks(event, CaseSource(tmp_path, state, lambda *place: None))
+    last = blocks[-1]
+    assert isinstance(last, Paragraph) and plain(last.text) == "answered, stop   chat, 28 + 20 tokens"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from textual.app import App
@@ -12,6 +14,7 @@ from textual.message import Message
 
 from engine.events import Header, StageProgress, StageStarted, encode
 from engine.run.lock import RunLock
+from engine.sweep.results import SweepResults
 from engine.sweep.sweep import SweepFolder
 from screens.messages import CompareRequested, RunRequested, SweepRequested
 from screens.sweep.screen import SweepScreen
@@ -145,3 +148,14 @@ async def test_a_sweep_at_work_says_how_far_it_is(tmp_path: Path, size: tuple[in
         assert "✓" in row and "0.500" in row
     for lock in locks:
         lock.release()
+
+
+def test_the_first_field_goes_down_and_the_later_one_across(tmp_path: Path) -> None:
+    screen = SweepScreen(tmp_path)
+    assert screen.pairs == []
+    for fields, pairs in (
+        (["L"], [("L", None)]),
+        (["L", "α", "K"], [("α", "L"), ("K", "L"), ("K", "α")]),
+    ):
+        screen.results = cast(SweepResults, SimpleNamespace(fields=fields))
+        assert screen.pairs == pairs

@@ -80,3 +80,27 @@ def test_a_vanished_worker_is_at_work_on_nothing(monkeypatch: pytest.MonkeyPatch
     assert "ESM ■" in header._run().plain
     session.cursor = 2
     assert "ESM ▶" in header._run().plain
+
+
+@pytest.mark.parametrize(
+    ("changes", "moment"),
+    [
+        ({"cursor": 0}, " AS OF EVENT 0 of 1,233 "),
+        ({"cursor": 1_233}, " AS OF EVENT 1,233 of 1,233 "),
+        ({"frozen": True, "cursor": 7, "behind": 1}, " FROZEN 1 event behind "),
+        ({"frozen": True, "behind": 1_050}, " FROZEN 1,050 events behind "),
+        ({"cursor": 7, "stop_requested": True}, " AS OF EVENT 7 of 1,233   STOPPING "),
+        ({}, "✓ finished"),
+    ],
+)
+def test_the_moment_on_the_right(
+    changes: dict[str, Any], moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 1,234 events the first has the number 0 and the last 1,233."""
+    monkeypatch.setattr("screens.widgets.run_header.tone", lambda widget, name: Style())
+    session: Any = SimpleNamespace(
+        cursor=None, frozen=False, behind=0, total_events=1_234, stop_requested=False, status=None,
+        state=SimpleNamespace(status="finished"),
+    )  # fmt: skip
+    vars(session).update(changes)
+    assert RunHeader(session, "ESM")._moment().plain == moment

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import cast
 
+import pytest
+from rich.style import Style
+
+from engine.events import StageFailed
+from engine.run import stage_state
+from screens.run_session import Session
+from screens.widgets.stage_bar import StageBar
 from screens.widgets.stretch import visible
 
 
@@ -16,3 +23,23 @@ def test_the_current_stage_is_always_visible(current: int, room: int) -> None:
     if sum(widths[first:last]) > widths[current]:
         assert sum(widths[first:last]) + 4 * (room < sum(widths)) <= room
     assert (first, last) == (0, 14) or room < sum(widths)
+
+
+@pytest.mark.parametrize(
+    ("status", "brief", "figures"),
+    [
+        (stage_state.STOPPED, True, "1,250/2,000 kept"),
+        (stage_state.STOPPED, False, ""),
+        (stage_state.PAUSED, True, "1,250/2,000  PAUSED"),
+        (stage_state.FAILED, True, "no disk"),
+        (stage_state.WAITING, True, ""),
+    ],
+)
+def test_the_figures_of_a_stage_that_does_not_work(
+    status: str, brief: bool, figures: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("screens.widgets.stage_bar.tone", lambda widget, name: Style())
+    error = StageFailed(what="no disk")
+    stage = stage_state.StageState("mine", status=status, done=1_250, total=2_000, error=error)
+    bar = StageBar(cast(Session, None))
+    assert bar._figures(stage, brief=brief).plain == figures

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from textual.app import App, ComposeResult
@@ -182,3 +184,12 @@ async def test_an_empty_log_is_no_problem(tmp_path: Path) -> None:
         assert session.cursor is None and not app.timeline.replaying
         assert "no stage has started" in app.stages.render().plain
     session.close()
+
+
+@pytest.mark.parametrize(("x", "seq"), [(-3, 0), (0, 0), (1, 10), (5, 50), (9, 90), (10, 100), (40, 100)])
+def test_the_ends_of_the_track_are_the_first_and_the_last_event(x: int, seq: int) -> None:
+    """101 events on 11 cells are ten a cell."""
+    timeline = Timeline(cast(Any, SimpleNamespace(index=None, total_events=101)))
+    timeline._track_width = 11
+    assert timeline._seq_at(x) == seq
+    assert timeline._x_of(seq) == max(0, min(x, 10))

@@ -15,7 +15,9 @@ from app.methods.pool.page import PoolPage
 from app.methods.pool.picks import PICKS
 from app.methods.pool.queries import QUERIES
 from app.methods.pool.scores import score_cell
+from app.methods.pool.what_if import WHAT_IF
 from app.methods.source import CaseSource
+from app.methods.what_if import Choice
 from app.state.pool import so_far
 from app.state.run import RunState
 from app.table.column import Cell, cell_of
@@ -331,3 +333,21 @@ def test_the_pools_curve_runs_beside_the_data_as_given() -> None:
     drawn = curve(state_of(query("a", 0.3, 1.0), query("b", 0.5, 0.5)))
     assert (drawn.name, drawn.values) == ("pool", (1.0, 0.75))
     assert (drawn.baseline_name, drawn.baseline) == ("as given", (0.3, 0.4))
+
+
+def test_what_if_begins_with_the_best_pair_that_was_asked() -> None:
+    """Of the mined pairs 0.9 is the best; the pair of the data with 1.0 was not asked in this run."""
+    event = query(
+        "q1", 0.3, 0.9,
+        trajectories=[
+            trajectory("given", (4, 5), 1.0, answer="7"), trajectory("refused", (5, 6), 0.3, rule="no gain"),
+            trajectory("committed", (9, 4), 0.9, rule="better"), trajectory("refused", (6, 4), None),
+        ],
+    )  # fmt: skip
+    choice = WHAT_IF.of[ev.PoolQueryDone](event, source(RunState()))
+    assert isinstance(choice, Choice) and choice.about.startswith("q1 · better: rows 9 and 4\nHow many?\n")
+    assert choice.request({})["recorded"] == [9, 4]
+    (known,) = choice.choices(None)
+    assert isinstance(known, Table) and [[plain(cell) for cell in row][:2] for row in known.rows] == [
+        ["1", "9 4"], ["2", "4 5"], ["3", "5 6"], ["4", "6 4"],
+    ]  # fmt: skip
