@@ -71,9 +71,9 @@ def test_the_limit_of_the_server_is_kept(tmp_path: Path) -> None:
     under_way: list[int] = []
     with misbehaving_server(leader) as server:
         context = context_of(server, tmp_path, concurrency=1)
-        places = context.servers.places(server.url)
+        slots = context.servers.slots(server.url)
         found = reader(server, context)
-        server.answer = lambda body: (under_way.append(places._taken), leader(body))[1]
+        server.answer = lambda body: (under_way.append(len(slots._held)), leader(body))[1]
         found.read(PROMPTS, context.checkpoint)
     assert under_way == [1] * len(PROMPTS)
 
