@@ -6,6 +6,12 @@ from __future__ import annotations
 
 ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
     (
+        "app/batch/test_display.py app/batch",
+        "app/batch/display.py", (
+            ("yes", "event.parameters / 1e6:,.1f", "event.parameters / 1e3:,.1f"),
+        ),
+    ),
+    (
         "app/blocks/test_terminal.py screens/overview/test_efficiency.py screens/test_replicas.py "
         "screens/runs/test_runs.py",
         "app/blocks/bars.py", (
@@ -28,6 +34,49 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         "app/report/test_plots.py app/report/test_report.py app/methods/esm/test_results.py",
         "app/blocks/plots.py", (
             ("yes", "bounds(row.low, row.high, digits)", "bounds(row.high, row.low, digits)"),
+            ("yes", "ends = apart([up.at(y[-1])", "ends = apart([up.at(y[0])"),
+        ),
+    ),
+    (
+        "app/cli/test_export.py app/cli",
+        "app/cli/export_vectors.py", (
+            ("yes", "len(exported.files) - 3", "len(exported.files) - 2"),
+        ),
+    ),
+    (
+        "app/test_compare.py screens/compare",
+        "app/compare/json_form.py", (
+            ("no", '"only_in_a": paired.only_a,', '"only_in_a": paired.only_b,'),
+        ),
+    ),
+    (
+        "app/test_compare.py screens/compare",
+        "app/compared/columns.py", (
+            ("yes", 'f"{f.tokens_a:.0f} → {f.tokens_b:.0f}"', 'f"{f.tokens_b:.0f} → {f.tokens_a:.0f}"'),
+        ),
+    ),
+    (
+        "app/ctl/test_ctl.py app/ctl app/test_stale_runs.py",
+        "app/ctl/decisions.py", (
+            ("yes", 'stages.get("eval")', 'stages.get("mine")'),
+        ),
+    ),
+    (
+        "app/ctl/test_ctl.py app/ctl app/runs/test_time_left.py",
+        "app/ctl/runs.py", (
+            ("no", "left is None else left.whole", "left is None else left.seconds"),
+        ),
+    ),
+    (
+        "app/doctor app/test_cli.py",
+        "app/doctor/machine.py", (
+            ("no", "_LEAST_FREE = 1 << 30", "_LEAST_FREE = 1 << 20"),
+        ),
+    ),
+    (
+        "app/test_shell.py app/test_cli.py screens/test_run_screen.py app/test_leaving.py",
+        "app/leaving.py", (
+            ("no", "128 + number", "128 - number"),
         ),
     ),
     (
@@ -35,6 +84,7 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         "app/methods/slsm screens/runs/test_runs.py",
         "app/methods/cells.py", (
             ("yes", '"good" if (high < 0) == lower_is_better', '"good" if (high < 0) != lower_is_better'),
+            ("yes", "lambda row: bounds(*ends(row))", "lambda row: interval(*ends(row))"),
         ),
     ),
     (
@@ -44,16 +94,60 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         ),
     ),
     (
+        "app/methods/esm/test_results.py screens/esm app/methods/esm",
+        "app/methods/esm/results.py", (
+            ("yes", "ratio = _tokens(row) / _tokens(greedy) - 1", "ratio = row.mean_tokens / _tokens(greedy) - 1"),
+        ),
+    ),
+    (
+        "app/methods/evolution screens/evolution",
+        "app/methods/evolution/iterations.py", (
+            ("yes", "gain = score.composite - before", "gain = before - score.composite"),
+        ),
+    ),
+    (
+        "app/methods/evolution screens/evolution",
+        "app/methods/evolution/results.py", (
+            ("yes", "digits=1, lower_is_better=True", "digits=1"),
+        ),
+    ),
+    (
+        "app/methods/gflownet/test_results.py screens/gflownet app/methods/gflownet",
+        "app/methods/gflownet/results.py", (
+            ("yes", "value=_at(_SUCCESS),", "value=_at(_REACHED),"),
+        ),
+    ),
+    (
         "app/methods/gflownet screens/gflownet",
         "app/methods/gflownet/training.py", (
             ("yes", "lambda row: row.quantiles[2]", "lambda row: row.quantiles[1]"),
             ("yes", "-(-len(rows) // _MOST_STEPS)", "max(1, len(rows) // _MOST_STEPS)"),
+            ("yes", "{signed(q[-1], 2)}", "{signed(q[-2], 2)}"),
+        ),
+    ),
+    (
+        "app/methods/pool screens/pool",
+        "app/methods/pool/queries.py", (
+            ("yes", "turned_cell((after > before)", "turned_cell((after >= before)"),
+        ),
+    ),
+    (
+        "app/methods/pool screens/pool screens/what_if",
+        "app/methods/pool/what_if.py", (
+            ("no", "best = max(asked,", "best = min(asked,"),
         ),
     ),
     (
         "screens/serve/test_serve.py screens/serve",
         "app/methods/serve/page.py", (
             ("no", '[row.seconds for row in latest if row.outcome == "answered"]', "[row.seconds for row in latest]"),
+        ),
+    ),
+    (
+        "screens/serve app/test_serve_command.py",
+        "app/methods/serve/requests.py", (
+            ("no", "{row.prompt_tokens:,} + {event.tokens:,} tokens",
+             "{event.tokens:,} + {row.prompt_tokens:,} tokens"),
         ),
     ),
     (
@@ -64,11 +158,18 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         ),
     ),
     (
+        "app/methods/slsm screens/slsm app/test_slsm_board.py",
+        "app/methods/slsm/memory.py", (
+            ("yes", "after turn {state.turn + 1}", "after turn {state.turn}"),
+        ),
+    ),
+    (
         "app/methods/slsm/test_slsm_page.py app/test_slsm_board.py screens/slsm",
         "app/methods/slsm/results.py", (
             ("yes", "(row.score or 0.0, -row.injections))", "(row.score or 0.0, row.injections))"),
             ("yes", 'f"{row.controller_calls:.2f}", f"{row.model_calls:.2f}"',
              'f"{row.model_calls:.2f}", f"{row.controller_calls:.2f}"'),
+            ("yes", "/ (len(line) + 1)", "/ max(1, len(line))"),
         ),
     ),
     (
@@ -88,12 +189,39 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         "app/report/run_report.py", (
             ("no", "counted(state.seq + 1, 'events')", "counted(state.seq, 'events')"),
             ("yes", "_SECRET_FIELD.search(name)", "_SECRET_FIELD.match(name)"),
+            ("no", "{len(items) - _MOST_CASES} more", "{len(items)} more"),
+        ),
+    ),
+    (
+        "app/runs/test_item_search.py screens/test_search.py",
+        "app/runs/item_search.py", (
+            ("yes", ".find(word) - _AROUND", ".find(word) + _AROUND"),
+        ),
+    ),
+    (
+        "app/test_stale_runs.py screens/runs app/runs",
+        "app/runs/run_list.py", (
+            ("yes", "not (active.settled or active.stale)", "not active.settled"),
+        ),
+    ),
+    (
+        "app/runs/test_time_left.py screens/runs app/runs",
+        "app/runs/time_left.py", (
+            ("yes", "median(earlier.times[stage.name]) * (1 - stage.fraction)",
+             "median(earlier.times[stage.name]) * stage.fraction"),
         ),
     ),
     (
         "screens/overview/test_efficiency.py app/state/test_state.py app/state/test_told_again.py",
         "app/state/efficiency.py", (
             ("no", "if event.tokens < use.tokens:", "if event.tokens <= use.tokens:"),
+            ("no", "max(use.resident, event.resident)", "event.resident"),
+        ),
+    ),
+    (
+        "app/state/test_ledger.py app/state screens/esm app/methods/esm",
+        "app/state/esm.py", (
+            ("yes", "if event.chosen is not None and event.method == METHOD:", "if event.chosen is not None:"),
         ),
     ),
     (
@@ -113,6 +241,19 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         "screens/test_replicas.py app/state/test_state.py",
         "app/state/scale.py", (
             ("no", "redone=row.redone + event.redone", "redone=event.redone"),
+        ),
+    ),
+    (
+        "app/test_sweep_progress.py screens/sweep app/test_sweep.py",
+        "app/swept/progress.py", (
+            ("yes", "/ min(results.record.jobs, left)", "/ max(results.record.jobs, left)"),
+        ),
+    ),
+    (
+        "screens/runs/test_runs.py screens/runs app/runs screens/sweep app/test_sweep.py "
+        "app/test_sweep_progress.py app/table/test_difference.py",
+        "app/table/difference.py", (
+            ("no", '"▲": "good", "▼": "bad"', '"▲": "bad", "▼": "good"'),
         ),
     ),
     (
@@ -140,6 +281,7 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
             ("yes", "if verdict.probe_tokens and not closest.probe_tokens",
              "if verdict.probe_tokens and closest.probe_tokens"),
             ("yes", "digits = 0 if abs(of.difference) * scale >= 10", "digits = 0 if abs(of.difference) >= 10"),
+            ("yes", "if times >= 2 else", "if times > 2 else"),
         ),
     ),
     (
@@ -168,12 +310,14 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         "screens/compare/pairs.py", (
             ("yes", "f\"{field.name} {field.a or 'not there'} → {field.b or 'not there'}\" for field",
              "f\"{field.name} {field.b or 'not there'} → {field.a or 'not there'}\" for field"),
+            ("no", '"B better": "better", "A better": "worse"', '"B better": "worse", "A better": "better"'),
         ),
     ),
     (
         "screens/compare app/test_compare.py",
         "screens/compare/screen.py", (
             ("yes", "_KINDS = (1, 2, 0, 3)", "_KINDS = (0, 1, 2, 3)"),
+            ("no", "item {self.items.cursor + 1} of", "item {self.items.cursor} of"),
         ),
     ),
     (
@@ -181,6 +325,7 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         "app/test_compare.py",
         "screens/compare/trace_drawing.py", (
             ("no", "enumerate(parting.steps[first:], first)", "enumerate(parting.steps[first:])"),
+            ("yes", "{first} steps before it", "{first + 1} steps before it"),
         ),
     ),
     (
@@ -193,6 +338,9 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         "screens/esm/test_esm.py app/table/test_decision_view.py",
         "screens/esm/decisions.py", (
             ("yes", "{'find' if finding else 'filter'} {text}", "{'filter' if finding else 'find'} {text}"),
+            ("yes", "committed, probe = row.mean_tokens, row.mean_probe_tokens",
+             "probe, committed = row.mean_tokens, row.mean_probe_tokens"),
+            ("no", 'f"{len(view):,} of "', 'f"{view.total - len(view):,} of "'),
         ),
     ),
     (
@@ -215,6 +363,12 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         ),
     ),
     (
+        "screens/notes app/runs/test_notes.py screens/test_item_marks.py",
+        "screens/item_marks.py", (
+            ("no", "BOTH if seq in signs_by_event else MARKED", "BOTH if seq not in signs_by_event else MARKED"),
+        ),
+    ),
+    (
         "screens/test_run_screen.py app/test_shell.py app/test_small_mercies.py",
         "screens/leaving.py", (
             ("no", "{'●' if run.alive else '■'}", "{'■' if run.alive else '●'}"),
@@ -225,6 +379,7 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         "screens/levers/screen.py", (
             ("no", "sum(effect.tokens for effect in answer.effects)",
              "max((effect.tokens for effect in answer.effects), default=0)"),
+            ("yes", "more = answer.tokens - plain.tokens", "more = plain.tokens - answer.tokens"),
         ),
     ),
     (
@@ -232,6 +387,7 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         "screens/serve",
         "screens/method_progress.py", (
             ("no", "sum(stage.seconds for stage in self.shown)", "max(stage.seconds for stage in self.shown)"),
+            ("yes", "min(self.fraction, 0.99)", "min(self.fraction, 1.0)"),
         ),
     ),
     (
@@ -253,6 +409,7 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         "screens/notes app/runs/test_notes.py",
         "screens/notes/screen.py", (
             ("yes", "key=lambda row: row.entry.time, reverse=True)", "key=lambda row: row.entry.time)"),
+            ("yes", "key=lambda row: row.entry.time, reverse=True", "key=lambda row: row.entry.time"),
         ),
     ),
     (
@@ -279,18 +436,23 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         "screens/overview/digest.py", (
             ("yes", '"▲": self._styles.good, "▼": self._styles.bad', '"▲": self._styles.bad, "▼": self._styles.good'),
             ("yes", "_TO_THE_RIGHT = (1, 2)", "_TO_THE_RIGHT = (0, 1)"),
+            ("yes", "so far {cells.baseline} {cells.before} → {cells.value}",
+             "so far {cells.baseline} {cells.value} → {cells.before}"),
         ),
     ),
     (
         "screens/overview/test_efficiency.py screens/overview/test_overview.py app/test_server_usage.py",
         "screens/overview/efficiency.py", (
             ("yes", "- (not any(use.gpu", "- (any(use.gpu"),
+            ("yes", "{say(min(values)) or 0} at least", "{say(values[-1]) or 0} at least"),
         ),
     ),
     (
-        "app/test_server_usage.py screens/overview/test_overview.py",
+        "app/test_server_usage.py screens/overview/test_overview.py screens/overview/test_files.py",
         "screens/overview/files.py", (
             ("yes", "not in (FINISHED, WAITING)", "not in (WAITING,)"),
+            ("no", "{stage.done:,} of {counted(stage.total, stage.unit)}",
+             "{stage.total:,} of {counted(stage.done, stage.unit)}"),
         ),
     ),
     (
@@ -300,10 +462,30 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         ),
     ),
     (
+        "screens/overview/test_stages.py screens/overview",
+        "screens/overview/stages.py", (
+            ("yes", "stage.status != FINISHED)", "stage.status == FINISHED)"),
+        ),
+    ),
+    (
+        "screens/panels screens/widgets/test_chart.py",
+        "screens/panels/chart_screen.py", (
+            ("no", "len(self._places()) // 10)", "len(self._places()) // 100)"),
+        ),
+    ),
+    (
+        "screens/test_replicas.py screens/panels",
+        "screens/panels/replicas.py", (
+            ("yes", "died {row.deaths}×, {counted(row.redone, 'items')}",
+             "died {row.redone}×, {counted(row.deaths, 'items')}"),
+        ),
+    ),
+    (
         "screens/test_search.py app/runs/test_item_search.py",
         "screens/panels/search.py", (
             ("yes", "max(counts.values(), default=0) > MOST", "max(counts.values(), default=0) >= MOST"),
             ("no", "counts[method] <= MOST", "counts.total() <= MOST"),
+            ("yes", "counts[method] <= MOST", "counts[method] < MOST"),
         ),
     ),
     (
@@ -334,6 +516,12 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         ),
     ),
     (
+        "screens/runs/test_runs.py screens/runs app/runs",
+        "screens/runs/about.py", (
+            ("yes", "at iteration {point.iteration}", "at iteration {point.iteration + 1}"),
+        ),
+    ),
+    (
         "screens/runs/test_runs.py screens/runs/test_keeping.py screens/runs/test_groups.py "
         "app/test_stale_runs.py",
         "screens/runs/columns.py", (
@@ -346,6 +534,12 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         "screens/runs/fields.py", (
             ("yes", "return -verdict.difference if verdict.lower_is_better",
              "return -verdict.difference if not verdict.lower_is_better"),
+        ),
+    ),
+    (
+        "screens/runs/test_groups.py screens/runs screens/sweep app/test_sweep.py app/test_sweep_progress.py",
+        "screens/runs/groups.py", (
+            ("yes", "for point in points if not point.report}", "for point in points}"),
         ),
     ),
     (
@@ -380,6 +574,13 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         "app/test_sweep_progress.py screens/sweep",
         "screens/sweep/heat_map.py", (
             ("no", "(one.gain.high - one.gain.low) / 2", "(one.gain.high - one.gain.low)"),
+            ("yes", "(one.gain.high - one.gain.low) / 2)", "(one.gain.high - one.gain.low))"),
+        ),
+    ),
+    (
+        "screens/sweep app/test_sweep.py app/test_sweep_progress.py",
+        "screens/sweep/screen.py", (
+            ("no", "return [(b, a) for i, a", "return [(a, b) for i, a"),
         ),
     ),
     (
@@ -393,12 +594,19 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         "screens/what_if/test_what_if_screens.py screens/what_if screens/esm/test_what_if.py screens/levers",
         "screens/what_if/drawing.py", (
             ("no", "*answers.tried[answers.most_telling :][:1]]", "*answers.tried[:1]]"),
+            ("yes", "answers.tried[answers.most_telling :][:1]", "answers.tried[:1]"),
         ),
     ),
     (
         "screens/what_if screens/esm/test_what_if.py screens/levers",
         "screens/what_if/screen.py", (
             ("yes", "[value[0] * factor for factor in SWEEP]", "[value[0] + factor for factor in SWEEP]"),
+        ),
+    ),
+    (
+        "screens/widgets/test_chart.py screens/widgets/test_chart_coordinates.py screens/widgets",
+        "screens/widgets/charts/plot.py", (
+            ("yes", "apart([high - 1 - up.dot(value) // UP", "apart([high - 2 - up.dot(value) // UP"),
         ),
     ),
     (
@@ -430,6 +638,7 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         "screens/widgets/test_run_header.py screens/test_run_screen.py app/test_shell.py",
         "screens/widgets/run_header.py", (
             ("yes", "max(0, session.total_events - 1)", "max(0, session.total_events)"),
+            ("no", "of {max(0, session.total_events - 1):,} ", "of {max(0, session.total_events):,} "),
         ),
     ),
     (
@@ -472,6 +681,7 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         "screens/widgets/test_virtual_table.py screens/test_find.py screens/esm/test_esm.py",
         "screens/widgets/tables/virtual_table.py", (
             ("yes", 'arrow = "↓" if self.sort_reverse else "↑"', 'arrow = "↑" if self.sort_reverse else "↓"'),
+            ("yes", '"↓" if self.sort_reverse else "↑"', '"↑" if self.sort_reverse else "↓"'),
         ),
     ),
     (
@@ -480,6 +690,7 @@ ON_SCREENS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
             ("no", "self._index.time_of(seq) - self._index.began()",
              "self._index.time_of(last) - self._index.began()"),
             ("yes", "_RANK.get(before, len(_RANK)) > _RANK[sign]", "_RANK.get(before, len(_RANK)) < _RANK[sign]"),
+            ("no", "max(1, self._track_width - 1) * last)", "self._track_width * last)"),
         ),
     ),
 )  # fmt: skip

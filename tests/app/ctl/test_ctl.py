@@ -16,12 +16,16 @@ from pyarrow import parquet
 
 from app.cli import main
 from app.ctl import orders
+from app.ctl.runs import run_form
 from app.runs.labels import Label, Labels
+from app.runs.run_list import RunRow
+from app.runs.time_left import TimeLeft
 from engine.events import DecisionTaken, Notice, StageBegunAgain
 from engine.run.control import ControlServer
-from engine.run.directory import RunDirectory, SweepPoint
+from engine.run.directory import RunDirectory, SweepPoint, inspect
 from engine.run.gate import Gate
 from engine.run.lock import RunLock
+from engine.run.stage_state import StageState
 from tests.synthetic_run import SyntheticRun
 from tests.two_runs import make_run
 
@@ -295,3 +299,16 @@ def test_decisions_are_those_of_the_last_attempt(ctl: Ctl, tmp_path: Path) -> No
     rows = ctl("decisions", str(run))[1]
     assert len(taken) > 3 == len(rows) and rows[0]["seq"] == len(events) + 1
     assert not any(row["stale"] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("left", "seconds"), [(TimeLeft(90.0), 90.0), (TimeLeft(90.0, unknown=("eval",)), None), (None, None)]
+)
+def test_the_time_of_all_stages_is_null_where_one_is_not_known(
+    left: TimeLeft | None, seconds: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """90 s are known; how long eval takes is not."""
+    monkeypatch.setattr(RunRow, "time_left", left)
+    run = RunDirectory(make_run(tmp_path, "a", []))
+    row = RunRow(inspect(run.path), StageState("mine", done=3, total=4), 0)
+    assert run_form(row)["eta_all"] == seconds

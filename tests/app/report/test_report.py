@@ -349,5 +349,5 @@ def test_the_items_that_have_no_room_are_counted(tmp_path: Path) -> None:
     for seq in range(63):
         notes.toggle_mark(seq, "")
     text = to_markdown(report([read_run(RunDirectory(run))]))
-    assert "3 more marked items are in notes.jsonl of the run." in text
+    assert "3 more marked items are in notes.jsonl of the run." in text.splitlines()
     assert "Event 59" in text and "Event 60" not in text

@@ -203,6 +203,9 @@ async def test_filter_shows_matches_and_escape_takes_it_away(session: RecordedSe
         assert 0 < len(source) < len(session.state.esm.decisions)
         assert under_cursor(screen, "method") == "esm"
         assert "filter method:esm correct alpha>3" in drawn(pilot.app)
+        every = len(session.state.esm.decisions)
+        assert 2 * len(source) != every, "else those that are hidden would be as many"
+        assert f"{len(source):,} of {every:,} decisions" in drawn(pilot.app)
         screen = await press(pilot, "escape")
         assert len(source) == len(session.state.esm.decisions)
         screen = await press(pilot, "slash")

@@ -1,0 +1,24 @@
+"""The signs of marked and noted items beside the rows of a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.run.find_event import find_event
+from screens.item_marks import ItemMarks
+from tests.two_runs import decided, make_run
+
+
+def test_a_mark_a_note_and_both(tmp_path: Path) -> None:
+    """Signs stand at the lines of the items; a note on the run itself has no line."""
+    run = make_run(tmp_path, "a", [decided("x", m) for m in range(1, 5)])
+    marks = ItemMarks(run)
+    marks.notes.toggle_mark(1, "")
+    marks.notes.add(2, "", "why?")
+    marks.notes.add(3, "", "and this?")
+    marks.notes.toggle_mark(3, "")
+    marks.notes.add(None, "", "of the run")
+    assert marks.read() and not marks.read()
+    entries = [find_event(run / "events.jsonl", seq) for seq in (1, 2, 3)]
+    offsets = [entry.offset for entry in entries if entry is not None]
+    assert marks.signs == dict(zip(offsets, "◆◇◈", strict=True))
