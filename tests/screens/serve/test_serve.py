@@ -171,6 +171,6 @@ def test_the_lines_of_a_request(tmp_path: Path) -> None:
     state.apply(ev.RequestTaken(**asked, question="Why?", waited=0.09), 0, 1)
     event = ev.RequestAnswered(request="r", outcome="answered", finish="stop", tokens=20, text="So.")
     state.apply(event, 1, 1)
-    blocks = request_blocks(event, CaseSource(tmp_path, state, lambda *place: None))
+    blocks = request_blocks(event, CaseSource(tmp_path, state, lambda *place: event))
     last = blocks[-1]
     assert isinstance(last, Paragraph) and plain(last.text) == "answered, stop   chat, 28 + 20 tokens"
