@@ -25,7 +25,7 @@ def save_torch(path: Path, state: dict[str, Any]) -> None:
 
 
 def load_torch(path: Path, hint: str) -> dict[str, Any]:
-    """Read what `save_torch` wrote. Raises DataError, with `mend`, for anything else."""
+    """Read what `save_torch` wrote. Raises DataError, with `hint`, for anything else."""
     state = load_tensors(path, "the file cannot be read as tensors and plain values", hint)
     if not isinstance(state, dict):
         raise DataError(what="the file holds no dictionary", where=str(path), hint=hint)
@@ -34,7 +34,7 @@ def load_torch(path: Path, hint: str) -> dict[str, Any]:
 
 def load_tensors(path: Path, what: str, hint: str, mapped: bool = False) -> Any:
     """Tensors and plain values, whoever saved them. `mapped`: not read into memory. Raises DataError: `what`, why, and
-    `mend`."""
+    `hint`."""
     try:
         check_packed(path)
         return torch.load(path, weights_only=True, map_location="cpu", mmap=mapped)

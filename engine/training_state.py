@@ -86,7 +86,7 @@ def _position(name: str, value: Any, start: Any) -> Any:
 @dataclass(frozen=True)
 class TrainingState:
     """`name`: what an error calls it; `shape`: settings and sizes on which the weights depend; `parts`: whatever is
-    restored in place, by its name in the file. `mend`: what to do about a file that does not fit."""
+    restored in place, by its name in the file. `hint`: what to do about a file that does not fit."""
 
     path: Path
     name: str

@@ -431,7 +431,7 @@ class Decoding:
 
 
 def numbered(report: Finished | None, numbers: Sequence[int]) -> Finished | None:
-    """`told`, with `numbers[job]` in place of a job's number."""
+    """`report`, with `numbers[job]` in place of a job's number."""
     return None if report is None else lambda job, text: report(numbers[job], text)
 
 

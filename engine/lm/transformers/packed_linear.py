@@ -27,7 +27,7 @@ class PackedLinear(nn.Module):
 def pack_linear_layers(model: nn.Module) -> None:
     """Pack the linear layers of a model in bfloat16 on a processor that multiplies it, apart from output weights that
     are the input embedding too."""
-    if not has_bfloat16():
+    if not (has_bfloat16() and torch.backends.mkldnn.is_available()):
         return
     embeddings = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     # Parents only: a list that held the layers would keep their memory until all are packed.

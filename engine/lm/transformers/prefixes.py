@@ -92,8 +92,8 @@ class SharedPrefixes:
         """Continue prefixes without changing them, each as far as the model's context goes."""
         ran = self._up_to_date([branch.row for branch in branches])
         branches = [
-            replace(branch, sampling=within_context(branch.sampling, completion.kv.length, self._info))
-            for branch, completion in zip(branches, ran, strict=True)
+            replace(branch, sampling=within_context(branch.sampling, prefix.kv.length, self._info))
+            for branch, prefix in zip(branches, ran, strict=True)
         ]
         done: dict[int, Completion] = {}
         jobs: dict[int, Job] = {}

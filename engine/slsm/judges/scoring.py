@@ -32,7 +32,7 @@ def score_mode(
     failures: int,
     seed: int,
 ) -> ModeScored:
-    """Score and cost of a mode. `own`: all answers under it; `baseline`: the answers of `baseline`, or none."""
+    """Score and cost of a mode. `answered`: all answers under it; `baseline`: the answers of `baseline`, or none."""
     outcomes, plain, n = (
         outcomes_of(answered),
         outcomes_of(baseline),
