@@ -114,7 +114,7 @@ def time_left_sentence(left: TimeLeft) -> str:
     if left.from_earlier:
         sources.append(f"{_listed(left.from_earlier)} as in {counted(left.runs, 'earlier runs')}")
     if left.shipped:
-        sources.append(f"{_listed(left.shipped)} as on two cores elsewhere, at the pace here")
+        sources.append(f"{_listed(left.shipped)} as on another machine, at the pace here")
     return f"about {duration(left.seconds)} left" + (f" ({'; '.join(sources)})" if sources else "")
 
 

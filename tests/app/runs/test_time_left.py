@@ -76,7 +76,7 @@ def test_what_was_measured_elsewhere_is_scaled_by_the_pace_here() -> None:
     mined = replace(DONE, seconds=20.0)
     left = time_left([mined, AT_WORK, WAITS], shipped)
     assert left is not None and (left.whole, left.shipped) == (140.0, ("eval",))
-    assert time_left_sentence(left) == "about 2:20 left (eval as on two cores elsewhere, at the pace here)"
+    assert time_left_sentence(left) == "about 2:20 left (eval as on another machine, at the pace here)"
     before = time_left([replace(BEGINS, name="mine"), WAITS], shipped)
     assert before is not None and before.whole == 50.0
     resumed = time_left([replace(AT_WORK, begun_at=1), WAITS], shipped)
