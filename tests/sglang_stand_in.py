@@ -3,7 +3,7 @@
 `python -m tests.sglang_stand_in --model-path M --host H --port P [--enable-custom-logit-processor] [--fault F]`. The
 custom processor is decoded from the request as SGLang decodes it, and applied. What is said here of SGLang was seen of
 0.5.23 (tests/engine/lm/sglang/test_real.py). Faults: crash-at-start, never-healthy,
-hang-on-health, ignore-sigterm, crash-once=FILE (dies after two answers; the file remembers that it has),
+hang-on-health, slow-health, ignore-sigterm, crash-once=FILE (dies after two answers; the file remembers that it has),
 hang-once=FILE (the same, but it stays and is silent), always-500, abort, refuse, garbage, leave-a-child=FILE and
 leave-a-daemon=FILE (start a process, the second in a session of its own, and write its pid), scheduler (start one that,
 as SGLang's, is to end by the server's word alone), tell-environment.
@@ -85,8 +85,8 @@ def processor(string: str) -> Any:
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        if fault == "hang-on-health":
-            time.sleep(600)
+        if fault in ("hang-on-health", "slow-health"):
+            time.sleep(600 if fault == "hang-on-health" else 1.2)
         if fault != "never-healthy":
             load_once()
         self.reply(200 if loaded.is_set() else 503, {})

@@ -26,6 +26,9 @@ from engine.servers.side_by_side import for_each_side_by_side
 _LOOK_EVERY = 0.1
 """Seconds between two looks at whether to go on."""
 
+_HEALTH_TIMEOUT = 5.0
+"""Seconds for a health check. SGLang's generates a token, and answers after a second at the earliest."""
+
 
 class SGLangServer:
     """Started with a processor, asked, stopped. If it breaks while it is asked, it is started again once, and asked
@@ -94,7 +97,7 @@ class SGLangServer:
     def _wait_for_health(self, checkpoint: Callable[[], None]) -> None:
         section = self._section
         until = time.monotonic() + section.startup_timeout
-        while not (self._client.healthy(max(section.health_interval, 1.0)) and self._process.running):
+        while not (self._client.healthy(_HEALTH_TIMEOUT) and self._process.running):
             if not self._process.running:
                 raise self._failed(f"the server ended while it started (exit code {self._process.exit_code})")
             if time.monotonic() > until:

@@ -164,6 +164,11 @@ def test_a_start_that_fails_shows_the_logs_last_lines(
         server.start(None, nothing)
 
 
+def test_a_health_check_may_take_longer_than_the_interval(make: Callable[..., SGLangServer]):
+    """As SGLang's does, which answers after a second at the earliest."""
+    make("slow-health", startup_timeout=20.0).start(None, nothing)
+
+
 def test_a_python_without_sglang_is_named(make: Callable[..., SGLangServer]):
     """The default: SGLang cannot live in the environment of this program, whose openai it would replace."""
     with pytest.raises(ModelError, match="environment of its own"):
