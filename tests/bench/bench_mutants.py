@@ -1,9 +1,10 @@
 """Slips planted at random, by a program that has read no test: which of them do the tests notice?
 
-    pytest -q -n 2 -m "not slow" --cov --cov-context=test       (writes .coverage: which test runs which line)
+    pip install pytest-cov
+    pytest -q -n 2 -m "not slow" --cov=app --cov=engine --cov=screens --cov-context=test
     python -m tests.bench.bench_mutants .coverage TABLE.csv NUMBER SEED ROOM [ROOM ...]
 
-From each room (a folder: `screens`, `app`, `engine/serve`) NUMBER mutants are drawn with SEED, each kind of change as
+The second line writes .coverage: which test runs which line. From each room (a folder: `screens`, `app`, `engine/serve`) NUMBER mutants are drawn with SEED, each kind of change as
 often as every other. Each is planted in a copy of the committed files, and the tests that run its lines are run there,
 those that run the fewest lines first, until one fails. A line that no test runs counts as not noticed. TABLE gets a
 line each; what stands in it is not planted again.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import importlib
 import os
 import random
 import sys
@@ -33,9 +35,7 @@ class Covered:
     """Which tests run which lines, from a coverage file with contexts."""
 
     def __init__(self, path: str) -> None:
-        from coverage import CoverageData
-
-        self._data = CoverageData(path)
+        self._data = importlib.import_module("coverage").CoverageData(path)
         self._data.read()
         measured = sorted(self._data.measured_files())
         self._root = os.path.commonpath([name for name in measured if "/engine/" in name or "/app/" in name])
