@@ -4,10 +4,11 @@
     pytest -q -n 2 -m "not slow" --cov=app --cov=engine --cov=screens --cov-context=test
     python -m tests.bench.bench_mutants .coverage TABLE.csv NUMBER SEED ROOM [ROOM ...]
 
-The second line writes .coverage: which test runs which line. From each room (a folder: `screens`, `app`, `engine/serve`) NUMBER mutants are drawn with SEED, each kind of change as
-often as every other. Each is planted in a copy of the committed files, and the tests that run its lines are run there,
-those that run the fewest lines first, until one fails. A line that no test runs counts as not noticed. TABLE gets a
-line each; what stands in it is not planted again.
+The second line writes .coverage: which test runs which line. From each room (a folder: `screens`, `app`,
+`engine/serve`) NUMBER mutants are drawn with SEED, each kind of change as often as every other. Each is planted in a
+copy of the committed files, and the tests that run its lines are run there, those that run the fewest lines first,
+until one fails. A line that no test runs counts as not noticed. TABLE gets a line each; what stands in it is not
+planted again.
 """
 
 from __future__ import annotations
