@@ -27,7 +27,6 @@ from engine.esm.evaluation.sources import Making
 from engine.esm.examples import training_examples
 from engine.esm.layers import field_layer
 from engine.esm.layout import required
-from engine.esm.library.memory import EpisodicMemory
 from engine.esm.lines import read_entries, read_mined
 from engine.esm.online.decide import Retrieval
 from engine.esm.online.variants import Variant, one_vector, retrieving
@@ -82,7 +81,7 @@ def cast_variant(layer: int, condition: Condition, vector: Vector, strength: flo
 
 def stir(of: Making) -> Variant:
     """The library is in the order in which entries were picked, so its beginning is the smaller library."""
-    first = EpisodicMemory.of(of.memory.entries[:STIR_ENTRIES], of.memory.keys[:STIR_ENTRIES])
+    first = of.memory.only(range(min(STIR_ENTRIES, len(of.memory.entries))))
     online = of.config.online.model_copy(update={"k_scale": STIR_K_SCALE})
     return replace(retrieving(of.name, first, online), online=online)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -44,12 +45,15 @@ class Entry:
 
 @dataclass(frozen=True)
 class EpisodicMemory:
-    """`keys`: (N, hidden_size), unit rows. `layers`: those that occur. `by_m`: row numbers a control point."""
+    """`layers`: those that occur. `grouped`: (N, hidden_size), unit keys in the order `rows` of entries, by control
+    point and layer, so that each retrieval reads one piece of memory; `groups`: of each control point, the layer's
+    position among `layers`, and where its piece begins and ends."""
 
     entries: list[Entry]
-    keys: NDArray[np.float32]
     layers: tuple[int, ...]
-    by_m: dict[int, NDArray[np.int64]]
+    grouped: NDArray[np.float32]
+    rows: NDArray[np.int64]
+    groups: dict[int, list[tuple[int, int, int]]]
 
     @classmethod
     def of(cls, entries: list[Entry], keys: NDArray[np.float32]) -> EpisodicMemory:
@@ -57,9 +61,13 @@ class EpisodicMemory:
         norms = np.linalg.norm(keys, axis=1, keepdims=True)
         unit = (keys / np.maximum(norms, 1e-12)).astype(np.float32)
         points = np.array([entry.control_point_m for entry in entries], dtype=np.int64)
-        by_m = {int(m): np.flatnonzero(points == m) for m in np.unique(points)}
-        layers = tuple(sorted({entry.layer for entry in entries}))
-        return cls(entries, unit, layers, by_m)
+        layers, positions = np.unique([entry.layer for entry in entries], return_inverse=True)
+        rows = np.lexsort((positions, points))
+        begins = np.flatnonzero(np.diff(points[rows], prepend=-1) | np.diff(positions[rows], prepend=-1))
+        groups: dict[int, list[tuple[int, int, int]]] = {}
+        for begin, end in pairwise([*begins.tolist(), len(rows)]):
+            groups.setdefault(int(points[rows[begin]]), []).append((int(positions[rows[begin]]), begin, end))
+        return cls(entries, tuple(layers.tolist()), unit[rows], rows, groups)
 
     @classmethod
     def load(cls, folder: Path, library: Path, info: ModelInfo) -> EpisodicMemory:
@@ -94,7 +102,13 @@ class EpisodicMemory:
     def without_right(self) -> EpisodicMemory:
         """The ablation `no_right_entries`."""
         keep = [i for i, entry in enumerate(self.entries) if entry.vector is not None]
-        return EpisodicMemory.of([self.entries[i] for i in keep], self.keys[keep])
+        return self.only(keep)
+
+    def only(self, keep: Sequence[int]) -> EpisodicMemory:
+        """These entries, by their place."""
+        keys = np.empty_like(self.grouped)
+        keys[self.rows] = self.grouped
+        return EpisodicMemory.of([self.entries[i] for i in keep], keys[list(keep)])
 
     def with_vectors(self, vectors: Sequence[Vector | None]) -> EpisodicMemory:
         """The same keys with other vectors in place of the mined ones."""
@@ -106,14 +120,15 @@ class EpisodicMemory:
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Rows of control point `m` and their cosine to `states` (len(layers), hidden_size), each against the
         state of its own layer."""
-        rows = self.by_m.get(m)
-        if rows is None:
-            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
+        groups = self.groups.get(m, [])
         norms = np.linalg.norm(states, axis=1, keepdims=True)
         queries = states / np.maximum(norms, 1e-12)
-        position = {layer: i for i, layer in enumerate(self.layers)}
-        row_queries = queries[[position[self.entries[row].layer] for row in rows]]
-        return rows, np.einsum("ij,ij->i", self.keys[rows], row_queries).astype(np.float32)
+        cosines = [np.einsum("ij,j->i", self.grouped[begin:end], queries[at]) for at, begin, end in groups]
+        if not cosines:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
+        rows = self.rows[groups[0][1] : groups[-1][2]]
+        order = np.argsort(rows, kind="stable")  # of one layer they are sorted
+        return rows[order], np.concatenate(cosines)[order].astype(np.float32)
 
 
 def _read_keys(path: Path) -> NDArray[np.float32]:

@@ -75,19 +75,26 @@ def retrieve(memory: EpisodicMemory, m: int, states: NDArray[np.float32], online
     rows, similarity = memory.similarities(m - 1, states)
     if len(rows) < max(online.min_entries, 1):
         return Retrieval("min_entries", len(rows))
-    order = np.argsort(-similarity, kind="stable")[: online.k_retrieve]
     hits = [
         Hit(
             memory.entries[rows[i]],
             float(similarity[i]),
             float(similarity[i]) * memory.entries[rows[i]].quality,
         )
-        for i in order
+        for i in _nearest(similarity, online.k_retrieve)
     ]
     if hits[0].similarity < online.min_sim:
         return Retrieval("min_sim", len(rows), hits)
     injectable = any(hit.entry.vector is not None for hit in hits)
     return Retrieval(None if injectable else "no_candidates", len(rows), hits)
+
+
+def _nearest(similarity: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+    """Places of the `k` largest, largest first, the earlier first among equals: without sorting the whole."""
+    places = np.arange(len(similarity))
+    if k < len(similarity):
+        places = np.flatnonzero(similarity >= np.partition(similarity, -k)[-k])
+    return places[np.argsort(-similarity[places], kind="stable")[:k]]
 
 
 def always(strength: float) -> Choice:

@@ -45,6 +45,33 @@ def test_retrieval_looks_one_control_point_back_and_keeps_the_nearest() -> None:
     assert found.candidates(3)[0].ahat == pytest.approx(0.5)
 
 
+def test_retrieval_is_the_literal_one_over_layers_control_points_and_equal_keys() -> None:
+    """Each key against the state of its own layer, best first, the earlier entry first among equals."""
+    rng = np.random.default_rng(3)
+    keys = rng.normal(size=(60, 8)).astype(np.float32)
+    keys[30:] = keys[:30]
+    layers, points = rng.integers(0, 3, 60) * 4 + 1, rng.integers(1, 4, 60)
+    entries = [Entry(f"e{i}", int(layers[i]), int(points[i]), 1.0, VECTOR, "x") for i in range(60)]
+    states = rng.normal(size=(3, 8)).astype(np.float32)
+    memory = EpisodicMemory.of(entries, keys)
+    online = ONLINE.model_copy(update={"k_retrieve": 7, "min_sim": -1.0})
+    for m in (1, 2, 3):
+        unit = keys / np.linalg.norm(keys, axis=1, keepdims=True)
+        query = states / np.linalg.norm(states, axis=1, keepdims=True)
+        cosines = {
+            i: float(unit[i] @ query[memory.layers.index(int(layers[i]))])
+            for i in range(60)
+            if points[i] == m
+        }
+        literal = sorted(cosines, key=lambda i: (-round(cosines[i], 5), i))
+        rows, similarity = memory.similarities(m, states)
+        assert rows.tolist() == sorted(cosines)
+        assert similarity == pytest.approx([cosines[i] for i in sorted(cosines)], abs=1e-6)
+        hits = retrieve(memory, m + 1, states, online).hits
+        assert [hit.entry.tool_name for hit in hits] == [f"e{i}" for i in literal[:7]]
+        assert memory.only(range(60)).similarities(m, states)[1] == pytest.approx(similarity, abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("m", "state", "gate"), [(2, [-1.0, 0.0], "min_sim"), (9, [1.0, 0.0], "min_entries")]
 )
