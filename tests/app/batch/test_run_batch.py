@@ -1,0 +1,207 @@
+"""How `steer-tui batch` ends: its lines and exit code, over a worker that is acted and a log made by hand."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from app.batch import run_batch as module
+from engine.events import Event, StageFailed, StageFinished, StageStarted, WorkerStopped, encode
+from engine.run.directory import RunDirectory
+from tests.two_runs import make_run
+
+PID = 4711
+
+
+@dataclass
+class Worker:
+    """Writes one of `written` into the log whenever it is looked at, and has ended with `returncode` after them; None:
+    it never ends."""
+
+    log: Path
+    returncode: int | None = 0
+    written: list[Event] = field(default_factory=list)
+    pid: int = PID
+    terminated: bool = False
+
+    def poll(self) -> int | None:
+        if not self.written:
+            return self.returncode
+        with self.log.open("ab") as file:
+            file.write(encode(msgspec.structs.replace(self.written.pop(0), seq=self.log.stat().st_size, time=1.0)))
+        return None
+
+    def wait(self, timeout: float) -> int:
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired("worker", timeout)
+        return self.returncode
+
+    def terminate(self) -> None:
+        self.terminated = True
+
+
+@dataclass
+class Ended:
+    """What a batch printed before it ended."""
+
+    code: int
+    out: str
+    err: str
+    worker: Worker
+
+
+Batch = Callable[..., Ended]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    return RunDirectory(make_run(tmp_path, "acted", [], status="running"))
+
+
+@pytest.fixture
+def batch(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> Batch:
+    """`batch(returncode, event, …, interrupts=1)`: `interrupts` times Ctrl+C is pressed at the beginning."""
+
+    def ended(returncode: int | None, *events: Event, interrupts: int = 0, record_failure: str = "") -> Ended:
+        worker = Worker(run.events, returncode, list(events))
+        record = run.read()
+        record.failure, record.status = record_failure, "failed" if record_failure else record.status
+        run.write(record)
+
+        def start(directory: RunDirectory) -> Worker:
+            return worker
+
+        def begin(self: module.Interrupts) -> None:
+            self.count = interrupts
+
+        monkeypatch.setattr(module, "start_worker", start)
+        monkeypatch.setattr(module.Interrupts, "__init__", begin)
+        out, err = (Console(file=io.StringIO(), width=300) for _ in range(2))
+        code = module.run_batch(run, out, err)
+        return Ended(code, *(console.file.getvalue() for console in (out, err)), worker)  # type: ignore[attr-defined]
+
+    return ended
+
+
+FINISHED = StageFinished(stage="eval", seconds=61.0, summary={"accuracy": 0.5})
+
+
+def test_a_finished_run(batch: Batch, run: RunDirectory) -> None:
+    """Its lines, its results, the folder; nothing is wrong."""
+    began = StageStarted(stage="eval", total=3, unit="answers")
+    ended = batch(0, began, FINISHED, WorkerStopped(status="finished"))
+    lines = ended.out.splitlines()
+    assert (ended.code, ended.err) == (0, "")
+    assert lines[0] == f"run: {run.path}" and lines[-1] == f"all files: {run.path}"
+    assert [line[9:] for line in lines[1:3]] == [
+        "eval: started, 0 of 3 answers",
+        "eval: finished in 1:01 (accuracy 0.5)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("returncode", "events", "failure", "code", "reason"),
+    [
+        (1, [StageFailed(stage="eval", what="no room", where="a.json", hint="make some"), WorkerStopped(status="failed")],
+         "", 1, "eval: no room (a.json): make some"),
+        (2, [StageFailed(what="no such column", hint="name it"), WorkerStopped(status="failed")], "", 2,
+         "no such column: name it"),
+        (1, [StageFailed(stage="eval", what="a bug"), WorkerStopped(status="failed")], "", 1, "eval: a bug"),
+        (2, [], "run: no such stage", 2, "run: no such stage"),
+        (-9, [], "", 1,
+         "the worker vanished (killed by SIGKILL): the run is interrupted ({path}): its log ends with: last words"),
+        (3, [], "", 1,
+         "the worker ended without an error message (exit code 3) ({path}): its log ends with: last words"),
+        (1, [WorkerStopped(status="failed")], "", 1,
+         "the worker ended without an error message (exit code 1) ({path}): its log ends with: last words"),
+    ],
+)  # fmt: skip
+def test_why_a_run_ended_and_how_to_resume_it(
+    batch: Batch, run: RunDirectory, returncode: int, events: list[Event], failure: str, code: int, reason: str
+) -> None:
+    run.worker_log.write_text("first words\nlast words\n \n")
+    ended = batch(returncode, *events, record_failure=failure)
+    resume = f"kept in {run.path}; to resume: steer-tui batch --resume {run.path}"
+    assert (ended.code, ended.err.splitlines()) == (code, [reason.format(path=run.path), resume])
+
+
+def test_a_worker_that_left_no_word(batch: Batch, run: RunDirectory) -> None:
+    assert batch(1).err.splitlines()[0].endswith(f"(exit code 1) ({run.path}): resume the run")
+    run.worker_log.write_text(" \n")
+    assert batch(1).err.splitlines()[0].endswith(f"(exit code 1) ({run.path}): resume the run")
+
+
+def test_a_worker_that_reports_its_end_and_lives_on(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it reported counts."""
+    assert batch(None, WorkerStopped(status="finished")).code == 0
+
+
+def test_ctrl_c_asks_the_worker_to_stop(batch: Batch, run: RunDirectory) -> None:
+    """One that has not begun is ended; what is kept is said where there is a run to resume."""
+    ended = batch(0, WorkerStopped(status="stopped"), interrupts=1)
+    assert ended.code == 130 and not ended.worker.terminated
+    assert ended.err == f"stopped; kept in {run.path}; to resume: steer-tui batch --resume {run.path}\n"
+    ended = batch(0, FINISHED, interrupts=1)  # the end of its log is still to come
+    assert ended.code == 130 and ended.worker.terminated
+    asking = "asking the engine to stop; what is finished is kept (Ctrl+C again leaves at once)\n"
+    assert asking in ended.out and ended.err.startswith("stopped; kept in ")
+
+
+def test_an_engine_that_does_not_stop_is_left(batch: Batch, run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PATIENCE", 0.0)
+    ended = batch(None, interrupts=1)
+    assert ended.code == 130
+    assert ended.err == (
+        f"no answer from the engine (pid {PID}) yet: it stops after its current item; "
+        f"kept in {run.path}; to resume: steer-tui batch --resume {run.path}\n"
+    )
+
+
+def test_a_second_ctrl_c_leaves_at_once(batch: Batch, run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pressed(self: object) -> int:
+        interrupts = module.Interrupts()
+        interrupts.count = 0
+        interrupts._handle(2, None)
+        assert interrupts.count == 1
+        interrupts._handle(2, None)
+        return 0
+
+    monkeypatch.setattr(module._Batch, "follow", pressed)
+    ended = batch(0)
+    resume = f"to resume: steer-tui batch --resume {run.path}\n"
+    assert (ended.code, ended.err) == (130, f"left; the engine stops after its current item; kept in {run.path}; {resume}")
+
+
+def test_whatever_else_happens_leaves_no_worker(
+    batch: Batch, run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(self: object) -> int:
+        raise BrokenPipeError
+
+    stopped: list[RunDirectory] = []
+    monkeypatch.setattr(module._Batch, "follow", closed)
+    monkeypatch.setattr(module, "request_stop", stopped.append)
+    with pytest.raises(BrokenPipeError):
+        batch(0)
+    assert stopped == [run]
+
+
+def test_a_worker_without_a_sign_of_life_is_named(
+    batch: Batch, run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once each time that it has been silent for so long."""
+    monkeypatch.setattr(module, "HUNG_AFTER", 0.0)
+    monkeypatch.setattr(module, "PATIENCE", 0.1)
+    status = module.inspect(run.path)
+    monkeypatch.setattr(module, "inspect", lambda path: replace(status, state="hung"))
+    hangs = f"no sign of life from the worker (pid {PID}) for a while: it seems to hang\n"
+    assert hangs in batch(None, interrupts=1).out
+    monkeypatch.setattr(module, "inspect", lambda path: status)
+    assert hangs not in batch(None, interrupts=1).out
