@@ -18,6 +18,7 @@ from engine.run.directory import RunDirectory
 from tests.two_runs import make_run
 
 PID = 4711
+FAILED = WorkerStopped(status="failed")
 
 
 @dataclass
@@ -35,7 +36,9 @@ class Worker:
         if not self.written:
             return self.returncode
         with self.log.open("ab") as file:
-            file.write(encode(msgspec.structs.replace(self.written.pop(0), seq=self.log.stat().st_size, time=1.0)))
+            file.write(
+                encode(msgspec.structs.replace(self.written.pop(0), seq=self.log.stat().st_size, time=1.0))
+            )
         return None
 
     def wait(self, timeout: float) -> int:
@@ -109,22 +112,28 @@ def test_a_finished_run(batch: Batch, run: RunDirectory) -> None:
 @pytest.mark.parametrize(
     ("returncode", "events", "failure", "code", "reason"),
     [
-        (1, [StageFailed(stage="eval", what="no room", where="a.json", hint="make some"), WorkerStopped(status="failed")],
-         "", 1, "eval: no room (a.json): make some"),
-        (2, [StageFailed(what="no such column", hint="name it"), WorkerStopped(status="failed")], "", 2,
+        (1, [StageFailed(stage="eval", what="no room", where="a.json", hint="make some"), FAILED], "", 1,
+         "eval: no room (a.json): make some"),
+        (2, [StageFailed(what="no such column", hint="name it"), FAILED], "", 2,
          "no such column: name it"),
-        (1, [StageFailed(stage="eval", what="a bug"), WorkerStopped(status="failed")], "", 1, "eval: a bug"),
+        (1, [StageFailed(stage="eval", what="a bug"), FAILED], "", 1, "eval: a bug"),
         (2, [], "run: no such stage", 2, "run: no such stage"),
         (-9, [], "", 1,
          "the worker vanished (killed by SIGKILL): the run is interrupted ({path}): its log ends with: last words"),
         (3, [], "", 1,
          "the worker ended without an error message (exit code 3) ({path}): its log ends with: last words"),
-        (1, [WorkerStopped(status="failed")], "", 1,
+        (1, [FAILED], "", 1,
          "the worker ended without an error message (exit code 1) ({path}): its log ends with: last words"),
     ],
 )  # fmt: skip
 def test_why_a_run_ended_and_how_to_resume_it(
-    batch: Batch, run: RunDirectory, returncode: int, events: list[Event], failure: str, code: int, reason: str
+    batch: Batch,
+    run: RunDirectory,
+    returncode: int,
+    events: list[Event],
+    failure: str,
+    code: int,
+    reason: str,
 ) -> None:
     run.worker_log.write_text("first words\nlast words\n \n")
     ended = batch(returncode, *events, record_failure=failure)
@@ -154,7 +163,9 @@ def test_ctrl_c_asks_the_worker_to_stop(batch: Batch, run: RunDirectory) -> None
     assert asking in ended.out and ended.err.startswith("stopped; kept in ")
 
 
-def test_an_engine_that_does_not_stop_is_left(batch: Batch, run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_does_not_stop_is_left(
+    batch: Batch, run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "PATIENCE", 0.0)
     ended = batch(None, interrupts=1)
     assert ended.code == 130
@@ -164,7 +175,9 @@ def test_an_engine_that_does_not_stop_is_left(batch: Batch, run: RunDirectory, m
     )
 
 
-def test_a_second_ctrl_c_leaves_at_once(batch: Batch, run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_ctrl_c_leaves_at_once(
+    batch: Batch, run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def pressed(self: object) -> int:
         interrupts = module.Interrupts()
         interrupts.count = 0
@@ -176,7 +189,10 @@ def test_a_second_ctrl_c_leaves_at_once(batch: Batch, run: RunDirectory, monkeyp
     monkeypatch.setattr(module._Batch, "follow", pressed)
     ended = batch(0)
     resume = f"to resume: steer-tui batch --resume {run.path}\n"
-    assert (ended.code, ended.err) == (130, f"left; the engine stops after its current item; kept in {run.path}; {resume}")
+    assert (ended.code, ended.err) == (
+        130,
+        f"left; the engine stops after its current item; kept in {run.path}; {resume}",
+    )
 
 
 def test_whatever_else_happens_leaves_no_worker(
