@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
+from app.compare.json_form import json_form
 from app.compared.columns import METHODS
 from app.compared.words import cells_sentence, finding, run_words
 from engine.comparison.comparison import compare_runs
@@ -103,6 +104,9 @@ def test_items_that_both_have_and_nobody_judged_are(tmp_path: Path) -> None:
     arm = replace(comparison.arms[0], figures=Figures(0))
     assert finding(arm) == "not judged"
     assert cells_sentence(arm) == "None of its items was judged in both runs."
+    form = json_form(replace(comparison, arms=[arm]))["methods"][0]
+    counts = ("both_right", "only_a_right", "only_b_right", "neither_right")
+    assert [form[name] for name in counts] == [None] * 4 and form["n"] == 0
     words = run_words((comparison.a, comparison.b))
     assert [run.name for run in words] == ["a", "b"] and words[0].about == f"a/{comparison.a.path.name}"
 

@@ -20,10 +20,13 @@ from app.blocks.block import Block
 from app.blocks.fit import fit, fit_name
 from app.blocks.model_text import one_line
 from app.blocks.terminal import draw
+from app.methods.overview import Overview
 from app.methods.page import Cases, MethodPage
 from app.methods.pages import charts_of, page_of
 from app.methods.source import CaseSource
 from app.state.run import RunState
+from app.wording.figures import fixed
+from app.wording.verdict_text import verdict_sentence
 from engine.events import Event
 from screens.widgets.tables.cells import justified
 from screens.widgets.tables.column_layout import place
@@ -100,6 +103,20 @@ def block_lines(blocks: Sequence[Block], width: int, tones: bool = False) -> Ite
         yield text.rstrip()
 
 
+def overview_lines(overview: Overview, state: RunState) -> Iterator[str]:
+    yield "\n===== overview"
+    for light in overview.highlights(state):
+        place = light.place
+        yield f"{light.text} -> {place.tab} {place.key} {place.filter}{' opened' if place.open else ''}"
+    if (curve := overview.curve(state)) is not None:
+        for name, values in ((curve.name, curve.values), (curve.baseline_name, curve.baseline)):
+            figures = ", ".join(fixed(value, curve.digits) for value in values)
+            yield f"{curve.figure} over {curve.over}, {name}: {figures}"
+    if (verdict := overview.verdict_so_far(state)) is not None:
+        yield verdict_sentence(verdict)
+    yield overview.untested(state)
+
+
 def shown(page: MethodPage, events: Sequence[Event]) -> Iterator[str]:
     state, by_place = RunState(), dict[tuple[int, int], Event]()
     for offset, event in enumerate(events):
@@ -119,6 +136,7 @@ def shown(page: MethodPage, events: Sequence[Event]) -> Iterator[str]:
         for one in lines:
             points = islice(zip(one.x, one.y, strict=True), 12)
             yield f"{one.label}: {', '.join(f'{x:g} {y:.4g}' for x, y in points)}"
+    yield from overview_lines(page.overview, state)
     for cases in page.cases:
         rows = cases.rows(state)
         yield f"\n===== {cases.name}: {len(rows)} rows; {cases.remark(state)}"

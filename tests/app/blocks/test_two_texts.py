@@ -33,3 +33,11 @@ def test_differences_have_signs_beside_each_other_and_below() -> None:
     beside = lines(draw_texts(_OWN, _GREEDY, ("esm", "greedy"), PALETTE, 100, here), 100)
     assert beside[2].startswith("+▸   two pears") and beside[2].partition("−")[2] == "    two plums"
     assert beside[4].strip() == "−  four"
+
+
+def test_texts_of_very_many_lines_stand_beside_each_other_without_being_compared() -> None:
+    """401 lines of which the first is new: compared, 400 of them would be the same."""
+    new, old = "\n".join(map(str, range(401))), "\n".join(map(str, range(1, 401)))
+    below = lines(draw_texts(new, old, ("a", "b"), PALETTE, 60), 60)
+    assert below[1:5] == ["−  1", "+  0", "−  2", "+  1"] and below[-1] == "+  400"
+    assert len(below) == 1 + 400 + 401

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tomllib
@@ -19,6 +20,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 def names(requirements: list[str]) -> set[str]:
     """The packages, without extras and versions."""
     return {re.split(r"[^\w.-]", requirement)[0].lower() for requirement in requirements}
+
+
+EXTRAS = {extra: names(requirements) for extra, requirements in PROJECT["optional-dependencies"].items()}
 
 
 def test_sglang_is_an_extra() -> None:
@@ -53,6 +57,29 @@ def test_the_doctor_names_each_extra_with_the_command(
         assert finding.text == (installed or "not installed")
         assert f"pip install 'steer-tui[{extra}]'" in finding.hint
     assert "evolution.server.kind: sglang" in found["sglang"].hint
+
+
+def test_each_extra_is_known_by_a_package_that_it_brings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for extra in machine._EXTRAS:
+        [version] = [package for package in machine._EXTRAS[extra][0] if package in EXTRAS[extra]]
+        monkeypatch.setattr(machine, "package_version", {version: "1.0"}.get)
+        assert machine._extra(extra).text == "1.0"
+
+
+@pytest.mark.parametrize(
+    ("columns", "lines", "encoding", "good"),
+    [(80, 24, "UTF-8", True), (79, 24, "utf8", False), (80, 23, "utf-8", False), (200, 60, "ascii", False)],
+)
+def test_a_terminal_is_wide_enough_and_has_every_sign(
+    columns: int, lines: int, encoding: str, good: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size((columns, lines)))
+    monkeypatch.setattr(machine.sys, "stdout", SimpleNamespace(encoding=encoding))
+    finding = machine._terminal({"TERM": "xterm", "COLORTERM": "truecolor"})
+    text = f"{columns}x{lines}, TERM=xterm, colour truecolor, {encoding}"
+    assert (finding.good, finding.needed, finding.text) == (good, False, text)
+    assert "colour none (NO_COLOR)" in machine._terminal({"NO_COLOR": "1"}).text
+    assert "TERM=unset, colour by TERM" in machine._terminal({}).text
 
 
 def test_vllms_build_for_processors_counts_as_vllm(monkeypatch: pytest.MonkeyPatch) -> None:

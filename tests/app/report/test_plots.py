@@ -6,7 +6,7 @@ from math import nan
 
 import pytest
 
-from app.blocks.drawing import Dot, Drawing, Label, Line
+from app.blocks.drawing import COLOURS, Dot, Drawing, Label, Line
 from app.blocks.plots import Interval, curve_plot, interval_plot
 from app.curves import apart
 from app.methods.chart import Series
@@ -69,6 +69,47 @@ def test_labels_of_the_axis_stand_at_their_values() -> None:
     assert (up["0"], up["1"]) == (168.4, 15.6)
     below = {m.text: round(m.x, 1) for m in marks(drawing) if isinstance(m, Label) and m.anchor == "middle"}
     assert (below["0"], below["10"]) == (66.2, 469.8) and "step" in below
+
+
+def labels(drawing: Drawing | None) -> list[tuple[float, float, str, str]]:
+    return [(round(m.x, 1), round(m.y, 1), m.text, m.anchor) for m in marks(drawing) if isinstance(m, Label)]
+
+
+def test_where_everything_beside_an_interval_stands() -> None:
+    """A row of 22 points and 6 of room: the axis' labels stand 11 below 28, in a drawing of 48; names end 10 before
+    190, values begin 12 behind 490. 0.17 to 0.83 have ticks at 0.2, 0.4, 0.6 and 0.8, each 90.9 from the last."""
+    drawing = interval_plot([Interval("a name of thirty-one characters", 0.4, 0.2, 0.8)])
+    assert labels(drawing) == [
+        (203.6, 39.0, "0.2", "middle"), (294.5, 39.0, "0.4", "middle"), (385.5, 39.0, "0.6", "middle"),
+        (476.4, 39.0, "0.8", "middle"), (180.0, 11.0, "a name of thirty-one characte…", "end"),
+        (502.0, 11.0, "0.400 [0.200, 0.800]", "start"),
+    ]  # fmt: skip
+    assert lines(drawing, "grid")[0] == [(203.6, 0), (203.6, 28.0)]
+    assert drawing is not None and (drawing.width, drawing.height) == (640, 48)
+
+
+def test_where_everything_beside_a_curve_stands() -> None:
+    """The axis 34 above the bottom of 210, its labels 22 and its title 6 above it, in the middle of 46 and 490; the
+    curve's name 31 behind its end, in 20 characters."""
+    drawing = curve_plot([Series("a loss of many characters", [0, 10], [0.0, 1.0])], "step")
+    assert lines(drawing, "axis") == [[(46.0, 176.0), (490.0, 176.0)]]
+    assert {(x, anchor) for x, y, text, anchor in labels(drawing) if anchor == "end"} == {(40.0, "end")}
+    below = [(y, text) for x, y, text, anchor in labels(drawing) if anchor == "middle"]
+    assert below == [(188.0, text) for text in ("0", "5", "10")] + [(204.0, "step")]
+    assert (268.0, 204.0, "step", "middle") in labels(drawing)
+    assert labels(drawing)[-1] == (521.0, 15.6, "a loss of many char…", "start")
+    assert drawing is not None and (drawing.width, drawing.height) == (640, 210)
+
+
+def test_what_has_nothing_to_draw_is_left_out() -> None:
+    """A curve of one point, and those for which there is no colour."""
+    assert curve_plot([Series("one", [1], [1.0])], "step") is None
+    many = curve_plot(
+        [Series(f"c{number}", [0, 1], [0.0, 1.0]) for number in range(len(COLOURS) + 1)], "step"
+    )
+    assert [text for _, _, text, anchor in labels(many) if text.startswith("c")] == [
+        f"c{number}" for number in range(len(COLOURS))
+    ]
 
 
 def test_a_spike_between_many_points_is_drawn() -> None:

@@ -42,6 +42,7 @@ def test_garbage_is_told_and_left_as_it_is(run: RunDirectory, tmp_path: Path, ga
     labels.path.write_bytes(garbage)
     labels.read()
     assert labels.of(run.path) == NO_LABEL and "labels" in labels.wrong
+    assert ("titles, tags and archived runs are not shown" in labels.wrong) == (b"99" not in garbage)
     with pytest.raises(DataError):
         labels.put(run.path, Label("mine"))
     assert labels.path.read_bytes() == garbage

@@ -281,6 +281,21 @@ def test_index_knows_times_and_marks(index: EventIndex) -> None:
     assert EventIndex().time_of(3) == 0.0 and EventIndex().step(0, 1) is None
 
 
+def test_an_index_is_put_together_of_two(index: EventIndex) -> None:
+    """As when the first part of a log comes from a snapshot."""
+    more = EventIndex()
+    more.add(StageStarted(seq=8, time=18.0, stage="next", total=1))
+    index.take(more)
+    assert (len(index), index.step(7, 1), index.stop(7, 1), index.time_of(8), index.at_time(99.0)) == (
+        7,
+        8,
+        8,
+        18.0,
+        8,
+    )
+    assert index.at_time(11.5) == 1 and index.marks[-1].text == "next"
+
+
 def test_a_run_whose_worker_was_started_is_starting_until_the_worker_has_it(
     run: RunDirectory, watch: Callable[..., RunSession], wait_until: Wait
 ) -> None:
