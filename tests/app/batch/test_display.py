@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from io import StringIO
 
+import pytest
 from msgspec import structs
 from rich.console import Console
 
-from app.batch.display import BarDisplay, PlainDisplay, pace
+from app.batch.display import BarDisplay, PlainDisplay, make_display, pace, sentence
 from app.state.run import RunState
 from engine import events as ev
 from engine.run.stage_state import Stages, fold_stages
@@ -99,3 +100,59 @@ def test_progress_tells_how_far_a_server_s_answers_are() -> None:
     ]
     fold_stages(stages, all_there)
     assert pace(stages["slsm"]) == "0 of 6 conversations"
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (ev.StageFinishedBefore(), "finished by an earlier attempt"),
+        (ev.StageBegunAgain(kept="earlier/1"), "begun again; what it left before is kept in earlier/1"),
+        (ev.StagePaused(), "paused"),
+        (ev.StageResumed(), "continues"),
+        (ev.StageStopped(done=1200), "stopped; 1,200 finished are kept"),
+        (ev.StageFinished(seconds=61.0), "finished in 1:01"),
+        (ev.StageFinished(seconds=5.0, summary={"accuracy": 0.61254, "pairs": 1200}),
+         "finished in 0:05 (accuracy 0.6125; pairs 1,200)"),
+        (ev.Preparing(doing="reading the task"), "reading the task"),
+        (ev.ModelLoaded(name="m", backend="b", device="cpu", dtype="float32", num_layers=1, hidden_size=2),
+         "model m on cpu (b, float32)"),
+        (ev.MethodEvaluated(method="esm", n=200, accuracy=0.98549, mean_tokens=1.0),
+         "ESM: accuracy 0.985 on 200 examples"),
+        (ev.MethodEvaluated(method="esm", n=200, accuracy=0.9, mean_tokens=1.0, final=False), None),
+        (ev.ServeOpened(url="http://x/v1", key="no key", model="m", levers=[]),
+         "takes requests at http://x/v1; no key"),
+        (ev.Notice(text="so far"), "so far"),
+        (ev.Notice(text="low", level="warning"), "warning: low"),
+        (ev.StageProgress(done=1, total=2), None),
+    ],
+)  # fmt: skip
+def test_an_event_in_words(event: ev.Event, words: str | None) -> None:
+    assert sentence(event) == words
+
+
+def test_every_stage_has_a_bar_and_the_rest_are_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long line is not cut: the terminal wraps it."""
+    console = Console(file=StringIO(), width=80, force_terminal=True)
+    display, stages = make_display(console), Stages()
+    assert isinstance(display, BarDisplay)
+    for event in (
+        ev.StageStarted(stage="mine", total=40, unit="examples"),
+        ev.StageStarted(stage="eval", total=0, unit="answers"),
+        ev.StageProgress(stage="mine", done=10, total=40, tokens=100, elapsed=5.0),
+        ev.Notice(stage="mine", text="x" * 90, level="warning"),
+    ):
+        fold_stages(stages, event)
+        display.show(event, stages)
+    mine, evaluated = display._progress.tasks
+    assert (mine.description, mine.completed, mine.total) == ("mine", 10, 40)
+    assert mine.fields["pace"] == "10 of 40 examples, 20 tokens/s, 0:15 left"
+    assert (evaluated.description, evaluated.total, evaluated.fields["pace"]) == (
+        "eval",
+        None,
+        "0 answers so far",
+    )
+    display.close()
+    assert f"\x1b[33mmine: warning: {'x' * 90}\x1b[0m" in console.file.getvalue()  # type: ignore[attr-defined]
+    assert isinstance(make_display(Console(file=StringIO())), PlainDisplay)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert isinstance(make_display(console), PlainDisplay)
