@@ -225,4 +225,4 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, CalmApp[None])
             if lag
             else ""
         )
-        self.notify(f"{log}keys and drawing: {self.lag}", title="Lag")
+        self.notify(f"{log}keys and drawing: {self.lag}", title="Lag", markup=False)

@@ -176,13 +176,24 @@ async def test_order_by_gain_and_groups_by_name(outputs: Path) -> None:
         assert len(app.runs.source) == 3
 
 
+def text_of(app: RunsApp) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
 async def test_title_tags_and_archive(outputs: Path) -> None:
     app = RunsApp(outputs)
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(app, pilot)
         await pilot.press("t")
         assert isinstance(app.screen, AskScreen)
-        await pilot.press(*"best", "enter", "T", *"paper gpu", "enter")
+        assert "Without a title the list shows the name, demo." in text_of(app)
+        await pilot.press(*"best")
+        assert "The list shows this title instead of the name demo." in text_of(app)
+        await pilot.press("enter", "T")
+        assert "No tags. Separate tags by spaces." in text_of(app)
+        await pilot.press(*"paper gpu")
+        assert "2 tags: paper, gpu" in text_of(app)
+        await pilot.press("enter")
         await settled(app, pilot)
         assert app.runs.source.runs[0].title == "best"
         assert "tags: paper gpu" in about_run(app.runs.source.runs[0]).plain
@@ -192,6 +203,12 @@ async def test_title_tags_and_archive(outputs: Path) -> None:
         await pilot.press("A")
         await pilot.pause()
         assert len(app.runs.source) == 3 and "best (archived)" in app.rows()[0]
+        await pilot.press("g", "a")
+        await settled(app, pilot)
+        assert [note.message for note in app._notifications] == [
+            "Archived; A lists it again.",
+            "No longer archived.",
+        ]
 
 
 async def test_trash_and_undo(outputs: Path) -> None:

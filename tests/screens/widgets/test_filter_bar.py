@@ -1,0 +1,96 @@
+"""The line in which a filter is typed: what it recalls, what it says, what it asks for."""
+
+from __future__ import annotations
+
+from textual import on
+from textual.app import App, ComposeResult
+
+from app.table.filter import Field
+from screens.widgets.filter_bar import FilterBar, _FieldSuggester
+
+FIELDS = {name: Field(name, "number", "") for name in ("alpha", "m")}
+
+
+class BarApp(App[None]):
+    def __init__(self, finds: bool = True) -> None:
+        super().__init__()
+        self.bar = FilterBar(FIELDS, finds=finds)
+        self.asked: list[tuple[str, bool]] = []
+
+    def compose(self) -> ComposeResult:
+        yield self.bar
+
+    @on(FilterBar.Changed)
+    def _asked(self, message: FilterBar.Changed) -> None:
+        self.asked.append((message.text, message.finding))
+
+    @property
+    def hint(self) -> str:
+        return str(self.bar.hint.content)
+
+
+async def test_filters_are_recalled_each_once_the_last_first() -> None:
+    app = BarApp()
+    async with app.run_test() as pilot:
+        for text in ("m:1", "m:2", "m:1"):
+            app.bar.open()
+            app.bar.input.value = text
+            await pilot.press("enter")
+            await pilot.pause()
+        app.bar.clear()
+        app.bar.open()
+        await pilot.pause()
+        assert app.bar.input.value == "m:1", "the last one, ready to be replaced"
+        shown = []
+        for key in ("up", "up", "up", "down", "down"):
+            await pilot.press(key)
+            shown.append(app.bar.input.value)
+        assert shown == ["m:1", "m:2", "m:2", "m:1", "m:1"] and app.bar.input.cursor_position == 3
+        await pilot.press("escape")
+        assert app.bar.input.value == "" and not app.bar.has_class("-open"), "the filter of before: none"
+        app.bar.set("m:2")
+        app.bar.open()
+        assert app.bar.input.value == "m:2"
+
+
+async def test_what_is_typed_is_applied_at_once_and_its_mode_can_change() -> None:
+    app = BarApp()
+    async with app.run_test() as pilot:
+        app.bar.open()
+        await pilot.press("m", "colon", "1")
+        await pilot.pause()
+        assert app.asked[-1] == ("m:1", False)
+        app.bar.show_count("3 of 9")
+        assert app.hint == "filter: 3 of 9 · ⏎ apply · tab find instead · → complete · ↑ earlier filters"
+        await pilot.press("tab")
+        await pilot.pause()
+        assert app.asked[-1] == ("m:1", True)
+        assert app.hint == "find: 3 of 9 · ⏎ apply · tab filter instead · → complete · ↑ earlier filters"
+        count = len(app.asked)
+        app.bar.input.value = "m:1 al"
+        await pilot.pause()
+        assert len(app.asked) == count, "`al` is probably the start of `alpha`"
+        app.bar.input.value = "m:1 m>x"
+        await pilot.pause()
+        assert app.hint == "      ↑ `x` is not a number" and app.bar.hint.has_class("-error")
+        await pilot.press("enter")
+        assert app.bar.has_class("-open"), "a wrong filter cannot be kept"
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.asked[-1] == ("", False) and not app.bar.hint.has_class("-error")
+
+
+async def test_where_matches_cannot_be_marked_there_is_one_mode() -> None:
+    app = BarApp(finds=False)
+    async with app.run_test() as pilot:
+        app.bar.open()
+        await pilot.pause()
+        await pilot.press("tab")
+        assert not app.bar.finding and app.hint == "filter: ⏎ apply · → complete · ↑ earlier filters"
+
+
+async def test_a_field_is_completed() -> None:
+    """What is typed of it stays as it is."""
+    suggester = _FieldSuggester(FIELDS)
+    for typed, completed in (("m:1 al", "m:1 alpha"), ("AL", "ALpha"), ("x", None), ("", None)):
+        assert await suggester.get_suggestion(typed) == completed
