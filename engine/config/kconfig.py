@@ -168,8 +168,6 @@ def _as_text(value: object) -> str:
         return ""
     if isinstance(value, list):
         return "[" + ", ".join(json.dumps(item) for item in value) + "]"
-    if isinstance(value, dict):
-        return json.dumps(value)
     return str(value)
 
 

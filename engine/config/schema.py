@@ -82,6 +82,4 @@ def _allowed_number(schema: Schema, noun: str) -> str:
 def _allowed_text(schema: Schema) -> str:
     if "words" in schema:
         return str(schema["words"])
-    if "pattern" in schema:
-        return f"text of at most {schema['maxLength']} characters like {schema['pattern']}"
     return "text, not empty" if schema.get("minLength") else "text"

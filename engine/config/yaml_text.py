@@ -137,8 +137,6 @@ def parse(text: str) -> Document:
         mark = error.problem_mark or error.context_mark
         what = ": ".join(part for part in (error.context, error.problem) if part)
         raise YamlError(what, mark.line + 1 if mark else 1) from error
-    except RecursionError:
-        raise YamlError(_TOO_DEEP, 1) from None
     except (yaml.YAMLError, ValueError) as error:
         if isinstance(error, YamlError):
             raise

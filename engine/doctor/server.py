@@ -69,7 +69,7 @@ def examine(
         return
     probe = ChatProbe(http, name)
     first = probe.find_form(_FIRST, 256)
-    yield _chat(probe, first, name)
+    yield _chat(probe, first, name, models.good)
     if first.completion is None:
         yield ServerReport(False)
         return
@@ -133,9 +133,10 @@ def _models(models: HttpAnswer, requested: str | None) -> tuple[Capability, str]
     return Capability("models", "ok", listed + (f"; examining {name}" if len(names) > 1 else "")), name
 
 
-def _chat(probe: ChatProbe, first: ProbeReply, name: str) -> Capability:
+def _chat(probe: ChatProbe, first: ProbeReply, name: str, lists_models: bool) -> Capability:
     if first.completion is None:
-        meaning = _BASE if first.answer.status in _NO_LIST else f"{name} cannot be used for any role"
+        is_base = lists_models or first.answer.status not in _NO_LIST
+        meaning = f"{name} cannot be used for any role" if is_base else _BASE
         return Capability("chat completions", "no", first.answer.why(), meaning)
     text = f"in {first.answer.seconds:.1f} s"
     meaning = "; ".join(f"the model {note}" for note in probe.notes)

@@ -39,7 +39,6 @@ def esm_did(decisions: Sequence[DecisionTaken], probe_tokens: int) -> LeverDid:
     points = [decision for decision in decisions if decision.phase == "segment"]
     steered = [decision for decision in points if decision.chosen is not None]
     steps = ", ".join(f"{chosen_name(d)} at α {d.alpha:.3g} in segment {d.m}" for d in steered)
-    what = f"steered {len(steered)} of {len(points)} segments: {steps}" if steered else (
-        f"weighed {len(points)} segments and steered none"
-    )  # fmt: skip
+    count = "1 segment" if len(points) == 1 else f"{len(points)} segments"
+    what = f"steered {len(steered)} of {count}: {steps}" if steered else f"weighed {count} and steered none"
     return LeverDid(lever=ESM, acted=bool(steered), what=what, tokens=probe_tokens)

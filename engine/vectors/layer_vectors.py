@@ -58,7 +58,7 @@ def the_vector(
     """The vector for `layer`, or the only one there is, with its layer. Raises DataError where the file has no such
     layer, or several and none is chosen, or the model has other layers or another hidden size.
     `field`: what says the layer."""
-    there = ", ".join(map(str, vectors.layers)) or "none"
+    there = ", ".join(map(str, vectors.layers))
     chosen = layer if layer is not None else vectors.layers[0] if len(vectors.layers) == 1 else None
     vector = vectors.unplaced if chosen is None else vectors.vectors.get(chosen, vectors.unplaced)
     hint = "take vectors that were made for this model"

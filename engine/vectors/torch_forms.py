@@ -65,12 +65,14 @@ def read_torch(path: Path) -> LayerVectors:
     )
     if isinstance(content, torch.Tensor):
         return LayerVectors({}, unplaced=_vector(content, str(path)))
-    if isinstance(content, Mapping) and isinstance(content.get("layer_activations"), Mapping):
-        return _steering_vectors(content, path)
-    if isinstance(content, Mapping) and content and all(isinstance(v, Mapping) for v in content.values()):
-        return LayerVectors(dict(_hooked(name, entry, path) for name, entry in content.items()))
-    if isinstance(content, Mapping) and content and all(isinstance(key, int) for key in content):
-        return LayerVectors({layer: _vector(v, f"{path}: layer {layer}") for layer, v in content.items()})
+    if isinstance(content, Mapping) and content:
+        layers = content.get("layer_activations")
+        if isinstance(layers, Mapping) and layers:
+            return _steering_vectors(content, path)
+        if all(isinstance(v, Mapping) and v for v in content.values()):
+            return LayerVectors(dict(_hooked(name, entry, path) for name, entry in content.items()))
+        if all(isinstance(key, int) for key in content):
+            return LayerVectors({layer: _vector(v, f"{path}: layer {layer}") for layer, v in content.items()})
     raise DataError(
         what="the file has none of the forms of steering-vectors, EasySteer or lm-evaluation-harness",
         where=str(path),

@@ -7,18 +7,22 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Any
 
 import pytest
 
-from engine.custom_class import error_text, in_role, make_custom, shown
+from engine.custom_class import Role, WrongResult, error_text, in_role, make_custom, shown
 from engine.errors import ConfigError
 from engine.evolution.custom_classes import JUDGE as EVOLUTION_JUDGE
 from engine.evolution.custom_classes import REFLECTOR
 from engine.evolution.history import History
 from engine.evolution.reflectors.reflector import ReflectorInput
-from engine.slsm.custom_roles import JUDGE
+from engine.gflownet.answer.custom_reader import READER
+from engine.slsm.controllers.controller import Conflict, Detection, Update
+from engine.slsm.custom_roles import CONTROLLER, JUDGE
 from engine.slsm.judges.judge import AnswerJudgeFailed
 from engine.slsm.multichallenge import Criterion
+from engine.slsm.state import FlatState, SemanticState
 from engine.testkit.roles import try_class
 
 KEY = "sk-a-key-of-this-machine"
@@ -31,6 +35,9 @@ class Worst(BaseException):
 class WorstInMaking:
     def __init__(self) -> None:
         raise Worst("made")
+
+
+MADE_AT = WorstInMaking.__init__.__code__.co_firstlineno + 1
 
 
 class WorstInLooking:
@@ -72,6 +79,14 @@ class Changes:
         return given.deltas
 
 
+class Narrow:
+    judge = staticmethod(abs)
+
+
+class BuiltIn:
+    judge = staticmethod(max)
+
+
 class TellsKey:
     def judge(self, criterion: object, answer: str) -> object:
         raise ValueError(f"refused: {KEY}")
@@ -89,6 +104,8 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ReturnsMuch,
         TellsKey,
         Changes,
+        Narrow,
+        BuiltIn,
     ):
         setattr(worst, kind.__name__, kind)
     monkeypatch.setitem(sys.modules, "worst_classes", worst)
@@ -96,11 +113,71 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("WorstInMaking", "Worst: made"), ("WorstInLooking", "it has none")]
+    ("name", "said"),
+    [
+        (
+            "WorstInMaking",
+            "a class that is made without arguments; making it failed: Worst: made (test_custom_class.py:{line})",
+        ),
+        ("WorstInLooking", "a class with the method `judge(criterion, answer)`; it has none"),
+        ("Narrow", "a method `judge(criterion, answer)`; this one takes (x, /)"),
+        ("key", "a class; this is a str"),
+        (
+            "nobody",
+            "a name of the module `worst_classes`; it has WorstInMaking, WorstInLooking, WorstInJudging, "
+            "ReturnsUnspeakable, ReturnsMuch, TellsKey, Changes, Narrow",
+        ),
+    ],
 )
-def test_a_class_that_cannot_be_made(name: str, said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_a_class_that_cannot_be_made(name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["worst_classes"], "key", "a text", raising=False)
+    with pytest.raises(ConfigError) as caught:
         make_custom(f"worst_classes:{name}", JUDGE)
+    assert list(map(str, caught.value.problems)) == [
+        f"slsm.judge.kind: found worst_classes:{name}, expected {said.replace('{line}', str(MADE_AT))}"
+    ]
+
+
+def test_a_signature_that_python_does_not_tell_is_no_obstacle() -> None:
+    assert make_custom("worst_classes:BuiltIn", JUDGE).judge(1, 2) == 2
+
+
+@pytest.mark.parametrize(
+    ("role", "method", "given", "returned", "said"),
+    [
+        (CONTROLLER, "update", (FlatState(), []), 3, "it returned 3, not an Update or a StateDiff"),
+        (
+            CONTROLLER, "update", (FlatState(), []), Update(SemanticState()),
+            "it returned a SemanticState for a FlatState",
+        ),
+        (CONTROLLER, "detect", (FlatState(), [], ""), [3], "it returned [3], not a Detection or Conflicts"),
+        (
+            EVOLUTION_JUDGE, "judge", ("q", ["a"], "b"), "yes",
+            "it returned 'yes', not True, False, None or a Verdict of these",
+        ),
+        (EVOLUTION_JUDGE, "cannot_tell", ("q", ["a"]), None, "it returned None, not a text"),
+        (REFLECTOR, "reflect", (None, ""), 3, "it returned 3, not deltas or a ReflectorReply"),
+        (READER, "read", (["a"], None), "x", "it returned 'x', not a list of texts"),
+        (READER, "read", (["a"], None), ["x", 3], "it returned ['x', 3], not a list of texts"),
+        (READER, "read", (["a"], None), ["x", "y"], "it returned 2 texts for 1 prompts"),
+        *((READER, "count_tokens", ("x",), count, f"it returned {count}, not a whole number from 0 on")
+          for count in (-1, True, 1.0)),
+    ],
+)  # fmt: skip
+def test_what_a_method_may_return(
+    role: Role, method: str, given: tuple[Any, ...], returned: Any, said: str
+) -> None:
+    (found,) = [one for one in role.methods if one.name == method]
+    with pytest.raises(WrongResult) as caught:
+        found.read(returned, "mine", *given)
+    assert str(caught.value) == said
+
+
+def test_what_a_method_returns_is_taken_as_it_is_meant() -> None:
+    read = {method.name: method.read for role in (CONTROLLER, READER) for method in role.methods}
+    conflict = Conflict("Rex", "it says Max")
+    assert read["detect"]([conflict], "mine") == read["detect"](Detection((conflict,)), "mine")
+    assert read["count_tokens"](0, "mine", "x") == 0 and read["read"](("x",), "mine", ["a"], None) == ["x"]
 
 
 @pytest.mark.parametrize(

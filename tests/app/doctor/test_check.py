@@ -41,6 +41,25 @@ def kinds(found: dict[str, Finding]) -> dict[str, str]:
     return {where: one.kind for where, one in found.items()}
 
 
+def all_of(tmp_path: Path, text: str, *overrides: str) -> list[tuple[str, str, str, str]]:
+    """Every finding but that of the stages, in order: kind, field, what, hint."""
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    _, *others = check_config(load_config(path, overrides))
+    return [(one.kind, one.where, one.what, one.hint) for one in others]
+
+
+def cached(tmp_path: Path, kind: str, name: str, file: str) -> Path:
+    """An empty file in the cache of the hub."""
+    folder = tmp_path / "cache" / f"{kind}--{name.replace('/', '--')}"
+    (folder / "refs").mkdir(parents=True, exist_ok=True)
+    (folder / "refs/main").write_text("abc")
+    path = folder / "snapshots/abc" / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    return path
+
+
 def write_lines(path: Path, *records: object) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
@@ -129,6 +148,56 @@ def test_models(tmp_path: Path) -> None:
     assert broken.kind == "wrong" and "no config.json and no weights" in broken.what
     unknown = findings(tmp_path, "run: {stages: [mine]}\nmodel: {path: poetry}\n")["model.path"]
     assert unknown.kind == "wrong" and "poetry" in unknown.what
+
+
+def test_a_model_that_lacks_its_tokenizer_or_has_a_damaged_index(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    text = f"run: {{stages: [mine]}}\nmodel: {{path: {model}, backend: transformers}}\n"
+    (model / "config.json").write_text('{"model_type": "qwen2"}')
+    (model / "model.safetensors.index.json").write_text("[]")
+    lacking = f"{model} has no tokenizer and no readable model.safetensors.index.json"
+    assert all_of(tmp_path, text)[0] == ("wrong", "model.path", lacking, "copy the whole model")
+
+
+def test_what_is_in_the_hub_s_cache_is_here(tmp_path: Path) -> None:
+    """A model, an embedder and a data set, each by its files; another file of the data set is not the one."""
+    text = """
+run: {stages: [clusters, evolve]}
+clusters: {embedder: some/embedder}
+evolution: {server: {kind: in_process}, judge: {kind: numeric}, reflector: {kind: statistical},
+  financebench: "hub:me/fb"}
+model: {backend: transformers, path: me/model}
+"""
+    fetched = "it is fetched when a stage needs it"
+    config = cached(tmp_path, "models", "me/model", "config.json")
+    config.write_text('{"model_type": "qwen2"}')
+    cached(tmp_path, "models", "some/embedder", "config.json")
+    cached(tmp_path, "datasets", "me/fb", "other.jsonl")
+    assert all_of(tmp_path, text) == [
+        (
+            "absent", "model.path", "me/model is not in the hub's cache",
+            f"{fetched}; or fetch it now: hf download me/model",
+        ),
+        (
+            "absent", "clusters.embedder", "some/embedder is not in the hub's cache",
+            "it is fetched when the stage needs it",
+        ),
+        (
+            "absent", "evolution.financebench", "hub:me/fb is not here",
+            f"{fetched}; without a network, copy its files here and name them",
+        ),
+    ]  # fmt: skip
+    for name in ("me/model", "some/embedder"):
+        weights = cached(tmp_path, "models", name, "model.safetensors")
+        weights.write_bytes((2).to_bytes(8, "little") + b"{}")
+    lines = cached(tmp_path, "datasets", "me/fb", "financebench_merged.jsonl")
+    write_lines(lines, *(LINE | {"financebench_id": str(number)} for number in range(200)))
+    assert all_of(tmp_path, text)[:2] == [
+        ("here", "model.path", "transformers: me/model, in the hub's cache", ""),
+        ("here", "clusters.embedder", "some/embedder", ""),
+    ]
+    assert "evolution.financebench" not in {one[1] for one in all_of(tmp_path, text) if one[0] == "absent"}
 
 
 def test_only_what_the_stages_use_is_looked_at(tmp_path: Path) -> None:
@@ -315,14 +384,22 @@ def test_pool_files_are_read_together(tmp_path: Path) -> None:
     pool = {"dataset": "files", "files": files, "rl_data": write_rl(tmp_path), "vqa": {"kind": "openai"}}
     text = f"run: {{stages: [pool]}}\npool: {json.dumps(pool)}\n"
     found = findings(tmp_path, text)
+    assert set(found) == {
+        "run.stages", "pool.vqa.openai.api_key_env", "pool.rl_data", "pool.files", "pool.files.demonstrations.images",
+        *(f"pool.files.{name}.{file}" for name in ("demonstrations", "queries", "heldout")
+          for file in ("questions", "annotations", "embeddings")),
+    }  # fmt: skip
+    images = found["pool.files.demonstrations.images"]
+    assert (images.what, images.hint) == (f"there is no image {tmp_path}/1000.jpg", "unpack the images there")
     assert found["pool.files"].what == "6 train, 2 heldout"
     assert found["pool.rl_data"].what == "6 queries, 6 of them to train on"
-    assert found["pool.files.demonstrations.images"].kind == "absent"
+    assert images.kind == "absent"
     np.save(tmp_path / "queries.npy", np.zeros((6, 5), np.float32))
     wrong = findings(tmp_path, text)["pool.files"]
     assert wrong.kind == "wrong" and "5 and of 6 dimensions" in wrong.what
     (tmp_path / "heldout.npy").unlink()
-    assert kinds(findings(tmp_path, text))["pool.files.heldout.embeddings"] == "absent"
+    absent = kinds(findings(tmp_path, text))
+    assert absent["pool.files.heldout.embeddings"] == "absent" and "pool.files" not in absent
 
 
 def test_rl_data_that_can_train_nothing_is_wrong(tmp_path: Path) -> None:
@@ -377,4 +454,8 @@ def test_answers_in_a_file_are_held_against_the_conversations(tmp_path: Path) ->
     found = findings(tmp_path, text)["slsm.answers.path"]
     assert found.kind == "wrong" and "no answer to 1 of 1 conversations: one" in found.what
     write_lines(answers, {"id": "one", "answer": "Hello"})
-    assert findings(tmp_path, text)["slsm.answers.path"].kind == "here"
+    keys = [("absent", f"slsm.{part}.openai.api_key_env") for part in ("controller", "judge")]
+    assert [one for one in all_of(tmp_path, text) if one[:2] not in keys] == [
+        ("here", "slsm.data.path", f"{questions}: 1 conversations", ""),
+        ("here", "slsm.answers.path", f"{answers}: an answer to each conversation", ""),
+    ]

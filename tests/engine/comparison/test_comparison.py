@@ -9,6 +9,9 @@ import pytest
 
 from engine.comparison.comparison import compare_runs
 from engine.comparison.figures import CELLS
+from engine.comparison.items import Place
+from engine.comparison.pairing import Paired
+from engine.comparison.remarks import remarks
 from engine.comparison.run_items import read_items
 from engine.errors import RunError
 from engine.events import (
@@ -130,22 +133,55 @@ def test_an_example_told_twice_counts_once_and_the_last_time(tmp_path: Path) -> 
 def test_remarks_say_what_stands_in_the_way(tmp_path: Path) -> None:
     a = [*(evaluated("esm", name, True) for name in "pq"), evaluated("greedy", "p", True)]
     b = [evaluated("esm", "p", False, question="another"), *(evaluated("esm", name, True) for name in "qr")]
-    comparison = compare_runs(
-        make_run(tmp_path, "a", a, seed=1, versions={"torch": "2.9"}),
-        make_run(tmp_path, "b", b, seed=2, status="stopped", versions={"torch": "2.13"}),
-    )
-    text = "\n".join(comparison.remarks)
-    for words in (
-        "B is not finished (stopped)",
-        "The seeds differ (1 in A, 2 in B)",
-        "torch 2.9 | 2.13",
+    one = make_run(tmp_path, "a", a, seed=1, versions={"torch": "2.9"})
+    other = make_run(tmp_path, "b", b, seed=2, status="stopped", versions={"torch": "2.13", "numpy": "2"})
+    comparison = compare_runs(one, other)
+    state = "B is not finished (stopped): its figures are those of what it has done so far."
+    seeds = "The seeds differ (1 in A, 2 in B): part of each difference is another draw."
+    versions = "The runs were made with other versions (A | B): torch 2.9 | 2.13; numpy none | 2."
+    few = "fewer than 20 items: an interval from so few says little."
+    assert comparison.remarks == [
+        state,
+        seeds,
+        versions,
         "Only A has results of ESM greedy.",
-        "left out: 1 item with the same id and another question",
-        "both runs have 1 item, 1 only in B.",
-        "fewer than 20 items",
-    ):
-        assert words in text
+        "ESM: both runs have 1 item, 1 only in B.",
+        "ESM: left out: 1 item with the same id and another question (other data sets).",
+        f"ESM: {few}",
+    ]
     assert comparison.arms[0].figures.n == 1
+    first, second = (read_items(path) for path in (one, other))
+    esm, greedy = first.arms.values()
+    pairs = comparison.arms[0].paired.pairs * 20
+    many = Paired(pairs * 60, only_a=2, only_b=1000, other_question=0, unjudged=1)
+    assert remarks(first, second, [(esm, many), (greedy, Paired(pairs, 0, 0, 0, 0))])[4:] == [
+        "ESM esm: both runs have 1,200 items, 2 only in A and 1000 only in B.",
+        "ESM esm: left out: 1 item that one of the runs has not judged.",
+        "There are 2 rows and no correction for that: a p below 0.05 may be chance in one of 20.",
+    ]
+    assert remarks(first, second, []) == [
+        state,
+        "No method has results in both runs: there is nothing to compare.",
+        seeds,
+        versions,
+        "Only A has results of ESM greedy.",
+    ]
+
+
+def test_after_a_line_longer_than_any_event_the_places_are_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(tmp_path, "a", [evaluated("esm", "x", True)])
+    with (run / "events.jsonl").open("rb+") as log:
+        event = log.read()
+        log.write(b'{"type":"' + b"x" * 9000 + b"\n" + event)
+    monkeypatch.setattr("engine.comparison.run_items._CHUNK", 500)
+    monkeypatch.setattr("engine.comparison.run_items.LONGEST_LINE", 2000)
+    items = read_items(run)
+    (arm,) = items.arms.values()
+    (item,) = arm.items.values()
+    (place,) = item.places
+    assert items.read(place) == items.read(Place(0, len(event) - 1)) and place.offset == len(event) + 9010
 
 
 def test_models_of_one_name_with_other_weights_are_told(tmp_path: Path) -> None:

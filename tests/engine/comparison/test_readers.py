@@ -9,7 +9,6 @@ import pytest
 from msgspec.structs import replace
 
 from engine.comparison.items import Item, Place
-from engine.comparison.methods.esm import ESMReader
 from engine.comparison.methods.evolution import EvolutionReader
 from engine.comparison.methods.gflownet import GFlowNetReader
 from engine.comparison.methods.pool import PoolReader
@@ -19,10 +18,8 @@ from engine.events import (
     AnswersScored,
     ConversationAnswered,
     ConversationOpened,
-    DecisionTaken,
     Event,
     EvidenceAnswered,
-    ExampleEvaluated,
     PoolQueryDone,
     QuestionSampled,
     SelectorPicked,
@@ -30,7 +27,6 @@ from engine.events import (
 from tests.synthetic_evolution import evolution_events
 from tests.synthetic_gflownet import gflownet_events
 from tests.synthetic_pool import pool_events
-from tests.synthetic_run import SyntheticRun
 
 T = TypeVar("T")
 
@@ -109,25 +105,6 @@ def test_of_a_conversation_the_last_message_is_the_question_and_all_of_it_is_ask
     )  # fmt: skip
     (items,) = read(SLSMReader(), [opened, answer]).values()
     assert (items["a"].question, items["a"].asked) == ("And now?", "Hi\nHello\nAnd now?")
-
-
-def test_of_a_decision_the_entries_that_were_probed_are_weighed() -> None:
-    events = list(SyntheticRun(examples=2, pairs=2, picks=2).events())
-    decision = next(event for event in events if isinstance(event, DecisionTaken) and event.candidates)
-    first, second = (
-        replace(decision.candidates[0], entry=name, probed=probed, logprob=-1.5)
-        for name, probed in (("e1", True), ("e2", False))
-    )
-    decision = replace(decision, method="esm", example="p", candidates=[first, second], null_logprob=-2.0)
-    answer = replace(one_of(ExampleEvaluated, events), method="esm", example="p")
-    reader, told = ESMReader(), [decision, answer]
-    items = read(reader, [*told])
-    step, _ = reader.steps("esm", items["esm"]["p"], lambda place: told[place.offset])
-    assert step.weighed == {"null": -2.0, "e1": -1.5} and step.note == "1 entry and null probed"
-    for chosen, entry in (("e1", "e1"), (None, "null")):
-        told[0] = replace(decision, chosen=chosen)
-        step, _ = reader.steps("esm", items["esm"]["p"], lambda place: told[place.offset])
-        assert step.decided["entry"] == entry
 
 
 def test_golds_in_another_order_ask_the_same() -> None:

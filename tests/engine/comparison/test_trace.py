@@ -59,3 +59,8 @@ def test_steps_that_either_run_lacks_stand_where_they_were_made() -> None:
     a = [step("1"), step("2"), step("3"), step("answer")]
     b = [step("1"), step("x"), step("answer")]
     assert [pair.step.key for pair in align(a, b).steps] == ["1", "x", "2", "3", "answer"]
+
+
+def test_of_names_that_differ_those_of_the_first_run_come_first() -> None:
+    a, b = [step("1", "x", α=1.0, gate="best")], [step("1", "y", probe=-0.9, entry="e", gate="null", α=2.0)]
+    assert align(a, b).summary == "1: α, gate, entry, text, probe"

@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 from engine.config import yaml_text
 from engine.config.config import Config
 from engine.config.file import dump_config, load_config
+from engine.config.schema import allowed_words
 from engine.errors import ConfigError, Problem
+
+FILES = "demonstrations: {questions: q, annotations: a, embeddings: e}"
+DEEP = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 25))
 
 
 def problems(path: Path, text: str, *overrides: str) -> list[Problem]:
@@ -83,7 +87,20 @@ def test_a_later_stage_alone_is_allowed(tmp_path: Path) -> None:
         ("eval: {methods: [esm, foo]}", "one of greedy, majority_vote, esm"),
         ("model: {device: tpu}", "one of auto, cpu, cuda, mps"),
         ("decode:", "a mapping of max_new_tokens, temperature"),
-        ("model: {backend: transformers}", "`model.path`"),
+        (
+            "model: {backend: transformers}",
+            "`model.path` for backend `transformers`: a model folder, a GGUF file or a hub name",
+        ),
+        ("pool: {dataset: files}", "dataset `files` needs `files.demonstrations`"),
+        (f"pool: {{dataset: files, files: {{{FILES}}}}}", "dataset `files` needs `rl_data`"),
+        (
+            f"pool: {{dataset: files, files: {{{FILES}}}, rl_data: r}}",
+            "vqa.kind `digits` answers questions about digits only: choose `openai`",
+        ),
+        (
+            "pool: {positive_quota: 8, partial_quota: 5}",
+            "positive_quota and partial_quota are more than target_trajectory_count together",
+        ),
     ],
 )
 def test_nothing_is_converted(tmp_path: Path, line: str, allowed: str) -> None:
@@ -97,9 +114,37 @@ def test_what_is_not_listed_of_many_wrong_overrides_is_counted(tmp_path: Path, w
     assert further == ([f"no {wrong - 40} further problems, which are not listed"] if wrong > 40 else [])
 
 
+def test_what_a_field_allows_reads_like_a_sentence() -> None:
+    """Of every kind that a schema can have: words, a word, bounds, lists, patterns, sections."""
+    kinds = {
+        "one of a, b": {"enum": ["a", "b"]},
+        "one of a": {"const": "a"},
+        "a whole number at least 1 and at most 5": {"type": "integer", "minimum": 1, "maximum": 5},
+        "a finite number above 0 and below 0.5": {
+            "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.5,
+        },
+        "a list (at least 2), each text, not empty": {
+            "type": "array", "minItems": 2, "items": {"type": "string", "minLength": 1},
+        },
+        "a list, each a value": {"type": "array"},
+        "true or false or null": {"anyOf": [{"type": "boolean"}, {"type": "null"}]},
+        "a mapping of names to values": {"type": "object"},
+        "a mapping of a, b": {"type": "object", "properties": {"a": {}, "b": {}}},
+        "letters": {"type": "string", "words": "letters", "pattern": "a", "maxLength": 3},
+        "text": {"type": "string"},
+    }  # fmt: skip
+    assert [allowed_words(schema) for schema in kinds.values()] == list(kinds)
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
-    [("a: [1\nb: 2\n", 2), ("run:\n\tname: x\n", 2), ("a: 1\n---\nb: 2\n", 2), ("a: &x [*x]", 1)],
+    [
+        ("a: [1\nb: 2\n", 2),
+        ("run:\n\tname: x\n", 2),
+        ("a: 1\n---\nb: 2\n", 2),
+        ("a: &x [*x]", 1),
+        (f"#\n{DEEP}", 2),
+    ],
 )
 def test_yaml_errors_name_the_line(tmp_path: Path, text: str, line: int) -> None:
     assert only(tmp_path, text).where == f"{tmp_path / 'c.yaml'}:{line}"
@@ -116,6 +161,11 @@ def chain(repeated: str) -> str:
     return "a0: &a0 {x: 1}\n" + "".join(
         f"a{number}: &a{number} {{{repeated.replace('@', f'*a{number - 1}')}}}\n" for number in range(1, 20)
     )
+
+
+def test_values_that_aliases_nest_too_deeply_are_refused(tmp_path: Path) -> None:
+    problem = only(tmp_path, f"#\n{DEEP}")
+    assert problem.value == "values are nested more than 24 deep"
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
             ".config:1 has chosen another",
         ),
         ("CONFIG_EVOLUTION_REFLECTOR_KIND_OPENAI=maybe\n", 1, "y or n"),
+        ("CONFIG_EVOLUTION_REFLECTOR_KIND_OPENAI=\n", 1, "y or n"),
         (f"CONFIG_EVOLUTION_ITERATIONS={'9' * 400}\n", 1, "below 2^63"),
         (f"CONFIG_EVOLUTION_ITERATIONS={'9' * 40_000}\n", 1, "below 2^63"),
         ("CONFIG_EVOLUTION_ITERATIONS=\u0663\n", 1, "a whole number"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.doctor.capabilities import Capability, Check, NoCompletion, Seen, stops
+from engine.doctor.capabilities import CHECKS, Capability, Check, NoCompletion, Seen
 from engine.doctor.chat_probe import ProbeReply
 from engine.servers.completion import Reply
 from engine.servers.http import HttpAnswer
@@ -43,26 +43,117 @@ def test_an_error_is_the_result_of_its_check() -> None:
     assert found.state == "unknown" and "unexpected shape ('choices')" in found.text and not found.meaning
 
 
-def said(text: str) -> ProbeReply:
-    return ProbeReply(HttpAnswer(200), Reply(text, "stop"))
+def said(text: str, finish: str = "stop", tokens: int | None = None, choices: Any = None) -> ProbeReply:
+    answer = HttpAnswer(200, body={} if choices is None else {"choices": choices})
+    return ProbeReply(answer, Reply(text, finish, prompt_tokens=9, completion_tokens=tokens))
 
 
 class Saying:
-    """A server that gives one answer to everything."""
+    """A server that gives these answers in turn, the last one to everything after it. `asked`: with which fields."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, *replies: ProbeReply) -> None:
+        self._replies, self.asked = list(replies), list[dict[str, Any]]()
 
-    def ask(self, *_: Any, **__: Any) -> ProbeReply:
-        return said(self.text)
+    def ask(self, messages: Any, max_tokens: int = 48, temperature: float = 0.0, **more: Any) -> ProbeReply:
+        self.asked.append({"max_tokens": max_tokens, "temperature": temperature, **more})
+        return self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
+
+
+CUT_OFF = said('{"colour": ', "length")
+OBJECT = said('{"word": "hello"}')
+FITS = said('{"colour": "red", "sure": true}')
+NOTHING = said("")
+GREEDY = said("1 2 3 4 5")
+CHECKED = "answers are checked here, and asked for again with the error"
+
+
+def replies(*texts: str) -> list[ProbeReply]:
+    return [said(text) for text in texts]
+
+
+def logprobs(*tokens: Any) -> list[Any]:
+    return [{"logprobs": {"content": list(tokens)}}]
 
 
 @pytest.mark.parametrize(
-    ("stopped", "state"),
-    [("1 2 ", "ok"), ("1 2 3 4 5", "no"), ("7 8 9", "unknown"), ("1 2 3 4 6", "unknown")],
-    ids=["obeyed", "ignored", "another text", "goes on otherwise"],
+    ("name", "given", "state", "text", "meaning"),
+    [
+        ("usage", [], "ok", "9 + 2 tokens reported", ""),
+        ("token limit", [said("1 2", "length"), said("1 2 3", tokens=7)], "ok",
+         "max_tokens is obeyed, max_completion_tokens is not", ""),
+        ("token limit", [said("1 2 3", tokens=7)], "no", "max_tokens is not, max_completion_tokens is not",
+         "answers may be longer than configured"),
+        ("token limit", [said("1 2 3", tokens=6), said("1")], "ok",
+         "max_tokens is obeyed, max_completion_tokens is uncertain", ""),
+        ("token limit", [said("1 2 3", tokens=7), said("1")], "unknown",
+         "max_tokens is not, max_completion_tokens is uncertain", "answers may be longer than configured"),
+        ("json_schema", [FITS], "ok", "enforced against a prompt that asks for no JSON", ""),
+        ("json_schema", [CUT_OFF], "unknown", "the JSON was cut off: its shape is unknown", CHECKED),
+        ("json_schema", [OBJECT], "no", 'JSON, but not of the schema: "{\\"word\\": \\"hello\\"}"', CHECKED),
+        ("json_schema", [said('{"colour": "red", "sure": 1}')], "no",
+         'JSON, but not of the schema: "{\\"colour\\": \\"red\\", \\"sure\\": 1}"', CHECKED),
+        ("json_schema", [said("hello\n there")], "no", 'accepted, but not enforced: "hello there"', CHECKED),
+        ("json_object", [OBJECT], "ok", "enforced against a prompt that asks for no JSON", ""),
+        ("json_object", [CUT_OFF], "ok", "started against a prompt that asks for no JSON, and cut off", ""),
+        ("json_object", [said("h" * 61)], "no", f'accepted, but not enforced: "{"h" * 60}"',
+         "only asked for where json_schema is refused"),
+        ("seed", replies(*"aaaabcd"), "ok", "the same seed gives the same answer, another seed another answer", ""),
+        ("seed", replies(*"aaab"), "no", "the same seed gave 2 answers",
+         "sampled answers cannot be repeated; those at temperature 0 may"),
+        ("seed", replies("a"), "unknown", "all seeds gave the same answer at temperature 2", ""),
+        ("images", [said("It is RED.")], "ok", "a red square is seen", ""),
+        ("images", [said("No image shared")], "unknown", 'accepted, but a red square is called "No image shared"',
+         "not for pool.vqa (vision)"),
+        ("stop strings", replies("1 2 "), "ok", "the answer ends where it should", ""),
+        ("stop strings", [GREEDY], "no", "accepted, but not obeyed", "no role needs them"),
+        ("stop strings", replies("7 8 9"), "unknown", "the model did not write the same again", ""),
+        ("stop strings", replies("1 2 3 4 6"), "unknown", "the model did not write the same again", ""),
+        ("logit_bias", replies("zz zz"), "ok", "a token of +100 is all that is written", ""),
+        ("logit_bias", replies("1 2"), "no", "accepted, but not obeyed",
+         "no role needs it: evolution brings its own processor"),
+        ("logprobs", [said("1", choices=logprobs({"logprob": -0.1, "top_logprobs": [{}, {}]}))], "ok",
+         "2 alternatives a token", ""),
+        ("logprobs", [said("1", choices=logprobs())], "no", "accepted, but none came", "no role needs them"),
+        ("logprobs", [said("1")], "no", "accepted, but none came", "no role needs them"),
+        ("n > 1", [said("a", choices=[{}, {}])], "ok", "2 choices for n = 2", ""),
+        ("n > 1", [said("a", choices=[{}])], "no", "1 choice for n = 2",
+         "no role needs it: every answer is a request of its own"),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_an_answer(
+    name: str, given: list[ProbeReply], state: Any, text: str, meaning: str
+) -> None:
+    probe: Any = Saying(*given)
+    (check,) = [one for one in CHECKS if one.name == name]
+    assert check(probe, said("hello", tokens=2), GREEDY) == Capability(name, state, text, meaning)
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "greedy", "state", "text"),
+    [
+        ("usage", ProbeReply(HttpAnswer(500)), GREEDY, "no", "no token counts"),
+        ("stop strings", said("hello"), said("1 2"), "unknown", "the model wrote too little to stop it"),
+        ("stop strings", said("hello"), said("12   34"), "unknown", "the model wrote too little to stop it"),
+        ("logit_bias", said("hello"), NOTHING, "unknown", "the model wrote nothing to compare with"),
+    ],
 )
-def test_a_stop_string_is_obeyed_where_the_same_text_ends(stopped: str, state: str) -> None:
-    """The middle of the greedy answer `1 2 3 4 5` is `3 `; another text says nothing of it."""
-    probe: Any = Saying(stopped)
-    assert stops(probe, said("1 2 3 4 5")).state == state
+def test_what_cannot_be_compared(
+    name: str, first: ProbeReply, greedy: ProbeReply, state: str, text: str
+) -> None:
+    probe: Any = Saying(said("x"))
+    (check,) = [one for one in CHECKS if one.name == name]
+    found = check(probe, first, greedy)
+    assert (found.state, found.text) == (state, text)
+
+
+def test_each_field_is_asked_for_as_it_is_checked() -> None:
+    limits, sampled, stopped = Saying(said("1")), Saying(said("a")), Saying(said("1"))
+    probes: dict[str, Any] = {"token limit": limits, "seed": sampled, "stop strings": stopped}
+    for check in CHECKS:
+        if check.name in probes:
+            check(probes[check.name], said("hello"), GREEDY)
+    assert [one["limit"] for one in limits.asked] == ["max_tokens", "max_completion_tokens"]
+    assert {one["max_tokens"] for one in limits.asked} == {6}
+    assert [one["seed"] for one in sampled.asked] == [7, 7, 7, 7, 8, 9, 10]
+    assert {one["temperature"] for one in sampled.asked} == {2.0}
+    assert [one["stop"] for one in stopped.asked] == [["3 "]]

@@ -8,7 +8,10 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -16,8 +19,11 @@ from rich.console import Console
 from app.cli import main
 from app.doctor.server import run_server_doctor
 from engine.config.yaml_text import parse
-from engine.doctor.capabilities import Capability
-from engine.doctor.server import ServerReport, examine
+from engine.doctor.capabilities import Capability, waiting
+from engine.doctor.chat_probe import ChatProbe
+from engine.doctor.product import find_product
+from engine.doctor.server import ServerReport, _models, examine
+from engine.servers.http import Http, HttpAnswer
 from tests.misbehaving_server import misbehaving_server
 from tests.server_products import PRODUCTS, Product, product_server
 
@@ -44,6 +50,14 @@ BAD = {
     "bare": {"system messages", "usage", "json_schema", "json_object", "seed", "stop strings", "logit_bias", "logprobs",
              "n > 1"},
 }  # fmt: skip
+TOLD = {
+    "vLLM": "vLLM 0.32.0 (by /version)",
+    "SGLang": "SGLang 0.5.23 (by /server_info)",
+    "llama.cpp": "llama.cpp b7000-abc (by /props)",
+    "Ollama": "Ollama 0.13.0 (by /api/version)",
+    "OpenAI": "OpenAI (by its headers)",
+    "bare": "unknown product",
+}
 UNKNOWN = {"Ollama": {"images"}, "bare": {"images"}}
 
 
@@ -59,10 +73,7 @@ def test_each_product_is_recognised_and_its_gaps_are_found(product: str) -> None
     assert all(found[name].text for name in bad), "what was seen is told"
     assert all(found[name].meaning for name in bad), "and what it means"
     assert found["Retry-After"].state == "unknown"
-    if product == "bare":
-        assert found["product"].state == "unknown"
-    else:
-        assert found["product"].text.startswith(product)
+    assert found["product"].text == TOLD[product]
     assert end.images is (product == "OpenAI")
 
 
@@ -87,6 +98,43 @@ def test_a_field_that_is_accepted_and_ignored_is_no_capability() -> None:
     assert found["token limit"].state == "unknown", "no limit is obeyed, nor are tokens counted"
 
 
+def test_a_report_in_full() -> None:
+    """Of a server that answers in 1.26 s, and of a model that it does not have."""
+    seconds = [0.0124, 1.26]
+
+    class Timed(Http):
+        def _ask(self, method: str, url: str, timeout: float, body: Any = None) -> HttpAnswer:
+            answer = super()._ask(method, url, timeout, body)
+            return replace(answer, seconds=seconds[method == "POST"])
+
+    with product_server("bare") as server:
+        url = server.root + "/v1"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("engine.doctor.server.Http", Timed)
+            found = [one for one in examine(url, "", "TEST_KEY") if isinstance(one, Capability)]
+            asked = examine(url, "", "TEST_KEY", "other")
+            told = {one.name: one for one in asked if isinstance(one, Capability)}
+    assert found[:4] == [
+        Capability("reachable", "ok", f"{url}, 12 ms"),
+        Capability("product", "unknown", "unknown product"),
+        Capability("models", "ok", "tiny"),
+        Capability(
+            "chat completions",
+            "ok",
+            "in 1.3 s",
+            "the model takes no system message: it goes before the user's first",
+        ),
+    ]
+    assert found[-1] == Capability("Retry-After", "unknown", "no request was turned away")
+    assert told["reachable"].text == f"{url}, 12 ms"
+    assert told["models"] == Capability(
+        "models", "unknown", "other is not listed: tiny", "the examination uses it anyway"
+    )
+    assert told["chat completions"] == Capability(
+        "chat completions", "no", "404: model 'other' not found", "other cannot be used for any role"
+    )
+
+
 @pytest.mark.parametrize(
     ("said", "state"), [("It is **Red**.", "ok"), ("I see nothing: no image was shared.", "unknown")]
 )
@@ -108,6 +156,37 @@ def test_a_model_that_is_not_there() -> None:
         found, end = looked(server.root + "/v1", model="llama9")
     assert not end.usable and "llama9 is not listed: tiny" in found["models"].text
     assert "model 'llama9' not found" in found["chat completions"].text
+
+
+@pytest.mark.parametrize(
+    ("listed", "requested", "told"),
+    [
+        (7, None, ("ok", "m0, m1, m2, m3, m4 and 2 more; examining m0", "", "m0")),
+        (2, "m1", ("ok", "m0, m1; examining m1", "", "m1")),
+        (1, "m0", ("ok", "m0", "", "m0")),
+        (0, None, ("no", "the server lists none", "name a model with --model", "")),
+        (0, "m9", ("ok", "the server lists none", "", "m9")),
+        (6, "m9", ("unknown", "m9 is not listed: m0, m1, m2, m3, m4 and 1 more", "the examination uses it anyway",
+                   "m9")),
+    ],
+)  # fmt: skip
+def test_the_models_of_a_server(listed: int, requested: str | None, told: tuple[Any, str, str, str]) -> None:
+    answer = HttpAnswer(200, body={"data": [{"id": f"m{number}"} for number in range(listed)] + ["no model"]})
+    state, text, meaning, name = told
+    assert _models(answer, requested) == (Capability("models", state, text, meaning), name)
+
+
+def test_of_what_a_server_says_of_itself_products_are_told() -> None:
+    pages = {
+        "/openapi.json": {"info": {"title": "🦙 llama.cpp Python API", "version": "0.3.16"}},
+        "/get_model_info": {"model_path": "tiny", "is_generation": True},
+    }
+    for page, product in (("/openapi.json", "llama-cpp-python 0.3.16"), ("/get_model_info", "SGLang")):
+        with product_server("bare", pages={page: pages[page]}) as server:
+            http = Http(server.root + "/v1", "", 20)
+            assert find_product(http, http.get("/models")) == (product, page)
+    for models in (["no model"], [], {"owned_by": "vllm"}):
+        assert find_product(http, HttpAnswer(200, body={"data": models})) == ("", "")
 
 
 def test_what_a_product_could_do_if_it_were_told_to() -> None:
@@ -189,6 +268,31 @@ def test_a_name_and_password_in_the_address_are_sent_and_not_shown() -> None:
 
 
 # ---------------------------------------------------------------- servers in trouble
+
+
+def test_between_attempts_it_waits_as_the_server_says_and_ten_seconds_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without a word of the server a second longer each time; after the third refusal it is the answer."""
+    waits: list[float] = []
+    monkeypatch.setattr("engine.doctor.chat_probe.time.sleep", waits.append)
+
+    def turned_away(*said: str) -> ChatProbe:
+        headers = [{"retry-after": seconds} if seconds else {} for seconds in said]
+        answers = [HttpAnswer(429, headers=one) for one in headers]
+        http: Any = SimpleNamespace(post=lambda path, fields: answers.pop(0))
+        probe = ChatProbe(http, "tiny")
+        assert probe.ask("Hello").completion is None and not answers
+        return probe
+
+    assert waiting(turned_away("", "", "")) == Capability(
+        "Retry-After", "no", "429 2 times, without how long to wait",
+        "waits double from one second on; `concurrency` and `requests_per_minute` hold requests back",
+    )  # fmt: skip
+    assert waiting(turned_away("60", "3", "")) == Capability(
+        "Retry-After", "ok", "429 2 times, with how long to wait"
+    )
+    assert waits == [1, 2, 10, 3]
 
 
 def test_a_server_that_lists_no_models_is_asked_for_the_one_that_is_named() -> None:

@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from engine.config.serve import ServeSection
-from engine.events import Event, ServeLoad
+from engine.errors import ModelError
+from engine.events import Event, RequestAnswered, ServeLoad
+from engine.levers.in_flight_batch import InFlight
 from engine.serve import scheduler
-from engine.serve.scheduler import Busy, RequestScheduler
+from engine.serve.pending_request import Failed, PendingRequest, Update
+from engine.serve.scheduler import MOST_FAILURES, Busy, RequestScheduler
 
 
 def test_load_is_told_once_a_second_where_something_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,3 +48,41 @@ def test_load_is_told_once_a_second_where_something_has_changed(monkeypatch: pyt
     reported(1)
     busy.release()
     assert reported(1) == [ServeLoad(in_flight=0, waiting=1, refused=1, tokens=30)]
+
+
+def test_a_model_that_fails_again_and_again_ends_the_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever shared a failed call is told; after a call that goes well it is counted anew."""
+    levers: Any = SimpleNamespace(model=SimpleNamespace(open=lambda prompts: None))
+    events: list[Event] = []
+    progress: list[tuple[int, int]] = []
+    busy = RequestScheduler(levers, ServeSection(), events.append, lambda *done: progress.append(done))
+    sent: list[tuple[str, Update]] = []
+
+    def in_flight(name: str) -> None:
+        nobody: Any = None
+        parsed: Any = SimpleNamespace(chosen=None)
+        prepared: Any = SimpleNamespace(text=InFlight(name, [1], nobody))
+        request = PendingRequest(name, parsed, "Q", lambda update: sent.append((name, update)), prepared)
+        busy._submitted[id(request)] = busy._in_flight[id(request.text)] = request
+        busy.reserve()
+
+    def fails() -> list[InFlight]:
+        raise ModelError(what="out of memory", where="cuda:0", hint="")
+
+    monkeypatch.setattr(busy._batch, "step", fails)
+    for name in "ab":
+        in_flight(name)
+    busy._round()
+    assert sent == [("a", Failed("out of memory")), ("b", Failed("out of memory"))]
+    assert [(e.request, e.outcome, e.why) for e in events if isinstance(e, RequestAnswered)] == [
+        ("a", "failed", "out of memory"),
+        ("b", "failed", "out of memory"),
+    ]
+    assert (busy.reserved, busy._in_flight, progress) == (0, {}, [(1, 0), (2, 0)])
+    monkeypatch.setattr(busy._batch, "step", list)
+    busy._round()
+    monkeypatch.setattr(busy._batch, "step", fails)
+    for _ in range(MOST_FAILURES - 1):
+        busy._round()
+    with pytest.raises(ModelError, match="out of memory"):
+        busy._round()

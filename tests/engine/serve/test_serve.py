@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from openai import OpenAI, RateLimitError
 
 from app.doctor.server import run_server_doctor
@@ -20,9 +22,11 @@ from engine.esm import layout
 from engine.events import (
     DecisionTaken,
     Event,
+    LeverActed,
     Notice,
     QuestionAsked,
     RequestAnswered,
+    RequestTaken,
     ServeLoad,
     encode,
 )
@@ -173,52 +177,169 @@ def test_a_plain_text_is_gone_on_with(served: Served) -> None:
     assert "".join(piece.choices[0].text for piece in pieces if piece.choices) == done.choices[0].text
 
 
+NO_JSON = "the request is no JSON"
+ROLES = "'system', 'developer', 'user' or 'assistant'"
+FIELDS = (
+    "model, max_tokens, max_completion_tokens, n, temperature, top_p, seed, stop, stream, stream_options, steer, "
+    "messages, logprobs, top_logprobs"
+)
+SETTINGS = (
+    "esm, deltas, notes, evidence, prompt, k_scale, beta, rho, tau_null, min_sim, L, probe_tokens, k_retrieve, "
+    "min_tool_m, max_tool_m"
+)
 WRONG = [
-    (b"{", 400, None),
-    (b"[]", 400, None),
-    (b"\xff\xfe", 400, None),
-    (b"[" * 19_000, 400, None),
-    (b" " * 30_000, 413, None),
-    ({}, 400, "messages"),
-    (chat(""), 200, None),
-    ({"messages": []}, 400, "messages"),
-    ({"messages": [{"role": "assistant", "content": "Hi"}]}, 400, "messages"),
-    ({"messages": [{"role": "robot", "content": "Hi"}]}, 400, "messages.0.role"),
-    (chat("Hi", model="gpt-4"), 404, "model"),
-    (chat("Hi", max_tokens=0), 400, "max_tokens"),
-    (chat("Hi", max_tokens=10**9), 400, "max_tokens"),
-    (chat("Hi", temperature=-1), 400, "temperature"),
-    (chat("Hi", top_p=0), 400, "top_p"),
-    (chat("Hi", n=PLACES + 1), 400, "n"),
-    (chat("Hi", tools=[{"type": "function"}]), 400, "tools"),
-    (chat("Hi", wizardry=1), 400, "wizardry"),
-    (chat("Hi", steer={"wizardry": 1}), 400, "steer.wizardry"),
-    (chat("Hi", steer={"k_scale": 1e9}), 400, "steer.k_scale"),
-    (chat("Hi", steer={"evidence": "yes"}), 400, "steer.evidence"),
-    (chat("1 + 1 " * 2000), 400, "messages"),
-    (chat("Hi", top_p=1, n=1, user="me", logprobs=False, temperature=None), 200, None),
-]
+    (b"{", 400, None, NO_JSON),
+    (b"[]", 400, None, "the request has to be a JSON object"),
+    (b"\xff\xfe", 400, None, NO_JSON),
+    (b"[" * 19_000, 400, None, NO_JSON),
+    (b" " * 30_000, 413, None, "a request has at most 20000 bytes"),
+    ({}, 400, "messages", "messages: Field required"),
+    ({"messages": []}, 400, "messages", "messages: List should have at least 1 item after validation, not 0"),
+    (
+        {"messages": [{"role": "assistant", "content": "Hi"}]}, 400, "messages",
+        "messages: the last message has to be the user's",
+    ),
+    (
+        {"messages": [{"role": "robot", "content": "Hi"}]}, 400, "messages.0.role",
+        f"messages.0.role: Input should be {ROLES}",
+    ),
+    (chat("Hi", model="gpt-4"), 404, "model", "there is no model 'gpt-4': this server has embedded"),
+    (chat("Hi", max_tokens=0), 400, "max_tokens", "max_tokens: from 1 to 4096 tokens can be asked for"),
+    (chat("Hi", max_tokens=4097), 400, "max_tokens", "max_tokens: from 1 to 4096 tokens can be asked for"),
+    (chat("Hi", temperature=-1), 400, "temperature", "temperature: Input should be greater than or equal to 0"),
+    (chat("Hi", top_p=0), 400, "top_p", "top_p: Input should be greater than 0"),
+    (chat("Hi", n=PLACES + 1), 400, "n", "n: a request has at most 8 answers"),
+    (chat("Hi", tools=[{"type": "function"}]), 400, "tools", "this server cannot follow `tools`: leave it out"),
+    (chat("Hi", wizardry=1), 400, "wizardry", f"wizardry: there is no such field; allowed: {FIELDS}"),
+    (
+        chat("Hi", steer={"wizardry": 1}), 400, "steer.wizardry",
+        f"steer.wizardry: there is no such field; allowed: {SETTINGS}",
+    ),
+    (
+        chat("Hi", steer={"k_scale": 1e9}), 400, "steer.k_scale",
+        "steer.k_scale: Input should be less than or equal to 1000",
+    ),
+    (
+        chat("Hi", steer={"k_scale": 2, "esm": False}), 400, "steer.k_scale",
+        "steer.k_scale: it changes ESM's decisions, and ESM is off for this request",
+    ),
+    (chat("Hi", steer={"evidence": "yes"}), 400, "steer.evidence", "steer.evidence: Input should be a valid boolean"),
+    (
+        chat("1 + 1 " * 2000), 400, "messages",
+        "the prompt has 10008 tokens, the model's context 1024: shorten the prompt",
+    ),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "status", "field"), WRONG)
-def test_what_a_request_may_not_be(served: Served, body: object, status: int, field: str | None) -> None:
-    given = body if not isinstance(body, dict) or status != 200 else {**body, "max_tokens": 3}
-    got, _, answer = served.post(CHAT, given)
-    assert got == status, answer
-    if status != 200:
-        assert answer["error"]["message"] and answer["error"]["param"] == field
+@pytest.mark.parametrize(("body", "status", "field", "said"), WRONG)
+def test_what_a_request_may_not_be(
+    served: Served, body: object, status: int, field: str | None, said: str
+) -> None:
+    got, _, answer = served.post(CHAT, body)
+    error = {"message": said, "type": "invalid_request_error", "param": field, "code": None}
+    assert (got, answer) == (status, {"error": error})
     served.wait(lambda: served.schedulers[0].reserved == 0, "all places are free")
+
+
+def test_what_a_request_may_be(served: Served) -> None:
+    for body in (chat(""), chat("Hi", top_p=1, n=1, user="me", logprobs=False, temperature=None)):
+        assert served.post(CHAT, {**body, "max_tokens": 3})[0] == 200
 
 
 def test_the_key_and_the_form_of_a_request_are_asked_for(served: Served) -> None:
     for wrong in ("sk-wrong", served.key[:-1], "é"):
-        status, _, answer = served.post(CHAT, chat("Hi"), key=wrong.encode().decode("latin-1"))
-        assert status == 401 and answer["error"]["code"] == "invalid_api_key"
-    status, _, _ = served.post(CHAT, chat("Hi"), **{"Content-Type": "text/plain"})
+        status, headers, answer = served.post(CHAT, chat("Hi"), key=wrong.encode().decode("latin-1"))
+        assert (status, headers["www-authenticate"], answer) == (
+            401, "Bearer",
+            {
+                "error": {
+                    "message": "the key is missing or wrong: send `Authorization: Bearer KEY`",
+                    "type": "authentication_error", "param": None, "code": "invalid_api_key",
+                }
+            },
+        )  # fmt: skip
+    status, _, answer = served.post(CHAT, chat("Hi"), **{"Content-Type": "text/plain"})
     assert status == 415
-    assert served.post("/v1/embeddings", {})[0] == 404
+    assert answer["error"]["message"] == "send JSON, with the header `Content-Type: application/json`"
+    status, _, answer = served.post("/v1/embeddings", {})
+    assert status == 404
+    assert (
+        answer["error"]["message"]
+        == "nothing is here: /v1/chat/completions, /v1/completions and /v1/models are"
+    )
     assert (served.folder / "serve" / "key").stat().st_mode & 0o777 == 0o600
     assert all(served.key.encode() not in encode(event) for event in served.events)
+
+
+def test_what_the_server_says_of_itself(served: Served) -> None:
+    def get(path: str, **headers: str) -> tuple[int, Any]:
+        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=120)
+        connection.request("GET", path, headers=headers)
+        reply = connection.getresponse()
+        return reply.status, json.loads(reply.read())
+
+    key = {"Authorization": f"Bearer {served.key}"}
+    assert get("/health") == (200, {"status": "ok"})
+    status, listed = get("/v1/models", **key)
+    (model,) = listed["data"]
+    levers = [{"lever": one.lever, "fits": one.fits, "why": one.why} for one in served.opened.levers]
+    assert (status, listed) == (200, {"object": "list", "data": [model]})
+    assert abs(model.pop("created") - time.time()) < 3600
+    assert model == {
+        "id": "embedded", "object": "model", "owned_by": "steer-tui", "max_model_len": 1024,
+        "steer": {"usual": ["esm"], "levers": levers},
+    }  # fmt: skip
+    status, same = get("/v1/models/embedded", **key)
+    assert status == 200 and same | model == same
+    error = {
+        "message": "there is no such model",
+        "type": "invalid_request_error",
+        "param": "model",
+        "code": None,
+    }
+    assert get("/v1/models/other", **key) == (404, {"error": error})
+    assert get("/v1/models/embedded")[0] == get("/v1/models")[0] == 401
+
+
+def test_an_answer_and_what_the_log_has_of_it(served: Served) -> None:
+    answer = served.ask("1 + 1", max_tokens=3)
+    served.wait(lambda: served.schedulers[0].reserved == 0, "all places are free")
+    name, written = answer["id"].removeprefix("chatcmpl-"), answer["choices"][0]["message"]["content"]
+    did = {"lever": "esm", "acted": False, "what": "weighed 1 segment and steered none", "tokens": 0}
+    decision = {
+        "segment": 1, "gate": "first_segment", "entry": None, "name": None, "layer": None, "alpha": 0.0, "tokens": 3,
+        "probe_tokens": 0,
+    }  # fmt: skip
+    assert abs(answer.pop("created") - time.time()) < 3600
+    message = {"role": "assistant", "content": written}
+    assert answer == {
+        "id": f"chatcmpl-{name}", "object": "chat.completion", "model": "embedded",
+        "choices": [{"index": 0, "message": message, "finish_reason": "length", "logprobs": None}],
+        "usage": {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15},
+        "steer": {
+            "levers": ["esm"], "did": [did], "decisions": [decision],
+            "prompt": {"as_evaluated": True, "template": "{question}", "system": None, "why": ""},
+        },
+    }  # fmt: skip
+    events = [e for e in served.events if name in (getattr(e, "request", ""), getattr(e, "example", ""))]
+    asked, taken, decided, answered = events
+    assert asked == QuestionAsked(example=name, question="1 + 1")
+    assert replace(taken, waited=0.0) == RequestTaken(
+        request=name,
+        kind="chat",
+        levers=["esm"],
+        question="1 + 1",
+        prompt_tokens=12,
+        stream=False,
+        waited=0.0,
+    )
+    assert isinstance(decided, DecisionTaken) and (decided.example, decided.segment) == (name, written)
+    assert isinstance(answered, RequestAnswered) and answered.first is not None
+    assert 0 < answered.first <= answered.seconds
+    assert replace(answered, first=None, seconds=0.0) == RequestAnswered(
+        request=name, outcome="answered", finish="length", tokens=3, probe_tokens=0, first=None, seconds=0.0,
+        segments=1, steered=0, did=[LeverActed(**did)], text=written,
+    )  # fmt: skip
 
 
 def test_full_places_and_vanished_clients(served: Served) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import RunError
-from engine.sweep.sweep import SweepFolder, find_sweep
+from engine.sweep.sweep import VERSION, SweepFolder, find_sweep
 
 
 @pytest.mark.parametrize("run_id", ["../other/run", "/etc", "..", "", "a\0b", "x" * 300])
@@ -19,10 +19,17 @@ def test_a_run_elsewhere_is_refused(run_id: str, report: bool, tmp_path: Path) -
     record = {"name": "s", "created": 1.0, "specs": [], "axes": [], "points": [good]}
     sweep = SweepFolder(tmp_path)
     sweep.state.write_text(json.dumps(record | ({"report": bad} if report else {"points": [good, bad]})))
-    with pytest.raises(RunError, match="not a run of this sweep"):
+    with pytest.raises(RunError) as caught:
         sweep.read()
+    said = f"{run_id[:80]!a} is not a run of this sweep: runs stand beside it"
+    assert str(caught.value) == f"{said} ({sweep.state}): restore the file, or start a new sweep"
     sweep.state.write_text(json.dumps(record))
     assert sweep.read().points[0].run_id == "20261122-1"
+    sweep.state.write_text(json.dumps(record | {"version": VERSION + 1}))
+    with pytest.raises(RunError) as caught:
+        sweep.read()
+    versions = f"a sweep of version {VERSION + 1}, this program knows {VERSION}"
+    assert str(caught.value) == f"{versions} ({sweep.state}): update steer-tui"
 
 
 def test_a_sweep_is_meant_by_its_folder_its_name_or_its_experiment(tmp_path: Path) -> None:

@@ -58,15 +58,29 @@ def test_a_control_vector_has_the_names_and_types_that_llama_cpp_takes(tmp_path:
         np.testing.assert_array_equal(tensor.data, vectors.vectors[layer])
 
 
+@pytest.mark.parametrize(
+    ("form", "layers", "said"),
+    [
+        (
+            "gguf", (0, 1),
+            "llama.cpp steers no layer 0, and refuses a file that has it (--format gguf): leave it out with --layers, "
+            "or choose another format",
+        ),
+        (
+            "easysteer", (1, 2),
+            "EasySteer's .pt holds one vector, and there are layers 1, 2 (--format easysteer): choose one with "
+            "--layers, or --format gguf, which EasySteer reads as well",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_format_cannot_hold_is_told(form: str, layers: tuple[int, ...], said: str) -> None:
+    with pytest.raises(DataError) as caught:
+        vector_file(form, _vectors(*layers), "m", 1.0)
+    assert str(caught.value) == said
+
+
 def test_layer_0_is_refused_for_llama_cpp_alone(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no layer 0"):
-        vector_file("gguf", _vectors(0, 1), "m", 1.0)
     assert read_vectors(_written(tmp_path, "repeng", _vectors(0, 1))).layers == [0, 1]
-
-
-def test_easysteer_takes_one_layer() -> None:
-    with pytest.raises(DataError, match="layers 1, 2"):
-        vector_file("easysteer", _vectors(1, 2), "m", 1.0)
 
 
 def test_the_harness_gets_its_hookpoints_and_the_scale_as_coefficient(tmp_path: Path) -> None:
@@ -134,14 +148,6 @@ def test_tensors_that_are_no_whole_layer_s_vector_are_left_out(tmp_path: Path) -
     assert read_vectors(tmp_path / "a.safetensors").layers == [2]
 
 
-def test_a_quantised_vector_is_refused(tmp_path: Path) -> None:
-    """Its bytes are no numbers, though they are finite."""
-    q8 = gguf.GGMLQuantizationType.Q8_0
-    packed = gguf.quants.quantize(np.arange(32, dtype=np.float32), q8)
-    with pytest.raises(DataError, match="stored as Q8_0"):
-        read_vectors(_gguf(tmp_path, {"direction.2": packed}, q8))
-
-
 def test_axes_of_length_1_are_no_axes(tmp_path: Path) -> None:
     (tmp_path / "a.pt").write_bytes(_torch({2: torch.arange(1.0, SIZE + 1)[None, None]}))
     np.testing.assert_array_equal(read_vectors(tmp_path / "a.pt").vectors[2], np.arange(1.0, SIZE + 1))
@@ -159,62 +165,120 @@ class Pickled:
     layer_activations = {1: torch.ones(SIZE)}
 
 
-BAD = {
-    "pickled Python objects are refused": ("a.pt", lambda: _torch(Pickled())),
-    "pickled Python objects": ("a.pt", lambda: pickle.dumps(Pickled(), protocol=2)),
-    "pickled Python": ("a.pt", lambda: b""),
-    "none of the forms": ("a.pt", lambda: _torch({"x": 3})),
-    "NaN or infinity": ("a.pt", lambda: _torch(torch.full((SIZE,), torch.nan))),
-    r"shape \(2, 12\)": ("a.pt", lambda: _torch({1: torch.ones(2, SIZE)})),
-    "layer type `mlp`": (
-        "a.pt",
-        lambda: _torch({"layer_activations": {1: torch.ones(3)}, "layer_type": "mlp"}),
+UNSAFE = (
+    "the file is not tensors and plain values alone (pickled Python objects are refused, because loading them runs "
+    "their code): {} (a.pt): save the tensors: a dictionary from layer to tensor, or a SteeringVector's fields "
+    '{{"layer_activations": …, "layer_type": "decoder_block"}}'
+)
+NO_FORM = (
+    "the file has none of the forms of steering-vectors, EasySteer or lm-evaluation-harness (a.pt): save one of them, "
+    "or a dictionary from layer to tensor"
+)
+NO_VECTOR = "only the action `add`, without bias and head_index, is a steering vector (a.pt: layers.1): save it as such"
+ADDED = {"action": "add", "steering_vector": torch.ones(3)}
+BAD = [
+    (_torch(Pickled()), UNSAFE.format("it is not a tensor")),
+    (pickle.dumps(Pickled(), protocol=2), UNSAFE.format("it is not a tensor")),
+    (b"", UNSAFE.format("EOFError: ")),
+    *(
+        (_torch(content), NO_FORM)
+        for content in ({"x": 3}, {}, {"layer_activations": {}}, {1: 2, "x": 3}, [])
     ),
-    "not a whole decoder layer": ("a.pt", lambda: _torch({"layers.1.mlp": {"action": "add"}})),
-    "only the action `add`": ("a.pt", lambda: _torch({"layers.1": {"action": "clamp"}})),
-    "without bias": (
-        "a.pt",
-        lambda: _torch({"layers.1": {"action": "add", "bias": 1.0, "steering_vector": torch.ones(3)}}),
+    (_torch(torch.full((SIZE,), torch.nan)), "a vector holds NaN or infinity (a.pt): make the vectors again"),
+    (
+        _torch({1: torch.ones(2, SIZE)}),
+        "a tensor has shape (2, 12), not that of one vector (a.pt: layer 1): save one vector a layer",
     ),
-    "and head_index": (
-        "a.pt",
-        lambda: _torch({"layers.1": {"action": "add", "head_index": 0, "steering_vector": torch.ones(3)}}),
+    (
+        _torch({"layer_activations": {1: torch.ones(3)}, "layer_type": "mlp"}),
+        "the vectors are for layer type `mlp` (a.pt): take vectors for `decoder_block`: ESM steers the output of whole "
+        "layers",
     ),
-    "expected a tensor": ("a.pt", lambda: _torch({"layers.1": {"action": "add"}})),
-    "not a readable GGUF": ("a.gguf", lambda: b"GGUF????"),
-    "not a readable safetensors": ("a.safetensors", lambda: b"nonsense"),
-}
+    (
+        _torch({"layers.1.mlp": {"action": "add"}}),
+        "this hookpoint is not a whole decoder layer (a.pt: layers.1.mlp): hook `layers.N`, counted from 0",
+    ),
+    *(
+        (_torch({"layers.1": ADDED | more}), NO_VECTOR)
+        for more in ({"action": "clamp"}, {"bias": 1.0}, {"head_index": 0})
+    ),
+    (
+        _torch({"layers.1": {"action": "add"}}),
+        "expected a tensor, found NoneType (a.pt: layers.1): save a tensor",
+    ),
+]
 
 
-@pytest.mark.parametrize("said", BAD)
-def test_a_file_that_is_no_vector_is_told(said: str, tmp_path: Path) -> None:
-    name, content = BAD[said]
-    (tmp_path / name).write_bytes(content())
-    with pytest.raises(DataError, match=said):
-        read_vectors(tmp_path / name)
+@pytest.mark.parametrize(("content", "said"), BAD)
+def test_a_file_that_is_no_vector_is_told(content: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / "a.pt").write_bytes(content)
+    assert _refused(tmp_path / "a.pt") == said
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="No such file"):
-        read_vectors(tmp_path / "none.gguf")
+def _refused(path: Path) -> str:
+    with pytest.raises(DataError) as caught:
+        read_vectors(path)
+    return str(caught.value).replace(f"{path.parent}/", "")
+
+
+def test_files_of_other_content_are_told(tmp_path: Path) -> None:
+    """Model weights instead of vectors, a quantised vector, whose bytes are no numbers though they are finite."""
+    (tmp_path / "a.gguf").write_bytes(b"GGUF????")
+    assert _refused(tmp_path / "a.gguf").startswith("this is not a readable GGUF file: ")
+    assert _refused(tmp_path / "a.gguf").endswith(" (a.gguf): export the vectors again")
+    (tmp_path / "a.safetensors").write_bytes(b"nonsense")
+    assert _refused(tmp_path / "a.safetensors").startswith("this is not a readable safetensors file: ")
+    assert _refused(tmp_path / "a.safetensors").endswith(" (a.safetensors): export the vectors again")
+    safetensors.numpy.save_file({"wte": np.ones(3)}, str(tmp_path / "b.safetensors"))
+    assert _refused(tmp_path / "b.safetensors") == (
+        "no tensor is named `direction.N` (b.safetensors): name the vectors so, layers counted from 0"
+    )
+    assert _refused(_gguf(tmp_path, {"blk.2": np.ones(3, np.float32)})) == (
+        "the GGUF file has no tensor `direction.N`: it is not a control vector (other.gguf): name a control vector, "
+        "not a model"
+    )
+    q8 = gguf.GGMLQuantizationType.Q8_0
+    packed = gguf.quants.quantize(np.arange(32, dtype=np.float32), q8)
+    assert _refused(_gguf(tmp_path, {"direction.2": packed}, q8)) == (
+        "`direction.2` is stored as Q8_0 (other.gguf): export the vectors as float32, the only form that llama.cpp "
+        "takes"
+    )
+    assert _refused(tmp_path / "none.gguf") == (
+        "the file of vectors cannot be read: No such file or directory (none.gguf): name a file"
+    )
+
+
+OTHER_MODEL = "take vectors that were made for this model"
 
 
 @pytest.mark.parametrize(
     ("layer", "size", "layers", "said"),
     [
-        (None, SIZE, 8, "vectors for layers 1, 3"),
-        (2, SIZE, 8, "no vector for layer 2, only for 1, 3"),
-        (3, SIZE, 3, "the model has layers 0 to 2"),
-        (3, 99, 8, "12 numbers, the model's states have 99"),
+        (None, SIZE, 8, "the file has vectors for layers 1, 3; ESM adds one at a time (file): choose one with a.layer"),
+        (
+            2, SIZE, 8,
+            "the file has no vector for layer 2, only for 1, 3 (file): choose one of these with a.layer, counted from 0"
+            "",
+        ),
+        (3, SIZE, 3, f"layer 3 does not exist: the model has layers 0 to 2 (file): {OTHER_MODEL}"),
+        (3, 99, 8, f"the vector has 12 numbers, the model's states have 99 (file): {OTHER_MODEL}"),
     ],
-)
+)  # fmt: skip
 def test_a_vector_that_does_not_fit_is_told(layer: int | None, size: int, layers: int, said: str) -> None:
-    with pytest.raises(DataError, match=said):
-        the_vector(_vectors(1, 3), Path("file"), layer, size, layers)
+    with pytest.raises(DataError) as caught:
+        the_vector(_vectors(1, 3), Path("file"), layer, size, layers, "a.layer")
+    assert str(caught.value) == said
 
 
 def test_a_file_without_a_layer_needs_one() -> None:
     bare = LayerVectors({}, unplaced=np.ones(SIZE, dtype=np.float32))
-    with pytest.raises(DataError, match="does not say for which layer"):
+    with pytest.raises(DataError) as caught:
         the_vector(bare, Path("file"), None, SIZE, 8)
+    assert str(caught.value) == (
+        "the file does not say for which layer its vector is (file): say it with eval.vector.layer, counted from 0"
+    )
     assert the_vector(bare, Path("file"), 2, SIZE, 8)[0] == 2
+    with pytest.raises(
+        DataError, match=f"^layer 8 does not exist: the model has layers 0 to 7 .*{OTHER_MODEL}$"
+    ):
+        the_vector(bare, Path("file"), 8, SIZE, 8)

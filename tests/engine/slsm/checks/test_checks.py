@@ -95,6 +95,8 @@ KEPT_AND_BROKEN = (
     ("Never use fewer than three words", "One two three.", "One two."),
     ("Write at most 5 characters", " Yes.\n\n", "Yes, it"),
     ("Answer in exactly two paragraphs", "One.\n\nTwo.\n\n", "One.\n\n"),
+    ("Answer in exactly 2 lines", "a\n\nb", "a b"),
+    ("Give at least 3 items", "- a\n1. b\n2. c", "- a\n- b"),
 )  # fmt: skip
 
 
@@ -103,7 +105,51 @@ def test_an_instruction_tells_a_kept_answer_from_a_broken_one(text: str, kept: s
     check = check_of(text)
     assert check.holds(kept)
     assert not check.holds(broken)
-    assert check.fault
+
+
+FAULTS = {
+    'Do not use the words "very" and "really"': "says “very” or “really”",
+    "Include the keywords waste, material and meal": "does not say “waste” and “material” and “meal”",
+    'Always include the words "one" or "two"': "does not say “one” or “two”",
+    "Make sure to use the word war at least 2 times": "does not say “war” 2 times",
+    'Use the keyword "war" less than 2 times': "says “war” more than 1 time",
+    "Put double quotation marks around your entire response": "is not in double quotation marks",
+    "Your answer must contain a title, wrapped in double angular brackets": "has no <<title>>",
+    "Write in all caps": "is not in capital letters only",
+    "Use all lowercase letters": "has capital letters",
+    "Never write in capital letters": "is in capital letters",
+    'End every answer with "Amen"': "does not end with “Amen”",
+    'Never end an answer with "bye"': "ends with “bye”",
+    "End your answers with a question": "does not end with “?”",
+    'Begin every answer with "Sure"': "does not begin with “Sure”",
+    'Never start a reply with "I"': "begins with “I”",
+    "Answer in at most 3 sentences": "has not at most 3 sentences",
+    "Your answers should be between 2 and 3 words": "has not 2 to 3 words",
+    "Answer in a single word": "has not exactly 1 word",
+    "Use at least 3 words": "has not at least 3 words",
+    "Respond in French": "is not in French",
+    "Do not answer in French": "is in French",
+    "Reply in JSON": "is not valid JSON",
+    "Give your answers as bullet points": "has no bullet points",
+    "Do not use bullet points": "has bullet points",
+    "Use a numbered list": "has no numbered list",
+    "Keep it on a single line": "has more than one line",
+    "No emojis": "has an emoji",
+    "Put an emoji in every answer": "has no emoji",
+    "Avoid commas in your answers": "has commas",
+}
+
+
+def test_what_is_said_of_an_answer_that_breaks_an_instruction() -> None:
+    assert {text: check_of(text).fault for text in FAULTS} == FAULTS
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["End every answer with one or two", "Never use the word"],
+)
+def test_words_that_are_not_said_plainly_are_no_check(text: str) -> None:
+    assert parse_check(text) is None
 
 
 @pytest.mark.parametrize(
