@@ -23,6 +23,7 @@ from screens.evolution.screen import EvolutionScreen
 from screens.method_screen import MethodScreen
 from screens.overview.screen import OverviewScreen
 from screens.panels.replicas import ReplicasPanel
+from screens.panels.session_panel import SessionPanel
 from screens.run_screen import RunScreen
 from screens.slsm.screen import SLSMScreen
 from tests.recorded_session import RecordedSession
@@ -74,7 +75,7 @@ async def drawn(pilot: Pilot[None]) -> list[str]:
     await pilot.app.workers.wait_for_complete()
     for _ in range(2):
         await pilot.pause()
-        if isinstance(screen := pilot.app.screen, RunScreen):
+        if isinstance(screen := pilot.app.screen, (RunScreen, SessionPanel)):
             screen._drawn = None
             screen.poll()
     await pilot.pause()
