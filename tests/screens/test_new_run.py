@@ -145,8 +145,8 @@ async def test_form_changes_come_back_into_the_dialog(tmp_path: Path) -> None:
         assert isinstance(form, StartFormScreen)
         await pilot.press("down", "space")
         assert "mine" not in form.form.stages
-        await pilot.press("space", "slash", *"online.probe_tok", "enter", "down", "enter")
-        assert isinstance(app.screen, AskScreen)
+        await pilot.press("space", "slash", *"online.probe_tok", "enter", "down", "space", "enter")
+        assert isinstance(app.screen, AskScreen), "a field without choices has no next one"
         await pilot.press("ctrl+u", *"many", "enter")
         assert isinstance(app.screen, AskScreen) and "a whole number" in str(app.screen.message.content)
         await pilot.press("ctrl+u", "1", "2", "enter")

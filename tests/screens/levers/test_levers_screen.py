@@ -70,6 +70,16 @@ async def test_answers_stand_side_by_side_with_what_each_lever_did(
         assert isinstance(screen, levers.LeversScreen)
         own = screen.query_one("#what-question", Input).value
         assert own, "a question of the run is there to begin with"
+        at_first = "\n".join(strip.text for strip in screen._compositor.render_strips())
+        assert all(f"{label} " in at_first for label in ("question", "model", "further runs"))
+        screen.query_one("#what-question", Input).value = ""
+        await pilot.press("enter")
+        await pilot.pause()
+        assert not process.asked
+        assert "type what the model is to answer" in "\n".join(
+            strip.text for strip in screen._compositor.render_strips()
+        )
+        screen.query_one("#what-question", Input).value = own
         for name, text in (("model", "mine"), ("model", "run"), ("runs", "demo/1 demo/2")):
             screen.query_one(f"#what-{name}", Input).value = text
             if text == "mine":

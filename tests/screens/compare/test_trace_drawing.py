@@ -1,0 +1,151 @@
+"""Two traces of an item side by side, every line of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from rich.style import Style
+
+from app.compared.columns import ITEMS, METHODS, ItemPair
+from app.compared.words import cells_sentence
+from app.table.column import cell_of
+from engine.comparison.comparison import compare_runs
+from engine.comparison.items import Item
+from engine.comparison.trace import Parting, Step, align
+from screens.compare.trace_drawing import draw_parting
+from screens.compare.words import about_items, about_methods, changed_words
+from tests.two_runs import decided, evaluated, make_run
+
+A = [
+    Step("1", "segment 1", {"entry": None}, {"e1": -1.5}, "one ", weighed_as="probe"),
+    Step(
+        "2",
+        "segment 2",
+        {"α": 1.5, "steered": True},
+        {"e1": -0.5, "e2": -2.0},
+        "two apples\n",
+        weighed_as="probe",
+    ),
+    Step("3", "segment 3", {"α": 1.0}, {}, "end", "ended by eos"),
+]
+B = [
+    Step("1", "segment 1", {"entry": None}, {"e1": -1.25}, "one ", weighed_as="probe"),
+    Step(
+        "2",
+        "segment 2",
+        {"α": 2.5, "steered": False},
+        {"e1": -0.5, "e2": -1.0},
+        "two pears\n",
+        weighed_as="probe",
+    ),
+]
+RIGHT = Item("q1", "How many?", "How many?", 1.0, True)
+DRAWN = Item("q1", "How many?", "How many?", 0.25, None)
+
+
+def lines(a: Item, b: Item, parting: Parting, width: int, whole: bool = True) -> list[str]:
+    console = Console(width=width, no_color=True)
+    drawing = draw_parting(a, b, parting, defaultdict(Style), width, whole)
+    rendered = console.render_lines(drawing, console.options.update(width=width))
+    return ["".join(segment.text for segment in line).rstrip() for line in rendered]
+
+
+def test_one_below_the_other_where_it_is_narrow() -> None:
+    assert lines(RIGHT, DRAWN, align(A, B), 73) == [
+        "q1   A ✓ right   B score 0.250",
+        "The runs part at segment 2: α, steered, text and probe differ. The probe",
+        "differs already at segment 1, with the same decision.",
+        "How many?",
+        "",
+        "  segment 1  another probe, the same decision",
+        "A   entry none",
+        "  one",
+        "  probed: mean log-probability",
+        "  ≠ −1.500 e1",
+        "B   entry none",
+        "  one",
+        "  probed: mean log-probability",
+        "  ≠ −1.250 e1",
+        "",
+        "▶ segment 2  ≠ α, steered, text and probe differ",
+        "A ≠ α 1.500",
+        "  ≠ steered yes",
+        "  two apples",
+        "  probed: mean log-probability",
+        "  ≠ −2.000 e2",
+        "B ≠ α 2.500",
+        "  ≠ steered no",
+        "  two pears",
+        "  probed: mean log-probability",
+        "  ≠ −1.000 e2",
+        "",
+        "  segment 3  ≠ it is only in A",
+        "A ≠ α 1.000",
+        "    ended by eos",
+        "  end",
+        "B This run has no such step.",
+    ]
+
+
+def test_beside_each_other_where_there_is_room() -> None:
+    """From 74 columns on, and from the step at which they part."""
+    drawn = lines(RIGHT, DRAWN, align(A, B), 74, whole=False)
+    assert drawn[4:12] == [
+        "",
+        "The step before it is the same in both; space shows all.",
+        "",
+        "▶ segment 2  ≠ α, steered, text and probe differ",
+        "A                                    B",
+        "≠ α 1.500                            ≠ α 2.500",
+        "≠ steered yes                        ≠ steered no",
+        "two apples                           two pears",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("b", "sentence"),
+    [
+        (A, "Both runs decided and wrote the same."),
+        ([A[0], Step("2", "segment 2", {"α": 9.0, "steered": True}, A[1].weighed, A[1].text), A[2]],
+         "The runs part at segment 2: α differs. Both wrote the same text."),
+        ([A[0], Step("2", "segment 2", {"α": 9.0, "steered": True}, A[1].weighed, A[1].text),
+          Step("3", "segment 3", {"α": 1.0}, {}, "other")],
+         "The runs part at segment 2: α differs. The texts differ from segment 3 on."),
+        (A[:2], "The runs part at segment 3: it is only in A."),
+    ],
+)  # fmt: skip
+def test_where_two_traces_part_in_words(b: list[Step], sentence: str) -> None:
+    assert lines(RIGHT, RIGHT, align(A, b), 200)[1] == sentence
+
+
+def test_equal_steps_are_written_once() -> None:
+    drawn = lines(RIGHT, RIGHT, align(A, A), 80)
+    assert drawn[3:6] == ["", "  segment 1  the same", "one"]
+
+
+def test_what_is_no_right_or_wrong_has_its_score() -> None:
+    pair = ItemPair(DRAWN, RIGHT, "")
+    cells = {column.key: cell_of(column.show(column.value(pair))) for column in ITEMS}
+    assert (cells["a"], cells["b"], cells["parts_at"]) == (("0.25", ""), ("✓", "good"), ("nowhere", "dim"))
+
+
+def test_the_lines_below_the_tables(tmp_path: Path) -> None:
+    events = [decided("x", 1), evaluated("esm", "x", True)]
+    comparison = compare_runs(*(make_run(tmp_path, name, events) for name in "ab"))
+    (arm,) = comparison.arms
+    assert changed_words(comparison).plain == "No field of the configuration differs."
+    assert cells_sentence(arm) == (
+        "Right means: the extracted answer equals the gold answer. Both right 1, only A 0, only B 0, neither 0."
+    )
+    assert about_methods(comparison, arm).plain.startswith("ESM esm. Right means: ")
+    assert about_methods(comparison, None).plain == "\n".join(comparison.remarks)
+    assert about_items(arm, None, 1).plain == "ESM esm: all items, 1 item. v shows others."
+    assert about_items(arm, 1, 2).plain == "ESM esm: only A right, 2 items. v shows others."
+    cells = {column.key: cell_of(column.show(column.value(arm))) for column in METHODS}
+    assert [cells[key].text for key in ("system", "method", "finding", "n", "mean_a", "mean_b", "both", "only_a")] == [
+        "ESM", "esm", "equal", "1", "1.000", "1.000", "1", "0",
+    ]  # fmt: skip
+    assert cells["both"].tone == "accent" and cells["only_a"].tone == "dim"
