@@ -35,6 +35,7 @@ from app.blocks.block import (
 )
 from app.blocks.html import to_html
 from app.blocks.markdown import to_markdown
+from app.blocks.printed import printed
 from app.blocks.terminal import META, draw, line
 from app.table.column import Cell, ListColumn
 
@@ -128,6 +129,17 @@ def test_columns_are_left_out_by_priority_and_figures_are_never_cut() -> None:
     assert (narrow.header, narrow.rows, narrow.figures) == (["method", "value"], [["greedy", "0.635"]], 1)
     assert narrow.legend == ["value: share right"]
     assert shown([table], 28) == ["method  value", "greedy  0.635", "value: share right"]
+
+
+def test_a_printed_table_uses_the_last_cell_of_the_terminal() -> None:
+    """Two blanks at both ends, three between columns: 2 + 6 + 3 + 5 + 3 + 14 + 2 = 35 cells; 18 without the interval."""
+    table = Table(("method", "value", "interval"), [("greedy", "0.635", "[0.567, 0.699]")], 2, priority=[0, 0, 1])
+    for width, widest in ((36, 35), (35, 35), (34, 18)):
+        console = Console(file=io.StringIO(), width=width, record=True)
+        console.print(printed(table, width=width))
+        lines = console.export_text().splitlines()
+        assert {len(line) for line in lines} == {widest}
+        assert "  greedy   0.635  " in lines[3] and ("[0.567, 0.699]" in lines[3]) == (widest == 35)
 
 
 def test_headings_of_figures_are_wrapped_where_the_gaps_do_not_fit_either() -> None:
