@@ -129,6 +129,27 @@ def test_what_comes_closest_is_not_named_twice() -> None:
     assert verdict_sentence(ahead).endswith(" in place of 90.5. Better than it: prompted.")
 
 
+@pytest.mark.parametrize(
+    ("difference", "low", "high", "text"),
+    [
+        (
+            -0.02,
+            -0.03,
+            -0.01,
+            " Correctness went from 86.0% to 84.0% (−2.0 points [−3.0, −1.0]): it is lower.",
+        ),
+        (0.02, 0.01, 0.03, " Correctness went from 86.0% to 88.0% (+2.0 points [1.0, 3.0]): it is higher."),
+        (0.0, 0.0, 0.0, " Correctness stayed at 86.0%."),
+    ],
+)
+def test_what_should_not_suffer(difference: float, low: float, high: float, text: str) -> None:
+    assert TOKENS.kept is not None
+    kept = replace(
+        TOKENS.kept, baseline_value=0.86, value=0.86 + difference, difference=difference, low=low, high=high
+    )
+    assert verdict_sentence(replace(TOKENS, kept=kept)).endswith(text)
+
+
 def test_cells() -> None:
     cells = VerdictCells("greedy", "63.5%", "96.5%", "▲ +33 [27, 39]", "90 tok +6%", "")
     assert verdict_cells(ESM) == cells

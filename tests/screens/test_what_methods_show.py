@@ -88,6 +88,7 @@ def tone_lines(cases: Cases[Any], state: RunState) -> Iterator[str]:
         yield f"tones of row {row}: {', '.join(tones)}"
         yield f"values of row {row}: {', '.join(map(str, source.values(row)))}"
     yield from (f"{column.label}: {column.help}" for column in cases.columns if column.help)
+    yield f"names that lose their head where they are too long: {[c.label for c in cases.columns if c.name]}"
 
 
 def block_lines(blocks: Sequence[Block], width: int, tones: bool = False) -> Iterator[str]:

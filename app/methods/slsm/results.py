@@ -86,7 +86,7 @@ def _by_axis(rows: Sequence[ModeScored]) -> Block:
             (method_name(row.mode), Span(row.memory_mode, "dim"), *(fixed(known.get(axis)) for axis in axes))
         )
     heads = [axis.lower().replace("_", " ") or "all" for axis in axes]
-    return Table(("by axis", "memory", *heads), lines, len(heads), priority=[0, 1, *[0] * len(heads)])
+    return Table(("by axis", "memory", *heads), lines, len(heads))
 
 
 def _turned(rows: Sequence[ModeScored]) -> list[Block]:

@@ -111,3 +111,11 @@ def test_fences_are_longer_than_those_of_the_text() -> None:
         "a ```` b",
         "`````",
     ]
+
+
+def test_texts_of_very_many_words_are_not_compared() -> None:
+    """1,501 words with blanks between them are 3,001 pieces."""
+    for words, compared in ((1500, True), (1501, False)):
+        old = "a " * (words - 1) + "b"
+        page = to_html(Document("t", [Changes("a " * (words - 1) + "c", old)]))
+        assert f"<del>{'b' if compared else old}</del><ins>" in page

@@ -132,8 +132,10 @@ def test_columns_are_left_out_by_priority_and_figures_are_never_cut() -> None:
 
 
 def test_a_printed_table_uses_the_last_cell_of_the_terminal() -> None:
-    """Two blanks at both ends, three between columns: 2 + 6 + 3 + 5 + 3 + 14 + 2 = 35 cells; 18 without the interval."""
-    table = Table(("method", "value", "interval"), [("greedy", "0.635", "[0.567, 0.699]")], 2, priority=[0, 0, 1])
+    """Two blanks at both ends, three between columns: 2 + 6 + 3 + 5 + 3 + 14 + 2 = 35 cells; 18 without the last."""
+    table = Table(
+        ("method", "value", "interval"), [("greedy", "0.635", "[0.567, 0.699]")], 2, priority=[0, 0, 1]
+    )
     for width, widest in ((36, 35), (35, 35), (34, 18)):
         console = Console(file=io.StringIO(), width=width, record=True)
         console.print(printed(table, width=width))

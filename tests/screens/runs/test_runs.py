@@ -112,6 +112,21 @@ async def test_the_run_that_was_left_is_under_the_cursor(make: Make, tmp_path: P
         assert app.runs.selected is not None and app.runs.selected.path == left.path
 
 
+def test_the_pace_of_a_stage_counts_from_the_first_report_that_is_read(make: Make) -> None:
+    """Of a log of 70 kB its last 64 are read: 10 of 40 items stand there at 5 s, then 20 at 7 s. The 20 that are left
+    take 4 s; one report alone knows no better than that 10 took 5 s."""
+    run = make("a", "running")
+    reports = [
+        StageProgress(stage="eval", done=done, total=40, elapsed=at) for done, at in ((10, 5.0), (20, 7.0))
+    ]
+    start = StageStarted(stage="eval", total=40, unit="answers")
+    for kept, seconds in ((1, 15.0), (2, 4.0)):
+        run.events.write_bytes(b"".join(map(encode, [start, Notice(text="x" * 70_000), *reports[:kept]])))
+        assert read_progress(run).eta == seconds
+    run.events.write_bytes(b"".join(map(encode, [start, *reports])) + b'{"type":"StageProgress", torn\n')
+    assert read_progress(run).eta == 7.0, "20 of all 40 took 7 s"
+
+
 async def test_sixty_columns_are_needed(make: Make, tmp_path: Path) -> None:
     make("a", "finished")
     app = RunsApp(tmp_path / "outputs")
@@ -220,8 +235,9 @@ def test_last_words_in_the_about_line(make: Make, tmp_path: Path) -> None:
 
 
 def test_figures_in_words() -> None:
-    assert [size(n) for n in (0, 999, 12_345, 3_456_000, 34_560_000, 345_600_000, 2_000_000_000)] == [
-        "0 B", "999 B", "12 kB", "3.5 MB", "34.6 MB", "346 MB", "2.0 GB",
+    counts = (0, 999, 12_345, 3_456_000, 34_560_000, 345_600_000, 2_000_000_000, 10**12, 2 * 10**15)
+    assert [size(count) for count in counts] == [
+        "0 B", "999 B", "12 kB", "3.5 MB", "34.6 MB", "346 MB", "2.0 GB", "1.0 TB", "2000.0 TB",
     ]  # fmt: skip
 
 

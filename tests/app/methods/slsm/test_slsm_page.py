@@ -199,6 +199,10 @@ def test_a_flat_memory() -> None:
     assert isinstance(beside, Beside)
     assert texts(list(beside.second)) == ["after turn 1   plan proceed", "A. B is new.", "− C.",
                                           "the last answer contradicts it"]  # fmt: skip
+    none = msgspec.structs.replace(state, memory_text="", new_text=[], gone_text=[], mismatch=False)
+    [beside_none] = memory_blocks(TURNS, [none], 0)
+    assert isinstance(beside_none, Beside)
+    assert texts(list(beside_none.second)) == ["after turn 1   plan proceed", "empty so far"]
     [paragraph] = [b for b in beside.second if isinstance(b, Paragraph) and plain(b.text) == "A. B is new."]
     assert spans(paragraph.text) == [Span("A. "), Span("B is new.", "good")]
 
@@ -222,6 +226,8 @@ def test_both_answers_of_a_detection_with_its_conflict_and_cost() -> None:
         ("controller", "2", "1,200"), ("model", "3", "40"), ("detector", "1", "0"), ("cost", "", "0.25"),
     ]  # fmt: skip
     assert texts(turn_blocks(replace_passed(event)))[2] == "· not judged   has pear"
+    failed = msgspec.structs.replace(event, conflicts=[], detector_failure="no reply")
+    assert texts(turn_blocks(failed)) == ["the detector failed: no reply", "✗ fails   has pear"]
 
 
 def replace_passed(event: ev.ConversationAnswered) -> ev.ConversationAnswered:
@@ -371,3 +377,21 @@ def test_failed_calls_of_an_answer_are_those_after_its_turns_and_the_detector_s(
     )
     state = Log(opened(), failed, state_after(1), answer).state
     assert state.slsm.results[0].failures == 2
+
+
+def test_runs_by_axis_keep_their_memory_where_it_is_narrow() -> None:
+    """19 + 10 + 3 times 15 cells do not fit beside each other: the headings are wrapped, and nothing is left out."""
+    axes = [[f"A_LONG_AXIS_NUMBER_{n}", 0.5, 0, 1, 20] for n in range(3)]
+    log = Log(
+        *(
+            msgspec.structs.replace(scored("never", memory, 0.5), by_axis=axes)
+            for memory in ("flat", "structured")
+        )
+    )
+    table = details(log.state.slsm)[0]
+    assert isinstance(table, Table)
+    assert table.narrowed(60).header == [
+        "by axis",
+        "memory",
+        *(f"a\nlong\naxis\nnumber\n{n}" for n in range(3)),
+    ]
