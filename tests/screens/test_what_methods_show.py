@@ -155,7 +155,10 @@ def shown(page: MethodPage, events: Sequence[Event]) -> Iterator[str]:
             yield from block_lines(cases.draw(of_kind[-1], source), NARROW)
 
 
+@pytest.mark.parametrize("part", ["whole", "half"])
 @pytest.mark.parametrize("title", EVENTS)
-def test_what_a_method_shows(title: str, snapshot: SnapshotAssertion) -> None:
-    lines = "\n".join(shown(page_of(title), list(EVENTS[title]())))
+def test_what_a_method_shows(title: str, part: str, snapshot: SnapshotAssertion) -> None:
+    """Of a finished run, and in the middle of it."""
+    events = list(EVENTS[title]())
+    lines = "\n".join(shown(page_of(title), events[: len(events) // 2] if part == "half" else events))
     assert lines + "\n" == snapshot(extension_class=TextFile)

@@ -94,6 +94,13 @@ def test_which_command_is_meant(arguments: list[str], name: str, parsed: list[tu
     assert [done for done, _ in parsed] == [name]
 
 
+def test_what_was_typed_is_taken_where_nothing_is_given(
+    parsed: list[tuple[str, Namespace]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["/usr/bin/steer-tui", "check", "a.yaml"])
+    assert main() == 7 and [name for name, _ in parsed] == ["check"]
+
+
 def test_the_flag_batch_means_the_same_as_the_command(parsed: list[tuple[str, Namespace]]) -> None:
     given = ["--resume", "x", "--stages", "a, b", "--outputs", "o", "--detach"]
     main(["--batch", *given])
