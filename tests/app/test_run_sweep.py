@@ -94,6 +94,19 @@ def test_a_finished_sweep(tmp_path: Path, sweep: Sweep) -> None:
     )
 
 
+def test_what_is_at_work_is_said_now_and_then(
+    tmp_path: Path, sweep: Sweep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once, and not again within ten seconds."""
+    monkeypatch.setattr(module, "work_words", lambda results, progress: ["At work: online.L=1, eval 3 of 9"])
+    monkeypatch.setattr(module, "left_words", lambda progress: "48%, about 3:20 left")
+    lines = [line[9:] for line in sweep(make_sweep(tmp_path, [20, 38], done=1), 0, looks=2).out]
+    words = (
+        "At work: online.L=1, eval 3 of 9; 1 of 4 runs finished (2 settings × 2 seeds), 48%, about 3:20 left"
+    )
+    assert lines.count(words) == 1
+
+
 def test_stages_that_were_taken_over_and_runs_that_failed(tmp_path: Path, sweep: Sweep) -> None:
     folder = make_sweep(tmp_path, [20, 38])
     for number, point in enumerate(folder.read().points[:3]):

@@ -240,6 +240,8 @@ def test_several_runs_are_compared_with_the_first(tmp_path: Path, capsys: pytest
     assert main(["report", *map(str, runs), "--md"]) == 0
     markdown = capsys.readouterr().out
     assert "| online.L | 0 | 1 |" in markdown
+    assert "### A: r0, B: r1" in markdown
+    assert f"```\nsteer-tui compare {runs[0]} {runs[1]}\n```" in markdown
     assert re.search(r"\| greedy \| \w+ \| 4 \| 0.250 \| 0.750 \| \+0.500 \|", markdown)
     assert main(["report", str(runs[0]), str(runs[0])]) == 2
 
