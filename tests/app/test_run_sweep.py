@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -70,7 +71,7 @@ def sweep(monkeypatch: pytest.MonkeyPatch) -> Sweep:
         monkeypatch.setattr(module.Interrupts, "__init__", begin)
         monkeypatch.setattr(module, "start_queue", lambda path: queue)
         monkeypatch.setattr(module, "stop_queue", stop)
-        out, err = (Console(file=io.StringIO(), width=200) for _ in range(2))
+        out, err = (Console(file=io.StringIO(), width=60) for _ in range(2))
         code = module.run_sweep(folder, out, err)
         written = [console.file.getvalue().splitlines() for console in (out, err)]  # type: ignore[attr-defined]
         return Ended(code, written[0], written[1], queue, len(asked))
@@ -89,6 +90,7 @@ def test_a_finished_sweep(tmp_path: Path, sweep: Sweep) -> None:
         "3/4 online.L=2 seed=0: finished; done eval",
         "4/4 online.L=2 seed=1: finished; done eval",
     ]
+    assert all(re.match(r"\d\d:\d\d:\d\d \S", line) for line in ended.out[1:5])
     assert sum("finished; done eval" in line for line in ended.out) == 4, (
         "once, though it was looked at twice"
     )

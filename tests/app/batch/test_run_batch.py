@@ -86,7 +86,7 @@ def batch(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> Batch:
 
         monkeypatch.setattr(module, "start_worker", start)
         monkeypatch.setattr(module.Interrupts, "__init__", begin)
-        out, err = (Console(file=io.StringIO(), width=300) for _ in range(2))
+        out, err = (Console(file=io.StringIO(), width=60) for _ in range(2))
         code = module.run_batch(run, out, err)
         return Ended(code, *(console.file.getvalue() for console in (out, err)), worker)  # type: ignore[attr-defined]
 
