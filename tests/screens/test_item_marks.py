@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from engine.run.find_event import find_event
 from screens.item_marks import ItemMarks
 from tests.two_runs import decided, make_run
@@ -22,3 +24,21 @@ def test_a_mark_a_note_and_both(tmp_path: Path) -> None:
     entries = [find_event(run / "events.jsonl", seq) for seq in (1, 2, 3)]
     offsets = [entry.offset for entry in entries if entry is not None]
     assert marks.signs == dict(zip(offsets, "◆◇◈", strict=True))
+
+
+def test_of_many_marks_some_are_looked_up_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finding an event in a long log takes time; without a log there is nothing to find."""
+    run = make_run(tmp_path, "a", [decided("x", m) for m in range(1, 6)])
+    monkeypatch.setattr("screens.item_marks._AT_ONCE", 2)
+    marks = ItemMarks(run)
+    for seq in range(5):
+        marks.notes.toggle_mark(seq, "")
+    signs = []
+    for _ in range(4):
+        marks.read()
+        signs.append(len(marks.signs))
+    assert signs == [2, 4, 5, 5]
+    (run / "events.jsonl").unlink()
+    lost = ItemMarks(run)
+    lost.read()
+    assert list(lost.signs) == [-1]

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -16,12 +17,17 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.screen import Screen
 
+from engine.errors import ConfigError, Problem, SteerError
 from engine.events import Event
 from engine.run.directory import RunDirectory, StageRecord
 from screens.compare.screen import CompareScreen
+from screens.confirm import ConfirmScreen
 from screens.evolution.screen import EvolutionScreen
+from screens.leaving import LeaveScreen
 from screens.method_screen import MethodScreen
 from screens.overview.screen import OverviewScreen
+from screens.panels.ask import AskScreen
+from screens.panels.error_panel import ErrorPanel, Fault
 from screens.panels.replicas import ReplicasPanel
 from screens.panels.session_panel import SessionPanel
 from screens.run_screen import RunScreen
@@ -152,3 +158,33 @@ async def test_a_comparison(size: tuple[int, int], tmp_path: Path, snapshot: Sna
     for run in (a, b):
         text = text.replace(str(run.name), f"RUN-{run.parent.name}")
     assert text == snapshot(extension_class=TextFile)
+
+
+def _whole_number(text: str) -> str:
+    if not text.isdigit():
+        raise ValueError(f"expected a whole number, found {text!r}")
+    return f"{text} it is."
+
+
+PROBLEMS = [Problem("online.L", "0", "a whole number at least 1"), Problem("onlin", "", "a section")]
+RUNS = [RunDirectory(Path(f"outputs/demo/{number}")) for number in (1, 2)]
+DIALOGS: dict[str, Callable[[], Screen[Any]]] = {
+    "leave": lambda: LeaveScreen(RUNS, RUNS[1:]),
+    "ask": lambda: AskScreen("How many?", _whole_number, "x", "a number"),
+    "confirm": lambda: ConfirmScreen("Begin eval [again]", "Done again: eval. " * 9),
+    "error": lambda: ErrorPanel(
+        Fault.of_error("Not started", SteerError(what="no room", where="a/b", hint="make some"))
+    ),
+    "bug": lambda: ErrorPanel(Fault.of_error("Not started", ZeroDivisionError("a bug"))),
+    "configuration": lambda: ErrorPanel(Fault.of_error("Not started", ConfigError(PROBLEMS))),
+}
+
+
+@each_size
+async def test_dialogs(size: tuple[int, int], snapshot: SnapshotAssertion) -> None:
+    lines: list[str] = []
+    async with App[None]().run_test(size=size) as pilot:
+        for name, make in DIALOGS.items():
+            await pilot.app.push_screen(make())
+            lines += [f"===== {name}", *await drawn(pilot)]
+    assert "\n".join(lines) == snapshot(extension_class=TextFile)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -175,24 +176,28 @@ def test_an_engine_that_does_not_stop_is_left(
     )
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_second_signal_interrupts(number: signal.Signals) -> None:
+    """The first is counted; afterwards signals do what they did before."""
+    before, interrupts = signal.getsignal(number), module.Interrupts()
+    with interrupts.handled():
+        signal.raise_signal(number)
+        assert interrupts.count == 1
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+    assert signal.getsignal(number) == before
+
+
 def test_a_second_ctrl_c_leaves_at_once(
     batch: Batch, run: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def pressed(self: object) -> int:
-        interrupts = module.Interrupts()
-        interrupts.count = 0
-        interrupts._handle(2, None)
-        assert interrupts.count == 1
-        interrupts._handle(2, None)
-        return 0
+        raise KeyboardInterrupt
 
     monkeypatch.setattr(module._Batch, "follow", pressed)
     ended = batch(0)
-    resume = f"to resume: steer-tui batch --resume {run.path}\n"
-    assert (ended.code, ended.err) == (
-        130,
-        f"left; the engine stops after its current item; kept in {run.path}; {resume}",
-    )
+    kept = f"kept in {run.path}; to resume: steer-tui batch --resume {run.path}\n"
+    assert (ended.code, ended.err) == (130, f"left; the engine stops after its current item; {kept}")
 
 
 def test_whatever_else_happens_leaves_no_worker(
