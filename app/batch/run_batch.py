@@ -116,7 +116,7 @@ class _Batch:
             for entry in entries:
                 self._show(entry)
             if self._end is not None:
-                return self._code_of_end()
+                return self._code_of_end(self._end.status)
             if has_exited and not entries:
                 return INTERRUPTED if self._asked_at is not None else self._code_without_end()
             if self._interrupts.count and self._asked_at is None:
@@ -178,9 +178,8 @@ class _Batch:
         if not request_stop(self._directory):
             self._process.terminate()  # no socket and no lock yet: nothing has started
 
-    def _code_of_end(self) -> int:
+    def _code_of_end(self, status: str) -> int:
         """The exit code for the reported end, once the process has exited."""
-        status = self._end.status if self._end else ""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(PATIENCE)
         if status in _CODES:

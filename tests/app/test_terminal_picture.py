@@ -14,7 +14,7 @@ from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.geometry import Region
 from textual.strip import Strip
 
-from app.terminal.picture import TerminalPicture
+from app.terminal.picture import Look, TerminalPicture, _switch
 
 WIDTH, HEIGHT = 24, 4
 _CODE = re.compile(r"\x1b\[([\d;]*)([Hm])")
@@ -160,3 +160,18 @@ def test_the_code_of_an_attribute(attribute: str, code: str) -> None:
     picture = TerminalPicture()
     picture.draw(LayoutUpdate([[Strip([Segment("x", style)])]], Region(0, 0, 1, 1)), 1, 1)
     assert picture.changes() == f"\x1b[1;1H\x1b[0;{code}mx\x1b[0m"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code"),
+    [
+        (Look("1", "31", "", ""), Look("1", "31", "", ""), ""),
+        (Look("", "31", "44", ""), Look("", "", "", ""), "\x1b[39;49m"),
+        (Look("1", "31", "", ""), Look("", "31", "44", ""), "\x1b[0;31;44m"),
+        (Look("", "", "", ""), Look("", "", "", "<link>"), "<link>"),
+        (Look("", "", "", "<link>"), Look("1", "", "", ""), "\x1b[0;1m\x1b]8;;\x1b\\"),
+    ],
+)
+def test_the_codes_from_one_look_to_another(before: Look, after: Look, code: str) -> None:
+    """A link that is over is ended."""
+    assert _switch(before, after) == code

@@ -83,6 +83,7 @@ def test_a_verdict_in_words(verdict: ev.Verdict, line: str, text: str) -> None:
     [
         (NEAR, "no probing", " No probing does as well (96.5%), with 79.5 tokens in place of 90.5."),
         (replace(NEAR, tokens=90.5), "no probing", " No probing does as well (96.5%)."),
+        (replace(NEAR, tokens=90.52), "no probing", " No probing does as well (96.5%)."),
         (replace(NEAR, tokens=None), "no probing", " No probing does as well (96.5%)."),
         (replace(NEAR, value=0.96, difference=-0.005, low=-0.02, high=0.01, tokens=None), "≈ no probing",
          " No probing is not shown to be worse (96.0%, −0.5 points [−2.0, 1.0])."),

@@ -81,7 +81,7 @@ async def drawn(pilot: Pilot[None]) -> list[str]:
     await pilot.app.workers.wait_for_complete()
     for _ in range(2):
         await pilot.pause()
-        if isinstance(screen := pilot.app.screen, (RunScreen, SessionPanel)):
+        if isinstance(screen := pilot.app.screen, RunScreen | SessionPanel):
             screen._drawn = None
             screen.poll()
     await pilot.pause()
@@ -187,4 +187,5 @@ async def test_dialogs(size: tuple[int, int], snapshot: SnapshotAssertion) -> No
         for name, make in DIALOGS.items():
             await pilot.app.push_screen(make())
             lines += [f"===== {name}", *await drawn(pilot)]
+            pilot.app.pop_screen()
     assert "\n".join(lines) == snapshot(extension_class=TextFile)

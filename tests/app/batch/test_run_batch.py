@@ -226,3 +226,12 @@ def test_a_worker_without_a_sign_of_life_is_named(
     assert hangs in batch(None, interrupts=1).out
     monkeypatch.setattr(module, "inspect", lambda path: status)
     assert hangs not in batch(None, interrupts=1).out
+    monkeypatch.setattr(module, "inspect", lambda path: replace(status, state="hung"))
+    monkeypatch.setattr(module, "HUNG_AFTER", 60.0)
+    assert hangs not in batch(None, interrupts=1).out
+
+
+def test_a_broken_line_is_said_and_passed_over(batch: Batch, run: RunDirectory) -> None:
+    run.events.write_text("broken\n")
+    ended = batch(0, FINISHED, WorkerStopped(status="finished"))
+    assert ended.code == 0 and "all files:" in ended.out and f"{run.events}:1" in ended.err

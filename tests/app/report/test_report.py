@@ -344,6 +344,15 @@ def test_answers_stand_beside_those_of_the_unchanged_model(tmp_path: Path) -> No
     assert not any("<del>" in page for page in (pages[0], pages[2]))
 
 
+def test_lines_that_are_no_events_are_counted(tmp_path: Path) -> None:
+    run = make_run(tmp_path, "a", [decided("x", 1)])
+    with (run / "events.jsonl").open("ab") as log:
+        log.write(b"broken\nbroken\n")
+    source = read_run(RunDirectory(run))
+    assert source.damaged == 2
+    assert "- lines of the log that are not events: 2" in to_markdown(report([source])).splitlines()
+
+
 def test_the_items_that_have_no_room_are_counted(tmp_path: Path) -> None:
     """60 of 63 are shown: three more."""
     run = make_run(tmp_path, "a", [decided("x", 1)])

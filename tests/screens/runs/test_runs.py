@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.runs.run_list import RunList, read_progress
+from app.runs.run_list import RunList, folder_size, read_progress
 from engine.events import Header, Notice, StageFinished, StageProgress, StageStarted, encode
 from engine.run.directory import RunDirectory
 from engine.run.lock import RunLock
@@ -232,6 +232,17 @@ def test_last_words_in_the_about_line(make: Make, tmp_path: Path) -> None:
     make("a", "failed", failure="no such column (data.jsonl:3): name it `question`")
     [row] = RunList(tmp_path / "outputs").read()
     assert "✗ no such column (data.jsonl:3)" in about_run(row).plain
+
+
+def test_the_size_of_a_folder_counts_what_lies_in_it(tmp_path: Path) -> None:
+    """Not what links lead to, which may be the folder itself: 3 and 5 bytes, and the two links."""
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "a").write_bytes(b"abc")
+    (tmp_path / "deep" / "er" / "b").write_bytes(b"abcde")
+    (tmp_path / "deep" / "round").symlink_to(tmp_path)
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    links = sum((tmp_path / name).lstat().st_size for name in ("deep/round", "gone"))
+    assert folder_size(tmp_path) == 8 + links and folder_size(tmp_path / "nowhere") == 0
 
 
 def test_figures_in_words() -> None:

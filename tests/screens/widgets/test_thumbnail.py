@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.blocks.thumbnail import thumbnail
+from app.blocks.thumbnail import _under_even_light, thumbnail
 from tests.synthetic_pool import ONE, SEVEN, picture
 
 
@@ -52,3 +52,10 @@ def test_other_sizes(width: int, height: int) -> None:
 
 def test_one_grey_all_over_is_no_error() -> None:
     assert shape("7" * 64) == [" " * 8] * 4
+
+
+def test_a_shade_down_and_across_is_taken_away() -> None:
+    """3 a line and 1 a column; a dot of 9 among nine raises their mean by 1."""
+    assert _under_even_light([[0, 1, 2], [3, 4, 5]]) == [[0.0] * 3] * 2
+    lit = _under_even_light([[0, 0, 0], [0, 9, 0], [0, 0, 0]])
+    assert lit == [[-1.0, -1.0, -1.0], [-1.0, 8.0, -1.0], [-1.0, -1.0, -1.0]]
