@@ -75,6 +75,9 @@ def test_progress_tells_what_the_model_writes() -> None:
     ):
         fold_stages(stages, event)
     assert pace(stages["mine"]) == "0 of 40 examples, the model writes 41 of 256 texts, 35 tokens/s"
+    working = ev.ModelWorking(stage="mine", sequences=2560, done=1041, tokens=900, tokens_per_second=1234.5)
+    fold_stages(stages, working)
+    assert pace(stages["mine"]).endswith("the model writes 1,041 of 2,560 texts, 1,234 tokens/s")
 
 
 def test_progress_tells_how_far_a_server_s_answers_are() -> None:

@@ -23,6 +23,8 @@ FIELDS = {name: Field(name, "text", "") for name in ("method", "gate")}
          ["No decision has method xyz. There is m0, m1, m2, m3, m4, m5, m6 or m7."]),
         ("method:xyz", [f"m{n}" for n in range(1200)],
          ["No decision has method xyz. There are 1,200 others, such as m0."]),
+        ("method:xy", ["a-xy-long-name", "b-xy-long-name", "c-xy-long-name", "d-xy-long-name"],
+         ["No decision has method xy. Is it a-xy-long-name, b-xy-long-name or c-xy-long-name?"]),
         ("method:ESM", ["esm"], []),
         ("method:xyz", [], []),
         ("method:x* or not method:xyz or method!=xyz or method~xyz or xyz", ["esm"], []),

@@ -83,7 +83,7 @@ async def test_result_gain_and_id_fit_into_eighty_columns(outputs: Path) -> None
         await pilot.press("down")
         assert "online.L=5" in str(app.runs.about.content)
         await pilot.press("down")
-        assert "of demo at iteration 3" in str(app.runs.about.content)
+        assert "⑂ branch   of demo at iteration 3  x\n" in str(app.runs.about.content)
         assert "✗ no disk" in str(app.runs.about.content)
         assert not app.runs.table.follow, "the last row is the oldest run, not the newest"
 
