@@ -35,10 +35,8 @@ from screens.widgets.stage_bar import StageBar
 from tests.synthetic_evolution import evolution_events
 from tests.synthetic_run import SyntheticRun, write_log
 
-SIZES = [(80, 24), (200, 60)]
 MakeConfig = Callable[..., Path]
 MakeRun = Callable[..., RunDirectory]
-Terminal = tuple[int, int]
 
 
 @pytest.fixture(autouse=True)
@@ -102,12 +100,11 @@ async def start(app: SteerApp, pilot: Pilot[None]) -> RunSession:
     return session
 
 
-@pytest.mark.parametrize("terminal", SIZES)
 async def test_one_enter_starts_the_given_configuration(
-    console: Callable[..., SteerApp], make_config: MakeConfig, terminal: Terminal
+    console: Callable[..., SteerApp], make_config: MakeConfig
 ) -> None:
-    app = console(config=make_config("Count", items=120))
-    async with app.run_test(size=terminal) as pilot:
+    app = console(config=make_config("Count", items=60))
+    async with app.run_test() as pilot:
         session = await start(app, pilot)
         await until(lambda: session.state.status == "finished", "the end of the run")
         await until(lambda: not app.leaving.running(), "the end of the worker")
@@ -144,12 +141,11 @@ async def test_all_mistakes_of_a_configuration_are_shown(
         await on_screen(app, RunsScreen)
 
 
-@pytest.mark.parametrize("terminal", SIZES)
 async def test_pause_and_freeze_are_two_things(
-    console: Callable[..., SteerApp], make_config: MakeConfig, terminal: Terminal
+    console: Callable[..., SteerApp], make_config: MakeConfig
 ) -> None:
     app = console(config=make_config("Count", items=2000))
-    async with app.run_test(size=terminal) as pilot:
+    async with app.run_test() as pilot:
         session = await start(app, pilot)
         await pilot.press("space")
         assert session.frozen
@@ -304,14 +300,11 @@ async def test_worker_that_dies_without_a_word(
         await until(lambda: "Resume" in [key.word for key in keys_of(app.screen)], "resume")
 
 
-@pytest.mark.parametrize("terminal", SIZES)
-async def test_finished_run_is_replayed(
-    console: Callable[..., SteerApp], make_run: MakeRun, terminal: Terminal
-) -> None:
+async def test_finished_run_is_replayed(console: Callable[..., SteerApp], make_run: MakeRun) -> None:
     run = make_run("Count")
     write_log(run.events, SyntheticRun().events())
     app = console(run=run.path)
-    async with app.run_test(size=terminal) as pilot:
+    async with app.run_test() as pilot:
         await on_screen(app, OverviewScreen)
         session = session_of(app)
         await until(lambda: session.state.status == "finished", "the log")
