@@ -23,11 +23,15 @@ settings.register_profile("shared-machine", deadline=None, suppress_health_check
 settings.load_profile("shared-machine")
 
 LONGEST = (
+    "test_worker_on_ray",
     "test_kill_and_resume",
-    "test_ready_configs_run",
     "test_evolve",
     "test_replicas",
-    "test_shell",
+    "test_declared_inputs",
+    "test_killed_in_a_batch",
+    "test_ready_configs_run",
+    "test_outside_method",
+    "test_import_rules",
 )
 """Modules that begin first: whichever process takes the last one, the others do not wait long for it."""
 STAGES = Path(__file__).parent / "stages"

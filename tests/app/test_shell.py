@@ -32,6 +32,7 @@ from screens.runs.screen import RunsScreen
 from screens.widgets.key_line import keys_of
 from screens.widgets.run_header import RunHeader
 from screens.widgets.stage_bar import StageBar
+from tests.console import until
 from tests.synthetic_evolution import evolution_events
 from tests.synthetic_run import SyntheticRun, write_log
 
@@ -63,14 +64,6 @@ def console(tmp_path: Path) -> Iterator[Callable[..., SteerApp]]:
                 os.kill(pid, signal.SIGKILL)
         if app.session is not None:
             app.session.close()
-
-
-async def until(condition: Callable[[], object], what: str = "", seconds: float = 120.0) -> None:
-    for _ in range(int(seconds / 0.02)):
-        if condition():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"waited in vain: {what}")
 
 
 async def on_screen(app: SteerApp, kind: type[Screen[Any]]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,6 +17,7 @@ from screens.new_run import NewRunScreen
 from screens.panels.ask import AskScreen
 from screens.panels.help import HelpScreen
 from screens.start_form import StartFormScreen
+from tests.console import until
 
 DEMO = Path(__file__).resolve().parents[2] / "configs" / "demo.yaml"
 
@@ -47,14 +46,6 @@ class NewRunApp(App[None]):
     def text(self) -> str:
         width, height = self.dialog.message.size
         return "\n".join(self.dialog.message.render_line(y).text for y in range(height)) if width else ""
-
-
-async def until(condition: Callable[[], object], what: str) -> None:
-    for _ in range(6000):
-        if condition():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"waited in vain: {what}")
 
 
 async def test_changes_of_the_command_line_stand_in_the_dialog(tmp_path: Path) -> None:
