@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import time
@@ -17,15 +18,20 @@ from engine.events import Event
 from engine.run.directory import RunDirectory
 from engine.run.event_log import LogReader
 
+gc.set_threshold(50_000)  # Python's 700 make the tests a third slower
 settings.register_profile("shared-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared-machine")
 
 LONGEST = (
+    "test_worker_on_ray",
     "test_kill_and_resume",
-    "test_ready_configs_run",
     "test_evolve",
     "test_replicas",
-    "test_shell",
+    "test_declared_inputs",
+    "test_killed_in_a_batch",
+    "test_ready_configs_run",
+    "test_outside_method",
+    "test_import_rules",
 )
 """Modules that begin first: whichever process takes the last one, the others do not wait long for it."""
 STAGES = Path(__file__).parent / "stages"
@@ -35,6 +41,10 @@ ROOT = Path(__file__).parent.parent
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     place = {name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.path.stem, len(place)))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # the tests and what they import stay for good
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,7 @@ other (own session, own log, own lock); a nursery and its workers share how Pyth
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -58,6 +59,7 @@ class Nursery:
 
 def serve() -> None:
     """The forking side."""
+    gc.disable()
     import sentence_transformers
     import sklearn.cluster
     import torch_geometric
@@ -69,6 +71,8 @@ def serve() -> None:
 
     loaded = (sentence_transformers, sklearn.cluster, torch_geometric, transformers, worker)
     assert all(loaded) and all(resolve_stage(name) for name in STAGES)
+    gc.freeze()
+    gc.enable()
     print("ready", flush=True)
     for line in sys.stdin:
         child = os.fork()

@@ -4,7 +4,8 @@
 custom processor is decoded from the request as SGLang decodes it, and applied. What is said here of SGLang was seen of
 0.5.23 (tests/engine/lm/sglang/test_real.py). Faults: crash-at-start, never-healthy,
 hang-on-health, slow-health, ignore-sigterm, crash-once=FILE (dies after two answers; the file remembers that it has),
-hang-once=FILE (the same, but it stays and is silent), always-500, abort, refuse, garbage, leave-a-child=FILE and
+hang-once=FILE (the same, but it stays and is silent), echo (no model: each question's own tokens, after a while;
+hang-once answers so, too), always-500, abort, refuse, garbage, leave-a-child=FILE and
 leave-a-daemon=FILE (start a process, the second in a session of its own, and write its pid), scheduler (start one that,
 as SGLang's, is to end by the server's word alone), tell-environment.
 """
@@ -66,7 +67,7 @@ if fault == "tell-environment":
 @lru_cache(maxsize=1)
 def load_once() -> None:
     """In the background: like SGLang it listens before it is healthy. Faults that answer nothing need no model."""
-    wanted = model if fault in ("", "crash-once", "hang-once") else lambda: None
+    wanted = model if fault in ("", "crash-once") else lambda: None
     threading.Thread(target=lambda: (wanted(), loaded.set()), daemon=True).start()
 
 
@@ -123,8 +124,14 @@ class Handler(BaseHTTPRequestHandler):
                     {"error": {"message": "The server is not configured to enable custom logit processor."}},
                 )
                 return
-            self.reply(200, self.generate(body))
+            self.reply(200, self.generate(body) if fault in ("", "crash-once") else self.echo(body))
             answered += 1
+
+    def echo(self, body: dict[str, Any]) -> dict[str, Any]:
+        time.sleep(0.2)
+        print(f"answered {len(body['input_ids'])} tokens", flush=True)
+        finish = {"finish_reason": {"type": "length"}}
+        return {"text": "said again", "output_ids": body["input_ids"], "meta_info": finish}
 
     def generate(self, body: dict[str, Any]) -> dict[str, Any]:
         from engine.lm.protocol import Request, Sampling

@@ -32,7 +32,7 @@ def brought_along(names: list[str], unwanted: set[str], without: tuple[str, ...]
     """What of `unwanted`, packages and modules, is loaded after importing `names` in a process that has no package of
     `without`."""
     script = (
-        f"import sys\nfor name in {without!r}: sys.modules[name] = None\n"
+        f"import gc, sys\ngc.disable()\nfor name in {without!r}: sys.modules[name] = None\n"
         f"for name in {names!r}: __import__(name)\nprint(*(n for n, m in sys.modules.items() if m))"
     )
     done = subprocess.run(

@@ -32,13 +32,12 @@ from screens.runs.screen import RunsScreen
 from screens.widgets.key_line import keys_of
 from screens.widgets.run_header import RunHeader
 from screens.widgets.stage_bar import StageBar
+from tests.console import until
 from tests.synthetic_evolution import evolution_events
 from tests.synthetic_run import SyntheticRun, write_log
 
-SIZES = [(80, 24), (200, 60)]
 MakeConfig = Callable[..., Path]
 MakeRun = Callable[..., RunDirectory]
-Terminal = tuple[int, int]
 
 
 @pytest.fixture(autouse=True)
@@ -65,14 +64,6 @@ def console(tmp_path: Path) -> Iterator[Callable[..., SteerApp]]:
                 os.kill(pid, signal.SIGKILL)
         if app.session is not None:
             app.session.close()
-
-
-async def until(condition: Callable[[], object], what: str = "", seconds: float = 120.0) -> None:
-    for _ in range(int(seconds / 0.02)):
-        if condition():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"waited in vain: {what}")
 
 
 async def on_screen(app: SteerApp, kind: type[Screen[Any]]) -> None:
@@ -102,12 +93,11 @@ async def start(app: SteerApp, pilot: Pilot[None]) -> RunSession:
     return session
 
 
-@pytest.mark.parametrize("terminal", SIZES)
 async def test_one_enter_starts_the_given_configuration(
-    console: Callable[..., SteerApp], make_config: MakeConfig, terminal: Terminal
+    console: Callable[..., SteerApp], make_config: MakeConfig
 ) -> None:
-    app = console(config=make_config("Count", items=120))
-    async with app.run_test(size=terminal) as pilot:
+    app = console(config=make_config("Count", items=60))
+    async with app.run_test() as pilot:
         session = await start(app, pilot)
         await until(lambda: session.state.status == "finished", "the end of the run")
         await until(lambda: not app.leaving.running(), "the end of the worker")
@@ -144,12 +134,11 @@ async def test_all_mistakes_of_a_configuration_are_shown(
         await on_screen(app, RunsScreen)
 
 
-@pytest.mark.parametrize("terminal", SIZES)
 async def test_pause_and_freeze_are_two_things(
-    console: Callable[..., SteerApp], make_config: MakeConfig, terminal: Terminal
+    console: Callable[..., SteerApp], make_config: MakeConfig
 ) -> None:
     app = console(config=make_config("Count", items=2000))
-    async with app.run_test(size=terminal) as pilot:
+    async with app.run_test() as pilot:
         session = await start(app, pilot)
         await pilot.press("space")
         assert session.frozen
@@ -304,14 +293,11 @@ async def test_worker_that_dies_without_a_word(
         await until(lambda: "Resume" in [key.word for key in keys_of(app.screen)], "resume")
 
 
-@pytest.mark.parametrize("terminal", SIZES)
-async def test_finished_run_is_replayed(
-    console: Callable[..., SteerApp], make_run: MakeRun, terminal: Terminal
-) -> None:
+async def test_finished_run_is_replayed(console: Callable[..., SteerApp], make_run: MakeRun) -> None:
     run = make_run("Count")
     write_log(run.events, SyntheticRun().events())
     app = console(run=run.path)
-    async with app.run_test(size=terminal) as pilot:
+    async with app.run_test() as pilot:
         await on_screen(app, OverviewScreen)
         session = session_of(app)
         await until(lambda: session.state.status == "finished", "the log")

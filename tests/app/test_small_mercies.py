@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,15 +24,8 @@ from screens.leaving import LeaveScreen
 from screens.panels.error_panel import ErrorPanel
 from screens.runs.screen import RunsScreen
 from screens.widgets.detail_pane import DetailPane
+from tests.console import until
 from tests.synthetic_run import SyntheticRun, write_log
-
-
-async def until(condition: Callable[[], object], what: str) -> None:
-    for _ in range(6000):
-        if condition():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"waited in vain: {what}")
 
 
 @pytest.fixture

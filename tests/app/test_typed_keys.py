@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from screens.new_run import NewRunScreen
 from screens.panels.help import HelpScreen
 from screens.runs.screen import RunsScreen
 from screens.widgets.filter_bar import FilterBar
+from tests.console import until
 from tests.synthetic_run import SyntheticRun, write_log
 
 BACKSPACE = "\b"
@@ -38,14 +37,6 @@ def throw(app: SteerApp, text: str) -> None:
     for character in text:
         name = NAMES.get(character) or _character_to_key(character)
         app.post_message(Key(name, character if character.isprintable() else None))
-
-
-async def until(condition: Callable[[], object], what: str) -> None:
-    for _ in range(6000):
-        if condition():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"waited in vain: {what}")
 
 
 async def test_what_is_typed_before_the_first_screen_waits_for_it(run: RunDirectory) -> None:

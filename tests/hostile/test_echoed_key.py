@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from app.runs.client import prepare_run
 from app.shell import SteerApp
 from engine.run.directory import RunDirectory
 from engine.run.worker import run_worker
+from tests.console import until
 from tests.echoing_server import FAULTS, WAYS, EchoingServer, echoing_server
 from tests.engine.servers.test_secrets import KEY
 from tests.kill_and_resume import DEMO, SMALL_EVOLUTION, SMALL_GFLOWNET
@@ -152,14 +152,6 @@ def test_every_role(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         )
     assert set(server.asked) == {"verdict", "reflector_output", "text"}
     assert leaks_of(run) == [] and leaks("logging", caplog.text) == []
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    for _ in range(6000):
-        if condition():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("waited in vain")
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from textual.app import App
 from textual.pilot import Pilot
 
 from app.shell import SteerApp
@@ -12,6 +11,7 @@ from screens.find import FindScreen
 from screens.method_screen import MethodScreen
 from screens.panels.search import SearchScreen
 from screens.widgets.tables.virtual_table import VirtualTable
+from tests.console import drawn
 from tests.recorded_session import RecordedSession
 from tests.synthetic_pool import pool_events
 from tests.synthetic_run import write_log
@@ -22,10 +22,6 @@ async def opened(pilot: Pilot[None], folder: Path) -> RecordedSession:
     await pilot.app.push_screen(MethodScreen(session, "Pool"))
     await pilot.pause()
     return session
-
-
-def drawn(app: App[None]) -> str:
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
 async def test_rows_of_a_list_are_found_by_words(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,6 +17,7 @@ from screens.new_run import NewRunScreen
 from screens.panels.ask import AskScreen
 from screens.panels.help import HelpScreen
 from screens.start_form import StartFormScreen
+from tests.console import until
 
 DEMO = Path(__file__).resolve().parents[2] / "configs" / "demo.yaml"
 
@@ -47,14 +46,6 @@ class NewRunApp(App[None]):
     def text(self) -> str:
         width, height = self.dialog.message.size
         return "\n".join(self.dialog.message.render_line(y).text for y in range(height)) if width else ""
-
-
-async def until(condition: Callable[[], object], what: str) -> None:
-    for _ in range(6000):
-        if condition():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"waited in vain: {what}")
 
 
 async def test_changes_of_the_command_line_stand_in_the_dialog(tmp_path: Path) -> None:
@@ -87,8 +78,8 @@ async def test_two_changed_fields_and_enter_start_a_run(tmp_path: Path) -> None:
 
 async def test_a_value_that_the_file_has_already_is_no_change(tmp_path: Path) -> None:
     app = NewRunApp(tmp_path)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press(*"online.L=3 task.eval_size=20")
+    async with app.run_test(size=(80, 24)):
+        app.dialog.set_input.insert_text_at_cursor("online.L=3 task.eval_size=20")
         await until(lambda: "= online.L has this value" in app.told and "200 → 20" in app.told, "both")
         form = StartForm(DEMO, ["online.L=3", "task.eval_size=20"])
         assert form.changes == ["task.eval_size=20"]
@@ -112,7 +103,7 @@ async def test_what_a_stage_would_fail_for_is_told_before(tmp_path: Path) -> Non
     """Enter again starts it all the same; after another letter it is told again."""
     app = NewRunApp(tmp_path / "outputs")
     async with app.run_test(size=(80, 40)) as pilot:
-        await pilot.press(*"model.backend=transformers model.path=/nowhere/model")
+        app.dialog.set_input.insert_text_at_cursor("model.backend=transformers model.path=/nowhere/model")
         await until(lambda: "does not exist" in app.told, "what is lacking")
         await pilot.press("enter")
         await until(lambda: "Press enter again" in app.told, "the question")
@@ -163,9 +154,9 @@ async def test_form_changes_come_back_into_the_dialog(tmp_path: Path) -> None:
 async def test_a_field_with_several_values_makes_a_sweep(tmp_path: Path) -> None:
     app = NewRunApp(tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press(*"online.L=5,0 run.seed=0..2")
+        app.dialog.set_input.value = "online.L=5,0 run.seed=0..2"
         await until(lambda: "at least 1" in app.told, "what is wrong with a value")
-        await pilot.press(*["backspace"] * len("0 run.seed=0..2"), *"4 run.seed=0..2 online.beta=2.0")
+        app.dialog.set_input.value = "online.L=5,4 run.seed=0..2 online.beta=2.0"
         await until(lambda: "A sweep: 6 runs, 2 settings" in app.told, "the sweep")
         await pilot.press("enter")
         await until(lambda: app.started, "the sweep's folder")

@@ -18,6 +18,7 @@ from screens.messages import SystemRequested
 from screens.overview.screen import OverviewScreen
 from screens.panels import search
 from screens.panels.search import MOST, SearchScreen, count_words
+from tests.console import drawn
 from tests.recorded_session import RecordedSession
 from tests.synthetic_pool import pool_events
 from tests.synthetic_run import SyntheticRun, write_log
@@ -44,10 +45,6 @@ async def searched(pilot: Pilot[None], *keys: str) -> SearchScreen:
     await screen.workers.wait_for_complete()
     await pilot.pause()
     return screen
-
-
-def drawn(app: App[None]) -> str:
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.ctl.decisions import Query, decisions
-from app.runs.client import prepare_resume, start_worker
+from app.runs.client import prepare_resume
 from app.state.run import RunState
 from engine.comparison.run_items import read_items
 from engine.events import DecisionTaken, ExampleEvaluated, PairMined, RolloutEnded, decode
@@ -19,6 +19,7 @@ from engine.files import read_jsonl
 from engine.run.directory import RunDirectory
 from engine.run.event_log import LogReader
 from tests.kill_and_resume import SYSTEMS, artefacts, prepared, run_whole
+from tests.nursery import Nursery
 
 SMALL = (
     *SYSTEMS["esm"], "task.eval_size=6", "online.batch_size_examples=6", "offline_mine.batch_size_examples=2",
@@ -26,15 +27,15 @@ SMALL = (
 )  # fmt: skip
 
 
-def killed_after(run: RunDirectory, sign: bytes) -> None:
+def killed_after(run: RunDirectory, sign: bytes, nursery: Nursery) -> None:
     """Kill the run's worker as soon as its log holds `sign`."""
-    worker = start_worker(run)
+    worker = nursery.start(run.path.absolute())
     until = time.monotonic() + 240
     while not (run.events.exists() and sign in run.events.read_bytes()):
-        assert time.monotonic() < until and worker.poll() is None, run.worker_log.read_text()[-2000:]
+        assert time.monotonic() < until, run.worker_log.read_text()[-2000:]
         time.sleep(0.002)
-    os.kill(worker.pid, signal.SIGKILL)
-    worker.wait()
+    os.kill(worker, signal.SIGKILL)
+    assert nursery.wait() == -signal.SIGKILL
     prepare_resume(run, None)
 
 
@@ -42,14 +43,15 @@ def test_what_is_told_twice_stands_once_and_the_files_are_those_of_a_run_never_s
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole, run = prepared(tmp_path, "whole", SMALL), prepared(tmp_path, "killed", SMALL)
-    run_whole(whole)
-    killed_after(run, b'{"type":"RolloutEnded"')
-    killed_after(run, b'{"type":"PairMined"')
-    assert not (run.path / "esm/mine/pairs.jsonl").exists(), "the batch was through"
-    killed_after(run, b'"method":"esm","example"')
-    lines = run.path / "esm/eval/esm/per_example.jsonl"
-    assert not lines.exists() or not lines.read_bytes(), "the batch was through"
-    run_whole(run)
+    with Nursery(1) as nursery:
+        run_whole(whole, nursery)
+        killed_after(run, b'{"type":"RolloutEnded"', nursery)
+        killed_after(run, b'{"type":"PairMined"', nursery)
+        assert not (run.path / "esm/mine/pairs.jsonl").exists(), "the batch was through"
+        killed_after(run, b'"method":"esm","example"', nursery)
+        lines = run.path / "esm/eval/esm/per_example.jsonl"
+        assert not lines.exists() or not lines.read_bytes(), "the batch was through"
+        run_whole(run, nursery)
     assert artefacts(run) == artefacts(whole)
     told = Counter(_key(decode(line)) for line in run.events.read_bytes().splitlines())
     again = {key[0] for key, times in told.items() if key and times > 1}

@@ -13,3 +13,9 @@ def unchecked_processors() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("engine.evolution.processor.check_processor", lambda *given: None)
         yield
+
+
+@pytest.fixture
+def undrawn_plot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is drawn after each iteration."""
+    monkeypatch.setattr("engine.evolution.evolve_stage.draw", lambda history: (b"PNG", b"SVG"))

@@ -34,6 +34,7 @@ from engine.evolution.deltas import read_deltas
 from engine.evolution.evolve_stage import Evolve
 from engine.evolution.history import History, read_history, write_history
 from engine.evolution.judges.judge import JudgeFailed, Verdict
+from engine.evolution.plot import draw
 from engine.evolution.processor import expected_row
 from engine.evolution.processors.check import check_processor
 from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
@@ -48,10 +49,12 @@ from tests.engine.lm.sglang.test_server import section as stand_in_for_sglang
 from tests.offline_evolution import offline
 from tests.run_stage import run_stage
 
-pytestmark = pytest.mark.usefixtures("unchecked_processors")
+pytestmark = pytest.mark.usefixtures("unchecked_processors", "undrawn_plot")
 
 SPLITS = (MINIBATCH, VALIDATION, BASELINE, "brief_1", *ON_TEST)
 MODEL = ModelSection(device="cpu", path="statements")
+IN_PARTS = {"batch_size": 3}
+"""Some batches to a set of questions: a stop in the middle of the set."""
 
 
 def configured(**changes: object) -> Config:
@@ -62,7 +65,7 @@ def configured(**changes: object) -> Config:
         "validation_size": 8,
         "test_size": 5,
         "pool_size": 30,
-        "batch_size": 3,
+        "batch_size": 8,
         "max_new_tokens": 60,
         "brief_prompts": ["Be brief."],
         "length_caps": 4,
@@ -102,7 +105,7 @@ def run(clustered: Path, tmp_path: Path) -> Path:
 def whole(clustered: Path, model: LanguageModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of three iterations that nothing stopped."""
     folder = Path(shutil.copytree(clustered, tmp_path_factory.mktemp("whole") / "run"))
-    run_stage(Evolve(), configured(), folder, model)
+    run_stage(Evolve(), configured(**IN_PARTS), folder, model)
     return folder
 
 
@@ -116,7 +119,10 @@ def artefacts(run: Path) -> dict[str, bytes]:
     }
 
 
-def test_files_follow_from_the_answers(run: Path, model: LanguageModel) -> None:
+def test_files_follow_from_the_answers(
+    run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.evolution.evolve_stage.draw", draw)
     events = run_stage(Evolve(), configured(), run, model)
     history = read_history(layout.history(run))
     assert [item.iteration for item in history.iterations] == [0, 1, 2]
@@ -204,7 +210,7 @@ def test_stopped_anywhere_it_ends_as_if_it_had_not_been(run: Path, whole: Path, 
                 raise StopRequested
 
         context = StageContext(
-            "evolve", configured(), run, lambda event: None, checkpoint, lambda section: model
+            "evolve", configured(**IN_PARTS), run, lambda event: None, checkpoint, lambda section: model
         )
         try:
             Evolve().run(context)
@@ -225,7 +231,7 @@ def test_a_torn_batch_is_asked_again(run: Path, whole: Path, model: LanguageMode
     layout.history(run).unlink()
     for path in (run / "evolution").glob("reflector_reply_*.json"):
         path.unlink()
-    run_stage(Evolve(), configured(), run, model)
+    run_stage(Evolve(), configured(**IN_PARTS), run, model)
     assert artefacts(run) == artefacts(whole)
 
 

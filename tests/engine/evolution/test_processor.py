@@ -245,9 +245,9 @@ def test_other_lengths_never_raise_in_a_server(generated: Path) -> None:
         ('"3": -2.5', '"3": -2.25', "do not get the delta"),
         ("return _steered(scores)", "return scores * 2", "transformers: it does something else"),
         ("return _steered(logits)", "return logits.add_(1)", "something else"),
-        ("import torch\n", "import torch\nimport engine.errors\n", "must not need engine"),
-        ("import torch\n", "import torch\nimport os\nos._exit(3)\n", "ended with code 3"),
-        ("import torch\n", "import torch\nimport time\ntime.sleep(100)\n", "did not end within"),
+        ("import torch\n", "import engine.errors\nimport torch\n", "must not need engine"),
+        ("import torch\n", "import os\nos._exit(3)\n", "ended with code 3"),
+        ("import torch\n", "import time\ntime.sleep(100)\n", "did not end within"),
     ],
 )
 def test_unfit_processors_are_found_out(

@@ -1,4 +1,5 @@
-"""What a stage declares to read is what it reads, of the configuration and of the files of earlier stages."""
+"""What a stage declares to read and to write is what it reads, of the configuration and of the files of earlier stages,
+and what it writes; and it can be begun again."""
 
 from __future__ import annotations
 
@@ -13,12 +14,15 @@ from typing import Any
 
 import pytest
 
+from app.runs.client import choose_stage, prepare_resume
 from engine.config.config import Config
 from engine.config.file import load_config
 from engine.config.stages import STAGES, all_needs, stage_inputs
 from engine.run import worker
+from engine.run.directory import RunDirectory
 from engine.run.stage import StageContext
-from tests.kill_and_resume import SYSTEMS, prepared
+from engine.run.stage_files import result_files
+from tests.kill_and_resume import SYSTEMS, artefacts, prepared
 from tests.recorded_config import recorded
 
 CHECKS = (
@@ -80,6 +84,7 @@ def noted(run_dir: Path, patch: pytest.MonkeyPatch) -> Iterator[Read]:
         fields = read.fields[name]
         return StageContext(name, recorded(config, fields.update), *rest)
 
+    OPENED.stage = ""
     patch.setattr(worker, "StageContext", context)
     for check in CHECKS:
         patch.setattr(check, lambda config: [])
@@ -106,12 +111,41 @@ def writer(file: str) -> str:
     return next((name for pattern, name in patterns.items() if fnmatch(file, f"{pattern}*")), "")
 
 
-@pytest.mark.parametrize("system", ["esm", "evolution", "gflownet", "selector", "slsm"])
-def test_a_stage_reads_what_it_declares(tmp_path: Path, system: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = prepared(tmp_path, system, SYSTEMS[system])
-    config = load_config(run.config)
-    with noted(run.path, monkeypatch) as read:
-        assert worker.run_worker(run.path) == 0
+_SHARED = {"gflownet/dropped.json": "agent-graphs", "pool/evaluated.jsonl": "selector"}
+"""Files to which a later stage adds, too."""
+
+
+@dataclass
+class Worked:
+    """A finished run of a system: what its stages read, and the files that each made or changed."""
+
+    run: RunDirectory
+    read: Read
+    written: dict[str, set[str]]
+
+
+def work(run: RunDirectory) -> None:
+    """As a worker does, in this process."""
+    assert worker.run_worker(run.path) == 0, run.read().failure
+
+
+@pytest.fixture(scope="module", params=[*SYSTEMS])
+def worked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Worked:
+    """Stage after stage."""
+    run = prepared(tmp_path_factory.mktemp(request.param), request.param, SYSTEMS[request.param])
+    stages, written, before = list(run.read().stages), {}, {}
+    with pytest.MonkeyPatch.context() as patch, noted(run.path, patch) as read:
+        for at, stage in enumerate(stages):
+            prepare_resume(run, stages[: at + 1])
+            work(run)
+            after = result_files(run.path)
+            written[stage] = {name for name, stamp in after.items() if before.get(name) != stamp}
+            before, OPENED.stage = after, ""
+    return Worked(run, read, written)
+
+
+def test_a_stage_reads_what_it_declares(worked: Worked) -> None:
+    config, read = load_config(worked.run.config), worked.read
     assert set(read.fields) == set(config.run.stages)
     for name, fields in read.fields.items():
         declared = set(stage_inputs(name, config) or {}) - {"scale"}
@@ -125,6 +159,27 @@ def test_a_stage_reads_what_it_declares(tmp_path: Path, system: str, monkeypatch
         assert writers <= {"", name} | all_needs(name), (
             f"{name} reads files of stages that it does not declare"
         )
+
+
+def test_stages_write_what_they_declare(worked: Worked) -> None:
+    folder, written = worked.run.path, worked.written
+    for stage, names in written.items():
+        own = [path for pattern in STAGES[stage].writes for path in folder.glob(pattern)]
+        outside = {name for name in names if not any((folder / name).is_relative_to(path) for path in own)}
+        assert {name for name in outside if _SHARED.get(name) != stage} == set(), stage
+        others = {name for other, theirs in written.items() if other != stage for name in theirs - names}
+        assert not {name for name in others if any((folder / name).is_relative_to(path) for path in own)}
+
+
+def test_the_second_stage_begun_again_ends_as_if_it_had_not_been(worked: Worked) -> None:
+    run, stages = worked.run, list(worked.written)
+    before = artefacts(run)
+    choose_stage(run, "again", stages[min(1, len(stages) - 1)])
+    prepare_resume(run)
+    work(run)
+    assert artefacts(run) == before
+    moved = result_files(run.path / "earlier")
+    assert len(moved) >= len(worked.written[stages[-1]] - _SHARED.keys())
 
 
 def test_every_stage_but_the_server_declares_what_it_reads() -> None:

@@ -10,15 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from app.runs.client import choose_stage, prepare_resume, prepare_run, send
-from engine.config.stages import STAGES
+from app.runs.client import choose_stage, prepare_resume, send
 from engine.errors import RunError
 from engine.events import Event, StageBegunAgain, StagesChosen
 from engine.run import stage_choices
 from engine.run.directory import RunDirectory, RunRecord, StageRecord, inspect, new_record
 from engine.run.stage_choices import Choice, apply, change_of, chosen
-from engine.run.stage_files import result_files
-from tests.kill_and_resume import DEMO, SYSTEMS, artefacts, run_whole
 
 MakeRun = Callable[..., RunDirectory]
 Worker = Callable[[RunDirectory], subprocess.Popen[bytes]]
@@ -302,49 +299,3 @@ def test_one_chooser_at_a_time(make_run: MakeRun) -> None:
     finally:
         lock.release()
     assert stage_choices.choose(run, "skip", FIRST).stages == (FIRST,)
-
-
-# ---------------------------------------------------------------- what the stages of the methods write
-
-Written = tuple[RunDirectory, dict[str, set[str]]]
-_SHARED = {"gflownet/dropped.json": "agent-graphs", "pool/evaluated.jsonl": "selector"}
-"""Files to which a later stage adds, too."""
-
-
-@pytest.fixture(scope="module", params=[*SYSTEMS])
-def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Written:
-    """A finished run of a system, and the files that each stage made or changed."""
-    outputs = tmp_path_factory.mktemp(request.param)
-    run = prepare_run(DEMO, [*SYSTEMS[request.param], f"run.outputs={outputs}"], None)
-    stages, files, before = list(run.read().stages), {}, {}
-    for at, stage in enumerate(stages):
-        prepare_resume(run, stages[: at + 1])
-        run_whole(run)
-        after = result_files(run.path)
-        files[stage] = {name for name, stamp in after.items() if before.get(name) != stamp}
-        before = after
-    return run, files
-
-
-def test_stages_write_what_they_declare(written: Written) -> None:
-    run, files = written
-    for stage, names in files.items():
-        own = [path for pattern in STAGES[stage].writes for path in run.path.glob(pattern)]
-        outside = {name for name in names if not any((run.path / name).is_relative_to(path) for path in own)}
-        assert {name for name in outside if _SHARED.get(name) != stage} == set(), stage
-        others = {name for other, theirs in files.items() if other != stage for name in theirs - names}
-        assert not {name for name in others if any((run.path / name).is_relative_to(path) for path in own)}
-
-
-def test_the_second_stage_begun_again_ends_as_if_it_had_not_been(
-    written: Written,
-) -> None:
-    run, files = written
-    stages = list(run.read().stages)
-    before = artefacts(run)
-    choose_stage(run, "again", stages[min(1, len(stages) - 1)])
-    prepare_resume(run)
-    run_whole(run)
-    assert artefacts(run) == before
-    moved = result_files(run.path / "earlier")
-    assert len(moved) >= len(files[stages[-1]] - _SHARED.keys())

@@ -7,19 +7,12 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from tests import processes
+
 
 def descendants(pid: int) -> set[int]:
     """All processes below `pid`."""
-    parents: dict[int, int] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
-    found: set[int] = set()
-    grown = {pid}
-    while grown:
-        grown = {child for child, parent in parents.items() if parent in grown} - found
-        found |= grown
-    return found
+    return {child for child, _ in processes.descendants(pid)}
 
 
 def living(pids: set[int]) -> set[int]:

@@ -22,6 +22,7 @@ from engine.lm.loading.load import load_model
 from engine.run.directory import RunDirectory
 from engine.run.event_log import LogReader
 from engine.run.gate import StopRequested
+from engine.run.worker import run_worker
 from engine.scale import cluster
 from engine.scale.cluster import Cluster, StartedCluster
 from engine.scale.spread import RaySpread
@@ -65,7 +66,7 @@ def test_a_run_stopped_and_killed_over_ray_ends_as_one_process_ends_it(
     tmp_path: Path, wait_until: Wait
 ) -> None:
     whole, run = prepared(tmp_path, "whole", SMALL_POOL), prepared(tmp_path, "ray", (*SMALL_POOL, *RAY))
-    run_whole(whole)
+    assert run_worker(whole.path) == 0
     worker = start_worker(run)
     wait_until(lambda: decided(run) >= 3, "the first queries", 120)
     end(worker, signal.SIGTERM, wait_until)

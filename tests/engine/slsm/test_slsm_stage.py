@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import random
+import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +71,36 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> CountingController:
     return found
 
 
+@dataclass(frozen=True)
+class Whole:
+    """The folder of a run that nothing stopped, and what its controller was asked."""
+
+    folder: Path
+    asked: CountingController
+
+    def copy(self, folder: Path) -> Path:
+        """The run's files once more."""
+        return Path(shutil.copytree(self.folder, folder))
+
+
+MakeWhole = Callable[[int], Whole]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> MakeWhole:
+    """`whole(32)`: with this size of batches; made once."""
+
+    @cache
+    def make(batch_size: int) -> Whole:
+        made = Whole(tmp_path_factory.mktemp("whole") / "run", CountingController())
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(slsm_stage, "make_controller", lambda context: made.asked)
+            run_slsm(made.folder, batch_size=batch_size, **ALL)
+        return made
+
+    return make
+
+
 def stopping(allowed: int) -> Callable[[], None]:
     left = [allowed]
 
@@ -108,16 +141,14 @@ def files(folder: Path) -> dict[str, object]:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("batch_size", "most"), ((5, 30), (32, 45)))
 def test_stopped_anywhere_it_ends_as_if_never_stopped(
-    tmp_path: Path, counting: CountingController, seed: int, batch_size: int, most: int
+    whole: MakeWhole, tmp_path: Path, counting: CountingController, seed: int, batch_size: int, most: int
 ) -> None:
-    run_slsm(tmp_path / "whole", batch_size=batch_size, **ALL)
-    once = (Counter(counting.updates), Counter(counting.detections))
-    counting.updates.clear()
-    counting.detections.clear()
-    stops, events = run_stopped(tmp_path / "stopped", random.Random(seed), most, batch_size=batch_size, **ALL)
+    once = whole(batch_size)
+    stops, events = run_stopped(tmp_path, random.Random(seed), most, batch_size=batch_size, **ALL)
     assert stops >= 2
-    assert files(tmp_path / "stopped") == files(tmp_path / "whole")
-    assert (counting.updates, counting.detections) == once, "asked twice, or not at all"
+    assert files(tmp_path) == files(once.folder)
+    assert counting.updates == once.asked.updates, "asked twice, or not at all"
+    assert counting.detections == once.asked.detections
     assert sum(counting.updates.values()) == 2 * ASKED_TURNS
     assert sum(counting.detections.values()) == 2 * DIALOGUES
     updates = {(e.conversation_id, e.memory_mode, e.turn) for e in events if isinstance(e, StateUpdated)}
@@ -128,29 +159,28 @@ def test_stopped_anywhere_it_ends_as_if_never_stopped(
     assert len(answered) == VARIANTS * DIALOGUES
 
 
-def test_a_finished_run_does_nothing_again(tmp_path: Path, counting: CountingController) -> None:
-    run_slsm(tmp_path, **ALL)
-    before, asked = files(tmp_path), sum(counting.updates.values())
-    model = note_following_model()
-    events = run_slsm(tmp_path, model, **ALL)
-    assert files(tmp_path) == before
-    assert sum(counting.updates.values()) == asked and not model.asked
+def test_a_finished_run_does_nothing_again(
+    whole: MakeWhole, tmp_path: Path, counting: CountingController
+) -> None:
+    folder, model = whole(32).copy(tmp_path / "run"), note_following_model()
+    events = run_slsm(folder, model, batch_size=32, **ALL)
+    assert files(folder) == files(whole(32).folder)
+    assert not counting.updates and not model.asked
     (started,) = (event for event in events if isinstance(event, StageStarted))
     assert (started.done, started.total) == (DIALOGUES, DIALOGUES)
     assert len([event for event in events if isinstance(event, ModeScored)]) == VARIANTS
 
 
 @pytest.mark.parametrize("name", ("states", "answers", "detections", "verdicts", "results"))
-def test_a_torn_last_line_is_written_again(tmp_path: Path, name: str) -> None:
-    run_slsm(tmp_path, **ALL)
-    before = files(tmp_path)
-    path = getattr(layout, name)(tmp_path)
-    whole = path.read_bytes()
+def test_a_torn_last_line_is_written_again(whole: MakeWhole, tmp_path: Path, name: str) -> None:
+    folder = whole(32).copy(tmp_path / "run")
+    path = getattr(layout, name)(folder)
+    lines = path.read_bytes()
     if name != "results":
-        layout.results(tmp_path).unlink()  # written last
-    path.write_bytes(whole[: whole.rstrip().rfind(b"\n") + 9])
-    run_slsm(tmp_path, **ALL)
-    assert files(tmp_path) == before
+        layout.results(folder).unlink()  # written last
+    path.write_bytes(lines[: lines.rstrip().rfind(b"\n") + 9])
+    run_slsm(folder, batch_size=32, **ALL)
+    assert files(folder) == files(whole(32).folder)
 
 
 @pytest.mark.parametrize("name", ("states", "answers", "detections", "verdicts"))

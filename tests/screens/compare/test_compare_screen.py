@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
-from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,6 +25,7 @@ from screens.esm.screen import EsmScreen
 from screens.messages import CompareRequested, RunRequested
 from screens.panels.chart_screen import ChartScreen
 from screens.widgets.key_line import keys_of
+from tests.console import until
 from tests.two_runs import decided, evaluated, make_run
 
 SIZES = [(80, 24), (200, 60)]
@@ -45,14 +44,6 @@ class CompareApp(App[None]):
 
     def on_run_requested(self, message: RunRequested) -> None:
         self.wanted.append(message)
-
-
-async def until(condition: Callable[[], object], what: str) -> None:
-    for _ in range(6_000):
-        if condition():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"waited in vain: {what}")
 
 
 def answers(alpha: float, wrong: str) -> list[Event]:

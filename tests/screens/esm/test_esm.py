@@ -21,6 +21,7 @@ from screens.esm.screen import EsmScreen
 from screens.messages import SystemRequested
 from screens.panes.cases import CasesPane
 from screens.what_if.screen import WhatIfScreen
+from tests.console import drawn
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import SyntheticRun, write_log
 
@@ -74,11 +75,6 @@ async def type_filter(pilot: Pilot[None], text: str) -> EsmScreen:
     screen = await press(pilot, "slash")
     screen.decisions.query_one(Input).value = text
     return await press(pilot, "enter")
-
-
-def drawn(app: App[None]) -> str:
-    """The screen as text."""
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
 def entries(screen: EsmScreen) -> CasesPane:

@@ -13,6 +13,7 @@ from app.methods.esm.what_if import WHAT_IF, choice
 from engine.errors import SteerError
 from engine.events import Candidate, DecisionTaken, TriedAnswer, WhatIfTried
 from screens.what_if.screen import SWEEP, WhatIfScreen
+from tests.console import drawn
 
 SMALL, WIDE = (80, 24), (200, 60)
 DECISION = DecisionTaken(
@@ -74,10 +75,6 @@ class WhatIfApp(App[None]):
         self.push_screen(
             WhatIfScreen(self.process, WHAT_IF, choice(DECISION, "How many?", "3"))  # type: ignore[arg-type]
         )
-
-
-def drawn(app: App[None]) -> str:
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
 async def fill(pilot: Pilot[None], **fields: str) -> None:

@@ -15,6 +15,7 @@ from screens.evolution.branch import branch_question
 from screens.evolution.screen import EvolutionScreen
 from screens.messages import BranchRequested
 from screens.panels.ask import AskScreen
+from tests.console import drawn
 from tests.recorded_session import RecordedSession
 from tests.synthetic_evolution import evolution_events, published_events
 from tests.synthetic_run import write_log
@@ -57,11 +58,6 @@ async def press(pilot: Pilot[None], *keys: str) -> EvolutionScreen:
     screen.poll()
     await pilot.pause()
     return screen
-
-
-def drawn(app: App[None]) -> str:
-    """The screen as text."""
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
 @pytest.mark.parametrize("size", [SMALL, WIDE])

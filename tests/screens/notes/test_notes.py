@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import chain
 from pathlib import Path
@@ -43,6 +42,7 @@ from screens.panels.ask import AskScreen
 from screens.tabbed_screen import TabbedScreen
 from screens.widgets.tables.column_layout import place
 from screens.widgets.tables.virtual_table import VirtualTable
+from tests.console import until
 from tests.synthetic_evolution import evolution_events
 from tests.synthetic_gflownet import gflownet_events
 from tests.synthetic_pool import pool_events
@@ -63,14 +63,6 @@ def all_events() -> list[Event]:
         list(pool_events()),
     ]  # fmt: skip
     return [parts[0][0], *chain.from_iterable(events[1:] for events in parts)]
-
-
-async def until(condition: Callable[[], object], what: str) -> None:
-    for _ in range(6_000):
-        if condition():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"waited in vain: {what}")
 
 
 @asynccontextmanager

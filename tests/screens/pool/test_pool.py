@@ -21,6 +21,7 @@ from app.state.run import RunState
 from engine import events as ev
 from screens.method_screen import MethodScreen
 from screens.panes.blocks import BlocksPane
+from tests.console import drawn
 from tests.recorded_session import RecordedSession
 from tests.synthetic_pool import ONE, improved, picture, pool_events
 from tests.synthetic_run import write_log
@@ -60,10 +61,6 @@ async def press(pilot: Pilot[None], *keys: str) -> str:
     screen.poll()
     await pilot.pause()
     return drawn(pilot.app)
-
-
-def drawn(app: App[None]) -> str:
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
 async def scrolled(pilot: Pilot[None], *keys: str) -> str:

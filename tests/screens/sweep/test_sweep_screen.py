@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -19,6 +17,7 @@ from engine.sweep.sweep import SweepFolder
 from screens.messages import CompareRequested, RunRequested, SweepRequested
 from screens.sweep.screen import SweepScreen
 from screens.widgets.key_line import keys_of
+from tests.console import drawn, until
 from tests.engine.sweep.test_results import make_sweep
 from tests.runs_app import RunsApp
 
@@ -39,18 +38,6 @@ class SweepApp(App[None]):
 
     def on_compare_requested(self, message: CompareRequested) -> None:
         self.asked.append(message)
-
-
-async def until(condition: Callable[[], object], what: str) -> None:
-    for _ in range(6_000):
-        if condition():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"waited in vain: {what}")
-
-
-def drawn(app: App[None]) -> str:
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)])

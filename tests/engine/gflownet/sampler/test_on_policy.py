@@ -49,8 +49,8 @@ def trained(kind: Kind) -> list[Distance]:
     estimator = GFlowNetEstimator(HIDDEN, EstimatorSection(log_pb_mode="exact")).double()
     actor, reward = GFlowNetActor(env, policy), AnswerOnlyReward(RewardSection())
     modules = torch.nn.ModuleList([embedder, policy, estimator])
-    optimizer = torch.optim.Adam(modules.parameters(), lr=4e-3)
-    updates = 1000
+    optimizer = torch.optim.Adam(modules.parameters(), lr=6e-3)
+    updates = 300
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, updates, eta_min=1e-4)
     rows = torch.arange(batch.size).repeat_interleave(ROLLOUTS)
     for update in range(updates):

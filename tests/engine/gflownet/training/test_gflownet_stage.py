@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -50,19 +52,51 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def over(data: Path, folder: Path) -> Path:
+    """`folder` as a run directory of its own over the same data."""
+    (folder / "gflownet").mkdir(parents=True)
+    for path in (data / "gflownet").iterdir():
+        (folder / "gflownet" / path.name).symlink_to(path)
+    return folder
+
+
 @pytest.fixture
 def folder(data: Path, tmp_path: Path) -> Path:
-    """A run directory of its own over the same data."""
-    copy = tmp_path / "run"
-    (copy / "gflownet").mkdir(parents=True)
-    for path in (data / "gflownet").iterdir():
-        (copy / "gflownet" / path.name).symlink_to(path)
-    return copy
+    return over(data, tmp_path / "run")
 
 
-def test_files_events_and_tables_tell_the_same(folder: Path):
-    results: list[StageResult] = []
-    events = run_stages(folder, ("gflownet", "answer"), results=results)
+@dataclass
+class Trained:
+    """A finished run. Read only."""
+
+    folder: Path
+    events: list[Event]
+    results: list[StageResult]
+
+
+@pytest.fixture(scope="module")
+def trained(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    folder, results = over(data, tmp_path_factory.mktemp("trained") / "run"), list[StageResult]()
+    return Trained(folder, run_stages(folder, ("gflownet", "answer"), results=results), results)
+
+
+@pytest.fixture(scope="module")
+def jumpy(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """Steps so long that the last weights are not the best."""
+    folder, results = over(data, tmp_path_factory.mktemp("jumpy") / "run"), list[StageResult]()
+    return Trained(folder, run_stages(folder, ("gflownet",), small_config(gflownet=JUMPY), results), results)
+
+
+@pytest.fixture(scope="module")
+def ten_steps(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Read only."""
+    folder = over(data, tmp_path_factory.mktemp("ten") / "run")
+    run_stages(folder, ("gflownet",), small_config(gflownet={"steps": 10}))
+    return folder
+
+
+def test_files_events_and_tables_tell_the_same(trained: Trained):
+    folder, events, results = trained.folder, trained.events, trained.results
     steps = [event for event in events if isinstance(event, SamplerStep)]
     log = [json.loads(line) for line in layout.training_log(folder).read_text().splitlines()]
     assert [line["step"] for line in log] == [event.step for event in steps] == list(range(5, 41, 5))
@@ -227,13 +261,10 @@ def test_paths_that_are_not_those_of_the_held_out_questions_are_refused(folder: 
         run_stages(folder, ("answer",))
 
 
-def test_training_that_was_stopped_goes_on_as_if_it_had_not_been(folder: Path, data: Path, tmp_path: Path):
-    run_stages(folder, ("gflownet",))
-    stopped = tmp_path / "stopped"
-    (stopped / "gflownet").mkdir(parents=True)
-    for path in (data / "gflownet").iterdir():
-        (stopped / "gflownet" / path.name).symlink_to(path)
-    stops = 0
+def test_training_that_was_stopped_goes_on_as_if_it_had_not_been(
+    trained: Trained, data: Path, tmp_path: Path
+):
+    folder, stopped, stops = trained.folder, over(data, tmp_path / "stopped"), 0
     for allowed in (3, 17, 1, 30, 200):
         left = [allowed]
 
@@ -268,12 +299,10 @@ def validated(events: Sequence[Event]) -> list[SamplerEvaluated]:
 
 
 JUMPY = {"steps": 12, "eval_every": 2, "checkpoint_every": 5, "learning_rate": 0.3, "learning_rate_end": 0.3}
-"""Steps so long that the last weights are not the best."""
 
 
-def test_the_best_weights_on_validation_are_evaluated_and_drawn_with(folder: Path):
-    results: list[StageResult] = []
-    events = run_stages(folder, ("gflownet",), small_config(gflownet=JUMPY), results)
+def test_the_best_weights_on_validation_are_evaluated_and_drawn_with(jumpy: Trained):
+    folder, events, results = jumpy.folder, jumpy.events, jumpy.results
     looks = validated(events)
     assert [look.step for look in looks] == [2, 4, 6, 8, 10, 12]
     worth = [look.metrics["rollout_reward"] for look in looks]
@@ -325,20 +354,15 @@ def test_training_ends_when_validation_has_not_risen_for_long_enough(folder: Pat
     assert not validated(again) and not [event for event in again if isinstance(event, SamplerStep)]
 
 
-def test_a_kill_between_any_two_events_keeps_the_same_weights(folder: Path, data: Path, tmp_path: Path):
+def test_a_kill_between_any_two_events_keeps_the_same_weights(jumpy: Trained, data: Path, tmp_path: Path):
     """An exception that no stage answers stands for kill -9: nothing is written after it."""
 
     class Killed(BaseException):
         pass
 
     config = small_config(gflownet=JUMPY)
-    events = run_stages(folder, ("gflownet",), config)
-    whole = torch.load(layout.checkpoint(folder), weights_only=True)
-    killed = tmp_path / "killed"
-    (killed / "gflownet").mkdir(parents=True)
-    for path in (data / "gflownet").iterdir():
-        (killed / "gflownet" / path.name).symlink_to(path)
-    kills = 0
+    whole = torch.load(layout.checkpoint(jumpy.folder), weights_only=True)
+    killed, kills = over(data, tmp_path / "killed"), 0
     for allowed in (1, 4, 2, 5, 3, 4, 1000):
         left = [allowed]
 
@@ -361,8 +385,8 @@ def test_a_kill_between_any_two_events_keeps_the_same_weights(folder: Path, data
     assert all(
         torch.equal(value, found["best"]["weights"][n]) for n, value in whole["best"]["weights"].items()
     )
-    assert len(validated(events)) == 6
-    assert layout.sampled_paths(killed).read_bytes() == layout.sampled_paths(folder).read_bytes()
+    assert len(validated(jumpy.events)) == 6
+    assert layout.sampled_paths(killed).read_bytes() == layout.sampled_paths(jumpy.folder).read_bytes()
 
 
 def test_a_finished_run_of_an_older_version_can_be_sampled_again(folder: Path):
@@ -400,15 +424,14 @@ def without_speed(folder: Path) -> list[dict[str, object]]:
         ({"learning_rate": 0.01}, "learning_rate"),
     ],
 )
-def test_a_checkpoint_of_another_shape_is_named(folder: Path, changes: dict[str, object], named: str):
-    run_stages(folder, ("gflownet",), small_config(gflownet={"steps": 10}))
+def test_a_checkpoint_of_another_shape_is_named(ten_steps: Path, changes: dict[str, object], named: str):
     with pytest.raises(DataError, match=f"another {named}"):
-        run_stages(folder, ("gflownet",), small_config(gflownet={"steps": 10, **changes}))
+        run_stages(ten_steps, ("gflownet",), small_config(gflownet={"steps": 10, **changes}))
 
 
-def test_a_checkpoint_of_an_older_program_is_refused(folder: Path):
+def test_a_checkpoint_of_an_older_program_is_refused(ten_steps: Path, tmp_path: Path):
     """It does not know of `gt_replay`: its weights were learned otherwise."""
-    run_stages(folder, ("gflownet",), small_config(gflownet={"steps": 10}))
+    folder = Path(shutil.copytree(ten_steps, tmp_path / "run", symlinks=True))
     state = torch.load(layout.checkpoint(folder), weights_only=True)
     del state["shape"]["gt_replay"]
     torch.save(state, layout.checkpoint(folder))
@@ -440,10 +463,10 @@ def test_without_the_stages_before_there_is_one_clear_error(tmp_path: Path):
             run_stages(tmp_path, (name,))
 
 
-def test_a_what_if_repeats_or_varies_the_runs_own_samples(folder: Path):
+def test_a_what_if_repeats_or_varies_the_runs_own_samples(trained: Trained, tmp_path: Path):
+    folder = Path(shutil.copytree(trained.folder, tmp_path / "run", symlinks=True))
     (folder / "config.yaml").write_text(SMALL)
-    events = run_stages(folder, ("gflownet",))
-    logged = next(event for event in events if isinstance(event, QuestionSampled))
+    logged = next(event for event in trained.events if isinstance(event, QuestionSampled))
     own = {"system": "gflownet", "sample_id": logged.sample_id}
     asked = [
         own,

@@ -150,7 +150,8 @@ def test_a_server_that_dies_is_started_again_and_asked_what_is_missing(
         (
             "",
             {
-                "command": "sh -c '{python} -m tests.sglang_stand_in --model-path {model} --host 0.0.0.0 --port {port}'"
+                "command": "sh -c '{python} -m tests.sglang_stand_in --model-path {model} --host 0.0.0.0 --port {port} "
+                "--fault echo'"
             },
             r"open to the network at 0\.0\.0\.0",
         ),
@@ -196,7 +197,7 @@ def test_answers_that_are_none_end_with_an_error(
 
 
 def test_a_server_that_falls_silent_is_started_again(make: Callable[..., SGLangServer], tmp_path: Path):
-    server = make(f"hang-once={tmp_path / 'hung'}", request_timeout=8.0, concurrency=1)
+    server = make(f"hang-once={tmp_path / 'hung'}", request_timeout=3.0, concurrency=1)
     server.start(None, nothing)
     assert all(answer.tokens for answer in server.answer(QUESTIONS, nothing))
     assert (tmp_path / "hung").exists()
@@ -205,7 +206,7 @@ def test_a_server_that_falls_silent_is_started_again(make: Callable[..., SGLangS
 
 def test_a_pause_begins_no_further_question_and_loses_none(make: Callable[..., SGLangServer], tmp_path: Path):
     """The checkpoint blocks after the first answer until the log has been still for a second."""
-    server = make(concurrency=1)
+    server = make("echo", concurrency=1)
     server.start(None, nothing)
     seen: list[int] = []
 
@@ -222,7 +223,7 @@ def test_a_pause_begins_no_further_question_and_loses_none(make: Callable[..., S
 @pytest.mark.parametrize("when", ["starting", "answering"])
 def test_a_stop_leaves_no_server(make: Callable[..., SGLangServer], when: str):
     port = free_port()
-    server = make("never-healthy" if when == "starting" else "", port=port)
+    server = make("never-healthy" if when == "starting" else "echo", port=port)
 
     def stop() -> None:
         raise StopRequested
@@ -284,7 +285,7 @@ def test_a_port_that_a_killed_run_still_holds_is_waited_for(make: Callable[..., 
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        server = make(port=other.getsockname()[1], grace=20.0)
+        server = make("echo", port=other.getsockname()[1], grace=20.0)
         looks: list[float] = []
 
         def leave() -> None:
@@ -297,7 +298,7 @@ def test_a_port_that_a_killed_run_still_holds_is_waited_for(make: Callable[..., 
 
 
 def test_a_server_without_custom_processors_is_named(make: Callable[..., SGLangServer], processor: Path):
-    server = make(command=section().command.replace("--enable-custom-logit-processor", ""))
+    server = make(command=section("echo").command.replace("--enable-custom-logit-processor", ""))
     server.start(processor, nothing)
     with pytest.raises(
         ModelError, match=r"refused a question: status 400(.|\n)*not configured to enable custom"
