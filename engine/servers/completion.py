@@ -30,13 +30,18 @@ class Reply:
 
 
 class Unusable(ValueError):
-    """The reply is not what was asked for; the text says why, in words for the model. Tokens as in `Reply`,
-    where there is none."""
+    """The reply is not what was asked for; the text says why, in words for the model: `rule`, which it breaks, and
+    `detail`. Tokens as in `Reply`, where there is none."""
 
     def __init__(
-        self, why: str, prompt_tokens: int | None = None, completion_tokens: int | None = None
+        self,
+        rule: str,
+        detail: str = "",
+        prompt_tokens: int | None = None,
+        completion_tokens: int | None = None,
     ) -> None:
-        super().__init__(why)
+        super().__init__(f"{rule}: {detail}" if detail else rule)
+        self.rule, self.detail = rule, detail
         self.prompt_tokens = prompt_tokens
         self.completion_tokens = completion_tokens
 
@@ -54,7 +59,7 @@ def read_completion(body: str) -> Reply:
         raise Unusable("the answer is a stream of events, which was not asked for")
     parsed = json.loads(body)
     prompt, completion = _tokens(parsed.get("usage") if isinstance(parsed, dict) else None)
-    none = Unusable("the answer is not a chat completion", prompt, completion)
+    none = Unusable("the answer is not a chat completion", prompt_tokens=prompt, completion_tokens=completion)
     try:
         choice = parsed["choices"][0]
         message = choice["message"]
@@ -85,7 +90,7 @@ def usable_json(reply: Reply) -> str:
     """The JSON text of a structured reply, without a fence around it. Raises Unusable for a refusal and for what was
     cut off or empty; whether it is JSON, and the right one, is the reader's to check."""
     if reply.refusal:
-        raise Unusable(f"the model refused: {reply.refusal[:200]}")
+        raise Unusable("the model refused", reply.refusal[:200])
     if reply.finish_reason == "length":
         raise Unusable("the reply was cut off at the token limit")
     if reply.finish_reason == "content_filter":
@@ -105,7 +110,7 @@ def json_object(reply: Reply) -> dict[str, Any]:
     except RecursionError:
         raise Unusable("it is nested too deeply") from None
     except ValueError as error:
-        raise Unusable(f"it is not JSON ({error})") from None
+        raise Unusable("it is not JSON", str(error)) from None
     if not isinstance(parsed, dict):
         raise Unusable("it is not a JSON object")
     return parsed
