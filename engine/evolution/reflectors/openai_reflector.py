@@ -49,8 +49,7 @@ class OpenAIReflector:
             usage += reply.spent
             try:
                 deltas, summary = read_reply(reply, names)
-                attempts = len(refused) + 1
-                return ReflectorReply(deltas, summary, attempts, reply.text, usage=usage, refused=refused)
+                return ReflectorReply(deltas, summary, reply.text, usage=usage, refused=refused)
             except ReplyRefused as error:
                 problem = str(error)
                 refused.append(error.problems)

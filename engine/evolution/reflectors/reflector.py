@@ -44,11 +44,15 @@ class ReflectorReply:
 
     deltas: Deltas
     summary: str
-    attempts: int = 1
     raw: str = ""
     aborted: str = ""
     usage: Spent = Spent()
     refused: Sequence[Problems] = ()
+
+    @property
+    def attempts(self) -> int:
+        """Replies until this one, itself included; 1 also where there was none."""
+        return max(1, len(self.refused) + (not self.aborted))
 
 
 class ReflectorFailed(SteerError):

@@ -137,7 +137,10 @@ def test_what_was_wrong_with_earlier_replies_is_kept() -> None:
                 GIVEN, "what to do"
             )
 
-    assert reflected(["missing cluster"]).refused == [{"missing clusters": "0"}]
+    used = reflected(["missing cluster"])
+    assert (used.refused, used.attempts) == ([{"missing clusters": "0"}], 2)
+    assert ReflectorReply({}, "", aborted="no valid reply", refused=used.refused * 2).attempts == 2
+    assert ReflectorReply({}, "", aborted="no answer").attempts == 1
     for script, refused in (
         (["truncated", "refusal"],
          [{"the reply was cut off at the token limit": ""}, {"the model refused": "I cannot help with that."}]),
