@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.evolution import layout
 from engine.files import read_jsonl
+from engine.slsm.layout import states
 from tests.kill_and_resume import SYSTEMS, artefacts, prepared, run_killed, run_whole, seconds_of_work
 from tests.nursery import Nursery
 from tests.real_llama import REFLECTOR_SYSTEM, llama_server, needs_llama, small_model
@@ -40,16 +42,16 @@ def settings(system: str, address: str, folder: Path) -> list[str]:
     openai = f"{{model: dialogues, base_url: '{address}/v1', api_key_env: none, max_tokens: 96}}"
     if system == "slsm":
         fewer = [
-            "slsm.data.conversations=2",
+            "slsm.data.conversations=1",
             "slsm.compare=[baseline, always]",
-            "slsm.compare_memory=[structured]",
+            "slsm.compare_memory=[flat]",
         ]
         return [*SYSTEMS[system], *fewer, f"slsm.controller={{kind: openai, openai: {openai}}}"]
     for name, text in (("system.txt", REFLECTOR_SYSTEM), ("user.txt", TEMPLATE)):
         (folder / name).write_text(text)
     messages = f"system_prompt: {folder / 'system.txt'}, user_template: {folder / 'user.txt'}"
     return [
-        *SYSTEMS[system], "clusters.k=3", f"evolution.reflector={{kind: openai, {messages}, openai: {openai}}}",
+        *SYSTEMS[system], "clusters.k=2", f"evolution.reflector={{kind: openai, {messages}, openai: {openai}}}",
     ]  # fmt: skip
 
 
@@ -65,4 +67,12 @@ def test_a_killed_worker_leaves_the_files_of_one_left_alone(
     assert run_killed([nursery], killed, seconds_of_work(whole), random.Random(3)) > 0
     assert artefacts(killed) == artefacts(whole)
     requests = read_jsonl(whole.path / "usage.jsonl")
-    assert requests and {(line["role"], line["outcome"]) for line in requests} == {(role, "answered")}
+    assert {(line["role"], line["outcome"]) for line in requests} == {(role, "answered")}
+    assert used_replies(system, whole.path) > 0
+
+
+def used_replies(system: str, run: Path) -> int:
+    """Of the whole run those that passed every check."""
+    if system == "evolution":
+        return len(list(layout.folder(run).glob("reflector_reply_*.json")))
+    return sum(not line["event"].get("failure") for line in read_jsonl(states(run)))
