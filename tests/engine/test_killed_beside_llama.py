@@ -39,7 +39,7 @@ def nursery() -> Iterator[Nursery]:
 
 def settings(system: str, address: str, folder: Path) -> list[str]:
     """A small run of the system whose reflector, or controller, is the server."""
-    openai = f"{{model: dialogues, base_url: '{address}/v1', api_key_env: none, max_tokens: 96}}"
+    openai = f"{{model: dialogues, base_url: '{address}/v1', api_key_env: none, max_tokens: 128}}"
     if system == "slsm":
         fewer = [
             "slsm.data.conversations=1",
@@ -51,7 +51,7 @@ def settings(system: str, address: str, folder: Path) -> list[str]:
         (folder / name).write_text(text)
     messages = f"system_prompt: {folder / 'system.txt'}, user_template: {folder / 'user.txt'}"
     return [
-        *SYSTEMS[system], "clusters.k=2", f"evolution.reflector={{kind: openai, {messages}, openai: {openai}}}",
+        *SYSTEMS[system], "clusters.k=3", f"evolution.reflector={{kind: openai, {messages}, openai: {openai}}}",
     ]  # fmt: skip
 
 
