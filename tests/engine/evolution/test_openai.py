@@ -139,7 +139,7 @@ def test_what_was_wrong_with_earlier_replies_is_kept() -> None:
 
     used = reflected(["missing cluster"])
     assert (used.refused, used.attempts) == ([{"missing clusters": "0"}], 2)
-    assert ReflectorReply({}, "", aborted="no valid reply", refused=used.refused * 2).attempts == 2
+    assert ReflectorReply({}, "", aborted="no valid reply", refused=list(used.refused) * 2).attempts == 2
     assert ReflectorReply({}, "", aborted="no answer").attempts == 1
     for script, refused in (
         (["truncated", "refusal"],
