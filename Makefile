@@ -34,7 +34,7 @@ test-sglang: $(STAMP) $(SGLANG)/.installed
 
 # The same; with a small real model, which comes as a package.
 test-llama: $(STAMP) $(LLAMA)/.installed
-	OMP_NUM_THREADS=1 LLAMA_PYTHON=$(CURDIR)/$(LLAMA)/bin/python $(BIN)/pytest -q -m llama tests/engine
+	OMP_NUM_THREADS=1 LLAMA_PYTHON=$(CURDIR)/$(LLAMA)/bin/python $(BIN)/pytest -q -m llama tests/engine/servers tests/engine/test_killed_beside_llama.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
