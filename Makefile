@@ -8,8 +8,9 @@ STAMP  := $(VENV)/.installed
 
 VLLM   := .venv-vllm
 SGLANG := .venv-sglang
+LLAMA  := .venv-llama
 
-.PHONY: run test test-slow test-vllm test-sglang lint train-embedded smollm2 menuconfig clean
+.PHONY: run test test-slow test-vllm test-sglang test-llama lint train-embedded smollm2 menuconfig clean
 
 # What a user needs; the developers' tools and Ray come with `make test`.
 run: $(USER)
@@ -31,6 +32,10 @@ test-vllm: $(VLLM)/.installed
 test-sglang: $(STAMP) $(SGLANG)/.installed
 	OMP_NUM_THREADS=1 SGLANG_PYTHON=$(CURDIR)/$(SGLANG)/bin/python $(BIN)/pytest -q -m sglang tests/engine
 
+# The same; with a small real model, which comes as a package.
+test-llama: $(STAMP) $(LLAMA)/.installed
+	OMP_NUM_THREADS=1 LLAMA_PYTHON=$(CURDIR)/$(LLAMA)/bin/python $(BIN)/pytest -q -m llama tests/engine/servers tests/engine/test_killed_beside_llama.py
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -49,7 +54,7 @@ menuconfig: $(USER)
 	KCONFIG_CONFIG=configs/.config $(BIN)/menuconfig configs/Kconfig
 
 clean:
-	rm -rf $(VENV) $(VLLM) $(SGLANG) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VLLM) $(SGLANG) $(LLAMA) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(USER): pyproject.toml constraints.txt
@@ -73,4 +78,9 @@ $(VLLM)/.installed: pyproject.toml constraints.txt
 $(SGLANG)/.installed: tests/sglang_requirements.txt
 	test -x $(SGLANG)/bin/python || $(PYTHON) -m venv $(SGLANG)
 	$(SGLANG)/bin/python -m pip install --quiet --no-deps -r tests/sglang_requirements.txt
+	touch $@
+
+$(LLAMA)/.installed: tests/llama_requirements.txt
+	test -x $(LLAMA)/bin/python || $(PYTHON) -m venv $(LLAMA)
+	$(LLAMA)/bin/python -m pip install --quiet --no-deps -r tests/llama_requirements.txt
 	touch $@

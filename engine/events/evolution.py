@@ -110,7 +110,8 @@ class AnswersScored(Event, tag=True, kw_only=True, frozen=True):
 
 
 class ReflectorReplied(Event, tag=True, kw_only=True, frozen=True):
-    """New deltas for the next iteration, or why there are none (`aborted`). `message`: file with the request."""
+    """New deltas for the next iteration, or why there are none (`aborted`). `refused`: of each reply that could not be
+    used the rules that it broke, with what broke them. `message`: file with the request."""
 
     iteration: int
     reflector: str
@@ -118,6 +119,7 @@ class ReflectorReplied(Event, tag=True, kw_only=True, frozen=True):
     summary: str = ""
     attempts: int = 1
     aborted: str = ""
+    refused: list[dict[str, str]] = []
     message: str = ""
 
 

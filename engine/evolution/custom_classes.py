@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.custom_class import Method, Role, WrongResult
-from engine.evolution.deltas import delta_problems
+from engine.evolution.deltas import delta_problems, problem_words
 from engine.evolution.judges.judge import JudgeFailed, Verdict
 from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
 
@@ -38,7 +38,7 @@ def _reply(returned: Any, name: str, given: ReflectorInput, message: str) -> Ref
     if not isinstance(reply, ReflectorReply):
         raise WrongResult.of(returned, "deltas or a ReflectorReply")
     if problems := delta_problems(reply.deltas, list(given.deltas)):
-        raise WrongResult("; ".join(problems))
+        raise WrongResult(problem_words(problems))
     return reply
 
 

@@ -13,6 +13,8 @@ from engine.regular_file import LARGEST_RECORD, read_regular
 
 Deltas = dict[str, float]
 """Cluster id ("0", "1", ...) -> what is added."""
+Problems = dict[str, str]
+"""Each rule that is broken, with what breaks it; "" where the rule says all."""
 
 
 LARGEST = 100.0
@@ -28,21 +30,26 @@ def zero_deltas(clusters: Sequence[str]) -> Deltas:
     return dict.fromkeys(clusters, 0.0)
 
 
-def delta_problems(value: object, clusters: Sequence[str]) -> list[str]:
+def delta_problems(value: object, clusters: Sequence[str]) -> Problems:
     """Why `value` is not deltas of exactly these clusters; empty if it is."""
     if not isinstance(value, Mapping):
-        return [f"deltas are an object of cluster ids and numbers, not {type(value).__name__}"]
+        return {"deltas are no object of cluster ids and numbers": type(value).__name__}
     missing = [cluster for cluster in clusters if cluster not in value]
     extra = [str(key) for key in value if key not in clusters]
     wrong = [str(key) for key, number in value.items() if not _is_number(number)]
     large = [str(key) for key, number in value.items() if _is_number(number) and abs(number) > LARGEST]
-    problems = [
-        ("missing clusters", missing),
-        ("unknown clusters", extra),
-        ("not a finite number", wrong),
-        (f"beyond ±{LARGEST:g}", large),
-    ]
-    return [f"{what}: {_some(names)}" for what, names in problems if names]
+    problems = {
+        "missing clusters": missing,
+        "unknown clusters": extra,
+        "not a finite number": wrong,
+        f"beyond ±{LARGEST:g}": large,
+    }
+    return {rule: _some(names) for rule, names in problems.items() if names}
+
+
+def problem_words(problems: Problems) -> str:
+    """All of them in a line: `missing clusters: 1, 2; beyond ±100: 3`."""
+    return "; ".join(f"{rule}: {what}" if what else rule for rule, what in problems.items())
 
 
 def _some(names: Sequence[str]) -> str:
@@ -59,7 +66,7 @@ def check_deltas(value: object, clusters: Sequence[str], where: str) -> Deltas:
     problems = delta_problems(value, clusters)
     if problems:
         raise DataError(
-            what=f"these are not deltas: {'; '.join(problems)}",
+            what=f"these are not deltas: {problem_words(problems)}",
             where=where,
             hint=f"give one finite number for each of the clusters {clusters[0]} to {clusters[-1]}",
         )

@@ -339,8 +339,7 @@ class OpenAIClient:
             raise Unusable(
                 f"the reply has {max(len(reply.text), len(reply.refusal)):,} characters, more than "
                 f"{asked.max_tokens} tokens can hold",
-                reply.prompt_tokens,
-                reply.completion_tokens,
+                tokens=(reply.prompt_tokens, reply.completion_tokens),
             )
         text = self.scrub(reply.text, _SHORTEST_KEY)
         inner = without_fence(text)

@@ -13,6 +13,9 @@ from engine.servers.spent import Spent
 _LONGEST_TEXT = 4000
 """Characters of a text in a structured reply: a reason, a summary, an item. Logs, files and screens keep it whole."""
 
+Tokens = tuple[int | None, int | None]
+"""Of prompt and completion; None where nobody counted them."""
+
 _ENDS = ("stop", "length", "content_filter", "tool_calls", "function_call")
 
 
@@ -30,15 +33,13 @@ class Reply:
 
 
 class Unusable(ValueError):
-    """The reply is not what was asked for; the text says why, in words for the model. Tokens as in `Reply`,
-    where there is none."""
+    """The reply is not what was asked for; the text says why, in words for the model: `rule`, which it breaks, and
+    `detail`. Tokens as in `Reply`, where there is none."""
 
-    def __init__(
-        self, why: str, prompt_tokens: int | None = None, completion_tokens: int | None = None
-    ) -> None:
-        super().__init__(why)
-        self.prompt_tokens = prompt_tokens
-        self.completion_tokens = completion_tokens
+    def __init__(self, rule: str, detail: str = "", tokens: Tokens = (None, None)) -> None:
+        super().__init__(f"{rule}: {detail}" if detail else rule)
+        self.rule, self.detail = rule, detail
+        self.prompt_tokens, self.completion_tokens = tokens
 
 
 def read_completion(body: str) -> Reply:
@@ -53,8 +54,8 @@ def read_completion(body: str) -> Reply:
     if body.lstrip().startswith(("data:", "event:")):
         raise Unusable("the answer is a stream of events, which was not asked for")
     parsed = json.loads(body)
-    prompt, completion = _tokens(parsed.get("usage") if isinstance(parsed, dict) else None)
-    none = Unusable("the answer is not a chat completion", prompt, completion)
+    tokens = _tokens(parsed.get("usage") if isinstance(parsed, dict) else None)
+    none = Unusable("the answer is not a chat completion", tokens=tokens)
     try:
         choice = parsed["choices"][0]
         message = choice["message"]
@@ -66,11 +67,11 @@ def read_completion(body: str) -> Reply:
     text, refusal = whole(text), whole(refusal)
     ended = choice.get("finish_reason")
     reason = ended if ended in _ENDS else "no known reason"
-    return Reply(_without_thought(text), reason, refusal, prompt, completion)
+    return Reply(_without_thought(text), reason, refusal, *tokens)
 
 
-def _tokens(usage: Any) -> tuple[int | None, int | None]:
-    """Of prompt and completion; a server that counts at all counts the prompt."""
+def _tokens(usage: Any) -> Tokens:
+    """As the server counted them; a server that counts at all counts the prompt."""
     if not isinstance(usage, dict) or not _is_count(usage.get("prompt_tokens")):
         return None, None
     completion = usage.get("completion_tokens")
@@ -85,7 +86,7 @@ def usable_json(reply: Reply) -> str:
     """The JSON text of a structured reply, without a fence around it. Raises Unusable for a refusal and for what was
     cut off or empty; whether it is JSON, and the right one, is the reader's to check."""
     if reply.refusal:
-        raise Unusable(f"the model refused: {reply.refusal[:200]}")
+        raise Unusable("the model refused", reply.refusal[:200])
     if reply.finish_reason == "length":
         raise Unusable("the reply was cut off at the token limit")
     if reply.finish_reason == "content_filter":
@@ -105,7 +106,7 @@ def json_object(reply: Reply) -> dict[str, Any]:
     except RecursionError:
         raise Unusable("it is nested too deeply") from None
     except ValueError as error:
-        raise Unusable(f"it is not JSON ({error})") from None
+        raise Unusable("it is not JSON", str(error)) from None
     if not isinstance(parsed, dict):
         raise Unusable("it is not a JSON object")
     return parsed

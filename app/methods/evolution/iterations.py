@@ -19,7 +19,8 @@ from app.state.run import RunState
 from app.table.column import Cell, ListColumn
 from app.wording.figures import fixed, signed
 from app.wording.text import counted
-from engine.events import EvolutionBegan, IterationBegan, ServerChanged
+from engine.events import EvolutionBegan, IterationBegan, ReflectorReplied, ServerChanged
+from engine.evolution.deltas import problem_words
 
 _EMPTY = """No iteration has started yet.
 
@@ -231,10 +232,19 @@ def _reply(state: EvolutionState, item: IterationState) -> list[Block]:
         return []
     attempts = Span(f", after {reply.attempts} attempts" if reply.attempts > 1 else "", "warn")
     heading = Heading((f"{reply.reflector} replied", attempts, Span(", for the next iteration", "dim")), 4)
+    blocks: list[Block] = [heading, *_refused(reply)]
     if reply.aborted:
-        return [heading, Paragraph(f"no valid reply: {reply.aborted}", "bad")]
+        return [*blocks, Paragraph(f"no valid reply: {reply.aborted}", "bad")]
     sent = [Paragraph(f"sent: {reply.message}", "dim")] if reply.message else []
-    return [heading, writing(reply.summary), *_outcome(state, item.iteration + 1), *sent]
+    return [*blocks, writing(reply.summary), *_outcome(state, item.iteration + 1), *sent]
+
+
+def _refused(reply: ReflectorReplied) -> list[Block]:
+    """The replies that could not be used, each with the rules that it broke."""
+    return [
+        Paragraph(f"reply {number} refused: {problem_words(problems)}", "warn")
+        for number, problems in enumerate(reply.refused, 1)
+    ]
 
 
 def _outcome(state: EvolutionState, iteration: int) -> list[Block]:

@@ -35,7 +35,8 @@ after* in the palette (`^p`) when the iteration is finished; answers that were g
 the tokens have the colour of their cluster. ▲ is right where the unchanged model is wrong, ▼ the other way round. `w`
 answers the question again under other deltas.
 *Results*: with a test set the best deltas are compared with no processor, with length caps and with a request for short
-answers, on questions that decided nothing. Without one nothing is compared.
+answers, on questions that decided nothing. Without one nothing is compared. Replies of the reflector that could not be
+used are counted there by what was wrong.
 *Training* charts scores and lengths by iteration and has all deltas: the higher the block, the stronger the delta.
 """
     shown_by = {"clusters": "training", "evolve": "iterations"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from app.blocks.block import Block, Paragraph, Picture, Table, table_of
@@ -79,7 +80,7 @@ def compared(state: EvolutionState) -> list[Block]:
     tables += table_of(CORRECT, rows, "Right answers, against the unchanged model")
     tables += table_of(COMPOSITE, rows, "Composite, against the evolved deltas")
     tables = tables or _untested(state)
-    return [*tables, *judge(state, [""])] if tables else []
+    return [*tables, *(judge(state, [""]) if tables else []), *refused_replies(state)]
 
 
 def _words(state: EvolutionState) -> list[str]:
@@ -133,6 +134,29 @@ def judge(state: EvolutionState, kinds: Sequence[str]) -> list[Table]:
     """How far the judge agrees with people on these kinds of question; "": on all."""
     rows = [state.judge[kind] for kind in kinds if kind in state.judge]
     return table_of(JUDGE, rows, f"Judge {rows[0].judge}, against people's labels" if rows else "")
+
+
+_REFUSED: Sequence[ListColumn[tuple[str, int]]] = (
+    ListColumn("rule", "what was wrong", 30, value=lambda r: r[0]),
+    ListColumn("replies", "replies", 7, "right", value=lambda r: r[1]),
+)
+
+
+def refused_replies(state: EvolutionState) -> list[Table]:
+    """How many of the reflector's replies broke which rule; nothing where each could be used."""
+    replies = [i.reply for i in state.iterations.values() if i.reply is not None and not i.inherited]
+    refused = [problems for reply in replies for problems in reply.refused]
+    if not refused:
+        return []
+    aborted = sum(bool(reply.aborted) for reply in replies)
+    total = len(refused) + len(replies) - aborted
+    rules = Counter(rule for problems in refused for rule in problems).most_common()
+    notes = [
+        "a refused reply is asked for once more; a reply may break several rules",
+        f"{aborted} of {counted(len(replies), 'iterations')} ended without new deltas",
+    ]
+    title = f"Replies of {replies[-1].reflector} that were refused: {len(refused)} of {total}"
+    return table_of(_REFUSED, rules, title, notes)
 
 
 def details(state: EvolutionState) -> list[Block]:

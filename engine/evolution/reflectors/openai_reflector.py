@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from engine.evolution.deltas import delta_problems
+from engine.evolution.deltas import Deltas, Problems, delta_problems, problem_words
 from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply, Unusable, json_object
@@ -14,6 +12,14 @@ from engine.servers.spent import Spent
 
 ATTEMPTS = 2
 """The second request says what was wrong with the first reply."""
+
+
+class ReplyRefused(ValueError):
+    """`problems`: the rules that the reply breaks."""
+
+    def __init__(self, problems: Problems) -> None:
+        super().__init__(problem_words(problems))
+        self.problems = problems
 
 
 class OpenAIReflector:
@@ -32,19 +38,21 @@ class OpenAIReflector:
             {"role": "user", "content": message},
         ]
         usage, problem = Spent(), ""
-        for attempt in range(1, ATTEMPTS + 1):
+        refused: list[Problems] = []
+        while len(refused) < ATTEMPTS:
             try:
                 reply = self._client.complete(messages, reply_schema(names))
             except ServerFailed as error:
                 failed = ReflectorFailed(what=error.what, where=error.where, hint=error.hint)
-                failed.usage = usage + error.spent
+                failed.usage, failed.refused = usage + error.spent, refused
                 raise failed from None
             usage += reply.spent
-            content = read_reply(reply, names)
-            if not isinstance(content, str):
-                deltas = {name: float(content["deltas"][name]) for name in names}
-                return ReflectorReply(deltas, content["summary"].strip(), attempt, reply.text, usage=usage)
-            problem = content
+            try:
+                deltas, summary = read_reply(reply, names)
+                return ReflectorReply(deltas, summary, reply.text, usage=usage, refused=refused)
+            except ReplyRefused as error:
+                problem = str(error)
+                refused.append(error.problems)
             messages += [
                 {"role": "assistant", "content": reply.text or reply.refusal or "(nothing)"},
                 {
@@ -57,7 +65,7 @@ class OpenAIReflector:
             where=f"evolution.reflector: {self.name}",
             hint="the iteration ends without new deltas; the next iteration asks again",
         )
-        failed.usage = usage
+        failed.usage, failed.refused = usage, refused
         raise failed
 
 
@@ -67,17 +75,20 @@ def reply_schema(names: list[str]) -> Schema:
     return {"name": "reflector_output", "schema": object_schema(deltas=deltas, summary={"type": "string"})}
 
 
-def read_reply(reply: Reply, names: list[str]) -> dict[str, Any] | str:
-    """The reply's object, or what is wrong with it."""
+def read_reply(reply: Reply, names: list[str]) -> tuple[Deltas, str]:
+    """The reply's deltas and summary. Raises ReplyRefused."""
     try:
         content = json_object(reply)
     except Unusable as error:
-        return str(error)
+        raise ReplyRefused({error.rule: error.detail}) from None
     if set(content) != {"deltas", "summary"}:
-        return 'it is not an object with exactly "deltas" and "summary"'
-    problems = delta_problems(content["deltas"], names)
+        raise ReplyRefused({'it is not an object with exactly "deltas" and "summary"': ""})
+    deltas, summary = content["deltas"], content["summary"]
+    problems = delta_problems(deltas, names)
+    if not isinstance(summary, str):
+        problems["the summary is not a text"] = ""
+    elif not summary.strip():
+        problems["the summary is empty"] = ""
     if problems:
-        return "; ".join(problems)
-    if not isinstance(content["summary"], str) or not content["summary"].strip():
-        return "the summary is not a text"
-    return content
+        raise ReplyRefused(problems)
+    return {name: float(deltas[name]) for name in names}, summary.strip()

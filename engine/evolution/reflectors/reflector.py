@@ -8,7 +8,7 @@ from typing import Protocol
 
 from engine.errors import SteerError
 from engine.evolution.clusters.descriptions import Descriptions
-from engine.evolution.deltas import Deltas
+from engine.evolution.deltas import Deltas, Problems
 from engine.evolution.history import History
 from engine.servers.spent import Spent
 
@@ -40,20 +40,27 @@ class ReflectorInput:
 @dataclass(frozen=True)
 class ReflectorReply:
     """New deltas for exactly the known clusters, and what the reflector learnt, in two to four sentences; as kept in
-    `reflector_reply_NNN.json`. `aborted`: why there are no deltas."""
+    `reflector_reply_NNN.json`. `aborted`: why there are no deltas; `refused`: what was wrong with earlier replies."""
 
     deltas: Deltas
     summary: str
-    attempts: int = 1
     raw: str = ""
     aborted: str = ""
     usage: Spent = Spent()
+    refused: Sequence[Problems] = ()
+
+    @property
+    def attempts(self) -> int:
+        """Replies until this one, itself included; 1 also where there was none."""
+        return max(1, len(self.refused) + (not self.aborted))
 
 
 class ReflectorFailed(SteerError):
-    """The reflector gave no valid reply: the iteration ends without new deltas. `usage`: cost of the attempts."""
+    """The reflector gave no valid reply: the iteration ends without new deltas. `usage`: cost of the attempts;
+    `refused`: what was wrong with each reply."""
 
     usage = Spent()
+    refused: Sequence[Problems] = ()
 
 
 class Reflector(Protocol):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from engine.servers.client import OpenAIClient
 from engine.servers.completion import json_object
 from engine.slsm import layout
 from engine.slsm.slsm_stage import RunSLSM
+from tests.engine.lm.sglang.test_server import free_port
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage
 
@@ -32,11 +32,12 @@ _PATIENCE = 300.0
 
 
 @contextmanager
-def real_server(command: Sequence[str], environment: Mapping[str, str], log: Path) -> Iterator[str]:
-    """The address of a server that serves `dialogues`; it is ended with all its processes."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+def real_server(
+    command: Sequence[str], environment: Mapping[str, str], log: Path, port: int = 0
+) -> Iterator[str]:
+    """The address of a server that calls its model `dialogues`; it is ended with all its processes. Without `port` any
+    that is free."""
+    port = port or free_port()
     whole = [*command, "--served-model-name", "dialogues", "--host", "127.0.0.1", "--port", str(port)]
     with log.open("wb") as output:
         process = subprocess.Popen(

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from engine.errors import DataError
-from engine.evolution.deltas import check_deltas, delta_problems, read_deltas, write_deltas, zero_deltas
+from engine.evolution.deltas import (
+    check_deltas,
+    delta_problems,
+    problem_words,
+    read_deltas,
+    write_deltas,
+    zero_deltas,
+)
 
 NAMES = ["0", "1", "2", "10"]
 
@@ -33,7 +40,7 @@ def test_round_trip_keeps_the_clusters_order(tmp_path: Path) -> None:
         ('{"0": "0", "1": null, "2": true, "10": [1]}', "not a finite number: 0, 1, 2, 10"),
         ('{"0": 1e999, "1": 1, "2": 1, "10": 1}', "not a finite number: 0"),
         (f'{{"0": {10**400}, "1": 1, "2": 1, "10": 1}}', "not a finite number: 0"),
-        ("[0, 0, 0, 0]", "not list"),
+        ("[0, 0, 0, 0]", "no object of cluster ids and numbers: list"),
         ("{", "cannot be read"),
     ],
 )
@@ -47,7 +54,9 @@ def test_what_is_wrong_is_named(tmp_path: Path, text: str, told: str) -> None:
 
 def test_all_problems_at_once() -> None:
     found = delta_problems({"0": float("nan"), "7": 1.0}, NAMES)
-    assert found == ["missing clusters: 1, 2, 10", "unknown clusters: 7", "not a finite number: 0"]
+    assert found == {"missing clusters": "1, 2, 10", "unknown clusters": "7", "not a finite number": "0"}
+    assert problem_words(found) == "missing clusters: 1, 2, 10; unknown clusters: 7; not a finite number: 0"
+    assert problem_words({"the summary is empty": ""}) == "the summary is empty"
 
 
 def test_nothing_that_is_no_number_is_written(tmp_path: Path) -> None:
@@ -67,5 +76,5 @@ def test_checked_deltas_are_json() -> None:
 
 @pytest.mark.parametrize("number", [-100.5, 100.5, -1e300])
 def test_a_delta_beyond_the_largest_is_refused_on_either_side(number: float) -> None:
-    assert delta_problems({"0": number}, ["0"]) == ["beyond ±100: 0"]
-    assert delta_problems({"0": -100.0}, ["0"]) == delta_problems({"0": 100.0}, ["0"]) == []
+    assert delta_problems({"0": number}, ["0"]) == {"beyond ±100": "0"}
+    assert delta_problems({"0": -100.0}, ["0"]) == delta_problems({"0": 100.0}, ["0"]) == {}

@@ -37,6 +37,7 @@ from engine.evolution.judges.judge import JudgeFailed, Verdict
 from engine.evolution.plot import draw
 from engine.evolution.processor import expected_row
 from engine.evolution.processors.check import check_processor
+from engine.evolution.reflectors.reflection import read_stored_reply
 from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
 from engine.evolution.scoring.score import Outcome, score
 from engine.files import read_jsonl
@@ -329,8 +330,11 @@ def test_without_a_test_set_the_summary_says_what_was_measured(
     assert not layout.comparison(run).exists() and not layout.test_answers(run).exists()
 
 
+EMPTY = {"the reply is empty": ""}
+
+
 class Failing:
-    """A reflector that fails in the iterations it is told to."""
+    """A reflector that fails in the iterations it is told to, and has one reply refused in the others."""
 
     name = "failing"
 
@@ -339,8 +343,11 @@ class Failing:
 
     def reflect(self, given: ReflectorInput, message: str) -> ReflectorReply:
         if given.iteration in self.fails:
-            raise ReflectorFailed(what="it refused", where="the reflector", hint="ask another")
-        return ReflectorReply({name: value + 0.1 for name, value in given.deltas.items()}, "It went well.")
+            failed = ReflectorFailed(what="it refused", where="the reflector", hint="ask another")
+            failed.refused = [EMPTY, EMPTY]
+            raise failed
+        deltas = {name: value + 0.1 for name, value in given.deltas.items()}
+        return ReflectorReply(deltas, "It went well.", refused=[EMPTY])
 
 
 def test_an_iteration_without_reply_is_kept_and_the_next_goes_on(
@@ -351,8 +358,13 @@ def test_an_iteration_without_reply_is_kept_and_the_next_goes_on(
     history = read_history(layout.history(run)).iterations
     assert "it refused" in history[1].aborted and history[1].new_deltas is None
     assert history[2].deltas == history[1].deltas and history[2].examples != history[1].examples
-    told = [event for event in events if isinstance(event, ReflectorReplied) and event.aborted]
-    assert len(told) == 1
+    told = [event for event in events if isinstance(event, ReflectorReplied)]
+    assert [bool(event.aborted) for event in told] == [False, True, False, False]
+    assert [event.refused for event in told] == [[EMPTY], [EMPTY, EMPTY], [EMPTY], [EMPTY]]
+    assert [event.attempts for event in told] == [2, 2, 2, 2]
+    assert list(read_stored_reply(layout.reflector_reply(run, 0)).refused) == [EMPTY], (
+        "what a resumed run reads"
+    )
 
 
 def test_a_reflector_that_always_fails_ends_the_stage_and_loses_nothing(

@@ -14,9 +14,10 @@ from engine.errors import ConfigError
 from engine.evolution.history import History
 from engine.evolution.judges.judge import JudgeFailed
 from engine.evolution.judges.openai_judge import OpenAIJudge
-from engine.evolution.reflectors.openai_reflector import OpenAIReflector
-from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput
+from engine.evolution.reflectors.openai_reflector import OpenAIReflector, ReplyRefused, read_reply
+from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
 from engine.servers.client import OpenAIClient, ServerFailed
+from engine.servers.completion import Reply
 from tests.misbehaving_server import FAULTS, PASSING, misbehaving_server
 
 KEY = "sk-very-secret-0123456789"
@@ -99,13 +100,55 @@ def test_the_schema_names_exactly_the_clusters() -> None:
     with misbehaving_server(deltas) as server:
         reply = OpenAIReflector(client(server.url), "m", "be brief").reflect(GIVEN, "what to do")
         sent = server.requests[0]
-    assert reply.deltas == {"0": 0.5, "1": 0.0, "2": -1.5} and reply.attempts == 1
+    assert reply.deltas == {"0": 0.5, "1": 0.0, "2": -1.5} and reply.attempts == 1 and not reply.refused
     form = sent["response_format"]["json_schema"]
     assert form["strict"] is True
     wanted = form["schema"]["properties"]["deltas"]
     assert wanted["required"] == NAMES and wanted["additionalProperties"] is False
     assert sent["messages"][1]["content"] == "what to do"
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        ('{"deltas": {"0": 0, "1": 0, "2": 0}, "summary": " "}', {"the summary is empty": ""}),
+        ('{"deltas": {"0": 0, "1": 0, "2": 0}, "summary": 7}', {"the summary is not a text": ""}),
+        ('{"deltas": {"0": 500, "1": 0, "2": null, "9": 1}, "summary": ""}',
+         {"unknown clusters": "9", "not a finite number": "2", "beyond ±100": "0", "the summary is empty": ""}),
+        ('{"deltas": {"0": 0}}', {'it is not an object with exactly "deltas" and "summary"': ""}),
+        ('{"deltas": [0, 0, 0], "summary": "x"}', {"deltas are no object of cluster ids and numbers": "list"}),
+        ("[0]", {"it is not a JSON object": ""}),
+        ("{", {"it is not JSON": "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"}),
+    ],
+)  # fmt: skip
+def test_every_rule_that_a_reply_breaks_is_named(text: str, problems: dict[str, str]) -> None:
+    with pytest.raises(ReplyRefused) as caught:
+        read_reply(Reply(text, "stop"), NAMES)
+    assert caught.value.problems == problems
+
+
+def test_what_was_wrong_with_earlier_replies_is_kept() -> None:
+    """Of the reply that is used, of an iteration without one, and of one whose server fails in between."""
+
+    def reflected(script: list[str]) -> ReflectorReply:
+        with misbehaving_server(deltas, script) as server:
+            return OpenAIReflector(client(server.url, retries=0), "m", "be brief").reflect(
+                GIVEN, "what to do"
+            )
+
+    used = reflected(["missing cluster"])
+    assert (used.refused, used.attempts) == ([{"missing clusters": "0"}], 2)
+    assert ReflectorReply({}, "", aborted="no valid reply", refused=list(used.refused) * 2).attempts == 2
+    assert ReflectorReply({}, "", aborted="no answer").attempts == 1
+    for script, refused in (
+        (["truncated", "refusal"],
+         [{"the reply was cut off at the token limit": ""}, {"the model refused": "I cannot help with that."}]),
+        (["truncated", "500"], [{"the reply was cut off at the token limit": ""}]),
+    ):  # fmt: skip
+        with pytest.raises(ReflectorFailed) as caught:
+            reflected(script)
+        assert caught.value.refused == refused
 
 
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in PASSING and fault != "401"])

@@ -40,7 +40,7 @@ def file(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_gguf(folder, tmp_path_factory.mktemp("gguf") / "tiny.gguf")
 
 
-def write_gguf(folder: Path, path: Path, tensors_a_part: int = 0) -> Path:
+def write_gguf(folder: Path, path: Path, tensors_a_part: int = 0, template: str = TEMPLATE) -> Path:
     """A Qwen2 folder as llama.cpp's converter writes it, in float32: in one file, or in parts whose first is
     returned."""
     pretrained = load_pretrained(str(folder), "cpu", "float32")
@@ -55,7 +55,7 @@ def write_gguf(folder: Path, path: Path, tensors_a_part: int = 0) -> Path:
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
     writer.add_vocab_size(config.vocab_size)
-    _add_tokenizer(writer, tokenizer, config.vocab_size)
+    _add_tokenizer(writer, tokenizer, config.vocab_size, template)
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN2, config.num_hidden_layers)
     for name, tensor in pretrained.model.state_dict().items():
         stem, _, kind = name.rpartition(".")
@@ -67,19 +67,20 @@ def write_gguf(folder: Path, path: Path, tensors_a_part: int = 0) -> Path:
     return next(iter(sorted(path.parent.glob(f"{path.stem}-00001-of-*.gguf"))), path)
 
 
-def _add_tokenizer(writer: gguf.GGUFWriter, tokenizer: Any, size: int) -> None:
+def _add_tokenizer(writer: gguf.GGUFWriter, tokenizer: Any, size: int, template: str) -> None:
     tokens = tokenizer.convert_ids_to_tokens(range(size))
     merges = json.loads(tokenizer.backend_tokenizer.to_str())["model"]["merges"]
-    special = set(tokenizer.get_added_vocab().values())
+    kinds = {
+        token: gguf.TokenType.CONTROL if added.special else gguf.TokenType.USER_DEFINED
+        for token, added in tokenizer.added_tokens_decoder.items()
+    }
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("qwen2")
     writer.add_token_list(tokens)
-    writer.add_token_types(
-        [gguf.TokenType.CONTROL if i in special else gguf.TokenType.NORMAL for i in range(size)]
-    )
+    writer.add_token_types([kinds.get(token, gguf.TokenType.NORMAL) for token in range(size)])
     writer.add_token_merges([" ".join(pair) if isinstance(pair, list) else pair for pair in merges])
     writer.add_eos_token_id(tokenizer.eos_token_id)
-    writer.add_chat_template(TEMPLATE)
+    writer.add_chat_template(template)
 
 
 def test_it_writes_what_the_folder_writes(

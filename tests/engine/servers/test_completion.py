@@ -52,6 +52,12 @@ def test_what_is_no_completion(text: str) -> None:
         read_completion(text)
 
 
+def test_the_tokens_of_what_is_no_completion_count() -> None:
+    with pytest.raises(Unusable) as caught:
+        read_completion(body(7, {"prompt_tokens": 7, "completion_tokens": 3}))
+    assert (caught.value.prompt_tokens, caught.value.completion_tokens) == (7, 3)
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -14,7 +14,7 @@ import httpx2
 
 from engine.evolution.judges.judge import JudgeFailed
 from engine.evolution.judges.openai_judge import OpenAIJudge
-from engine.evolution.reflectors.openai_reflector import read_reply
+from engine.evolution.reflectors.openai_reflector import ReplyRefused, read_reply
 from engine.servers.completion import Reply, json_object, read_completion
 from engine.servers.refusal import is_about_content, refusal_text
 from engine.servers.retry_after import retry_after
@@ -107,10 +107,11 @@ def _answer_judge(data: bytes, folder: Path) -> object:
 
 
 def _reflector(data: bytes, folder: Path) -> object:
-    content = read_reply(read_completion(data.decode(errors="replace")), ["0", "1", "2"])
-    if not isinstance(content, str):
-        return {name: float(content["deltas"][name]) for name in ("0", "1", "2")}
-    return content.encode()
+    try:
+        deltas, _ = read_reply(read_completion(data.decode(errors="replace")), ["0", "1", "2"])
+    except ReplyRefused as error:
+        return str(error).encode()
+    return deltas
 
 
 def _controller(data: bytes, folder: Path) -> object:

@@ -547,6 +547,52 @@ def test_the_tokens_that_each_method_saves_are_drawn() -> None:
     assert "the unchanged model" not in labels and PAGE.pictures(RunState()) == []
 
 
+CUT = {"the reply was cut off at the token limit": ""}
+
+
+def replied(iteration: int, *refused: dict[str, str], **more: Any) -> list[ev.Event]:
+    """An iteration and the reply to it."""
+    began = ev.IterationBegan(iteration=iteration, deltas={}, inherited=more.pop("inherited", ""))
+    return [began, ev.ReflectorReplied(iteration=iteration, reflector="o3", refused=list(refused), **more)]
+
+
+def test_refused_replies_are_counted_by_what_was_wrong() -> None:
+    """Six replies: good at once, good after a refused one, two refused, one refused before the server failed.
+    What a branch took over is its parent's."""
+    both = {"missing clusters": "2", "beyond ±100": "3"}
+    log = Log(
+        began(), *replied(0), *replied(1, CUT), *replied(2, CUT, both, aborted="no valid reply"),
+        *replied(3, both, aborted="500"), *replied(4, CUT, inherited="parent"),
+    )  # fmt: skip
+    found = table(PAGE.results(log.state), "Replies of o3 that were refused: 4 of 6")
+    assert rows(found) == [
+        ["the reply was cut off at the token limit", "2"], ["missing clusters", "2"], ["beyond ±100", "2"],
+    ]  # fmt: skip
+    assert list(found.header) == ["what was wrong", "replies"] and list(found.notes) == [
+        "a refused reply is asked for once more; a reply may break several rules",
+        "2 of 4 iterations ended without new deltas",
+    ]
+    assert PAGE.results(Log(began(), *replied(0)).state) == []
+
+
+def test_an_iteration_says_which_rules_its_refused_replies_broke() -> None:
+    def lines(*events: ev.Event) -> list[str]:
+        return texts(Log(began(), *events).case(events[0]))[1:]
+
+    refused = {"missing clusters": "2, 3", "beyond ±100": "4"}
+    assert lines(*replied(0, CUT, summary="Less.", attempts=2)) == [
+        "o3 replied, after 2 attempts, for the next iteration",
+        "reply 1 refused: the reply was cut off at the token limit",
+        "Less.",
+    ]
+    assert lines(*replied(0, CUT, refused, aborted="no valid reply in 2 attempts")) == [
+        "o3 replied, for the next iteration",
+        "reply 1 refused: the reply was cut off at the token limit",
+        "reply 2 refused: missing clusters: 2, 3; beyond ±100: 4",
+        "no valid reply: no valid reply in 2 attempts",
+    ]
+
+
 # ---------------------------------------------------------------- training
 
 
