@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from engine.comparison.items import Place
 from engine.comparison.methods.esm import ESMReader
 from engine.comparison.methods.evolution import EvolutionReader
 from engine.comparison.methods.gflownet import GFlowNetReader
 from engine.comparison.methods.pool import PoolReader
 from engine.comparison.methods.slsm import SLSMReader
-from engine.comparison.trace import Step
+from engine.comparison.trace import Step, Value
 from engine.events import (
     AnswerJudged,
     Candidate,
@@ -114,7 +116,7 @@ def test_of_a_pool() -> None:
     }
     (item,) = reader.arms()[0].items.values()
     assert (item.question, item.asked) == ("What colour?", "What colour?\ngrey×2, red×8\n7")
-    none = PoolQueryDone(**{name: getattr(done, name) for name in done.__struct_fields__} | {"injected": []})
+    none = replace(done, injected=[])
     assert steps(PoolReader(), none)["after injection"][2][2].decided == {"rows": "none"}
 
 
@@ -136,7 +138,7 @@ def test_of_picks() -> None:
         picks=[pick("random", 1, 2, score=0.3), pick("rices", 2, 1, score=None), pick("random", 3, 1, score=1.0)],
     )  # fmt: skip
     means = "the picked pair is answered fully right"
-    weighed = {"probability": 0.25}
+    weighed: dict[str, Value] = {"probability": 0.25}
     assert steps(PoolReader(), picked) == {
         "random": (
             "selector", means,

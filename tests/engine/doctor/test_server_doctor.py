@@ -103,8 +103,8 @@ def test_a_report_in_full() -> None:
     seconds = [0.0124, 1.26]
 
     class Timed(Http):
-        def _ask(self, method: str, url: str, timeout: float, body: Any = None) -> HttpAnswer:
-            answer = super()._ask(method, url, timeout, body)
+        def _ask(self, method: str, url: str, timeout: float, fields: Any = None) -> HttpAnswer:
+            answer = super()._ask(method, url, timeout, fields)
             return replace(answer, seconds=seconds[method == "POST"])
 
     with product_server("bare") as server:
