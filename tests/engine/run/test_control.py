@@ -94,6 +94,47 @@ def test_commands_reach_the_gate(run: RunDirectory, gate: Gate) -> None:
     assert not send(run, "explode").ok
 
 
+def test_a_choice_about_a_stage_is_answered_with_what_it_changes() -> None:
+    """Or with why not, and what can be done."""
+    asked: list[tuple[str, str, bool]] = []
+
+    def choose(choice: str, stage: str, undo: bool) -> list[str]:
+        asked.append((choice, stage, undo))
+        if stage == "pool":
+            raise RunError(what="the run has no stage `pool`", where="r/1", hint="one of mine, select")
+        return [stage, "eval"]
+
+    def answered(**fields: object) -> dict[str, object]:
+        gate = Gate(lambda event: None)
+        return answer(
+            json.dumps({"command": "stage", **fields}).encode(), gate, lambda: {"state": "x"}, choose
+        )
+
+    changed = {"ok": True, "stages": ["select", "eval"], "status": {"state": "x"}}
+    assert answered(choice="skip", stage="select") == changed
+    assert answered(choice="last", stage="select", undo=True) == changed
+    assert answered(choice="skip", stage="pool") == {
+        "ok": False, "error": "the run has no stage `pool`", "mend": "one of mine, select",
+    }  # fmt: skip
+    assert asked == [("skip", "select", False), ("last", "select", True), ("skip", "pool", False)]
+    wrong = {"ok": False, "error": "expected 'choice': one of again, skip, last, and a 'stage'"}
+    for fields in ({}, {"choice": "skip"}, {"choice": "none", "stage": "a"}, {"choice": "skip", "stage": 1}):
+        assert answered(**fields) == wrong
+    assert answered(choice="skip", stage="select", undo=1) == wrong and len(asked) == 3
+
+
+def test_what_is_no_command_is_answered_with_those_that_are() -> None:
+    gate = Gate(lambda event: None)
+    assert answer(b"stop", gate, dict, no_choice) == {"ok": False, "error": "this line is not JSON"}
+    assert answer(b'{"command": "explode"}', gate, dict, no_choice) == {
+        "ok": False,
+        "error": "expected {'command': one of pause, continue, stop, stop_after, stage, status}",
+    }
+    assert answer(b'{"command": "stop_after"}', gate, lambda: {"state": gate.state}, no_choice) == {
+        "ok": True, "status": {"state": "stopping after this"},
+    }  # fmt: skip
+
+
 def test_socket_is_for_its_owner_alone(run: RunDirectory) -> None:
     assert stat.S_IMODE(run.control.stat().st_mode) == 0o600
 

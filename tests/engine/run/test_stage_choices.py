@@ -85,26 +85,60 @@ def test_the_last_one_is_taken_back_but_for_what_needs_a_skipped_stage() -> None
 
 
 @pytest.mark.parametrize(
-    ("record", "choice", "stage", "undo", "working", "what"),
+    ("record", "choice", "stage", "undo", "working", "what", "hint"),
     [
-        (esm(DONE, NOT, NOT, NOT), "skip", "pool", False, False, "the run has no stage `pool`"),
-        (esm(DONE, NOT, NOT, NOT), "again", "select", False, False, "`select` has not begun"),
-        (esm(DONE, "running", NOT, NOT), "again", "mine", False, True, "a worker works on the run"),
-        (esm(DONE, NOT, NOT, NOT), "again", "mine", True, False, "is not taken back"),
-        (esm(DONE, NOT, NOT, NOT), "skip", "mine", False, False, "`mine` is finished"),
-        (esm(DONE, NOT, NOT, NOT), "skip", "select", True, False, "`select` is not skipped"),
-        (esm(DONE, "running", NOT, NOT), "skip", "select", False, True, "`select` is at work"),
-        (esm(DONE, DONE, NOT, NOT, "running"), "last", "mine", False, True, "`clusters` is at work"),
-        (esm(DONE, DONE, DONE, DONE, DONE, DONE), "last", "select", False, False, "no stage is left to be done"),
-        (esm(DONE, NOT, NOT, NOT), "last", "select", True, False, "no stage is left out after `select`"),
+        (
+            esm(DONE, NOT, NOT, NOT), "skip", "pool", False, False,
+            "the run has no stage `pool`", "one of mine, select, memory, eval, clusters, evolve",
+        ),
+        (
+            esm(DONE, NOT, NOT, NOT), "again", "select", False, False,
+            "`select` has not begun: nothing is done again", "resume the run",
+        ),
+        (
+            esm(DONE, "running", NOT, NOT), "again", "mine", False, True,
+            "a worker works on the run", "stop it first (S, or `steer-tui ctl stop`), then begin `mine` again",
+        ),
+        (
+            esm(DONE, NOT, NOT, NOT), "again", "mine", True, False,
+            "what was begun again is not taken back", "the earlier results are kept in earlier/",
+        ),
+        (
+            esm(DONE, NOT, NOT, NOT), "skip", "mine", False, False,
+            "`mine` is finished: there is nothing to skip", "choose a later stage",
+        ),
+        (
+            esm(DONE, NOT, NOT, NOT), "skip", "select", True, False,
+            "`select` is not skipped", "it is done when its turn comes",
+        ),
+        (
+            esm(DONE, "running", NOT, NOT), "skip", "select", False, True,
+            "`select` is at work", "make `select` the last one, or stop the run",
+        ),
+        (
+            esm(DONE, DONE, NOT, NOT, "running"), "last", "mine", False, True,
+            "`clusters` is at work", "make `clusters` the last one, or stop the run",
+        ),
+        (
+            esm(DONE, DONE, DONE, DONE, DONE, DONE), "last", "select", False, False,
+            "no stage is left to be done after `select`", "nothing has to be changed",
+        ),
+        (
+            esm(DONE, NOT, NOT, NOT), "last", "select", True, False,
+            "no stage is left out after `select`", "nothing has to be changed",
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_chosen_is_one_clear_error(
-    record: RunRecord, choice: Choice, stage: str, undo: bool, working: bool, what: str
+    record: RunRecord, choice: Choice, stage: str, undo: bool, working: bool, what: str, hint: str
 ) -> None:
     with pytest.raises(RunError) as caught:
         change_of(record, choice, stage, undo, working)
-    assert what in caught.value.what and caught.value.where == "r/1" and caught.value.hint
+    assert (caught.value.what, caught.value.where, caught.value.hint) == (what, "r/1", hint)
+
+
+def test_a_stage_that_was_at_work_when_its_worker_vanished_can_be_skipped() -> None:
+    assert change_of(esm(DONE, "running", NOT, NOT), "skip", "select").stages[0] == "select"
 
 
 def test_a_stage_of_ones_own_that_names_no_files_cannot_be_begun_again() -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from engine import events as ev
 from engine.events import decode
-from engine.run.stage_state import Stages, fold_stages
+from engine.run.stage_state import Stages, StageState, fold_stages
 
 NAMES = ["mine", "select"]
 HEADER = ev.Header(schema_version=1, name="run", run_id="1", seed=0, stages=NAMES)
 FIRST, SECOND = (ev.WorkerStarted(pid=1, attempt=attempt, stages=NAMES) for attempt in (1, 2))
 BEGIN = ev.StageStarted(stage="mine", total=10, done=2, unit="examples", time=5.0)
-HALF = ev.StageProgress(stage="mine", done=6, total=10, tokens=80, elapsed=4.0)
+HALF = ev.StageProgress(stage="mine", done=6, total=10, tokens=80, elapsed=4.0, note="esm")
 
 
 def folded(*events: ev.Event) -> Stages:
@@ -23,9 +25,59 @@ def folded(*events: ev.Event) -> Stages:
 
 
 def test_a_stage_at_work_has_a_pace_of_this_attempt() -> None:
+    """Four of eight new items in four seconds; its second attempt begins with what is there."""
     mine = folded(HEADER, FIRST, BEGIN, HALF)["mine"]
-    assert (mine.status, mine.done, mine.total, mine.unit) == ("running", 6, 10, "examples")
-    assert (mine.items_per_second, mine.tokens_per_second, mine.eta) == (1.0, 20.0, 4.0)
+    assert mine == StageState(
+        "mine",
+        "running",
+        done=6,
+        total=10,
+        unit="examples",
+        begun_at=2,
+        tokens=80,
+        elapsed=4.0,
+        note="esm",
+        started=5.0,
+    )  # fmt: skip
+    assert (mine.items_per_second, mine.tokens_per_second, mine.eta, mine.fraction) == (1.0, 20.0, 4.0, 0.6)
+    again = ev.StageStarted(stage="mine", total=10, done=6, unit="examples", time=50.0)
+    mine = folded(HEADER, FIRST, BEGIN, HALF, SECOND, again)["mine"]
+    assert mine == StageState("mine", "running", done=6, total=10, unit="examples", begun_at=6, started=50.0)
+    assert (mine.items_per_second, mine.tokens_per_second, mine.eta) == (None, None, None)
+    whole = replace(mine, done=10, elapsed=1.0)
+    assert (whole.items_per_second, whole.eta) == (4.0, None), "nothing is left"
+    assert replace(whole, done=12).fraction == 1.0 and StageState("eval", done=3).fraction == 0.0
+
+
+def test_what_a_stage_has_reached_stays_where_it_is_to_be_done_again() -> None:
+    """Stale until it begins again; a skip is taken back."""
+    verdict = ev.Verdict(
+        method="esm", baseline="greedy", metric="accuracy", items="problems", n=2, value=0.5, baseline_value=0.0,
+        difference=0.5, low=0.0, high=1.0,
+    )  # fmt: skip
+    end = ev.StageFinished(stage="mine", seconds=9.0, summary={"pairs": 3}, files=["a", "b"], verdict=verdict)
+    reached = {"seconds": 9.0, "summary": {"pairs": 3}, "files": ("a", "b"), "verdict": verdict}
+    stages = folded(HEADER, FIRST, BEGIN, HALF, end)
+    assert stages["mine"] == StageState(
+        "mine",
+        "finished",
+        done=6,
+        total=10,
+        unit="examples",
+        begun_at=2,
+        tokens=80,
+        elapsed=4.0,
+        started=5.0,
+        **reached,
+    )
+    assert not stages["mine"].active and stages["mine"].eta is None
+    fold_stages(stages, ev.StagesChosen(stale=["mine"], skipped=["select"], kept="earlier/1"))
+    assert stages["mine"] == StageState("mine", stale=True, **reached)
+    assert stages["select"] == StageState("select", "skipped") and stages["select"].fraction == 1.0
+    fold_stages(stages, ev.StagesChosen(stale=["mine"]))
+    assert [stage.status for stage in stages.values()] == ["waiting", "waiting"]
+    fold_stages(stages, ev.StageBegunAgain(stage="mine", kept="earlier/1"))
+    assert stages["mine"] == StageState("mine")
 
 
 @pytest.mark.parametrize(
