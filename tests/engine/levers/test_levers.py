@@ -16,6 +16,7 @@ from engine.events import Event
 from engine.files import read_jsonl
 from engine.gflownet.answer.readers import SYSTEM
 from engine.levers.in_flight_batch import InFlightBatch
+from engine.levers.lever import Edited, LeverDid
 from engine.levers.levers import Chosen, Levers, Limits
 from engine.levers.load import load_levers
 from engine.levers.token_logprobs import Nucleus
@@ -24,6 +25,7 @@ from engine.lm.transformers.model import TransformersModel
 
 ESM = Chosen(["esm"])
 PLAIN = Chosen([])
+NOT_ASKED = "the last message is not the user's (messages): end with what is to be answered"
 
 
 def asked(question: str) -> list[dict[str, str]]:
@@ -137,26 +139,56 @@ def test_evidence_stands_before_a_question_that_has_a_graph(levers: Levers) -> N
         "q", asked("which river does the capital of Vordania lie on"), Chosen(["evidence"])
     )
     other = levers.prepare("q", asked("Who are you?"), Chosen(["evidence"]))
-    assert known.did[0].acted and "test-0" in known.did[0].what and known.did[0].tokens > 10
+    (did,) = known.did
+    assert (did.acted, did.what) == (True, "2 triples of test-0's paths in the prompt") and did.tokens > 10
     assert "(Vordania," in levers.model.tokenizer.decode(known.text.prompt)
-    assert not other.did[0].acted and "none of those" in other.did[0].what
+    none = "the question is none of those whose graphs the run holds"
+    assert other.did == [LeverDid(lever="evidence", acted=False, what=none)]
+
+
+def test_evidence_that_fits_no_budget_leaves_the_question_alone(
+    levers: Levers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert levers.evidence is not None
+    question = asked(next(iter(levers.evidence._by_text.values())).question)
+    monkeypatch.setattr(levers.evidence, "_budget", 1)
+    none = LeverDid(lever="evidence", acted=False, what="no triple of the sampled paths fits 1 tokens")
+    assert levers.evidence.add(question, levers.count_tokens) == Edited(question, none)
 
 
 def test_a_lever_that_does_not_fit_says_why(full_run: Path, tmp_path: Path) -> None:
     """Here the statements' model: another memory's, another vocabulary's. What edits conversations fits any model."""
     found = load_levers([full_run, full_run], ModelSection(path="statements"))
-    fits = {fit.lever: fit for fit in found.fits[:5]}
+    (esm, *fits), others = found.fits[:5], found.fits[5:]
     assert found.names == ["notes", "evidence"]
-    assert "another model" in fits["esm"].why and "another vocabulary" in fits["deltas"].why
-    assert "no demonstration pool" in fits["demonstrations"].why
-    assert found.fits[7].why == "another run's comes first"
+    assert not esm.fits and esm.why.startswith("the memory was built for another model: ")
+    assert [(fit.lever, fit.fits, fit.why) for fit in fits] == [
+        (
+            "deltas",
+            False,
+            "the deltas are for another vocabulary, of 575 tokens: evolve deltas with this model",
+        ),
+        ("notes", True, "notes of the controller rules (offline), structured"),
+        ("evidence", True, "paths of 3 questions"),
+        ("demonstrations", False, "no demonstration pool"),
+    ]
+    later = "another run's comes first"
+    assert [(fit.fits, fit.why) for fit in others] == [
+        (False, esm.why), (False, fits[0].why), (False, later), (False, later), (False, "no demonstration pool"),
+    ]  # fmt: skip
     with pytest.raises(DataError, match="another model"):
         found.prepare("q", asked("Hello"), ESM)
     empty = tmp_path / "run"
     empty.mkdir()
     shutil.copy(full_run / "config.yaml", empty)
     nothing = load_levers([empty], load=lambda section: found.model)
-    assert nothing.names == [] and all(fit.why for fit in nothing.fits)
+    assert nothing.names == [] and {fit.lever: fit.why for fit in nothing.fits} == {
+        "esm": "`entries.jsonl` is not there: run the stage `memory` of this run first",
+        "deltas": "no evolved deltas: run the stages `clusters` and `evolve` of this run",
+        "notes": "no conversation memory: run the stage `slsm` of this run",
+        "evidence": "no sampled paths: run the stage `gflownet` of this run",
+        "demonstrations": "no demonstration pool",
+    }
 
 
 def test_the_prompt_is_that_of_the_run_whose_memory_acts(
@@ -187,18 +219,34 @@ def test_the_prompt_is_that_of_the_run_whose_memory_acts(
 @pytest.mark.parametrize(
     ("messages", "chosen", "says"),
     [
-        ([], PLAIN, "not the user's"),
-        ([{"role": "assistant", "content": "Hi"}], PLAIN, "not the user's"),
-        (asked("Hi"), Chosen(["demonstrations"]), "demonstrations is not there"),
-        (asked("Hi"), Chosen(["magic"]), "no such lever"),
-        (asked("1 + 1 " * 2000), PLAIN, "context"),
+        ([], PLAIN, NOT_ASKED),
+        ([{"role": "assistant", "content": "Hi"}], PLAIN, NOT_ASKED),
+        *(
+            (
+                asked("Hi"), Chosen([name]),
+                f"the lever {name} is not there: {why} (steer.{name}): choose among: esm, deltas, notes, evidence",
+            )
+            for name, why in (("demonstrations", "no demonstration pool"), ("magic", "there is no such lever"))
+        ),
+        (asked("1 + 1 " * 2000), PLAIN, "the prompt has 10008 tokens, the model's context 1024: shorten the prompt"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_asked(
     levers: Levers, messages: list[dict[str, str]], chosen: Chosen, says: str
 ) -> None:
-    with pytest.raises(DataError, match=says):
+    with pytest.raises(DataError) as caught:
         levers.prepare("q", messages, chosen)
+    assert str(caught.value) == says
+
+
+def test_a_conversation_has_a_message_and_a_prompt_a_token(levers: Levers) -> None:
+    assert levers.notes is not None
+    with pytest.raises(DataError) as caught:
+        levers.notes.read([])
+    assert str(caught.value) == "no message of the user (messages): begin with a message of the user"
+    with pytest.raises(DataError) as caught:
+        levers.prepare_text("q", [], PLAIN)
+    assert str(caught.value) == "the prompt is empty: give a text to go on with"
 
 
 def test_a_row_is_added_as_it_is(levers: Levers) -> None:
@@ -213,7 +261,7 @@ def test_a_row_is_added_as_it_is(levers: Levers) -> None:
 def test_deltas_say_by_what_they_are_multiplied(levers: Levers) -> None:
     assert levers.deltas is not None
     once, half = levers.deltas.did(1.0).what, levers.deltas.did(0.5).what
-    assert "times" not in once and half == f"{once}, times 0.5"
+    assert (once, half) == ("added to the logits, by cluster: 2: -8", f"{once}, times 0.5")
 
 
 def test_a_prompt_of_tokens_has_those_of_the_vocabulary(levers: Levers) -> None:

@@ -1,0 +1,91 @@
+"""Answers from evidence: the verdict by hand, the paths they rest on, and a model of this process as the reader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from engine.errors import DataError
+from engine.events import EvidenceAnswered, EvidenceCompared, QuestionSampled, Verdict, encode
+from engine.gflownet.answer.answer_stage import _sampled, answer_verdict
+from engine.gflownet.answer.readers import SYSTEM, ModelReader, Reading
+from engine.gflownet.evaluation.path_prompt import EvidencePrompt
+from engine.lm.protocol import Request, Sampling
+
+
+def answers(method: str, hits: list[bool]) -> list[EvidenceAnswered]:
+    return [
+        EvidenceAnswered(
+            sample_id=str(number), method=method, question="Q", golds=["a"], answer="", hit=hit, recall=0.0, triples=1,
+            prompt_tokens=1,
+        )
+        for number, hit in enumerate(hits)
+    ]  # fmt: skip
+
+
+def compared(method: str, hit: float, tokens: float, **more: Any) -> EvidenceCompared:
+    return EvidenceCompared(
+        method=method, reader="r", n=4, hit=hit, recall=0.1, triples=9.0, prompt_tokens=tokens, **more
+    )
+
+
+def test_the_verdict_is_that_of_the_paths_beside_the_triples() -> None:
+    paths, triples = [True, True, False, True], [False, False, True, True]
+    interval = {"difference": 0.25, "low": -0.5, "high": 1.0, "p": 1.0}
+    rows = compared("gflownet", 0.75, 30.0, **interval), compared("triples", 0.5, 40.0)
+    given = answers("gflownet", paths), answers("triples", triples)
+    assert answer_verdict(*rows, *given) == Verdict(
+        method="gflownet", baseline="triples", metric="answer_hit", items="questions", n=4, value=0.75,
+        baseline_value=0.5, difference=0.25, low=-0.5, high=1.0, fixed=2, broken=1, tokens=30.0, baseline_tokens=40.0,
+        curve=[1.0, 1.0, 0.6667, 0.75],
+    )  # fmt: skip
+    assert answer_verdict(compared("gflownet", 0.0, 0.0), rows[1], [], []) is None
+
+
+def test_paths_that_are_not_those_of_the_agent_graphs_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "paths.jsonl"
+
+    def refused(*names: str) -> str:
+        graphs: Any = type("Graphs", (), {"sample_ids": ["a", "b"], "__len__": lambda self: 2})()
+        if names:
+            path.write_bytes(b"".join(encode(sampled(name)) for name in names))
+        with pytest.raises(DataError) as caught:
+            _sampled(path, graphs)
+        return str(caught.value)
+
+    def sampled(name: str) -> QuestionSampled:
+        return QuestionSampled(
+            sample_id=name, question="Q", starts=[], answers=[], nodes=1, edges=1, samples=1, log_z=0.0,
+            temperature=1.0, prior_alpha=0.0, paths=[],
+        )  # fmt: skip
+
+    again = f"({path}): remove it and run the stage gflownet again: it samples the same paths"
+    assert refused() == f"there are no sampled paths ({path}): run the stage gflownet first"
+    assert refused("a") == f"this file should hold the paths of 2 questions, and holds 1 {again}"
+    assert refused("b", "a") == f"these are the paths of other questions than the agent graphs hold {again}"
+
+
+def test_a_model_of_this_process_is_asked_with_the_evidence() -> None:
+    """An answer that ends at the limit of tokens is cut."""
+    asked: list[Request] = []
+
+    def generate(requests: list[Request], checkpoint: Any) -> list[Any]:
+        asked.extend(requests)
+        return [
+            SimpleNamespace(text=f"a{one.prompt[-1]}", ended=("stop", "length")[one.prompt[-1]])
+            for one in requests
+        ]
+
+    tokenizer = SimpleNamespace(
+        encode=lambda text: text.split(),
+        encode_chat=lambda text, system: [len(system), int(text[-1])],
+    )
+    model: Any = SimpleNamespace(info=SimpleNamespace(name="tiny"), tokenizer=tokenizer, generate=generate)
+    reader = ModelReader(model, 16)
+    assert (reader.name, reader.count_tokens("a b c")) == ("tiny", 3)
+    prompts = [EvidencePrompt(text, [], 0) for text in ("0", "1")]
+    assert reader.read(prompts, lambda: None) == [Reading("a0"), Reading("a1", cut=True)]
+    assert asked == [Request([len(SYSTEM), number], Sampling(16)) for number in (0, 1)]
