@@ -17,19 +17,21 @@ from msgspec.structs import replace
 from engine.config.file import load_config
 from engine.errors import DataError
 from engine.esm.baselines.plain import encoded_prompt
+from engine.esm.evaluation.answer_lines import step_of
 from engine.esm.evaluation.methods import make_variant
 from engine.esm.evaluation.sources import Sources
+from engine.esm.online.control_point import Answer
 from engine.esm.online.controller import Controller
 from engine.esm.online.forced import Forced
-from engine.esm.what_if import WhatIf, WhatIfRequest
-from engine.events import Event, WhatIfTried, decode
+from engine.esm.what_if import WhatIf, WhatIfRequest, difference_to
+from engine.events import DecisionTaken, Event, WhatIfTried, decode
 from engine.files import read_jsonl
 from engine.lm.protocol import Request, Sampling, Steer
 from engine.lm.transformers.model import TransformersModel
 from engine.services.run_context import run_context
 from engine.services.what_if import serve
 from tests.kill_and_resume import DEMO
-from tests.small_esm import SMALL
+from tests.small_esm import SMALL, answer_line
 
 Run = tuple[Path, list[Event]]
 
@@ -173,6 +175,36 @@ def test_a_difference_to_the_record_is_told(
     monkeypatch.setitem(known, line["example_id"], changed)
     tried = what_if.tried(other("no_probing", line["example_id"], step["m"]))
     assert not tried.exact and tried.difference == "control point 1 chose another then and null now"
+
+
+@pytest.mark.parametrize(
+    ("text", "step", "said"),
+    [
+        ("So.", {}, ""),
+        ("No.", {}, "the same decisions lead to another text"),
+        ("So.", {"alpha": 1.5003}, ""),
+        (
+            "So.",
+            {"alpha": 1.51},
+            "control point 2 chose + → -, step 1 at α 1.51 then and + → -, step 1 at α 1.5 now",
+        ),
+        ("So.", {"chosen": "w2"}, "control point 2 chose w2 then and + → -, step 1 now"),
+        ("So.", {"chosen": None}, "control point 2 chose null then and + → -, step 1 now"),
+        ("No.", {"committed_tokens": 9}, "segment 2 had 9 tokens then and 7 now"),
+    ],
+)
+def test_where_decoding_again_leaves_the_record(text: str, step: dict[str, Any], said: str) -> None:
+    decisions = [
+        DecisionTaken(method="esm", example="e", m=1, gate="null_best", committed_tokens=3),
+        DecisionTaken(
+            method="esm", example="e", m=2, gate="best", chosen="w1", alpha=1.5, committed_tokens=7
+        ),
+    ]
+    again = Answer("e", text="So.", decisions=decisions)
+    recorded = [step_of(decisions[0]), replace(step_of(decisions[1]), **step)]
+    line = answer_line(text=text, steps=[])
+    line.steps = recorded
+    assert difference_to(line, again, {"w1": "+ → -, step 1"}) == said
 
 
 def test_an_entry_is_known_by_its_name(what_if: WhatIf, place: tuple[dict[str, Any], dict[str, Any]]) -> None:

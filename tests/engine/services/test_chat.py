@@ -41,8 +41,12 @@ def test_a_turn_is_followed_answered_and_kept(run: Path) -> None:
         {"say": "What is my dog?", "mode": "always"},
     )
     assert [item["text"] for item in first["states"][0]["items"]] == ["The user's dog is Rex"]
-    assert [turn[0] for turn in second["turns"]] == ["My dog is Rex.", "What is my dog?"]
-    assert len(second["states"]) == 2 and second["states"][1]["plan_mode"] == "verify"
+    said = [
+        ["My dog is Rex.", first["answered"]["answer"]],
+        ["What is my dog?", second["answered"]["answer"]],
+    ]
+    assert (first["turns"], second["turns"]) == (said[:1], said) and all(answer for _, answer in said)
+    assert [(one["turn"], one["plan_mode"]) for one in second["states"]][1:] == [(1, "verify")]
     assert (
         second["answered"]["note"] == "[SLSM MEMORY NOTE]\nUser facts/preferences:\n- The user's dog is Rex"
     )
@@ -62,7 +66,11 @@ def test_modes_and_memories_can_change_between_turns(run: Path) -> None:
     assert plain["states"] == [] and plain["answered"]["memory_mode"] == "none"
     assert flat["states"][-1]["memory_text"] == "End every answer with the word maple. The user's dog is Rex."
     assert not flat["answered"].get("note")
-    assert len(detected["states"]) == 3 and detected["answered"]["detector_calls"] == 1
+    assert [one["turn"] for one in detected["states"]] == [0, 1, 2]
+    assert [item["text"] for item in detected["states"][2]["items"]] == [
+        "The user's dog is Rex", "End every answer with the word maple",
+    ]  # fmt: skip
+    assert detected["answered"]["detector_calls"] == 1
     assert detected["answered"]["conflicts"] and detected["answered"]["model_calls"] == 2
 
 

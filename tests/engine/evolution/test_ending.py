@@ -1,0 +1,49 @@
+"""Why an evolution ends, each reason in its words, and at exactly its number."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from engine.config.config import Config
+from engine.evolution.evolve_stage import _Loop
+from engine.servers.spent import Spent
+
+SPENT = Spent(calls=30, tokens=500, cost=1.25)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"iterations": 4}, "all 4 iterations"),
+        ({"iterations": 5}, ""),
+        ({"patience": 2}, "no new best in 2 iterations"),
+        ({"patience": 3}, ""),
+        ({"target": 0.75}, "the target 0.75 is reached"),
+        ({"target": 0.76}, ""),
+        ({"max_calls": 40}, "40 calls are spent"),
+        ({"max_calls": 41}, ""),
+        ({"max_tokens": 700}, "700 tokens are spent"),
+        ({"max_tokens": 701}, ""),
+        ({"max_cost": 1.5}, "1.5 is spent"),
+        ({"max_cost": 1.51}, ""),
+    ],
+)
+def test_why_it_ends(settings: dict[str, Any], reason: str) -> None:
+    """After four iterations, of which the second was the best; measuring the last deltas costs as well."""
+    section = Config().evolution.model_copy(
+        update={"iterations": 9, "patience": 9, "target": None} | settings
+    )
+    history = SimpleNamespace(iterations=[None] * 4, since_best=2, reached=0.75, usage=SPENT)
+    measured = Spent(calls=10, tokens=200, cost=0.25)
+    loop: Any = SimpleNamespace(section=section, history=history, measured=measured)
+    assert _Loop._reason_to_end(loop) == reason
+
+
+def test_without_a_score_no_target_is_reached_and_before_the_first_iteration_no_patience_is_lost() -> None:
+    section = Config().evolution.model_copy(update={"patience": 1, "target": 0.5})
+    history = SimpleNamespace(iterations=[], since_best=1, reached=None, usage=Spent())
+    loop: Any = SimpleNamespace(section=section, history=history, measured=Spent())
+    assert _Loop._reason_to_end(loop) == ""
