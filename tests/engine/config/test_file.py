@@ -143,7 +143,8 @@ def test_what_a_field_allows_reads_like_a_sentence() -> None:
         ("run:\n\tname: x\n", 2),
         ("a: 1\n---\nb: 2\n", 2),
         ("a: &x [*x]", 1),
-        (f"#\n{DEEP}", 2),
+        pytest.param(f"#\n{DEEP}", 2, id="deep"),
+        pytest.param("".join(f"k{number}: 1\n" for number in range(20_000)), 20_000, id="many"),
     ],
 )
 def test_yaml_errors_name_the_line(tmp_path: Path, text: str, line: int) -> None:
