@@ -188,6 +188,8 @@ model: {backend: transformers, path: me/model}
             f"{fetched}; without a network, copy its files here and name them",
         ),
     ]  # fmt: skip
+    assert not any(one.stops for one in findings(tmp_path, text).values()), "all of it is fetched"
+    assert findings(tmp_path, text, "evolution.financebench=none.jsonl")["evolution.financebench"].stops
     for name in ("me/model", "some/embedder"):
         weights = cached(tmp_path, "models", name, "model.safetensors")
         weights.write_bytes((2).to_bytes(8, "little") + b"{}")
