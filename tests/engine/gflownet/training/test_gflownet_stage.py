@@ -32,6 +32,8 @@ from engine.events import (
     decode,
 )
 from engine.gflownet import layout
+from engine.gflownet.answer.answer_stage import end_is_answer
+from engine.gflownet.answer.readers import PathReader
 from engine.gflownet.evaluation.evaluator import Evaluator
 from engine.gflownet.evaluation.questions import load_questions
 from engine.gflownet.graphs.tables import EmbeddingTables
@@ -143,6 +145,21 @@ def test_files_events_and_tables_tell_the_same(trained: Trained):
     own = compared["gflownet"]
     assert answers is not None and (answers.value, answers.difference) == (own.hit, own.difference)
     assert (answers.fixed or 0) - (answers.broken or 0) == round((own.difference or 0) * own.n)
+    ends = sum(map(end_is_answer, questions)) / len(questions)
+    assert ends == pytest.approx(test["distinct"].metrics["hits@1"])
+
+
+def test_a_reader_that_names_nothing_loses_all_that_the_paths_say(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(PathReader, "_answer", lambda self, prompt: "unknown")
+    results: list[StageResult] = []
+    events = run_stages(folder, ("gflownet", "answer"), results=results)
+    questions = [event for event in events if isinstance(event, QuestionSampled)]
+    ends = sum(map(end_is_answer, questions)) / len(questions)
+    assert ends > 0.3 and results[1].verdict is not None
+    assert results[1].verdict.remark.startswith(
+        f"Without a reader, the entity at which most paths end answers {ends:.1%} right: the reader loses "
+        f"{100 * ends:.0f} points."
+    )
 
 
 def test_the_exported_log_has_the_names_of_train_val_and_test(folder: Path):
