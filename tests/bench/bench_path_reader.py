@@ -23,7 +23,6 @@ other data stay.
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -37,7 +36,7 @@ from engine.config.config import Config
 from engine.config.file import load_config
 from engine.config.models.model import ModelSection
 from engine.events import PathStep
-from engine.files import append_jsonl, csv_text, recover_jsonl, write_atomic
+from engine.files import append_jsonl, recover_jsonl
 from engine.gflownet.answer.answer_match import named, normalise
 from engine.gflownet.answer.readers import SYSTEM
 from engine.gflownet.evaluation.beam import beam_search
@@ -58,14 +57,13 @@ from engine.lm.transformers.model import TransformersModel
 from engine.lm.transformers.prefix_row import PrefixRow, run_pending
 from engine.seeds import generator
 from engine.torch_file import torch_threads
-from tests.bench.bench_gflownet_pathquestion import group, interval, rounded
+from tests.bench.bench_gflownet_pathquestion import RESULTS, group, interval, key, rounded, write_rows
 from tests.conftest import ROOT
 
-RESULTS = Path(__file__).parent / "results"
 KEPT = ROOT / "outputs" / "bench_path_reader"
 TRIPLES = 2
 LONGEST = 24
-AT_ONCE = 32
+AT_ONCE = 64
 KINDS = ("none", "triples", "beam", "independent", "distinct")
 Path_ = list[PathStep]
 
@@ -179,13 +177,9 @@ class Evidence:
         names = GraphNames(self.texts, data.node_global_ids.tolist(), data.edge_attr.unique().tolist())
         with torch.no_grad():
             walks, _ = beam_search(self.module.env, batch, 20, self.bonus)
-        beam = [
-            [path_step(batch, edge, names) for edge in row if edge >= 0] for row in walks.edges.tolist()
-        ]
+        beam = [[path_step(batch, edge, names) for edge in row if edge >= 0] for row in walks.edges.tolist()]
         drawn = {
-            kind: [
-                list(path.steps) for path in self.sampler.sample(number, self.alpha, drawing).paths
-            ]
+            kind: [list(path.steps) for path in self.sampler.sample(number, self.alpha, drawing).paths]
             for kind, drawing in (
                 ("independent", Drawing(False)),
                 ("distinct", Drawing(True, self.temperature)),
@@ -211,7 +205,7 @@ class Reader:
         model = load_model(section)
         assert isinstance(model, TransformersModel)
         self.model = model
-        self.file = KEPT / f"{model.info.name}.jsonl"
+        self.file = KEPT / f"{key(Path(path).name, model.info.fingerprint)}.jsonl"
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.answers: dict[str, dict[str, Any]] = {line["prompt"]: line for line in recover_jsonl(self.file)}
         self._begun: dict[str, PrefixRow] = {}
@@ -298,7 +292,7 @@ def compare_prompts(data: str, evidence: Evidence, reader: Reader, most: int) ->
             ]
             table.append({"data": data, "prompt": name, "evidence": kind, **summary(questions, rows)})
             print(table[-1], flush=True)
-    write("path_reader_prompts", data, table)
+    write_rows("path_reader_prompts", [data], table)
 
 
 def chosen_prompts(data: str) -> dict[str, str]:
@@ -336,16 +330,10 @@ def test(data: str, evidence: Evidence, reader: Reader, most: int) -> None:
                 mean, low, high = interval(values, groups)
                 pairs.append({"data": data, "figure": figure, "evidence": own, "minus": other, "n": len(values),
                               "difference": rounded(mean), "low": rounded(low), "high": rounded(high)})  # fmt: skip
-    write("path_reader", data, table)
-    write("path_reader_differences", data, pairs)
+    write_rows("path_reader", [data], table)
+    write_rows("path_reader_differences", [data], pairs)
     for row in [*table, *pairs]:
         print(row)
-
-
-def write(name: str, data: str, rows: Sequence[dict[str, Any]]) -> None:
-    path = RESULTS / f"{name}.csv"
-    kept = list(csv.DictReader(path.open())) if path.is_file() else []
-    write_atomic(path, csv_text([*(row for row in kept if row["data"] != data), *rows]))
 
 
 def main(command: str, run: str, model: str, most: str = "600") -> None:

@@ -32,7 +32,9 @@ def test_nothing_is_told_of_whole_answers() -> None:
 
 def path(ends: str, count: int, probability: float) -> SampledPath:
     """A path from `s` through the letters of `ends`."""
-    steps = [PathStep(head=a, relation="to", tail=b, score=1.0) for a, b in zip("s" + ends, ends, strict=False)]
+    steps = [
+        PathStep(head=a, relation="to", tail=b, score=1.0) for a, b in zip("s" + ends, ends, strict=False)
+    ]
     return SampledPath(steps=steps, count=count, probability=probability, reward=1.0)
 
 

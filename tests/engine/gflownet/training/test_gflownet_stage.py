@@ -149,7 +149,9 @@ def test_files_events_and_tables_tell_the_same(trained: Trained):
     assert ends == pytest.approx(test["distinct"].metrics["hits@1"])
 
 
-def test_a_reader_that_names_nothing_loses_all_that_the_paths_say(folder: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_reader_that_names_nothing_loses_all_that_the_paths_say(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(PathReader, "_answer", lambda self, prompt: "unknown")
     results: list[StageResult] = []
     events = run_stages(folder, ("gflownet", "answer"), results=results)
