@@ -26,6 +26,7 @@ import csv
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,7 @@ from engine.lm.transformers.model import TransformersModel
 from engine.lm.transformers.prefix_row import PrefixRow, run_pending
 from engine.seeds import generator
 from engine.torch_file import torch_threads
-from tests.bench.bench_gflownet_pathquestion import RESULTS, group, interval, key, rounded, write_rows
+from tests.bench.bench_gflownet_pathquestion import RESULTS, group, interval, rounded, write_rows
 from tests.conftest import ROOT
 
 KEPT = ROOT / "outputs" / "bench_path_reader"
@@ -201,14 +202,19 @@ class Reader:
     """A model's greedy answers, kept in a file. The system message, which prompts share, is run once."""
 
     def __init__(self, path: str) -> None:
-        section = ModelSection(backend="transformers", path=path, threads=1, max_num_seqs=AT_ONCE)
-        model = load_model(section)
-        assert isinstance(model, TransformersModel)
-        self.model = model
-        self.file = KEPT / f"{key(Path(path).name, model.info.fingerprint)}.jsonl"
+        self._path = path
+        self.file = KEPT / f"{Path(path).stem}_{LONGEST}.jsonl"
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.answers: dict[str, dict[str, Any]] = {line["prompt"]: line for line in recover_jsonl(self.file)}
         self._begun: dict[str, PrefixRow] = {}
+
+    @cached_property
+    def model(self) -> TransformersModel:
+        """Loaded where an answer is missing."""
+        section = ModelSection(backend="transformers", path=self._path, threads=1, max_num_seqs=AT_ONCE)
+        model = load_model(section)
+        assert isinstance(model, TransformersModel)
+        return model
 
     def read(self, prompts: Sequence[Prompt]) -> None:
         """Answer those that have no answer yet."""
@@ -296,12 +302,17 @@ def compare_prompts(data: str, evidence: Evidence, reader: Reader, most: int) ->
 
 
 def chosen_prompts(data: str) -> dict[str, str]:
-    """The prompt of each kind of evidence with the most hits on validation; among equals the first."""
+    """The prompt of each kind of evidence with the most hits on validation; among equals the one with the most hits
+    over all kinds."""
     with (RESULTS / "path_reader_prompts.csv").open() as file:
-        rows = [row for row in csv.DictReader(file) if row["data"] == data]
-    best = {kind: max((row for row in rows if row["evidence"] == kind), key=lambda row: float(row["hit"]))
-            for kind in KINDS[1:]}  # fmt: skip
-    return {"none": "", **{kind: row["prompt"] for kind, row in best.items()}}
+        hits = {
+            (row["prompt"], row["evidence"]): float(row["hit"])
+            for row in csv.DictReader(file)
+            if row["data"] == data
+        }
+    total = {name: sum(hits[name, kind] for kind in KINDS[1:]) for name in PROMPTS}
+    best = {kind: max(PROMPTS, key=lambda name: (hits[name, kind], total[name])) for kind in KINDS[1:]}
+    return {"none": "", **best}
 
 
 def test(data: str, evidence: Evidence, reader: Reader, most: int) -> None:

@@ -4,6 +4,7 @@ token budget (spec GFlowNet, comparison with SubgraphRAG; 9)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import msgspec
@@ -167,13 +168,7 @@ class _AnswerJob:
             return row
         hits, baseline_hits = ([answer.hit for answer in answers] for answers in (of_method, baseline))
         interval = paired_bootstrap(hits, baseline_hits, self._seed)
-        return msgspec.structs.replace(
-            row,
-            difference=interval.difference,
-            low=interval.low,
-            high=interval.high,
-            p=mcnemar(hits, baseline_hits),
-        )
+        return msgspec.structs.replace(row, **asdict(interval), p=mcnemar(hits, baseline_hits))
 
 
 def answer_verdict(
