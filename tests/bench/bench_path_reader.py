@@ -1,14 +1,14 @@
 """A language model that reads the sampler's paths: its answers from several kinds of evidence, on PathQuestion.
 
     python -m tests.bench.bench_path_reader prompts RUN MODEL [questions]
-    python -m tests.bench.bench_path_reader test RUN MODEL [questions]
+    python -m tests.bench.bench_path_reader test RUN MODEL [questions] [tokens]
 
 RUN is a finished run of configs/real/gflownet_pathquestion_*.yaml, MODEL a GGUF file or a folder. `prompts` compares
 prompts on validation questions; `test` asks test questions, each kind of evidence with the prompt that did best there.
 Questions come in an order drawn at random, so that as many as were answered are a fair sample; paraphrases count as one
 group in the intervals.
 
-Kinds of evidence, each cut to TRIPLES triples:
+Kinds of evidence, each cut to TRIPLES triples, or to so many `tokens` of triples:
 
 - `none`: the question alone
 - `triples`: those that the retriever scores best
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -42,7 +42,7 @@ from engine.gflownet.answer.answer_match import named, normalise
 from engine.gflownet.answer.readers import SYSTEM
 from engine.gflownet.evaluation.beam import beam_search
 from engine.gflownet.evaluation.evaluator import EDGE_BONUSES, TEMPERATURES, Evaluator, best_setting
-from engine.gflownet.evaluation.path_prompt import triple_line
+from engine.gflownet.evaluation.path_prompt import build_triplet_prompt, triple_line
 from engine.gflownet.evaluation.paths import GraphNames, path_step, top_triples
 from engine.gflownet.evaluation.question_paths import Drawing, QuestionSampler
 from engine.gflownet.evaluation.questions import QuestionBatches, load_questions
@@ -67,6 +67,8 @@ LONGEST = 24
 AT_ONCE = 64
 KINDS = ("none", "triples", "beam", "independent", "distinct")
 Path_ = list[PathStep]
+Limit = Callable[[Sequence[Path_]], int]
+"""How many of its triples a kind of evidence keeps."""
 
 NO_UNKNOWN = SYSTEM.partition(" If the")[0]
 ONE_NAME = "Answer the question with one name from the {lines}, and nothing else."
@@ -135,7 +137,7 @@ def distinct_triples(paths: Sequence[Path_]) -> list[PathStep]:
     return list(unique.values())
 
 
-def cut(paths: Sequence[Path_], most: int = TRIPLES) -> list[Path_]:
+def cut(paths: Sequence[Path_], most: int) -> list[Path_]:
     """The first paths, as far as they have at most `most` different triples together; the last one may be cut."""
     seen: set[tuple[str, str, str]] = set()
     kept: list[Path_] = []
@@ -151,13 +153,23 @@ def cut(paths: Sequence[Path_], most: int = TRIPLES) -> list[Path_]:
     return kept
 
 
+def equal_triples(paths: Sequence[Path_]) -> int:
+    return TRIPLES
+
+
+def equal_tokens(budget: int, count_tokens: Callable[[str], int]) -> Limit:
+    """As many triples as fit, as the stage `answer` cuts them."""
+    return lambda paths: len(build_triplet_prompt("", distinct_triples(paths), budget, count_tokens).triples)
+
+
 # ---------------------------------------------------------------- the evidence
 
 
 class Evidence:
     """What a run's retriever, beam and sampler offer for the questions of a split."""
 
-    def __init__(self, run_dir: Path, config: Config, split: str) -> None:
+    def __init__(self, run_dir: Path, config: Config, split: str, limit: Limit = equal_triples) -> None:
+        self.limit = limit
         self.tables, self.texts = EmbeddingTables.load(run_dir), Texts.load(run_dir)
         self.module, step = trained_sampler(run_dir, config)
         self.module.eval()
@@ -191,7 +203,7 @@ class Evidence:
             data.question,
             data.answers,
             self.groups[data.sample_id],
-            {kind: cut(paths) for kind, paths in evidence.items()},
+            {kind: cut(paths, self.limit(paths)) for kind, paths in evidence.items()},
         )
 
 
@@ -315,9 +327,10 @@ def chosen_prompts(data: str) -> dict[str, str]:
     return {"none": "", **best}
 
 
-def test(data: str, evidence: Evidence, reader: Reader, most: int) -> None:
+def test(data: str, evidence: Evidence, reader: Reader, most: int, tokens: str = "") -> None:
     """Every kind of evidence with its prompt, on test questions."""
     names = chosen_prompts(data)
+    data += f", {tokens} tokens" * bool(tokens)
     questions = list(drawn(evidence, most))
     asked = {kind: [written(question, kind, names[kind]) for question in questions] for kind in KINDS}
     for first in range(0, len(questions), AT_ONCE):
@@ -347,13 +360,19 @@ def test(data: str, evidence: Evidence, reader: Reader, most: int) -> None:
         print(row)
 
 
-def main(command: str, run: str, model: str, most: str = "600") -> None:
-    config = load_config(Path(run) / "config.yaml", [])
-    split = "validation" if command == "prompts" else "test"
+def main(command: str, run: str, path: str, most: str = "600", tokens: str = "") -> None:
+    config, reader = load_config(Path(run) / "config.yaml", []), Reader(path)
+    data = Path(str(config.graphs.path)).stem
+    limit = (
+        equal_tokens(int(tokens), lambda text: len(reader.model.tokenizer.encode(text)))
+        if tokens
+        else equal_triples
+    )
     with torch_threads(1):
-        evidence = Evidence(Path(run), config, split)
-        work = compare_prompts if command == "prompts" else test
-        work(Path(str(config.graphs.path)).stem, evidence, Reader(model), int(most))
+        if command == "prompts":
+            compare_prompts(data, Evidence(Path(run), config, "validation"), reader, int(most))
+        else:
+            test(data, Evidence(Path(run), config, "test", limit), reader, int(most), tokens)
 
 
 if __name__ == "__main__":
