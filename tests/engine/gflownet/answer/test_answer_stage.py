@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from engine.config.config import Config
+from engine.config.gflownet import AnswerSection
 from engine.events import EvidenceAnswered, PathStep, QuestionSampled, SampledPath
 from engine.gflownet.answer.answer_stage import end_is_answer, lacking, reader_loses
+from engine.gflownet.answer.readers import SYSTEM, Reading, make_reader
+from engine.gflownet.evaluation.path_prompt import EvidencePrompt
+from engine.lm.protocol import Request
 from engine.statistics import Interval
 
 
@@ -72,3 +81,24 @@ def test_a_reader_that_loses_what_its_paths_say_is_told_so() -> None:
     )
     assert reader_loses(0.6, Interval(-0.05, -0.1, 0.0)) == ""
     assert reader_loses(0.6, Interval(0.2, 0.1, 0.3)) == ""
+
+
+class EchoingModel:
+    """A model whose text is its prompt, which is made of both messages."""
+
+    info = SimpleNamespace(name="echo")
+    tokenizer = SimpleNamespace(encode_chat=lambda user, system: [system, user])
+
+    def generate(self, requests: Sequence[Request], checkpoint: Callable[[], None]) -> list[Any]:
+        return [
+            SimpleNamespace(text=" | ".join(map(str, request.prompt)), ended="eos") for request in requests
+        ]
+
+
+@pytest.mark.parametrize(("system", "first"), [(None, SYSTEM), ("Name one.", "Name one.")])
+def test_a_model_gets_the_users_message_or_the_built_in_one(system: str | None, first: str) -> None:
+    config = Config(answer=AnswerSection(reader="model", system=system))
+    context: Any = SimpleNamespace(config=config, load_model=lambda section: EchoingModel())
+    reader = make_reader(context, lambda: pytest.fail("no embedder is needed"))
+    (reading,) = reader.read([EvidencePrompt("who?", [], 0)], lambda: None)
+    assert reading == Reading(f"{first} | Triplets:\n\n\nQuestion:\nwho?")
