@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import cycle, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +35,7 @@ from engine.gflownet import layout
 from engine.gflownet.answer.answer_stage import end_is_answer
 from engine.gflownet.answer.readers import PathReader
 from engine.gflownet.evaluation.evaluator import Evaluator
+from engine.gflownet.evaluation.path_prompt import EvidencePrompt
 from engine.gflownet.evaluation.questions import load_questions
 from engine.gflownet.graphs.tables import EmbeddingTables
 from engine.gflownet.training.gflownet_stage import TrainGFlowNet
@@ -149,10 +150,15 @@ def test_files_events_and_tables_tell_the_same(trained: Trained):
     assert ends == pytest.approx(test["distinct"].metrics["hits@1"])
 
 
-def test_a_reader_that_names_nothing_loses_all_that_the_paths_say(
+def test_a_reader_that_names_nothing_from_paths_loses_all_that_the_paths_say(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(PathReader, "_answer", lambda self, prompt: "unknown")
+    from_paths = cycle([False, True])  # of each question the answer from triples comes first
+
+    def answer(reader: PathReader, prompt: EvidencePrompt) -> str:
+        return "unknown" if next(from_paths) else "\n".join(step.tail for step in prompt.triples)
+
+    monkeypatch.setattr(PathReader, "_answer", answer)
     results: list[StageResult] = []
     events = run_stages(folder, ("gflownet", "answer"), results=results)
     questions = [event for event in events if isinstance(event, QuestionSampled)]
