@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from engine.events import PathStep
-from tests.bench.bench_path_reader import Question, cut, figures, path_line, written
+from tests.bench.bench_path_reader import Question, cut, equal_tokens, figures, path_line, written
 
 
 def walk(names: str) -> list[PathStep]:
@@ -70,3 +70,15 @@ def test_answers_are_judged_by_name_and_line_by_line(answer: str, hit: float, f1
         50,
         3,
     )
+
+
+@pytest.mark.parametrize(("tokens", "triples"), [(8, 0), (9, 1), (17, 1), (18, 2)])
+def test_equal_tokens_hold_as_many_whole_lines(tokens: int, triples: int) -> None:
+    """`(a,to,b)` and the end of its line have 9 signs."""
+    assert equal_tokens(tokens, len)([walk("abc"), walk("ab")]) == triples
+
+
+@pytest.mark.parametrize(("gold", "holds"), [("a", 0), ("b", 1), ("c", 1)])
+def test_evidence_holds_what_its_triples_lead_to(gold: str, holds: float) -> None:
+    question = Question("who?", [gold], "g", {"beam": [walk("abc")]})
+    assert figures(question, "beam", {"answer": "", "tokens": 1, "written": 1})["holds an answer"] == holds
