@@ -289,6 +289,9 @@ class AnswerSection(Section):
         default=None, description="Model that answers, if it is not the run's model."
     )
     openai: OpenAISection = OpenAISection()
+    system: str | None = Field(
+        default=None, description="System message to a language model; none: the built-in one."
+    )
     questions: PositiveInt = Field(default=100, description="Held-out questions to answer.")
     token_budget: PositiveInt = Field(default=100, description="Tokens of the triplets in a prompt.")
     max_new_tokens: PositiveInt = Field(default=32, description="Longest answer, in tokens.")

@@ -11,7 +11,7 @@ from engine.events import QuestionSampled
 from engine.files import read_records
 from engine.gflownet import layout
 from engine.gflownet.answer.answer_match import normalise
-from engine.gflownet.answer.readers import SYSTEM
+from engine.gflownet.answer.readers import system_message
 from engine.gflownet.evaluation.path_prompt import build_triplet_prompt, path_triples
 from engine.levers.lever import EVIDENCE, CountTokens, Edited, LeverDid, Message, last_user, with_last
 
@@ -27,7 +27,7 @@ class EvidenceLever:
                 what="no sampled paths", where=str(path), hint="run the stage `gflownet` of this run"
             )
         questions = read_records(path, QuestionSampled, "run the stage `gflownet` again")
-        self._budget = config.answer.token_budget
+        self._budget, self._system = config.answer.token_budget, system_message(config.answer)
         self._by_text = {normalise(question.question): question for question in questions}
         self.about = f"paths of {len(questions)} questions"
 
@@ -44,7 +44,7 @@ class EvidenceLever:
             return Edited([*messages], LeverDid(lever=EVIDENCE, acted=False, what=why))
         edited = with_last(messages, prompt.text)
         if edited[0]["role"] != "system":
-            edited = [{"role": "system", "content": SYSTEM}, *edited]
+            edited = [{"role": "system", "content": self._system}, *edited]
         tokens = sum(count_tokens(m["content"]) for m in edited) - sum(
             count_tokens(m["content"]) for m in messages
         )

@@ -15,7 +15,6 @@ results/gflownet_networks.csv and results/gflownet_networks_differences.csv; row
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 import time
@@ -27,7 +26,7 @@ import numpy as np
 
 from engine.config.config import Config
 from engine.config.file import load_config
-from engine.files import csv_text, write_atomic
+from engine.files import write_atomic
 from engine.gflownet import layout
 from engine.gflownet.evaluation.evaluator import Evaluator
 from engine.gflownet.evaluation.questions import load_questions
@@ -38,10 +37,10 @@ from engine.gflownet.training.trained_sampler import trained_sampler
 from engine.run.registry import resolve_stage
 from engine.run.stage import StageResult
 from engine.statistics import paired_bootstrap
+from tests.bench.bench_gflownet_pathquestion import write_rows
 from tests.conftest import ROOT
 from tests.run_stage import run_stage
 
-RESULTS = Path(__file__).parent / "results"
 KEPT = ROOT / "outputs" / "bench_networks"
 SAMPLERS = {
     "own": {"use_retriever_projector": False},
@@ -155,10 +154,8 @@ def main(data: str, seeds: Sequence[int]) -> None:
             print(data, seed, name, runs[name][-1]["seconds"], "s", flush=True)
     label = "demo" if data == "demo" else "PQ-2H"
     rows, compared = table(label, runs)
-    for name, lines in (("gflownet_networks", rows), ("gflownet_networks_differences", compared)):
-        path = RESULTS / f"{name}.csv"
-        kept = list(csv.DictReader(path.open())) if path.is_file() else []
-        write_atomic(path, csv_text([*(row for row in kept if row["data"] != label), *lines]))
+    write_rows("gflownet_networks", [label], rows)
+    write_rows("gflownet_networks_differences", [label], compared)
     for row in [*rows, *compared]:
         print(row)
 

@@ -326,6 +326,13 @@ def rounded(value: float | str) -> float | str:
     return value if isinstance(value, str) else round(value, 4)
 
 
+def write_rows(name: str, sets: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
+    """The table results/NAME.csv, in which rows of other sets of data stay."""
+    path = RESULTS / f"{name}.csv"
+    kept = list(csv.DictReader(path.open())) if path.is_file() else []
+    write_atomic(path, csv_text([*(row for row in kept if row["data"] not in sets), *rows]))
+
+
 def main(folder: Path, sets: Sequence[str], seeds: Sequence[int]) -> None:
     every: list[dict[str, Any]] = []
     compared: list[dict[str, Any]] = []
@@ -341,10 +348,8 @@ def main(folder: Path, sets: Sequence[str], seeds: Sequence[int]) -> None:
             print(data, seed, runs[seed]["seconds"], "s", flush=True)
         every += summary(data, runs)
         compared += differences(data, runs)
-    for name, rows in (("gflownet_pathquestion", every), ("gflownet_pathquestion_differences", compared)):
-        path = RESULTS / f"{name}.csv"
-        kept = list(csv.DictReader(path.open())) if path.is_file() else []
-        write_atomic(path, csv_text([*(row for row in kept if row["data"] not in sets), *rows]))
+    write_rows("gflownet_pathquestion", sets, every)
+    write_rows("gflownet_pathquestion_differences", sets, compared)
     for row in every:
         print({name: value for name, value in row.items() if "low" not in name and "high" not in name})
 

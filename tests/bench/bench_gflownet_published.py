@@ -18,7 +18,6 @@ from. Writes results/gflownet_published.csv (means) and gflownet_published_diffe
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 import sys
@@ -31,7 +30,7 @@ import numpy as np
 from engine.config.config import Config
 from engine.config.file import load_config
 from engine.errors import DataError
-from engine.files import csv_text, write_atomic
+from engine.files import write_atomic
 from engine.gflownet import layout
 from engine.gflownet.evaluation.evaluator import EDGE_BONUSES, Evaluation, Evaluator, best_setting
 from engine.gflownet.evaluation.questions import load_questions
@@ -42,11 +41,10 @@ from engine.gflownet.graphs.tables import EmbeddingTables
 from engine.gflownet.sampler.module import prior_alpha
 from engine.gflownet.training.trained_sampler import trained_sampler
 from engine.run.registry import resolve_stage
-from tests.bench.bench_gflownet_pathquestion import FILES, group, interval, key
+from tests.bench.bench_gflownet_pathquestion import FILES, group, interval, key, write_rows
 from tests.conftest import ROOT
 from tests.run_stage import run_stage
 
-RESULTS = Path(__file__).parent / "results"
 KEPT = ROOT / "outputs" / "bench_published"
 FIGURES = (
     "success@1",
@@ -245,10 +243,8 @@ def report(data: str, values: Values, groups: Mapping[str, str]) -> None:
             if difference:
                 against = {"minus setting": other_setting, "minus method": other_method}
                 pairs.append(row | against | estimated(difference, groups))
-    for name, rows in (("gflownet_published", means), ("gflownet_published_differences", pairs)):
-        path = RESULTS / f"{name}.csv"
-        kept = list(csv.DictReader(path.open())) if path.is_file() else []
-        write_atomic(path, csv_text([*(row for row in kept if row["data"] != data), *rows]))
+    write_rows("gflownet_published", [data], means)
+    write_rows("gflownet_published_differences", [data], pairs)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import string
 
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_PUNCTUATION = str.maketrans("_", " ", string.punctuation.replace("_", ""))
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
 def normalise(text: str) -> str:
-    """Lower case, without punctuation and articles, with single spaces (Rajpurkar et al. 2016, evaluation script)."""
+    """Lower case, without punctuation and articles, with single spaces (Rajpurkar et al. 2016, evaluation script), and
+    with spaces for underscores, by which names of knowledge bases are joined."""
     plain = text.lower().translate(_PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", plain).split())
 

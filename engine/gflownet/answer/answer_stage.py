@@ -4,6 +4,7 @@ token budget (spec GFlowNet, comparison with SubgraphRAG; 9)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import msgspec
@@ -33,7 +34,7 @@ from engine.lm.embedding.sentence_embedder import SentenceEmbedder, load_embedde
 from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext, StageResult
 from engine.seeds import derive_seed
-from engine.statistics import mcnemar, paired_bootstrap
+from engine.statistics import Interval, mcnemar, paired_bootstrap
 from engine.torch_file import torch_threads
 from engine.verdict_curve import running
 
@@ -130,7 +131,20 @@ class _AnswerJob:
             self.context.notice(text, level="warning")
         summary |= counts
         verdict = answer_verdict(rows[1], rows[0], by_method["gflownet"], by_method["triples"])
+        if verdict is not None:
+            verdict = msgspec.structs.replace(verdict, remark=self._beside_ends(by_method["gflownet"]))
         return StageResult({"reader": self.reader.name, **summary}, files, verdict)
+
+    def _beside_ends(self, answers: Sequence[EvidenceAnswered]) -> str:
+        """A remark where the reader is shown to name fewer answers than the paths themselves lead to."""
+        ends = {question.sample_id: end_is_answer(question) for question in self.questions}
+        reached = [ends[answer.sample_id] for answer in answers]
+        interval = paired_bootstrap([answer.hit for answer in answers], reached, self._seed)
+        return reader_loses(sum(reached) / len(reached), interval)
+
+    @property
+    def _seed(self) -> int:
+        return derive_seed(self.context.config.run.seed, "answer", "bootstrap")
 
     def _row(
         self, method: str, of_method: Sequence[EvidenceAnswered], baseline: Sequence[EvidenceAnswered]
@@ -153,15 +167,8 @@ class _AnswerJob:
         if of_method is baseline or not of_method:
             return row
         hits, baseline_hits = ([answer.hit for answer in answers] for answers in (of_method, baseline))
-        seed = derive_seed(self.context.config.run.seed, "answer", "bootstrap")
-        interval = paired_bootstrap(hits, baseline_hits, seed)
-        return msgspec.structs.replace(
-            row,
-            difference=interval.difference,
-            low=interval.low,
-            high=interval.high,
-            p=mcnemar(hits, baseline_hits),
-        )
+        interval = paired_bootstrap(hits, baseline_hits, self._seed)
+        return msgspec.structs.replace(row, **asdict(interval), p=mcnemar(hits, baseline_hits))
 
 
 def answer_verdict(
@@ -191,6 +198,27 @@ def answer_verdict(
         tokens=paths.prompt_tokens,
         baseline_tokens=triples.prompt_tokens,
         curve=running(hit for hit, _ in pairs),
+    )
+
+
+def end_is_answer(question: QuestionSampled) -> bool:
+    """Whether the entity at which the paths end most, by draws or by probability, is an answer, as in `hits@1`: what
+    the paths say without a reader."""
+    ends: dict[str, float] = {}
+    for path in question.paths:
+        if path.steps:
+            end = path.steps[-1].tail
+            ends[end] = ends.get(end, 0.0) + (path.probability if question.distinct else path.count)
+    return bool(ends) and max(ends, key=ends.__getitem__) in question.answers
+
+
+def reader_loses(reached: float, interval: Interval) -> str:
+    """What to say of a reader that is shown to be right less often than the entity at which its paths end most."""
+    if interval.high >= 0:
+        return ""
+    return (
+        f"Without a reader, the entity at which most paths end answers {reached:.1%} right: the reader loses "
+        f"{-100 * interval.difference:.0f} points. Another model or message (answer.system) may read them better."
     )
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from engine.config.gflownet import AnswerSection
 from engine.custom_class import in_role, is_custom
 from engine.events import PathStep
 from engine.gflownet.answer.custom_reader import READER
@@ -116,9 +117,10 @@ def _ends_by_wording(prompt: EvidencePrompt) -> dict[str, list[str]]:
 class ModelReader:
     """A language model loaded in this process."""
 
-    def __init__(self, model: LanguageModel, max_new_tokens: int) -> None:
+    def __init__(self, model: LanguageModel, max_new_tokens: int, system: str = SYSTEM) -> None:
         self.name = model.info.name
         self._model = model
+        self._system = system
         self._sampling = Sampling(max_new_tokens)
 
     def count_tokens(self, text: str) -> int:
@@ -126,7 +128,7 @@ class ModelReader:
 
     def read(self, prompts: Sequence[EvidencePrompt], checkpoint: Callable[[], None]) -> list[Reading]:
         encode = self._model.tokenizer.encode_chat
-        requests = [Request(encode(prompt.text, SYSTEM), self._sampling) for prompt in prompts]
+        requests = [Request(encode(prompt.text, self._system), self._sampling) for prompt in prompts]
         return [
             Reading(completion.text, cut=completion.ended == "length")
             for completion in self._model.generate(requests, checkpoint=checkpoint)
@@ -136,9 +138,10 @@ class ModelReader:
 class OpenAIReader:
     """A model behind an OpenAI-compatible server, asked a few questions at once."""
 
-    def __init__(self, client: OpenAIClient, name: str) -> None:
+    def __init__(self, client: OpenAIClient, name: str, system: str = SYSTEM) -> None:
         self.name = name
         self._client = client
+        self._system = system
 
     def count_tokens(self, text: str) -> int:
         """Words and signs: the server's tokenizer is not known here."""
@@ -156,7 +159,7 @@ class OpenAIReader:
 
     def _answer(self, prompt: EvidencePrompt) -> tuple[Reading, ServerFailed | None]:
         """The second: the server refuses this prompt, and may refuse any."""
-        messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": prompt.text}]
+        messages = [{"role": "system", "content": self._system}, {"role": "user", "content": prompt.text}]
         try:
             reply = self._client.complete(messages)
         except ServerFailed as error:
@@ -170,14 +173,21 @@ class OpenAIReader:
         return Reading(reply.text, reply.finish_reason == "length", failure), None
 
 
+def system_message(section: AnswerSection) -> str:
+    """What a language model is told to do with the evidence."""
+    return section.system or SYSTEM
+
+
 def make_reader(context: StageContext, embedder: Callable[[], SentenceEmbedder]) -> Reader:
     """The reader `answer.reader`. Raises ConfigError for a missing API key, ModelError for a model."""
     section = context.config.answer
+    system = system_message(section)
     if section.reader == "openai":
         client = context.client(section.openai, "model", "answer.openai")
-        return OpenAIReader(client, section.openai.model)
+        return OpenAIReader(client, section.openai.model, system)
     if is_custom(section.reader):
         return in_role(section.reader, READER)
     if section.reader == "model":
-        return ModelReader(context.load_model(section.model or context.config.model), section.max_new_tokens)
+        model = context.load_model(section.model or context.config.model)
+        return ModelReader(model, section.max_new_tokens, system)
     return PathReader(embedder())

@@ -4,6 +4,7 @@ where questions have so few paths that any K of them reach all answers, whether 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 import numpy as np
 
@@ -39,9 +40,7 @@ def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Ver
         n=evaluation.n,
         value=float(mine.mean()),
         baseline_value=float(theirs.mean()),
-        difference=interval.difference,
-        low=interval.low,
-        high=interval.high,
+        **asdict(interval),
         fixed=int((mine > theirs).sum()),
         broken=int((mine < theirs).sum()),
         ahead=["prior"] if prior.mean() > mine.mean() else [],
@@ -52,9 +51,7 @@ def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Ver
         method="prior",
         n=evaluation.n,
         value=float(prior.mean()),
-        difference=beside.difference,
-        low=beside.low,
-        high=beside.high,
+        **asdict(beside),
     )
     return with_closest(verdict, [simple])
 

@@ -15,6 +15,7 @@ from engine.gflownet.answer.answer_match import named, normalise
         ("An apple, a day", "apple day"),
         ("rock 'n' roll\nUnited States of America", "rock n roll united states of america"),
         ("theatre", "theatre"),
+        ("ernest_i_of_the_isles_", "ernest i of isles"),
         ("The", ""),
     ],
 )
@@ -29,6 +30,7 @@ def test_normal_form(text: str, normal: str):
         (["U.S. Senate"], "- the US senate.", ["U.S. Senate"]),
         (["Washington, D.C."], "Washington DC", ["Washington, D.C."]),
         (["Paris", "London"], "LONDON", ["London"]),
+        (["united_kingdom"], "The United Kingdom.", ["united_kingdom"]),
         (["Paris"], "unknown", []),
         (["The", "?"], "who knows", []),
         (["The"], "The Band", ["The"]),

@@ -14,7 +14,7 @@ from engine.config.config import Config
 from engine.config.gflownet import AnswerSection
 from engine.config.models.openai import OpenAISection
 from engine.events import Notice, PathStep
-from engine.gflownet.answer.readers import OpenAIReader, Reading, make_reader
+from engine.gflownet.answer.readers import SYSTEM, OpenAIReader, Reading, make_reader
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt
 from engine.run.stage import StageContext
 from engine.servers.client import ServerFailed
@@ -116,6 +116,28 @@ def test_a_server_that_refuses_everything_is_the_servers_fault(tmp_path: Path) -
         with pytest.raises(ServerFailed, match="400"):
             reader(server, context).read(PROMPTS, context.checkpoint)
         assert all(said.failure for said in reader(server, context).read(PROMPTS[:2], context.checkpoint))
+
+
+@pytest.mark.parametrize(("system", "sent"), [(None, SYSTEM), ("Name one.", "Name one.")])
+def test_the_system_message_is_the_users_or_the_built_in_one(
+    tmp_path: Path, system: str | None, sent: str
+) -> None:
+    bodies: list[dict[str, Any]] = []
+
+    def answer(body: dict[str, Any]) -> str:
+        bodies.append(body)
+        return leader(body)
+
+    with misbehaving_server(answer) as server:
+        context = context_of(server, tmp_path)
+        context.config = context.config.model_copy(
+            update={"answer": context.config.answer.model_copy(update={"system": system})}
+        )
+        reader(server, context).read(PROMPTS[:1], context.checkpoint)
+    assert bodies[0]["messages"] == [
+        {"role": "system", "content": sent},
+        {"role": "user", "content": PROMPTS[0].text},
+    ]
 
 
 def test_what_was_found_out_is_told_as_a_notice(tmp_path: Path) -> None:

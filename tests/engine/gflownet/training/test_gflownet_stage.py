@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import cycle, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +32,10 @@ from engine.events import (
     decode,
 )
 from engine.gflownet import layout
+from engine.gflownet.answer.answer_stage import end_is_answer
+from engine.gflownet.answer.readers import PathReader
 from engine.gflownet.evaluation.evaluator import Evaluator
+from engine.gflownet.evaluation.path_prompt import EvidencePrompt
 from engine.gflownet.evaluation.questions import load_questions
 from engine.gflownet.graphs.tables import EmbeddingTables
 from engine.gflownet.training.gflownet_stage import TrainGFlowNet
@@ -143,6 +146,31 @@ def test_files_events_and_tables_tell_the_same(trained: Trained):
     own = compared["gflownet"]
     assert answers is not None and (answers.value, answers.difference) == (own.hit, own.difference)
     assert (answers.fixed or 0) - (answers.broken or 0) == round((own.difference or 0) * own.n)
+    ends = sum(map(end_is_answer, questions)) / len(questions)
+    assert ends == pytest.approx(test["distinct"].metrics["hits@1"])
+
+
+def test_a_reader_that_names_nothing_from_paths_loses_all_that_the_paths_say(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from_paths = cycle([False, True])  # of each question the answer from triples comes first
+
+    def answer(reader: PathReader, prompt: EvidencePrompt) -> str:
+        return "unknown" if next(from_paths) else "\n".join(step.tail for step in prompt.triples)
+
+    monkeypatch.setattr(PathReader, "_answer", answer)
+    folder, results = over(trained.folder, tmp_path / "run"), list[StageResult]()
+    layout.answers(folder).unlink()
+    layout.metrics(folder).parent.unlink()
+    layout.metrics(folder).parent.mkdir()
+    run_stages(folder, ("answer",), results=results)
+    questions = [event for event in trained.events if isinstance(event, QuestionSampled)]
+    ends = sum(map(end_is_answer, questions)) / len(questions)
+    assert ends > 0.3 and results[0].verdict is not None
+    assert results[0].verdict.remark.startswith(
+        f"Without a reader, the entity at which most paths end answers {ends:.1%} right: the reader loses "
+        f"{100 * ends:.0f} points."
+    )
 
 
 def test_the_exported_log_has_the_names_of_train_val_and_test(folder: Path):

@@ -1,0 +1,104 @@
+"""What is said of answers that are missing, cut, or worse than the paths they were read from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from engine.config.config import Config
+from engine.config.gflownet import AnswerSection
+from engine.events import EvidenceAnswered, PathStep, QuestionSampled, SampledPath
+from engine.gflownet.answer.answer_stage import end_is_answer, lacking, reader_loses
+from engine.gflownet.answer.readers import SYSTEM, Reading, make_reader
+from engine.gflownet.evaluation.path_prompt import EvidencePrompt
+from engine.lm.protocol import Request
+from engine.statistics import Interval
+
+
+def answer(number: int, failure: str = "", cut: bool = False) -> EvidenceAnswered:
+    return EvidenceAnswered(
+        sample_id=f"q{number}", method="gflownet", question="who?", golds=["ann"], answer="" if failure else "ann",
+        hit=not failure, recall=0.0 if failure else 1.0, triples=1, prompt_tokens=3, cut=cut, failure=failure,
+    )  # fmt: skip
+
+
+def test_all_that_is_lacking_is_counted_and_the_first_is_named() -> None:
+    found = [answer(0), answer(1, "too long"), answer(2, cut=True), answer(3, "filtered"), answer(4, "empty")]
+    counts, warnings = lacking(found, "answer.max_new_tokens")
+    assert counts == {"unanswered": 3, "cut": 1}
+    assert warnings == [
+        "3 of 5 answers are missing and count as misses; the first is q1: too long",
+        "1 of 5 answers were cut at the limit of tokens: raise answer.max_new_tokens",
+    ]
+
+
+def test_nothing_is_told_of_whole_answers() -> None:
+    assert lacking([answer(0), answer(1)], "answer.max_new_tokens") == ({}, [])
+
+
+def path(ends: str, count: int, probability: float) -> SampledPath:
+    """A path from `s` through the letters of `ends`."""
+    steps = [
+        PathStep(head=a, relation="to", tail=b, score=1.0) for a, b in zip("s" + ends, ends, strict=False)
+    ]
+    return SampledPath(steps=steps, count=count, probability=probability, reward=1.0)
+
+
+def sampled(paths: list[SampledPath], answers: str, distinct: bool = False) -> QuestionSampled:
+    return QuestionSampled(
+        sample_id="q", question="who?", starts=["s"], answers=list(answers), nodes=3, edges=3, samples=9,
+        distinct=distinct, log_z=0.0, temperature=1.0, prior_alpha=0.0, paths=paths,
+    )  # fmt: skip
+
+
+DRAWN = [path("ab", 4, 0.2), path("c", 3, 0.5), path("dc", 2, 0.1), path("", 9, 0.9), path("e", 1, 0.3)]
+"""By draws c has 5, b 4 and e 1; by probability c has 0.6, e 0.3 and b 0.2. A path without an edge ends nowhere."""
+
+
+@pytest.mark.parametrize(("answers", "right"), [("c", True), ("b", False), ("s", False), ("xc", True)])
+def test_the_end_of_most_draws_is_what_the_paths_say(answers: str, right: bool) -> None:
+    assert end_is_answer(sampled(DRAWN, answers)) is right
+
+
+def test_distinct_paths_count_by_their_probability() -> None:
+    once = [path("ab", 1, 0.2), path("c", 1, 0.5), path("db", 1, 0.2)]
+    assert end_is_answer(sampled(once, "c", distinct=True)), "0.5 for c, 0.4 for b"
+    assert end_is_answer(sampled(once, "b")), "of independent draws b has two"
+
+
+def test_paths_without_an_edge_say_nothing() -> None:
+    assert not end_is_answer(sampled([path("", 9, 1.0)], "s"))
+    assert not end_is_answer(sampled([], "s"))
+
+
+def test_a_reader_that_loses_what_its_paths_say_is_told_so() -> None:
+    assert reader_loses(0.981, Interval(-0.791, -0.83, -0.75)) == (
+        "Without a reader, the entity at which most paths end answers 98.1% right: the reader loses 79 points. "
+        "Another model or message (answer.system) may read them better."
+    )
+    assert reader_loses(0.6, Interval(-0.05, -0.1, 0.0)) == ""
+    assert reader_loses(0.6, Interval(0.2, 0.1, 0.3)) == ""
+
+
+class EchoingModel:
+    """A model whose text is its prompt, which is made of both messages."""
+
+    info = SimpleNamespace(name="echo")
+    tokenizer = SimpleNamespace(encode_chat=lambda user, system: [system, user])
+
+    def generate(self, requests: Sequence[Request], checkpoint: Callable[[], None]) -> list[Any]:
+        return [
+            SimpleNamespace(text=" | ".join(map(str, request.prompt)), ended="eos") for request in requests
+        ]
+
+
+@pytest.mark.parametrize(("system", "first"), [(None, SYSTEM), ("Name one.", "Name one.")])
+def test_a_model_gets_the_users_message_or_the_built_in_one(system: str | None, first: str) -> None:
+    config = Config(answer=AnswerSection(reader="model", system=system))
+    context: Any = SimpleNamespace(config=config, load_model=lambda section: EchoingModel())
+    reader = make_reader(context, lambda: pytest.fail("no embedder is needed"))
+    (reading,) = reader.read([EvidencePrompt("who?", [], 0)], lambda: None)
+    assert reading == Reading(f"{first} | Triplets:\n\n\nQuestion:\nwho?")
