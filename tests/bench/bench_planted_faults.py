@@ -26,7 +26,7 @@ from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).resolve().parent / "results" / "planted_faults.csv"
-FIELDS = ("room", "file", "old", "new", "tests", "first", "noticed", "by")
+FIELDS: tuple[str, ...] = ("room", "file", "old", "new", "tests", "first", "noticed", "by")
 SECONDS = 300.0
 """Seconds that the tests of one fault may take before they count as stuck, which is noticed."""
 

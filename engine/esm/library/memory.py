@@ -104,11 +104,16 @@ class EpisodicMemory:
         keep = [i for i, entry in enumerate(self.entries) if entry.vector is not None]
         return self.only(keep)
 
-    def only(self, keep: Sequence[int]) -> EpisodicMemory:
-        """These entries, by their place."""
+    @property
+    def keys(self) -> NDArray[np.float32]:
+        """(N, hidden_size), unit, in the order of `entries`."""
         keys = np.empty_like(self.grouped)
         keys[self.rows] = self.grouped
-        return EpisodicMemory.of([self.entries[i] for i in keep], keys[list(keep)])
+        return keys
+
+    def only(self, keep: Sequence[int]) -> EpisodicMemory:
+        """These entries, by their place."""
+        return EpisodicMemory.of([self.entries[i] for i in keep], self.keys[list(keep)])
 
     def with_vectors(self, vectors: Sequence[Vector | None]) -> EpisodicMemory:
         """The same keys with other vectors in place of the mined ones."""

@@ -61,7 +61,7 @@ def _memory(name: str):
             (memory / file).write_bytes(content)
         loaded = EpisodicMemory.load(memory, library, _INFO)
         states = np.ones((len(loaded.layers), 4), np.float32)
-        return [loaded.similarities(m, states) for m in loaded.by_m]
+        return [loaded.similarities(m, states) for m in loaded.groups]
 
     return read
 
