@@ -203,13 +203,24 @@ class Evaluator:
                 yield self.questions.batch(range(first, min(count, first + QUESTIONS_AT_ONCE)))
 
 
-def best_setting(evaluate: Callable[[float], Evaluation], settings: Sequence[float]) -> float:
-    """The setting with the best answer recall; among equals, with the most distinct paths that meet an answer."""
+def deciding_figure(beam: Evaluation) -> str:
+    """The figure by which settings are chosen and methods compared: answer recall, or hits@1 where most questions have
+    fewer than K paths, which beam search lists then, so that any K of them reach all answers."""
+    few = bool(np.median(beam.figures[f"unique_paths@{beam.k}"]) < beam.k)
+    return "hits@1" if few else f"answer_recall_union@{beam.k}"
+
+
+def best_setting(
+    evaluate: Callable[[float], Evaluation], settings: Sequence[float], figure: str | None = None
+) -> float:
+    """The setting with the best `figure` (None: answer recall); among equals, with the most distinct paths that meet an
+    answer."""
 
     def worth(setting: float) -> tuple[float, float]:
         evaluation = evaluate(setting)
         means = evaluation.means()
-        return means[f"answer_recall_union@{evaluation.k}"], means[f"unique_success_paths@{evaluation.k}"]
+        name = figure or f"answer_recall_union@{evaluation.k}"
+        return means[name], means[f"unique_success_paths@{evaluation.k}"]
 
     return max(settings, key=worth)
 

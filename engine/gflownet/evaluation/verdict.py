@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.closest import with_closest
 from engine.events.verdict import Closest, Verdict
-from engine.gflownet.evaluation.evaluator import Evaluation
+from engine.gflownet.evaluation.evaluator import Evaluation, deciding_figure
 from engine.seeds import derive_seed
 from engine.statistics import paired_bootstrap
 from engine.verdict_curve import running
@@ -23,8 +23,8 @@ def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Ver
     """From the evaluations on the test split, by method: at equally many paths. Its remark has the distinct paths,
     which were drawn without replacement."""
     evaluation = evaluations["gflownet"]
-    few = has_few_paths(evaluations["beam"])
-    name = "hits@1" if few else f"answer_recall_union@{evaluation.k}"
+    name = deciding_figure(evaluations["beam"])
+    few = name == "hits@1"
     mine, theirs, prior, distinct = (
         np.array(evaluations[method].figures[name]) for method in ("gflownet", "beam", "prior", "distinct")
     )
@@ -54,8 +54,3 @@ def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Ver
         **asdict(beside),
     )
     return with_closest(verdict, [simple])
-
-
-def has_few_paths(beam: Evaluation) -> bool:
-    """Whether most questions have fewer than K paths, which beam search lists then."""
-    return bool(np.median(beam.figures[f"unique_paths@{beam.k}"]) < beam.k)

@@ -19,6 +19,7 @@ from engine.gflownet.evaluation.evaluator import (
     Evaluation,
     Evaluator,
     best_setting,
+    deciding_figure,
     differences,
 )
 from engine.gflownet.evaluation.question_paths import Drawing, QuestionSampler
@@ -162,13 +163,15 @@ class _SamplerJob:
     def _measure(self) -> StageResult:
         test = self._questions("test")
         evaluator, validation, alpha = self._evaluator(test), self._validation(), self._alpha
-        temperature = best_setting(lambda value: validation.distinct(alpha, value), TEMPERATURES)
+        beams = {bonus: validation.beam(bonus) for bonus in EDGE_BONUSES}
+        figure = deciding_figure(beams[EDGE_BONUSES[0]])
+        temperature = best_setting(lambda value: validation.distinct(alpha, value), TEMPERATURES, figure)
         evaluations = [
             evaluator.sampler(alpha),
             evaluator.distinct(alpha, temperature),
             evaluator.greedy(alpha),
-            evaluator.beam(best_setting(validation.beam, EDGE_BONUSES)),
-            evaluator.prior(best_setting(validation.prior, STOP_SCORES), with_distance=True),
+            evaluator.beam(best_setting(beams.__getitem__, EDGE_BONUSES, figure)),
+            evaluator.prior(best_setting(validation.prior, STOP_SCORES, figure), with_distance=True),
         ]
         for evaluation in evaluations:
             self._emit(evaluation, "test")

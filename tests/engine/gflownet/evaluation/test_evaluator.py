@@ -12,25 +12,32 @@ import torch
 
 from engine.config.gflownet import GFlowNetSection
 from engine.gflownet.evaluation import evaluator as evaluator_module
-from engine.gflownet.evaluation.evaluator import Evaluation, Evaluator, best_setting, differences
+from engine.gflownet.evaluation.evaluator import (
+    Evaluation,
+    Evaluator,
+    best_setting,
+    deciding_figure,
+    differences,
+)
 from engine.gflownet.sampler.actor import GFlowNetActor, Sampling
 from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.module import GFlowNetModule
 from tests.engine.gflownet.small_graphs import SMALL_GRAPHS, WIDTH, small_batch
 
 FOUND = {
-    # recall of each question, distinct paths that meet an answer
-    1.0: ([1, 1, 1, 0.8], 3.0),
-    2.0: ([1, 1, 0.8, 1], 5.0),
-    3.0: ([1, 0.8, 0.8, 0.4], 9.0),
+    # recall of each question, distinct paths that meet an answer, questions whose first path ends right
+    1.0: ([1, 1, 1, 0.8], 3.0, [0, 0, 1, 0]),
+    2.0: ([1, 1, 0.8, 1], 5.0, [0, 0, 1, 1]),
+    3.0: ([1, 0.8, 0.8, 0.4], 9.0, [1, 1, 1, 0]),
 }
 
 
 def evaluate(setting: float) -> Evaluation:
-    recall, hits = FOUND[setting]
+    recall, paths, hits = FOUND[setting]
     figures = {
         "answer_recall_union@4": [float(value) for value in recall],
-        "unique_success_paths@4": [hits] * 4,
+        "unique_success_paths@4": [paths] * 4,
+        "hits@1": [float(hit) for hit in hits],
     }
     return Evaluation("beam", 4, figures=figures)
 
@@ -38,6 +45,20 @@ def evaluate(setting: float) -> Evaluation:
 @pytest.mark.parametrize(("settings", "chosen"), [((1.0, 2.0, 3.0), 2.0), ((1.0, 3.0), 1.0), ((3.0,), 3.0)])
 def test_recall_decides_and_then_the_paths_that_meet_an_answer(settings: tuple[float, ...], chosen: float):
     assert best_setting(evaluate, settings) == chosen
+
+
+def test_another_figure_decides_where_it_is_the_one_that_is_compared():
+    assert best_setting(evaluate, (1.0, 2.0, 3.0), "hits@1") == 3.0
+    assert best_setting(evaluate, (1.0, 2.0), "hits@1") == 2.0
+
+
+@pytest.mark.parametrize(
+    ("listed", "figure"), [([4, 4, 2], "answer_recall_union@4"), ([4, 3, 2], "hits@1"), ([3, 3, 4], "hits@1")]
+)
+def test_the_first_end_decides_where_most_questions_have_fewer_than_k_paths(listed: list[int], figure: str):
+    """The median of the paths that beam search lists, against K = 4."""
+    beam = Evaluation("beam", 4, figures={"unique_paths@4": [float(count) for count in listed]})
+    assert deciding_figure(beam) == figure
 
 
 class Two:

@@ -50,3 +50,5 @@ def test_from_two_text_files_to_figures(tmp_path: Path):
     # One of nine walks of two steps is the gold path.
     assert figures["greedy"]["hits@1"] > 0.5 and figures["distinct"]["hits@1"] > 0.5
     assert figures["distinct"]["path_f1_union@1"] > 0.5
+    # Every walk is listed, so recall says nothing of a setting. Without a bonus a path of one edge is worth most.
+    assert figures["beam"]["edge_bonus"] > 0 and figures["beam"]["hits@1"] > 0
