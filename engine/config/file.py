@@ -83,7 +83,8 @@ def _read(path: Path) -> yaml_text.Document:
             return yaml_text.parse(_of_descriptor(path))
         return yaml_text.parse(_beginning(open_to_read(path)))
     except OSError as error:
-        problem = Problem(str(path), error.strerror or str(error), "a readable YAML file")
+        reason = (error.strerror or str(error)).lower()
+        problem = Problem(str(path), "", f"a YAML file that can be read: {reason}")
     except UnicodeDecodeError as error:
         problem = Problem(str(path), f"byte {error.start} is not UTF-8", "YAML in UTF-8")
     except yaml_text.YamlError as error:
