@@ -257,9 +257,9 @@ def test_overrides_are_not_repeated(tmp_path: Path, override: str) -> None:
 
 
 def test_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="No such file"):
+    with pytest.raises(ConfigError, match="none.yaml: expected a YAML file that can be read: no such file"):
         load_config(tmp_path / "none.yaml")
-    with pytest.raises(ConfigError, match="Is a directory"):
+    with pytest.raises(ConfigError, match="read: is a directory"):
         load_config(tmp_path)
     (tmp_path / "bytes.yaml").write_bytes(b"run: \xff")
     with pytest.raises(ConfigError, match="UTF-8"):
