@@ -257,7 +257,7 @@ def test_overrides_are_not_repeated(tmp_path: Path, override: str) -> None:
 
 
 def test_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="none.yaml: expected a YAML file that can be read: no such file"):
+    with pytest.raises(ConfigError, match=r"none\.yaml: expected a YAML file that can be read: no such file"):
         load_config(tmp_path / "none.yaml")
     with pytest.raises(ConfigError, match="read: is a directory"):
         load_config(tmp_path)
