@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -20,6 +21,7 @@ from screens.panes.blocks import BlocksPane
 from screens.panes.cases import CasesPane
 from screens.panes.cases_tab import CasesTab
 from screens.run_session import Session, work_over
+from screens.systems import systems
 from screens.tabbed_screen import TabbedScreen
 from screens.widgets.tab_line import Tab
 
@@ -105,3 +107,9 @@ class MethodScreen(TabbedScreen):
 
     def place_of(self, target: Target) -> Place | None:
         return self.method.place_of(target, self.session.state)
+
+
+def screen_of(title: str, session: Session) -> MethodScreen:
+    """The screen of the method with this title, which is imported now."""
+    module, _, name = next(system.screen for system in systems() if system.title == title).partition(":")
+    return getattr(import_module(module), name)(session, title)

@@ -270,7 +270,7 @@ class RunScreen(NotingScreen):
         """Ask for the screen of a method, by its number in the header."""
         methods = systems_of(self.session.state.stages)
         if number <= len(methods):
-            self.post_message(SystemRequested(methods[number - 1].name))
+            self.post_message(SystemRequested(methods[number - 1].title))
 
     def action_overview(self) -> None:
         """Ask for the overview."""

@@ -9,9 +9,8 @@ from app.table.column import Cell, ListColumn, Tone
 from app.table.difference import difference_cell
 from app.wording.figures import of_unit
 from app.wording.text import duration, how_far
-from app.wording.verdict_text import verdict_sign, verdicts
-from screens.runs.fields import changes_text, headline
-from screens.systems import systems_of
+from app.wording.verdict_text import verdict_sign
+from screens.runs.fields import changes_text, headline, reached
 from screens.widgets.charts.spark import spark
 
 SIGNS: dict[str, tuple[str, Tone]] = {
@@ -64,11 +63,9 @@ def _curve(row: RunRow) -> Cell:
 
 def _methods(row: RunRow) -> Cell:
     """Each method, with a sign once it has a result: `ESM ▲ Evolution`."""
-    words = []
-    for system in systems_of(row.record.stages):
-        if any(stage in system.stages for stage in row.record.stages):
-            stated = verdicts(row.record.stages, system.stages)
-            words.append(f"{system.name} {verdict_sign(stated[-1])}" if stated else system.name)
+    words = [
+        f"{title} {verdict_sign(verdict)}" if verdict else title for title, verdict in reached(row).items()
+    ]
     return Cell(" ".join(words)) if words else NONE
 
 

@@ -72,8 +72,8 @@ class RunHeader(Toned):
         """Whose model is named: the shown method's; on the overview that of the method at work."""
         active = self._session.state.active_stage
         worker = None if active is None else system_of(active.name)
-        shown = next((system for system in systems() if system.name == self._title), worker)
-        return () if shown is None else shown.stages
+        shown = next((system for system in systems() if system.title == self._title), worker)
+        return () if shown is None else shown.stages_shown
 
     def _methods(self) -> Text:
         """`Overview  1 ESM ✓  2 Evolution ▶ 40%`: where one can go; a click goes there."""

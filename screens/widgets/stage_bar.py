@@ -96,7 +96,7 @@ class StageBar(Toned):
         at = event.get_content_offset(self)
         for rows, columns, stage in self._spans:
             if at is not None and at.y in rows and at.x in columns and (system := system_of(stage)):
-                self.post_message(SystemRequested(system.name))
+                self.post_message(SystemRequested(system.title))
 
     # ------------------------------------------------------------ one line for all
 

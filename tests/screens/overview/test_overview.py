@@ -244,12 +244,12 @@ async def test_the_panel_of_time_and_tokens(tmp_path: Path, size: tuple[int, int
 )
 async def test_every_highlight_leads_to_a_tab_of_its_screen(method: str, events, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     """The screens' tabs may be renamed: then this fails, and nobody is led nowhere."""
-    from screens.systems import systems
+    from screens.method_screen import screen_of
 
     session = RecordedSession(write_log(tmp_path / "events.jsonl", list(events())), tmp_path)
     places = page_of(method).overview.highlights(session.state)
     assert places
-    screen = next(system for system in systems() if system.name == method).load()(session)
+    screen = screen_of(method, session)
     app = RunApp(screen)  # type: ignore[arg-type]
     async with app.run_test(size=(120, 40)) as pilot:
         for highlight in places:
