@@ -280,11 +280,7 @@ class RunScreen(NotingScreen):
         """Find rows of all methods by words."""
         from screens.panels.search import SearchScreen  # only those who search need it
 
-        def go(message: SystemRequested | None) -> None:
-            if message is not None:
-                self.app.post_message(message)
-
-        self.app.push_screen(SearchScreen(self.session), go)
+        self.app.push_screen(SearchScreen(self.session))
 
     def action_follow_work(self) -> None:
         """Go where the work is, from now on."""

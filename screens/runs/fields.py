@@ -61,8 +61,6 @@ def config_text(row: RunRow) -> str:
     )
 
 
-_STATES = ("running", "paused", "hung", "interrupted", "stopped", "failed", "finished", "prepared")
-
 FIELDS: tuple[tuple[Field, Callable[[RunRow], Value]], ...] = (
     (Field("name", "text", "name of the experiment"), lambda r: r.record.name),
     (Field("title", "text", "the title you gave it, else its name"), lambda r: r.title),
@@ -79,19 +77,3 @@ FIELDS: tuple[tuple[Field, Callable[[RunRow], Value]], ...] = (
 )  # fmt: skip
 """What the filter looks into."""
 VALUES = {field.name: value for field, value in FIELDS}
-
-ORDERS: dict[str, Callable[[RunRow], Value]] = {
-    "state": lambda r: _STATES.index(r.state) if r.state in _STATES else len(_STATES),
-    "name": lambda r: r.title.lower(),
-    "difference": gain,
-    "methods": methods_text,
-    "changes": VALUES["change"],
-    "tags": VALUES["tag"],
-    "stage": lambda r: r.progress.name,
-    "progress": lambda r: r.fraction,
-    "eta": lambda r: None if r.time_left is None else r.time_left.whole,
-    "started": lambda r: r.record.created,
-    "size": lambda r: float(r.size),
-    **{name: VALUES[name] for name in ("result", "seconds", "cost", "id")},
-}
-"""What each column is ordered by."""

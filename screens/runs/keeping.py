@@ -12,7 +12,6 @@ from app.runs.trash import Trashed, move_to_trash, restore
 from app.wording.text import counted
 from engine.errors import SteerError
 from screens.console_screen import ConsoleScreen
-from screens.messages import EventRequested
 from screens.runs.source import GROUPINGS, RunSource
 from screens.widgets.tables.virtual_table import VirtualTable
 
@@ -63,29 +62,15 @@ class Keeping(ConsoleScreen[None]):
 
     def action_note(self) -> None:
         """Ask for a note on the run."""
-        from screens.noting import note_help
-        from screens.panels.ask import AskScreen
+        from screens.noting import ask_for_note
 
-        row = self.chosen
-
-        def keep(text: str | None) -> None:
-            if text:
-                try:
-                    Notes(row.path).add(None, "the run", text)
-                except (OSError, SteerError) as error:
-                    self.show_error("The note was not kept", error)
-
-        self.app.push_screen(AskScreen(f"A note on {row.title}", note_help), keep)
+        ask_for_note(self, Notes(self.chosen.path), None, "the run", self.chosen.title, self.look)
 
     def action_notes(self) -> None:
         """List the notes of the listed runs."""
         from screens.notes.screen import NotesScreen
 
-        def go(place: EventRequested | None) -> None:
-            if place is not None:
-                self.app.post_message(place)
-
-        self.app.push_screen(NotesScreen([row.path for row in self.source.runs]), go)
+        self.app.push_screen(NotesScreen([row.path for row in self.source.runs]))
 
     def action_group(self) -> None:
         """Other groups."""
