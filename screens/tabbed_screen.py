@@ -217,10 +217,6 @@ class TabbedScreen(RunScreen):
             return True
         return False
 
-    @on(CasesTab.KindRequested)
-    def _kind_requested(self, message: CasesTab.KindRequested) -> None:
-        self.action_named(message.name)
-
     def action_named(self, name: str) -> bool:
         """Show a tab or a kind of cases because it was asked for; whether there is one of this name."""
         self._chosen = True
@@ -243,7 +239,10 @@ class TabbedScreen(RunScreen):
 
     @on(TabLine.Chosen)
     def _tab_clicked(self, message: TabLine.Chosen) -> None:
-        self.action_tab(message.index)
+        if message.tab in self.TABS:
+            self.action_tab(self.TABS.index(message.tab))
+        else:
+            self.action_named(message.tab.id)
 
     def action_pane_back(self) -> None:
         """Step back inside the tab, else leave."""

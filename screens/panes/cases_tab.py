@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.getters import query_one
-from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
@@ -61,14 +58,3 @@ class CasesTab(Vertical):
     def next_name(self) -> str:
         """The kind after the one that is shown."""
         return self.names[(self.names.index(self.shown_name) + 1) % len(self._panes)]
-
-    @on(TabLine.Chosen)
-    def _clicked(self, message: TabLine.Chosen) -> None:
-        message.stop()
-        self.post_message(self.KindRequested(self.names[message.index]))
-
-    @dataclass
-    class KindRequested(Message):
-        """Another kind is to be shown."""
-
-        name: str

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
+from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.message import Message
@@ -47,14 +48,13 @@ class TabLine(Widget):
     class Chosen(Message):
         """Another tab was chosen."""
 
-        index: int
+        tab: Tab
 
     def __init__(self, tabs: Sequence[Tab], *, hint: str = "") -> None:
         super().__init__()
         self.tabs = tabs
         self._hint = hint
         self._counts: dict[str, str] = {}
-        self._spans: list[tuple[int, int]] = []
         self._growing: set[str] = set()
 
     def count(self, tab_id: str, count: str) -> None:
@@ -75,16 +75,14 @@ class TabLine(Widget):
 
     def render(self) -> Text:
         text = Text(no_wrap=True, overflow="ellipsis")
-        self._spans = []
         for i, label in enumerate(self._labels()):
-            start = text.cell_len
+            place = Style(meta={"tab": i})
             if i == self.active:
-                text.append(label, tone(self, "tab-line--active"))
+                text.append(label, tone(self, "tab-line--active") + place)
             else:
                 key = 0 if self._hint else 2
-                text.append(label[:key], tone(self, "tab-line--key"))
-                text.append(label[key:])
-            self._spans.append((start, text.cell_len))
+                text.append(label[:key], tone(self, "tab-line--key") + place)
+                text.append(label[key:], place)
             text.append(" ")
         if self._hint:
             text.append(f"  {self._hint}")
@@ -107,7 +105,5 @@ class TabLine(Widget):
         return f" {number}{tab.label}{' ' + count if count else ''}{life}"
 
     def on_click(self, event: events.Click) -> None:
-        x = event.x - 1
-        for i, (start, end) in enumerate(self._spans):
-            if start <= x < end:
-                self.post_message(self.Chosen(i))
+        if (at := event.style.meta.get("tab")) is not None:
+            self.post_message(self.Chosen(self.tabs[at]))
