@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widget import Widget
 
@@ -58,12 +57,7 @@ class MethodScreen(TabbedScreen):
         }
         return [tab for tab, there in has.items() if there and (tab == CASES or tab.id in self.offered)]
 
-    def panes(self) -> ComposeResult:
-        for tab in self.TABS:
-            yield self.make(tab)
-
     def make(self, tab: Tab) -> Widget:
-        """A tab's content."""
         if tab.id == CASES.id:
             kinds = [cases for cases in self.method.cases if cases.name in self.offered]
             return CasesTab([self.make_cases(cases) for cases in kinds], id=tab.id)
@@ -95,9 +89,11 @@ class MethodScreen(TabbedScreen):
         ]
         return [*sentences, *tables]
 
-    def counts(self) -> Sequence[int | None]:
-        rows = len(self.cases.rows(self.session.state)) if self.method.cases else None
-        return [rows if tab.id == CASES.id else None for tab in self.TABS]
+    def show(self) -> None:
+        """Draw the session's state."""
+        super().show()
+        if self.method.cases:
+            self.tabs.count(CASES.id, f"{len(self.cases.rows(self.session.state)):,}")
 
     @property
     def cases(self) -> Cases:

@@ -31,7 +31,7 @@ from screens.panes.cases_tab import CasesTab
 from screens.panes.pane import Pane
 from screens.run_screen import RunScreen
 from screens.run_session import Session, reading_words, work_over
-from screens.tab_views import pane_view, place_in, restore_view, show_place
+from screens.tab_views import place_in, restore_view, show_place, table_in, view_of
 from screens.widgets.charts.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.tab_line import Tab, TabLine
@@ -75,8 +75,8 @@ class Written(NamedTuple):
 
 
 class TabbedScreen(RunScreen):
-    """Base of the methods' screens. A subclass gives `TABS`, a pane for each in `panes`, and `STAGE_TABS`: by stage,
-    the tab or the kind of cases in which its work is seen. `counts` are shown beside the tabs' names."""
+    """Base of the methods' screens. A subclass gives `TABS`, what each holds in `make`, and `STAGE_TABS`: by stage, the
+    tab or the kind of cases in which its work is seen."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (NARROWEST, "-narrow"), (150, "-wide")]
     BINDINGS: ClassVar[list[BindingType]] = bindings(COMMANDS)
@@ -97,13 +97,9 @@ class TabbedScreen(RunScreen):
         self._history = History()
         self._what_if: WhatIfProcess | None = None
 
-    def panes(self) -> ComposeResult:
-        """The tabs' contents, in order, with their ids."""
-        yield from ()
-
-    def counts(self) -> Sequence[int | None]:
-        """How many rows the first tabs have; None for one that has no rows."""
-        return ()
+    def make(self, tab: Tab) -> Widget:
+        """A tab's content, with its id."""
+        raise NotImplementedError
 
     def place_of(self, target: Target) -> Place | None:
         """Where an id leads; None if it is not there. A subclass knows its kinds."""
@@ -112,7 +108,7 @@ class TabbedScreen(RunScreen):
     def compose_body(self) -> ComposeResult:
         yield TabLine(self.TABS)
         with ContentSwitcher(initial=self.TABS[0].id):
-            yield from self.panes()
+            yield from map(self.make, self.TABS)
 
     def on_mount(self) -> None:
         self._focus_content()
@@ -126,23 +122,10 @@ class TabbedScreen(RunScreen):
     @property
     def shown_name(self) -> str:
         """The name of what is visible."""
-        content = self.switcher.visible_content
-        return content.shown_name if isinstance(content, CasesTab) else self.TABS[self.tabs.active].id
-
-    def _contents(self) -> dict[str, Widget]:
-        """All that can be visible, by name."""
-        contents: dict[str, Widget] = {}
-        for tab in self.TABS:
-            content = self.query_one(f"#{tab.id}")
-            names = content.names if isinstance(content, CasesTab) else [tab.id]
-            contents |= {name: self.query_one(f"#{name}") for name in names}
-        return contents
+        return str(self.pane.id)
 
     def show(self) -> None:
         """Draw the session's state."""
-        for tab, count in zip(self.TABS, self.counts(), strict=False):
-            if count is not None:
-                self.tabs.count(tab.id, f"{count:,}")
         if not self._chosen:
             self._go_with_the_stage()
         if (table := self._table()) is not None:
@@ -163,7 +146,7 @@ class TabbedScreen(RunScreen):
     def view(self) -> dict[str, Any]:
         """How the screen is left."""
         over = work_over(self.session, self.STAGE_TABS)
-        panes = {name: pane_view(pane, over) for name, pane in self._contents().items()}
+        panes = {pane.id: view_of(pane, over) for pane in self.query(Pane)}
         return {"tab": self.shown_name, "chosen": self._chosen, "panes": panes}
 
     def open_place(self, place: Place) -> None:
@@ -399,8 +382,7 @@ class TabbedScreen(RunScreen):
         return [Written(source.noun, source.noun, [column.key for column in source.columns], rows)]
 
     def _table(self) -> VirtualTable | None:
-        tables = self.pane.query(VirtualTable)
-        return tables.first() if tables else None
+        return table_in(self.pane)
 
 
 def _plain(row: Sequence[Words]) -> list[str]:
