@@ -111,7 +111,7 @@ with the time and the name of the user who wrote them; others who work with this
     @property
     def selected(self) -> NoteRow | None:
         """The note under the cursor."""
-        return self._source.item(min(self.table.cursor, len(self._source) - 1)) if len(self._source) else None
+        return self._source.at(self.table.cursor)
 
     @on(VirtualTable.Highlighted)
     def _show_text(self) -> None:

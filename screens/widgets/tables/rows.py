@@ -68,6 +68,10 @@ class ItemSource(RowSource, Generic[T]):
         """What stands on a row."""
         raise NotImplementedError
 
+    def at(self, row: int) -> T | None:
+        """What stands on a row, or on the last one; None without rows."""
+        return self.item(min(row, len(self) - 1)) if len(self) else None
+
 
 class ListSource(ItemSource[T]):
     """Rows from a sequence of objects, which may be exchanged for another at any time."""
