@@ -15,9 +15,6 @@ from textual.widget import Widget
 
 from screens.widgets.tones import tone
 
-_LIFE_SECONDS = 3.0
-"""How long a dot marks new rows."""
-
 
 @dataclass(frozen=True)
 class Tab:
@@ -55,23 +52,12 @@ class TabLine(Widget):
         self.tabs = tabs
         self._hint = hint
         self._counts: dict[str, str] = {}
-        self._growing: set[str] = set()
 
     def count(self, tab_id: str, count: str) -> None:
-        """Show a count beside a label; a dot for some seconds where it has grown in a tab that is not shown."""
-        before = self._counts.get(tab_id)
-        if before == count:
-            return
-        self._counts[tab_id] = count
-        if before is not None and len(count) >= len(before) and self.tabs[self.active].id != tab_id:
-            if not self._growing:
-                self.set_timer(_LIFE_SECONDS, self._calm)
-            self._growing.add(tab_id)
-        self.refresh()
-
-    def _calm(self) -> None:
-        self._growing.clear()
-        self.refresh()
+        """Show a count beside a label."""
+        if self._counts.get(tab_id) != count:
+            self._counts[tab_id] = count
+            self.refresh()
 
     def render(self) -> Text:
         text = Text(no_wrap=True, overflow="ellipsis")
@@ -100,9 +86,8 @@ class TabLine(Widget):
     def _label(self, i: int, with_count: bool) -> str:
         tab = self.tabs[i]
         count = self._counts.get(tab.id, "") if with_count else ""
-        life = "•" if tab.id in self._growing else " "
         number = "" if self._hint else f"{i + 1} "
-        return f" {number}{tab.label}{' ' + count if count else ''}{life}"
+        return f" {number}{tab.label}{' ' + count if count else ''} "
 
     def on_click(self, event: events.Click) -> None:
         if (at := event.style.meta.get("tab")) is not None:
