@@ -85,8 +85,10 @@ class StageBar(Toned):
         at_work = next((stage for stage in shown if stage.active), shown[-1])
         rows: list[Text] = []
         for stage in shown:
-            right = self._worker() if stage is at_work else Text()
-            row = self._with_right(self._line(stage, name_width), right)
+            row = self._line(stage, name_width)
+            if stage is at_work:
+                row = self._with_right(row, self._worker())
+            row.pad_right(max(0, self.content_size.width - row.cell_len))
             row.stylize(_click(stage))
             rows.append(row)
         return Text("\n").join(rows)
