@@ -389,13 +389,16 @@ WHAT_IF = (
 
 LEAVE = (
     Command(
-        "ctrl+d", "detach", "Detach", "Quit; the engine continues, and you can open the run again later."
+        "ctrl+d",
+        "dismiss('detach')",
+        "Detach",
+        "Quit; the engine continues, and you can open the run again later.",
     ),
     Command(
         "S",
-        "stop",
+        "dismiss('stop')",
         "Stop and keep",
         "Stop the engine after its current item, then quit; finished work is kept.",
     ),
-    Command("escape", "stay", "Stay", "Do not quit."),
+    Command("escape", "dismiss('stay')", "Stay", "Do not quit."),
 )
