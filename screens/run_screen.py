@@ -14,7 +14,7 @@ from textual.binding import BindingType
 from app.keys.commands import METHOD_KEYS, RUN, RUN_WITHOUT_KEY, TIMELINE, Command, bindings
 from engine.errors import SteerError
 from screens.console_screen import FRAMES
-from screens.messages import DetachRequested, ResumeRequested, SystemRequested
+from screens.messages import ResumeRequested, SystemRequested
 from screens.method_progress import active_method
 from screens.noting import NotingScreen
 from screens.panels.error_panel import ErrorPanel, Fault
@@ -261,10 +261,6 @@ class RunScreen(NotingScreen):
         self.post_message(ResumeRequested(self.session.run_dir))
 
     action_start = action_resume
-
-    def action_detach(self) -> None:
-        """Ask for the list of runs."""
-        self.post_message(DetachRequested())
 
     def action_method(self, number: int) -> None:
         """Ask for the screen of a method, by its number in the header."""

@@ -23,7 +23,6 @@ from app.methods.place import History, Place
 from app.runs.queries.what_if import WhatIfProcess
 from app.wording.text import counted
 from screens.console_screen import NARROWEST
-from screens.messages import UpRequested
 from screens.panels.chart_screen import ChartScreen
 from screens.panes.blocks import BlocksPane
 from screens.panes.cases import CasesPane
@@ -227,10 +226,10 @@ class TabbedScreen(RunScreen):
         else:
             self.action_named(message.tab.id)
 
-    def action_pane_back(self) -> None:
+    async def action_pane_back(self) -> None:
         """Step back inside the tab, else leave."""
         if not self.pane.close_one():
-            self.app.post_message(UpRequested())
+            await self.run_action("app.up")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         match action:

@@ -16,7 +16,6 @@ from app.keys.commands import ERROR, REPORT, Command, bindings
 from app.runs.time_left import time_left_sentence
 from app.wording.text import counted, duration
 from engine.run.stage_state import FINISHED, SKIPPED, StageState
-from screens.messages import UpRequested
 from screens.method_progress import MethodProgress, progress_of
 from screens.overview.card_content import card_content
 from screens.overview.card_panel import CardPanel
@@ -46,7 +45,7 @@ COMMANDS = (
         )
         for number in range(1, 10)
     ),
-    Command("escape", "up", "Runs", "Back to the list of runs; the engine continues.", display="esc"),
+    Command("escape", "app.up", "Runs", "Back to the list of runs; the engine continues.", display="esc"),
 )
 _READING = "The log of the run is being read."
 _EMPTY = "The engine has not listed its stages yet: it starts and loads what it needs."
@@ -213,7 +212,3 @@ can be begun again from there on, skipped, stopped, or made the last one.
         from screens.overview.efficiency import EfficiencyPanel
 
         self.app.push_screen(EfficiencyPanel(self.session))
-
-    def action_up(self) -> None:
-        """The list of runs."""
-        self.app.post_message(UpRequested())
