@@ -15,13 +15,12 @@ from screens.widgets.tables.virtual_table import VirtualTable
 
 class TableView(NamedTuple):
     """How a tab's table is left. `key`: of the row under the cursor; `sort`: the column, and whether downwards;
-    `filter`: as it was typed; `finding`: whether it marks rows only."""
+    `filter`: as it was typed."""
 
     key: Hashable
     follow: bool
     sort: tuple[str | None, bool]
     filter: str = ""
-    finding: bool = False
 
 
 def table_in(pane: Widget) -> VirtualTable | None:
@@ -34,9 +33,9 @@ def view_of(pane: Widget, over: bool) -> TableView | None:
     if (table := table_in(pane)) is None:
         return None
     bar = next(iter(pane.query(FilterBar)), None)
-    typed = ("", False) if bar is None else (bar.input.value, bar.finding)
+    typed = "" if bar is None else bar.input.value
     sort = (table.sort_column, table.sort_reverse)
-    return TableView(table.selected_key, table.follow and not over, sort, *typed)
+    return TableView(table.selected_key, table.follow and not over, sort, typed)
 
 
 def restore_view(pane: Widget, view: TableView) -> bool:
@@ -44,8 +43,6 @@ def restore_view(pane: Widget, view: TableView) -> bool:
     for bar in pane.query(FilterBar):
         if view.filter and bar.input.value != view.filter:
             bar.set(view.filter)
-            if view.finding:
-                bar.action_mode()
     if (table := table_in(pane)) is None:
         return True
     at_newest = view.follow or view.key is None

@@ -47,10 +47,6 @@ class RowSource:
         """The row whose event begins at this byte of the log."""
         return next((row for row in range(len(self)) if self.offset(row) == offset), None)
 
-    def is_match(self, row: int) -> bool:
-        """Whether the row is among what is looked for."""
-        return False
-
     @property
     def words(self) -> Sequence[str]:
         """Texts to highlight."""
