@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from textual.getters import query_one
-from textual.widget import Widget
 
 from screens.method_screen import MethodScreen
+from screens.panes.pane import Pane
 from screens.slsm.chat import ChatPane
 from screens.widgets.tab_line import Tab
 
@@ -24,8 +24,8 @@ class SLSMScreen(MethodScreen):
     def tab_list(self) -> Sequence[Tab]:
         return [*super().tab_list(), TALK]
 
-    def make(self, tab: Tab) -> Widget:
-        return ChatPane(self.session, id=tab.id) if tab == TALK else super().make(tab)
+    def make(self, name: str) -> Pane:
+        return ChatPane(self.session, id=name) if name == TALK.id else super().make(name)
 
     def action_tab(self, index: int) -> None:
         """Show a tab; who chooses Talk begins to type, who comes back to it does not."""

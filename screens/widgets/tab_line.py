@@ -47,8 +47,8 @@ class TabLine(Widget):
 
         tab: Tab
 
-    def __init__(self, tabs: Sequence[Tab], *, hint: str = "") -> None:
-        super().__init__()
+    def __init__(self, tabs: Sequence[Tab], *, hint: str = "", id: str | None = None) -> None:
+        super().__init__(id=id)
         self.tabs = tabs
         self._hint = hint
         self._counts: dict[str, str] = {}
