@@ -16,12 +16,10 @@ from engine.run.directory import RunDirectory
 from engine.run.event_log import refuse_later
 from screens.messages import (
     CompareRequested,
-    DetachRequested,
     EventRequested,
     RunRequested,
     SweepRequested,
     SystemRequested,
-    UpRequested,
 )
 from screens.runs.screen import RunsScreen
 
@@ -138,15 +136,15 @@ class OpenRuns(App[None]):
         if self.session is not None:
             self.run_screens.show(self.session, message.name, message.place, message.followed)
 
-    @on(UpRequested)
-    def _up_requested(self) -> None:
+    def action_up(self) -> None:
+        """One level up: from a method to the overview of its run, from there to the list of runs."""
         if self.session is not None and not self.run_screens.up(self.session):
-            self._detach_requested()
+            self.action_detach()
 
     # ------------------------------------------------------------ closing
 
-    @on(DetachRequested)
-    def _detach_requested(self) -> None:
+    def action_detach(self) -> None:
+        """Show the list of runs, or what the run was opened from; the engine continues."""
         self._back_to_parent() if self._parents else self.close_run()
 
     def close_run(self) -> None:

@@ -7,9 +7,9 @@ from textual.app import App
 from app.left_views import LeftViews
 from app.methods.place import Place
 from app.runs.session import RunSession
+from screens.method_screen import screen_of
 from screens.overview.screen import OverviewScreen
 from screens.run_screen import RunScreen
-from screens.systems import systems
 from screens.tabbed_screen import TabbedScreen
 
 
@@ -64,11 +64,9 @@ class RunScreens:
     def _made(self, session: RunSession, name: str, came_from: str, place: Place | None) -> RunScreen:
         if name == OverviewScreen.TITLE_WORD:
             return OverviewScreen(session, came_from)
-        screen = next(system for system in systems() if system.name == name).load()(session)
-        assert isinstance(screen, RunScreen)
-        if isinstance(screen, TabbedScreen):
-            screen.left_view = self._left.of(session.run_dir, name)
-            screen.pending_place = place
+        screen = screen_of(name, session)
+        screen.left_view = self._left.of(session.run_dir, name)
+        screen.pending_place = place
         return screen
 
     def _last_method(self, session: RunSession) -> str:

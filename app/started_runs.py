@@ -14,7 +14,6 @@ from app.worker_failures import WorkerFailures
 from engine.errors import SteerError
 from engine.run.directory import RunDirectory
 from screens.messages import BranchRequested, ResumeRequested
-from screens.runs.screen import RunsScreen
 
 
 class StartedRuns(OpenRuns):
@@ -50,8 +49,8 @@ class StartedRuns(OpenRuns):
 
         self.push_screen(NewRunScreen(config, self.outputs, changes), self._begin)
 
-    @on(RunsScreen.NewRunRequested)
-    def _new_run_requested(self) -> None:
+    def action_new_run(self) -> None:
+        """Open the dialog that starts a run."""
         self.ask_for_run()
 
     def _begin(self, begun: RunDirectory | Path | None) -> None:

@@ -57,18 +57,6 @@ current item and keeps what is finished. `Ctrl+C` stops and keeps without asking
         text.append("\nesc  ", "bold").append("stay here")
         yield Static(text, markup=False)
 
-    def action_detach(self) -> None:
-        """Leave it running."""
-        self.dismiss("detach")
-
-    def action_stop(self) -> None:
-        """Stop it first."""
-        self.dismiss("stop")
-
-    def action_stay(self) -> None:
-        """Do not leave."""
-        self.dismiss("stay")
-
 
 @dataclass(frozen=True)
 class LeftRun:

@@ -18,11 +18,6 @@ class ResumeRequested(Message):
 
 
 @dataclass
-class DetachRequested(Message):
-    """Show the list of runs; the engine continues."""
-
-
-@dataclass
 class BranchRequested(Message):
     """Start a new run from the deltas of an iteration of this one; `iterations`: of both together."""
 
@@ -39,11 +34,6 @@ class SystemRequested(Message):
     name: str
     place: Place | None = None
     followed: bool = False
-
-
-@dataclass
-class UpRequested(Message):
-    """One level up: from a method to the overview of its run, from there to the list of runs."""
 
 
 @dataclass

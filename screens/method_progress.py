@@ -57,9 +57,9 @@ def progress_of(shown: Sequence[StageState]) -> list[MethodProgress]:
     by_name = {stage.name: stage for stage in shown}
     methods = []
     for method in systems_of(by_name):
-        stages = [by_name[name] for name in method.stages if name in by_name]
-        also = [by_name[name] for name in method.also if name in by_name]
-        methods.append(_progress(method.name, tuple(stages or also)))
+        stages = [by_name[name] for name in method.stages_shown if name in by_name]
+        also = [by_name[name] for name in method.also_shows if name in by_name]
+        methods.append(_progress(method.title, tuple(stages or also)))
     return methods
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.widget import Widget
 
 from app.blocks.block import Block, Paragraph, Target
 from app.keys.commands import Command, bindings
@@ -18,12 +17,13 @@ from app.state.run import RunState
 from app.wording.verdict_text import verdict_sentence, verdicts
 from screens.panes.blocks import BlocksPane
 from screens.panes.cases import CasesPane
-from screens.panes.cases_tab import CasesTab
+from screens.panes.pane import Pane
 from screens.run_session import Session, work_over
-from screens.tabbed_screen import TabbedScreen
+from screens.systems import systems
+from screens.tabbed_screen import CASES, TabbedScreen
 from screens.widgets.tab_line import Tab
 
-CASES, RESULTS, TRAINING = Tab("cases", "Cases"), Tab("results", "Results"), Tab("training", "Training")
+RESULTS, TRAINING = Tab("results", "Results"), Tab("training", "Training")
 _NO_RESULTS = "The results appear here when they are measured; until then, Cases shows each case as it comes."
 _NO_TRAINING = "Nothing has been trained yet."
 
@@ -44,6 +44,9 @@ class MethodScreen(TabbedScreen):
         self.HELP = self.method.help  # pyright: ignore[reportAttributeAccessIssue]
         self.offered = offered(self.method, session.state)
         self.TABS = self.tab_list()
+        kinds = [cases.name for cases in self.method.cases if cases.name in self.offered]
+        self.KINDS = kinds if CASES.id in [tab.id for tab in self.TABS] else []
+        self.kind = next(iter(self.KINDS), "")
         self.STAGE_TABS = self.method.shown_by
 
     def tab_list(self) -> Sequence[Tab]:
@@ -56,22 +59,16 @@ class MethodScreen(TabbedScreen):
         }
         return [tab for tab, there in has.items() if there and (tab == CASES or tab.id in self.offered)]
 
-    def panes(self) -> ComposeResult:
-        for tab in self.TABS:
-            yield self.make(tab)
-
-    def make(self, tab: Tab) -> Widget:
-        """A tab's content."""
-        if tab.id == CASES.id:
-            kinds = [cases for cases in self.method.cases if cases.name in self.offered]
-            return CasesTab([self.make_cases(cases) for cases in kinds], id=tab.id)
-        if tab.id == RESULTS.id:
+    def make(self, name: str) -> Pane:
+        if name == RESULTS.id:
             charts = self.method.result_charts
-            return BlocksPane(self.session, charts, self.result_blocks, _NO_RESULTS, id=tab.id)
-        charts, blocks = self.method.training_charts, self.method.training
-        return BlocksPane(self.session, charts, blocks, _NO_TRAINING, id=tab.id)
+            return BlocksPane(self.session, charts, self.result_blocks, _NO_RESULTS, id=name)
+        if name == TRAINING.id:
+            charts, blocks = self.method.training_charts, self.method.training
+            return BlocksPane(self.session, charts, blocks, _NO_TRAINING, id=name)
+        return self.make_cases(next(cases for cases in self.method.cases if cases.name == name))
 
-    def make_cases(self, cases: Cases) -> Widget:
+    def make_cases(self, cases: Cases) -> CasesPane:
         """The pane of a kind of cases; a subclass may have one of its own."""
         return CasesPane(self.session, cases, id=cases.name)
 
@@ -93,15 +90,22 @@ class MethodScreen(TabbedScreen):
         ]
         return [*sentences, *tables]
 
-    def counts(self) -> Sequence[int | None]:
-        rows = len(self.cases.rows(self.session.state)) if self.method.cases else None
-        return [rows if tab.id == CASES.id else None for tab in self.TABS]
+    def show(self) -> None:
+        """Draw the session's state."""
+        super().show()
+        if self.KINDS:
+            self.tabs.count(CASES.id, f"{len(self.cases.rows(self.session.state)):,}")
 
     @property
     def cases(self) -> Cases:
         """The kind of cases that is shown."""
-        shown = self.query_one(CasesTab).shown_name
-        return next(cases for cases in self.method.cases if cases.name == shown)
+        return next(cases for cases in self.method.cases if cases.name == self.kind)
 
     def place_of(self, target: Target) -> Place | None:
         return self.method.place_of(target, self.session.state)
+
+
+def screen_of(title: str, session: Session) -> MethodScreen:
+    """The screen of the method with this title, which is imported now."""
+    module, _, name = next(system.screen for system in systems() if system.title == title).partition(":")
+    return getattr(import_module(module), name)(session, title)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from rich.console import RenderableType
 from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
@@ -215,21 +216,21 @@ with their help; what is changed there is added to *Changes*.
 
     def _object(self, typed: tuple[Path, str], check: StartCheck) -> None:
         """Do not start: say what must be corrected, or what is lacking; the latter may be started all the same."""
-        self._busy = False
-        self.add_class("-wrong")
         self._agreed = None if check.wrong else typed
         last = (
             "Not started: correct this first."
             if check.wrong
             else "Not started: a stage would fail for this. Press enter again to start it all the same."
         )
-        self.message.update(Text("\n\n").join([check_text(check), Text(last, "bold")]))
-        self.query_one("#config-scroll").scroll_home(animate=False)
+        self._show_wrong(Text("\n\n").join([check_text(check), Text(last, "bold")]))
 
     def _refuse(self, error: Exception) -> None:
+        self._show_wrong(fault_table(Fault.of_error("", error)))
+
+    def _show_wrong(self, words: RenderableType) -> None:
         self._busy = False
         self.add_class("-wrong")
-        self.message.update(fault_table(Fault.of_error("", error)))
+        self.message.update(words)
         self.query_one("#config-scroll").scroll_home(animate=False)
         self.call_after_refresh(self.refresh_bindings)
 

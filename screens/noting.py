@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from textual.binding import BindingType
+from textual.screen import Screen
 
 from app.keys.commands import NOTING, bindings
 from app.report.item_words import item_words
 from app.report.times import clock
-from app.runs.notes import LONGEST_TEXT
+from app.runs.notes import LONGEST_TEXT, Notes
 from engine.errors import SteerError
 from engine.events import Event
 from engine.run.find_event import event_at
 from screens.console_screen import ConsoleScreen
 from screens.item_marks import ItemMarks
-from screens.messages import EventRequested
+from screens.notes.screen import NotesScreen
 from screens.panels.ask import AskScreen
 from screens.run_session import Session
 
@@ -58,41 +60,45 @@ class NotingScreen(ConsoleScreen[None]):
         """Ask for a note and keep it."""
         event = self.noted_event()
         seq, words = (None, "the run") if event is None else (event.seq, item_words(event))
-
-        def keep(text: str | None) -> None:
-            if text:
-                self._change(lambda: self.marks.notes.add(seq, words, text))
-
-        self.marks.read()
-        known = self.marks.notes.written.of(seq)[-_SHOWN:]
-        known_notes = "".join(f"{note.author}, {clock(note.time)}: {note.text[:200]}\n" for note in known)
-        self.app.push_screen(
-            AskScreen(f"A note on {words}", lambda text: known_notes + note_help(text)), keep
-        )
+        ask_for_note(self, self.marks.notes, seq, words, words, self.look_at_notes)
 
     def action_mark_item(self) -> None:
         """Mark the row under the cursor, or take its mark away."""
         if (event := self.noted_event()) is None:
             self.notify("This row is not in the log: it cannot be marked. Press ; for a note on the run.")
             return
-        self._change(lambda: self.marks.notes.toggle_mark(event.seq, item_words(event)))
+        change_notes(self, lambda: self.marks.notes.toggle_mark(event.seq, item_words(event)))
+        self.look_at_notes()
 
     def action_notes(self) -> None:
         """List what was marked and written on this run."""
-        from screens.notes.screen import NotesScreen
+        self.app.push_screen(NotesScreen([self.session.run_dir]))
 
-        def go(message: EventRequested | None) -> None:
-            if message is not None:
-                self.app.post_message(message)
 
-        self.app.push_screen(NotesScreen([self.session.run_dir]), go)
+def ask_for_note(
+    screen: Screen[Any], notes: Notes, seq: int | None, item: str, about: str, then: Callable[[], None]
+) -> None:
+    """Ask for a note on the item of an event (None: on the run), keep it, and do `then`. `about`: what the dialog calls
+    the item; it shows the last notes on it."""
 
-    def _change(self, change) -> None:  # type: ignore[no-untyped-def]
-        try:
-            change()
-        except (OSError, SteerError) as error:
-            self.notify(str(error), title="Not kept", severity="error", markup=False)
-        self.look_at_notes()
+    def keep(text: str | None) -> None:
+        if text:
+            change_notes(screen, lambda: notes.add(seq, item, text))
+            then()
+
+    notes.read()
+    known = "".join(
+        f"{note.author}, {clock(note.time)}: {note.text[:200]}\n" for note in notes.written.of(seq)[-_SHOWN:]
+    )
+    screen.app.push_screen(AskScreen(f"A note on {about}", lambda text: known + note_help(text)), keep)
+
+
+def change_notes(screen: Screen[Any], change: Callable[[], object]) -> None:
+    """Make a change; the user is notified where it cannot be kept."""
+    try:
+        change()
+    except (OSError, SteerError) as error:
+        screen.notify(str(error), title="Not kept", severity="error", markup=False)
 
 
 def note_help(text: str) -> str:

@@ -14,7 +14,7 @@ from textual.binding import BindingType
 from app.keys.commands import METHOD_KEYS, RUN, RUN_WITHOUT_KEY, TIMELINE, Command, bindings
 from engine.errors import SteerError
 from screens.console_screen import FRAMES
-from screens.messages import DetachRequested, ResumeRequested, SystemRequested
+from screens.messages import ResumeRequested, SystemRequested
 from screens.method_progress import active_method
 from screens.noting import NotingScreen
 from screens.panels.error_panel import ErrorPanel, Fault
@@ -262,15 +262,11 @@ class RunScreen(NotingScreen):
 
     action_start = action_resume
 
-    def action_detach(self) -> None:
-        """Ask for the list of runs."""
-        self.post_message(DetachRequested())
-
     def action_method(self, number: int) -> None:
         """Ask for the screen of a method, by its number in the header."""
         methods = systems_of(self.session.state.stages)
         if number <= len(methods):
-            self.post_message(SystemRequested(methods[number - 1].name))
+            self.post_message(SystemRequested(methods[number - 1].title))
 
     def action_overview(self) -> None:
         """Ask for the overview."""
@@ -280,11 +276,7 @@ class RunScreen(NotingScreen):
         """Find rows of all methods by words."""
         from screens.panels.search import SearchScreen  # only those who search need it
 
-        def go(message: SystemRequested | None) -> None:
-            if message is not None:
-                self.app.post_message(message)
-
-        self.app.push_screen(SearchScreen(self.session), go)
+        self.app.push_screen(SearchScreen(self.session))
 
     def action_follow_work(self) -> None:
         """Go where the work is, from now on."""

@@ -1,114 +1,15 @@
-"""What a screen needs of its run: the state at the moment looked at, and commands to the engine."""
+"""What screens ask of the session of their run. They look at its `revision` and draw its `state` when it changed; they
+keep no reference into a state, which may be another after seeking."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 
-from app.runs.time_left import Earlier, TimeLeft, time_left
-from app.state.event_index import EventIndex
-from app.state.run import RunState
-from engine.events import Event
-from engine.run.directory import STARTING, RunStatus
+from app.runs.session import RunSession as Session
+from app.runs.time_left import TimeLeft, time_left
+from engine.run.directory import STARTING
 from engine.run.stage_state import FINISHED, SKIPPED, STOPPED, StageState
-
-if TYPE_CHECKING:
-    from app.runs.orders import UserMessage  # with all that reads logs; not before the first paint
-
-
-class Session(Protocol):
-    """A run being watched, live or replayed. Screens look at `revision` and draw `state` when it changed;
-    they keep no reference into a state, which may be another after seeking."""
-
-    @property
-    def run_dir(self) -> Path:
-        """The run's folder."""
-        ...
-
-    @property
-    def state(self) -> RunState:
-        """The run at the moment looked at."""
-        ...
-
-    @property
-    def status(self) -> RunStatus | None:
-        """The status of its worker; None before the first look."""
-        ...
-
-    @property
-    def earlier(self) -> Earlier:
-        """How long its stages took in earlier runs with the same configuration."""
-        ...
-
-    @property
-    def index(self) -> EventIndex:
-        """Marks and stops of the log."""
-        ...
-
-    @property
-    def revision(self) -> int:
-        """Another number whenever what is shown is another."""
-        ...
-
-    @property
-    def cursor(self) -> int | None:
-        """Number of the event up to which the state is folded; None: the live end."""
-        ...
-
-    @property
-    def total_events(self) -> int:
-        """Events in the log so far."""
-        ...
-
-    @property
-    def behind(self) -> int:
-        """Events that are in the log and not in the state."""
-        ...
-
-    @property
-    def reading(self) -> float | None:
-        """Share of a long log that is read, 0 to 1; None when little is left."""
-        ...
-
-    @property
-    def frozen(self) -> bool:
-        """Whether the view is frozen while the engine may continue."""
-        ...
-
-    @property
-    def stop_requested(self) -> bool:
-        """Whether a stop was asked for here and the worker has not stopped yet."""
-        ...
-
-    def update(self) -> bool:
-        """Show the newest state that may be shown; whether it differs from before."""
-        ...
-
-    def take_messages(self) -> list[UserMessage]:
-        """The messages for the user since the last call."""
-        ...
-
-    def seek(self, seq: int | None) -> None:
-        """Look at another moment."""
-        ...
-
-    def freeze(self) -> None:
-        """Freeze the view."""
-        ...
-
-    def thaw(self) -> None:
-        """Back to the live end."""
-        ...
-
-    def send(self, command: str) -> None:
-        """Ask the engine to pause, continue or stop."""
-        ...
-
-    def read(self, offset: int, length: int) -> Event:
-        """An event of the log, whole."""
-        ...
 
 
 def engine_state(session: Session) -> str:

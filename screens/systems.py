@@ -1,45 +1,24 @@
-"""The screen of each method. A run with stages of several methods has several screens."""
+"""The methods that have a screen. A run with stages of several methods has several screens."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import cache, partial
-from importlib import import_module
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from functools import cache
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:  # the states of all methods are not imported before the first paint
-    from textual.screen import Screen
+    from app.state.method import MethodState
 
-    from screens.run_session import Session
-
-
-@dataclass(frozen=True)
-class System:
-    """A method: its name, its stages, and its screen, `module:Class` (imported when it is opened). `also`: stages of
-    others in which it is at work, too."""
-
-    name: str
-    stages: tuple[str, ...]
-    screen: str
-    also: tuple[str, ...] = ()
-
-    def load(self) -> Callable[[Session], Screen[None]]:
-        """What makes the screen of a session."""
-        module, _, name = self.screen.partition(":")
-        kind = getattr(import_module(module), name)
-        return kind if kind.TITLE_WORD else partial(kind, title=self.name)
+    System: TypeAlias = type[MethodState]
+    """A method that has a screen: its state declares its name, its stages and its screen."""
 
 
 @cache
 def systems() -> tuple[System, ...]:
-    """Every method that has a screen, as its state declares it."""
+    """Every method that has a screen."""
     from app.state.run import method_states
 
-    kinds = method_states().values()
-    return tuple(
-        System(kind.title, kind.stages_shown, kind.screen, kind.also_shows) for kind in kinds if kind.title
-    )
+    return tuple(kind for kind in method_states().values() if kind.title)
 
 
 def systems_of(stages: Iterable[str]) -> list[System]:
@@ -48,12 +27,12 @@ def systems_of(stages: Iterable[str]) -> list[System]:
     known = dict.fromkeys(
         system
         for stage in stages
-        for system in sorted(systems(), key=lambda system: stage in system.also)
-        if stage in system.stages or stage in system.also
+        for system in sorted(systems(), key=lambda system: stage in system.also_shows)
+        if stage in system.stages_shown or stage in system.also_shows
     )
     return list(known) or [systems()[0]]
 
 
 def system_of(stage: str) -> System | None:
     """The system a stage belongs to."""
-    return next((system for system in systems() if stage in system.stages), None)
+    return next((system for system in systems() if stage in system.stages_shown), None)

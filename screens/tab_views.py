@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Hashable
+from typing import NamedTuple
 
 from textual.widget import Widget
 
@@ -13,39 +13,46 @@ from screens.widgets.filter_bar import FilterBar
 from screens.widgets.tables.virtual_table import VirtualTable
 
 
-def pane_view(pane: Widget, over: bool) -> dict[str, Any]:
+class TableView(NamedTuple):
+    """How a tab's table is left. `key`: of the row under the cursor; `sort`: the column, and whether downwards;
+    `filter`: as it was typed."""
+
+    key: Hashable
+    follow: bool
+    sort: tuple[str | None, bool]
+    filter: str = ""
+
+
+def table_in(pane: Widget) -> VirtualTable | None:
+    """The table of a tab's content, where it has one."""
+    return next(iter(pane.query(VirtualTable)), None)
+
+
+def view_of(pane: Widget, over: bool) -> TableView | None:
     """What is to be kept of a tab's content. `over`: no more rows come, so that none is followed."""
-    bars = [(bar.input.value, bar.finding) for bar in pane.query(FilterBar)]
-    tables = [
-        {
-            "key": table.selected_key,
-            "follow": table.follow and not over,
-            "sort": (table.sort_column, table.sort_reverse),
-        }
-        for table in pane.query(VirtualTable)
-    ]
-    return {"bars": bars, "tables": tables}
+    if (table := table_in(pane)) is None:
+        return None
+    bar = next(iter(pane.query(FilterBar)), None)
+    typed = "" if bar is None else bar.input.value
+    sort = (table.sort_column, table.sort_reverse)
+    return TableView(table.selected_key, table.follow and not over, sort, typed)
 
 
-def restore_view(pane: Widget, view: Mapping[str, Any]) -> bool:
+def restore_view(pane: Widget, view: TableView) -> bool:
     """Set a tab's content as it was left; False while rows that are needed for that are not there yet."""
-    for bar, (text, finding) in zip(pane.query(FilterBar), view["bars"], strict=False):
-        if text and bar.input.value != text:
-            bar.set(text)
-            if finding:
-                bar.action_mode()
-    there = [_cursor(t, kept) for t, kept in zip(pane.query(VirtualTable), view["tables"], strict=False)]
-    return all(there)
-
-
-def _cursor(table: VirtualTable, kept: Mapping[str, Any]) -> bool:
-    column, reverse = kept["sort"]
-    chosen = column is not None or not (kept["follow"] or kept["key"] is None)  # the log's order, too
-    if chosen and (table.sort_column, table.sort_reverse) != (column, reverse):
-        table.sort_by(column, reverse)
-    if kept["follow"] or kept["key"] is None:
+    for bar in pane.query(FilterBar):
+        if view.filter and bar.input.value != view.filter:
+            bar.set(view.filter)
+    if (table := table_in(pane)) is None:
         return True
-    row = table.source.find(kept["key"])
+    at_newest = view.follow or view.key is None
+    chosen = view.sort[0] is not None or not at_newest  # the log's order, too
+    if chosen and (table.sort_column, table.sort_reverse) != view.sort:
+        table.sort_by(*view.sort)
+    return at_newest or _stay_on(table, table.source.find(view.key))
+
+
+def _stay_on(table: VirtualTable, row: int | None) -> bool:
     if row is None:
         return False
     table.go_to(row)
@@ -55,7 +62,7 @@ def _cursor(table: VirtualTable, kept: Mapping[str, Any]) -> bool:
 
 def place_in(tab: str, pane: Widget) -> Place:
     """Where a tab's content is looking."""
-    table = next(iter(pane.query(VirtualTable)), None)
+    table = table_in(pane)
     return Place(
         tab,
         None if table is None else table.selected_key,
@@ -66,17 +73,11 @@ def place_in(tab: str, pane: Widget) -> Place:
 
 def show_place(pane: Widget, place: Place) -> bool:
     """Filter a tab's table and go to the row that a place names; False while the row is not there."""
-    table = next(iter(pane.query(VirtualTable)), None)
     if isinstance(pane, CasesPane) and place.filter != pane.filter_text:
         pane.filter_by(place.filter)
-        if table is not None:
-            table.follow = False
-    if table is None or place.key is None:
+        pane.table.follow = False
+    table, key = table_in(pane), place.key
+    if table is None or key is None:
         return True
-    key, source = place.key, table.source
-    row = source.row_at(key.offset) if isinstance(key, OfEvent) else source.find(key)
-    if row is None:
-        return False
-    table.go_to(row)
-    table.follow = False
-    return True
+    source = table.source
+    return _stay_on(table, source.row_at(key.offset) if isinstance(key, OfEvent) else source.find(key))

@@ -23,20 +23,19 @@ from app.methods.place import History, Place
 from app.runs.queries.what_if import WhatIfProcess
 from app.wording.text import counted
 from screens.console_screen import NARROWEST
-from screens.messages import UpRequested
 from screens.panels.chart_screen import ChartScreen
 from screens.panes.blocks import BlocksPane
 from screens.panes.cases import CasesPane
-from screens.panes.cases_tab import CasesTab
 from screens.panes.pane import Pane
 from screens.run_screen import RunScreen
 from screens.run_session import Session, reading_words, work_over
-from screens.tab_views import pane_view, place_in, restore_view, show_place
+from screens.tab_views import place_in, restore_view, show_place, table_in, view_of
 from screens.widgets.charts.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.tab_line import Tab, TabLine
 from screens.widgets.tables.virtual_table import VirtualTable
 
+CASES = Tab("cases", "Cases")
 STYLES = Path(__file__).with_name("tabbed_screen.tcss")
 """Of every screen with tabs; a subclass adds its own in `CSS_PATH`."""
 
@@ -75,16 +74,20 @@ class Written(NamedTuple):
 
 
 class TabbedScreen(RunScreen):
-    """Base of the methods' screens. A subclass gives `TABS`, a pane for each in `panes`, and `STAGE_TABS`: by stage,
-    the tab or the kind of cases in which its work is seen. `counts` are shown beside the tabs' names."""
+    """Base of the methods' screens. A subclass gives `TABS`; `KINDS`, of which the tab Cases shows one at a time; what
+    each of both holds, in `make`; and `STAGE_TABS`: by stage, the tab or kind in which its work is seen."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (NARROWEST, "-narrow"), (150, "-wide")]
     BINDINGS: ClassVar[list[BindingType]] = bindings(COMMANDS)
     CSS_PATH = [STYLES]
     TABS: Sequence[Tab] = ()
+    KINDS: Sequence[str] = ()
     STAGE_TABS: Mapping[str, str] = {}
 
-    tabs = query_one(TabLine)
+    kind = ""
+    """The kind that the tab Cases shows."""
+
+    tabs = query_one("#tabs", TabLine)
     switcher = query_one(ContentSwitcher)
     _chosen = False
     left_view: Mapping[str, Any] | None = None
@@ -97,52 +100,43 @@ class TabbedScreen(RunScreen):
         self._history = History()
         self._what_if: WhatIfProcess | None = None
 
-    def panes(self) -> ComposeResult:
-        """The tabs' contents, in order, with their ids."""
-        yield from ()
+    def make(self, name: str) -> Pane:
+        """The content of a tab, or a kind of cases, of this name; its id is the name."""
+        raise NotImplementedError
 
-    def counts(self) -> Sequence[int | None]:
-        """How many rows the first tabs have; None for one that has no rows."""
-        return ()
+    def _names(self, tab: Tab) -> Sequence[str]:
+        """What a tab can show."""
+        return self.KINDS if tab.id == CASES.id else [tab.id]
 
     def place_of(self, target: Target) -> Place | None:
         """Where an id leads; None if it is not there. A subclass knows its kinds."""
         return None
 
     def compose_body(self) -> ComposeResult:
-        yield TabLine(self.TABS)
-        with ContentSwitcher(initial=self.TABS[0].id):
-            yield from self.panes()
+        yield TabLine(self.TABS, id="tabs")
+        if len(self.KINDS) > 1:
+            kinds = [Tab(name, name.capitalize()) for name in self.KINDS]
+            yield TabLine(kinds, hint="1 the next kind", id="kinds")
+        names = [name for tab in self.TABS for name in self._names(tab)]
+        with ContentSwitcher(initial=names[0]):
+            yield from map(self.make, names)
 
     def on_mount(self) -> None:
+        self._show_kind(self.shown_name)
         self._focus_content()
 
     @property
     def pane(self) -> Pane:
         """What is visible: a tab's content, or the kind of cases that its tab shows."""
-        content = self.switcher.visible_content
-        return cast(Pane, content.shown if isinstance(content, CasesTab) else content)
+        return cast(Pane, self.switcher.visible_content)
 
     @property
     def shown_name(self) -> str:
         """The name of what is visible."""
-        content = self.switcher.visible_content
-        return content.shown_name if isinstance(content, CasesTab) else self.TABS[self.tabs.active].id
-
-    def _contents(self) -> dict[str, Widget]:
-        """All that can be visible, by name."""
-        contents: dict[str, Widget] = {}
-        for tab in self.TABS:
-            content = self.query_one(f"#{tab.id}")
-            names = content.names if isinstance(content, CasesTab) else [tab.id]
-            contents |= {name: self.query_one(f"#{name}") for name in names}
-        return contents
+        return str(self.pane.id)
 
     def show(self) -> None:
         """Draw the session's state."""
-        for tab, count in zip(self.TABS, self.counts(), strict=False):
-            if count is not None:
-                self.tabs.count(tab.id, f"{count:,}")
         if not self._chosen:
             self._go_with_the_stage()
         if (table := self._table()) is not None:
@@ -163,7 +157,7 @@ class TabbedScreen(RunScreen):
     def view(self) -> dict[str, Any]:
         """How the screen is left."""
         over = work_over(self.session, self.STAGE_TABS)
-        panes = {name: pane_view(pane, over) for name, pane in self._contents().items()}
+        panes = {pane.id: view_of(pane, over) for pane in self.query(Pane)}
         return {"tab": self.shown_name, "chosen": self._chosen, "panes": panes}
 
     def open_place(self, place: Place) -> None:
@@ -199,27 +193,30 @@ class TabbedScreen(RunScreen):
         """Show a tab; the tab Cases again: its next kind."""
         if index >= len(self.TABS):
             return
-        content = self.switcher.visible_content
-        if index == self.tabs.active and isinstance(content, CasesTab):
-            self.action_named(content.next_name)
+        names = self._names(self.TABS[index])
+        if index == self.tabs.active:
+            self.action_named(names[(names.index(self.shown_name) + 1) % len(names)])
         else:
             self.action_named(self.TABS[index].id)
 
     def _show_named(self, name: str) -> bool:
         """Show a tab or a kind of cases; whether there is one of this name."""
+        name = self.kind if name == CASES.id else name
         for index, tab in enumerate(self.TABS):
-            content = self.query_one(f"#{tab.id}")
-            if isinstance(content, CasesTab) and name in content.names:
-                content.choose(name)
-            elif tab.id != name:
-                continue
-            self._show_tab(index)
-            return True
+            if name in self._names(tab):
+                self.tabs.active = index
+                self.switcher.current = name
+                self._show_kind(name)
+                self._focus_content()
+                return True
         return False
 
-    @on(CasesTab.KindRequested)
-    def _kind_requested(self, message: CasesTab.KindRequested) -> None:
-        self.action_named(message.name)
+    def _show_kind(self, name: str) -> None:
+        """In the line of the kinds, where there are several; that line belongs to the tab Cases alone."""
+        self.kind = name if name in self.KINDS else self.kind
+        for line in self.query("#kinds").results(TabLine):
+            line.active = self.KINDS.index(self.kind)
+            line.set_class(name not in self.KINDS, "-away")
 
     def action_named(self, name: str) -> bool:
         """Show a tab or a kind of cases because it was asked for; whether there is one of this name."""
@@ -228,11 +225,6 @@ class TabbedScreen(RunScreen):
         if shown := self._show_named(name):
             self.show()
         return shown
-
-    def _show_tab(self, index: int) -> None:
-        self.tabs.active = index
-        self.switcher.current = self.TABS[index].id
-        self._focus_content()
 
     def _focus_content(self) -> None:
         content = self.pane
@@ -243,12 +235,15 @@ class TabbedScreen(RunScreen):
 
     @on(TabLine.Chosen)
     def _tab_clicked(self, message: TabLine.Chosen) -> None:
-        self.action_tab(message.index)
+        if message.tab in self.TABS:
+            self.action_tab(self.TABS.index(message.tab))
+        else:
+            self.action_named(message.tab.id)
 
-    def action_pane_back(self) -> None:
+    async def action_pane_back(self) -> None:
         """Step back inside the tab, else leave."""
         if not self.pane.close_one():
-            self.app.post_message(UpRequested())
+            await self.run_action("app.up")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         match action:
@@ -400,8 +395,7 @@ class TabbedScreen(RunScreen):
         return [Written(source.noun, source.noun, [column.key for column in source.columns], rows)]
 
     def _table(self) -> VirtualTable | None:
-        tables = self.pane.query(VirtualTable)
-        return tables.first() if tables else None
+        return table_in(self.pane)
 
 
 def _plain(row: Sequence[Words]) -> list[str]:

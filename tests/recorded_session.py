@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.runs.orders import UserMessage
+from app.runs.session import RunSession
 from app.runs.time_left import Earlier
 from app.state.event_index import EventIndex
 from app.state.run import RunState
@@ -15,8 +16,8 @@ from engine.run.directory import RunStatus
 Entries = Sequence[tuple[Event, int, int]]
 
 
-class RecordedSession:
-    """Implements `screens.run_session.Session`. `grow` lets more of the events happen."""
+class RecordedSession(RunSession):
+    """A session that follows nothing. `grow` lets more of the events happen."""
 
     def __init__(self, entries: Entries, run_dir: Path, upto: int | None = None) -> None:
         self.run_dir = run_dir
@@ -30,24 +31,28 @@ class RecordedSession:
         self._entries = entries
         self._by_place = {(offset, length): event for event, offset, length in entries}
         self._live = RunState()
-        self._shown: RunState | None = None
+        self._past: RunState | None = None
         self._changes = 0
-        self.total_events = 0
+        self._happened = 0
         self.grow(len(entries) if upto is None else upto)
 
     def grow(self, events: int) -> None:
         """Let that many more events happen."""
-        for entry in self._entries[self.total_events : self.total_events + events]:
+        for entry in self._entries[self._happened : self._happened + events]:
             self._live.apply(*entry)
             self.index.add(entry[0])
-            self.total_events += 1
+            self._happened += 1
+
+    @property
+    def total_events(self) -> int:
+        return self._happened
 
     @property
     def state(self) -> RunState:
-        return self._live if self._shown is None else self._shown
+        return self._live if self._past is None else self._past
 
     @property
-    def revision(self) -> int:
+    def revision(self) -> int:  # type: ignore[override]
         return self._changes * 1_000_000_000 + self.state.revision
 
     @property
@@ -67,16 +72,16 @@ class RecordedSession:
     def seek(self, seq: int | None) -> None:
         self._changes += 1
         self.cursor, self.frozen = seq, False
-        self._shown = None
+        self._past = None
         if seq is not None:
-            self._shown = RunState()
+            self._past = RunState()
             for entry in self._entries[: seq + 1]:
-                self._shown.apply(*entry)
+                self._past.apply(*entry)
 
     def freeze(self) -> None:
         self._changes += 1
         self.frozen = True
-        self._shown = self.state.share()
+        self._past = self.state.share()
 
     def thaw(self) -> None:
         self.seek(None)

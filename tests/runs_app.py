@@ -31,15 +31,18 @@ class RunsApp(App[None]):
         super().__init__()
         self.runs = RunsScreen(RunList(outputs))
         self.asked: list[Message] = []
+        self.new_runs = 0
 
     def get_default_screen(self) -> RunsScreen:
         return self.runs
 
     @on(EventRequested)
     @on(ResumeRequested)
-    @on(RunsScreen.NewRunRequested)
     def _asked(self, message: Message) -> None:
         self.asked.append(message)
+
+    def action_new_run(self) -> None:
+        self.new_runs += 1
 
     @property
     def words(self) -> list[str]:

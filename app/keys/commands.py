@@ -55,12 +55,12 @@ def commands_without_key(screen: Screen[Any]) -> list[tuple[Command, DOMNode]]:
 
 
 ALWAYS_SHOWN = frozenset(
-    {"stopping", "app.leave", "app.explain", "seek_live", "back", "close", "pane_back", "up"}
+    {"stopping", "app.leave", "app.explain", "seek_live", "back", "close", "pane_back", "app.up"}
 )
 SHOWN_FIRST = frozenset(
     {
         "select", "beside", "filter", "search", "freeze", "thaw", "pause", "continue_engine", "start", "resume", "stop",
-        "differ", "new_run", "show_error", "open", "follow_work", "leave_work", "undo", "what_if", "step",
+        "differ", "app.new_run", "show_error", "open", "follow_work", "leave_work", "undo", "what_if", "step",
     }
 )  # fmt: skip
 SHOWN_LAST = frozenset(
@@ -116,7 +116,7 @@ WITHOUT_KEY = (
 """Commands of everywhere that only the palette has."""
 
 NEW = Command(
-    "plus", "new_run", "New run", "Start a run, or a sweep over many settings, from a configuration."
+    "plus", "app.new_run", "New run", "Start a run, or a sweep over many settings, from a configuration."
 )
 
 ERROR = Command("E", "show_error", "Error", "Show what went wrong.")
@@ -188,7 +188,7 @@ RUN = (
     Command("o", "overview", "Overview", "Back to the overview of the run."),
     Command("F", "follow_work", "Follow work", "Always show the method at work, until you go elsewhere."),
     Command("F", "leave_work", "Stay here", "Stop following the work."),
-    Command("ctrl+d", "detach", "Detach", "Back to the list of runs; the engine continues."),
+    Command("ctrl+d", "app.detach", "Detach", "Back to the list of runs; the engine continues."),
     Command("W", "levers", "Levers", "Ask a question of the run's model with each lever on or off."),
 )
 
@@ -389,13 +389,16 @@ WHAT_IF = (
 
 LEAVE = (
     Command(
-        "ctrl+d", "detach", "Detach", "Quit; the engine continues, and you can open the run again later."
+        "ctrl+d",
+        "dismiss('detach')",
+        "Detach",
+        "Quit; the engine continues, and you can open the run again later.",
     ),
     Command(
         "S",
-        "stop",
+        "dismiss('stop')",
         "Stop and keep",
         "Stop the engine after its current item, then quit; finished work is kept.",
     ),
-    Command("escape", "stay", "Stay", "Do not quit."),
+    Command("escape", "dismiss('stay')", "Stay", "Do not quit."),
 )

@@ -9,7 +9,7 @@ from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.getters import query_one
 from textual.widgets import ContentSwitcher, Static
 
@@ -70,8 +70,8 @@ the lines below, for the arrows to scroll them. Numbers that differ by rounding 
     switcher = query_one(ContentSwitcher)
     title_line = query_one("#compare-title", Static)
     changed_line = query_one("#compare-changed Static", Static)
-    methods = query_one(f"#{_METHODS}-table", StillTable)
-    items = query_one(f"#{_ITEMS}-table", StillTable)
+    methods = query_one(f"#{_METHODS}", StillTable)
+    items = query_one(f"#{_ITEMS}", StillTable)
     about = query_one("#compare-about Static", Static)
     detail = query_one(DetailPane)
 
@@ -91,12 +91,9 @@ the lines below, for the arrows to scroll them. Numbers that differ by rounding 
         with VerticalScroll(id="compare-changed"):
             yield Static(markup=False)
         with ContentSwitcher(initial=_METHODS):
-            with Vertical(id=_METHODS):
-                yield StillTable(self.method_source, READING, id=f"{_METHODS}-table")
-            with Vertical(id=_ITEMS):
-                yield StillTable(self.item_source, _NO_ITEM, id=f"{_ITEMS}-table")
-            with Vertical(id=_TRACE):
-                yield DetailPane()
+            yield StillTable(self.method_source, READING, id=_METHODS)
+            yield StillTable(self.item_source, _NO_ITEM, id=_ITEMS)
+            yield DetailPane(id=_TRACE)
         with VerticalScroll(id="compare-about"):
             yield Static(markup=False)
         yield KeyLine()
@@ -142,7 +139,7 @@ the lines below, for the arrows to scroll them. Numbers that differ by rounding 
     def _go(self, level: str) -> None:
         self.switcher.current = level
         self.set_class(level != _METHODS, "-deep")
-        {_METHODS: self.methods, _ITEMS: self.items, _TRACE: self.detail}[level].focus()
+        self.query_one(f"#{level}").focus()
         self._show_about()
         self.refresh_bindings()
 
@@ -158,7 +155,7 @@ the lines below, for the arrows to scroll them. Numbers that differ by rounding 
         self.about.update(text)
 
     def _arm_under_cursor(self) -> ArmPair | None:
-        return self.method_source.item(self.methods.cursor) if len(self.method_source) else None
+        return self.method_source.at(self.methods.cursor)
 
     @on(VirtualTable.Highlighted)
     def _highlighted(self) -> None:
@@ -168,7 +165,7 @@ the lines below, for the arrows to scroll them. Numbers that differ by rounding 
 
     # ------------------------------------------------------------ a method's items
 
-    @on(VirtualTable.Selected, f"#{_METHODS}-table")
+    @on(VirtualTable.Selected, f"#{_METHODS}")
     def _open_method(self) -> None:
         arm = self._arm_under_cursor()
         if arm is None:
@@ -221,14 +218,14 @@ the lines below, for the arrows to scroll them. Numbers that differ by rounding 
 
     # ------------------------------------------------------------ an item
 
-    @on(VirtualTable.Selected, f"#{_ITEMS}-table")
+    @on(VirtualTable.Selected, f"#{_ITEMS}")
     def _open_item(self) -> None:
         if len(self.item_source):
             self._go(_TRACE)
             self._show_trace()
 
     def _item_under_cursor(self) -> ItemPair | None:
-        return self.item_source.item(self.items.cursor) if len(self.item_source) else None
+        return self.item_source.at(self.items.cursor)
 
     def _show_trace(self) -> None:
         pair, arm, comparison = self._item_under_cursor(), self.arm, self.comparison

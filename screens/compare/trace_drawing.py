@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import SequenceMatcher
 
 from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.blocks.changes import changed_pieces
 from app.blocks.fit import fit_name
 from app.blocks.model_text import clean
 from app.compared.words import differing, parting_sentence
@@ -118,21 +118,11 @@ def _written(step: Step, other: Step | None, palette: Palette) -> Text:
     mine, theirs = clean(step.text).rstrip(), clean(other.text).rstrip() if other else ""
     if other is None or mine == theirs or max(len(mine), len(theirs)) > _LONGEST:
         return Text(mine)
-    words, others = _words(mine), _words(theirs)
-    text = Text()
-    for kind, start, end, _, _ in SequenceMatcher(a=words, b=others, autojunk=False).get_opcodes():
-        style = "" if kind == "equal" else palette["warn"] + Style(underline=True)
-        text.append("".join(words[start:end]), style)
+    text, only_here = Text(), palette["warn"] + Style(underline=True)
+    for sign, piece in changed_pieces(mine, theirs):
+        if sign != "-":
+            text.append(piece, only_here if sign == "+" else "")
     return text
-
-
-def _words(text: str) -> list[str]:
-    """The words, each with the white space behind it."""
-    words: list[str] = []
-    for line in text.splitlines(keepends=True):
-        parts = line.split(" ")
-        words += [f"{part} " for part in parts[:-1]] + parts[-1:]
-    return words
 
 
 def _value(value: Value) -> str:

@@ -9,7 +9,7 @@ from app.state.esm import ESMState
 from app.table.column import Cell, Tone
 from app.table.decision_fields import DECISION_FIELDS, sign_where_it_turned
 from app.table.decision_view import DecisionView
-from app.table.filter import Expression, Predicate, predicate, words
+from app.table.filter import Expression, words
 from app.wording.figures import against_greedy, fixed, outcome, signed
 from screens.widgets.tables.rows import ItemSource
 
@@ -57,16 +57,13 @@ _SEARCHED = 200_000
 
 
 class DecisionSource(ItemSource[int]):
-    """The rows of a `DecisionView`: numbers of decisions. `find_expression` marks rows without hiding the others."""
+    """The rows of a `DecisionView`: numbers of decisions."""
 
     columns = COLUMNS
     noun = "decisions"
 
     def __init__(self, state: ESMState) -> None:
         self.view = DecisionView(state)
-        self._find: Expression | None = None
-        self._match: Predicate | None = None
-        self._words: tuple[str, ...] = ()
         self._begin()
 
     @property
@@ -88,23 +85,12 @@ class DecisionSource(ItemSource[int]):
         """Show only rows that match."""
         self.view.filter(expression)
         self.view.update(self.state)
-        self._rematch()
-
-    def find_expression(self, expression: Expression | None) -> None:
-        """Mark the rows that match."""
-        self._find = expression
-        self._rematch()
 
     def _begin(self) -> None:
         """Look at the rows of another state."""
         rows = self.view.rows
         self._getters = [rows.getter(column.key) for column in COLUMNS]
         self._steered, self._sign = rows.getter("steered"), sign_where_it_turned(rows.state)
-        self._rematch()
-
-    def _rematch(self) -> None:
-        self._match = None if self._find is None else predicate(self._find, self.view.rows)
-        self._words = tuple(words(self._find) + words(self.view.expression))
 
     # ------------------------------------------------------------ RowSource
 
@@ -139,14 +125,6 @@ class DecisionSource(ItemSource[int]):
     def sort(self, column: str | None, reverse: bool) -> None:
         self.view.sort(column if column in DECISION_FIELDS else None, reverse)
 
-    def is_match(self, row: int) -> bool:
-        return self._match is not None and bool(self._match(self.view.decision(row)))
-
-    @property
-    def finding(self) -> bool:
-        """Whether something is marked."""
-        return self._match is not None
-
     def turned(self, number: int) -> bool:
         """Whether a decision's example came out otherwise than under greedy, and this segment decided it."""
         return bool(self._sign(number))
@@ -159,4 +137,4 @@ class DecisionSource(ItemSource[int]):
 
     @property
     def words(self) -> Sequence[str]:
-        return self._words
+        return words(self.view.expression)

@@ -42,7 +42,7 @@ class DecisionsPane(CasesPane):
 
     source: DecisionSource
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "Filter", tooltip="Filter the decisions, or find some of them."),
+        Binding("slash", "filter", "Filter", tooltip="Filter the decisions."),
     ]  # fmt: skip
 
     bar = query_one(FilterBar)
@@ -126,34 +126,29 @@ class DecisionsPane(CasesPane):
 
     @property
     def filter_text(self) -> str:
-        """The filter as it was typed; nothing while rows are only marked."""
+        """The filter as it was typed."""
         return self.bar.input.value.strip() if self.source.view.expression is not None else ""
 
     def filter_by(self, text: str) -> None:
         """Apply a filter as if it had been typed, at once. Raises FilterError."""
         self.bar.set(text)
-        self._apply(parse(text, DECISION_FIELDS), text, finding=False)
+        self._apply(parse(text, DECISION_FIELDS), text)
         self.table.go_to(0)
 
     @on(FilterBar.Changed)
     def _filtered(self, message: FilterBar.Changed) -> None:
-        self._apply(message.expression, message.text, message.finding)
+        self._apply(message.expression, message.text)
 
-    def _apply(self, expression: Expression | None, text: str, finding: bool) -> None:
-        hide: Expression | None = None if finding else expression
-        mark: Expression | None = expression if finding else None
-        self._filter_text = text and f"{'find' if finding else 'filter'} {text}"
-        if hide != self.source.view.expression:
-            self.source.filter(hide)
-        self.source.find_expression(mark)
+    def _apply(self, expression: Expression | None, text: str) -> None:
+        self._filter_text = text and f"filter {text}"
+        if expression != self.source.view.expression:
+            self.source.filter(expression)
         self.show()
 
     @on(FilterBar.Closed)
     def _filter_closed(self) -> None:
         self.remove_class("-filtering")
         self.table.focus()
-        if self.source.finding and not self.source.is_match(self.table.cursor):
-            self.table.action_match(1)
         self.show_status()
 
     def close_one(self) -> bool:
@@ -161,6 +156,8 @@ class DecisionsPane(CasesPane):
         if super().close_one():
             return True
         had_filter = bool(self._filter_text)
+        if self.table.over:  # the last match is not the newest decision: the cursor stays on it
+            self.table.follow = False
         self.bar.clear()
         return had_filter
 

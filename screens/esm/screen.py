@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from textual.getters import query_one
-from textual.widget import Widget
 
 from app.blocks.block import Target
 from app.methods.esm.decisions import DECISIONS
@@ -13,6 +12,7 @@ from app.methods.page import Cases
 from app.methods.place import Place
 from screens.esm.decisions import DecisionsPane
 from screens.method_screen import MethodScreen
+from screens.panes.cases import CasesPane
 from screens.tabbed_screen import STYLES
 
 
@@ -24,7 +24,7 @@ class EsmScreen(MethodScreen):
 
     decisions = query_one(DecisionsPane)
 
-    def make_cases(self, cases: Cases) -> Widget:
+    def make_cases(self, cases: Cases) -> CasesPane:
         if cases is not DECISIONS:
             return super().make_cases(cases)
         return DecisionsPane(self.session, cases, id=cases.name)

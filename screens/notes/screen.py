@@ -58,8 +58,8 @@ _COLUMNS: Sequence[ListColumn[NoteRow]] = (
 )  # fmt: skip
 
 
-class NotesScreen(ConsoleScreen[EventRequested | None]):
-    """The notes of these runs; the result is where to go."""
+class NotesScreen(ConsoleScreen[None]):
+    """The notes of these runs."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(NOTES_LIST)
     HELP = """\
@@ -111,7 +111,7 @@ with the time and the name of the user who wrote them; others who work with this
     @property
     def selected(self) -> NoteRow | None:
         """The note under the cursor."""
-        return self._source.item(min(self.table.cursor, len(self._source) - 1)) if len(self._source) else None
+        return self._source.at(self.table.cursor)
 
     @on(VirtualTable.Highlighted)
     def _show_text(self) -> None:
@@ -126,7 +126,8 @@ with the time and the name of the user who wrote them; others who work with this
     @on(VirtualTable.Selected)
     def _go(self) -> None:
         if (row := self.selected) is not None:
-            self.dismiss(EventRequested(row.run, row.entry.seq))
+            self.dismiss()
+            self.app.post_message(EventRequested(row.run, row.entry.seq))
 
     def action_take_back(self) -> None:
         """Take back the note, or the mark where there is no note."""
@@ -141,7 +142,7 @@ with the time and the name of the user who wrote them; others who work with this
 
     def action_close(self) -> None:
         """Back."""
-        self.dismiss(None)
+        self.dismiss()
 
 
 def _rows(runs: Sequence[Path]) -> tuple[list[NoteRow], int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.style import Style
@@ -73,19 +73,11 @@ def _so_far(progress: MethodProgress, state: RunState) -> str:
 # ---------------------------------------------------------------- drawing
 
 
-@dataclass(frozen=True)
-class DigestStyles:
-    """Of signs that say better and worse, and of headings."""
-
-    good: Style | str = ""
-    bad: Style | str = ""
-    dim: Style | str = ""
-
-
 class DigestTable:
-    """The lines below one another in `width` columns; what does not fit is cut at the right."""
+    """The lines below one another in `width` columns; what does not fit is cut at the right. `styles`: good and bad, of
+    the signs that say better and worse, and dim, of headings."""
 
-    def __init__(self, lines: Sequence[DigestLine], width: int, styles: DigestStyles) -> None:
+    def __init__(self, lines: Sequence[DigestLine], width: int, styles: Mapping[str, Style]) -> None:
         aligned = [line for line in lines if line.cells is not None]
         self._styles, self._gap = styles, " " * (3 if width >= _ROOMY else 1)
         self._title = max((len(line.title) for line in aligned or lines), default=0)
@@ -95,7 +87,7 @@ class DigestTable:
     def heading(self) -> Text:
         """The columns' names."""
         names = self._joined(HEADINGS)
-        return Text(f"{'':{self._title}}{self._gap}{names}", self._styles.dim, no_wrap=True)
+        return Text(f"{'':{self._title}}{self._gap}{names}", self._styles["dim"], no_wrap=True)
 
     def line(self, line: DigestLine) -> Text:
         """A method's line."""
@@ -106,8 +98,8 @@ class DigestTable:
         if not line.shown:
             text.append(f"{self._gap}{line.cells.difference}  {line.cells.cost}".rstrip())
         sign = text.plain.index(line.cells.difference, self._title)
-        tones = {"▲": self._styles.good, "▼": self._styles.bad}
-        text.stylize(tones.get(text.plain[sign], self._styles.dim), sign, sign + 1)
+        tone = {"▲": "good", "▼": "bad"}.get(text.plain[sign], "dim")
+        text.stylize(self._styles[tone], sign, sign + 1)
         return text
 
     def _joined(self, cells: Sequence[str]) -> str:

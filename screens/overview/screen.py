@@ -16,12 +16,11 @@ from app.keys.commands import ERROR, REPORT, Command, bindings
 from app.runs.time_left import time_left_sentence
 from app.wording.text import counted, duration
 from engine.run.stage_state import FINISHED, SKIPPED, StageState
-from screens.messages import UpRequested
 from screens.method_progress import MethodProgress, progress_of
 from screens.overview.card_content import card_content
 from screens.overview.card_panel import CardPanel
 from screens.overview.cards import PlaceLink, Tile, move_focus
-from screens.overview.digest import DigestStyles, DigestTable, digest_lines
+from screens.overview.digest import DigestTable, digest_lines
 from screens.run_screen import RunScreen
 from screens.run_session import Session, run_time_left, shown_stages
 from screens.widgets.lazy_static import LazyStatic
@@ -46,7 +45,7 @@ COMMANDS = (
         )
         for number in range(1, 10)
     ),
-    Command("escape", "up", "Runs", "Back to the list of runs; the engine continues.", display="esc"),
+    Command("escape", "app.up", "Runs", "Back to the list of runs; the engine continues.", display="esc"),
 )
 _READING = "The log of the run is being read."
 _EMPTY = "The engine has not listed its stages yet: it starts and loads what it needs."
@@ -58,6 +57,7 @@ _TILE = 58
 """Columns that a tile has at least, and"""
 _WITH_SENTENCES = 12
 """lines from which on it has the sentence, too."""
+_TONES = ("good", "bad", "dim")
 
 
 class OverviewScreen(RunScreen):
@@ -65,7 +65,7 @@ class OverviewScreen(RunScreen):
 
     TITLE_WORD = "Overview"
     CSS_PATH = [Path(__file__).with_name("screen.tcss")]
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"overview--{name}" for name in ("good", "bad", "dim")}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"overview--{name}" for name in _TONES}
     BINDINGS: ClassVar[list[BindingType]] = bindings(COMMANDS)
     HELP = """\
 # Overview
@@ -122,7 +122,7 @@ can be begun again from there on, skipped, stopped, or made the last one.
 
     def _show_lines(self, methods: list[MethodProgress]) -> None:
         lines = digest_lines(methods, self.session.state, self.size.width)
-        styles = DigestStyles(*(tone(self, f"overview--{name}") for name in ("good", "bad", "dim")))
+        styles = {name: tone(self, f"overview--{name}") for name in _TONES}
         table = DigestTable(lines, self.size.width, styles)
         self.heading.update(Text("  ") + table.heading() if lines else Text())
         for link, line in zip(self.query(PlaceLink), lines, strict=True):
@@ -212,7 +212,3 @@ can be begun again from there on, skipped, stopped, or made the last one.
         from screens.overview.efficiency import EfficiencyPanel
 
         self.app.push_screen(EfficiencyPanel(self.session))
-
-    def action_up(self) -> None:
-        """The list of runs."""
-        self.app.post_message(UpRequested())

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from rich.table import Table
-from rich.text import Text
 from textual.binding import BindingType
-from textual.widgets import Static
 
-from app.blocks.bars import bar
+from app.blocks.bars import plain_bar
+from app.blocks.block import Block, Paragraph, Span, Table
 from app.keys.commands import DIALOG, PANEL, bindings
 from app.state.scale import LOST, READY, ReplicaRow, ScaleState
 from app.wording.figures import NONE, fixed
 from app.wording.text import counted
 from engine.run.stage_state import StageState
-from screens.panels.session_panel import SessionPanel
+from screens.panels.session_panel import BlocksPanel
 from screens.run_session import Session
 
 _BAR = 10
 _WIDE = 110
 _SIGNS = {READY: "●", LOST: "✗"}
-_COLUMNS = ("", "replica", "process", "gpus", "done", "per second", "busy", "")
+_HEADINGS = ("replica", "process", "gpus", "busy", "", "done", "per second")
 
 
-class ReplicasPanel(SessionPanel):
+class ReplicasPanel(BlocksPanel):
     """Drawn from the run's log, like every screen, while it is open."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(PANEL, DIALOG)
@@ -35,12 +33,11 @@ The processes of a run on a cluster: where each one runs, the items it finished,
 that it was busy. `y` copies the address of Ray's dashboard.
 """
     TITLE_WORD = "Replicas"
-    CONTENTS = ("cluster", "replicas")
 
-    def draw(self, session: Session) -> None:
+    def blocks(self, session: Session, width: int) -> list[Block]:
         scale = session.state.scale
-        self.query_one("#cluster", Static).update(_cluster(scale, session.state.stages.get(scale.stage)))
-        self.query_one("#replicas", Static).update(_table(scale, self.size.width))
+        table = _table(scale, width) if scale.rows else []
+        return [*_cluster(scale, session.state.stages.get(scale.stage)), *table]
 
     def action_copy(self) -> None:
         """The dashboard's address if there is one, else the cluster's."""
@@ -51,46 +48,37 @@ that it was busy. `y` copies the address of Ray's dashboard.
             self.notify(f"Copied: {text}", markup=False)
 
 
-def _cluster(scale: ScaleState, stage: StageState | None) -> Text:
+def _cluster(scale: ScaleState, stage: StageState | None) -> list[Block]:
     """Which cluster, how fast all together, and where the dashboard is."""
     joined = scale.joined
     if joined is None:
-        return Text("This run uses a single process.")
-    text = Text.assemble(
-        (f"Ray at {joined.address}", "bold"), ", started for this run" if joined.own else "", "\n"
-    )
+        return [Paragraph("This run uses a single process.")]
+    begun_here = ", started for this run" if joined.own else ""
+    lines: list[Block] = [Paragraph((Span(f"Ray at {joined.address}", "strong"), begun_here))]
     if scale.stage:
         unit = "items" if stage is None else stage.unit
-        text.append(f"{scale.stage}: {fixed(scale.pace, 2)} {unit} per second together\n")
+        lines.append(Paragraph(f"{scale.stage}: {fixed(scale.pace, 2)} {unit} per second together"))
     if joined.dashboard:
-        text.append("dashboard ", "dim").append(joined.dashboard, f"link {joined.dashboard}").append("\n")
-    return text
+        lines.append(Paragraph((Span("dashboard ", "dim"), joined.dashboard)))
+    return lines
 
 
-def _table(scale: ScaleState, width: int) -> Table:
-    """`width`: of the screen; where it is small, devices and bars are left out."""
+def _table(scale: ScaleState, width: int) -> list[Block]:
+    """Where there is no room, without devices and bars."""
     wide = width >= _WIDE
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    for name in _COLUMNS:
-        justify = "right" if name in ("done", "per second") else "left"
-        if wide or name != "gpus":
-            table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis")
-    for _, row in sorted(scale.rows.items()):
-        cells = _cells(row, scale.share_busy(row), _BAR if wide else 0)
-        table.add_row(*[cell for name, cell in zip(_COLUMNS, cells, strict=True) if wide or name != "gpus"])
-    return table
+    rows = [_cells(row, scale.share_busy(row), _BAR * wide) for _, row in sorted(scale.rows.items())]
+    shown = [at for at, name in enumerate(_HEADINGS) if wide or name != "gpus"]
+    return [Table([_HEADINGS[at] for at in shown], [[row[at] for at in shown] for row in rows], 2)]
 
 
-def _cells(row: ReplicaRow, busy: float | None, bar_width: int) -> list[str | Text]:
-    """`busy`: share of the time."""
-    losses = f"died {row.deaths}×, {counted(row.redone, 'items')} redone" if row.deaths else ""
-    return [
-        _SIGNS.get(row.status, "○"),
-        f"{row.number} {row.status}",
+def _cells(row: ReplicaRow, busy: float | None, bar: int) -> tuple[str, ...]:
+    """`busy`: share of the time; `bar`: cells of its bar."""
+    return (
+        f"{_SIGNS.get(row.status, '○')} {row.number} {row.status}",
         f"{row.node}:{row.pid}" if row.pid else NONE,
         ", ".join(row.gpus) or NONE,
+        NONE if busy is None else f"{plain_bar(busy, bar)} {busy:4.0%}".strip(),
+        f"died {row.deaths}×, {counted(row.redone, 'items')} redone" if row.deaths else "",
         f"{row.done:,}",
         fixed(row.pace, 2),
-        Text(NONE) if busy is None else bar(busy, bar_width).append(f" {busy:4.0%}"),
-        losses,
-    ]
+    )

@@ -39,8 +39,8 @@ COLUMNS: Sequence[ListColumn[ItemMatch]] = (
 )
 
 
-class SearchScreen(ModalScreen[SystemRequested]):
-    """The result is the place to open. While the log is read, what was found so far is listed."""
+class SearchScreen(ModalScreen[None]):
+    """Goes to the place of the chosen row. While the log is read, what was found so far is listed."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(SEARCH)
     HELP = """\
@@ -130,7 +130,8 @@ questions, conversations, queries. `↑` `↓` choose one, `enter` goes there.
         """Go to the row."""
         match = self.source.item(self.table.cursor)
         if (place := place_of(match.event, match.offset)) is not None:
-            self.dismiss(SystemRequested(*place))
+            self.dismiss()
+            self.app.post_message(SystemRequested(*place))
 
     def action_close(self) -> None:
         """Stay where one was."""

@@ -23,7 +23,6 @@ from app.state.run import RunState
 from app.table.column import Column
 from app.wording.text import counted
 from engine.errors import SteerError
-from engine.events import Event
 from screens.panes.pane import Pane
 from screens.run_session import Session
 from screens.what_if.screen import WhatIfScreen
@@ -117,12 +116,10 @@ class CasesPane(Pane):
 
     def show_detail(self) -> None:
         """Draw the row under the cursor in full; where more became known of it, the place in it is kept."""
-        if not len(self.source):
+        if (item := self.under_cursor()) is None:
             self._shown = None
             self.detail.show(None)
-            return
-        item = self.source.item(min(self.table.cursor, len(self.source) - 1))
-        if (key := self.key(item)) != self._shown:
+        elif (key := self.key(item)) != self._shown:
             top, self._shown, self._shown_item = item != self._shown_item, key, item
             self.detail.show(lambda palette, width: self._drawn(item, palette, width), top, links=True)
 
@@ -146,13 +143,7 @@ class CasesPane(Pane):
 
     def under_cursor(self) -> Any | None:
         """The item under the cursor."""
-        return self.source.item(min(self.table.cursor, len(self.source) - 1)) if len(self.source) else None
-
-    def read_row(self) -> Event | None:
-        """The event that the row under the cursor is about. Raises SteerError or OSError where the log cannot be
-        read."""
-        item = self.under_cursor()
-        return None if item is None else self.session.read(*self.place(item))
+        return self.source.at(self.table.cursor)
 
     def filter_by(self, text: str) -> None:
         """Apply a filter as if it had been typed, at once; the cursor goes to the first row."""
@@ -240,12 +231,12 @@ class CasesPane(Pane):
 
     def what_if(self, process: WhatIfProcess) -> WhatIfScreen | str:
         """The screen for another choice in this case, or why there is none."""
+        if (item := self.under_cursor()) is None:
+            return "No case is shown."
         try:
-            event = self.read_row()
+            event = self.session.read(*self.place(item))
         except (OSError, SteerError) as error:
             return str(error)
-        if event is None:
-            return "No case is shown."
         what_if, of_event = choices_of_events()[type(event)]
         choice = of_event(event, self._case_source())
         return choice if isinstance(choice, str) else WhatIfScreen(process, what_if, choice)

@@ -8,13 +8,12 @@ from app.runs.run_list import RunRow, stage_states
 from app.runs.time_left import time_left_sentence
 from app.wording.stage_words import stage_sign
 from app.wording.text import duration, how_many
-from app.wording.verdict_text import verdict_line, verdicts
+from app.wording.verdict_text import verdict_line
 from app.wording.words import METRICS
 from engine.events.verdict import Verdict
 from engine.run.stage_state import StageState
-from screens.runs.fields import changes_text
+from screens.runs.fields import changes_text, reached
 from screens.runs.groups import Group
-from screens.systems import System, system_of, systems_of
 from screens.widgets.stretch import visible
 
 _WIDTH = 11
@@ -23,9 +22,9 @@ _WIDTH = 11
 
 def about_run(row: RunRow, room: int = 1000) -> Text:
     """A line for each method, then the stages, the changes, and the folder or the error, in `room` columns."""
-    reached = [(system, verdicts(row.record.stages, system.stages)[-1]) for system in _methods(row)]
-    width = max((len(verdict_line(verdict)) for _, verdict in reached), default=0)
-    lines = [_of_method(system, verdict, width) for system, verdict in reached]
+    verdicts = {title: verdict for title, verdict in reached(row).items() if verdict is not None}
+    width = max((len(verdict_line(verdict)) for verdict in verdicts.values()), default=0)
+    lines = [_of_method(title, verdict, width) for title, verdict in verdicts.items()]
     lines += [
         line for line in (_stages(row, room), _left(row), _origin(row), _changed(row)) if line is not None
     ]
@@ -48,21 +47,14 @@ def _at_work(row: RunRow) -> str:
     return f"{row.title}{stage}" + (f"  {time_left_sentence(left)}" if left is not None else "")
 
 
-def _methods(row: RunRow) -> list[System]:
-    """Methods with a result."""
-    stages = row.record.stages
-    known = [s for s in systems_of(stages) if any(system_of(stage) is s for stage in stages)]
-    return [system for system in known if verdicts(stages, system.stages)]
-
-
 def _line(label: str, words: str) -> Text:
     return Text().append(f"{label:<{_WIDTH}}", "bold").append(words)
 
 
-def _of_method(system: System, verdict: Verdict, width: int) -> Text:
+def _of_method(title: str, verdict: Verdict, width: int) -> Text:
     """`ESM greedy 63.5% → 96.5%  ▲ +33 [27, 39]`: as on the overview."""
     over = f"  {metric_words(verdict)}"
-    return _line(system.name, f"{verdict_line(verdict):<{width}}").append(over, "dim")
+    return _line(title, f"{verdict_line(verdict):<{width}}").append(over, "dim")
 
 
 def metric_words(verdict: Verdict) -> str:

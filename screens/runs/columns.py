@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
 from app.blocks.bars import plain_bar
 from app.runs.run_list import RunRow
 from app.runs.run_names import started
-from app.table.column import Cell, ListColumn, Tone
+from app.table.column import Cell, Column, Tone
 from app.table.difference import difference_cell
+from app.table.filter import Value
 from app.wording.figures import of_unit
 from app.wording.text import duration, how_far
-from app.wording.verdict_text import verdict_sign, verdicts
-from screens.runs.fields import changes_text, headline
-from screens.systems import systems_of
+from app.wording.verdict_text import verdict_sign
+from screens.runs.fields import VALUES, changes_text, gain, headline, methods_text, reached
 from screens.widgets.charts.spark import spark
 
 SIGNS: dict[str, tuple[str, Tone]] = {
@@ -21,9 +24,9 @@ SIGNS: dict[str, tuple[str, Tone]] = {
     "interrupted": ("✗ interrupted", "warn"),
     "stopped": ("■ stopped", ""),
     "failed": ("✗ failed", "bad"),
-    "later version": ("? newer", "warn"),
     "finished": ("✓ finished", "good"),
     "prepared": ("○ prepared", "dim"),
+    "later version": ("? newer", "warn"),
 }
 NONE = Cell("·", "dim")
 _CURVE = 7
@@ -33,6 +36,11 @@ _CURVE = 7
 def _state(row: RunRow) -> Cell:
     text, tone = SIGNS.get(row.state, (row.state, ""))
     return Cell(f"{text} {row.fraction:.0%}" if row.state == "running" else text, tone)
+
+
+def _rank(row: RunRow) -> int:
+    """Of its state: runs at work come first."""
+    return list(SIGNS).index(row.state) if row.state in SIGNS else len(SIGNS)
 
 
 def name_cell(row: RunRow) -> Cell:
@@ -64,11 +72,9 @@ def _curve(row: RunRow) -> Cell:
 
 def _methods(row: RunRow) -> Cell:
     """Each method, with a sign once it has a result: `ESM ▲ Evolution`."""
-    words = []
-    for system in systems_of(row.record.stages):
-        if any(stage in system.stages for stage in row.record.stages):
-            stated = verdicts(row.record.stages, system.stages)
-            words.append(f"{system.name} {verdict_sign(stated[-1])}" if stated else system.name)
+    words = [
+        f"{title} {verdict_sign(verdict)}" if verdict else title for title, verdict in reached(row).items()
+    ]
     return Cell(" ".join(words)) if words else NONE
 
 
@@ -111,26 +117,34 @@ def size(count: int) -> str:
     return f"{value:.1f} TB"
 
 
-COLUMNS: list[ListColumn[RunRow]] = [
-    ListColumn("state", "status", 13, value=lambda r: r, show=_state),
-    ListColumn("name", "name", 13, value=lambda r: r, show=name_cell),
-    ListColumn("result", "result", 8, "right", help="of its first method", value=lambda r: r, show=_result),
-    ListColumn("difference", "change", 9, "right", 1, help="against the baseline",
-               value=lambda r: r, show=_difference),
-    ListColumn("curve", "curve", _CURVE, priority=2, value=lambda r: r, show=_curve,
-               help="of the result over the items or steps; its scale holds the baseline"),
-    ListColumn("methods", "methods", 24, priority=3, flex=True, value=lambda r: r, show=_methods,
-               help="▲ better than its baseline, ▼ worse, ≈ no difference shown"),
-    ListColumn("changes", "changed fields", 16, priority=4, flex=True, value=lambda r: r, show=_changes),
-    ListColumn("tags", "tags", 9, priority=6, value=lambda r: r, show=lambda r: " ".join(r.label.tags)),
-    ListColumn("seconds", "time", 7, "right", 2, value=lambda r: r, show=lambda r: duration(r.seconds)),
-    ListColumn("cost", "cost", 7, "right", 5, help="in the prices' unit", value=lambda r: r, show=_cost),
-    ListColumn("stage", "stage", 14, priority=8, value=lambda r: r, show=_stage),
-    ListColumn("progress", "progress", 13, priority=9, value=lambda r: r, show=_progress),
-    ListColumn("eta", "left", 7, "right", 7, help="until all stages are done; ?: not known yet",
-               value=lambda r: r, show=_eta),
-    ListColumn("started", "started", 12, "right", 6, value=lambda r: r.record.created, show=started),
-    ListColumn("size", "size", 7, "right", 10, value=lambda r: r.size, show=size),
-    ListColumn("id", "id", 20, priority=1, name=True, value=lambda r: r.record.run_id),
-]  # fmt: skip
+@dataclass(frozen=True)
+class RunColumn(Column):
+    """`show`: what stands in it of a run; `order`: what runs are ordered by, if they can be."""
+
+    show: Callable[[RunRow], str | Cell] = lambda row: ""
+    order: Callable[[RunRow], Value] | None = None
+
+
+COLUMNS: Sequence[RunColumn] = (
+    RunColumn("state", "status", 13, show=_state, order=_rank),
+    RunColumn("name", "name", 13, show=name_cell, order=lambda r: r.title.lower()),
+    RunColumn("result", "result", 8, "right", help="of its first method", show=_result, order=VALUES["result"]),
+    RunColumn("difference", "change", 9, "right", 1, help="against the baseline", show=_difference, order=gain),
+    RunColumn("curve", "curve", _CURVE, priority=2, show=_curve,
+              help="of the result over the items or steps; its scale holds the baseline"),
+    RunColumn("methods", "methods", 24, priority=3, flex=True, show=_methods, order=methods_text,
+              help="▲ better than its baseline, ▼ worse, ≈ no difference shown"),
+    RunColumn("changes", "changed fields", 16, priority=4, flex=True, show=_changes, order=VALUES["change"]),
+    RunColumn("tags", "tags", 9, priority=6, show=lambda r: " ".join(r.label.tags), order=VALUES["tag"]),
+    RunColumn("seconds", "time", 7, "right", 2, show=lambda r: duration(r.seconds), order=VALUES["seconds"]),
+    RunColumn("cost", "cost", 7, "right", 5, help="in the prices' unit", show=_cost, order=VALUES["cost"]),
+    RunColumn("stage", "stage", 14, priority=8, show=_stage, order=lambda r: r.progress.name),
+    RunColumn("progress", "progress", 13, priority=9, show=_progress, order=lambda r: r.fraction),
+    RunColumn("eta", "left", 7, "right", 7, help="until all stages are done; ?: not known yet", show=_eta,
+              order=lambda r: None if r.time_left is None else r.time_left.whole),
+    RunColumn("started", "started", 12, "right", 6, show=lambda r: started(r.record.created),
+              order=lambda r: r.record.created),
+    RunColumn("size", "size", 7, "right", 10, show=lambda r: size(r.size), order=lambda r: r.size),
+    RunColumn("id", "id", 20, priority=1, name=True, show=lambda r: r.record.run_id, order=VALUES["id"]),
+)  # fmt: skip
 """What matters least goes first where room is short; state, name and result never do."""

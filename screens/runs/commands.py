@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from textual import on
-from textual.message import Message
 
 from engine.errors import RunError
 from screens.messages import CompareRequested, EventRequested, ResumeRequested, SweepRequested
@@ -17,10 +15,6 @@ from screens.widgets.tables.virtual_table import VirtualTable
 
 class RunCommands(Keeping):
     """The part of the list of runs that asks for something to be done with a run."""
-
-    @dataclass
-    class NewRunRequested(Message):
-        """Open the dialog that starts a run."""
 
     @property
     def _sweep(self) -> Path | None:
@@ -79,10 +73,6 @@ class RunCommands(Keeping):
         """Show the sweep of the run."""
         if (sweep := sweep_of(self.chosen)) is not None:
             self.post_message(SweepRequested(sweep))
-
-    def action_new_run(self) -> None:
-        """Open the dialog that starts a run."""
-        self.post_message(self.NewRunRequested())
 
     def action_resume_run(self) -> None:
         """Ask for a worker."""

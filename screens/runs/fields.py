@@ -13,12 +13,19 @@ from engine.events.verdict import Verdict
 from screens.systems import system_of, systems_of
 
 
+def reached(row: RunRow) -> dict[str, Verdict | None]:
+    """The last verdict of each method of a run, by its title; None where it has none yet."""
+    stages = row.record.stages
+    return {
+        system.title: next(reversed(verdicts(stages, system.stages_shown)), None)
+        for system in systems_of(stages)
+        if not stages.keys().isdisjoint(system.stages_shown)
+    }
+
+
 def headline(row: RunRow) -> Verdict | None:
-    """What a run is remembered by: the last verdict of the first method that has one."""
-    for system in systems_of(row.record.stages):
-        if stated := verdicts(row.record.stages, system.stages):
-            return stated[-1]
-    return next(iter(row.verdicts), None)
+    """What a run is remembered by: the verdict of the first method that has one."""
+    return next(filter(None, reached(row).values()), None) or next(iter(row.verdicts), None)
 
 
 def _result(row: RunRow) -> float | None:
@@ -43,7 +50,7 @@ def changes_text(row: RunRow) -> str:
 
 def methods_text(row: RunRow) -> str:
     """Names of the run's methods and stages."""
-    systems = {system.name: None for stage in row.record.stages if (system := system_of(stage)) is not None}
+    systems = {system.title: None for stage in row.record.stages if (system := system_of(stage)) is not None}
     return " ".join([*systems, *row.record.stages])
 
 
@@ -53,8 +60,6 @@ def config_text(row: RunRow) -> str:
         f"{name}={value_words(value)}" for name, value in changed_fields({}, row.record.config).items()
     )
 
-
-_STATES = ("running", "paused", "hung", "interrupted", "stopped", "failed", "finished", "prepared")
 
 FIELDS: tuple[tuple[Field, Callable[[RunRow], Value]], ...] = (
     (Field("name", "text", "name of the experiment"), lambda r: r.record.name),
@@ -72,19 +77,3 @@ FIELDS: tuple[tuple[Field, Callable[[RunRow], Value]], ...] = (
 )  # fmt: skip
 """What the filter looks into."""
 VALUES = {field.name: value for field, value in FIELDS}
-
-ORDERS: dict[str, Callable[[RunRow], Value]] = {
-    "state": lambda r: _STATES.index(r.state) if r.state in _STATES else len(_STATES),
-    "name": lambda r: r.title.lower(),
-    "difference": gain,
-    "methods": methods_text,
-    "changes": VALUES["change"],
-    "tags": VALUES["tag"],
-    "stage": lambda r: r.progress.name,
-    "progress": lambda r: r.fraction,
-    "eta": lambda r: None if r.time_left is None else r.time_left.whole,
-    "started": lambda r: r.record.created,
-    "size": lambda r: float(r.size),
-    **{name: VALUES[name] for name in ("result", "seconds", "cost", "id")},
-}
-"""What each column is ordered by."""

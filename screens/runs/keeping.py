@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from app.runs.labels import Label, tags_of
 from app.runs.notes import Notes
@@ -12,7 +15,6 @@ from app.runs.trash import Trashed, move_to_trash, restore
 from app.wording.text import counted
 from engine.errors import SteerError
 from screens.console_screen import ConsoleScreen
-from screens.messages import EventRequested
 from screens.runs.source import GROUPINGS, RunSource
 from screens.widgets.tables.virtual_table import VirtualTable
 
@@ -63,29 +65,15 @@ class Keeping(ConsoleScreen[None]):
 
     def action_note(self) -> None:
         """Ask for a note on the run."""
-        from screens.noting import note_help
-        from screens.panels.ask import AskScreen
+        from screens.noting import ask_for_note
 
-        row = self.chosen
-
-        def keep(text: str | None) -> None:
-            if text:
-                try:
-                    Notes(row.path).add(None, "the run", text)
-                except (OSError, SteerError) as error:
-                    self.show_error("The note was not kept", error)
-
-        self.app.push_screen(AskScreen(f"A note on {row.title}", note_help), keep)
+        ask_for_note(self, Notes(self.chosen.path), None, "the run", self.chosen.title, self.look)
 
     def action_notes(self) -> None:
         """List the notes of the listed runs."""
         from screens.notes.screen import NotesScreen
 
-        def go(place: EventRequested | None) -> None:
-            if place is not None:
-                self.app.post_message(place)
-
-        self.app.push_screen(NotesScreen([row.path for row in self.source.runs]), go)
+        self.app.push_screen(NotesScreen([row.path for row in self.source.runs]))
 
     def action_group(self) -> None:
         """Other groups."""
@@ -105,7 +93,7 @@ class Keeping(ConsoleScreen[None]):
         """Put a run aside, or list it again."""
         row = self.chosen
         aside = not row.label.archived
-        self._label(row, Label(row.label.title, row.label.tags, aside))
+        self._label(row, replace(row.label, archived=aside))
         self.notify("Archived; A lists it again." if aside else "No longer archived.")
 
     def action_title(self) -> None:
@@ -117,65 +105,63 @@ class Keeping(ConsoleScreen[None]):
                 return f"The list shows this title instead of the name {row.record.name}."
             return f"Without a title the list shows the name, {row.record.name}."
 
-        def take(text: str) -> None:
-            self._label(row, Label(text, row.label.tags, row.label.archived))
-
-        self._ask(("Title", describe, row.label.title, row.record.name), take)
+        question = ("Title", describe, row.label.title, row.record.name)
+        self._ask(question, lambda text: replace(row.label, title=text))
 
     def action_tags(self) -> None:
         """Ask for tags."""
         row = self.chosen
 
         def describe(text: str) -> str:
-            tags = tags_of(text)
-            return (
-                f"{counted(len(tags), 'tags')}: {', '.join(tags)}"
-                if tags
-                else "No tags. Separate tags by spaces."
-            )
+            if tags := tags_of(text):
+                return f"{counted(len(tags), 'tags')}: {', '.join(tags)}"
+            return "No tags. Separate tags by spaces."
 
-        def take(text: str) -> None:
-            self._label(row, Label(row.label.title, tags_of(text), row.label.archived))
+        question = ("Tags", describe, " ".join(row.label.tags), "draft paper-figure")
+        self._ask(question, lambda text: replace(row.label, tags=tags_of(text)))
 
-        self._ask(("Tags", describe, " ".join(row.label.tags), "draft paper-figure"), take)
-
-    def _ask(self, question: tuple[str, Callable[[str], str], str, str], take: Callable[[str], None]) -> None:
+    def _ask(
+        self, question: tuple[str, Callable[[str], str], str, str], label: Callable[[str], Label]
+    ) -> None:
+        """Give the run under the cursor the label that the answer makes."""
         from screens.panels.ask import AskScreen  # dialogs are not imported before the first paint
 
-        self.app.push_screen(AskScreen(*question), lambda text: None if text is None else take(text))
+        row = self.chosen
+        self.app.push_screen(
+            AskScreen(*question), lambda text: None if text is None else self._label(row, label(text))
+        )
 
     def _label(self, row: RunRow, label: Label) -> None:
-        try:
+        with self._errors_shown("The label was not written"):
             self.runs.labels(row.path).put(row.path, label)
-        except (SteerError, OSError) as error:
-            self.show_error("The label was not written", error)
-            return
-        self.call_after_refresh(self.look)
+            self.call_after_refresh(self.look)
 
     def action_trash(self) -> None:
         """Move the run to the trash."""
         row = self.chosen
-        try:
+        with self._errors_shown("The run was not moved"):
             self.trashed.append(move_to_trash(row.path))
-        except (SteerError, OSError) as error:
-            self.show_error("The run was not moved", error)
-            return
-        self.notify(f"{row.title} is in {self.trashed[-1].now}; u brings it back.", markup=False)
-        self.refresh_bindings()
-        self.look()
+            self.notify(f"{row.title} is in {self.trashed[-1].now}; u brings it back.", markup=False)
+            self.refresh_bindings()
+            self.look()
 
     def action_undo(self) -> None:
         """Bring the last run back from the trash."""
         moved = self.trashed[-1]
-        try:
+        with self._errors_shown("The run was not brought back"):
             restore(moved)
+            self.trashed.pop()
+            self.select(moved.was)
+            self.refresh_bindings()
+            self.look()
+
+    @contextmanager
+    def _errors_shown(self, title: str) -> Iterator[None]:
+        """Show what goes wrong in a panel."""
+        try:
+            yield
         except (SteerError, OSError) as error:
-            self.show_error("The run was not brought back", error)
-            return
-        self.trashed.pop()
-        self.select(moved.was)
-        self.refresh_bindings()
-        self.look()
+            self.show_error(title, error)
 
     def show_error(self, title: str, error: Exception) -> None:
         """In a panel that stays until it is closed."""

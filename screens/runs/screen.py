@@ -104,7 +104,7 @@ Nothing is ever deleted here.
     def compose_content(self) -> ComposeResult:
         yield LazyStatic(id="runs-title")
         yield StillTable(self.source, "", id="runs-table")
-        yield FilterBar(RUN_FIELDS, "gain>0   state:failed   tag~draft   config~gsm8k   demo", finds=False)
+        yield FilterBar(RUN_FIELDS, "gain>0   state:failed   tag~draft   config~gsm8k   demo")
         yield LazyStatic(id="runs-about")
         yield KeyLine()
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from app.runs.run_list import RunRow, named
 from app.runs.run_names import field_name
-from app.table.column import Cell, ListColumn, cell_of
-from app.table.filter import Expression, words
+from app.table.column import Cell, cell_of
+from app.table.filter import Expression, Value, words
 from engine.sweep.sweep import is_folder_name
-from screens.runs.columns import COLUMNS, name_cell
-from screens.runs.fields import ORDERS
+from screens.runs.columns import COLUMNS, RunColumn, name_cell
 from screens.runs.groups import Group
 from screens.runs.run_filter import kept
 from screens.widgets.tables.column_layout import Column, fitted
@@ -30,9 +29,7 @@ class RunSource(RowSource):
     noun = "runs"
 
     def __init__(self) -> None:
-        self._mark_column: ListColumn[RunRow] = ListColumn(
-            "mark", "", 1, value=lambda row: row, show=self._mark, help="marked with m"
-        )
+        self._mark_column = RunColumn("mark", "", 1, help="marked with m", show=self._mark)
         self.rows: list[RunRow] = []
         self.marked: list[Path] = []
         self.expression: Expression | None = None
@@ -40,7 +37,8 @@ class RunSource(RowSource):
         self.grouping: Grouping = ""
         self.unfolded: set[Path] = set()
         """Sweeps whose runs are listed."""
-        self._sort: tuple[str | None, bool] = (None, False)
+        self._order: Callable[[RunRow], Value] | None = None
+        self._reverse = False
         self._shown: list[RunRow | Group] = []
         self._columns = self._fitting()
         self.columns: Sequence[Column] = self._columns
@@ -59,9 +57,8 @@ class RunSource(RowSource):
         by_heading = self._by_heading(matches)
         names = {row.path: row for runs in by_heading.values() for row in named(runs)}
         matches = [names[row.path] for row in matches]
-        column, reverse = self._sort
-        if (order := ORDERS.get(column or "")) is not None:
-            matches.sort(key=lambda row: sort_key(order(row)), reverse=reverse)
+        if (order := self._order) is not None:
+            matches.sort(key=lambda row: sort_key(order(row)), reverse=self._reverse)
         self._shown = self._with_headings(matches)
         self.columns = self._columns = self._fitting()
 
@@ -78,7 +75,7 @@ class RunSource(RowSource):
             return row.record.name
         if self.grouping == "tag":
             return (row.label.tags or ("no tag",))[0]
-        return None if self._sort[0] in ORDERS else sweep_of(row)
+        return None if self._order is not None else sweep_of(row)
 
     def _with_headings(self, matches: Sequence[RunRow]) -> list[RunRow | Group]:
         """Each heading stands where the first of its runs stood."""
@@ -101,7 +98,7 @@ class RunSource(RowSource):
         runs.sort(key=lambda run: run.record.run_id)
         return [group] if folded else [group, *runs]
 
-    def _fitting(self) -> list[ListColumn[RunRow]]:
+    def _fitting(self) -> list[RunColumn]:
         """The columns; that of the names is as wide as these names are."""
         names = [item.title if isinstance(item, Group) else name_cell(item).text for item in self._shown]
         return [self._mark_column, *fitted(COLUMNS, "name", names, _MOST_NAME)]
@@ -152,7 +149,7 @@ class RunSource(RowSource):
         item = self._shown[row]
         if isinstance(item, Group):
             return tuple(item.cell(column.key) for column in self._columns)
-        return tuple(cell_of(column.show(column.value(item))) for column in self._columns)
+        return tuple(cell_of(column.show(item)) for column in self._columns)
 
     def _mark(self, row: RunRow) -> Cell:
         if row.path not in self.marked:
@@ -168,7 +165,8 @@ class RunSource(RowSource):
         return next((row for row in range(len(self)) if self.key(row) == key), None)
 
     def sort(self, column: str | None, reverse: bool) -> None:
-        self._sort = (column, reverse)
+        self._order = next((known.order for known in COLUMNS if known.key == column), None)
+        self._reverse = reverse
         self.arrange()
 
     @property

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from screens.method_screen import CASES, RESULTS, MethodScreen
+from screens.method_screen import RESULTS, MethodScreen
+from screens.tabbed_screen import CASES
 from screens.widgets.tab_line import Tab
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.getters import query_one
 from textual.widgets import Input, Static
 
 from app.blocks.model_text import clean
 from app.blocks.terminal import draw
+from app.keys.commands import Command, bindings
 from app.methods.slsm.answers import turn_blocks
 from app.methods.slsm.memory import memory_blocks
 from app.runs.queries.chat_partner import ChatPartner, ChatTurn
@@ -20,6 +24,11 @@ from screens.panes.pane import Pane
 from screens.run_session import Session
 from screens.widgets.detail_pane import DetailPane
 
+COMMANDS = (
+    Command("f2", "mode", "Mode", "In Talk: the next mode.", display="F2"),
+    Command("f3", "memory", "Memory", "In Talk: the other kind of memory.", display="F3"),
+    Command("f4", "forget", "Anew", "In Talk: start a new conversation.", display="F4"),
+)
 MODES = ("on_detection", "always", "on_risk", "never", "baseline")
 _EMPTY = """Type a message and press enter. The model of this run answers; the controller reads every turn.
 
@@ -36,6 +45,7 @@ and forgets them after some turns: name one fruit, tell me one tool, suggest one
 class ChatPane(Pane):
     """The conversation so far, and a line to type in."""
 
+    BINDINGS: ClassVar[list[BindingType]] = bindings(COMMANDS)
     DEFAULT_CSS = """
     ChatPane {
         & > DetailPane { height: 1fr; }
@@ -78,17 +88,17 @@ class ChatPane(Pane):
             return True
         return False
 
-    def switch_mode(self) -> None:
+    def action_mode(self) -> None:
         """The next mode, for the next turn."""
         self.mode = MODES[(MODES.index(self.mode) + 1) % len(MODES)]
         self.show()
 
-    def switch_memory(self) -> None:
+    def action_memory(self) -> None:
         """The other kind of memory."""
         self.memory_mode = "flat" if self.memory_mode == "structured" else "structured"
         self.show()
 
-    def forget(self) -> None:
+    def action_forget(self) -> None:
         """Start a new conversation."""
         self._last, self._error = None, ""
         if self._partner is not None:

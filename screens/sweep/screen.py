@@ -157,7 +157,7 @@ current item. `r` resumes it; so does `steer-tui sweep --resume` with its folder
     @property
     def selected(self) -> SettingRow | None:
         """The setting under the cursor."""
-        return self.source.item(self.table.cursor) if len(self.source) else None
+        return self.source.at(self.table.cursor)
 
     def _run_of(self, row: SettingRow | None) -> Path | None:
         """The setting's first run that has begun."""

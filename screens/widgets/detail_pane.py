@@ -57,8 +57,8 @@ Everything about the row under the cursor. The arrows scroll; `escape` goes back
 
         target: Target
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self._draw: Draw | None = None
         self._chosen: Target | None = None
         self._has_links = False

@@ -11,7 +11,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.getters import query_one
 from textual.message import Message
-from textual.reactive import reactive
 from textual.suggester import Suggester
 from textual.widgets import Input
 
@@ -59,38 +58,31 @@ class FilterBar(Vertical):
         # With priority, since the field has a hidden enter of its own.
         Binding("enter", "apply", "Apply", tooltip="Keep this filter.", priority=True),
         Binding("escape", "cancel", "Cancel", tooltip="Back to the filter before."),
-        Binding(
-            "tab", "mode", "Filter/find", priority=True, tooltip="Hide other rows, or mark the matches only."
-        ),
         Binding("up", "recall(1)", "Earlier", show=False),
         Binding("down", "recall(-1)", "Later", show=False),
     ]
 
     input = query_one(Input)
     hint = query_one("#filter-hint", LazyStatic)
-    finding = reactive(False)
 
     @dataclass
     class Changed(Message):
-        """An expression to show now; None: none. `finding`: mark rows rather than hide the others."""
+        """An expression to show now; None: none."""
 
         expression: Expression | None
         text: str
-        finding: bool
 
     @dataclass
     class Closed(Message):
         """The line was closed; the last expression stays."""
 
-    def __init__(self, known: Mapping[str, Field], examples: str = _EXAMPLES, finds: bool = True) -> None:
-        """`finds`: whether matches can also be marked instead of hiding the other rows."""
+    def __init__(self, known: Mapping[str, Field], examples: str = _EXAMPLES) -> None:
         super().__init__()
         self._known = known
         self._examples = examples
-        self._finds = finds
         self._history: list[str] = []
         self._at = -1
-        self._before = ("", False)
+        self._before = ""
         self._count = ""
 
     def compose(self) -> ComposeResult:
@@ -102,7 +94,7 @@ class FilterBar(Vertical):
 
     def open(self) -> None:
         """Show the line with what was typed last, ready to be replaced."""
-        self._before = (self.input.value, self.finding)
+        self._before = self.input.value
         self.add_class("-open")
         if not self.input.value and self._history:
             self.input.value = self._history[0]
@@ -112,7 +104,6 @@ class FilterBar(Vertical):
 
     def set(self, text: str) -> None:
         """Apply a filter as if it had been typed."""
-        self.finding = False
         self.input.value = text
         self._close()
 
@@ -130,13 +121,8 @@ class FilterBar(Vertical):
 
     def action_cancel(self) -> None:
         """Leave, with the filter of before."""
-        self.input.value, self.finding = self._before
+        self.input.value = self._before
         self._close()
-
-    def action_mode(self) -> None:
-        """Filter, or find."""
-        self.finding = self._finds and not self.finding
-        self._report()
 
     def action_recall(self, by: int) -> None:
         """An earlier or later filter."""
@@ -148,10 +134,6 @@ class FilterBar(Vertical):
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
         self._report()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Only where matches can be marked there are two modes."""
-        return self._finds if action == "mode" else True
 
     def action_apply(self) -> None:
         """Keep the filter, if it is right."""
@@ -178,10 +160,8 @@ class FilterBar(Vertical):
         self._hint()
         if self.has_class("-open") and complete(self.input.value, self._known):
             return  # `corr` is probably the start of `correct`, not a word to search
-        self.post_message(self.Changed(expression, self.input.value.strip(), self.finding))
+        self.post_message(self.Changed(expression, self.input.value.strip()))
 
     def _hint(self) -> None:
-        mode, other = ("find", "filter") if self.finding else ("filter", "find")
         count = f"{self._count} · " if self._count else ""
-        instead = f"tab {other} instead · " if self._finds else ""
-        self.hint.update(f"{mode}: {count}⏎ apply · {instead}→ complete · ↑ earlier filters")
+        self.hint.update(f"filter: {count}⏎ apply · → complete · ↑ earlier filters")

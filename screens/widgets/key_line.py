@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.binding import ActiveBinding
@@ -54,7 +55,7 @@ class KeyLine(Widget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._spans: list[tuple[int, int, Key]] = []
+        self._keys: list[Key] = []
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, self._changed)
@@ -73,21 +74,21 @@ class KeyLine(Widget):
     def render(self) -> Text:
         key_style = tone(self, "key-line--key")
         word_style = tone(self, "key-line--word")
-        text, self._spans = Text(no_wrap=True), []
+        text = Text(no_wrap=True)
         if isinstance(self.app.screen, CommandPalette):
             return text.append(_OF_PALETTE, word_style)
-        for key in fitting(keys_of(self.screen), self.content_size.width):
-            start = text.cell_len
-            text.append(key.display, key_style).append(f" {key.word}", word_style)
-            self._spans.append((start, text.cell_len, key))
-            text.append("  ")
+        self._keys = fitting(keys_of(self.screen), self.content_size.width)
+        for at, key in enumerate(self._keys):
+            place = Style(meta={"key": at})
+            text.append(key.display, key_style + place).append(f" {key.word}", word_style + place).append(
+                "  "
+            )
         return text
 
     async def on_click(self, event: events.Click) -> None:
-        x = event.x - 1
-        for start, end, key in self._spans:
-            if start <= x < end:
-                await self.app.run_action(key.active.binding.action, key.active.node)
+        if (at := event.style.meta.get("key")) is not None:
+            active = self._keys[at].active
+            await self.app.run_action(active.binding.action, active.node)
 
 
 def keys_of(screen: Screen[Any]) -> list[Key]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.style import Style
 from rich.text import Text
-from textual import events
+from textual.reactive import Reactive
 
 from app.wording.text import counted, loading
 from screens.method_progress import progress_of
@@ -19,7 +19,8 @@ _SIGNS = {"running": "●", "finished": "✓", "failed": "✗", "stopped": "■"
 
 
 class RunHeader(Toned):
-    """Run and stage on the left; on the right FROZEN, AS OF EVENT or LIVE, and PAUSED when the engine is."""
+    """Run and stage on the left; on the right FROZEN, AS OF EVENT or LIVE, and PAUSED when the engine is. A click goes
+    to the method, to what went wrong, or to the replicas."""
 
     DEFAULT_CSS = """
     RunHeader {
@@ -29,12 +30,12 @@ class RunHeader(Toned):
     }
     """
 
+    auto_links: Reactive[bool] = Reactive(False)
+
     def __init__(self, session: Session, title: str) -> None:
         super().__init__()
         self._session = session
         self._title = title
-        self._spans: list[tuple[int, int, str]] = []
-        """First and last column of what can be clicked, with the screen's action."""
 
     def render(self) -> Text:
         width = self.content_size.width
@@ -43,7 +44,7 @@ class RunHeader(Toned):
         left.truncate(max(0, width - right.cell_len - 2), overflow="ellipsis")
         left.append(" " * max(1, width - left.cell_len - right.cell_len))
         if engine_state(self._session) == "failed":
-            self._spans.append((left.cell_len, left.cell_len + right.cell_len, "show_error"))
+            right.stylize(_leads_to("show_error"))
         return left.append_text(right)
 
     def _run(self) -> Text:
@@ -63,7 +64,8 @@ class RunHeader(Toned):
             chosen = f", {model.dtype}" if model.dtype_reason else ""
             text.append(f"  {model.name} on {model.device}{chosen}", tone(self, "dim"))
         if state.scale.joined is not None:
-            self._link(text, counted(len(state.scale.rows), "replicas"), "show_replicas")
+            replicas = counted(len(state.scale.rows), "replicas")
+            text.append("  ").append(replicas, tone(self, "strong") + _leads_to("show_replicas"))
         if state.unknown:
             text.append(f"  {counted(state.unknown, 'unknown events')} ignored", tone(self, "dim"))
         return text
@@ -72,27 +74,22 @@ class RunHeader(Toned):
         """Whose model is named: the shown method's; on the overview that of the method at work."""
         active = self._session.state.active_stage
         worker = None if active is None else system_of(active.name)
-        shown = next((system for system in systems() if system.name == self._title), worker)
-        return () if shown is None else shown.stages
+        shown = next((system for system in systems() if system.title == self._title), worker)
+        return () if shown is None else shown.stages_shown
 
     def _methods(self) -> Text:
         """`Overview  1 ESM ✓  2 Evolution ▶ 40%`: where one can go; a click goes there."""
-        text, self._spans = Text(no_wrap=True), []
+        text = Text(no_wrap=True)
         if self._following:
             text.append("F→ ", tone(self, "good"))
         stages = shown_stages(self._session)
         methods = progress_of(stages) if stages else []
         gap = "  " if self.content_size.width >= _ROOMY else " "
-        start = text.cell_len
-        text.append(OVERVIEW, self._of_title(OVERVIEW))
-        self._spans.append((start, text.cell_len, "overview"))
-        text.append(gap)
+        text.append(OVERVIEW, self._of_title(OVERVIEW) + _leads_to("overview")).append(gap)
         for number, each in enumerate(methods, 1):
-            start = text.cell_len
-            text.append(f"{number} {each.name}", self._of_title(each.name))
-            text.append(f" {each.short}", tone(self, _TONES.get(each.state, "dim")))
-            self._spans.append((start, text.cell_len, f"method({number})"))
-            text.append(gap)
+            place = _leads_to(f"method({number})")
+            text.append(f"{number} {each.name}", self._of_title(each.name) + place)
+            text.append(f" {each.short}", tone(self, _TONES.get(each.state, "dim")) + place).append(gap)
         if not methods and self._title != OVERVIEW:
             text.append(self._title, tone(self, "strong")).append(gap)
         return text
@@ -100,21 +97,9 @@ class RunHeader(Toned):
     def _of_title(self, name: str) -> Style:
         return tone(self, "strong" if name == self._title else "dim")
 
-    def _link(self, text: Text, words: str, action: str) -> None:
-        """Append words that can be clicked."""
-        text.append("  ").append(words, tone(self, "strong"))
-        self._spans.append((text.cell_len - len(words), text.cell_len, action))
-
     @property
     def _following(self) -> bool:
         return bool(getattr(self.screen, "following", False)) if self.is_mounted else False
-
-    async def on_click(self, event: events.Click) -> None:
-        """Go to the method whose name was clicked, or to what went wrong, or to the replicas."""
-        x = event.x - 1
-        for start, end, action in self._spans:
-            if start <= x < end:
-                await self.run_action(f"screen.{action}")
 
     def _status(self) -> str:
         """What the run does at the moment looked at; at the live end, a vanished worker counts too."""
@@ -143,3 +128,8 @@ class RunHeader(Toned):
                 f"{sign} {status}", tone(self, "good" if status in ("running", "finished") else "dim")
             )
         return text
+
+
+def _leads_to(action: str) -> Style:
+    """Of words on which a click does what the screen's action does."""
+    return Style(meta={"@click": f"screen.{action}"})

@@ -50,8 +50,6 @@ class StageBar(Toned):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
-        self._spans: list[tuple[range, range, str]] = []
-        """Lines and columns of each stage, for clicks."""
 
     def on_mount(self) -> None:
         self.set_interval(1.0, self.update)  # the age of the last heartbeat grows without events
@@ -76,27 +74,29 @@ class StageBar(Toned):
         return max(1, count) if roomy else 1
 
     def render(self) -> Text:
-        shown, self._spans = shown_stages(self._session), []
+        shown = shown_stages(self._session)
         if not shown:
             return Text("no stage has started yet", tone(self, "dim")).append_text(
                 Text("  ") + self._worker()
             )
         if self.lines == 1:
             return self._compact(shown)
-        width = self.content_size.width
-        self._spans = [(range(row, row + 1), range(width), stage.name) for row, stage in enumerate(shown)]
         name_width = max(len(stage.name) for stage in shown)
-        rows = [self._line(stage, name_width) for stage in shown]
-        at = next((i for i, stage in enumerate(shown) if stage.active), len(shown) - 1)
-        rows[at] = self._with_right(rows[at], self._worker())
+        at_work = next((stage for stage in shown if stage.active), shown[-1])
+        rows: list[Text] = []
+        for stage in shown:
+            row = self._line(stage, name_width)
+            if stage is at_work:
+                row = self._with_right(row, self._worker())
+            row.pad_right(max(0, self.content_size.width - row.cell_len))
+            row.stylize(_click(stage))
+            rows.append(row)
         return Text("\n").join(rows)
 
     def on_click(self, event: events.Click) -> None:
         """Open the method of the stage that was clicked."""
-        at = event.get_content_offset(self)
-        for rows, columns, stage in self._spans:
-            if at is not None and at.y in rows and at.x in columns and (system := system_of(stage)):
-                self.post_message(SystemRequested(system.name))
+        if (system := system_of(event.style.meta.get("stage", ""))) is not None:
+            self.post_message(SystemRequested(system.title))
 
     # ------------------------------------------------------------ one line for all
 
@@ -125,9 +125,7 @@ class StageBar(Toned):
         first, last = visible(list(map(len, chips)), shown.index(current), room)
         text = Text("… " if first else "", tone(self, "dim"), no_wrap=True)
         for stage, chip in zip(shown[first:last], chips[first:last], strict=True):
-            start = text.cell_len
-            text.append(chip, self._tone(stage))
-            self._spans.append((range(1), range(start, text.cell_len - 1), stage.name))
+            text.append(chip, self._tone(stage) + _click(stage))
         return text.append("… " if last < len(shown) else "", tone(self, "dim"))
 
     # ------------------------------------------------------------ one line each
@@ -236,6 +234,11 @@ _WITHOUT_WORKER = {
     "failed": ("✗ failed", "r resumes it"),
     "interrupted": ("✗ interrupted", "its worker vanished; r resumes it"),
 }
+
+
+def _click(stage: StageState) -> Style:
+    """What a click is on."""
+    return Style(meta={"stage": stage.name})
 
 
 def _last_started(shown: list[StageState]) -> StageState:

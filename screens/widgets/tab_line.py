@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
+from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.message import Message
@@ -13,9 +14,6 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from screens.widgets.tones import tone
-
-_LIFE_SECONDS = 3.0
-"""How long a dot marks new rows."""
 
 
 @dataclass(frozen=True)
@@ -47,44 +45,30 @@ class TabLine(Widget):
     class Chosen(Message):
         """Another tab was chosen."""
 
-        index: int
+        tab: Tab
 
-    def __init__(self, tabs: Sequence[Tab], *, hint: str = "") -> None:
-        super().__init__()
+    def __init__(self, tabs: Sequence[Tab], *, hint: str = "", id: str | None = None) -> None:
+        super().__init__(id=id)
         self.tabs = tabs
         self._hint = hint
         self._counts: dict[str, str] = {}
-        self._spans: list[tuple[int, int]] = []
-        self._growing: set[str] = set()
 
     def count(self, tab_id: str, count: str) -> None:
-        """Show a count beside a label; a dot for some seconds where it has grown in a tab that is not shown."""
-        before = self._counts.get(tab_id)
-        if before == count:
-            return
-        self._counts[tab_id] = count
-        if before is not None and len(count) >= len(before) and self.tabs[self.active].id != tab_id:
-            if not self._growing:
-                self.set_timer(_LIFE_SECONDS, self._calm)
-            self._growing.add(tab_id)
-        self.refresh()
-
-    def _calm(self) -> None:
-        self._growing.clear()
-        self.refresh()
+        """Show a count beside a label."""
+        if self._counts.get(tab_id) != count:
+            self._counts[tab_id] = count
+            self.refresh()
 
     def render(self) -> Text:
         text = Text(no_wrap=True, overflow="ellipsis")
-        self._spans = []
         for i, label in enumerate(self._labels()):
-            start = text.cell_len
+            place = Style(meta={"tab": i})
             if i == self.active:
-                text.append(label, tone(self, "tab-line--active"))
+                text.append(label, tone(self, "tab-line--active") + place)
             else:
                 key = 0 if self._hint else 2
-                text.append(label[:key], tone(self, "tab-line--key"))
-                text.append(label[key:])
-            self._spans.append((start, text.cell_len))
+                text.append(label[:key], tone(self, "tab-line--key") + place)
+                text.append(label[key:], place)
             text.append(" ")
         if self._hint:
             text.append(f"  {self._hint}")
@@ -102,12 +86,9 @@ class TabLine(Widget):
     def _label(self, i: int, with_count: bool) -> str:
         tab = self.tabs[i]
         count = self._counts.get(tab.id, "") if with_count else ""
-        life = "•" if tab.id in self._growing else " "
         number = "" if self._hint else f"{i + 1} "
-        return f" {number}{tab.label}{' ' + count if count else ''}{life}"
+        return f" {number}{tab.label}{' ' + count if count else ''} "
 
     def on_click(self, event: events.Click) -> None:
-        x = event.x - 1
-        for i, (start, end) in enumerate(self._spans):
-            if start <= x < end:
-                self.post_message(self.Chosen(i))
+        if (at := event.style.meta.get("tab")) is not None:
+            self.post_message(self.Chosen(self.tabs[at]))

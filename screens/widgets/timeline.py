@@ -120,13 +120,7 @@ are cut to a second), `.` replays faster, `0` goes to the start, `L` to the live
             self._session.seek(seq)
         elif following <= self._clock:  # a clock that was set back between two events
             self._clock = following
-            self.step_on()
-
-    def step_on(self) -> None:
-        """One event on, without halting."""
-        following = self._index.step(self.position, 1)
-        if following is not None:
-            self._session.seek(following)
+            self._session.seek(self._index.step(here, 1))
 
     def _go(self, seq: int | None) -> None:
         self.halt()

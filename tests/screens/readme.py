@@ -36,7 +36,7 @@ from screens.panels.replicas import ReplicasPanel
 from screens.panels.search import SearchScreen
 from screens.panes.cases import CasesPane
 from screens.runs.screen import RunsScreen
-from screens.slsm.screen import SLSMScreen
+from screens.slsm.chat import ChatPane
 from screens.start_form import StartFormScreen
 from screens.sweep.screen import SweepScreen
 from screens.tabbed_screen import COMMANDS, TabbedScreen
@@ -138,7 +138,7 @@ def _section(screen: type[DOMNode | MethodPage], heading: str, pictures: Sequenc
 _PANES: dict[type[DOMNode | MethodPage], Sequence[type[DOMNode]]] = {
     EsmPage: (CasesPane, DecisionsPane),
     EvolutionPage: (EvolutionScreen,),
-    SLSMPage: (SLSMScreen,),
+    SLSMPage: (ChatPane,),
     PoolPage: (CasesPane,),
 }
 """The tabs with keys of their own."""

@@ -39,8 +39,8 @@ turned by the entry that was injected where it left greedy's way; sorted by *net
 count leads to the decisions of the examples in which the method differs. *Training* is mining, selection and memory.
 
 `/` filters decisions: `correct and alpha>0.5`, `chosen:null`, `method:esm m:2..4`, `not correct gate!=tau_null`,
-`score:none`, `chosen:wrong-00*`, `question~apples`. Plain words are searched in names and questions. `tab` in the
-filter line finds rows instead of hiding the others; `n` and `N` then go to the next and previous match. The fields:
+`score:none`, `chosen:wrong-00*`, `question~apples`. Plain words are searched in names and questions. Without the
+filter (`escape`) the cursor stays on its row, among all others. The fields:
 
 """ + "\n".join(f"- `{field.name}` {field.help}" for field in DECISION_FIELDS.values())
     shown_by = {

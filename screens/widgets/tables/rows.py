@@ -47,10 +47,6 @@ class RowSource:
         """The row whose event begins at this byte of the log."""
         return next((row for row in range(len(self)) if self.offset(row) == offset), None)
 
-    def is_match(self, row: int) -> bool:
-        """Whether the row is among what is looked for."""
-        return False
-
     @property
     def words(self) -> Sequence[str]:
         """Texts to highlight."""
@@ -67,6 +63,10 @@ class ItemSource(RowSource, Generic[T]):
     def item(self, row: int) -> T:
         """What stands on a row."""
         raise NotImplementedError
+
+    def at(self, row: int) -> T | None:
+        """What stands on a row, or on the last one; None without rows."""
+        return self.item(min(row, len(self) - 1)) if len(self) else None
 
 
 class ListSource(ItemSource[T]):

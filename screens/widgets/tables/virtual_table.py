@@ -283,10 +283,8 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
 
     def is_match(self, row: int) -> bool:
         """Whether the row is among what is looked for."""
-        if not 0 <= row < self._shown:
+        if not self.search_words or not 0 <= row < self._shown:
             return False
-        if not self.search_words:
-            return self.source.is_match(row)
         text = " ".join(cell.text for cell in self.source.cells(row)).lower()
         return all(word in text for word in self.search_words)
 

@@ -230,22 +230,15 @@ async def test_an_unknown_value_is_named_with_what_was_meant(session: RecordedSe
         assert len(screen.decisions.source)
 
 
-async def test_find_marks_and_n_goes_on(session: RecordedSession) -> None:
-    """With tab the line finds: all rows stay, n and N visit the matches."""
+async def test_without_the_filter_the_cursor_stays_on_its_row(session: RecordedSession) -> None:
+    """Also on the last match: a match can be read among all other decisions."""
     async with EsmApp(session).run_test(size=SMALL) as pilot:
-        await press(pilot, "g", "slash", "tab")
-        screen = pilot.app.screen
-        assert isinstance(screen, EsmScreen)
-        screen.decisions.query_one(Input).value = "gate:min_sim"
-        screen = await press(pilot, "enter")
-        assert len(screen.decisions.source) == len(session.state.esm.decisions)
-        first = screen.decisions.table.cursor
-        assert under_cursor(screen, "gate") == "min_sim"
-        screen = await press(pilot, "n")
-        assert screen.decisions.table.cursor > first
-        assert under_cursor(screen, "gate") == "min_sim"
-        screen = await press(pilot, "N")
-        assert screen.decisions.table.cursor == first
+        screen = await type_filter(pilot, "gate:min_sim")
+        screen = await press(pilot, "G")
+        matches, here = len(screen.decisions.source), screen.decisions.table.selected_key
+        screen = await press(pilot, "escape")
+        assert matches < len(screen.decisions.source) == len(session.state.esm.decisions)
+        assert screen.decisions.table.selected_key == here and under_cursor(screen, "gate") == "min_sim"
 
 
 async def test_d_goes_to_the_next_disagreement(session: RecordedSession) -> None:

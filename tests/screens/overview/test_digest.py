@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from rich.style import Style
 from rich.text import Text
 
 from app.state.run import RunState
 from engine import events as ev
 from screens.method_progress import progress_of
-from screens.overview.digest import DigestLine, DigestStyles, DigestTable, digest_lines
+from screens.overview.digest import DigestLine, DigestTable, digest_lines
 
+STYLES = {"good": Style(color="green"), "bad": Style(color="red"), "dim": Style(dim=True)}
 STAGES = ["eval", "evolve", "answer", "slsm", "selector"]
 ESM = ev.Verdict(
     method="esm", baseline="greedy", metric="accuracy", items="problems", n=200, value=0.965, baseline_value=0.635,
@@ -56,7 +58,7 @@ def ended(stage: str, verdict: ev.Verdict | None = None) -> ev.Event:
 
 def drawn(state: RunState, width: int = 80) -> list[str]:
     lines = digest_lines(progress_of(list(state.stages.values())), state, width)
-    table = DigestTable(lines, width, DigestStyles())
+    table = DigestTable(lines, width, STYLES)
     return [table.heading().plain, *(table.line(line).plain for line in lines)]
 
 
@@ -109,9 +111,9 @@ def test_the_sign_and_its_colour(verdict: ev.Verdict, sign: str, style: str) -> 
         state,
         80,
     )
-    text = DigestTable(lines, 80, DigestStyles("good", "bad", "dim")).line(lines[0])
+    text = DigestTable(lines, 80, STYLES).line(lines[0])
     (span,) = text.spans
-    assert (text.plain[span.start : span.end], span.style) == (sign, style)
+    assert (text.plain[span.start : span.end], span.style) == (sign, STYLES[style])
 
 
 def begun(stage: str, total: int, done: int, seconds: float) -> list[ev.Event]:
@@ -168,5 +170,5 @@ def test_a_run_before_verdicts_were_stated_is_read_from_its_figures() -> None:
 
 
 def test_no_line_without_a_verdict_is_cut_to_the_titles_of_others() -> None:
-    table = DigestTable([DigestLine("1 A ✓", words="has not started")], 80, DigestStyles())
+    table = DigestTable([DigestLine("1 A ✓", words="has not started")], 80, STYLES)
     assert table.line(DigestLine("1 A ✓", words="has not started")) == Text("1 A ✓ has not started")

@@ -14,7 +14,7 @@ from app.methods.pages import page_of
 from app.wording.verdict_text import verdict_sentence
 from engine import events as ev
 from screens.esm.screen import EsmScreen
-from screens.messages import SystemRequested, UpRequested
+from screens.messages import SystemRequested
 from screens.overview.card_panel import CardPanel
 from screens.overview.cards import PlaceLink, Tile
 from screens.overview.curve_view import CurveView
@@ -49,9 +49,11 @@ class RunApp(App[None]):
         self.push_screen(self.first)
 
     @on(SystemRequested)
-    @on(UpRequested)
     def _asked(self, message: object) -> None:
         self.asked.append(message)
+
+    def action_up(self) -> None:
+        self.asked.append("up")
 
 
 def session_of(
@@ -212,7 +214,7 @@ async def test_before_the_first_event_it_says_so(tmp_path: Path) -> None:
         assert "has not listed its stages yet" in await polled(pilot)
         await pilot.press("escape")
         await pilot.pause()
-        assert [type(message) for message in app.asked] == [UpRequested]
+        assert app.asked == ["up"]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -244,12 +246,12 @@ async def test_the_panel_of_time_and_tokens(tmp_path: Path, size: tuple[int, int
 )
 async def test_every_highlight_leads_to_a_tab_of_its_screen(method: str, events, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     """The screens' tabs may be renamed: then this fails, and nobody is led nowhere."""
-    from screens.systems import systems
+    from screens.method_screen import screen_of
 
     session = RecordedSession(write_log(tmp_path / "events.jsonl", list(events())), tmp_path)
     places = page_of(method).overview.highlights(session.state)
     assert places
-    screen = next(system for system in systems() if system.name == method).load()(session)
+    screen = screen_of(method, session)
     app = RunApp(screen)  # type: ignore[arg-type]
     async with app.run_test(size=(120, 40)) as pilot:
         for highlight in places:

@@ -236,13 +236,13 @@ async def test_it_grows_and_scrubs(tmp_path: Path) -> None:
         await press(pilot)
         screen = pilot.app.screen
         assert isinstance(screen, MethodScreen)
-        assert screen.shown_name == "queries" and screen.counts()[0] == 1
+        assert screen.shown_name == "queries" and screen.tabs._counts["cases"] == "1"
         growing.grow(len(entries))
         await press(pilot)
-        assert screen.counts()[0] == 3
+        assert screen.tabs._counts["cases"] == "3"
         growing.seek(5)
         await press(pilot)
-        assert screen.counts()[0] == 1
+        assert screen.tabs._counts["cases"] == "1"
 
 
 async def test_a_log_that_cannot_be_read_is_told(

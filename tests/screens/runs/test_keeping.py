@@ -119,7 +119,7 @@ def test_the_curve_stands_above_its_baseline(make: Make) -> None:
         record.stages["eval"].verdict = msgspec.structs.replace(verdict, curve=curve)
         run.write(record)
         (row,) = rows(run.path.parent.parent)
-        (cell,) = (column.show(column.value(row)) for column in COLUMNS if column.key == "curve")
+        (cell,) = (column.show(row) for column in COLUMNS if column.key == "curve")
         drawn.append(cell if isinstance(cell, str) else cell.text)
     assert drawn == ["⠉⠉⠉⠉⠉⠑⠒", "⣀⡠⠤⠜⠉⠉⠉", "·"]
 

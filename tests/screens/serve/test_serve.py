@@ -128,7 +128,7 @@ def test_the_state_knows_who_is_being_answered_and_esm_the_questions() -> None:
         state.apply(event)
     assert list(state.serve.flying) == ["5f-4"] and len(state.serve.ended) == 3
     assert state.esm.question("5f-2") == "How many pens has Tom on day 2?" and len(state.esm.decisions) == 3
-    assert [system.name for system in systems_of(state.stages)] == ["Server", "ESM"]
+    assert [system.title for system in systems_of(state.stages)] == ["Server", "ESM"]
     server, esm = progress_of(list(state.stages.values()))
     assert server.short == "▶" == esm.short
     again = state.share()

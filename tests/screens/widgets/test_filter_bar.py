@@ -12,17 +12,17 @@ FIELDS = {name: Field(name, "number", "") for name in ("alpha", "m")}
 
 
 class BarApp(App[None]):
-    def __init__(self, finds: bool = True) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.bar = FilterBar(FIELDS, finds=finds)
-        self.asked: list[tuple[str, bool]] = []
+        self.bar = FilterBar(FIELDS)
+        self.asked: list[str] = []
 
     def compose(self) -> ComposeResult:
         yield self.bar
 
     @on(FilterBar.Changed)
     def _asked(self, message: FilterBar.Changed) -> None:
-        self.asked.append((message.text, message.finding))
+        self.asked.append(message.text)
 
     @property
     def hint(self) -> str:
@@ -53,19 +53,15 @@ async def test_filters_are_recalled_each_once_the_last_first() -> None:
         assert app.bar.input.value == "m:2"
 
 
-async def test_what_is_typed_is_applied_at_once_and_its_mode_can_change() -> None:
+async def test_what_is_typed_is_applied_at_once() -> None:
     app = BarApp()
     async with app.run_test() as pilot:
         app.bar.open()
         await pilot.press("m", "colon", "1")
         await pilot.pause()
-        assert app.asked[-1] == ("m:1", False)
+        assert app.asked[-1] == "m:1"
         app.bar.show_count("3 of 9")
-        assert app.hint == "filter: 3 of 9 · ⏎ apply · tab find instead · → complete · ↑ earlier filters"
-        await pilot.press("tab")
-        await pilot.pause()
-        assert app.asked[-1] == ("m:1", True)
-        assert app.hint == "find: 3 of 9 · ⏎ apply · tab filter instead · → complete · ↑ earlier filters"
+        assert app.hint == "filter: 3 of 9 · ⏎ apply · → complete · ↑ earlier filters"
         count = len(app.asked)
         app.bar.input.value = "m:1 al"
         await pilot.pause()
@@ -77,16 +73,7 @@ async def test_what_is_typed_is_applied_at_once_and_its_mode_can_change() -> Non
         assert app.bar.has_class("-open"), "a wrong filter cannot be kept"
         await pilot.press("escape")
         await pilot.pause()
-        assert app.asked[-1] == ("", False) and not app.bar.hint.has_class("-error")
-
-
-async def test_where_matches_cannot_be_marked_there_is_one_mode() -> None:
-    app = BarApp(finds=False)
-    async with app.run_test() as pilot:
-        app.bar.open()
-        await pilot.pause()
-        await pilot.press("tab")
-        assert not app.bar.finding and app.hint == "filter: ⏎ apply · → complete · ↑ earlier filters"
+        assert app.asked[-1] == "" and not app.bar.hint.has_class("-error")
 
 
 async def test_a_field_is_completed() -> None:
