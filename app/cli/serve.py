@@ -7,11 +7,11 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from app.cli.command import Command
 from app.cli.options import RUN, add_outputs, add_set, names
 
 
-def _add_options(parser: ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
+    """The options of the command."""
     parser.add_argument(
         "runs",
         nargs="+",
@@ -37,7 +37,7 @@ def _add_options(parser: ArgumentParser) -> None:
     add_outputs(parser)
 
 
-def _serve(options: Namespace) -> int:
+def execute(options: Namespace) -> int:
     """Prepare a run that serves, show the key, and serve until Ctrl+C."""
     from app.batch.run_batch import run_batch
     from app.choose_run import choose_run
@@ -75,12 +75,9 @@ def _show_key(run_dir: Path) -> None:
     sys.stdout.flush()
 
 
-COMMAND = Command(
-    name="serve",
-    summary="answer programs as OpenAI's interface does, with a run's model and its levers",
-    details='A request may choose: "steer": {"esm": false, "k_scale": 0.5}. Its answer says in the field "steer" what '
-    "was decided. More: engine/serve/README.md.",
-    example="steer-tui serve outputs/demo/20261122-140301-9f3c --port 8899",
-    add_options=_add_options,
-    execute=_serve,
+SUMMARY = "answer programs as OpenAI's interface does, with a run's model and its levers"
+DETAILS = (
+    'A request may choose: "steer": {"esm": false, "k_scale": 0.5}. Its answer says in the field "steer" what '
+    "was decided. More: engine/serve/README.md."
 )
+EXAMPLE = "steer-tui serve outputs/demo/20261122-140301-9f3c --port 8899"
