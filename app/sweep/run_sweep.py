@@ -16,7 +16,7 @@ from app.sweep.summary import summary_lines
 from app.swept.progress import progress_of
 from app.swept.words import counts_words, left_words, progress_words, sweep_resume_command, work_words
 from engine.errors import SteerError
-from engine.regular_file import last_bytes
+from engine.regular_file import last_line
 from engine.run.directory import RunStatus
 from engine.sweep.results import SweepReader, SweepResults
 from engine.sweep.sweep import Point, SweepFolder
@@ -129,6 +129,4 @@ def _explain(folder: SweepFolder, results: SweepResults, errors: Console) -> Non
     for reason, count in reasons.items():
         errors.print(Text(f"failed runs: {count}; {reason}", style="red"), soft_wrap=True)
     if not reasons and not counts_words(results):
-        with suppress(OSError):
-            lines = last_bytes(folder.log, 4096).decode(errors="replace").strip().splitlines()
-            errors.print(Text(lines[-1] if lines else "", style="red"), soft_wrap=True)
+        errors.print(Text(last_line(folder.log), style="red"), soft_wrap=True)
