@@ -65,26 +65,23 @@ class AppendOnlyList(Generic[T]):
         self._keys = Keys()
         self._n = 0
 
-    def append(self, item: T, key: Hashable = None) -> T | None:
-        """Add `item`; one with the same key that says something else gives its row to it, and is returned. Where
-        another holder of the list has appended other items, this one continues in a copy."""
+    def append(self, item: T, key: Hashable = None) -> None:
+        """Add `item`; one with the same key that says something else gives its row to it. Where another holder of the
+        list has appended other items, this one continues in a copy."""
         if key is not None and (row := self._keys.find(key, self._n)) is not None:
-            before = self._items[row]
-            if _says(before) == _says(item):
-                return None
-            self._detach()
-            self._items[row] = item
-            return before
+            if _says(self._items[row]) != _says(item):
+                self._detach()
+                self._items[row] = item
+            return
         if self._n < len(self._items):
             if self._items[self._n] == item:
                 self._n += 1
-                return None
+                return
             self._detach()
         self._items.append(item)
         if key is not None:
             self._keys.set(key, self._n)
         self._n += 1
-        return None
 
     def _detach(self) -> None:
         self._items, self._keys = self._items[: self._n], self._keys.part(self._n)
