@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 
 from rich.console import Console
 from rich.text import Text
@@ -84,30 +85,21 @@ def run_batch(directory: RunDirectory, console: Console, errors: Console) -> int
         return code
 
 
+@dataclass
 class _Batch:
     """Watches an attempt of a run."""
 
-    def __init__(
-        self,
-        directory: RunDirectory,
-        tail: LogReader,
-        process: subprocess.Popen[bytes],
-        display: Display,
-        state: RunState,
-        errors: Console,
-        interrupts: Interrupts,
-    ) -> None:
-        self._directory = directory
-        self._tail = tail
-        self._process = process
-        self._display = display
-        self._state = state
-        self._errors = errors
-        self._interrupts = interrupts
-        self._failure: StageFailed | None = None
-        self._end: WorkerStopped | None = None
-        self._asked_at: float | None = None
-        self._last_event_at = time.monotonic()
+    _directory: RunDirectory
+    _tail: LogReader
+    _process: subprocess.Popen[bytes]
+    _display: Display
+    _state: RunState
+    _errors: Console
+    _interrupts: Interrupts
+    _failure: StageFailed | None = None
+    _end: WorkerStopped | None = None
+    _asked_at: float | None = None
+    _last_event_at: float = field(default_factory=time.monotonic)
 
     def follow(self) -> int:
         """Show the run until its worker has exited or has reported its end."""

@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.text import Text
 
 from app.batch.run_batch import Interrupts
+from app.blocks.printed import print_blocks
 from app.runs.run_names import setting_words
 from app.runs.sweeps import start_queue, stop_queue
-from app.sweep.summary import summary_lines
+from app.sweep.summary import summary
 from app.swept.progress import progress_of
 from app.swept.words import counts_words, left_words, progress_words, sweep_resume_command, work_words
 from engine.errors import SteerError
@@ -42,8 +43,7 @@ def run_sweep(folder: SweepFolder, console: Console, errors: Console) -> int:
             stop_queue(folder.path)
             raise
     results = SweepReader(folder).read()
-    for line in summary_lines(results, console.width):
-        console.print(line, soft_wrap=isinstance(line, Text))
+    print_blocks(summary(results), console, ["setting"])
     if code != FINISHED:
         _explain(folder, results, errors)
         line = f"kept in {folder.path}; to resume: {sweep_resume_command(folder.path)}"
