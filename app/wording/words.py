@@ -10,8 +10,6 @@ METHODS = {
     "esm": "ESM",
     "evolution": "Evolution",
     "gflownet": "GFlowNet",
-    "greedy": "greedy",
-    "majority_vote": "majority vote",
     "unchanged": "the unchanged model",
     "no_processor": "the unchanged model",
     "length_cap": "a cap at the same length",
