@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -52,13 +51,16 @@ def execute(options: Namespace) -> int:
 
 def _changes(options: Namespace) -> list[str]:
     """What the options change of the configuration."""
+    from app.runs.client import as_changes
+
     given = {
-        "host": options.host, "port": options.port, "key_env": options.key_env,
-        "key_file": options.key_file and str(options.key_file.expanduser().absolute()),
-        "levers": options.levers,
-    }  # fmt: skip
-    named = [f"serve.{name}={json.dumps(value)}" for name, value in given.items() if value is not None]
-    return [*named, *options.set]
+        "serve.host": options.host,
+        "serve.port": options.port,
+        "serve.key_env": options.key_env,
+        "serve.key_file": options.key_file and str(options.key_file.expanduser().absolute()),
+        "serve.levers": options.levers,
+    }
+    return [*as_changes(given), *options.set]
 
 
 def _show_key(run_dir: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,13 +61,12 @@ def execute(options: Namespace) -> int:
 
 
 def _prepared(options: Namespace) -> SweepFolder:
+    from app.runs.client import as_changes
     from engine.sweep.grammar import MOST_RUNS, read_axes
     from engine.sweep.prepare import prepare_sweep
 
     axes = read_axes(options.specs, MOST_RUNS if options.most is None else options.most)
-    overrides = list(options.set)
-    overrides += [f"run.stages={json.dumps(options.stages)}"] if options.stages else []
-    overrides += [f"run.outputs={json.dumps(options.outputs)}"] if options.outputs else []
+    overrides = [*options.set, *as_changes({"run.stages": options.stages, "run.outputs": options.outputs})]
     config = options.config or default_config()
     return prepare_sweep(
         config, options.specs, axes, overrides, jobs=options.jobs, choose_on=options.choose_on
