@@ -48,7 +48,7 @@ class RecordedSession:
 
     @property
     def revision(self) -> int:
-        return self._changes * 1_000_000_000 + self.state.revision
+        return self._changes * 1_000_000_000 + self.state.seq
 
     @property
     def reading(self) -> float | None:
@@ -56,7 +56,7 @@ class RecordedSession:
 
     @property
     def behind(self) -> int:
-        return self._live.revision - self.state.revision
+        return self._live.seq - self.state.seq
 
     def update(self) -> bool:
         return False

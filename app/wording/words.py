@@ -92,7 +92,6 @@ STAGE_WORDS = {
     "slsm": "answers the conversations",
     "pool": "searches good pairs of examples",
     "selector": "trains the selector",
-    "train-embedded": "trains one of the included models",
 }
 """What a stage does, in words."""
 
