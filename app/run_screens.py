@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 from textual.app import App
 
-from app.left_views import LeftViews
 from app.methods.place import Place
 from app.runs.session import RunSession
 from screens.method_screen import screen_of
@@ -14,11 +17,13 @@ from screens.tabbed_screen import TabbedScreen
 
 
 class RunScreens:
-    """Exchanges the screen of `session` on top of the console's stack; keeps how each was left."""
+    """Exchanges the screen of `session` on top of the console's stack; keeps how each was left, so that it looks the
+    same when it is opened again. Nothing of that is written to disk."""
 
     def __init__(self, app: App[None]) -> None:
         self._app = app
-        self._left = LeftViews()
+        self._left: dict[tuple[Path, str], Mapping[str, Any]] = {}
+        """By run and screen: its tab, and filter, order and cursor of its tables."""
 
     @property
     def shown(self) -> RunScreen | None:
@@ -59,16 +64,16 @@ class RunScreens:
         """Keep how the shown screen is left."""
         screen = self.shown
         if screen is not None and screen.is_mounted:
-            self._left.keep(screen.session.run_dir, screen.TITLE_WORD, screen.view())
+            self._left[screen.session.run_dir.absolute(), screen.TITLE_WORD] = screen.view()
 
     def _made(self, session: RunSession, name: str, came_from: str, place: Place | None) -> RunScreen:
         if name == OverviewScreen.TITLE_WORD:
             return OverviewScreen(session, came_from)
         screen = screen_of(name, session)
-        screen.left_view = self._left.of(session.run_dir, name)
+        screen.left_view = self._left.get((session.run_dir.absolute(), name))
         screen.pending_place = place
         return screen
 
     def _last_method(self, session: RunSession) -> str:
-        view = self._left.of(session.run_dir, OverviewScreen.TITLE_WORD)
+        view = self._left.get((session.run_dir.absolute(), OverviewScreen.TITLE_WORD))
         return str(view.get("method", "")) if view else ""

@@ -14,6 +14,8 @@ from typing import BinaryIO
 
 LARGEST_RECORD = 1 << 26
 """Bytes of a file that is read as a whole before anything is known of it."""
+_END = 4096
+"""Bytes in which the last line of a text is looked for."""
 
 
 def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
@@ -67,11 +69,15 @@ def read_regular(path: Path, largest: int | None = None) -> bytes:
     return data
 
 
-def last_bytes(path: Path, most: int) -> bytes:
-    """The last bytes of a regular file. Raises OSError."""
-    with open_to_read(path) as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - most))
-        return file.read(most)
+def last_line(path: Path) -> str:
+    """The last line of a text that says something, as far as it stands at the end; "" where there is none."""
+    try:
+        with open_to_read(path) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _END))
+            lines = file.read(_END).decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 def written_from(file: int, offset: int) -> int:

@@ -52,8 +52,8 @@ class RecordedSession(RunSession):
         return self._live if self._past is None else self._past
 
     @property
-    def revision(self) -> int:  # type: ignore[override]
-        return self._changes * 1_000_000_000 + self.state.revision
+    def revision(self) -> int:
+        return self._changes * 1_000_000_000 + self.state.seq
 
     @property
     def reading(self) -> float | None:
@@ -61,7 +61,7 @@ class RecordedSession(RunSession):
 
     @property
     def behind(self) -> int:
-        return self._live.revision - self.state.revision
+        return self._live.seq - self.state.seq
 
     def update(self) -> bool:
         return False

@@ -19,9 +19,8 @@ def print_results(state: RunState, console: Console, directory: RunDirectory) ->
     blocks = [block for page in pages().values() for block in page.results(state)]
     tables = [block for block in [*blocks, *servers(state), *stages(state)] if isinstance(block, Table)]
     for table in tables:
-        console.print(
-            printed(table), crop=False
-        )  # a line that is too long for the terminal goes on in the next
+        # A line that is too long for the terminal goes on in the next.
+        console.print(printed(table, ("model", "files")), crop=False)
     for verdict in verdicts(state.stages):
         console.print(Text(verdict_sentence(verdict)), soft_wrap=True)
     if tables:

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 
 from rich.console import Console
 from rich.text import Text
@@ -14,11 +15,12 @@ from rich.text import Text
 from app.batch.display import Display, make_display
 from app.batch.result_tables import print_results
 from app.runs.client import request_stop, start_worker
+from app.runs.workers import how_it_ended, recorded_failure
 from app.state.run import RunState
 from app.wording.text import error_line, error_lines, resume_command
-from engine.errors import DataError, RunError
+from engine.errors import DataError
 from engine.events import StageFailed, WorkerStopped
-from engine.regular_file import last_bytes
+from engine.regular_file import last_line
 from engine.run.directory import RunDirectory, inspect
 from engine.run.event_log import LogEntry, LogReader
 from engine.run.lock import HUNG_AFTER
@@ -83,30 +85,21 @@ def run_batch(directory: RunDirectory, console: Console, errors: Console) -> int
         return code
 
 
+@dataclass
 class _Batch:
     """Watches an attempt of a run."""
 
-    def __init__(
-        self,
-        directory: RunDirectory,
-        tail: LogReader,
-        process: subprocess.Popen[bytes],
-        display: Display,
-        state: RunState,
-        errors: Console,
-        interrupts: Interrupts,
-    ) -> None:
-        self._directory = directory
-        self._tail = tail
-        self._process = process
-        self._display = display
-        self._state = state
-        self._errors = errors
-        self._interrupts = interrupts
-        self._failure: StageFailed | None = None
-        self._end: WorkerStopped | None = None
-        self._asked_at: float | None = None
-        self._last_event_at = time.monotonic()
+    _directory: RunDirectory
+    _tail: LogReader
+    _process: subprocess.Popen[bytes]
+    _display: Display
+    _state: RunState
+    _errors: Console
+    _interrupts: Interrupts
+    _failure: StageFailed | None = None
+    _end: WorkerStopped | None = None
+    _asked_at: float | None = None
+    _last_event_at: float = field(default_factory=time.monotonic)
 
     def follow(self) -> int:
         """Show the run until its worker has exited or has reported its end."""
@@ -196,18 +189,11 @@ class _Batch:
         ):  # the folder itself may be back, with the file that was at work
             what = "the run's folder was moved or deleted while the engine worked in it"
             return error_line(what, str(self._directory.path), "if it was moved, resume it where it is now")
-        try:
-            failure = inspect(self._directory.path).failure
-        except RunError as error:
-            failure = error_lines(error)[0]
-        if failure:
+        if failure := recorded_failure(self._directory):
             return failure
-        code = self._process.returncode
-        if code and code < 0:
-            what = f"the worker vanished (killed by {signal.Signals(-code).name}): the run is interrupted"
-        else:
-            what = f"the worker ended without an error message (exit code {code})"
-        return error_line(what, str(self._directory.path), _last_line(self._directory) or "resume the run")
+        last = last_line(self._directory.worker_log)
+        hint = f"its log ends with: {last}" if last else "resume the run"
+        return error_line(how_it_ended(self._process.returncode or 0), str(self._directory.path), hint)
 
     def _error(self, text: str) -> None:
         self._errors.print(Text(text, style="red"), soft_wrap=True)
@@ -221,13 +207,3 @@ def _poll(tail: LogReader, errors: Console) -> list[LogEntry]:
         except DataError as error:
             for line in error_lines(error):
                 errors.print(Text(line, style="red"), soft_wrap=True)
-
-
-def _last_line(directory: RunDirectory) -> str:
-    """The last line of the worker's own log, if it has one."""
-    try:
-        lines = last_bytes(directory.worker_log, 4096).decode(errors="replace").split("\n")
-    except OSError:
-        return ""
-    written = [line.strip() for line in lines if line.strip()]
-    return f"its log ends with: {written[-1]}" if written else ""

@@ -1,14 +1,15 @@
-"""A table as batch prints it: figures are never cut."""
+"""Blocks as batch prints them: lines that are not cut, and tables whose figures are never cut."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich import box
 from rich import table as rich
+from rich.console import Console
 from rich.text import Text
 
-from app.blocks.block import Table, plain
+from app.blocks.block import Block, Bullets, Paragraph, Table, plain
 from app.blocks.terminal import add_cells
 
 _GAP = 3
@@ -17,9 +18,24 @@ _LEAST = 32
 """Cells of a column of words below which it is not cut."""
 
 
-def printed(table: Table, folded: Sequence[str] = ("model", "files"), width: int = 0) -> rich.Table:
-    """Words on the left, figures on the right. The columns `folded` are wrapped where their text is too long. `width`:
-    the cells that there are, where columns may be left out."""
+def print_blocks(blocks: Iterable[Block], console: Console, folded: Sequence[str]) -> None:
+    """Tables, in which the columns `folded` are wrapped where their text is too long, and others left out where there
+    is no room; a line for each paragraph and bullet. Other blocks are passed over."""
+    for block in blocks:
+        match block:
+            case Table():
+                console.print(printed(block, folded, console.width))
+            case Paragraph(text):
+                console.print(Text(plain(text)), soft_wrap=True)
+            case Bullets(items):
+                for item in items:
+                    console.print(Text(f"- {plain(item)}"), soft_wrap=True)
+            case _:
+                pass
+
+
+def printed(table: Table, folded: Sequence[str] = (), width: int = 0) -> rich.Table:
+    """Words on the left, figures on the right. `width`: the cells that there are, where columns may be left out."""
     if width:
         table = table.narrowed(width - _GAP - 1, _GAP)
     cells = [[Text(plain(cell)) for cell in row] for row in table.rows]

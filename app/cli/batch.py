@@ -5,12 +5,12 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from app.cli.command import Command
 from app.cli.options import add_config, add_new_outputs, add_set, add_stages, default_config
 from engine.errors import RunError
 
 
-def _add_options(parser: ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
+    """The options of the command."""
     what = parser.add_mutually_exclusive_group()
     add_config(what)
     what.add_argument("--resume", metavar="RUN", help="go on with a run that did not finish")
@@ -22,7 +22,8 @@ def _add_options(parser: ArgumentParser) -> None:
     )
 
 
-def _run_batch(options: Namespace) -> int:
+def execute(options: Namespace) -> int:
+    """Do it; the exit code."""
     from app.batch.run_batch import run_batch
     from app.choose_run import choose_run
     from app.runs.client import prepare_resume, prepare_run
@@ -45,13 +46,10 @@ def _run_batch(options: Namespace) -> int:
     return run_batch(directory, make_console(), make_console(stderr=True))
 
 
-COMMAND = Command(
-    name="batch",
-    summary="work on a run without a console, to its end",
-    details="What the run does is printed as lines or progress bars, its results as tables. Ctrl+C stops it and keeps "
+SUMMARY = "work on a run without a console, to its end"
+DETAILS = (
+    "What the run does is printed as lines or progress bars, its results as tables. Ctrl+C stops it and keeps "
     "what is finished; --resume goes on there. Exit code 0: finished; 1: a stage failed; 2: wrong input; 130: "
-    "interrupted.",
-    example="steer-tui batch --config configs/demo.yaml --stages mine,select,memory,eval --set online.L=4",
-    add_options=_add_options,
-    execute=_run_batch,
+    "interrupted."
 )
+EXAMPLE = "steer-tui batch --config configs/demo.yaml --stages mine,select,memory,eval --set online.L=4"

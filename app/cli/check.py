@@ -5,29 +5,27 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from app.cli.command import Command
 from app.cli.options import DEFAULT_CONFIG, add_set, default_config
 
 
-def _add_options(parser: ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
+    """The options of the command."""
     parser.add_argument(
         "files", nargs="*", type=Path, metavar="FILE", help=f"configurations (default: {DEFAULT_CONFIG})"
     )
     add_set(parser)
 
 
-def _check(options: Namespace) -> int:
+def execute(options: Namespace) -> int:
+    """Do it; the exit code."""
     from app.doctor.check import run_check
 
     return run_check(options.files or [default_config()], options.set)
 
 
-COMMAND = Command(
-    name="check",
-    summary="check configurations, and whether what they need is on this machine",
-    details="Nothing runs, nothing is fetched. Exit code 0: all are right, even if data, models or keys are not here "
-    "yet; 2: something has to be corrected.",
-    example="steer-tui check my-esm.yaml --set online.L=4",
-    add_options=_add_options,
-    execute=_check,
+SUMMARY = "check configurations, and whether what they need is on this machine"
+DETAILS = (
+    "Nothing runs, nothing is fetched. Exit code 0: all are right, even if data, models or keys are not here "
+    "yet; 2: something has to be corrected."
 )
+EXAMPLE = "steer-tui check my-esm.yaml --set online.L=4"

@@ -7,8 +7,6 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from app.cli.command import Command
-
 if TYPE_CHECKING:
     from engine.testkit.trial import Seen
 
@@ -17,7 +15,8 @@ ROLE_NAMES = (
 )  # fmt: skip
 
 
-def _add_options(parser: ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
+    """The options of the command."""
     parser.add_argument("role", choices=ROLE_NAMES, help="what it is used as: the field that names it")
     parser.add_argument("name", metavar="MODULE:CLASS", help="the class; for task.compare a function")
     parser.add_argument(
@@ -25,7 +24,8 @@ def _add_options(parser: ArgumentParser) -> None:
     )
 
 
-def _try_out(options: Namespace) -> int:
+def execute(options: Namespace) -> int:
+    """Do it; the exit code."""
     from app.wording.text import without_controls
     from engine.testkit.apart import apart
 
@@ -49,13 +49,10 @@ def _try_out(options: Namespace) -> int:
     return 2 if wrong else 0
 
 
-COMMAND = Command(
-    name="check-class",
-    summary="try out a judge, reflector, controller, reader or comparing function of your own",
-    details="The class is used as a run would use it: on ordinary, empty, odd and huge texts, twice, and in threads, "
+SUMMARY = "try out a judge, reflector, controller, reader or comparing function of your own"
+DETAILS = (
+    "The class is used as a run would use it: on ordinary, empty, odd and huge texts, twice, and in threads, "
     "in a process of its own. Its module has to be importable: an installed package, or a folder in PYTHONPATH. Exit "
-    "code 0: nothing is wrong; 2: something is.",
-    example="steer-tui check-class evolution.judge my_judges:Exact",
-    add_options=_add_options,
-    execute=_try_out,
+    "code 0: nothing is wrong; 2: something is."
 )
+EXAMPLE = "steer-tui check-class evolution.judge my_judges:Exact"

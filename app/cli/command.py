@@ -25,9 +25,11 @@ class _PageFormatter(HelpFormatter):
 
 @dataclass(frozen=True)
 class Command:
-    """Modules of commands import what is heavy only in `execute`: help and completion load all of these modules."""
+    """What a module of this package says of its command. Such modules import what is heavy only in `execute`: help and
+    completion load all of them."""
 
     name: str
+    """With that of the command it belongs to: `export vectors`."""
     summary: str
     """What it does, in a line of the list of commands."""
     details: str
@@ -41,9 +43,9 @@ class Command:
         """The parser of what follows the command's name."""
         return self._filled(ArgumentParser(prog=f"steer-tui {self.name}"))
 
-    def add_to(self, commands: Any) -> None:
-        """Add its parser to the sub-parsers of another one."""
-        self._filled(commands.add_parser(self.name, help=self.summary))
+    def add_to(self, commands: Any, word: str) -> None:
+        """Add its parser to the sub-parsers of another one, where it is called `word`."""
+        self._filled(commands.add_parser(word, help=self.summary))
 
     def _filled(self, parser: ArgumentParser) -> ArgumentParser:
         parser.formatter_class = _PageFormatter
@@ -54,7 +56,6 @@ class Command:
 
 
 def load_command(name: str) -> Command:
-    """The command of this name."""
-    command = import_module(f"app.cli.{name.replace('-', '_')}").COMMAND
-    assert isinstance(command, Command)
-    return command
+    """The command of this name, from its module."""
+    module = import_module(f"app.cli.{name.replace('-', '_').replace(' ', '_')}")
+    return Command(name, module.SUMMARY, module.DETAILS, module.EXAMPLE, module.add_options, module.execute)

@@ -86,7 +86,7 @@ def overview_parser() -> ArgumentParser:
     )
     commands = parser.add_subparsers(prog="steer-tui", title="commands", metavar="COMMAND")
     for name in COMMANDS:
-        load_command(name).add_to(commands)
+        load_command(name).add_to(commands, name)
     options = parser.add_argument_group("options")
     options.add_argument("-h", "--help", action="help", help="print this page")
     add_config(options)

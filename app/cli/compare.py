@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from app.cli.command import Command
 from app.cli.options import RUN, add_outputs
 
 
-def _add_options(parser: ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
+    """The options of the command."""
     parser.add_argument("a", metavar="A", help=RUN)
     parser.add_argument("b", metavar="B", help="the run that is compared with it")
     parser.add_argument("--json", action="store_true", help="as JSON, with every item")
     add_outputs(parser)
 
 
-def _compare(options: Namespace) -> int:
+def execute(options: Namespace) -> int:
+    """Do it; the exit code."""
     from app.choose_run import choose_run
     from app.compare.run_compare import run_compare
     from app.terminal.text_console import make_console
@@ -24,12 +25,9 @@ def _compare(options: Namespace) -> int:
     return run_compare(first, second, options.json, make_console())
 
 
-COMMAND = Command(
-    name="compare",
-    summary="compare two runs: changed fields, each method's figures, where answers part",
-    details="Figures are over the items that both runs have; differences are B minus A. Nothing is written. Exit code "
-    "0: compared; 2: one is not a run, or both are the same.",
-    example="steer-tui compare outputs/demo/20261122-140301-9f3c outputs/demo/20261123-090512-a41b",
-    add_options=_add_options,
-    execute=_compare,
+SUMMARY = "compare two runs: changed fields, each method's figures, where answers part"
+DETAILS = (
+    "Figures are over the items that both runs have; differences are B minus A. Nothing is written. Exit code "
+    "0: compared; 2: one is not a run, or both are the same."
 )
+EXAMPLE = "steer-tui compare outputs/demo/20261122-140301-9f3c outputs/demo/20261123-090512-a41b"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from app.cli.command import Command
 from app.cli.options import RUN, add_outputs
 from app.ctl.choices import FORMATS, STAGE_CHOICES, STAGE_HELP, STATES
 
 
-def _add_options(parser: ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
+    """The options of the command."""
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def add(name: str, help: str, with_run: bool = True) -> ArgumentParser:
@@ -56,20 +56,18 @@ def _add_options(parser: ArgumentParser) -> None:
     )
 
 
-def _run_command(options: Namespace) -> int:
+def execute(options: Namespace) -> int:
+    """Do it; the exit code."""
     from app.ctl.commands import run_command
 
     return run_command(options)
 
 
-COMMAND = Command(
-    name="ctl",
-    summary="list, watch and command runs from scripts",
-    details="RUN is a run's folder, its id, or an experiment's name (its newest run). `steer-tui ctl COMMAND --help` "
+SUMMARY = "list, watch and command runs from scripts"
+DETAILS = (
+    "RUN is a run's folder, its id, or an experiment's name (its newest run). `steer-tui ctl COMMAND --help` "
     "lists the options of a command. Exit code 0: done; 1: the run failed; 2: wrong input; 3: no worker works on the "
     "run, or it ended otherwise than it was waited for; 4: the time is up; 130: interrupted. app/README.md has the "
-    "JSON forms.",
-    example="steer-tui ctl wait my-experiment --timeout 3600",
-    add_options=_add_options,
-    execute=_run_command,
+    "JSON forms."
 )
+EXAMPLE = "steer-tui ctl wait my-experiment --timeout 3600"

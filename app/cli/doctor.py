@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from app.cli.command import Command
 from app.cli.options import add_outputs
 from engine.errors import RunError
 
 
-def _add_options(parser: ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
+    """The options of the command."""
     parser.add_argument("--server", metavar="URL", help="check an OpenAI-compatible server instead")
     parser.add_argument(
         "--model", metavar="NAME", help="the server's model to check (default: the first it lists)"
@@ -22,7 +22,8 @@ def _add_options(parser: ArgumentParser) -> None:
     add_outputs(parser)
 
 
-def _examine(options: Namespace) -> int:
+def execute(options: Namespace) -> int:
+    """Do it; the exit code."""
     if options.server:
         from app.doctor.server import run_server_doctor
 
@@ -34,12 +35,9 @@ def _examine(options: Namespace) -> int:
     return run_doctor(options.outputs)
 
 
-COMMAND = Command(
-    name="doctor",
-    summary="show what works on this machine and what is missing, or what a server can do",
-    details="Every line that is not right says how to get what is missing. Exit code 0: the demo runs here, or the "
-    "server can take a role in a run; 1: not yet.",
-    example="steer-tui doctor --server http://127.0.0.1:8000/v1",
-    add_options=_add_options,
-    execute=_examine,
+SUMMARY = "show what works on this machine and what is missing, or what a server can do"
+DETAILS = (
+    "Every line that is not right says how to get what is missing. Exit code 0: the demo runs here, or the "
+    "server can take a role in a run; 1: not yet."
 )
+EXAMPLE = "steer-tui doctor --server http://127.0.0.1:8000/v1"

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 
-from app.cli import export_deltas, export_vectors
-from app.cli.command import Command
+from app.cli.command import load_command
 
-_KINDS = {command.name: command for command in (export_vectors.COMMAND, export_deltas.COMMAND)}
+_KINDS = {kind: load_command(f"export {kind}") for kind in ("vectors", "deltas")}
 
 
-def _add_options(parser: ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
+    """A command of its own for each kind of file."""
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
-    for kind in _KINDS.values():
-        kind.add_to(kinds)
+    for name, kind in _KINDS.items():
+        kind.add_to(kinds, name)
 
 
-COMMAND = Command(
-    name="export",
-    summary="write ESM's vectors or the evolution's deltas as files for other tools",
-    details="`steer-tui export KIND --help` lists the formats of a kind.",
-    example=export_vectors.COMMAND.example,
-    add_options=_add_options,
-    execute=lambda options: _KINDS[options.kind].execute(options),
-)
+def execute(options: Namespace) -> int:
+    """Do what the kind's command does."""
+    return _KINDS[options.kind].execute(options)
+
+
+SUMMARY = "write ESM's vectors or the evolution's deltas as files for other tools"
+DETAILS = "`steer-tui export KIND --help` lists the formats of a kind."
+EXAMPLE = _KINDS["vectors"].example

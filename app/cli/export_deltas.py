@@ -6,7 +6,6 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from app.cli.command import Command
 from app.cli.options import add_outputs, count
 
 USES = {
@@ -17,7 +16,8 @@ USES = {
 }
 
 
-def _add_options(parser: ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
+    """The options of the command."""
     parser.add_argument(
         "run", metavar="RUN", help="folder, id or name of a run whose stage `evolve` has begun"
     )
@@ -41,7 +41,7 @@ def _add_options(parser: ArgumentParser) -> None:
     add_outputs(parser)
 
 
-def _export(options: Namespace) -> int:
+def execute(options: Namespace) -> int:
     """Write the file and say how to use it."""
     from app.choose_run import choose_run
     from engine.evolution.processors.export_deltas import export_deltas
@@ -68,12 +68,9 @@ def _export(options: Namespace) -> int:
     return 0
 
 
-COMMAND = Command(
-    name="deltas",
-    summary="write the evolution's best deltas in the form of a server",
-    details="The deltas fit the tokens they were evolved with, no others. logit_bias holds 300 tokens on OpenAI's "
-    "servers; other servers take more: --limit 0.",
-    example="steer-tui export deltas outputs/demo/20261122-140301-9f3c --format logit-bias --out bias.json",
-    add_options=_add_options,
-    execute=_export,
+SUMMARY = "write the evolution's best deltas in the form of a server"
+DETAILS = (
+    "The deltas fit the tokens they were evolved with, no others. logit_bias holds 300 tokens on OpenAI's "
+    "servers; other servers take more: --limit 0."
 )
+EXAMPLE = "steer-tui export deltas outputs/demo/20261122-140301-9f3c --format logit-bias --out bias.json"

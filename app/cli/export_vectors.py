@@ -7,7 +7,6 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.cli.command import Command
 from app.cli.options import add_outputs, count, names
 from app.wording.entry_names import typed_names
 from engine.errors import RunError
@@ -24,7 +23,8 @@ LOST = (
 )
 
 
-def _add_options(parser: ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
+    """The options of the command."""
     parser.add_argument("run", metavar="RUN", help="folder, id or name of a run whose stage `select` is done")
     parser.add_argument("--format", required=True, choices=list(FORMATS), help="which tool reads it")
     parser.add_argument(
@@ -74,7 +74,7 @@ def _numbers(text: str) -> list[int]:
     return [count(name) for name in names(text)]
 
 
-def _export(options: Namespace) -> int:
+def execute(options: Namespace) -> int:
     """Write the file or files and say how to use them."""
     from app.choose_run import choose_run
 
@@ -114,13 +114,10 @@ def _words(exported: Exported, options: Namespace) -> list[str]:
     return [*lines, f"strength: {about}{scaled}", LOST]
 
 
-COMMAND = Command(
-    name="vectors",
-    summary="write the vectors of ESM's library as files for llama.cpp, repeng and others",
-    details=LOST
+SUMMARY = "write the vectors of ESM's library as files for llama.cpp, repeng and others"
+DETAILS = (
+    LOST
     + " Every format here counts decoder layers from 0 and adds to a layer's output, as ESM does; in transformers' "
-    "hidden_states that output is number N + 1.",
-    example="steer-tui export vectors outputs/demo/20261122-140301-9f3c --format gguf --out esm.gguf",
-    add_options=_add_options,
-    execute=_export,
+    "hidden_states that output is number N + 1."
 )
+EXAMPLE = "steer-tui export vectors outputs/demo/20261122-140301-9f3c --format gguf --out esm.gguf"

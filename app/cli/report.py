@@ -6,12 +6,12 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from app.cli.command import Command
 from app.cli.options import RUN, add_outputs
 from engine.errors import RunError
 
 
-def _add_options(parser: ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
+    """The options of the command."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help=f"{RUN}; others are compared with the first")
     forms = parser.add_mutually_exclusive_group()
     for form, words in (("html", "as one HTML file (the default)"), ("md", "as Markdown")):
@@ -22,7 +22,8 @@ def _add_options(parser: ArgumentParser) -> None:
     add_outputs(parser)
 
 
-def _write_report(options: Namespace) -> int:
+def execute(options: Namespace) -> int:
+    """Do it; the exit code."""
     from app.choose_run import choose_run
     from app.report.run_report import report
     from app.report.source import read_run
@@ -42,12 +43,9 @@ def _write_report(options: Namespace) -> int:
     return 0
 
 
-COMMAND = Command(
-    name="report",
-    summary="write a report: figures, plots, marked cases, how to repeat the run",
-    details="It says what was reached, each method beside its baseline, with 95% intervals. The HTML form is one file "
-    "that loads nothing.",
-    example="steer-tui report outputs/demo/20261122-140301-9f3c --output report.html",
-    add_options=_add_options,
-    execute=_write_report,
+SUMMARY = "write a report: figures, plots, marked cases, how to repeat the run"
+DETAILS = (
+    "It says what was reached, each method beside its baseline, with 95% intervals. The HTML form is one file "
+    "that loads nothing."
 )
+EXAMPLE = "steer-tui report outputs/demo/20261122-140301-9f3c --output report.html"

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from app import garbage
-from app.cli.command import Command
 from app.cli.options import add_config, add_new_outputs, add_set, default_config
 from engine.errors import RunError
 
@@ -27,7 +26,8 @@ def add_console_options(container: Any) -> None:
     )
 
 
-def _add_options(parser: ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
+    """The options of the command."""
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "run", nargs="?", metavar="RUN", help="the run: its folder, id or name; RUN@EVENT: at an event"
@@ -46,7 +46,8 @@ def _fps(text: str) -> float:
     return fps
 
 
-def _open_console(options: Namespace) -> int:
+def execute(options: Namespace) -> int:
+    """Do it; the exit code."""
     from engine.run.directory import find_runs
     from engine.run.event_log import refuse_later
 
@@ -104,13 +105,10 @@ def at_event(text: str) -> tuple[str, int | None]:
     return text, None
 
 
-COMMAND = Command(
-    name="run",
-    summary="open the console; the same as `steer-tui` without a command",
-    details="Without RUN it lists all runs; with --config or --set it opens the dialog that starts a run. RUN is "
+SUMMARY = "open the console; the same as `steer-tui` without a command"
+DETAILS = (
+    "Without RUN it lists all runs; with --config or --set it opens the dialog that starts a run. RUN is "
     "watched while it is at work, and replayed when it is finished; several runs of a name are listed. RUN@EVENT opens "
-    "the item of an event, by its number in the log.",
-    example="steer-tui run --config configs/demo.yaml --set online.L=4",
-    add_options=_add_options,
-    execute=_open_console,
+    "the item of an event, by its number in the log."
 )
+EXAMPLE = "steer-tui run --config configs/demo.yaml --set online.L=4"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from app.cli.command import Command
 from app.cli.options import RUN, add_outputs, add_set, names
 
 
-def _add_options(parser: ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
+    """The options of the command."""
     parser.add_argument(
         "runs",
         nargs="+",
@@ -37,7 +36,7 @@ def _add_options(parser: ArgumentParser) -> None:
     add_outputs(parser)
 
 
-def _serve(options: Namespace) -> int:
+def execute(options: Namespace) -> int:
     """Prepare a run that serves, show the key, and serve until Ctrl+C."""
     from app.batch.run_batch import run_batch
     from app.choose_run import choose_run
@@ -52,13 +51,16 @@ def _serve(options: Namespace) -> int:
 
 def _changes(options: Namespace) -> list[str]:
     """What the options change of the configuration."""
+    from app.runs.client import as_changes
+
     given = {
-        "host": options.host, "port": options.port, "key_env": options.key_env,
-        "key_file": options.key_file and str(options.key_file.expanduser().absolute()),
-        "levers": options.levers,
-    }  # fmt: skip
-    named = [f"serve.{name}={json.dumps(value)}" for name, value in given.items() if value is not None]
-    return [*named, *options.set]
+        "serve.host": options.host,
+        "serve.port": options.port,
+        "serve.key_env": options.key_env,
+        "serve.key_file": options.key_file and str(options.key_file.expanduser().absolute()),
+        "serve.levers": options.levers,
+    }
+    return [*as_changes(given), *options.set]
 
 
 def _show_key(run_dir: Path) -> None:
@@ -75,12 +77,9 @@ def _show_key(run_dir: Path) -> None:
     sys.stdout.flush()
 
 
-COMMAND = Command(
-    name="serve",
-    summary="answer programs as OpenAI's interface does, with a run's model and its levers",
-    details='A request may choose: "steer": {"esm": false, "k_scale": 0.5}. Its answer says in the field "steer" what '
-    "was decided. More: engine/serve/README.md.",
-    example="steer-tui serve outputs/demo/20261122-140301-9f3c --port 8899",
-    add_options=_add_options,
-    execute=_serve,
+SUMMARY = "answer programs as OpenAI's interface does, with a run's model and its levers"
+DETAILS = (
+    'A request may choose: "steer": {"esm": false, "k_scale": 0.5}. Its answer says in the field "steer" what '
+    "was decided. More: engine/serve/README.md."
 )
+EXAMPLE = "steer-tui serve outputs/demo/20261122-140301-9f3c --port 8899"

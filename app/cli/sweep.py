@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.cli.command import Command
 from app.cli.options import add_config, add_new_outputs, add_set, add_stages, count, default_config
 from engine.errors import RunError
 
@@ -15,7 +13,8 @@ if TYPE_CHECKING:
     from engine.sweep.sweep import SweepFolder
 
 
-def _add_options(parser: ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
+    """The options of the command."""
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument(
         "specs", nargs="*", default=[], metavar="SPEC", help="a field and its values, such as online.L=3,5,8"
@@ -42,7 +41,8 @@ def _jobs(text: str) -> int:
     return jobs
 
 
-def _run_sweep(options: Namespace) -> int:
+def execute(options: Namespace) -> int:
+    """Do it; the exit code."""
     from app.sweep.run_sweep import run_sweep
     from app.terminal.text_console import make_console
     from engine.sweep.sweep import find_sweep
@@ -61,25 +61,23 @@ def _run_sweep(options: Namespace) -> int:
 
 
 def _prepared(options: Namespace) -> SweepFolder:
+    from app.runs.client import as_changes
     from engine.sweep.grammar import MOST_RUNS, read_axes
     from engine.sweep.prepare import prepare_sweep
 
     axes = read_axes(options.specs, MOST_RUNS if options.most is None else options.most)
-    overrides = list(options.set)
-    overrides += [f"run.stages={json.dumps(options.stages)}"] if options.stages else []
-    overrides += [f"run.outputs={json.dumps(options.outputs)}"] if options.outputs else []
+    overrides = [*options.set, *as_changes({"run.stages": options.stages, "run.outputs": options.outputs})]
     config = options.config or default_config()
     return prepare_sweep(
         config, options.specs, axes, overrides, jobs=options.jobs, choose_on=options.choose_on
     )
 
 
-COMMAND = Command(
-    name="sweep",
-    summary="run many settings and compare them; stages that they share are done once",
-    details="Each combination of the values is a run. 3,5,8 are these values, 0..2 is 0, 1 and 2, 0.5..4:4 are 4 "
-    "values equally far apart, 0.5..4:4log 4 values each the same multiple of the one before.",
-    example="steer-tui sweep online.L=3,5,8 online.k_scale=0.5..4:4 run.seed=0..2 --config configs/demo.yaml --jobs 2",
-    add_options=_add_options,
-    execute=_run_sweep,
+SUMMARY = "run many settings and compare them; stages that they share are done once"
+DETAILS = (
+    "Each combination of the values is a run. 3,5,8 are these values, 0..2 is 0, 1 and 2, 0.5..4:4 are 4 "
+    "values equally far apart, 0.5..4:4log 4 values each the same multiple of the one before."
+)
+EXAMPLE = (
+    "steer-tui sweep online.L=3,5,8 online.k_scale=0.5..4:4 run.seed=0..2 --config configs/demo.yaml --jobs 2"
 )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.runs.run_names import folder_words, names_of
+from app.wording.text import listed
 from engine.comparison.comparison import ArmPair
 from engine.comparison.run_items import RunItems
 from engine.comparison.trace import Parting, StepPair
@@ -83,6 +84,4 @@ def differing(pair: StepPair) -> str:
     names = list(pair.differs)
     if names and names[0].startswith("only in"):
         return f"it is {names[0]}"
-    if len(names) < 2:
-        return f"{''.join(names)} differs"
-    return f"{', '.join(names[:-1])} and {names[-1]} differ"
+    return f"{listed(names)} {'differ' if len(names) > 1 else 'differs'}"

@@ -30,8 +30,7 @@ from app.result_tables import servers
 from app.runs.notes import Entry
 from app.runs.run_names import names_of
 from app.state.run import RunState, method_states
-from app.wording.stage_words import listed
-from app.wording.text import counted, duration
+from app.wording.text import counted, duration, listed
 from app.wording.verdict_text import verdict_sentence, verdicts
 from app.wording.words import STAGE_WORDS
 from engine.run.find_event import find_event

@@ -54,10 +54,12 @@ def prepare_run(
 ) -> RunDirectory:
     """Make the folder of a new run. Raises ConfigError with all problems, DiskError where it cannot be
     written."""
-    more = list(overrides)
-    if stages is not None:
-        more.append(f"run.stages={json.dumps(list(stages))}")
-    return _prepare(config_path, more, outputs)
+    return _prepare(config_path, [*overrides, *as_changes({"run.stages": stages})], outputs)
+
+
+def as_changes(fields: Mapping[str, object]) -> list[str]:
+    """`field=value` for each field that has a value."""
+    return [f"{name}={json.dumps(value)}" for name, value in fields.items() if value is not None]
 
 
 def prepare_branch(parent: RunDirectory, iteration: int, iterations: int) -> RunDirectory:
@@ -67,18 +69,17 @@ def prepare_branch(parent: RunDirectory, iteration: int, iterations: int) -> Run
     if (evolve := record.stages.get("evolve")) is not None and evolve.stale:
         hint = f"resume the run first: {resume_command(parent.path)}"
         raise RunError(what="`evolve` is stale: it is to be done again", where=str(parent.path), hint=hint)
-    overrides = [
-        "run.stages=[evolve]",
-        f"evolution.branch_of={json.dumps(str(parent.path.absolute()))}",
-        f"evolution.branch_iteration={iteration}",
-        f"evolution.iterations={iterations}",
-    ]
-    point = BranchPoint(
-        name=record.name, run_id=record.run_id, path=str(parent.path.absolute()), iteration=iteration
+    path = parent.path.absolute()
+    overrides = as_changes(
+        {
+            "run.stages": ["evolve"],
+            "evolution.branch_of": str(path),
+            "evolution.branch_iteration": iteration,
+            "evolution.iterations": iterations,
+        }
     )
-    return _prepare(
-        parent.config, overrides, str(parent.path.absolute().parent.parent), record.changes, point
-    )
+    point = BranchPoint(name=record.name, run_id=record.run_id, path=str(path), iteration=iteration)
+    return _prepare(parent.config, overrides, str(path.parent.parent), record.changes, point)
 
 
 def prepare_serving(sources: Sequence[RunDirectory], changes: Sequence[str]) -> RunDirectory:
@@ -92,8 +93,7 @@ def prepare_serving(sources: Sequence[RunDirectory], changes: Sequence[str]) -> 
             hint="resume it, or name the run that it serves",
         )
     runs = [str(source.path.absolute()) for source in sources]
-    name = json.dumps(f"{record.name}-serve")
-    overrides = [f"run.name={name}", "run.stages=[serve]", f"serve.runs={json.dumps(runs)}"]
+    overrides = as_changes({"run.name": f"{record.name}-serve", "run.stages": ["serve"], "serve.runs": runs})
     elsewhere = any(change.partition("=")[0].strip() == "run.outputs" for change in changes)
     outputs = None if elsewhere else str(first.path.absolute().parent.parent)
     return _prepare(first.config, [*overrides, *changes], outputs)
@@ -110,7 +110,7 @@ def _prepare(
     from engine.config.changes import changed_fields
     from engine.config.file import dump_config, load_config
 
-    where = [] if outputs is None else [f"run.outputs={json.dumps(outputs)}"]
+    where = as_changes({"run.outputs": outputs})
     config = load_config(config_path, [*overrides, *where])
     resolved = config.model_dump(mode="json")
     try:
@@ -154,7 +154,7 @@ def prepare_resume(directory: RunDirectory, stages: Sequence[str] | None = None)
     from engine.config.file import dump_config, load_config
     from engine.files import write_atomic
 
-    config = load_config(directory.config, [f"run.stages={json.dumps(list(stages))}"])
+    config = load_config(directory.config, as_changes({"run.stages": stages}))
     record = status.record
     record.config = config.model_dump(mode="json")
     record.stages = {

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -22,10 +23,18 @@ from engine.errors import RunError
 from engine.events import StageFinished, StageProgress, StageStarted
 from engine.events.verdict import Verdict
 from engine.regular_file import file_stamp, open_to_read
-from engine.run.directory import LATER, STALE, RunDirectory, RunRecord, RunStatus, StageRecord, inspect
+from engine.run.directory import (
+    LATER,
+    STALE,
+    RunDirectory,
+    RunRecord,
+    RunStatus,
+    StageRecord,
+    inspect,
+    run_folders,
+)  # fmt: skip
 from engine.run.event_log import refuse_later_schema
 from engine.run.stage_state import (
-    FINISHED,
     RUNNING,
     SKIPPED,
     STOPPED,
@@ -55,15 +64,15 @@ class RunRow:
     @property
     def time_left(self) -> TimeLeft | None:
         """Until all its stages are done; None unless it works."""
-        return (
-            time_left(map(self._stage, self.record.stages), self.earlier) if self.state == "running" else None
-        )
+        return time_left(self.stages.values(), self.earlier) if self.state == "running" else None
 
-    def _stage(self, name: str) -> StageState:
-        stage = self.record.stages[name]
-        if stage.settled:
-            return StageState(name, FINISHED, seconds=stage.seconds)
-        return self.progress if name == self.progress.name and not stage.stale else StageState(name)
+    @cached_property
+    def stages(self) -> Mapping[str, StageState]:
+        """Its stages: as the record has them, of the last one in the log how far it is."""
+        stages, last = stage_states(self.status), self.record.stages.get(self.progress.name)
+        if last is not None and not (last.settled or last.stale):
+            stages[self.progress.name] = self.progress
+        return stages
 
     @property
     def path(self) -> Path:
@@ -118,13 +127,7 @@ class RunRow:
     @property
     def fraction(self) -> float:
         """Share of the run that is done, counting its stages as equally long."""
-        stages = self.status.record.stages
-        if not stages:
-            return 0.0
-        settled = sum(stage.settled for stage in stages.values())
-        active = stages.get(self.progress.name)
-        part = self.progress.fraction if active and not (active.settled or active.stale) else 0.0
-        return min(1.0, (settled + part) / len(stages))
+        return sum(stage.fraction for stage in self.stages.values()) / (len(self.stages) or 1)
 
 
 def named(rows: Sequence[RunRow]) -> list[RunRow]:
@@ -160,7 +163,7 @@ class RunList:
     def read(self) -> list[RunRow]:
         """All runs, newest first."""
         self.unreadable = {}
-        rows = {path: self._row(path) for folder in self.folders for path in _run_folders(folder)}
+        rows = {path: self._row(path) for folder in self.folders for path in run_folders(folder)}
         self._known = {path: known for path, known in self._known.items() if path in rows}
         readable = self._labelled([row for row in rows.values() if row is not None])
         readable.sort(key=lambda row: (row.status.record.created, row.path.name), reverse=True)
@@ -292,18 +295,3 @@ def folder_size(path: Path) -> int:
 
 def _signature(directory: RunDirectory) -> Signature:
     return tuple(map(file_stamp, (directory.record, directory.lock, directory.events)))
-
-
-def _run_folders(outputs: Path) -> Iterator[Path]:
-    for name in _folders(outputs):
-        for run in _folders(name):
-            if os.path.exists(run / "run.json"):
-                yield run
-
-
-def _folders(path: Path) -> list[Path]:
-    try:
-        with os.scandir(path) as entries:
-            return [path / entry.name for entry in entries if entry.is_dir()]
-    except OSError:
-        return []

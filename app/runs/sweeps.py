@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.runs.client import start_detached
+from app.runs.client import as_changes, start_detached
 from engine.errors import RunError
 from engine.run.lock import read_lock, signal_holder
 
@@ -60,8 +59,8 @@ def prepare_planned(path: Path, plan: SweepPlan, outputs: str | None) -> Path:
     from engine.sweep.grammar import read_axes
     from engine.sweep.prepare import prepare_sweep
 
-    where = [] if outputs is None else [f"run.outputs={json.dumps(outputs)}"]
-    return prepare_sweep(path, plan.specs, read_axes(plan.specs), [*plan.others, *where]).path
+    overrides = [*plan.others, *as_changes({"run.outputs": outputs})]
+    return prepare_sweep(path, plan.specs, read_axes(plan.specs), overrides).path
 
 
 def start_queue(folder: Path) -> subprocess.Popen[bytes]:

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from app.wording.stage_words import listed
-from app.wording.text import counted, duration
+from app.wording.text import counted, duration, listed
 from engine.config.changes import differing_fields
 from engine.errors import RunError
-from engine.run.directory import RunDirectory, RunRecord
+from engine.run.directory import RunDirectory, RunRecord, run_folders
 from engine.run.stage_state import FINISHED, SKIPPED, StageState
 
 _MOST_NAMES = 3
@@ -140,20 +139,19 @@ def earlier_times(record: RunRecord, others: Iterable[RunRecord]) -> Earlier:
 
 def read_earlier_times(run: Path) -> Earlier:
     """The same for the runs in the outputs folder of `run`."""
-    outputs = run.absolute().parent.parent
     try:
         record = RunDirectory(run).read()
-        records = sorted(outputs.glob("*/*/run.json"), key=lambda path: path.parent.name, reverse=True)
-    except (RunError, OSError):
+    except RunError:
         return Earlier()
-    return earlier_times(record, _records(records[:MOST_RUNS]))
+    paths = sorted(run_folders(run.absolute().parent.parent), key=lambda path: path.name, reverse=True)
+    return earlier_times(record, _records(paths[:MOST_RUNS]))
 
 
 def _records(paths: Iterable[Path]) -> Iterable[RunRecord]:
     for path in paths:
         try:
-            yield RunDirectory(path.parent).read()
-        except (RunError, OSError):
+            yield RunDirectory(path).read()
+        except RunError:
             continue
 
 

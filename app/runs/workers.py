@@ -9,7 +9,7 @@ from pathlib import Path
 
 from app.runs.client import start_worker
 from engine.errors import RunError
-from engine.regular_file import last_bytes
+from engine.regular_file import last_line
 from engine.run.directory import RunDirectory, inspect
 
 _ENDED_WELL = (0, 130)
@@ -65,19 +65,12 @@ class Workers:
         ended = [(d, p) for d, p in self._processes.values() if p.poll() is not None]
         for directory, _ in ended:
             del self._processes[directory.path]
-        return [Ended(directory, process.returncode, _reason(directory)) for directory, process in ended]
+        return [Ended(d, p.returncode, recorded_failure(d) or last_line(d.worker_log)) for d, p in ended]
 
 
-def _reason(directory: RunDirectory) -> str:
-    """The failure it recorded, else the last line of its own log."""
+def recorded_failure(directory: RunDirectory) -> str:
+    """The failure that a run's record tells of, or what is wrong with the record; "" where nothing failed."""
     try:
-        failure = inspect(directory.path).failure
+        return inspect(directory.path).failure
     except RunError as error:
-        failure = str(error)
-    if failure:
-        return failure
-    try:
-        lines = last_bytes(directory.worker_log, 4096).decode(errors="replace").splitlines()
-    except OSError:
-        return ""
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return str(error)

@@ -65,26 +65,23 @@ class AppendOnlyList(Generic[T]):
         self._keys = Keys()
         self._n = 0
 
-    def append(self, item: T, key: Hashable = None) -> T | None:
-        """Add `item`; one with the same key that says something else gives its row to it, and is returned. Where
-        another holder of the list has appended other items, this one continues in a copy."""
+    def append(self, item: T, key: Hashable = None) -> None:
+        """Add `item`; one with the same key that says something else gives its row to it. Where another holder of the
+        list has appended other items, this one continues in a copy."""
         if key is not None and (row := self._keys.find(key, self._n)) is not None:
-            before = self._items[row]
-            if _says(before) == _says(item):
-                return None
-            self._detach()
-            self._items[row] = item
-            return before
+            if _says(self._items[row]) != _says(item):
+                self._detach()
+                self._items[row] = item
+            return
         if self._n < len(self._items):
             if self._items[self._n] == item:
                 self._n += 1
-                return None
+                return
             self._detach()
         self._items.append(item)
         if key is not None:
             self._keys.set(key, self._n)
         self._n += 1
-        return None
 
     def _detach(self) -> None:
         self._items, self._keys = self._items[: self._n], self._keys.part(self._n)
@@ -242,7 +239,9 @@ class Columns:
         try:  # a loop that runs in C: for each decision of a run
             deque(map(array.append, self._arrays, row), maxlen=0)
         except OverflowError:  # a log from elsewhere may say anything
-            self._append_nearest(row)
+            for values, value in zip(self._arrays, row, strict=True):
+                del values[n:]
+                values.append(_nearest(values, value))
         self._n = n + 1
         return True
 
@@ -261,24 +260,11 @@ class Columns:
         """Let row `at` be this one, in a copy."""
         self.detach()
         for values, value in zip(self._arrays, row, strict=True):
-            try:
-                values[at] = value  # type: ignore[call-overload]
-            except OverflowError:
-                values[at] = _farthest(values, value)
+            values[at] = _nearest(values, value)
 
     def detach(self) -> None:
         """Share no longer: what is written now is in this table alone."""
         self._adopt([values[: self._n] for values in self._arrays], self._keys.part(self._n), self._n)
-
-    def _append_nearest(self, row: Sequence[float]) -> None:
-        """Add a row with a number that its column cannot hold, as the farthest that it can: the columns stay equally
-        long."""
-        for values, value in zip(self._arrays, row, strict=True):
-            del values[self._n :]
-            try:
-                values.append(value)  # type: ignore[arg-type]
-            except OverflowError:
-                values.append(_farthest(values, value))
 
     def share(self) -> Self:
         """The rows as of now, in the same memory."""
@@ -316,7 +302,9 @@ class Columns:
         return self._n
 
 
-def _farthest(values: array, value: float) -> int:
-    """The largest or smallest whole number that a column holds."""
+def _nearest(values: array, value: Any) -> Any:
+    """The number, or the nearest to it that a column of whole numbers with a sign holds."""
+    if values.typecode not in "iq":
+        return value
     largest = (1 << 8 * values.itemsize - 1) - 1
-    return largest if value > 0 else -largest - 1
+    return max(-largest - 1, min(value, largest))

@@ -19,13 +19,6 @@ METHOD = "esm"
 GREEDY = "greedy"
 
 
-class Rollout(NamedTuple):
-    """An answer that was sampled of a training example."""
-
-    correct: bool
-    place: Place
-
-
 class Pair(NamedTuple):
     """A contrastive pair; its texts stand in the log. `words`: those in which they differ first."""
 
@@ -73,10 +66,10 @@ class CurvePoint(NamedTuple):
 
 
 class ESMState(MethodState):
-    """What the ESM screen knows. `rollouts_right` of the `rollouts` are right. `running` and `final` hold each method's
-    last row; `curves` all running rows, in order. `ledger`: what came of each entry that the method esm injected, by
-    id. `entry_names`: what entries are called, by id; `entries_by_name`: the other way round. `steered`: numbers of the
-    methods other than greedy that have an outcome."""
+    """What the ESM screen knows. `rollouts`: whether each sampled answer is right. `running` and `final` hold each
+    method's last row; `curves` all running rows, in order. `ledger`: what came of each entry that the method esm
+    injected, by id. `entry_names`: what entries are called, by id. `steered`: numbers of the methods other than greedy
+    that have an outcome."""
 
     title = "ESM"
     stages_shown = ("mine", "select", "memory", "eval")
@@ -85,19 +78,17 @@ class ESMState(MethodState):
     screen = "screens.esm.screen:EsmScreen"
     fields_of_stage: ClassVar = {
         "mine": ("rollouts", "pairs"),
-        "select": ("picks", "entry_names", "entries_by_name"),
+        "select": ("picks", "entry_names"),
         "memory": ("memory",),
         "": ("questions",),
     }
 
     def __init__(self) -> None:
         self.names = Names()
-        self.rollouts: AppendOnlyList[Rollout] = AppendOnlyList()
-        self.rollouts_right = 0
+        self.rollouts: AppendOnlyList[bool] = AppendOnlyList()
         self.pairs: AppendOnlyList[Pair] = AppendOnlyList()
         self.picks: AppendOnlyList[Pick] = AppendOnlyList()
         self.entry_names = Texts()
-        self.entries_by_name = Texts()
         self.memory: ev.MemoryBuilt | None = None
         self.questions = Texts()
         self.decisions = Decisions(self.names)
@@ -108,6 +99,11 @@ class ESMState(MethodState):
         self.running: dict[str, ev.MethodEvaluated] = {}
         self.final: dict[str, ev.MethodEvaluated] = {}
         self.curves: dict[str, AppendOnlyList[CurvePoint]] = {}
+
+    @property
+    def rollouts_right(self) -> int:
+        """How many sampled answers are right."""
+        return sum(self.rollouts[:])
 
     @property
     def methods(self) -> list[ev.MethodEvaluated]:
@@ -133,10 +129,7 @@ ESMState.keeps(ev.MemoryBuilt, "memory")
 
 @ESMState.on(ev.RolloutEnded)
 def _rollout(state: ESMState, event: ev.RolloutEnded, place: Place) -> None:
-    known = len(state.rollouts)
-    before = state.rollouts.append(Rollout(event.correct, place), key=(event.example, event.draw))
-    if before is not None or len(state.rollouts) > known:
-        state.rollouts_right += event.correct - (before is not None and before.correct)
+    state.rollouts.append(event.correct, key=(event.example, event.draw))
 
 
 @ESMState.on(ev.RolloutsMined)
@@ -166,7 +159,6 @@ def _pick(state: ESMState, event: ev.EntryPicked, place: Place) -> None:
     entry = event.tool_name
     if entry not in state.entry_names.by_name:
         state.entry_names[entry] = event.name or _name(state, event)
-        state.entries_by_name[state.entry_names.get(entry)] = entry
     row = row_of(Pick, event, place, entry=entry, name=state.entry_name(entry), m=event.control_point_m)
     state.picks.append(row, key=(event.order, event.tool_name))
 
@@ -175,7 +167,7 @@ def _name(state: ESMState, event: ev.EntryPicked) -> str:
     """As the stage would name it today; logs of older versions do not say it."""
     pair = state.pairs.find(event.tool_name.removesuffix(f"_{event.kind}"))
     name = pair.entry_name(event.kind) if pair is not None else short_name(event.tool_name)
-    return free_name(name, state.entries_by_name.by_name)
+    return free_name(name, set(state.entry_names.by_name.values()))
 
 
 @ESMState.on(ev.DecisionTaken)

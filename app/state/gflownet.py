@@ -9,29 +9,6 @@ from app.state.method import MethodState, Place, row_of
 from engine import events as ev
 
 
-class StepRow(NamedTuple):
-    """A training step as list and charts show it."""
-
-    step: int
-    loss: float
-    tb_loss: float
-    gt_loss: float | None
-    pb_nll: float | None
-    pb_entropy: float | None
-    pb_l2: float | None
-    pb_avg_entropy: float
-    residual: float
-    quantiles: tuple[float, ...]
-    log_z: float
-    prior_alpha: float
-    success: float
-    path_f1: float
-    reward: float
-    length: float
-    per_second: float
-    place: Place
-
-
 class QuestionRow(NamedTuple):
     """A held-out question as a list shows it; its paths stand in the log."""
 
@@ -77,8 +54,7 @@ class GFlowNetState(MethodState):
         self.agent_graphs: dict[str, ev.AgentGraphsBuilt] = {}
         self.answers: AppendOnlyList[EvidenceRow] = AppendOnlyList()
         self.compared: dict[str, ev.EvidenceCompared] = {}
-        self.steps: AppendOnlyList[StepRow] = AppendOnlyList()
-        self.total_steps = 0
+        self.steps: AppendOnlyList[ev.SamplerStep] = AppendOnlyList()
         self.evaluated: AppendOnlyList[ev.SamplerEvaluated] = AppendOnlyList()
         self.questions: AppendOnlyList[QuestionRow] = AppendOnlyList()
 
@@ -99,23 +75,13 @@ class GFlowNetState(MethodState):
         return [event for event in self.evaluated if event.split == "test"]
 
 
+GFlowNetState.keeps(ev.SamplerStep, "steps", "step")
 GFlowNetState.keeps(ev.SamplerEvaluated, "evaluated", "split", "method", "step")
 GFlowNetState.keeps(ev.GraphsBuilt, "graphs", "split")
 GFlowNetState.keeps(ev.RetrieverEpoch, "epochs", "epoch")
 GFlowNetState.keeps(ev.RetrieverMeasured, "recall", "split")
 GFlowNetState.keeps(ev.AgentGraphsBuilt, "agent_graphs", "split")
 GFlowNetState.keeps(ev.EvidenceCompared, "compared", "method")
-
-
-@GFlowNetState.on(ev.SamplerStep)
-def _step(state: GFlowNetState, event: ev.SamplerStep, place: Place) -> None:
-    row = row_of(
-        StepRow, event, place, quantiles=tuple(event.residual_quantiles), success=event.success_mean,
-        path_f1=event.path_hit_f1, reward=event.rollout_reward, length=event.length_mean,
-        per_second=event.trajectories_per_second,
-    )  # fmt: skip
-    state.total_steps = event.steps
-    state.steps.append(row, key=event.step)
 
 
 @GFlowNetState.on(ev.QuestionSampled)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 
 from app.state.columns import AppendOnlyList
 from app.state.efficiency import EfficiencyState
@@ -34,17 +34,12 @@ class RunState(MethodState):
 
     `status`: new, running, paused, finished, stopped, failed (that a worker vanished is not in the log: its
     lock shows). `models`: the last that each stage loaded. `usage`: of servers, by stage and role. Each method has
-    a state of its own among the fields; those of other packages are in `others`, by name. `revision` counts
-    applied events.
+    a state of its own among the fields; those of other packages are in `others`, by name.
     """
-
-    fields_of_stage: ClassVar = {"train-embedded": ("training",)}
 
     def __init__(self) -> None:
         self.header: ev.Header | None = None
         self.status = "new"
-        self.kept = ""
-        self.worker: ev.WorkerStarted | None = None
         self.stages: dict[str, StageState] = {}
         self.notices: AppendOnlyList[ev.Notice] = AppendOnlyList()
         self.models: dict[str, ev.ModelLoaded] = {}
@@ -63,12 +58,10 @@ class RunState(MethodState):
         self.seq = -1
         self.time = 0.0
         self.began = 0.0
-        self.revision = 0
         self.unknown = 0
 
     def apply(self, event: ev.Event | ev.Unknown, offset: int = 0, length: int = 0) -> None:
         """Take in the next event of the log, which stands at `offset` and is `length` bytes long."""
-        self.revision += 1
         if isinstance(event, ev.Unknown):
             self.unknown += 1
             return
@@ -123,16 +116,13 @@ RunState.keeps(ev.ServerUsage, "usage", "stage", "role")
 
 @RunState.on(ev.WorkerStarted)
 def _worker_started(state: RunState, event: ev.WorkerStarted, place: Place) -> None:
-    state.worker = event
     state.status = "running"
-    state.kept = ""
     state.loading, state.preparing = None, ""
 
 
 @RunState.on(ev.WorkerStopped)
 def _worker_stopped(state: RunState, event: ev.WorkerStopped, place: Place) -> None:
     state.status = event.status
-    state.kept = event.kept
     state.loading, state.preparing = None, ""
 
 

@@ -42,8 +42,7 @@ class StateAt(NamedTuple):
 
 
 class SLSMState(MethodState):
-    """Everything the SLSM screen knows. Read it; only `apply` of a fold changes it. `failures`: of the controller's
-    calls after turns."""
+    """Everything the SLSM screen knows. Read it; only `apply` of a fold changes it."""
 
     title = "SLSM"
     stages_shown = ("slsm",)
@@ -54,10 +53,14 @@ class SLSMState(MethodState):
         self.began: ev.SLSMBegan | None = None
         self.opened: AppendOnlyList[Opened] = AppendOnlyList()
         self.states: AppendOnlyList[StateAt] = AppendOnlyList()
-        self.failures = 0
         self.results: AppendOnlyList[ResultRow] = AppendOnlyList()
         self.modes: dict[tuple[str, str], ev.ModeScored] = {}
         self.board: ev.BoardCompared | None = None
+
+    @property
+    def failures(self) -> int:
+        """Of the controller's calls after turns."""
+        return sum(state.failed for state in self.states)
 
     def turns(self, conversation_id: str) -> int:
         """Of a conversation; 0 where its beginning is not known."""
@@ -116,10 +119,7 @@ def _opened(state: SLSMState, event: ev.ConversationOpened, place: Place) -> Non
 @SLSMState.on(ev.StateUpdated)
 def _updated(state: SLSMState, event: ev.StateUpdated, place: Place) -> None:
     key = event.conversation_id, event.memory_mode, event.turn
-    known = len(state.states)
-    before = state.states.append(StateAt(bool(event.failure), place), key=key)
-    if before is not None or len(state.states) > known:
-        state.failures += bool(event.failure) - (before is not None and before.failed)
+    state.states.append(StateAt(bool(event.failure), place), key=key)
 
 
 @SLSMState.on(ev.ConversationAnswered)

@@ -10,13 +10,14 @@ from rich.console import Console
 from rich.text import Text
 
 from app.batch.run_batch import Interrupts
+from app.blocks.printed import print_blocks
 from app.runs.run_names import setting_words
 from app.runs.sweeps import start_queue, stop_queue
-from app.sweep.summary import summary_lines
+from app.sweep.summary import summary
 from app.swept.progress import progress_of
 from app.swept.words import counts_words, left_words, progress_words, sweep_resume_command, work_words
 from engine.errors import SteerError
-from engine.regular_file import last_bytes
+from engine.regular_file import last_line
 from engine.run.directory import RunStatus
 from engine.sweep.results import SweepReader, SweepResults
 from engine.sweep.sweep import Point, SweepFolder
@@ -42,8 +43,7 @@ def run_sweep(folder: SweepFolder, console: Console, errors: Console) -> int:
             stop_queue(folder.path)
             raise
     results = SweepReader(folder).read()
-    for line in summary_lines(results, console.width):
-        console.print(line, soft_wrap=isinstance(line, Text))
+    print_blocks(summary(results), console, ["setting"])
     if code != FINISHED:
         _explain(folder, results, errors)
         line = f"kept in {folder.path}; to resume: {sweep_resume_command(folder.path)}"
@@ -129,6 +129,4 @@ def _explain(folder: SweepFolder, results: SweepResults, errors: Console) -> Non
     for reason, count in reasons.items():
         errors.print(Text(f"failed runs: {count}; {reason}", style="red"), soft_wrap=True)
     if not reasons and not counts_words(results):
-        with suppress(OSError):
-            lines = last_bytes(folder.log, 4096).decode(errors="replace").strip().splitlines()
-            errors.print(Text(lines[-1] if lines else "", style="red"), soft_wrap=True)
+        errors.print(Text(last_line(folder.log), style="red"), soft_wrap=True)

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-from rich.table import Table
-from rich.text import Text
-
-from app.blocks.block import table_of
-from app.blocks.printed import printed
+from app.blocks.block import Block, Bullets, table_of
 from app.swept.columns import columns_of, setting_rows
 from app.swept.words import counts_words, progress_words, remarks
 from engine.sweep.results import SweepResults
 
 
-def summary_lines(results: SweepResults, width: int) -> Iterator[Table | Text]:
+def summary(results: SweepResults) -> list[Block]:
     """Everything that is printed at the end, from top to bottom."""
     rows = setting_rows(results, {})
     title = f"Settings, each against its baseline on the same items; {progress_words(results)}"
-    for table in table_of(columns_of(rows), rows, title):
-        yield printed(replace(table, about=()), ["setting"], width)
-    for remark in (*remarks(results), counts_words(results)):
-        if remark:
-            yield Text(f"- {remark}")
+    tables = [replace(table, about=()) for table in table_of(columns_of(rows), rows, title)]
+    return [*tables, Bullets(list(filter(None, (*remarks(results), counts_words(results)))))]

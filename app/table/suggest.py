@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from app.state.decisions import NULL
 from app.state.esm import ESMState
 from app.table.filter import And, Between, Compare, Expression, Flag, Missing, Not, Or, Word
+from app.wording.text import listed
 
 _COLUMNS = ("method", "example", "chosen", "entry", "gate", "phase", "ended")
 _MOST_NAMED = 8
@@ -42,15 +43,10 @@ def _instead(target: str, known: list[str]) -> str:
     near = difflib.get_close_matches(target.lower(), lower, n=3, cutoff=0.5)
     near += [value for value in lower if value not in near and target.lower() in value][: 3 - len(near)]
     if near:
-        return f"Is it {_or(lower[value] for value in near)}?"
+        return f"Is it {listed([lower[value] for value in near], 'or')}?"
     if len(known) <= _MOST_NAMED:
-        return f"There is {_or(known)}."
+        return f"There is {listed(known, 'or')}."
     return f"There are {len(known):,} others, such as {known[0]}."
-
-
-def _or(names: Iterable[str]) -> str:
-    *most, last = list(names)
-    return f"{', '.join(most)} or {last}" if most else last
 
 
 def _texts(expression: Expression | None) -> Iterator[Compare]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from app.wording.text import counted, duration
+from app.wording.text import counted, duration, listed
 from engine.events import StagesChosen, StageStopped
 from engine.run import stage_state as stages
 from engine.run.stage_state import StageState
@@ -86,8 +86,3 @@ def kept_words(change: StageChange, all_stages: Mapping[str, StageState]) -> str
         "Configuration and seed stay the same: only other data, servers or versions make other results."
     )
     return text + (f" Not done again: {listed(others)}." if others else "")
-
-
-def listed(names: Sequence[str]) -> str:
-    """`mine, select and eval`"""
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from engine.errors import ConfigError, SteerError
@@ -34,6 +35,11 @@ def counted(count: int, nouns: str) -> str:
     if count == 1:
         nouns = nouns[:-3] + "y" if nouns.endswith("ies") else nouns.removesuffix("s")
     return f"{count:,} {nouns}"
+
+
+def listed(names: Sequence[str], last: str = "and") -> str:
+    """`mine, select and eval`"""
+    return f" {last} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def how_many(done: int, total: int, unit: str) -> str:

@@ -10,8 +10,6 @@ METHODS = {
     "esm": "ESM",
     "evolution": "Evolution",
     "gflownet": "GFlowNet",
-    "greedy": "greedy",
-    "majority_vote": "majority vote",
     "unchanged": "the unchanged model",
     "no_processor": "the unchanged model",
     "length_cap": "a cap at the same length",
@@ -94,7 +92,6 @@ STAGE_WORDS = {
     "slsm": "answers the conversations",
     "pool": "searches good pairs of examples",
     "selector": "trains the selector",
-    "train-embedded": "trains one of the included models",
 }
 """What a stage does, in words."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -290,13 +290,20 @@ def new_run_id(now: float) -> str:
 def discover(outputs: Path) -> list[RunStatus]:
     """All runs below `outputs`, newest first. Whatever is not a run is passed over."""
     runs: list[RunStatus] = []
-    for path in _folders(outputs):
-        for candidate in _folders(path):
-            try:
-                runs.append(inspect(candidate))
-            except RunError:
-                continue
+    for path in run_folders(outputs):
+        try:
+            runs.append(inspect(path))
+        except RunError:
+            continue
     return sorted(runs, key=lambda run: (run.record.created, run.record.run_id), reverse=True)
+
+
+def run_folders(outputs: Path) -> Iterator[Path]:
+    """The folders below `outputs` that have a record."""
+    for folder in _folders(outputs):
+        for path in _folders(folder):
+            if os.path.exists(path / "run.json"):
+                yield path
 
 
 def find_runs(text: str, outputs: Path) -> list[RunDirectory]:

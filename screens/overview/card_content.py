@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from app.methods.overview import Curve, Highlight
 from app.methods.pages import page_of
 from app.state.run import RunState
-from app.wording.stage_words import listed
-from app.wording.text import duration, how_many
+from app.wording.text import duration, how_many, listed
 from app.wording.verdict_text import verdict_sentence, verdicts
 from app.wording.words import STAGE_WORDS, short_method_name
 from engine.events.verdict import SHARE, Verdict

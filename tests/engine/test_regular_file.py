@@ -17,7 +17,7 @@ from engine.config.file import load_config
 from engine.errors import ConfigError, DataError, DiskError, RunError
 from engine.events import SCHEMA_VERSION, Header, Notice
 from engine.files import append_jsonl, read_jsonl, recover_jsonl, write_jsonl
-from engine.regular_file import last_bytes, open_to_append, read_regular
+from engine.regular_file import last_line, open_to_append, read_regular
 from engine.run.directory import RunDirectory, SweepPoint, create_run, discover
 from engine.run.event_log import EventLog, LogReader
 from engine.run.find_event import find_event
@@ -169,7 +169,7 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
         file.truncate(1 << 40)
     with pytest.raises(RunError, match="larger than 64 MiB"):
         RunDirectory(tmp_path).read()
-    assert last_bytes(path, 4) == b"\0" * 4
+    assert last_line(path) == "\0" * 4096
     path.write_bytes(b"12345")
     assert read_regular(path, 5) == b"12345"
     with pytest.raises(OSError, match="larger"):

@@ -18,7 +18,7 @@ def curve(state: RunState) -> Curve:
     )
     if paths:
         return Curve("right so far", "the questions", "GFlowNet", paths, "triples", triples)
-    steps = tuple(row.success for row in state.gflownet.steps)
+    steps = tuple(step.success_mean for step in state.gflownet.steps)
     return Curve("paths that meet an answer", "the steps", "GFlowNet", steps)
 
 

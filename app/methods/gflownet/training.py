@@ -8,31 +8,36 @@ from typing import Any
 from app.blocks.block import Block, Heading, Paragraph, Span, Table, Words, facts, table_of
 from app.methods.cells import digits
 from app.methods.chart import Series, with_mean
-from app.state.gflownet import GFlowNetState, StepRow
+from app.state.gflownet import GFlowNetState
 from app.state.run import RunState
 from app.table.column import ListColumn
 from app.wording.figures import fixed, signed
 from app.wording.text import counted
-from engine.events import AgentGraphsBuilt, GraphsBuilt, RetrieverMeasured
+from engine.events import AgentGraphsBuilt, GraphsBuilt, RetrieverMeasured, SamplerStep
 
 _MOST_STEPS = 10
 
-STEPS: Sequence[ListColumn[StepRow]] = (
+STEPS: Sequence[ListColumn[SamplerStep]] = (
     ListColumn("step", "step", 6, "right", 0),
     ListColumn("loss", "loss", 8, "right", 0, show=fixed),
     ListColumn("residual", "δ", 8, "right", 1, show=signed,
                help="mean residual of trajectory balance, log Z + log P_F − log P_B − log R: 0 for a perfect sampler"),
     ListColumn("spread", "5…95%", 15, "right", 4, help="quantiles of δ over the step's paths",
-               value=lambda s: s.quantiles, show=lambda q: f"{signed(q[0], 2)} {signed(q[-1], 2)}" if q else "·"),
+               value=lambda s: s.residual_quantiles,
+               show=lambda q: f"{signed(q[0], 2)} {signed(q[-1], 2)}" if q else "·"),
     ListColumn("log_z", "log Z", 7, "right", 2, help="mean over the step's questions", show=digits(2)),
-    ListColumn("success", "success", 7, "right", 0, help="share of sampled paths that meet an answer", show=fixed),
-    ListColumn("path_f1", "path F1", 7, "right", 3, help="against the shortest paths", show=fixed),
-    ListColumn("length", "edges", 5, "right", 6, help="mean length of a path", show=digits(2)),
+    ListColumn("success", "success", 7, "right", 0, help="share of sampled paths that meet an answer",
+               value=lambda s: s.success_mean, show=fixed),
+    ListColumn("path_f1", "path F1", 7, "right", 3, help="against the shortest paths",
+               value=lambda s: s.path_hit_f1, show=fixed),
+    ListColumn("length", "edges", 5, "right", 6, help="mean length of a path",
+               value=lambda s: s.length_mean, show=digits(2)),
     ListColumn("alpha", "α", 5, "right", 5, help="weight of the retriever's scores in the sampler",
                value=lambda s: s.prior_alpha, show=digits(2)),
     ListColumn("entropy", "H(P_B)", 6, "right", 5, help="mean entropy of the backward policy that is learnt, nats",
                value=lambda s: None if s.pb_nll is None else s.pb_avg_entropy, show=digits(2)),
-    ListColumn("speed", "paths/s", 8, "right", 8, value=lambda s: s.per_second, show=lambda v: f"{v:,.0f}"),
+    ListColumn("speed", "paths/s", 8, "right", 8, value=lambda s: s.trajectories_per_second,
+               show=lambda v: f"{v:,.0f}"),
 )  # fmt: skip
 
 
@@ -42,7 +47,7 @@ def steps(state: GFlowNetState) -> list[Block]:
     if not rows:
         return []
     newest, every = rows[0], -(-len(rows) // _MOST_STEPS)
-    title = (Span(f"step {newest.step:,}", "strong"), f" of {state.total_steps:,}")
+    title = (Span(f"step {newest.step:,}", "strong"), f" of {newest.steps:,}")
     return [Paragraph(title), *_validation(state), *table_of(STEPS, rows[::every]), *_loss(newest)]
 
 
@@ -62,10 +67,10 @@ def _validation(state: GFlowNetState) -> list[Block]:
     return lines
 
 
-def _loss(step: StepRow) -> list[Block]:
+def _loss(step: SamplerStep) -> list[Block]:
     """The parts of a step's loss; those of a backward policy where one is learnt."""
     learnt = step.pb_nll is not None
-    quantiles = " ".join(signed(value, 2) for value in step.quantiles)
+    quantiles = " ".join(signed(value, 2) for value in step.residual_quantiles)
     rows: list[tuple[str, Words | None]] = [
         ("loss", fixed(step.loss, 4)),
         ("TB  mean δ²", fixed(step.tb_loss, 4)),
@@ -74,7 +79,7 @@ def _loss(step: StepRow) -> list[Block]:
         ("PB  −entropy, weighted", fixed(step.pb_entropy, 4) if learnt else None),
         ("PB  squared weights, weighted", fixed(step.pb_l2, 4) if learnt else None),
         ("δ 5% 25% 50% 75% 95%", quantiles),
-        ("reward", fixed(step.reward)),
+        ("reward", fixed(step.rollout_reward)),
     ]
     return [Heading(f"what the loss of step {step.step:,} is made of", 4), facts(rows)]
 
@@ -91,16 +96,16 @@ def loss_curve(state: RunState) -> list[Series]:
 def residual_curves(state: RunState) -> list[Series]:
     """Median and 5% and 95% quantiles of the residual, and log Z."""
     rows = state.gflownet.steps[:]
-    spread = [row for row in rows if row.quantiles]
+    spread = [row for row in rows if row.residual_quantiles]
     return [
-        _line("δ median", spread, lambda row: row.quantiles[2]),
-        _line("δ 5%", spread, lambda row: row.quantiles[0]),
-        _line("δ 95%", spread, lambda row: row.quantiles[-1]),
+        _line("δ median", spread, lambda row: row.residual_quantiles[2]),
+        _line("δ 5%", spread, lambda row: row.residual_quantiles[0]),
+        _line("δ 95%", spread, lambda row: row.residual_quantiles[-1]),
         _line("log Z", rows, lambda row: row.log_z),
     ]
 
 
-def _line(label: str, rows: Sequence[StepRow], value: Callable[[StepRow], float]) -> Series:
+def _line(label: str, rows: Sequence[SamplerStep], value: Callable[[SamplerStep], float]) -> Series:
     return Series(label, [row.step for row in rows], [value(row) for row in rows])
 
 
@@ -109,8 +114,8 @@ def success_curves(state: RunState) -> list[Series]:
     rows, looks, kept = state.gflownet.steps[:], state.gflownet.validation, state.gflownet.kept
     at, best = [row.step for row in rows], [] if kept is None else [kept]
     return [
-        *with_mean("success", at, [row.success for row in rows]),
-        *with_mean("path F1", at, [row.path_f1 for row in rows]),
+        *with_mean("success", at, [row.success_mean for row in rows]),
+        *with_mean("path F1", at, [row.path_hit_f1 for row in rows]),
         Series(
             "validation",
             [e.step for e in looks],

@@ -120,7 +120,8 @@ def test_a_finished_run(batch: Batch, run: RunDirectory) -> None:
         (1, [StageFailed(stage="eval", what="a bug"), FAILED], "", 1, "eval: a bug"),
         (2, [], "run: no such stage", 2, "run: no such stage"),
         (-9, [], "", 1,
-         "the worker vanished (killed by SIGKILL): the run is interrupted ({path}): its log ends with: last words"),
+         "the worker was ended from outside (by signal SIGKILL, as the system does when memory runs out) ({path}): "
+         "its log ends with: last words"),
         (3, [], "", 1,
          "the worker ended without an error message (exit code 3) ({path}): its log ends with: last words"),
         (1, [FAILED], "", 1,

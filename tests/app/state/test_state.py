@@ -68,7 +68,7 @@ def picture(state: RunState) -> object:
         ],
         state.esm.ledger,
         [list(state.esm.outcomes.column(n)[: len(state.esm.outcomes)]) for n in state.esm.outcomes.TYPES],
-        (state.seq, state.time, state.revision),
+        (state.seq, state.time),
     )
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.sweep.summary import summary_lines
+from app.blocks.printed import print_blocks
+from app.sweep.summary import summary
 from app.swept.words import remarks
 from app.terminal.text_console import make_console
 from engine.events import Event
@@ -149,8 +150,7 @@ def test_the_summary_has_the_side_effects_beside_the_gain(tmp_path: Path, width:
     console = make_console()
     console.width = width
     with console.capture() as captured:
-        for line in summary_lines(found, width):
-            console.print(line)
+        print_blocks(summary(found), console, ["setting"])
     told = captured.get()
     assert "KL/token" in told and "0.0125" in told and "★" in told
     assert ("baseline" in told.splitlines()[2]) == (width == 160)
