@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -33,21 +34,22 @@ WATCHED = (
 
 @dataclass(frozen=True)
 class Step:
-    """The gradient [P] of all parameters that learn, one behind the other, on the CPU; and what it was computed from:
-    the means of WATCHED over the trajectories."""
+    """The gradient of each parameter that learns, and what it was computed from: the losses, and the means of WATCHED
+    over the trajectories."""
 
-    gradient: torch.Tensor
+    gradients: Sequence[torch.Tensor]
     losses: Losses
     watched: dict[str, float]
 
 
 class StepComputer:
-    """Computes steps with `module`, which is on `device`."""
+    """Computes steps of `trained`, which is on the CPU: on another `device` with a copy of it."""
 
     def __init__(
-        self, module: GFlowNetModule, questions: QuestionBatches, run_seed: int, device: torch.device
+        self, trained: GFlowNetModule, questions: QuestionBatches, run_seed: int, device: torch.device
     ) -> None:
-        self.module = module
+        self.trained = trained
+        self.module = module = trained if device.type == "cpu" else deepcopy(trained).to(device)
         self.section = module.section
         self.questions = questions
         self.run_seed = run_seed
@@ -56,28 +58,17 @@ class StepComputer:
         self._order = lru_cache(maxsize=2)(self._drawn_order)
         self.parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
 
-    def compute(self, step: int, weights: torch.Tensor) -> Step:
-        """`step` with the `weights` [all parameters], which are on the CPU."""
-        self._take(weights)
+    def compute(self, step: int) -> Step:
+        """Step number `step`, with the weights that the module has now."""
+        if self.module is not self.trained:
+            self.module.load_state_dict(self.trained.state_dict())
         self.module.train()
         losses = self._losses(step, self._numbers(step))
         gradients = torch.autograd.grad(
             losses.total, self.parameters, allow_unused=True, materialize_grads=True
         )
         watched = trajectory_figures(losses.batch, losses.rollout.walks, losses.reward)
-        return Step(
-            torch.cat([gradient.flatten() for gradient in gradients]).cpu(),
-            losses,
-            {name: float(watched[name].mean()) for name in WATCHED},
-        )
-
-    def _take(self, weights: torch.Tensor) -> None:
-        """Copied: as views of one vector they would be aligned otherwise, and products differ in the last digit."""
-        parameters = list(self.module.parameters())
-        pieces = weights.split([parameter.numel() for parameter in parameters])
-        with torch.no_grad():
-            for parameter, piece in zip(parameters, pieces, strict=True):
-                parameter.copy_(piece.view_as(parameter))
+        return Step(gradients, losses, {name: float(watched[name].mean()) for name in WATCHED})
 
     def _numbers(self, step: int) -> list[int]:
         """Every question once an epoch, in an order drawn for the epoch."""
