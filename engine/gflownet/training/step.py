@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import lru_cache
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from engine.gflownet.evaluation.metrics import trajectory_figures
 from engine.gflownet.evaluation.questions import QuestionBatches
@@ -18,7 +15,7 @@ from engine.gflownet.sampler.counter_noise import rollout_seeds
 from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.module import GFlowNetModule, Losses, prior_alpha
 from engine.gflownet.sampler.replay import Replay, drawn_paths, shortest_paths
-from engine.seeds import derive_seed, generator
+from engine.seeds import derive_seed, epoch_items, generator
 
 STAGE = "gflownet"
 WATCHED = (
@@ -43,43 +40,30 @@ class Step:
 
 
 class StepComputer:
-    """Computes steps of `trained`, which is on the CPU: on another `device` with a copy of it."""
+    """Computes steps with a copy of `trained` on `device`."""
 
     def __init__(
         self, trained: GFlowNetModule, questions: QuestionBatches, run_seed: int, device: torch.device
     ) -> None:
         self.trained = trained
-        self.module = module = trained if device.type == "cpu" else deepcopy(trained).to(device)
+        self.module = module = deepcopy(trained).to(device)
         self.section = module.section
         self.questions = questions
         self.run_seed = run_seed
         self.device = device
-        self.size = min(self.section.batch_size, len(questions))
-        self._order = lru_cache(maxsize=2)(self._drawn_order)
         self.parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
 
     def compute(self, step: int) -> Step:
-        """Step number `step`, with the weights that the module has now."""
-        if self.module is not self.trained:
-            self.module.load_state_dict(self.trained.state_dict())
+        """Step number `step`, with the weights that `trained` has now."""
+        self.module.load_state_dict(self.trained.state_dict())
         self.module.train()
-        losses = self._losses(step, self._numbers(step))
+        numbers = epoch_items(self.run_seed, STAGE, len(self.questions), self.section.batch_size, step)
+        losses = self._losses(step, numbers)
         gradients = torch.autograd.grad(
             losses.total, self.parameters, allow_unused=True, materialize_grads=True
         )
         watched = trajectory_figures(losses.batch, losses.rollout.walks, losses.reward)
         return Step(gradients, losses, {name: float(watched[name].mean()) for name in WATCHED})
-
-    def _numbers(self, step: int) -> list[int]:
-        """Every question once an epoch, in an order drawn for the epoch."""
-        numbers = []
-        for place in range(step * self.size, (step + 1) * self.size):
-            epoch, offset = divmod(place, len(self.questions))
-            numbers.append(int(self._order(epoch)[offset]))
-        return numbers
-
-    def _drawn_order(self, epoch: int) -> NDArray[np.int64]:
-        return generator(self.run_seed, STAGE, "order", epoch).permutation(len(self.questions))
 
     def _seeds(self, names: Sequence[str], step: int) -> torch.Tensor:
         each = self.section.num_train_rollouts

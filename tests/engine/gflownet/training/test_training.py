@@ -105,18 +105,6 @@ def computer(run_seed: int = 0, **changes: object) -> StepComputer:
     return StepComputer(made(**changes), Few(), run_seed, torch.device("cpu"))  # type: ignore[arg-type]
 
 
-def test_every_question_comes_once_an_epoch_in_another_order_each_time():
-    def epochs(work: StepComputer) -> list[list[int]]:
-        places = [number for step in range(20) for number in work._numbers(step)]
-        assert len(places) == 60
-        return [places[first : first + 5] for first in range(0, 60, 5)]
-
-    found = epochs(computer())
-    assert all(sorted(epoch) == list(range(5)) for epoch in found)
-    assert len({tuple(epoch) for epoch in found}) > 6
-    assert epochs(computer()) == found != epochs(computer(run_seed=1))
-
-
 def test_no_roll_out_is_drawn_twice():
     """A question's roll-outs are numbered through all steps, whatever the other questions of its batch."""
     work = computer(num_train_rollouts=3)
