@@ -8,8 +8,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 import msgspec
-import torch
-from torch_geometric.data import Batch
 
 from engine.closest import paired_verdict
 from engine.errors import DataError
@@ -108,9 +106,7 @@ class _AnswerJob:
             triples = path_triples(question.paths)
         else:
             data = self.graphs[number]
-            batch = from_pyg(Batch.from_data_list([data]), self.tables)
-            relations = torch.unique(data.edge_attr).tolist()
-            triples = top_triples(batch, GraphNames(self.texts, data.node_global_ids.tolist(), relations))
+            triples = top_triples(from_pyg([data], self.tables), GraphNames.of(self.texts, data))
         return build_triplet_prompt(
             question.question, triples, self.section.token_budget, self.reader.count_tokens
         )
