@@ -109,13 +109,19 @@ class _GraphsJob:
         while chunk := list(islice(rows, CHUNK)):
             self.context.checkpoint()
             before = len(self.entities.numbers), len(self.relations.numbers)
-            records = self._embedded([kept for row in chunk if (kept := self._kept(row, dropped))])
+            kept: list[tuple[RawSample, RetrievalRecord]] = []
+            for row in chunk:
+                result = self._kept(row)
+                if isinstance(result, str):
+                    dropped[result] += 1
+                else:
+                    kept.append(result)
             read[split] += len(chunk)
             broken += sum(row.broken_triples for row in chunk if isinstance(row, RawSample))
             self.store.write(
                 split,
                 self.store.count(split),
-                records,
+                self._embedded(kept),
                 {"entities": self.entities.since(before[0]), "relations": self.relations.since(before[1])},
                 {
                     f"read {split}": read[split],
@@ -128,23 +134,16 @@ class _GraphsJob:
     def _broken_triples(self, split: str) -> int:
         return int(self.store.note(f"broken triples {split}") or 0)
 
-    def _kept(
-        self, row: RawSample | Unreadable, dropped: Counter[str]
-    ) -> tuple[RawSample, RetrievalRecord] | None:
+    def _kept(self, row: RawSample | Unreadable) -> tuple[RawSample, RetrievalRecord] | str:
+        """The question with its record, or why it is left out."""
         if isinstance(row, Unreadable):
-            dropped[row.reason] += 1
-            return None
+            return row.reason
         if not (row.answer or row.a_entity):
-            dropped[NO_ANSWER] += 1
-            return None
+            return NO_ANSWER
         if not row.graph:
-            dropped[EMPTY_GRAPH] += 1
-            return None
+            return EMPTY_GRAPH
         record = self._record(row)
-        if not record.q_locals:
-            dropped[NO_START] += 1
-            return None
-        return row, record
+        return (row, record) if record.q_locals else NO_START
 
     def _record(self, row: RawSample) -> RetrievalRecord:
         """The record of a question, without its embedding. Equal triples become a single edge."""
