@@ -62,9 +62,9 @@ class Numbering:
             self.rows.append(self.texts if has_text(name) else 0)
         return self.numbers[name]
 
-    def since(self, first: int) -> tuple[int, list[str]]:
+    def since(self, first: int) -> list[str]:
         """The names from number `first` on."""
-        return first, list(islice(self.numbers, first, None))
+        return list(islice(self.numbers, first, None))
 
 
 class _GraphsJob:
@@ -120,7 +120,6 @@ class _GraphsJob:
             broken += sum(row.broken_triples for row in chunk if isinstance(row, RawSample))
             self.store.write(
                 split,
-                self.store.count(split),
                 self._embedded(kept),
                 {"entities": self.entities.since(before[0]), "relations": self.relations.since(before[1])},
                 {
@@ -208,18 +207,10 @@ class _GraphsJob:
         entities, relations = list(self.entities.numbers), list(self.relations.numbers)
         write_atomic(layout.entity_texts(run_dir), json.dumps(entities, ensure_ascii=False))
         write_atomic(layout.relation_texts(run_dir), json.dumps(relations, ensure_ascii=False))
-        self._table(
-            layout.relation_embeddings(run_dir),
-            [relation_words(name) for name in relations],
-            total,
-            zero=False,
-        )
-        self._table(
-            layout.entity_embeddings(run_dir),
-            [entity_words(name) for name in entities if has_text(name)],
-            total,
-            zero=True,
-        )
+        words = [relation_words(name) for name in relations]
+        self._table(layout.relation_embeddings(run_dir), words, total, zero=False)
+        words = [entity_words(name) for name in entities if has_text(name)]
+        self._table(layout.entity_embeddings(run_dir), words, total, zero=True)
 
     def _table(self, path: Path, texts: list[str], total: int, zero: bool) -> None:
         unfinished = path.with_name(f"{path.stem}.texts.npy")

@@ -109,22 +109,22 @@ class RetrievalStore:
     def write(
         self,
         split: str,
-        first: int,
         records: list[RetrievalRecord],
-        new_names: dict[str, tuple[int, list[str]]],
+        names: dict[str, list[str]],
         notes: dict[str, Any],
     ) -> None:
-        """Everything in one transaction: records from number `first` on, names from a number on, notes. The store is
+        """Everything in one transaction: further records of a split, further names by their kind, notes. The store is
         no longer sealed."""
         with self._explained():
             self._seal.unlink(missing_ok=True)
             databases = {name: self._env.open_db(name.encode()) for name in (split, "notes", *_NAMES)}
             with self._env.begin(write=True) as transaction:
-                for number, record in enumerate(records, first):
-                    transaction.put(_key(number), msgspec.msgpack.encode(record), db=databases[split])
-                for kind, (start, names) in new_names.items():
-                    for number, name in enumerate(names, start):
-                        transaction.put(_key(number), name.encode(), db=databases[kind])
+                further = {split: [msgspec.msgpack.encode(record) for record in records]}
+                further |= {kind: [name.encode() for name in of_kind] for kind, of_kind in names.items()}
+                for kind, values in further.items():
+                    first = transaction.stat(databases[kind])["entries"]
+                    for number, value in enumerate(values, first):
+                        transaction.put(_key(number), value, db=databases[kind])
                 for name, note in notes.items():
                     transaction.put(name.encode(), msgspec.json.encode(note), db=databases["notes"])
 
