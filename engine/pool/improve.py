@@ -66,7 +66,7 @@ def improve(
     plan = _plan(query, mined, controller, injector)
     given = query.pointer_candidates
     chosen = controller.choose([*given, *plan.committed.values()])
-    stays = {row for trajectory in chosen for row in rows(trajectory)}
+    stays = {row for trajectory in chosen for row in trajectory.rows}
     injection = injector.inject_positives(
         msgspec.structs.replace(query, pointer_candidates=[]),
         [row for row in plan.coming if row in stays],
@@ -80,12 +80,12 @@ def improve(
         for pair, score in scores.items()
         if pair not in plan.committed
     ]
-    inside = [trajectory for trajectory in refused if set(pool).issuperset(rows(trajectory))]
+    inside = [trajectory for trajectory in refused if set(pool).issuperset(trajectory.rows)]
     selected = controller.select_final_trajectories(chosen, inside)
     final = msgspec.structs.replace(
-        injection.query, pointer_candidates=[pointing(old, rows(old), pool) for old in selected]
+        injection.query, pointer_candidates=[pointing(old, old.rows, pool) for old in selected]
     )
-    known = {rows(trajectory): trajectory.vqa_acc_score for trajectory in given if not trajectory.failed}
+    known = {trajectory.rows: trajectory.vqa_acc_score for trajectory in given if not trajectory.failed}
     all_known = known | scores
     return Improved(
         query=final,
@@ -114,14 +114,6 @@ def transferred(pair: RowPair, score: float) -> TrajectoryData:
     )
 
 
-def rows(trajectory: TrajectoryData) -> RowPair:
-    """The rows that a normalised trajectory points to."""
-    if trajectory.pointer_global is None:
-        raise ValueError("the query is not normalised")
-    first, second = trajectory.pointer_global
-    return first, second
-
-
 def _plan(
     query: RLQueryData,
     mined: Sequence[EvaluatedPair],
@@ -132,7 +124,7 @@ def _plan(
     plan, pool = _CommitPlan(), query.candidate_pool_indices
     inside = set(pool)
     current = list(query.pointer_candidates)
-    stays = {row for trajectory in controller.choose(current) for row in rows(trajectory)}
+    stays = {row for trajectory in controller.choose(current) for row in trajectory.rows}
     plan.rules.update({evaluated.pair: NEVER_SCORED for evaluated in mined if evaluated.score is None})
     for pair, score in by_worth(mined, inside):
         trajectory = transferred(pair, score)
@@ -158,11 +150,11 @@ def _verdicts(
     query: RLQueryData, mined: Sequence[EvaluatedPair], plan: _CommitPlan, final: RLQueryData
 ) -> list[PoolTrajectory]:
     """Verdicts on given trajectories, then on mined pairs in rank order."""
-    kept = Counter(map(rows, final.pointer_candidates))
+    kept = Counter(trajectory.rows for trajectory in final.pointer_candidates)
     inside = set(final.candidate_pool_indices)
     verdicts: list[PoolTrajectory] = []
     for given in query.pointer_candidates:
-        pair = rows(given)
+        pair = given.rows
         rule = NEVER_SCORED if given.failed else "" if inside.issuperset(pair) else LOST
         score, count = (None, 0) if given.failed else (given.vqa_acc_score, kept[pair])
         origin = given.gen_method

@@ -21,7 +21,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import torch
 
 from engine.config.config import Config
 from engine.events import EvidenceAnswered
@@ -135,7 +134,7 @@ def beam_as_evidence(config: Config, folder: Path) -> None:
         assert data.sample_id == line["sample_id"]
         walks, worth = beam_search(module.env, batch, config.gflownet.num_eval_rollouts, bonus)
         rollout = Rollout(walks, worth, worth.isinf()).accepted
-        names = GraphNames(texts, data.node_global_ids.tolist(), torch.unique(data.edge_attr).tolist())
+        names = GraphNames.of(texts, data)
         reward = module.reward(batch, rollout.walks, rollout.log_pf)
         line["paths"] = [msgspec.to_builtins(path) for path in ranked_paths(batch, rollout, reward, names)]
     write_jsonl(layout.sampled_paths(folder), lines)

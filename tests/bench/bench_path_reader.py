@@ -187,7 +187,7 @@ class Evidence:
 
     def question(self, number: int) -> Question:
         batch, data = self.questions.whole(number)
-        names = GraphNames(self.texts, data.node_global_ids.tolist(), data.edge_attr.unique().tolist())
+        names = GraphNames.of(self.texts, data)
         with torch.no_grad():
             walks, _ = beam_search(self.module.env, batch, 20, self.bonus)
         beam = [[path_step(batch, edge, names) for edge in row if edge >= 0] for row in walks.edges.tolist()]

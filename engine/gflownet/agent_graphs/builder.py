@@ -9,10 +9,7 @@ import torch
 
 from engine.config.gflownet import AgentGraphsSection
 from engine.gflownet.agent_graphs.samples import GAgentSample
-from engine.gflownet.sampler.graph_batch import pointers
-from engine.gflownet.sampler.segments import expand
-
-FAR = 1 << 20
+from engine.gflownet.graphs.shortest_paths import distances
 
 
 @dataclass(frozen=True)
@@ -62,28 +59,10 @@ class GAgentBuilder:
         start[starts] = True
         usable = torch.ones_like(top) if self.section.through_anchors else start[head] | ~anchor[head]
         hops = self.section.hops
-        behind = _distances(edge_index, usable, start, hops)
-        ahead = _distances(edge_index.flip(0), usable, anchor, hops)
+        heads, tails = edge_index[:, usable].numpy()
+        behind = torch.from_numpy(distances(heads, tails, start.numpy(), nodes, hops))
+        ahead = torch.from_numpy(distances(tails, heads, anchor.numpy(), nodes, hops))
         return usable & (behind[head] + 1 + ahead[tail] <= hops)
-
-
-def _distances(
-    edge_index: torch.Tensor, usable: torch.Tensor, source: torch.Tensor, hops: int
-) -> torch.Tensor:
-    """[N]: edges from the nearest source, FAR beyond `hops`."""
-    head, tail = edge_index[:, usable]
-    order = torch.argsort(head, stable=True)
-    leaving = pointers(head, source.shape[0])
-    distance = torch.where(source, 0, FAR)
-    new = torch.nonzero(source)[:, 0]
-    for hop in range(1, hops + 1):
-        _, place = expand(leaving, new)
-        reached = tail[order[place]].unique()
-        new = reached[distance[reached] == FAR]
-        if not new.numel():
-            break
-        distance[new] = hop
-    return distance
 
 
 def _sample(

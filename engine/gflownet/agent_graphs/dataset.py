@@ -48,27 +48,16 @@ class GAgentPyGDataset:
 
 
 def to_data(sample: GAgentSample) -> AgentData:
-    """A sample in PyG's names: edge_index, edge_attr (relations), node_global_ids; the rest keeps its own."""
+    """A sample in PyG's names: edge_index, edge_attr (relations), num_nodes, node_global_ids, and gold_count in place
+    of the gold answers' numbers; the rest keeps its own names."""
+    values = dict(vars(sample))
+    edges = torch.stack([values.pop("edge_head_locals"), values.pop("edge_tail_locals")])
     return AgentData(
-        edge_index=torch.stack([sample.edge_head_locals, sample.edge_tail_locals]),
-        edge_attr=sample.edge_relations,
+        edge_index=edges,
+        edge_attr=values.pop("edge_relations"),
         num_nodes=sample.node_entity_ids.shape[0],
-        node_global_ids=sample.node_entity_ids,
-        node_embedding_ids=sample.node_embedding_ids,
-        edge_labels=sample.edge_labels,
-        edge_scores=sample.edge_scores,
-        top_edge_mask=sample.top_edge_mask,
-        question_emb=sample.question_emb[None],
-        question=sample.question,
-        answers=sample.answers,
-        sample_id=sample.sample_id,
-        start_node_locals=sample.start_node_locals,
-        start_entity_ids=sample.start_entity_ids,
-        answer_node_locals=sample.answer_node_locals,
-        answer_entity_ids=sample.answer_entity_ids,
-        gold_count=torch.tensor([sample.gold_entity_ids.shape[0]]),
-        gt_path_edge_local_ids=sample.gt_path_edge_local_ids,
-        gt_path_node_local_ids=sample.gt_path_node_local_ids,
-        gt_path_exists=sample.gt_path_exists,
-        is_answer_reachable=sample.is_answer_reachable,
+        node_global_ids=values.pop("node_entity_ids"),
+        question_emb=values.pop("question_emb")[None],
+        gold_count=torch.tensor([values.pop("gold_entity_ids").shape[0]]),
+        **values,
     )

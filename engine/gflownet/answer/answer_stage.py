@@ -8,9 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 import msgspec
-import torch
-from torch_geometric.data import Batch
 
+from engine.closest import paired_verdict
 from engine.errors import DataError
 from engine.events import (
     EvidenceAnswered,
@@ -107,9 +106,7 @@ class _AnswerJob:
             triples = path_triples(question.paths)
         else:
             data = self.graphs[number]
-            batch = from_pyg(Batch.from_data_list([data]), self.tables)
-            relations = torch.unique(data.edge_attr).tolist()
-            triples = top_triples(batch, GraphNames(self.texts, data.node_global_ids.tolist(), relations))
+            triples = top_triples(from_pyg([data], self.tables), GraphNames.of(self.texts, data))
         return build_triplet_prompt(
             question.question, triples, self.section.token_budget, self.reader.count_tokens
         )
@@ -130,9 +127,8 @@ class _AnswerJob:
         for text in warnings:
             self.context.notice(text, level="warning")
         summary |= counts
-        verdict = answer_verdict(rows[1], rows[0], by_method["gflownet"], by_method["triples"])
-        if verdict is not None:
-            verdict = msgspec.structs.replace(verdict, remark=self._beside_ends(by_method["gflownet"]))
+        sampled = by_method["gflownet"]
+        verdict = answer_verdict(sampled, by_method["triples"], self._seed, self._beside_ends(sampled))
         return StageResult({"reader": self.reader.name, **summary}, files, verdict)
 
     def _beside_ends(self, answers: Sequence[EvidenceAnswered]) -> str:
@@ -164,7 +160,7 @@ class _AnswerJob:
             triples=_mean(of_method, "triples"),
             prompt_tokens=_mean(of_method, "prompt_tokens"),
         )
-        if of_method is baseline or not of_method:
+        if of_method is baseline:
             return row
         hits, baseline_hits = ([answer.hit for answer in answers] for answers in (of_method, baseline))
         interval = paired_bootstrap(hits, baseline_hits, self._seed)
@@ -172,32 +168,22 @@ class _AnswerJob:
 
 
 def answer_verdict(
-    paths: EvidenceCompared,
-    triples: EvidenceCompared,
-    answers: Sequence[EvidenceAnswered],
-    baseline: Sequence[EvidenceAnswered],
-) -> Verdict | None:
-    """Hits of the sampled paths beside those of the best-scored triples; the answers of both are in one order. None
-    without answers."""
-    if paths.difference is None or paths.low is None or paths.high is None:
-        return None
-    pairs = [(a.hit, b.hit) for a, b in zip(answers, baseline, strict=True)]
-    return Verdict(
-        method="gflownet",
-        baseline="triples",
-        metric="answer_hit",
+    answers: Sequence[EvidenceAnswered], baseline: Sequence[EvidenceAnswered], seed: int, remark: str
+) -> Verdict:
+    """Hits of the sampled paths beside those of the best-scored triples; the answers of both are in one order."""
+    hits, baseline_hits = ([answer.hit for answer in each] for each in (answers, baseline))
+    return paired_verdict(
+        "gflownet",
+        "triples",
+        "answer_hit",
+        hits,
+        baseline_hits,
+        seed,
         items="questions",
-        n=paths.n,
-        value=paths.hit,
-        baseline_value=triples.hit,
-        difference=paths.difference,
-        low=paths.low,
-        high=paths.high,
-        fixed=sum(a > b for a, b in pairs),
-        broken=sum(a < b for a, b in pairs),
-        tokens=paths.prompt_tokens,
-        baseline_tokens=triples.prompt_tokens,
-        curve=running(hit for hit, _ in pairs),
+        tokens=_mean(answers, "prompt_tokens"),
+        baseline_tokens=_mean(baseline, "prompt_tokens"),
+        curve=running(hits),
+        remark=remark,
     )
 
 
@@ -223,7 +209,7 @@ def reader_loses(reached: float, interval: Interval) -> str:
 
 
 def _mean(answers: Sequence[EvidenceAnswered], name: str) -> float:
-    return sum(float(getattr(answer, name)) for answer in answers) / len(answers) if answers else 0.0
+    return sum(float(getattr(answer, name)) for answer in answers) / len(answers)
 
 
 def _sampled(path: Path, graphs: GAgentPyGDataset) -> list[QuestionSampled]:

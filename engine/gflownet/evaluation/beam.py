@@ -25,16 +25,12 @@ def beam_search(
     values = [worth.new_full((batch.size * width,), -torch.inf)]
     while state.live.numel() and state.step < env.max_steps:
         frontier = env.frontier(batch, state)
-        row = state.live[frontier.owner]
-        worth = worth[row] + gain[frontier.edge]
-        branches = torch.arange(row.shape[0], device=row.device)
-        state = GraphState(state.walks.rows(row), branches, state.step)
-        grown = env.step(batch, state, frontier.edge).walks
-        kept = best_of_each(grown.graph, worth, batch.size, width)
-        grown, worth = grown.rows(kept), worth[kept]
-        finished.append(grown)
+        worth = worth[frontier.owner] + gain[frontier.edge]
+        grown = env.grow(batch, state, frontier)
+        kept = best_of_each(grown.walks.graph, worth, batch.size, width)
+        state, worth = GraphState.all_live(grown.walks.rows(kept), grown.step), worth[kept]
+        finished.append(state.walks)
         values.append(worth)
-        state = GraphState(grown, torch.arange(kept.shape[0], device=row.device), state.step + 1)
     walks = Walks.join(finished)
     value = torch.cat(values)
     kept = best_of_each(walks.graph, value, batch.size, width)

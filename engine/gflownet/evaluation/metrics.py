@@ -21,8 +21,6 @@ Figures = dict[str, torch.Tensor]
 
 def trajectory_figures(batch: GraphBatch, walks: Walks, reward: RewardOutput) -> Figures:
     """Figures [J] of single trajectories (spec 9.1)."""
-    precision, recall, path_f1 = path_hit(batch, walks)
-    gt_precision, gt_recall, gt_f1 = _gt_path(batch, walks)
     exists = batch.gt_paths[walks.graph, 0] >= 0
     return {
         "rollout_reward": reward.reward,
@@ -31,12 +29,8 @@ def trajectory_figures(batch: GraphBatch, walks: Walks, reward: RewardOutput) ->
         "answer_precision": reward.answer_precision,
         "answer_recall": reward.answer_recall,
         "answer_f1": reward.answer_f1,
-        "path_hit_precision": precision,
-        "path_hit_recall": recall,
-        "path_hit_f1": path_f1,
-        "gt_path_precision": gt_precision,
-        "gt_path_recall": gt_recall,
-        "gt_path_f1": gt_f1,
+        **_named("path_hit", path_hit(batch, walks)),
+        **_named("gt_path", _gt_path(batch, walks)),
         "gt_path_full_hit": (_full_hit(batch, walks) & exists).to(reward.reward),
         "length_mean": walks.length.to(reward.reward),
     }
@@ -79,14 +73,19 @@ def question_figures(
         figures[f"unique_success_paths@{k}"] = unique_paths(first.rows(hits), size)
         figures[f"path_f1_union@{k}"] = _union_f1(batch, first)
     for window in path_hit_k:
-        hit = path_hit(batch, walks, window)
-        for name, values in zip(("precision", "recall", "f1"), hit, strict=True):
-            figures[f"path_hit_{name}@{window}"] = by_question(values).mean(1)
+        for name, values in _named("path_hit", path_hit(batch, walks, window)).items():
+            figures[f"{name}@{window}"] = by_question(values).mean(1)
     figures["hits@1"] = top_end_is_answer(batch, walks, log_weight)
     figures["modes_found"] = modes(batch, walks)
     figures["modes_recall"] = figures["modes_found"] / batch.answer_count.clamp(min=1)
     figures["unique_paths"] = figures[f"unique_paths@{each}"]
     return figures
+
+
+def _named(kind: str, scores: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> Figures:
+    return {
+        f"{kind}_{name}": values for name, values in zip(("precision", "recall", "f1"), scores, strict=True)
+    }
 
 
 def path_hit(
@@ -97,9 +96,7 @@ def path_hit(
     edges = walks.edges[:, :window]
     walked = first_occurrences(edges)
     hits = (batch.is_gt_edge[edges.clamp(min=0)] & walked).sum(1).to(batch.edge_scores)
-    truth = batch.gt_edge_count[walks.graph]
-    precision, recall = hits / walked.sum(1).clamp(min=1), hits / truth.clamp(min=1)
-    return precision, recall, f1(precision, recall)
+    return _against(hits, walked.sum(1), batch.gt_edge_count[walks.graph])
 
 
 def _gt_path(batch: GraphBatch, walks: Walks) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -108,7 +105,14 @@ def _gt_path(batch: GraphBatch, walks: Walks) -> tuple[torch.Tensor, torch.Tenso
     absent = truth == batch.heads.shape[0]  # one number for all edges that are not in this part of the graph
     walked, taught = first_occurrences(walks.edges), first_occurrences(truth) | absent
     hits = ((walks.edges[:, :, None] == truth[:, None, :]).any(2) & walked).sum(1).to(batch.edge_scores)
-    precision, recall = hits / walked.sum(1).clamp(min=1), hits / taught.sum(1).clamp(min=1)
+    return _against(hits, walked.sum(1), taught.sum(1))
+
+
+def _against(
+    hits: torch.Tensor, walked: torch.Tensor, truth: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Precision, recall and F1 of numbers of edges."""
+    precision, recall = hits / walked.clamp(min=1), hits / truth.clamp(min=1)
     return precision, recall, f1(precision, recall)
 
 
@@ -176,6 +180,5 @@ def _union_f1(batch: GraphBatch, walks: Walks) -> torch.Tensor:
     owner = batch.edge_graph[edges]
     like = batch.edge_scores
     hits = torch.bincount(owner[batch.is_gt_edge[edges]], minlength=batch.size).to(like)
-    walked = torch.bincount(owner, minlength=batch.size).clamp(min=1)
-    truth = batch.gt_edge_count.clamp(min=1)
-    return f1(hits / walked, hits / truth)
+    walked = torch.bincount(owner, minlength=batch.size)
+    return _against(hits, walked, batch.gt_edge_count)[2]

@@ -3,43 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import torch
 
 from engine.events import PathStep, SampledPath
+from engine.gflownet.graphs.tables import Texts
 from engine.gflownet.sampler.actor import Rollout
 from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.reward import RewardOutput
-
-
-class NameLookup(Protocol):
-    """Texts of global entity and relation numbers."""
-
-    def entity(self, number: int) -> str:
-        """Name of an entity; never empty, the id where it has no name."""
-        ...
-
-    def relation(self, number: int) -> str:
-        """Name of a relation."""
-        ...
 
 
 @dataclass(frozen=True)
 class GraphNames:
     """The names of a one-question batch: node n is entity `entities[n]`, row r of its relations `relations[r]`."""
 
-    names: NameLookup
+    texts: Texts
     entities: list[int]
     relations: list[int]
 
+    @classmethod
+    def of(cls, texts: Texts, data: Any) -> GraphNames:
+        """Those of an agent graph, PyG `Data`."""
+        return cls(texts, data.node_global_ids.tolist(), data.edge_attr.unique().tolist())
+
     def node(self, number: int) -> str:
         """Name of a node of the batch."""
-        return self.names.entity(self.entities[number])
+        return self.texts.entity(self.entities[number])
 
     def relation(self, row: int) -> str:
         """Name of the relation in a row of the batch's relation embeddings."""
-        return self.names.relation(self.relations[row])
+        return self.texts.relation(self.relations[row])
 
 
 def ranked_paths(

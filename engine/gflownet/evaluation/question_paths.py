@@ -8,8 +8,9 @@ import torch
 
 from engine.events import QuestionSampled
 from engine.gflownet.evaluation.path_prompt import build_triplet_prompt, path_triples
-from engine.gflownet.evaluation.paths import GraphNames, NameLookup, ranked_paths
+from engine.gflownet.evaluation.paths import GraphNames, ranked_paths
 from engine.gflownet.evaluation.questions import QuestionBatches
+from engine.gflownet.graphs.tables import Texts
 from engine.gflownet.sampler.actor import Sampling
 from engine.gflownet.sampler.counter_noise import rollout_seeds
 from engine.gflownet.sampler.distinct_paths import distinct_paths
@@ -31,13 +32,13 @@ class QuestionSampler:
         self,
         module: GFlowNetModule,
         questions: QuestionBatches,
-        names: NameLookup,
+        texts: Texts,
         run_seed: int,
         token_budget: int,
     ) -> None:
         self.module = module.eval()
         self.questions = questions
-        self.names = names
+        self.texts = texts
         self.run_seed = run_seed
         self.token_budget = token_budget
 
@@ -65,7 +66,7 @@ class QuestionSampler:
         else:
             seeds = rollout_seeds(self.run_seed, "evaluate", [data.sample_id], samples, draw * samples)
             rollout, reward = self.module.sample(batch, tokens, seeds, sampling)
-        names = GraphNames(self.names, data.node_global_ids.tolist(), data.edge_attr.unique().tolist())
+        names = GraphNames.of(self.texts, data)
         paths = ranked_paths(batch, rollout, reward, names)
         return QuestionSampled(
             sample_id=data.sample_id,

@@ -17,7 +17,7 @@ from engine.gflownet import layout
 from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
 from engine.gflownet.graphs.tables import EmbeddingTables
 from engine.gflownet.sampler.environment import enumerate_walks
-from engine.gflownet.sampler.graph_batch import GraphBatch, Tables, concatenate, from_pyg
+from engine.gflownet.sampler.graph_batch import GraphBatch, concatenate, from_pyg
 from engine.gflownet.sampler.module import GFlowNetModule
 from engine.gflownet.sampler.walkable import walkable
 
@@ -43,7 +43,7 @@ class ListedPaths:
 class QuestionBatches:
     """`data` in the form that `module` reads, with the embeddings of `tables`."""
 
-    def __init__(self, data: GAgentPyGDataset, tables: Tables, module: GFlowNetModule) -> None:
+    def __init__(self, data: GAgentPyGDataset, tables: EmbeddingTables, module: GFlowNetModule) -> None:
         self.data = data
         self.tables = tables
         self._steps = module.env.max_steps
@@ -63,10 +63,8 @@ class QuestionBatches:
 
     def whole(self, number: int) -> tuple[GraphBatch, Any]:
         """One question's whole graph: nodes are numbered as in its data, the PyG `Data` that comes with it."""
-        from torch_geometric.data import Batch
-
         data = self.data[number]
-        return from_pyg(Batch.from_data_list([data]), self.tables), data
+        return from_pyg([data], self.tables), data
 
     def _listed(self, number: int) -> ListedPaths | None:
         """All paths of one question, None where they are more than MOST_PATHS."""

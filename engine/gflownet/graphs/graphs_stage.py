@@ -62,9 +62,9 @@ class Numbering:
             self.rows.append(self.texts if has_text(name) else 0)
         return self.numbers[name]
 
-    def since(self, first: int) -> tuple[int, list[str]]:
+    def since(self, first: int) -> list[str]:
         """The names from number `first` on."""
-        return first, list(islice(self.numbers, first, None))
+        return list(islice(self.numbers, first, None))
 
 
 class _GraphsJob:
@@ -109,13 +109,18 @@ class _GraphsJob:
         while chunk := list(islice(rows, CHUNK)):
             self.context.checkpoint()
             before = len(self.entities.numbers), len(self.relations.numbers)
-            records = self._embedded([kept for row in chunk if (kept := self._kept(row, dropped))])
+            kept: list[tuple[RawSample, RetrievalRecord]] = []
+            for row in chunk:
+                result = self._kept(row)
+                if isinstance(result, str):
+                    dropped[result] += 1
+                else:
+                    kept.append(result)
             read[split] += len(chunk)
             broken += sum(row.broken_triples for row in chunk if isinstance(row, RawSample))
             self.store.write(
                 split,
-                self.store.count(split),
-                records,
+                self._embedded(kept),
                 {"entities": self.entities.since(before[0]), "relations": self.relations.since(before[1])},
                 {
                     f"read {split}": read[split],
@@ -128,23 +133,16 @@ class _GraphsJob:
     def _broken_triples(self, split: str) -> int:
         return int(self.store.note(f"broken triples {split}") or 0)
 
-    def _kept(
-        self, row: RawSample | Unreadable, dropped: Counter[str]
-    ) -> tuple[RawSample, RetrievalRecord] | None:
+    def _kept(self, row: RawSample | Unreadable) -> tuple[RawSample, RetrievalRecord] | str:
+        """The question with its record, or why it is left out."""
         if isinstance(row, Unreadable):
-            dropped[row.reason] += 1
-            return None
+            return row.reason
         if not (row.answer or row.a_entity):
-            dropped[NO_ANSWER] += 1
-            return None
+            return NO_ANSWER
         if not row.graph:
-            dropped[EMPTY_GRAPH] += 1
-            return None
+            return EMPTY_GRAPH
         record = self._record(row)
-        if not record.q_locals:
-            dropped[NO_START] += 1
-            return None
-        return row, record
+        return (row, record) if record.q_locals else NO_START
 
     def _record(self, row: RawSample) -> RetrievalRecord:
         """The record of a question, without its embedding. Equal triples become a single edge."""
@@ -209,18 +207,10 @@ class _GraphsJob:
         entities, relations = list(self.entities.numbers), list(self.relations.numbers)
         write_atomic(layout.entity_texts(run_dir), json.dumps(entities, ensure_ascii=False))
         write_atomic(layout.relation_texts(run_dir), json.dumps(relations, ensure_ascii=False))
-        self._table(
-            layout.relation_embeddings(run_dir),
-            [relation_words(name) for name in relations],
-            total,
-            zero=False,
-        )
-        self._table(
-            layout.entity_embeddings(run_dir),
-            [entity_words(name) for name in entities if has_text(name)],
-            total,
-            zero=True,
-        )
+        words = [relation_words(name) for name in relations]
+        self._table(layout.relation_embeddings(run_dir), words, total, zero=False)
+        words = [entity_words(name) for name in entities if has_text(name)]
+        self._table(layout.entity_embeddings(run_dir), words, total, zero=True)
 
     def _table(self, path: Path, texts: list[str], total: int, zero: bool) -> None:
         unfinished = path.with_name(f"{path.stem}.texts.npy")

@@ -3,13 +3,15 @@ the data set gives."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+FAR = 1 << 20
+"""A distance beyond all others."""
 MOST_PATHS = 8
 """Paths kept of a question; `labels` marks the edges of all paths."""
 
@@ -30,20 +32,41 @@ def shortest_paths(
     starts: Sequence[int],
     answers: Sequence[int],
 ) -> TaughtPaths:
-    """Breadth-first from each start, and back along equal steps from each answer (spec GFlowNet 0.2)."""
+    """An edge is on a shortest path where the distances before and behind it add up to the path's length (spec GFlowNet
+    0.2)."""
     labels = np.zeros(len(heads), dtype=np.uint8)
-    leaving = _lists(heads, nodes)
-    arriving = _lists(tails, nodes)
+    ahead = [distances(tails, heads, answer, nodes) for answer in answers]
     paths: list[list[int]] = []
     for start in starts:
-        distance = _distances(start, leaving, tails, nodes)
-        for answer in answers:
-            if answer == start or distance[answer] < 0:
+        behind = distances(heads, tails, start, nodes)
+        for answer, to_answer in zip(answers, ahead, strict=True):
+            length = int(behind[answer])
+            if answer == start or length == FAR:
                 continue
-            labels[_edges_back(answer, distance, arriving, heads)] = 1
-            paths.append(_first_path(answer, distance, arriving, heads))
+            on_path = np.flatnonzero(behind[heads] + 1 + to_answer[tails] == length).tolist()
+            labels[on_path] = 1
+            paths.append(_first_path(start, answer, on_path, heads, tails))
     paths.sort(key=len)
     return TaughtPaths(labels, paths[:MOST_PATHS])
+
+
+def distances(
+    heads: NDArray[np.int64],
+    tails: NDArray[np.int64],
+    sources: int | NDArray[Any],
+    nodes: int,
+    most: int | None = None,
+) -> NDArray[np.int64]:
+    """[N]: edges from the nearest of `sources` (numbers or a mask); FAR beyond `most`."""
+    distance = np.full(nodes, FAR)
+    distance[sources] = 0
+    for hop in range(1, (nodes if most is None else most) + 1):
+        reached = tails[distance[heads] == hop - 1]
+        new = reached[distance[reached] == FAR]
+        if not new.size:
+            break
+        distance[new] = hop
+    return distance
 
 
 def known_paths(paths: Sequence[Sequence[int]], edges: int) -> TaughtPaths:
@@ -54,53 +77,14 @@ def known_paths(paths: Sequence[Sequence[int]], edges: int) -> TaughtPaths:
     return TaughtPaths(labels, sorted(map(list, paths), key=len)[:MOST_PATHS])
 
 
-def _lists(ends: NDArray[np.int64], nodes: int) -> list[list[int]]:
-    lists: list[list[int]] = [[] for _ in range(nodes)]
-    for edge, node in enumerate(ends.tolist()):
-        lists[node].append(edge)
-    return lists
-
-
-def _distances(start: int, leaving: list[list[int]], tails: NDArray[np.int64], nodes: int) -> list[int]:
-    distance = [-1] * nodes
-    distance[start] = 0
-    waiting = deque([start])
-    while waiting:
-        node = waiting.popleft()
-        for edge in leaving[node]:
-            tail = int(tails[edge])
-            if distance[tail] < 0:
-                distance[tail] = distance[node] + 1
-                waiting.append(tail)
-    return distance
-
-
-def _before(node: int, distance: list[int], arriving: list[list[int]], heads: NDArray[np.int64]) -> list[int]:
-    return [edge for edge in arriving[node] if distance[int(heads[edge])] == distance[node] - 1 >= 0]
-
-
-def _edges_back(
-    answer: int, distance: list[int], arriving: list[list[int]], heads: NDArray[np.int64]
-) -> list[int]:
-    edges: list[int] = []
-    seen, waiting = {answer}, [answer]
-    while waiting:
-        for edge in _before(waiting.pop(), distance, arriving, heads):
-            edges.append(edge)
-            head = int(heads[edge])
-            if head not in seen:
-                seen.add(head)
-                waiting.append(head)
-    return edges
-
-
 def _first_path(
-    answer: int, distance: list[int], arriving: list[list[int]], heads: NDArray[np.int64]
+    start: int, answer: int, on_path: list[int], heads: NDArray[np.int64], tails: NDArray[np.int64]
 ) -> list[int]:
+    """Back from the answer, over the first of the edges `on_path` that reach a node."""
+    entering = {int(tails[edge]): edge for edge in reversed(on_path)}
     path: list[int] = []
     node = answer
-    while distance[node] > 0:
-        edge = _before(node, distance, arriving, heads)[0]
-        path.append(edge)
-        node = int(heads[edge])
+    while node != start:
+        path.append(entering[node])
+        node = int(heads[path[-1]])
     return path[::-1]

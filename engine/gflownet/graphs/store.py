@@ -83,16 +83,12 @@ class RetrievalStore:
 
     def count(self, split: str) -> int:
         """Records of a split."""
-        with self._explained():
-            database = self._database(split)
-        with self._explained(), self._env.begin() as transaction:
+        with self._reading(split) as (transaction, database):
             return 0 if database is None else transaction.stat(database)["entries"]
 
     def record(self, split: str, number: int) -> RetrievalRecord:
         """Record `number` of a split. Raises IndexError where there is none, DataError where it is broken."""
-        with self._explained():
-            database = self._database(split)
-        with self._explained(), self._env.begin(buffers=True) as transaction:
+        with self._reading(split) as (transaction, database):
             data = None if database is None else transaction.get(_key(number), db=database)
             if data is None:
                 raise IndexError(number)
@@ -100,40 +96,35 @@ class RetrievalStore:
 
     def names(self, kind: str) -> list[str]:
         """All entities, or relations, by number."""
-        with self._explained():
-            database = self._database(kind)
-        with self._explained(), self._env.begin() as transaction:
-            return (
-                [] if database is None else [value.decode() for _, value in transaction.cursor(db=database)]
-            )
+        with self._reading(kind) as (transaction, database):
+            values = () if database is None else transaction.cursor(db=database).iternext(keys=False)
+            return [str(value, "utf-8") for value in values]
 
     def note(self, name: str) -> Any:
         """The note last written under `name`, or None."""
-        with self._explained():
-            database = self._database("notes")
-        with self._explained(), self._env.begin() as transaction:
+        with self._reading("notes") as (transaction, database):
             data = None if database is None else transaction.get(name.encode(), db=database)
             return None if data is None else msgspec.json.decode(data)
 
     def write(
         self,
         split: str,
-        first: int,
         records: list[RetrievalRecord],
-        new_names: dict[str, tuple[int, list[str]]],
+        names: dict[str, list[str]],
         notes: dict[str, Any],
     ) -> None:
-        """Everything in one transaction: records from number `first` on, names from a number on, notes. The store is
+        """Everything in one transaction: further records of a split, further names by their kind, notes. The store is
         no longer sealed."""
         with self._explained():
             self._seal.unlink(missing_ok=True)
             databases = {name: self._env.open_db(name.encode()) for name in (split, "notes", *_NAMES)}
             with self._env.begin(write=True) as transaction:
-                for number, record in enumerate(records, first):
-                    transaction.put(_key(number), msgspec.msgpack.encode(record), db=databases[split])
-                for kind, (start, names) in new_names.items():
-                    for number, name in enumerate(names, start):
-                        transaction.put(_key(number), name.encode(), db=databases[kind])
+                further = {split: [msgspec.msgpack.encode(record) for record in records]}
+                further |= {kind: [name.encode() for name in of_kind] for kind, of_kind in names.items()}
+                for kind, values in further.items():
+                    first = transaction.stat(databases[kind])["entries"]
+                    for number, value in enumerate(values, first):
+                        transaction.put(_key(number), value, db=databases[kind])
                 for name, note in notes.items():
                     transaction.put(name.encode(), msgspec.json.encode(note), db=databases["notes"])
 
@@ -161,6 +152,14 @@ class RetrievalStore:
             self._env.close()
             raise DataError(what=f"the retrieval graphs are cut off after {there:,} of {pages * size:,} bytes",
                             where=str(self._path / "data.mdb"), hint=_HINT)  # fmt: skip
+
+    @contextmanager
+    def _reading(self, name: str) -> Iterator[tuple[Any, Any]]:
+        """A transaction, and the database `name`, or None where there is none; its values are buffers."""
+        with self._explained():
+            database = self._database(name)
+            with self._env.begin(buffers=True) as transaction:
+                yield transaction, database
 
     def _database(self, name: str) -> Any:
         """Not inside a transaction: a handle opened there ends with it."""

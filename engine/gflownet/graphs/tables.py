@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from engine.array_file import load_array
-from engine.errors import DataError
+from engine.errors import DataError, reading_errors
 from engine.files import decoded
 from engine.gflownet import layout
 
@@ -103,10 +103,8 @@ def _rows(table: NDArray[np.float32], numbers: torch.Tensor, name: str) -> torch
 
 
 def _mapped(path: Path) -> NDArray[np.float32]:
-    try:
+    with reading_errors(path, "no embeddings", _FIRST, OSError, ValueError):
         array = load_array(path, mapped=True)
-    except (OSError, ValueError) as error:
-        raise DataError(what=f"no embeddings: {error}", where=str(path), hint=_FIRST) from error
     if array.ndim != 2 or array.dtype != np.float32:
         raise DataError(
             what=f"expected a float32 table, found {array.dtype} with {array.ndim} dimensions",

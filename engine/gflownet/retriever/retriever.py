@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from engine.gflownet.graphs.tables import EmbeddingTables
 from engine.gflownet.retriever.distance_encoding import distance_encoding
-from engine.gflownet.sampler.graph_batch import Tables
 from engine.gflownet.sampler.projector import EmbeddingProjector
 
 NUM_TOPICS = 2
@@ -27,7 +27,7 @@ class Retriever(nn.Module):
         self.match = nn.Linear(hidden, hidden, bias=False)
         self.score = nn.Sequential(nn.GELU(), nn.Linear(hidden, hidden), nn.GELU(), nn.Linear(hidden, 1))
 
-    def forward(self, batch, tables: Tables) -> torch.Tensor:  # type: ignore[no-untyped-def]
+    def forward(self, batch, tables: EmbeddingTables) -> torch.Tensor:  # type: ignore[no-untyped-def]
         """Logits [E] of a PyG batch of retrieval graphs."""
         encoding = distance_encoding(batch.topic_one_hot, batch.edge_index, self.rounds)
         node = torch.cat([self.projector.entity(tables.entities(batch.node_embedding_ids)), encoding], 1)

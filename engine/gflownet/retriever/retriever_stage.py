@@ -9,7 +9,7 @@ from pathlib import Path
 import safetensors.torch
 import torch
 
-from engine.errors import DataError
+from engine.errors import DataError, reading_errors
 from engine.events import RetrieverEpoch, RetrieverMeasured
 from engine.files import write_atomic
 from engine.gflownet import layout
@@ -106,7 +106,11 @@ class _RetrieverJob:
         data, scores = self.data[split], []
         for numbers in self._numbers(split):
             scores += score_graphs(training.model, data, tables, numbers)
-        return scores, [data[number].labels for number in range(len(data))]
+        return scores, self._labels(split)
+
+    def _labels(self, split: str) -> list[torch.Tensor]:
+        data = self.data[split]
+        return [data[number].labels for number in range(len(data))]
 
     def _numbers(self, split: str) -> Iterator[range]:
         count = len(self.data[split])
@@ -141,7 +145,7 @@ class _RetrieverJob:
     def _write_given(
         self, split: str, graphs: Sequence[GraphScores | None], source: str
     ) -> RetrieverMeasured:
-        labels = [self.data[split][number].labels for number in range(len(graphs))]
+        labels = self._labels(split)
         scores = [
             torch.full(label.shape, UNSCORED) if graph is None else graph.scores
             for graph, label in zip(graphs, labels, strict=True)
@@ -185,12 +189,7 @@ class _RetrieverJob:
 def read_scores(run_dir: Path, split: str) -> list[torch.Tensor]:
     """Scores [E] of each graph of a split. Raises DataError where they are missing."""
     path = layout.edge_scores(run_dir, split)
-    try:
+    kinds = (OSError, KeyError, ValueError, RuntimeError, safetensors.SafetensorError)
+    with reading_errors(path, "the retriever's scores cannot be read", "run the stage retriever", *kinds):
         content = safetensors.torch.load(read_regular(path))
         return list(content["scores"].split(content["sizes"].tolist()))
-    except (OSError, KeyError, ValueError, RuntimeError, safetensors.SafetensorError) as error:
-        raise DataError(
-            what=f"the retriever's scores cannot be read: {error}",
-            where=str(path),
-            hint="run the stage retriever",
-        ) from error

@@ -9,7 +9,7 @@ still be among the `width` largest are looked at.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -78,9 +78,8 @@ def distinct_paths(
         live, finished = pool.rows(kept[moving]), pool.rows(kept[~moving])
         memory = memory[frontier.owner[edge]]
         edge = frontier.edge[edge]
-        rows = torch.arange(edge.shape[0], device=edge.device)
-        state = env.step(batch, GraphState(live.walks, rows, state.step), edge)
-        live = _Paths(state.walks, live.log_pf, live.worth, live.seeds)
+        state = env.step(batch, GraphState.all_live(live.walks, state.step), edge)
+        live = replace(live, walks=state.walks)
         if state.step < env.max_steps:
             memory = policy.advance(keys, memory, edge)
     walks = no_walks(env, batch, width)

@@ -53,6 +53,11 @@ class GraphState:
     live: torch.Tensor  # [L]
     step: int
 
+    @classmethod
+    def all_live(cls, walks: Walks, step: int) -> GraphState:
+        """None of `walks` has stopped."""
+        return cls(walks, torch.arange(walks.graph.shape[0], device=walks.graph.device), step)
+
 
 @dataclass(frozen=True)
 class Frontier:
@@ -75,7 +80,7 @@ class GraphEnv:
         count = graph.shape[0]
         edges = graph.new_full((count, self.max_steps), STOP)
         nodes = graph.new_full((count, self.max_steps + 1), -1)
-        return GraphState(Walks(graph, edges, nodes), torch.arange(count, device=graph.device), 0)
+        return GraphState.all_live(Walks(graph, edges, nodes), 0)
 
     def frontier(self, batch: GraphBatch, state: GraphState) -> Frontier:
         """The legal edges. STOP is legal too, always; at `max_steps` nothing else is."""
@@ -103,6 +108,11 @@ class GraphEnv:
             nodes[live, 0] = batch.heads[edge]
         nodes[live, step + 1] = batch.tails[edge]
         return GraphState(Walks(state.walks.graph, edges, nodes), live, step + 1)
+
+    def grow(self, batch: GraphBatch, state: GraphState, frontier: Frontier) -> GraphState:
+        """Every legal edge taken: a live trajectory for each entry of the frontier."""
+        parents = state.walks.rows(state.live[frontier.owner])
+        return self.step(batch, GraphState.all_live(parents, state.step), frontier.edge)
 
     def _legal(
         self, batch: GraphBatch, state: GraphState, owner: torch.Tensor, edge: torch.Tensor
@@ -133,8 +143,6 @@ def enumerate_walks(env: GraphEnv, batch: GraphBatch, graph: int, limit: int = 1
             raise ValueError(f"more than {limit} trajectories")
         if not frontier.edge.numel():
             break
-        row = state.live[frontier.owner]
-        branches = torch.arange(row.shape[0], device=row.device)
-        state = env.step(batch, GraphState(state.walks.rows(row), branches, state.step), frontier.edge)
+        state = env.grow(batch, state, frontier)
         finished.append(state.walks)
     return Walks.join(finished)

@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any
 
 import torch
+from torch_geometric.data import Batch, Data
 
-
-class Tables(Protocol):
-    """Text embeddings by number: rows [len(numbers), D]."""
-
-    def entities(self, numbers: torch.Tensor) -> torch.Tensor:
-        """Embeddings of nodes; row 0 is the zero vector of all nodes without text."""
-        ...
-
-    def relations(self, numbers: torch.Tensor) -> torch.Tensor:
-        """Embeddings of relations."""
-        ...
+from engine.gflownet.graphs.tables import EmbeddingTables
 
 
 @dataclass(frozen=True)
@@ -171,8 +162,9 @@ def _join_paths(values: Sequence[torch.Tensor], edges: Sequence[int]) -> torch.T
     return torch.cat(rows)
 
 
-def from_pyg(batch: Any, tables: Tables) -> GraphBatch:
-    """Lay out a PyG batch of agent graphs; `tables` holds the embeddings that its numbers name."""
+def from_pyg(graphs: Sequence[Data], tables: EmbeddingTables) -> GraphBatch:
+    """Lay out agent graphs, PyG `Data`; `tables` holds the embeddings that their numbers name."""
+    batch: Any = Batch.from_data_list(list(graphs))
     relations, edge_relation = torch.unique(batch.edge_attr, return_inverse=True)
     return flat_batch(
         question_emb=batch.question_emb,

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import torch
 
+from engine.gflownet.graphs.shortest_paths import distances
 from engine.gflownet.sampler.graph_batch import GraphBatch, pointers
-from engine.gflownet.sampler.segments import expand
 
 
 def walkable(batch: GraphBatch, steps: int, look_ahead: int = 0, backward: bool = False) -> GraphBatch:
@@ -30,17 +30,9 @@ def walkable(batch: GraphBatch, steps: int, look_ahead: int = 0, backward: bool 
 
 def _within(batch: GraphBatch, hops: int) -> torch.Tensor:
     """[N]: nodes at most `hops` edges behind a start."""
-    seen = torch.zeros(batch.node_graph.shape[0], dtype=torch.bool, device=batch.heads.device)
-    seen[batch.starts] = True
-    new = batch.starts
-    for _ in range(hops):
-        _, edge = expand(batch.out_ptr, new)
-        reached = batch.tails[edge].unique()
-        new = reached[~seen[reached]]
-        if not new.numel():
-            break
-        seen[new] = True
-    return seen
+    nodes = batch.node_graph.shape[0]
+    distance = distances(batch.heads.numpy(), batch.tails.numpy(), batch.starts.numpy(), nodes, hops)
+    return torch.from_numpy(distance <= hops)
 
 
 def _subgraph(batch: GraphBatch, nodes: torch.Tensor, edges: torch.Tensor) -> GraphBatch:

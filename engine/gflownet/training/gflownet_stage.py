@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 
 import msgspec
 import torch
@@ -97,8 +96,7 @@ class _SamplerJob:
             return
         questions = self._questions("train")
         with training_device(section.device) as device:
-            module = self.module if device.type == "cpu" else deepcopy(self.module).to(device)
-            self._steps(StepComputer(module, questions, self.seed, device))
+            self._steps(StepComputer(self.module, questions, self.seed, device))
 
     def _steps(self, computer: StepComputer) -> None:
         section, training = self.section, self.training

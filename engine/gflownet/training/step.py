@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
-from functools import lru_cache
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from engine.gflownet.evaluation.metrics import trajectory_figures
 from engine.gflownet.evaluation.questions import QuestionBatches
@@ -17,7 +15,7 @@ from engine.gflownet.sampler.counter_noise import rollout_seeds
 from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.module import GFlowNetModule, Losses, prior_alpha
 from engine.gflownet.sampler.replay import Replay, drawn_paths, shortest_paths
-from engine.seeds import derive_seed, generator
+from engine.seeds import derive_seed, epoch_items, generator
 
 STAGE = "gflownet"
 WATCHED = (
@@ -33,62 +31,39 @@ WATCHED = (
 
 @dataclass(frozen=True)
 class Step:
-    """The gradient [P] of all parameters that learn, one behind the other, on the CPU; and what it was computed from:
-    the means of WATCHED over the trajectories."""
+    """The gradient of each parameter that learns, and what it was computed from: the losses, and the means of WATCHED
+    over the trajectories."""
 
-    gradient: torch.Tensor
+    gradients: Sequence[torch.Tensor]
     losses: Losses
     watched: dict[str, float]
 
 
 class StepComputer:
-    """Computes steps with `module`, which is on `device`."""
+    """Computes steps with a copy of `trained` on `device`."""
 
     def __init__(
-        self, module: GFlowNetModule, questions: QuestionBatches, run_seed: int, device: torch.device
+        self, trained: GFlowNetModule, questions: QuestionBatches, run_seed: int, device: torch.device
     ) -> None:
-        self.module = module
+        self.trained = trained
+        self.module = module = deepcopy(trained).to(device)
         self.section = module.section
         self.questions = questions
         self.run_seed = run_seed
         self.device = device
-        self.size = min(self.section.batch_size, len(questions))
-        self._order = lru_cache(maxsize=2)(self._drawn_order)
         self.parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
 
-    def compute(self, step: int, weights: torch.Tensor) -> Step:
-        """`step` with the `weights` [all parameters], which are on the CPU."""
-        self._take(weights)
+    def compute(self, step: int) -> Step:
+        """Step number `step`, with the weights that `trained` has now."""
+        self.module.load_state_dict(self.trained.state_dict())
         self.module.train()
-        losses = self._losses(step, self._numbers(step))
+        numbers = epoch_items(self.run_seed, STAGE, len(self.questions), self.section.batch_size, step)
+        losses = self._losses(step, numbers)
         gradients = torch.autograd.grad(
             losses.total, self.parameters, allow_unused=True, materialize_grads=True
         )
         watched = trajectory_figures(losses.batch, losses.rollout.walks, losses.reward)
-        return Step(
-            torch.cat([gradient.flatten() for gradient in gradients]).cpu(),
-            losses,
-            {name: float(watched[name].mean()) for name in WATCHED},
-        )
-
-    def _take(self, weights: torch.Tensor) -> None:
-        """Copied: as views of one vector they would be aligned otherwise, and products differ in the last digit."""
-        parameters = list(self.module.parameters())
-        pieces = weights.split([parameter.numel() for parameter in parameters])
-        with torch.no_grad():
-            for parameter, piece in zip(parameters, pieces, strict=True):
-                parameter.copy_(piece.view_as(parameter))
-
-    def _numbers(self, step: int) -> list[int]:
-        """Every question once an epoch, in an order drawn for the epoch."""
-        numbers = []
-        for place in range(step * self.size, (step + 1) * self.size):
-            epoch, offset = divmod(place, len(self.questions))
-            numbers.append(int(self._order(epoch)[offset]))
-        return numbers
-
-    def _drawn_order(self, epoch: int) -> NDArray[np.int64]:
-        return generator(self.run_seed, STAGE, "order", epoch).permutation(len(self.questions))
+        return Step(gradients, losses, {name: float(watched[name].mean()) for name in WATCHED})
 
     def _seeds(self, names: Sequence[str], step: int) -> torch.Tensor:
         each = self.section.num_train_rollouts

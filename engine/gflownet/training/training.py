@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.nn.utils import parameters_to_vector
 
 from engine.config.gflownet import GFlowNetSection
 from engine.events import SamplerStep
@@ -88,13 +87,12 @@ class Training:
         """A step with the gradient that `computer` finds; returns its figures."""
         began = time.perf_counter()
         section, step = self.section, self.step
-        computed = computer.compute(step, parameters_to_vector(self.module.parameters()).detach())
+        computed = computer.compute(step)
         for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
             group["lr"] = rate * self._schedule(step)
         learning = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
-        pieces = computed.gradient.split([parameter.numel() for parameter in learning])
-        for parameter, piece in zip(learning, pieces, strict=True):
-            parameter.grad = piece.view_as(parameter)
+        for parameter, gradient in zip(learning, computed.gradients, strict=True):
+            parameter.grad = gradient.to(parameter.device)
         norm = torch.nn.utils.clip_grad_norm_(learning, section.grad_clip)
         self.optimizer.step()
         self.step += 1
@@ -106,18 +104,14 @@ class Training:
         return end + (1 - end) * 0.5 * (1 + math.cos(math.pi * step / self.section.steps))
 
     def _report(self, computed: Step, norm: float, seconds: float) -> SamplerStep:
-        losses, watched = computed.losses, computed.watched
-        terms = {name: float(term.detach()) for name, term in losses.terms.items()}
+        losses = computed.losses
+        figures: dict[str, Any] = {name: float(term.detach()) for name, term in losses.terms.items()}
+        figures |= computed.watched
         delta = losses.residual.double()
         return SamplerStep(
             step=self.step,
             steps=self.section.steps,
             loss=float(losses.total.detach()),
-            tb_loss=terms["tb_loss"],
-            gt_loss=terms.get("gt_loss"),
-            pb_nll=terms.get("pb_nll"),
-            pb_entropy=terms.get("pb_entropy"),
-            pb_l2=terms.get("pb_l2"),
             pb_avg_entropy=float(losses.pb_avg_entropy),
             residual=float(delta.mean()),
             residual_quantiles=torch.quantile(delta, delta.new_tensor(QUANTILES)).tolist(),
@@ -126,13 +120,7 @@ class Training:
             gradient_norm=norm,
             refused=losses.refused,
             trajectories_per_second=delta.shape[0] / max(seconds, 1e-9),
-            rollout_reward=watched["rollout_reward"],
-            success_mean=watched["success_mean"],
-            answer_f1=watched["answer_f1"],
-            path_hit_precision=watched["path_hit_precision"],
-            path_hit_recall=watched["path_hit_recall"],
-            path_hit_f1=watched["path_hit_f1"],
-            length_mean=watched["length_mean"],
+            **figures,
         )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,15 +25,6 @@ _SAMPLING_TEMPERATURE = 0.02
 Evaluate = Callable[[Sequence[VQAAsk]], Iterable[EvaluatedPair]]
 
 
-@dataclass(frozen=True)
-class _Drawn:
-    """A trajectory without a score."""
-
-    pointer: tuple[int, int]
-    method: str
-    extra: dict[str, float]
-
-
 def initial_rl_data(dataset: DigitsDataset, evaluate: Evaluate, made_by: str, seed: int) -> RLData:
     """RL data for every query. Training queries have trajectories, scored by `evaluate`; held-out queries have a pool,
     drawn without their answers, and no trajectories. `made_by`: a note kept with the data."""
@@ -41,9 +32,7 @@ def initial_rl_data(dataset: DigitsDataset, evaluate: Evaluate, made_by: str, se
     pools = {name: _pool(dataset, name, seed, name in trained) for name in dataset.query_ids}
     drawn = {name: list(_trajectories(dataset, name, seed, pools[name])) for name in dataset.splits["train"]}
     asks = [
-        VQAAsk(name, (pools[name][first], pools[name][last]))
-        for name, trajectories in drawn.items()
-        for first, last in (trajectory.pointer for trajectory in trajectories)
+        VQAAsk(name, trajectory.rows) for name, trajectories in drawn.items() for trajectory in trajectories
     ]
     evaluated = iter(evaluate(asks))
     return RLData(
@@ -51,7 +40,7 @@ def initial_rl_data(dataset: DigitsDataset, evaluate: Evaluate, made_by: str, se
             name: RLQueryData(
                 query_id=name,
                 candidate_pool_indices=pool,
-                pointer_candidates=[_scored(new, pool, next(evaluated).score) for new in drawn.get(name, ())],
+                pointer_candidates=[_scored(new, next(evaluated).score) for new in drawn.get(name, ())],
             )
             for name, pool in pools.items()
         },
@@ -73,23 +62,23 @@ def _pool(dataset: DigitsDataset, name: str, seed: int, training: bool) -> list[
     return draws.permutation(np.concatenate([near, rest])).tolist()
 
 
-def _trajectories(dataset: DigitsDataset, name: str, seed: int, pool: list[int]) -> Iterator[_Drawn]:
+def _trajectories(dataset: DigitsDataset, name: str, seed: int, pool: list[int]) -> Iterator[TrajectoryData]:
     """Beams: pairs of the four most similar rows; samples: drawn by similarity; random: drawn evenly."""
     draws = generator(seed, "digits", f"trajectories {name}")
     similarity = _similarity(dataset, name)[pool]
     best = np.argsort(-similarity, kind="stable")[:4].tolist()
     pairs = [(first, last) for last in best for first in best if first != last]
     for first, last in sorted(pairs, key=lambda pair: -similarity[list(pair)].sum())[:_BEAMS]:
-        yield _Drawn((first, last), "beam", {"beam_score": float(similarity[[first, last]].sum())})
+        yield _unscored(pool, first, last, "beam", beam_score=float(similarity[[first, last]].sum()))
     weights = np.exp((similarity - similarity.max()) / _SAMPLING_TEMPERATURE)
     chances = weights / weights.sum()
     for _ in range(_SAMPLES):
         first, last = draws.choice(len(pool), 2, replace=False, p=chances).tolist()
         logprob = np.log(chances[first]) + np.log(chances[last] / (1 - chances[first]))
-        yield _Drawn((first, last), "sample", {"logprob_score": float(logprob)})
+        yield _unscored(pool, first, last, "sample", logprob_score=float(logprob))
     for _ in range(_RANDOMS):
         first, last = draws.choice(len(pool), 2, replace=False).tolist()
-        yield _Drawn((first, last), "random", {})
+        yield _unscored(pool, first, last, "random")
 
 
 def _similarity(dataset: DigitsDataset, name: str) -> NDArray[np.float32]:
@@ -97,12 +86,18 @@ def _similarity(dataset: DigitsDataset, name: str) -> NDArray[np.float32]:
     return dataset.embeddings @ dataset.query_embedding(name)
 
 
-def _scored(drawn: _Drawn, pool: list[int], score: float | None) -> TrajectoryData:
+def _unscored(pool: list[int], first: int, last: int, method: str, **extra: float) -> TrajectoryData:
     return TrajectoryData(
-        pointer=list(drawn.pointer),
-        pointer_global=[pool[place] for place in drawn.pointer],
-        vqa_correct=int(score == 1),
-        vqa_acc_score=score or 0.0,
-        gen_method=drawn.method,
-        extra={**drawn.extra, **({"eval_failed": True} if score is None else {})},
+        pointer=[first, last],
+        pointer_global=[pool[first], pool[last]],
+        vqa_correct=0,
+        vqa_acc_score=0.0,
+        gen_method=method,
+        extra=extra,
     )
+
+
+def _scored(drawn: TrajectoryData, score: float | None) -> TrajectoryData:
+    if score is None:
+        return msgspec.structs.replace(drawn, extra={**drawn.extra, "eval_failed": True})
+    return msgspec.structs.replace(drawn, vqa_correct=int(score == 1), vqa_acc_score=score)

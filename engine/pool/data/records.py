@@ -59,6 +59,14 @@ class TrajectoryData(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the trajectory was never scored; then its score has no meaning."""
         return bool(self.extra.get("eval_failed", False))
 
+    @property
+    def rows(self) -> tuple[int, int]:
+        """The rows that a normalised trajectory points to."""
+        if self.pointer_global is None:
+            raise ValueError("the query is not normalised")
+        first, second = self.pointer_global
+        return first, second
+
 
 class RLQueryData(msgspec.Struct, frozen=True, kw_only=True):
     """A query: `candidate_pool_indices` are rows of the embedding table, in an order that positions depend on;

@@ -180,23 +180,15 @@ class _SelectorRun:
 
     def _summary(self, rows: Sequence[SelectorCompared]) -> dict[str, float | int | str]:
         by_method = {row.method: row for row in rows}
-        summary: dict[str, float | int | str] = {
-            name: round(row.accuracy, 4) for name, row in by_method.items()
-        }
         trained = by_method[SELECTOR]
-        if (
-            trained.difference is not None
-            and trained.difference_low is not None
-            and trained.difference_high is not None
-        ):
-            summary["selector_minus_rices"] = round(trained.difference, 4)
-            summary["low"], summary["high"] = (
-                round(trained.difference_low, 4),
-                round(trained.difference_high, 4),
-            )
-        summary["heldout"] = trained.n
-        summary["cost"] = round(self._cost, 4)
-        return summary
+        return {
+            **{name: round(row.accuracy, 4) for name, row in by_method.items()},
+            "selector_minus_rices": round(trained.difference or 0.0, 4),
+            "low": round(trained.difference_low or 0.0, 4),
+            "high": round(trained.difference_high or 0.0, 4),
+            "heldout": trained.n,
+            "cost": round(self._cost, 4),
+        }
 
 
 def _pick(method: str, evaluated: EvaluatedPair, pool: list[int], probability: float | None) -> SelectorPick:

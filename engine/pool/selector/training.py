@@ -21,7 +21,7 @@ from engine.pool.selector.rl_beam_dataset import BeamBatch, RLBeamDatasetWithEmb
 from engine.pool.selector.selector import Selector, pairs_log_probability
 from engine.pool.vqa.evaluated_pairs import EvaluatedPair
 from engine.pool.vqa.vqa import VQAAsk
-from engine.seeds import generator
+from engine.seeds import epoch_items, generator
 from engine.training_state import TrainingState
 
 STAGE = "selector"
@@ -120,7 +120,8 @@ class SelectorTraining:
         """Take a training step and report it. Errors of `ask` leave the weights unchanged. Raises DataError if the loss
         is not finite."""
         supervised = self.step < self.section.supervised_steps
-        batch = self._data.batch(self._numbers())
+        numbers = epoch_items(self._run_seed, STAGE, len(self._data), self.section.batch_size, self.step)
+        batch = self._data.batch(numbers)
         log_probabilities = self.selector(batch.query_emb, batch.cand_emb)
         group = recorded(batch, log_probabilities)
         if not supervised and self.section.rollouts:
@@ -150,17 +151,6 @@ class SelectorTraining:
             pairs=int(group.mask.sum()),
             drawn=group.drawn * len(batch.query_ids),
         )
-
-    def _numbers(self) -> list[int]:
-        """The step's queries: each query once an epoch, in the epoch's drawn order."""
-        count = len(self._data)
-        size = min(self.section.batch_size, count)
-        places = [divmod(place, count) for place in range(self.step * size, (self.step + 1) * size)]
-        orders = {
-            epoch: generator(self._run_seed, STAGE, "order", epoch).permutation(count)
-            for epoch in {epoch for epoch, _ in places}
-        }
-        return [int(orders[epoch][offset]) for epoch, offset in places]
 
     def _with_rollouts(self, batch: BeamBatch, log_probabilities: Tensor, group: Group) -> Group:
         """The group with newly evaluated pairs, drawn from the policy without repetition."""

@@ -119,9 +119,7 @@ def _store(sealed: bool) -> bytes:
             record = RetrievalRecord(
                 "a", "q", b"\0" * 8, b"\0" * 8, b"", b"", b"", b"", [0], [0], [0], b"\0" * 8, [], ["x"]
             )
-            store.write(
-                "train", 0, [record] * 3, {"entities": (0, ["e"]), "relations": (0, ["r"])}, {"n": {"a": 1}}
-            )
+            store.write("train", [record] * 3, {"entities": ["e"], "relations": ["r"]}, {"n": {"a": 1}})
             if sealed:
                 store.seal()
         return (folder / "data.mdb").read_bytes()

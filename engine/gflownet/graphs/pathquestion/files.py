@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from engine.errors import DataError
+from engine.errors import DataError, reading_errors
 from engine.gflownet.graphs.raw import Triple
 from engine.regular_file import read_regular
 
@@ -122,12 +122,8 @@ def _names(listed: str, end: str) -> tuple[str, ...]:
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Number and text of each line that is not empty."""
-    try:
+    with reading_errors(path, "cannot be read", "correct the path", OSError):
         data = read_regular(path)
-    except OSError as error:
-        raise DataError(
-            what=f"cannot be read: {error.strerror}", where=str(path), hint="correct the path"
-        ) from error
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

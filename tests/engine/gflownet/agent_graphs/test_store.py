@@ -70,10 +70,10 @@ def test_a_batch_of_pyg_is_laid_out_as_its_graphs_put_together(samples: list[GAg
         save_samples(Path(folder) / "train.pt", samples)
         data = GAgentPyGDataset(Path(folder) / "train.pt")
     graphs: list[Any] = [data[number] for number in range(len(data))]
-    together = from_pyg(Batch.from_data_list(graphs), TABLES)
+    together = from_pyg(graphs, TABLES)
     assert together.gold_count.tolist() == [len(sample.gold_entity_ids) for sample in samples]
     assert (together.gold_count > together.answer_count).all(), "one gold answer is in no graph"
-    joined = concatenate([from_pyg(Batch.from_data_list([graph]), TABLES) for graph in graphs])
+    joined = concatenate([from_pyg([graph], TABLES) for graph in graphs])
     for field in fields(GraphBatch):
         if field.name not in ("relation_emb", "edge_relation"):
             assert torch.equal(getattr(together, field.name), getattr(joined, field.name)), field.name
@@ -252,7 +252,7 @@ def test_rows_beyond_the_embeddings_are_named(packed: Path):
     few = EmbeddingTables(TABLES.entity[:201], TABLES.relation)
     data = GAgentPyGDataset(packed)
     with pytest.raises(DataError, match="row 202 is asked for, there are 201"):
-        from_pyg(Batch.from_data_list([data[0]]), few)
+        from_pyg([data[0]], few)
 
 
 def test_numbers_of_other_graphs_and_embeddings_that_are_none_are_told() -> None:

@@ -9,40 +9,31 @@ from typing import Any
 import pytest
 
 from engine.errors import DataError
-from engine.events import EvidenceAnswered, EvidenceCompared, QuestionSampled, Verdict, encode
+from engine.events import EvidenceAnswered, QuestionSampled, Verdict, encode
 from engine.gflownet.answer.answer_stage import _sampled, answer_verdict
 from engine.gflownet.answer.readers import SYSTEM, ModelReader, Reading
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt
 from engine.lm.protocol import Request, Sampling
 
 
-def answers(method: str, hits: list[bool]) -> list[EvidenceAnswered]:
+def answers(method: str, hits: list[bool], tokens: int) -> list[EvidenceAnswered]:
     return [
         EvidenceAnswered(
             sample_id=str(number), method=method, question="Q", golds=["a"], answer="", hit=hit, recall=0.0, triples=1,
-            prompt_tokens=1,
+            prompt_tokens=tokens,
         )
         for number, hit in enumerate(hits)
     ]  # fmt: skip
 
 
-def compared(method: str, hit: float, tokens: float, **more: Any) -> EvidenceCompared:
-    return EvidenceCompared(
-        method=method, reader="r", n=4, hit=hit, recall=0.1, triples=9.0, prompt_tokens=tokens, **more
-    )
-
-
 def test_the_verdict_is_that_of_the_paths_beside_the_triples() -> None:
     paths, triples = [True, True, False, True], [False, False, True, True]
-    interval = {"difference": 0.25, "low": -0.5, "high": 1.0, "p": 1.0}
-    rows = compared("gflownet", 0.75, 30.0, **interval), compared("triples", 0.5, 40.0)
-    given = answers("gflownet", paths), answers("triples", triples)
-    assert answer_verdict(*rows, *given) == Verdict(
+    verdict = answer_verdict(answers("gflownet", paths, 30), answers("triples", triples, 40), 0, "said")
+    assert verdict == Verdict(
         method="gflownet", baseline="triples", metric="answer_hit", items="questions", n=4, value=0.75,
         baseline_value=0.5, difference=0.25, low=-0.5, high=1.0, fixed=2, broken=1, tokens=30.0, baseline_tokens=40.0,
-        curve=[1.0, 1.0, 0.6667, 0.75],
+        curve=[1.0, 1.0, 0.6667, 0.75], remark="said",
     )  # fmt: skip
-    assert answer_verdict(compared("gflownet", 0.0, 0.0), rows[1], [], []) is None
 
 
 def test_paths_that_are_not_those_of_the_agent_graphs_are_told(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,6 +11,7 @@ from engine.config.gflownet import RewardSection
 from engine.events import PathStep
 from engine.gflownet.evaluation.path_prompt import build_triplet_prompt, path_triples, rough_tokens
 from engine.gflownet.evaluation.paths import GraphNames, ranked_paths, top_triples
+from engine.gflownet.graphs.tables import Texts
 from engine.gflownet.sampler.actor import Rollout
 from engine.gflownet.sampler.environment import Walks
 from engine.gflownet.sampler.reward import AnswerOnlyReward
@@ -20,16 +21,7 @@ from tests.engine.gflownet.small_graphs import SmallGraph, small_batch
 GRAPH = SmallGraph("words", ((0, 0, 1), (0, 1, 2), (2, 0, 3)), (0,), (1,), (1, 2))
 
 
-@dataclass(frozen=True)
-class Letters:
-    def entity(self, number: int) -> str:
-        return "ABCD"[number - 10]
-
-    def relation(self, number: int) -> str:
-        return f"r{number}"
-
-
-NAMES = GraphNames(Letters(), [10, 11, 12, 13], [0, 1, 2])
+NAMES = GraphNames(Texts([*"..........ABCD"], ["r0", "r1", "r2"]), [10, 11, 12, 13], [0, 1, 2])
 
 
 def test_the_most_frequent_path_comes_first_then_the_most_probable():

@@ -197,7 +197,7 @@ def test_a_store_that_is_not_finished_is_not_read_and_its_end_is_looked_at(built
     shutil.copytree(layout.retrieval_store(built), path)
     with RetrievalStore(path, write=True) as store:
         assert store.count("train") > 0
-        store.write("train", store.count("train"), [], {}, {"read train": 1})
+        store.write("train", [], {}, {"read train": 1})
     with pytest.raises(DataError, match=r"not finished.*it goes on from what is there"):
         RetrievalStore(path)
     content = (path / "data.mdb").read_bytes()

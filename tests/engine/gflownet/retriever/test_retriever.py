@@ -54,9 +54,17 @@ def trained(graphs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
 
 
 def change_records(folder: Path, split: str, change: Callable[[RetrievalRecord], RetrievalRecord]) -> None:
-    with RetrievalStore(layout.retrieval_store(folder), write=True) as store:
-        records = [change(store.record(split, number)) for number in range(store.count(split))]
-        store.write(split, 0, records, {}, {})
+    path = layout.retrieval_store(folder)
+    with RetrievalStore(path) as store:
+        records = {
+            each: [store.record(each, number) for number in range(store.count(each))]
+            for each in layout.SPLITS
+        }
+    records[split] = [change(record) for record in records[split]]
+    shutil.rmtree(path)
+    with RetrievalStore(path, write=True) as store:
+        for each, of_split in records.items():
+            store.write(each, of_split, {}, {})
         store.seal()
 
 

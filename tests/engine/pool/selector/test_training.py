@@ -171,25 +171,6 @@ def run_to(wanted: SelectorTraining, step: int) -> list[SelectorStep]:
     return [wanted.update() for _ in range(step - wanted.step)]
 
 
-def test_every_query_comes_once_an_epoch_in_another_order_each_time(tmp_path: Path) -> None:
-    world = World()
-
-    def epochs(run_seed: int) -> list[list[int]]:
-        made, count, places = (
-            training(world, tmp_path / "s.pt", run_seed=run_seed, batch_size=3),
-            len(world.data()),
-            [],
-        )
-        while len(places) < 6 * count:
-            places += made._numbers()
-            made.step += 1
-        return [places[first : first + count] for first in range(0, 6 * count, count)]
-
-    found = epochs(0)
-    assert all(sorted(epoch) == list(range(len(epoch))) for epoch in found)
-    assert len({tuple(epoch) for epoch in found}) == 6 and epochs(0) == found != epochs(1)
-
-
 def test_the_same_policy_draws_other_pairs_at_the_next_step(tmp_path: Path) -> None:
     world = World()
     made = training(world, tmp_path / "s.pt", rollouts=4, weight_decay=0.25)
