@@ -103,7 +103,6 @@ from engine.servers.spent import Spent
             "It rose from 8 percent to as much as 9 percent, i.e. by 1 percentage point.",
             True,
         ),
-        ("1 percentage point", "It rose by about 1 percentage point: it was 8% and is now 9%.", True),
         ("1 percentage point", "It rose by 2 percentage points: it was 7% and is now 9%.", False),
         ("2%", "It rose 2%, from 8 percent to now 10 percent.", True),
         ("7%", "Of the 90% it was 5-7%.", True),
@@ -125,11 +124,10 @@ def test_verdicts(gold: str, answer: str, right: bool) -> None:
 @pytest.mark.parametrize(
     ("question", "gold", "answer", "right"),
     [
-        # in the unit and with the decimals that the question asks for
+        # in the unit that the question asks for
         ("What was cash? Answer in USD millions.", "5818", "It was $5.818 billion.", True),
         ("What was cash? Answer in USD millions.", "5818", "It was $5.918 billion.", False),
         ("What was cash in USD billions?", "0.4", "It was $389 million.", True),
-        ("What is the ratio? Round to two decimal places.", "0.8", "The ratio is 0.84.", False),
         ("What is the ratio?", "0.8", "The ratio is 0.84.", True),
         # yes and no
         ("Did cash grow in 2020?", "Yes, by 3%.", "To see if cash grew we compare the years. Cash grew in 2020.", True),
@@ -174,6 +172,7 @@ def test_verdicts(gold: str, answer: str, right: bool) -> None:
         ("Did it rise or fall?", "fell", "Based on the report, it can be said. It fell by 3. Please note this.", True),
         ("Did it rise or fall?", "fell", "It rose by 3.", False),
         # refusals
+        ("Is trade seasonal?", "No", "There is no specific information on whether trade is seasonal.", False),
         ("Is trade seasonal?", "Yes", "The text does not say whether trade is seasonal.", False),
         ("Is trade seasonal?", "Yes", "I cannot determine whether trade is seasonal.", False),
         ("Is trade seasonal?", "No", "I cannot determine whether trade is seasonal.", False),
