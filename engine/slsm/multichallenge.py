@@ -6,8 +6,7 @@ Target questions and criteria are kept apart from the conversations: only a judg
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,14 +15,12 @@ from engine.errors import DataError
 from engine.regular_file import read_regular
 from engine.slsm.turns import Conversation, turns_of
 from engine.tasks.hub import fetch, hub_name
-from engine.tasks.records import read_records
+from engine.tasks.records import Record, jsonl_records, read_records
 from engine.tasks.split_files import split_files
 
 SETTING = "slsm.data.path"
 HUB = "hub:ScaleAI/MultiChallenge"
 HUB_FILES = "data/test-*.parquet"
-Numbered = tuple[int, str, dict[str, Any]]
-"""A record's number, its place (for errors) and its fields."""
 _FIELDS = ("QUESTION_ID", "AXIS", "CONVERSATION", "TARGET_QUESTION", "PASS_CRITERIA")
 
 
@@ -54,22 +51,16 @@ class Dialogues:
 
 def read_dialogues(path: Path, most: int | None) -> Dialogues:
     """The first `most` conversations of a file; None: all. Raises DataError with line and field."""
-    data = read_bytes(path)
-    if path.suffix != ".parquet":
-        return parse_dialogues(data, str(path), path.stem, most)
-    rows = ((number, place, record) for number, (place, record) in enumerate(read_records(path), 1))
-    return _dialogues(rows, str(path), path.stem, most, hashlib.sha256(data).hexdigest())
+    digest = hashlib.sha256(read_bytes(path, SETTING, f"a file, or to {HUB}")).hexdigest()
+    return _dialogues(read_records(path), str(path), path.stem, most, digest)
 
 
-def read_bytes(path: Path, setting: str = SETTING) -> bytes:
-    """A file's content. Raises DataError."""
+def read_bytes(path: Path, setting: str, form: str = "a file") -> bytes:
+    """A file's content. Raises DataError: what the setting may be."""
     try:
         return read_regular(path)
     except OSError as error:
-        or_hub = f", or to {HUB}" if setting == SETTING else ""
-        raise DataError(
-            what=f"cannot be read: {error.strerror}", where=str(path), hint=f"set {setting} to a file{or_hub}"
-        ) from error
+        raise wrong(str(path), f"cannot be read: {error.strerror}", f"set {setting} to {form}") from error
 
 
 def dialogues_file(path: str) -> Path:
@@ -83,16 +74,15 @@ def dialogues_file(path: str) -> Path:
 
 def parse_dialogues(data: bytes, where: str, name: str, most: int | None) -> Dialogues:
     """The first `most` conversations of JSONL; None: all. Raises DataError with line and field."""
-    return _dialogues(json_lines(data, where), where, name, most, hashlib.sha256(data).hexdigest())
+    records = jsonl_records(data.splitlines(), where)
+    return _dialogues(records, where, name, most, hashlib.sha256(data).hexdigest())
 
 
-def _dialogues(
-    records: Iterable[Numbered], where: str, name: str, most: int | None, digest: str
-) -> Dialogues:
+def _dialogues(records: Iterable[Record], where: str, name: str, most: int | None, digest: str) -> Dialogues:
     conversations: dict[str, Conversation] = {}
     criteria: dict[str, Criterion] = {}
     left_out: list[str] = []
-    for number, place, record in records:
+    for number, (place, record) in enumerate(records, 1):
         if len(conversations) == most:
             left_out.append(_given_id(_published(record), number))
             continue
@@ -113,20 +103,6 @@ def _dialogues(
 
 def _given_id(record: Mapping[str, Any], number: int) -> str:
     return str(record.get("QUESTION_ID", record.get("id", f"chat-{number}")))
-
-
-def json_lines(data: bytes, where: str) -> Iterator[Numbered]:
-    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
-        if not line.strip():
-            continue
-        place = f"{where}, line {number}"
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise wrong(place, f"not JSON: {error}", "one JSON object a line") from None
-        if not isinstance(record, dict):
-            raise wrong(place, "not a JSON object", "one JSON object a line")
-        yield number, place, record
 
 
 def _published(record: dict[str, Any]) -> dict[str, Any]:
@@ -177,14 +153,9 @@ def _text(record: dict[str, Any], name: str, place: str, default: str = "") -> s
     value = record.get(name, default)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    if not isinstance(value, str) or not value.strip() or _is_broken(value):
+    if not isinstance(value, str) or not value.strip():
         raise wrong(place, f"`{name}` is {value!r}", "a text")
     return value
-
-
-def _is_broken(text: str) -> bool:
-    """Whether a text holds half of a surrogate pair, which JSON allows and UTF-8 does not."""
-    return any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _messages(value: object) -> list[dict[str, Any]]:
@@ -197,8 +168,6 @@ def _messages(value: object) -> list[dict[str, Any]]:
             continue  # the model under test writes it
         if not isinstance(role, str) or not isinstance(content, str):
             raise ValueError(f"message {number} has no `role` and `content` that are text")
-        if _is_broken(content):
-            raise ValueError(f"message {number} has half a letter in its content")
     return value
 
 

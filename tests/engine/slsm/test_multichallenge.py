@@ -130,7 +130,6 @@ MALFORMED = {
     "`CONVERSATION`: message 0 is the assistant's": record(CONVERSATION=[{"role": "assistant", "content": "Hi"}]),
     "`CONVERSATION`: the last message is the assistant's": record(CONVERSATION=said("Hi", "Hello")),
     "`CONVERSATION`: no message of the user": record(CONVERSATION=[{"role": "system", "content": "x"}]),
-    "`CONVERSATION`: message 0 has half a letter": record(CONVERSATION=said("\ud800")),
     "`PASS_CRITERIA` is 'MAYBE'": record(PASS_CRITERIA="MAYBE"),
     "`PASS_CRITERIA` is None": record(PASS_CRITERIA=None),
     "`TARGET_QUESTION` is None": record(TARGET_QUESTION=None),
@@ -150,8 +149,13 @@ def test_a_malformed_line_is_one_error_with_line_and_field(told: str, malformed:
         parse_dialogues(lines(record("q0"), malformed), "data.jsonl", "data", 9)
     told = "not JSON" if told == "not UTF-8" else told
     assert told in raised.value.what
-    assert raised.value.where == "data.jsonl, line 2"
+    assert raised.value.where == "data.jsonl:2"
     assert raised.value.hint
+
+
+def test_half_a_letter_is_read_as_a_question_mark() -> None:
+    (one,) = parse_dialogues(lines(record(CONVERSATION=said("Hi \ud800"))), "x", "x", 1).conversations
+    assert one.turns[-1].user == "Hi ?"
 
 
 def test_no_file_and_no_conversation_are_errors(tmp_path: Path) -> None:

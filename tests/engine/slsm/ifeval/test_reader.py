@@ -109,7 +109,7 @@ def test_a_bad_line_is_named(changes: dict[str, Any], what: str) -> None:
     with pytest.raises(DataError) as raised:
         read(ifeval_jsonl(**changes))
     assert what in raised.value.what
-    assert raised.value.where == "ifeval.jsonl, line 6"
+    assert raised.value.where == "ifeval.jsonl:6"
 
 
 UNFIT: tuple[tuple[Callable[[], Dialogues], str], ...] = (
