@@ -78,6 +78,8 @@ class ReflectorSection(Section):
 
 
 class JudgeSection(Section):
+    FIXED = ("text_threshold",)
+
     kind: Literal["auto", "numeric", "task", "openai"] | CustomClass = Field(
         default="openai",
         description="`numeric`: compares figures and yes or no, offline; `task`: the task's own metric; `openai`: a "
@@ -87,10 +89,7 @@ class JudgeSection(Section):
         default=0.01,
         description="Largest relative difference of numbers that count as equal; absolute for 0.",
     )
-    text_threshold: Annotated[float, Field(gt=0, le=1)] | None = Field(
-        default=None,
-        description="Least token F1 at which a text agrees with a gold answer (numeric); none: it cannot tell.",
-    )
+    text_threshold: ClassVar[None] = None
     labels: str | None = Field(
         default=None,
         description="Answers with people's labels (JSONL file, or a folder of them): shows how far the judge agrees.",

@@ -177,9 +177,7 @@ class _Loop:
 
     def _finish(self, number: int) -> None:
         history, run_dir = self.history, self.context.run_dir
-        png, svg = draw(history)
-        write_atomic(layout.plot(run_dir), png)
-        write_atomic(layout.plot(run_dir).with_suffix(".svg"), svg)
+        write_atomic(layout.plot(run_dir), draw(history))
         # Last: it says that the iteration is done, so whatever is missing after a kill before this line is made again.
         write_history(layout.history(run_dir), history)
         best, usage = history.best, history.usage + self.measured

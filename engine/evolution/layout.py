@@ -71,7 +71,7 @@ def history(run_dir: Path) -> Path:
 
 
 def plot(run_dir: Path) -> Path:
-    """Composite and length over the iterations; the `.svg` has the same stem."""
+    """Composite and length over the iterations."""
     return folder(run_dir) / "evolution_lengths.png"
 
 

@@ -22,6 +22,11 @@ class QuestionSplits:
     minibatch_size: int
     seed: int
 
+    @property
+    def by_id(self) -> dict[str, TaskExample]:
+        """All questions."""
+        return {example.id: example for example in (*self.pool, *self.validation, *self.test)}
+
     def minibatch(self, iteration: int) -> list[TaskExample]:
         """Distinct questions of an iteration; they depend on seed and iteration alone."""
         order = generator(self.seed, "evolve", "minibatch", iteration).permutation(len(self.pool))

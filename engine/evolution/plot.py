@@ -1,23 +1,20 @@
-"""`evolution_lengths.png` and `.svg`: composite, correctness and mean length over the iterations (spec Evolution 6)."""
+"""`evolution_lengths.png`: composite, correctness and mean length over the iterations (spec Evolution 6)."""
 
 from __future__ import annotations
 
 import io
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from engine.evolution.history import History
 
 
-def draw(history: History) -> tuple[bytes, bytes]:
-    """The plot as PNG and as SVG."""
-    figure = _figure(history)
-    png, svg = io.BytesIO(), io.BytesIO()
-    FigureCanvasAgg(figure).print_png(png)
-    FigureCanvasSVG(figure).print_svg(svg)
-    return png.getvalue(), svg.getvalue()
+def draw(history: History) -> bytes:
+    """The plot as PNG."""
+    png = io.BytesIO()
+    FigureCanvasAgg(_figure(history)).print_png(png)
+    return png.getvalue()
 
 
 def _figure(history: History) -> Figure:

@@ -1,12 +1,8 @@
 """`generate-processor`: deltas and clusters become `processor.py`, a file that needs nothing of this repository
-(spec Evolution 2.5).
-
-    python -m engine.evolution.processor --deltas D --clusters C --out processor.py
-"""
+(spec Evolution 2.5)."""
 
 from __future__ import annotations
 
-import argparse
 import base64
 import json
 import tempfile
@@ -19,9 +15,9 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import DataError, SteerError
-from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap, load_cluster_map
-from engine.evolution.deltas import Deltas, check_deltas, read_deltas
+from engine.errors import DataError
+from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap
+from engine.evolution.deltas import Deltas, check_deltas
 from engine.evolution.processors.check import check_processor
 from engine.files import write_atomic
 from engine.lm.protocol import LogitsProcessor
@@ -137,21 +133,3 @@ def _run_text(text: str, where: str) -> ModuleType:
             hint="generate it again from its deltas",
         ) from error
     return module
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m engine.evolution.processor")
-    parser.add_argument("--deltas", type=Path, required=True, help="JSON: cluster id -> delta")
-    parser.add_argument("--clusters", type=Path, required=True, help="folder with clusters.json")
-    parser.add_argument("--out", type=Path, required=True, help="processor.py to write")
-    chosen = parser.parse_args(arguments)
-    try:
-        clusters = load_cluster_map(chosen.clusters)
-        generate_processor(chosen.out, clusters, read_deltas(chosen.deltas, clusters.names))
-    except SteerError as error:
-        raise SystemExit(str(error)) from error
-
-
-if __name__ == "__main__":
-    main()

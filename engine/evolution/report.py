@@ -103,8 +103,8 @@ def _files(evolution: EvolutionRun) -> list[str]:
     run_dir = evolution.context.run_dir
     written = [
         layout.deltas_best, layout.processor_best, layout.deltas_current, layout.processor, layout.history,
-        layout.answers, layout.plot, lambda run: layout.plot(run).with_suffix(".svg"), layout.comparison,
-        layout.test_answers, layout.baselines, layout.judge_labels, layout.judge_table,
+        layout.answers, layout.plot, layout.comparison, layout.test_answers, layout.baselines,
+        layout.judge_labels, layout.judge_table,
     ]  # fmt: skip
     files = [file(run_dir) for file in written]
     return [str(path.relative_to(run_dir)) for path in files if path.is_file()]

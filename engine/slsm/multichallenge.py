@@ -6,25 +6,50 @@ Target questions and criteria are kept apart from the conversations: only a judg
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from engine.errors import DataError
 from engine.regular_file import read_regular
 from engine.slsm.turns import Conversation, turns_of
 from engine.tasks.hub import fetch, hub_name
-from engine.tasks.records import read_records
+from engine.tasks.records import Record, jsonl_records, read_records
 from engine.tasks.split_files import split_files
 
 SETTING = "slsm.data.path"
 HUB = "hub:ScaleAI/MultiChallenge"
 HUB_FILES = "data/test-*.parquet"
-Numbered = tuple[int, str, dict[str, Any]]
-"""A record's number, its place (for errors) and its fields."""
-_FIELDS = ("QUESTION_ID", "AXIS", "CONVERSATION", "TARGET_QUESTION", "PASS_CRITERIA")
+_FORM = (
+    "give MultiChallenge's fields QUESTION_ID, AXIS, CONVERSATION, TARGET_QUESTION and PASS_CRITERIA; or `messages`, "
+    "each with `role` (user, assistant, system) and `content`"
+)
+_Words = Annotated[str, msgspec.Meta(pattern=r"\S")]
+
+
+class _Message(msgspec.Struct):
+    role: str
+    content: str | None
+
+
+class _Chat(msgspec.Struct):
+    """A plain chat."""
+
+    messages: list[_Message]
+    id: _Words | int | None = None
+
+
+class _Published(msgspec.Struct, rename="upper"):
+    """A line of MultiChallenge."""
+
+    id: _Words | int = msgspec.field(name="QUESTION_ID")
+    axis: _Words
+    messages: list[_Message] = msgspec.field(name="CONVERSATION")
+    target_question: _Words
+    pass_criteria: _Words
 
 
 @dataclass(frozen=True)
@@ -54,22 +79,16 @@ class Dialogues:
 
 def read_dialogues(path: Path, most: int | None) -> Dialogues:
     """The first `most` conversations of a file; None: all. Raises DataError with line and field."""
-    data = read_bytes(path)
-    if path.suffix != ".parquet":
-        return parse_dialogues(data, str(path), path.stem, most)
-    rows = ((number, place, record) for number, (place, record) in enumerate(read_records(path), 1))
-    return _dialogues(rows, str(path), path.stem, most, hashlib.sha256(data).hexdigest())
+    digest = hashlib.sha256(read_bytes(path, SETTING, f"a file, or to {HUB}")).hexdigest()
+    return _dialogues(read_records(path), str(path), path.stem, most, digest)
 
 
-def read_bytes(path: Path, setting: str = SETTING) -> bytes:
-    """A file's content. Raises DataError."""
+def read_bytes(path: Path, setting: str, form: str = "a file") -> bytes:
+    """A file's content. Raises DataError: what the setting may be."""
     try:
         return read_regular(path)
     except OSError as error:
-        or_hub = f", or to {HUB}" if setting == SETTING else ""
-        raise DataError(
-            what=f"cannot be read: {error.strerror}", where=str(path), hint=f"set {setting} to a file{or_hub}"
-        ) from error
+        raise wrong(str(path), f"cannot be read: {error.strerror}", f"set {setting} to {form}") from error
 
 
 def dialogues_file(path: str) -> Path:
@@ -83,20 +102,19 @@ def dialogues_file(path: str) -> Path:
 
 def parse_dialogues(data: bytes, where: str, name: str, most: int | None) -> Dialogues:
     """The first `most` conversations of JSONL; None: all. Raises DataError with line and field."""
-    return _dialogues(json_lines(data, where), where, name, most, hashlib.sha256(data).hexdigest())
+    records = jsonl_records(data.splitlines(), where)
+    return _dialogues(records, where, name, most, hashlib.sha256(data).hexdigest())
 
 
-def _dialogues(
-    records: Iterable[Numbered], where: str, name: str, most: int | None, digest: str
-) -> Dialogues:
+def _dialogues(records: Iterable[Record], where: str, name: str, most: int | None, digest: str) -> Dialogues:
     conversations: dict[str, Conversation] = {}
     criteria: dict[str, Criterion] = {}
     left_out: list[str] = []
-    for number, place, record in records:
+    for number, (place, record) in enumerate(records, 1):
         if len(conversations) == most:
-            left_out.append(_given_id(_published(record), number))
+            left_out.append(_given_id(_as_published(record), number))
             continue
-        conversation, criterion = _conversation(_published(record), place, number)
+        conversation, criterion = _conversation(_as_published(record), place, number)
         if conversation.id in conversations:
             raise wrong(
                 place, f"the id {conversation.id!r} occurs twice", "give every conversation its own id"
@@ -115,21 +133,7 @@ def _given_id(record: Mapping[str, Any], number: int) -> str:
     return str(record.get("QUESTION_ID", record.get("id", f"chat-{number}")))
 
 
-def json_lines(data: bytes, where: str) -> Iterator[Numbered]:
-    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
-        if not line.strip():
-            continue
-        place = f"{where}, line {number}"
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise wrong(place, f"not JSON: {error}", "one JSON object a line") from None
-        if not isinstance(record, dict):
-            raise wrong(place, "not a JSON object", "one JSON object a line")
-        yield number, place, record
-
-
-def _published(record: dict[str, Any]) -> dict[str, Any]:
+def _as_published(record: dict[str, Any]) -> dict[str, Any]:
     """The record in the JSONL's form: the hub's copy has lower-case names and keeps messages by column."""
     if "conversation" in record and "CONVERSATION" not in record:
         record = {name.upper(): value for name, value in record.items()}
@@ -142,64 +146,33 @@ def _published(record: dict[str, Any]) -> dict[str, Any]:
 
 def _conversation(record: dict[str, Any], place: str, number: int) -> tuple[Conversation, Criterion | None]:
     plain = "messages" in record and "CONVERSATION" not in record
-    if not plain:
-        for name in _FIELDS:
-            if name not in record:
-                raise wrong(
-                    place,
-                    f"no field `{name}`",
-                    f"MultiChallenge's fields: {', '.join(_FIELDS)}; or `messages`",
-                )
     name = "messages" if plain else "CONVERSATION"
-    key = _text(record, "id" if plain else "QUESTION_ID", place, f"chat-{number}")
     try:
-        turns = turns_of(_messages(record[name]))
+        given = msgspec.convert(record, _Chat if plain else _Published)
+        turns = turns_of(_messages(given.messages))
+    except msgspec.ValidationError as error:
+        raise wrong(place, str(error), _FORM) from None
     except ValueError as error:
-        raise wrong(
-            place, f"`{name}`: {error}", "messages with `role` (user, assistant, system) and `content`"
-        ) from None
+        raise wrong(place, f"`{name}`: {error}", _FORM) from None
     if turns[-1].assistant is not None:
         raise wrong(
             place, f"`{name}`: the last message is the assistant's", "end with what the user says last"
         )
-    if plain:
+    key = f"chat-{number}" if given.id is None else str(given.id)
+    if isinstance(given, _Chat):
         return Conversation(key, turns), None
-    criterion = Criterion(
-        _text(record, "TARGET_QUESTION", place), _text(record, "PASS_CRITERIA", place).strip().upper()
-    )
+    criterion = Criterion(given.target_question, given.pass_criteria.strip().upper())
     if criterion.pass_criteria not in ("YES", "NO"):
-        raise wrong(place, f"`PASS_CRITERIA` is {record['PASS_CRITERIA']!r}", "YES or NO")
-    return Conversation(key, turns, _text(record, "AXIS", place)), criterion
+        raise wrong(place, f"`PASS_CRITERIA` is {given.pass_criteria!r}", "YES or NO")
+    return Conversation(key, turns, given.axis), criterion
 
 
-def _text(record: dict[str, Any], name: str, place: str, default: str = "") -> str:
-    """A field as text; whole numbers are accepted as ids. Raises DataError."""
-    value = record.get(name, default)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if not isinstance(value, str) or not value.strip() or _is_broken(value):
-        raise wrong(place, f"`{name}` is {value!r}", "a text")
-    return value
-
-
-def _is_broken(text: str) -> bool:
-    """Whether a text holds half of a surrogate pair, which JSON allows and UTF-8 does not."""
-    return any("\ud800" <= letter <= "\udfff" for letter in text)
-
-
-def _messages(value: object) -> list[dict[str, Any]]:
-    if not isinstance(value, list) or not value:
-        raise ValueError("is no list of messages")
-    for number, message in enumerate(value):
-        fields = message if isinstance(message, dict) else {}
-        role, content = fields.get("role"), fields.get("content", 0)
-        if role == "assistant" and content is None:
-            continue  # the model under test writes it
-        if not isinstance(role, str) or not isinstance(content, str):
-            raise ValueError(f"message {number} has no `role` and `content` that are text")
-        if _is_broken(content):
-            raise ValueError(f"message {number} has half a letter in its content")
-    return value
+def _messages(given: Sequence[_Message]) -> list[dict[str, Any]]:
+    """As `turns_of` takes them; only the assistant's may be left open, for the model under test to write."""
+    for number, message in enumerate(given):
+        if message.content is None and message.role != "assistant":
+            raise ValueError(f"message {number} has no `content`")
+    return msgspec.to_builtins(given)
 
 
 def wrong(where: str, what: str, hint: str) -> DataError:

@@ -9,7 +9,8 @@ from typing import Any
 from engine.errors import DataError
 from engine.servers.spent import Spent
 from engine.slsm.chat_model import Answered, ChatAnswer, ChatAsk, ignore
-from engine.slsm.multichallenge import Dialogues, json_lines, read_bytes, wrong
+from engine.slsm.multichallenge import Dialogues, read_bytes, wrong
+from engine.tasks.records import jsonl_records
 
 SETTING = "slsm.answers.path"
 NOT_IN_FILE = "the file has no answer to it"
@@ -53,7 +54,7 @@ def read_answers(path: Path, dialogues: Dialogues) -> PublishedAnswers:
     """The file's answers to these conversations: a text each, or a list with a text or null for each attempt. Raises
     DataError with the line, or where the file answers none of them."""
     answers: dict[str, Sequence[str]] = {}
-    for _, place, record in json_lines(read_bytes(path, SETTING), str(path)):
+    for place, record in jsonl_records(read_bytes(path, SETTING).splitlines(), str(path)):
         key = next((record[name] for name in _IDS if name in record), None)
         if isinstance(key, bool) or not isinstance(key, str | int):
             raise wrong(place, f"the id is {key!r}", _FORM)

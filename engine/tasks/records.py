@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,15 +47,20 @@ def read_records(path: Path) -> Iterator[Record]:
 def read_jsonl_records(path: Path) -> Iterator[Record]:
     """Objects of a JSON-lines file, blank lines left out. Raises DataError with file and line."""
     with open_to_read(path) as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            where = f"{path}:{number}"
-            try:
-                record = json.loads(line.decode("utf-8-sig"))
-            except (ValueError, RecursionError) as error:
-                raise DataError(what=f"this line is not JSON ({error})", where=where, hint=_FIX) from error
-            yield where, _mapping(whole_letters(record, line), where, "line")
+        yield from jsonl_records(file, str(path))
+
+
+def jsonl_records(lines: Iterable[bytes], name: str) -> Iterator[Record]:
+    """Objects of JSON lines, blank ones left out. Raises DataError with `name` and line."""
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        where = f"{name}:{number}"
+        try:
+            record = json.loads(line.decode("utf-8-sig"))
+        except (ValueError, RecursionError) as error:
+            raise DataError(what=f"this line is not JSON ({error})", where=where, hint=_FIX) from error
+        yield where, _mapping(whole_letters(record, line), where, "line")
 
 
 def _json_list(path: Path) -> Iterator[Record]:

@@ -50,8 +50,7 @@ def cells(folder: Path) -> Iterator[tuple[str, list[LabelledAnswer]]]:
 
 def rows(folder: Path) -> Iterator[dict[str, Any]]:
     """A row for each part, type of question and way to count refusals."""
-    section = JudgeSection()
-    judge = NumericJudge(section.tolerance, section.text_threshold)
+    judge = NumericJudge(JudgeSection().tolerance)
     for part, answers in cells(folder):
         verdicts = [judge.judge(one.question, one.golds, one.answer) for one in answers]
         as_wrong = [replace(answer, refusal=False) for answer in answers]

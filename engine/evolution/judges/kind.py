@@ -37,12 +37,6 @@ _THIRD_WAY = re.compile(
     re.IGNORECASE,
 )
 """A question that asks to say so where it does not apply admits more than yes and no."""
-_UNITS = frozenset(
-    content(
-        "thousand million billion trillion mn bn mm usd dollar dollars eur euro percent percentage point times share "
-        "amount total"
-    )
-)
 
 
 @dataclass(frozen=True)
@@ -58,7 +52,7 @@ class Gold:
 def read_gold(question: str, gold: str) -> Gold:
     """The kind of `gold`, and what an answer is compared with."""
     asked = set(content(question))
-    new = {word for word in content(gold) if word not in asked and not word.isdigit()} - _UNITS
+    new = {word for word in content(gold) if word not in asked and not word.isdigit()}
     if polarity := polarity_of_gold(gold):
         most = 0 if polarity == "yes" and _WHICH.search(question) else _MOST_BESIDE_YES
         return Gold(gold, "text" if len(new) > most or _THIRD_WAY.search(question) else "yes or no")

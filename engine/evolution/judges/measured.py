@@ -36,8 +36,7 @@ def measure_judge(evolution: EvolutionRun) -> Spent:
     path = evolution.context.config.evolution.judge.labels
     if path is None:
         return Spent()
-    questions = evolution.questions
-    types = {q.id: q.meta["type"] for q in (*questions.pool, *questions.validation, *questions.test)}
+    types = {name: question.meta["type"] for name, question in evolution.questions.by_id.items()}
     answers = read_labelled_answers(path, types)
     verdicts, lost = _verdicts(evolution, answers)
     judgements = [_verdict(verdicts.get(_key(answer))) for answer in answers]

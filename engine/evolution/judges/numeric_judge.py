@@ -10,7 +10,6 @@ from engine.evolution.judges.polarity import direction_of, direction_of_answer, 
 from engine.evolution.judges.quantities import same
 from engine.evolution.judges.refusal import refuses
 from engine.evolution.judges.stated import stated
-from engine.evolution.judges.words import agreement
 
 _WAYS = {1: "up", -1: "down", 0: "neither up nor down"}
 
@@ -21,15 +20,13 @@ class NumericJudge:
     Figures of the gold answer have to be those that the answer comes to, within `tolerance` (relative; absolute
     where the figure is 0) or rounded to the gold answer's decimals. A gold answer that begins with yes or no is
     compared with what the answer says to the question; one that says only "rose" or the like with the answer's
-    direction. Any other gold answer is a text: this judge cannot tell, or, with a `text_threshold`, counts it as
-    met from this token F1 on.
+    direction. Any other gold answer is a text: this judge cannot tell.
     """
 
     name = "numeric (offline)"
 
-    def __init__(self, tolerance: float, text_threshold: float | None = None) -> None:
+    def __init__(self, tolerance: float) -> None:
         self.tolerance = tolerance
-        self.text_threshold = text_threshold
 
     def judge(self, question: str, golds: Sequence[str], answer: str) -> Verdict:
         """Right if the answer meets any gold answer."""
@@ -40,15 +37,13 @@ class NumericJudge:
 
     def cannot_tell(self, question: str, golds: Sequence[str]) -> str:
         """Why this judge cannot judge answers to a question; empty where it can. It depends on no answer."""
-        if self.text_threshold is not None or all(read_gold(question, gold).kind != "text" for gold in golds):
+        if all(read_gold(question, gold).kind != "text" for gold in golds):
             return ""
         return "cannot tell: the gold answer is neither figures, nor yes or no, nor a direction, but a text"
 
     def _against(self, question: str, gold: Gold, answer: str) -> Verdict:
         if gold.kind == "figures":
             return self._figures(gold, answer)
-        if gold.kind == "text":
-            return self._text(gold.text, answer)
         if refuses(answer):
             return Verdict(False, "the answer says that it does not know")
         if gold.kind == "direction":
@@ -68,13 +63,6 @@ class NumericJudge:
             return Verdict(False, f"{missing[0].text} is not what was answered: {shown}")
         met = ", ".join(want.text for want in gold.figures)
         return Verdict(True, f"answered {met} within {self.tolerance:.2%}")
-
-    def _text(self, gold: str, answer: str) -> Verdict:
-        assert self.text_threshold is not None
-        score = agreement(gold, answer)
-        right = score >= self.text_threshold
-        sign = "at least" if right else "less than"
-        return Verdict(right, f"`{gold}` agrees by {score:.2f}, {sign} {self.text_threshold:g}")
 
 
 def _direction(gold: str, answer: str) -> Verdict:

@@ -20,4 +20,4 @@ def offline_judge(config: Config) -> Judge | None:
         return in_role(section.judge_kind, JUDGE)
     if section.judge_kind == "task":
         return TaskJudge(configured_task(config.task))
-    return NumericJudge(section.judge.tolerance, section.judge.text_threshold)
+    return NumericJudge(section.judge.tolerance)

@@ -33,8 +33,8 @@ def scope_of(judge: Judge, questions: QuestionSplits, iterations: int) -> JudgeS
     """What the judge can judge of all questions. Raises ConfigError where a set that has to be scored (validation,
     test, or an iteration's minibatch) has no question that it can."""
     reasons = {
-        example.id: judge.cannot_tell(example.question, example.meta["answers"])
-        for example in (*questions.pool, *questions.validation, *questions.test)
+        name: judge.cannot_tell(example.question, example.meta["answers"])
+        for name, example in questions.by_id.items()
     }
     sets: list[tuple[str, Sequence[TaskExample]]] = [
         ("the validation set", questions.validation),

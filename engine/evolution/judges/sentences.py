@@ -6,9 +6,6 @@ import re
 from collections.abc import Sequence
 
 _END = re.compile(r"(?<=[.!?])[\"'”’)]?\s+(?=[\"'“‘(*\w])|\n\s*\n|\n(?=\s*[-*•#\dA-Z])")
-_ABBREVIATION = re.compile(
-    r"(?:\b(?:U\.S|Inc|Ltd|Co|Corp|No|vs|e\.g|i\.e|Mr|Ms|Dr|St|approx|Adj|d/b/a)|^\W*\d{1,2}|\b[A-Z])\.$"
-)
 _CONCLUDES = re.compile(
     r"^\W*(?:therefore|thus|hence|so|consequently|accordingly|overall|in (?:summary|conclusion|short)|to summari[sz]e"
     r"|as a result|this (?:indicates|means|shows|suggests|represents)|that is)\b|\banswer\b\s*(?:is|:)",
@@ -23,14 +20,8 @@ _PREAMBLE = re.compile(
 
 def sentences(text: str) -> list[str]:
     """The sentences and lines of `text`, in order, without empty ones."""
-    complete: list[str] = []
-    parts: list[str] = []
-    for piece in _END.split(text):
-        parts.append(" ".join(piece.split()))
-        if not _ABBREVIATION.search(parts[-1]):
-            complete.append(" ".join(filter(None, parts)))
-            parts.clear()
-    return list(filter(None, [*complete, " ".join(filter(None, parts))]))
+    pieces = (" ".join(piece.split()) for piece in _END.split(text))
+    return [piece for piece in pieces if piece]
 
 
 def conclusion(parts: Sequence[str]) -> list[str]:

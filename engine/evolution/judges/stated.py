@@ -9,7 +9,6 @@ from itertools import chain, pairwise
 from engine.evolution.judges.quantities import Quantity, quantities
 from engine.evolution.judges.sentences import first_claim
 
-_FINAL = re.compile(r"\banswer(?:\s+is|\s*[:=])|####|\\boxed", re.IGNORECASE)
 _BESIDE = re.compile(
     r"\b(?:than|versus|vs\.?|not|against|compared (?:to|with)|opposed to|instead of|up from|down from)"
     r"\s+(?:\w+ ){0,2}?[-\u2212$€£(]*$",
@@ -21,26 +20,19 @@ _OPERATOR = re.compile(
     r"|[^\d\n=;.]{0,30}\b(?:divided by|multiplied by|minus|plus)\b[^\d\n=;.]{0,30}"
 )
 """What stands between two figures from which a third is worked out."""
-_CHANGED_BY = re.compile(r"\bby\s+(?:about |around |approximately |roughly |some )?[-\u2212$€£(~]*$")
 _NEAR = 40
 
 
 def stated(answer: str, expected: Sequence[Quantity]) -> list[Quantity]:
     """The final figures of an answer: as many different ones as are wanted, each as often as it is written.
 
-    Those that follow the last "answer is", "answer:", "####" or "\\boxed"; else the last ones of the text, the last
-    ones that are no mere comparison ("not 39", "than in 2020", "from 8 to now 9") nor what others are worked out from
-    ("0.68 (5,121 / 7,491)"), and those of the first claim, if it has no more than are wanted, or those by which it
-    says that something changed. Years do not count unless a year is wanted.
+    The last ones of the text that are no mere comparison ("not 39", "than in 2020", "from 8 to now 9") nor what others
+    are worked out from ("0.68 (5,121 / 7,491)"), and those of the first claim, if it has no more than are wanted. Years
+    do not count unless a year is wanted.
     """
     most = len({number.key for number in expected})
     if most > 1 and not any(number.bare for number in expected):
         return _counting(answer, expected)
-    if ends := [match.end() for match in _FINAL.finditer(answer)]:
-        final = answer[ends[-1] :]
-        marked = _counting(final, expected)
-        if marked:
-            return _of(marked, list(_keys(_without(marked, _beside(final, marked))))[:most])
     every = _counting(answer, expected)
     numbers = _without(every, _beside(answer, every))
     keys = [
@@ -50,8 +42,6 @@ def stated(answer: str, expected: Sequence[Quantity]) -> list[Quantity]:
     claim = first_claim(answer)
     claimed = _counting(claim, expected)
     first = _without(claimed, _beside(claim, claimed) | _from_to(claim, claimed))
-    if len(_keys(first)) > most:
-        first = [n for n in first if _CHANGED_BY.search(claim, max(0, n.start - _NEAR), n.start)]
     if len(_keys(first)) <= most:
         keys += _keys(first)
     return _of(numbers, keys)

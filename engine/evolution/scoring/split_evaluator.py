@@ -35,8 +35,7 @@ class SplitEvaluator:
         self.evolution = evolution
         self.context = evolution.context
         self.spent_on_caps = Spent()
-        questions = evolution.questions
-        self._examples = {e.id: e for e in (*questions.pool, *questions.validation, *questions.test)}
+        self._examples = evolution.questions.by_id
 
     def examples(self, iteration: int, split: str) -> list[TaskExample]:
         """The questions of a split, in order."""

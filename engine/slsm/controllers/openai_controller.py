@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -118,28 +120,13 @@ class OpenAIController:
         self._client = client
 
     def update(self, state: State, turns: Sequence[Turn]) -> Update:
-        turn = turns[-1]
         if isinstance(state, SemanticState):
-            structured = state
-
-            def read_diff(text: str) -> StateDiff:
-                diff = _diff(structured, _DiffReply.model_validate_json(text))
-                apply_diff(structured, diff)
-                return diff
-
-            messages = _messages(f"{_KEEPS}\n\n{_STRUCTURED}", state, turn)
-            diff, failure, spent, suspect = self._request(messages, DIFF_SCHEMA, read_diff)
-            if diff is None:
-                return Update(state, None, failure, spent, suspect)
-            return Update(apply_diff(state, diff), diff, "", spent)
-
-        def read_flat(text: str) -> FlatState:
-            reply = _FlatReply.model_validate_json(text)
-            return FlatState(memory_text=reply.memory_text, mismatch=reply.mismatch, plan=_plan(reply.plan))
-
-        messages = _messages(f"{_KEEPS}\n\n{_FLAT}", state, turn)
-        memory, failure, spent, suspect = self._request(messages, FLAT_SCHEMA, read_flat)
-        return Update(state if memory is None else memory, None, failure, spent, suspect)
+            form, schema, read = _STRUCTURED, DIFF_SCHEMA, partial(_read_diff, state)
+        else:
+            form, schema, read = _FLAT, FLAT_SCHEMA, _read_flat
+        messages = _messages(f"{_KEEPS}\n\n{form}", state, turns[-1])
+        update, failure, spent, suspect = self._request(messages, schema, read)
+        return replace(update or Update(state), failure=failure, spent=spent, suspect=suspect)
 
     def detect(self, state: State, turns: Sequence[Turn], answer: str) -> Detection:
         """What the server finds the answer to go against, in one request."""
@@ -194,6 +181,16 @@ def _problem(error: Exception) -> str:
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"])
     return f"{place}: {first['msg']}" if place else first["msg"]
+
+
+def _read_diff(state: SemanticState, text: str) -> Update:
+    diff = _diff(state, _DiffReply.model_validate_json(text))
+    return Update(apply_diff(state, diff), diff)
+
+
+def _read_flat(text: str) -> Update:
+    reply = _FlatReply.model_validate_json(text)
+    return Update(FlatState(memory_text=reply.memory_text, mismatch=reply.mismatch, plan=_plan(reply.plan)))
 
 
 def _diff(state: SemanticState, reply: _DiffReply) -> StateDiff:

@@ -28,10 +28,8 @@ from engine.slsm.state import (
     KINDS,
     LONGEST_MEMORY,
     LONGEST_TEXT,
-    Assumption,
     Constraint,
     Edit,
-    Fact,
     FlatState,
     Item,
     MissingFact,
@@ -101,16 +99,18 @@ class _Draft:
     def put(self, reading: Reading) -> None:
         """Add a reading; it replaces items about the same subject."""
         items = self.lists[reading.kind]
-        same = [item for item in items if _replaces(reading, item)]
+        new = KINDS[reading.kind](
+            id=next_id(reading.kind, self.taken), text=reading.text, evidence=reading.quote
+        )
+        same = [item for item in items if _replaces(new, item)]
         if same:
             old = same[0]
-            if old.text != reading.text:
-                items[items.index(old)] = type(old)(id=old.id, text=reading.text, evidence=reading.quote)
+            if old.text != new.text:
+                items[items.index(old)] = new.model_copy(update={"id": old.id})
             self.lists[reading.kind] = [item for item in items if item not in same[1:]]
             return
-        key = next_id(reading.kind, self.taken)
-        self.taken.add(key)
-        items.append(KINDS[reading.kind](id=key, text=reading.text, evidence=reading.quote))
+        self.taken.add(new.id)
+        items.append(new)
 
     def edit(self, sentence: str) -> bool:
         """Apply a sentence that edits the list; False if it does not."""
@@ -130,8 +130,7 @@ class _Draft:
             check = parse_check(item.text)
             if check is not None and allowed is not None and exclude(check, allowed):
                 return False
-            named = _CALLED.get(check.family, frozenset()) if check is not None else frozenset()
-            return not revoked & (set(words_of(item.text)) - _COMMON | named)
+            return not revoked & set(words_of(item.text))
 
         self.lists["constraints"] = [item for item in self.lists["constraints"] if stays(item)]
 
@@ -151,7 +150,7 @@ class _Draft:
             listed = known | {subject_of(item) for item in self.lists["unknowns"]}
             for subject in requested_subjects(turn.user):
                 if subject not in listed:
-                    self.put(Reading("unknowns", f"What {_plain(subject)} is", turn.user, subject))
+                    self.put(Reading("unknowns", f"What {_plain(subject)} is", turn.user))
 
 
 _COMMON = frozenset((
@@ -161,14 +160,6 @@ _COMMON = frozenset((
     "not", "don't", "never", "always", "any", "for", "on", "from", "now", "no", "please", "what", "said", "last",
     "message", "question", "about", "at",
 ))  # fmt: skip
-_LIMITS = frozenset(("limit", "length"))
-_CALLED = {
-    "words": _LIMITS,
-    "sentences": _LIMITS,
-    "characters": _LIMITS,
-    "case": frozenset(("capitals", "caps")),
-}
-"""Words by which a user may refer to a constraint of a family."""
 
 
 def _read_sentence(draft: _Draft, sentence: str) -> None:
@@ -180,10 +171,10 @@ def _read_sentence(draft: _Draft, sentence: str) -> None:
             draft.put(reading)
 
 
-def _replaces(reading: Reading, item: Item) -> bool:
-    if subject_of(item) == reading.subject:
+def _replaces(new: Item, item: Item) -> bool:
+    if subject_of(item) == subject_of(new):
         return True
-    check = parse_check(reading.text) if isinstance(item, Constraint) else None
+    check = parse_check(new.text) if isinstance(item, Constraint) else None
     other = parse_check(item.text)
     return check is not None and other is not None and exclude(check, other)
 
@@ -196,25 +187,17 @@ def subject_of(item: Item) -> str:
             return check.family if check is not None else f"instruction {item.text.casefold()}"
         case Edit():
             return "list"
-        case Assumption():
-            return f"assumption {item.text.casefold()}"
         case MissingFact():
-            return _subject(item.text.removeprefix("What ").removesuffix(" is"))
-        case Fact():
-            return subject_and_value(item.text)[0]
-    raise AssertionError(item)
+            return item.text.removeprefix("What ").removeprefix("the ").removesuffix(" is").casefold()
+    return subject_and_value(item.text)[0]
 
 
 def subject_and_value(text: str) -> tuple[str, str]:
     """(subject, value) of a fact's sentence; the whole sentence and "" if it has no such form."""
-    match = re.match(r"(?:The (user's .+?)|(Our .+?)|(The [a-z]+)) is (?:called )?(.+)$", text)
+    match = re.match(r"(?:The (user's .+?)|(Our .+?)) is (?:called )?(.+)$", text)
     if match is None:
         return f"about {text.casefold()}", ""
-    return _subject(match[1] or match[2] or match[3]), match[4]
-
-
-def _subject(text: str) -> str:
-    return (text.removeprefix("The ") if text.startswith("The user") else text).casefold()
+    return (match[1] or match[2]).casefold(), match[3]
 
 
 def _plain(subject: str) -> str:

@@ -14,13 +14,11 @@ from engine.slsm.checks.checks import Check, parse_check
 
 @dataclass(frozen=True)
 class Reading:
-    """A sentence for the list `kind` of the state. A new reading about the same `subject` ("user's dog") replaces the
-    old one."""
+    """A sentence for the list `kind` of the state, and the user's or assistant's words that it comes from."""
 
     kind: str
     text: str
     quote: str
-    subject: str
 
 
 def sentences(text: str) -> list[str]:
@@ -52,36 +50,26 @@ def read_user(sentence: str) -> Iterator[Reading]:
     body = sentence.rstrip(".!").strip()
     check = parse_check(body)
     if check is not None and _standing(body):
-        yield Reading("constraints", canonical(check, body), sentence, check.family)
+        yield Reading("constraints", canonical(check, body), sentence)
         return
     if check is None and _INSTRUCTION.search(body) and not _NO_INSTRUCTION.search(body):
-        yield Reading(
-            "constraints", _upper_first(_without_opening(body)), sentence, f"instruction {body.casefold()}"
-        )
+        yield Reading("constraints", _upper_first(_without_opening(body)), sentence)
         return
     if match := _LIST.search(body):
         items = [item.strip() for item in re.split(r",|\band\b", match["items"]) if item.strip()]
-        yield Reading("edits", list_text(items), sentence, "list")
-        return
-    if match := _SUPPOSED.search(body):
-        yield Reading(
-            "assumptions", _upper_first(match["what"]), sentence, f"assumption {match['what'].casefold()}"
-        )
+        yield Reading("edits", list_text(items), sentence)
         return
     for clause in re.split(r",? (?:and|but) (?=I |I'm |I've |my )|, so ", body):
         yield from _facts(clause, sentence)
 
 
 def read_assistant(sentence: str) -> Iterator[Reading]:
-    """The assistant's commitment in a sentence: a name or value that it picks or agrees to."""
+    """The assistant's commitment in a sentence: a name that it agrees to."""
     if sentence.endswith("?"):
         return
     body = sentence.rstrip(".!").strip()
     if match := _OURS.search(body):
         yield _called(match["thing"].casefold(), match["value"], sentence)
-    elif match := _PICKED.search(body):
-        thing = match["thing"].casefold()
-        yield Reading("facts", f"The {thing} is {match['value']}", sentence, f"the {thing}")
 
 
 def read_edit(sentence: str, items: list[str]) -> list[str] | None:
@@ -214,10 +202,6 @@ _PASSING = re.compile(
 _OURS = re.compile(
     r"\bour (?P<thing>[a-z]+) (?:is|will be|shall be) (?:called|named) (?P<value>[^,;.]+)$", re.I
 )
-_PICKED = re.compile(
-    r"\b(?:I (?:pick|picked|choose|chose|suggest|recommend|set)|let's (?:pick|use|go with)) (?P<value>[^,;.]+?) "
-    r"(?:for|as) (?:the|our|your) (?P<thing>[a-z]+)$", re.I,
-)  # fmt: skip
 _LIST = re.compile(r"\blist(?: is| has)?:? (?P<items>(?!to\b)[^.:]+,[^.:]+)$", re.I)
 _REPLACE = tuple(re.compile(pattern, re.I) for pattern in (
     r"\b(?:replace|swap|exchange) (?P<old>.+?) (?:with|for|by) (?P<new>.+)$",
@@ -231,10 +215,6 @@ _AGAIN = re.compile(r"\byou (?:can|may) (?:now )?(?P<what>.+?) again$", re.I)
 _REVOKED = re.compile(
     r"\b(?:you (?:can|may) stop|no need to|you (?:no longer|don't) (?:need|have) to|forget about|ignore|"
     r"never mind) (?P<what>.+)$", re.I,
-)  # fmt: skip
-_SUPPOSED = re.compile(
-    r"^(?:(?:let us |let's )?(?:assume|suppose)|let us say|let's say) (?:that )?"
-    r"(?P<what>(?:we|I|the|my|it|there)\b.+)$", re.I,
 )  # fmt: skip
 _INSTRUCTION = re.compile(
     r"^(?:please |from now on,? |for this chat,? )*(?:always|never|don't|do not|avoid|stop|make sure|remember to|be "
@@ -281,21 +261,19 @@ def _standing(body: str) -> bool:
 def _facts(clause: str, sentence: str) -> Iterator[Reading]:
     for pattern in (_NAME, _NUMBERED, _GIVEN, _OF_NAME, _MINE):
         if match := pattern.search(clause):
-            thing, value = match["thing"], match["value"].strip()
-            yield Reading("facts", f"The user's {thing} is {value}", sentence, _owned("my", thing))
+            yield Reading("facts", f"The user's {match['thing']} is {match['value'].strip()}", sentence)
             return
     body = _without_opening(clause)
     if match := _OURS.search(body):
         yield _called(match["thing"], match["value"], sentence)
     elif match := _SHARED.search(body):
-        thing = match["thing"]
-        yield Reading("facts", f"Our {thing} is {match['value']}", sentence, _owned("our", thing))
+        yield Reading("facts", f"Our {match['thing']} is {match['value']}", sentence)
     elif _ABOUT_ME.search(body) and not _PASSING.search(body):
-        yield Reading("facts", _third_person(body), sentence, f"about {body.casefold()}")
+        yield Reading("facts", _third_person(body), sentence)
 
 
 def _called(thing: str, value: str, sentence: str) -> Reading:
-    return Reading("facts", f"Our {thing} is called {value}", sentence, _owned("our", thing))
+    return Reading("facts", f"Our {thing} is called {value}", sentence)
 
 
 def _third_person(body: str) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from engine.errors import SteerError, wrong_value
 from engine.servers.spent import Spent
 from engine.slsm.checks.checks import parse_check
-from engine.slsm.checks.measures import gives_list, words_of
+from engine.slsm.checks.measures import begins_with, contains, ends_with, gives_list, words_of
 from engine.slsm.multichallenge import Criterion
 
 
@@ -67,10 +67,9 @@ class ExactAnswerJudge:
         return self._holds(criterion.target_question, "") is not None
 
     def _holds(self, question: str, answer: str) -> bool | None:
-        words = words_of(answer)
         for pattern, holds in _QUESTIONS:
             if match := pattern.fullmatch(question):
-                return holds(words, answer, match[1] if match.groups() else "")
+                return holds(answer, *match.groups())
         return None
 
 
@@ -92,24 +91,20 @@ def check_exact(criteria: Mapping[str, Criterion]) -> int:
     return undecided
 
 
-def _contains(words: list[str], answer: str, word: str) -> bool:
-    return f" {' '.join(words_of(word))} " in f" {' '.join(words)} "
-
-
-def _keeps(words: list[str], answer: str, instruction: str) -> bool | None:
+def _keeps(answer: str, instruction: str) -> bool | None:
     check = parse_check(instruction)
     return None if check is None else check.holds(answer)
 
 
-_QUESTIONS = (
+def _in_capitals(answer: str) -> bool:
+    return answer == answer.upper() and answer != answer.lower()
+
+
+_QUESTIONS: tuple[tuple[re.Pattern[str], Callable[..., bool | None]], ...] = (
     (re.compile(kept_question("(.+)"), re.S), _keeps),
-    (re.compile(r'Does the answer end with the word "(.+)"\?'), lambda words, answer, word: (
-        words[-len(words_of(word)) :] == words_of(word))),
-    (re.compile(r'Does the answer begin with the word "(.+)"\?'), lambda words, answer, word: (
-        words[: len(words_of(word))] == words_of(word))),
-    (re.compile(r'Does the answer contain the word "(.+)"\?'), _contains),
-    (re.compile(r'Does the answer give exactly the list "(.+)"\?'), lambda _, answer, items: (
-        gives_list(answer, items))),
-    (re.compile(r"Is the answer written in capital letters only\?"), lambda words, answer, _: (
-        answer == answer.upper() and answer != answer.lower())),
-)  # fmt: skip
+    (re.compile(r'Does the answer end with the word "(.+)"\?'), ends_with),
+    (re.compile(r'Does the answer begin with the word "(.+)"\?'), begins_with),
+    (re.compile(r'Does the answer contain the word "(.+)"\?'), contains),
+    (re.compile(r'Does the answer give exactly the list "(.+)"\?'), gives_list),
+    (re.compile(r"Is the answer written in capital letters only\?"), _in_capitals),
+)

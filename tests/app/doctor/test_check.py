@@ -339,7 +339,6 @@ def test_financebench(tmp_path: Path) -> None:
     one = "evolution.test_size=1"
     assert "cannot tell" in findings(tmp_path, text, one)["evolution.judge"].what
     assert findings(tmp_path, text, one)["evolution.judge"].kind == "wrong"
-    assert "evolution.judge" not in findings(tmp_path, text, one, "evolution.judge.text_threshold=0.7")
     labels = f"evolution.judge.labels={tmp_path / 'labels.jsonl'}"
     assert findings(tmp_path, text, one, labels)["evolution.judge.labels"].kind == "absent"
     write_lines(tmp_path / "labels.jsonl", {"question": "Q", "reference": "1", "answer": "1", "label": True})

@@ -12,13 +12,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 from engine.seeds import derive_seed
 from engine.slsm.checks.checks import parse_check
 from engine.slsm.checks.measures import LANGUAGES
 from engine.slsm.judges.judge import kept_question
-from engine.slsm.multichallenge import Criterion, Dialogues, Numbered, json_lines, wrong
+from engine.slsm.multichallenge import Criterion, Dialogues, wrong
 from engine.slsm.turns import Conversation, Turn
+from engine.tasks.records import jsonl_records
 from tests.bench.ifeval.standing import KNOWN, Given, standing_instruction
 
 _HINT = "IFEval's fields: key, prompt, instruction_id_list, and kwargs, one object for each instruction"
@@ -57,8 +59,8 @@ def read_ifeval(data: bytes, where: str, name: str, most: int | None, between: i
     Raises DataError with line and field."""
     cases: list[_Case] = []
     tasks: list[str] = []
-    for numbered in json_lines(data, where):
-        prompt_cases, task = _read(numbered)
+    for place, record in jsonl_records(data.splitlines(), where):
+        prompt_cases, task = _read(place, record)
         cases += prompt_cases
         tasks += [task] if task else []
     tasks = list(dict.fromkeys(tasks))
@@ -86,9 +88,8 @@ def read_ifeval(data: bytes, where: str, name: str, most: int | None, between: i
     )
 
 
-def _read(numbered: Numbered) -> tuple[list[_Case], str | None]:
+def _read(place: str, record: dict[str, Any]) -> tuple[list[_Case], str | None]:
     """The cases of a line, and its task."""
-    _, place, record = numbered
     key, prompt, kinds, given = (
         record.get(name) for name in ("key", "prompt", "instruction_id_list", "kwargs")
     )

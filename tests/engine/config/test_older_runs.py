@@ -62,6 +62,7 @@ FIXED = {
     ("retriever", "distance_rounds"): 2, ("selector", "policy_learning_rate"): 0.001, ("selector", "grad_clip"): 1.0,
     ("eval", "bootstrap_resamples"): 10_000, ("model", "vllm", "block_size"): None,
     ("clusters", "frequency_corpus"): None, ("clusters", "tokens_listed"): 12, ("slsm", "data", "turns"): 3,
+    ("evolution", "judge", "text_threshold"): None,
 }  # fmt: skip
 """What was a setting once, with the value that it always has now."""
 

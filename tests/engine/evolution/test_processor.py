@@ -17,8 +17,8 @@ import torch
 
 from engine.config.models.model import ModelSection
 from engine.errors import DataError
-from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap, save_cluster_map
-from engine.evolution.deltas import Deltas, write_deltas
+from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap
+from engine.evolution.deltas import Deltas
 from engine.evolution.processor import (
     TEMPLATE,
     expected_row,
@@ -334,17 +334,3 @@ def test_secrets_do_not_reach_the_clean_process(
 def test_deltas_of_other_clusters_are_refused(clusters: ClusterMap) -> None:
     with pytest.raises(DataError, match="missing clusters: 4"):
         processor_source(clusters, dict.fromkeys(list(DELTAS)[:-1], 0.0))
-
-
-def test_command_line(clusters: ClusterMap, generated: Path, tmp_path: Path) -> None:
-    save_cluster_map(clusters, tmp_path)
-    write_deltas(tmp_path / "deltas.json", DELTAS)
-    command = [sys.executable, "-m", "engine.evolution.processor", "--clusters", str(tmp_path)]
-    command += ["--deltas", str(tmp_path / "deltas.json"), "--out", str(tmp_path / "out.py")]
-    subprocess.run(command, check=True, timeout=120)
-    assert (tmp_path / "out.py").read_text() == generated.read_text()
-    (tmp_path / "deltas.json").write_text("{}")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 1
-    assert "missing clusters" in done.stderr
-    assert "Traceback" not in done.stderr

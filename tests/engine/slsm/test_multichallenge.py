@@ -88,7 +88,7 @@ def test_the_hubs_parquet_is_the_same(tmp_path: Path) -> None:
         assert (found.conversations, found.criteria) == (whole.conversations, whole.criteria)
         assert found.digest == hashlib.sha256(path.read_bytes()).hexdigest()
     parquet.write_table(pyarrow.Table.from_pylist([rows[0], rows[1] | {"axis": None}]), path)
-    with pytest.raises(DataError, match=r"`AXIS` is None.*parquet: row 2"):
+    with pytest.raises(DataError, match=r"`\$\.AXIS`.*parquet: row 2"):
         read_dialogues(path, 9)
 
 
@@ -120,27 +120,29 @@ MALFORMED = {
     "not JSON": b"{",
     "not UTF-8": b'{"QUESTION_ID": "\xff"}',
     "not a JSON object": [1, 2],
-    **{f"no field `{name}`": {key: value for key, value in record().items() if key != name} for name in record()},
-    "`CONVERSATION`: is no list": record(CONVERSATION="Hi"),
-    "`CONVERSATION`: is no list of": record(CONVERSATION=[]),
-    "`CONVERSATION`: message 0 has no `role`": record(CONVERSATION=["Hi"]),
-    "`CONVERSATION`: message 1 has no `role`": record(CONVERSATION=[*said("Hi"), {"role": "user"}]),
-    "`CONVERSATION`: message 0 has no": record(CONVERSATION=[{"role": "user", "content": 1}]),
+    **{f"missing required field `{name}`": {key: value for key, value in record().items() if key != name}
+       for name in record()},
+    "Expected `array`, got `str` - at `$.CONVERSATION`": record(CONVERSATION="Hi"),
+    "`CONVERSATION`: no message": record(CONVERSATION=[]),
+    "`CONVERSATION`: no message of the user": record(CONVERSATION=[{"role": "system", "content": "x"}]),
+    "Expected `object`, got `str` - at `$.CONVERSATION[0]`": record(CONVERSATION=["Hi"]),
+    "missing required field `content` - at `$.CONVERSATION[1]`": record(CONVERSATION=[*said("Hi"), {"role": "user"}]),
+    "`CONVERSATION`: message 0 has no `content`": record(CONVERSATION=[{"role": "user", "content": None}]),
+    "got `int` - at `$.CONVERSATION[0].content`": record(CONVERSATION=[{"role": "user", "content": 1}]),
     "`CONVERSATION`: message 0 has the role 'tool'": record(CONVERSATION=[{"role": "tool", "content": ""}]),
     "`CONVERSATION`: message 0 is the assistant's": record(CONVERSATION=[{"role": "assistant", "content": "Hi"}]),
     "`CONVERSATION`: the last message is the assistant's": record(CONVERSATION=said("Hi", "Hello")),
-    "`CONVERSATION`: no message of the user": record(CONVERSATION=[{"role": "system", "content": "x"}]),
-    "`CONVERSATION`: message 0 has half a letter": record(CONVERSATION=said("\ud800")),
     "`PASS_CRITERIA` is 'MAYBE'": record(PASS_CRITERIA="MAYBE"),
-    "`PASS_CRITERIA` is None": record(PASS_CRITERIA=None),
-    "`TARGET_QUESTION` is None": record(TARGET_QUESTION=None),
-    "`TARGET_QUESTION` is ''": record(TARGET_QUESTION=""),
-    "`AXIS` is []": record(AXIS=[]),
-    "`QUESTION_ID` is None": record(QUESTION_ID=None),
+    "got `null` - at `$.PASS_CRITERIA`": record(PASS_CRITERIA=None),
+    "got `null` - at `$.TARGET_QUESTION`": record(TARGET_QUESTION=None),
+    "at `$.TARGET_QUESTION`": record(TARGET_QUESTION=""),
+    "got `array` - at `$.AXIS`": record(AXIS=[]),
+    "got `null` - at `$.QUESTION_ID`": record(QUESTION_ID=None),
+    "got `bool` - at `$.QUESTION_ID`": record(QUESTION_ID=True),
     "the id 'q0' occurs twice": record("q0"),
-    "`messages`: is no list": {"messages": {}},
+    "Expected `array`, got `object` - at `$.messages`": {"messages": {}},
     "`messages`: the last message is the assistant's": {"messages": said("Hi", "Hello")},
-    "`id` is []": {"id": [], "messages": said("Hi")},
+    "at `$.id`": {"id": [], "messages": said("Hi")},
 }  # fmt: skip
 
 
@@ -150,8 +152,13 @@ def test_a_malformed_line_is_one_error_with_line_and_field(told: str, malformed:
         parse_dialogues(lines(record("q0"), malformed), "data.jsonl", "data", 9)
     told = "not JSON" if told == "not UTF-8" else told
     assert told in raised.value.what
-    assert raised.value.where == "data.jsonl, line 2"
+    assert raised.value.where == "data.jsonl:2"
     assert raised.value.hint
+
+
+def test_half_a_letter_is_read_as_a_question_mark() -> None:
+    (one,) = parse_dialogues(lines(record(CONVERSATION=said("Hi \ud800"))), "x", "x", 1).conversations
+    assert one.turns[-1].user == "Hi ?"
 
 
 def test_no_file_and_no_conversation_are_errors(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from engine.evolution.judges.judge import JudgeFailed, Verdict, judge_with_retries
 from engine.evolution.judges.numeric_judge import NumericJudge
 from engine.evolution.judges.quantities import quantities
-from engine.evolution.judges.words import token_f1
 from engine.servers.spent import Spent
 
 
@@ -103,7 +102,6 @@ from engine.servers.spent import Spent
             "It rose from 8 percent to as much as 9 percent, i.e. by 1 percentage point.",
             True,
         ),
-        ("1 percentage point", "It rose by about 1 percentage point: it was 8% and is now 9%.", True),
         ("1 percentage point", "It rose by 2 percentage points: it was 7% and is now 9%.", False),
         ("2%", "It rose 2%, from 8 percent to now 10 percent.", True),
         ("7%", "Of the 90% it was 5-7%.", True),
@@ -125,11 +123,10 @@ def test_verdicts(gold: str, answer: str, right: bool) -> None:
 @pytest.mark.parametrize(
     ("question", "gold", "answer", "right"),
     [
-        # in the unit and with the decimals that the question asks for
+        # in the unit that the question asks for
         ("What was cash? Answer in USD millions.", "5818", "It was $5.818 billion.", True),
         ("What was cash? Answer in USD millions.", "5818", "It was $5.918 billion.", False),
         ("What was cash in USD billions?", "0.4", "It was $389 million.", True),
-        ("What is the ratio? Round to two decimal places.", "0.8", "The ratio is 0.84.", False),
         ("What is the ratio?", "0.8", "The ratio is 0.84.", True),
         # yes and no
         ("Did cash grow in 2020?", "Yes, by 3%.", "To see if cash grew we compare the years. Cash grew in 2020.", True),
@@ -174,6 +171,7 @@ def test_verdicts(gold: str, answer: str, right: bool) -> None:
         ("Did it rise or fall?", "fell", "Based on the report, it can be said. It fell by 3. Please note this.", True),
         ("Did it rise or fall?", "fell", "It rose by 3.", False),
         # refusals
+        ("Is trade seasonal?", "No", "There is no specific information on whether trade is seasonal.", False),
         ("Is trade seasonal?", "Yes", "The text does not say whether trade is seasonal.", False),
         ("Is trade seasonal?", "Yes", "I cannot determine whether trade is seasonal.", False),
         ("Is trade seasonal?", "No", "I cannot determine whether trade is seasonal.", False),
@@ -213,9 +211,6 @@ def test_it_says_where_it_cannot_tell(question: str, gold: str) -> None:
         assert judge.judge(question, [gold], answer).correct is None
     assert judge.cannot_tell(question, ["41", gold]), "one of several gold answers is enough"
     assert not judge.cannot_tell("What is the amount?", ["41"])
-    assert not NumericJudge(0.01, 0.7).cannot_tell(question, [gold]), (
-        "words are compared where that is asked for"
-    )
 
 
 @pytest.mark.parametrize(
@@ -232,21 +227,6 @@ def test_it_can_tell_where_little_stands_beside_what_it_compares(question: str, 
     assert not NumericJudge(0.01).cannot_tell(question, [gold])
 
 
-@pytest.mark.parametrize(
-    ("gold", "answer", "right"),
-    [
-        ("cash was larger", "Please note: cash was larger.", True),
-        ("cash was larger", "Cash and revenue; revenue was larger.", False),
-        ("The cash was larger", "cash, larger it was", True),
-        ("cash was larger", "cash was not larger", False),
-        ("cash was larger", "cash wasn't larger", False),
-        ("capital expenditure and marketing", "Marketing; also capital expenditure.", True),
-    ],
-)
-def test_texts_are_compared_by_their_words_from_a_threshold_on(gold: str, answer: str, right: bool) -> None:
-    assert NumericJudge(0.001, 0.7).judge("?", [gold], answer).correct == right
-
-
 def test_tolerance_is_relative() -> None:
     assert NumericJudge(0.05).judge("?", ["100"], "about 104").correct
     assert not NumericJudge(0.05).judge("?", ["100"], "about 106").correct
@@ -257,32 +237,6 @@ def test_tolerance_is_absolute_where_the_gold_is_nothing() -> None:
     assert NumericJudge(0.01).judge("?", ["0"], "It changed by 0.005.").correct
     assert not NumericJudge(0.01).judge("?", ["0"], "It changed by 0.02.").correct
     assert NumericJudge(0.0).judge("?", ["$0"], "0 million").correct
-
-
-def test_the_threshold_of_texts_counts() -> None:
-    """Two of three words of both."""
-    for threshold, right in ((0.66, True), (0.67, False)):
-        assert (
-            NumericJudge(0.0, threshold).judge("?", ["cash was larger"], "revenue was larger").correct
-            == right
-        )
-
-
-words_drawn = st.lists(st.sampled_from(["cash", "debt", "grew", "fell", "not", "q"]), max_size=6)
-
-
-@given(words_drawn, words_drawn)
-def test_token_f1_is_the_harmonic_mean(want: list[str], said: list[str]) -> None:
-    """Written out: precision and recall over words as often as they occur."""
-    left = list(said)
-    common = 0
-    for word in want:
-        if word in left:
-            left.remove(word)
-            common += 1
-    precision, recall = common / max(len(said), 1), common / max(len(want), 1)
-    expected = 2 * precision * recall / (precision + recall) if common else 0.0
-    assert token_f1(want, said) == pytest.approx(expected)
 
 
 @given(

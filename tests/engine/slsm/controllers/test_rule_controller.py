@@ -138,7 +138,6 @@ REAL = (
     ("Make sure the tone stays formal.", "constraints", "Make sure the tone stays formal"),
     ("In every response, include a fun fact.", "constraints", "In every response, include a fun fact"),
     ("I'd like you to write in British English.", "constraints", "Write in British English"),
-    ("Let's assume we have three weeks.", "assumptions", "We have three weeks"),
     ("Here is my packing list: socks, shirts and a tent.", "edits", "The list is socks, shirts, a tent"),
 )  # fmt: skip
 
@@ -194,7 +193,7 @@ def test_small_talk_and_single_requests_leave_the_state_alone(said: str) -> None
         ("Write in capital letters.", "You can stop writing in capital letters."),
         ("Always reply in French.", "You no longer have to reply in French."),
         ("Don't use any emojis.", "You can use emojis again."),
-        ("Keep all of your answers under 50 words.", "Forget about the word limit."),
+        ("Keep all of your answers under 50 words.", "Forget about the 50 words."),
         ("Never use the word apple.", "You may use the word apple again."),
         ("End every answer with the word maple.", "No need to say maple any more."),
     ),
@@ -238,6 +237,10 @@ def test_what_is_said_anew_takes_the_place_and_the_id_of_the_old(first: str, the
     assert change.item.evidence == then
 
 
+def test_what_is_said_twice_is_kept_once() -> None:
+    assert texts(after("I like tea.", "As I said: hm. I like tea.")) == ["The user likes tea"]
+
+
 def test_the_assistants_commitments_are_kept() -> None:
     state = after(("What should our boat be called?", "Our boat is called Vera."), "Nice!")
     assert texts(state) == ["Our boat is called Vera"]
@@ -250,6 +253,8 @@ def test_what_is_asked_and_not_known_has_to_be_clarified_until_it_is_said() -> N
     assert texts(unknown) == ["What the user's sister is"]
     assert unknown.plan.mode == "clarify"
     assert unknown.plan.reasons == ("not known: what the user's sister is",)
+    told = followed([Turn("Hi!", "Hello."), asked, Turn("My sister is Ann.")])[-1]
+    assert texts(told) == ["The user's sister is Ann"]
     known = followed([Turn("Hi!", "Hello."), Turn(asked.user, "I do not know."), Turn("My sister is Ann.")])[
         -1
     ]
