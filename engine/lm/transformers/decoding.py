@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.errors import ModelError
+from engine.lm.continuation import check_numbers
 from engine.lm.occurrences import Occurrences
 from engine.lm.protocol import (
     NEWEST_TOKENS,
@@ -28,7 +28,7 @@ from engine.lm.protocol import (
     Unfinished,
     Working,
 )
-from engine.lm.sampling import choose, logprobs_of, seeds_array, uniforms
+from engine.lm.sampling import choose, logprobs_of, processed, seeds_array, uniforms
 from engine.lm.transformers.capture_hook import capturing, last_column
 from engine.lm.transformers.kv_cache import GROWTH, RowKv, RunningKv
 from engine.lm.transformers.network import Network, Prefilled
@@ -401,13 +401,7 @@ class Decoding:
         self.mask = self.network.decode_mask(self.kv) if remaining else None
 
     def _completion(self, index: int) -> Completion:
-        count = int(self.counts[index])
-        if np.isnan(self.logprobs[index, :count]).any():
-            raise ModelError(
-                what="the model's logits are not numbers",
-                where=f"after {int(np.isnan(self.logprobs[index, :count]).argmax())} tokens of a continuation",
-                hint="use dtype bfloat16 or float32, or a smaller steering scale",
-            )
+        check_numbers(self.logprobs[index, : self.counts[index]])
         return self._text(index, self.ended[index])
 
     def _text(self, index: int, ended: str) -> Completion:
@@ -433,11 +427,3 @@ class Decoding:
 def numbered(report: Finished | None, numbers: Sequence[int]) -> Finished | None:
     """`report`, with `numbers[job]` in place of a job's number."""
     return None if report is None else lambda job, text: report(numbers[job], text)
-
-
-def processed(process: LogitsProcessor, written: Sequence[Sequence[int]], logits: Tensor) -> Tensor:
-    """The processor's output. Raises ValueError unless it has the shape of `logits`."""
-    output = process(written, logits)
-    if not isinstance(output, Tensor) or output.shape != logits.shape:
-        raise ValueError(f"the logits processor must return a tensor of shape {tuple(logits.shape)}")
-    return output

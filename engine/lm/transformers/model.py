@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache, partial
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from engine.lm.context import check_prompt, within_context
 from engine.lm.loading.device import memory_errors
 from engine.lm.loading.pretrained import load_pretrained
 from engine.lm.occurrences import Occurrences
-from engine.lm.positions import from_front
+from engine.lm.positions import check_layers, from_front
 from engine.lm.protocol import (
     Between,
     Completion,
@@ -26,10 +27,10 @@ from engine.lm.protocol import (
     Unfinished,
     Working,
 )
-from engine.lm.sampling import logprobs_of, top_logprobs
+from engine.lm.sampling import logprobs_of, processed, top_logprobs
 from engine.lm.tokenizer import HfTokenizer
 from engine.lm.transformers.batching import similar_lengths
-from engine.lm.transformers.decoding import Decoding, Job, numbered, processed
+from engine.lm.transformers.decoding import Decoding, Job, numbered
 from engine.lm.transformers.network import Network
 from engine.lm.transformers.prefix_row import PrefixRow
 from engine.lm.transformers.prefixes import SharedPrefixes
@@ -50,7 +51,7 @@ class TransformersModel:
         self.max_num_seqs = max_num_seqs
         self.tokenizer = tokenizer
         self.info = info
-        self._occurrences: dict[str, Occurrences] = {}
+        self._find = cache(partial(Occurrences, tokenizer, network.vocab_size))
         self.between: Between | None = None
 
     @classmethod
@@ -115,7 +116,7 @@ class TransformersModel:
         for index, request in enumerate(requests):
             if not request.prompt:
                 raise ValueError(f"request {index} has an empty prompt: there is no token to continue")
-            self._check_layers(request.capture_layers)
+            check_layers(request.capture_layers, self.network.num_layers)
         requests = [self._within_context(request) for request in requests]
         # Requests with one prompt stand together: its key/values are dropped when the last of them has begun.
         order = sorted(
@@ -147,7 +148,7 @@ class TransformersModel:
         self, sequences: Sequence[Sequence[int]], positions: Sequence[Sequence[int]], layers: Sequence[int]
     ) -> list[NDArray[np.float32]]:
         """Residual stream of whole sequences at the named positions: (len(positions[i]), len(layers), d)."""
-        self._check_layers(layers)
+        check_layers(layers, self.network.num_layers)
         places = [
             from_front(read_at, len(tokens)) for tokens, read_at in zip(sequences, positions, strict=True)
         ]
@@ -193,16 +194,6 @@ class TransformersModel:
         return SharedPrefixes(
             self.network, self.tokenizer, self.info, self._find, prompts, self.max_num_seqs, self.between
         )
-
-    def _find(self, needle: str) -> Occurrences:
-        if needle not in self._occurrences:
-            self._occurrences[needle] = Occurrences(self.tokenizer, needle, self.network.vocab_size)
-        return self._occurrences[needle]
-
-    def _check_layers(self, layers: Sequence[int]) -> None:
-        for layer in layers:
-            if not 0 <= layer < self.network.num_layers:
-                raise ValueError(f"layer {layer}, the model has layers 0 to {self.network.num_layers - 1}")
 
 
 def _jobs(requests: Sequence[Request], processor: LogitsProcessor | None) -> list[Job]:

@@ -21,6 +21,7 @@ from vllm.v1.engine.exceptions import EngineDeadError  # pyright: ignore[reportM
 
 from engine.errors import ModelError
 from engine.lm.occurrences import Occurrences
+from engine.lm.positions import check_layers, steering_vector
 from engine.lm.protocol import LogitsProcessor, Steer, Vector
 from engine.lm.vllm.request_args import Injection, RequestArgs
 
@@ -77,13 +78,7 @@ class Driver:
 
     def injection(self, steer: Steer, position: int) -> Injection:
         """The injection of `steer` at a token; its vector is sent before the next run. Raises ValueError."""
-        vector = np.ascontiguousarray(steer.vector, dtype=np.float32)
-        if vector.shape != (self.hidden_size,):
-            raise ValueError(
-                f"steering vector of shape {vector.shape}, the model needs ({self.hidden_size},)"
-            )
-        if not 0 <= steer.layer < self._layers:
-            raise ValueError(f"steering layer {steer.layer}, the model has layers 0 to {self._layers - 1}")
+        vector = steering_vector(steer, self._layers, self.hidden_size)
         return Injection(position, steer.layer, float(steer.scale), self._name_of(vector))
 
     def _name_of(self, vector: Vector) -> str:
@@ -102,9 +97,7 @@ class Driver:
 
     def check_layers(self, layers: Iterable[int]) -> None:
         """Raises ValueError for a layer that the model does not have."""
-        for layer in layers:
-            if not 0 <= layer < self._layers:
-                raise ValueError(f"layer {layer}, the model has layers 0 to {self._layers - 1}")
+        check_layers(layers, self._layers)
 
     def run(
         self,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import ModelError
+from engine.lm.continuation import check_numbers
 from engine.lm.occurrences import Occurrences
 from engine.lm.positions import from_front
 from engine.lm.protocol import (
@@ -37,7 +39,7 @@ class VllmModel:
         self._driver = driver
         self.tokenizer = tokenizer
         self.info = info
-        self._occurrences: dict[str, Occurrences] = {}
+        self._find = cache(partial(Occurrences, tokenizer, info.vocab_size))
         self._captures = 0
         self.between: Between | None = None
         driver.between = self._pass_between
@@ -92,12 +94,7 @@ class VllmModel:
         return self._new_run(request.prompt, sampling.max_tokens, args, stop)
 
     def _completion(self, run: EngineRequest) -> Completion:
-        if np.isnan(run.logprobs).any():
-            raise ModelError(
-                what="the model's logits are not numbers",
-                where=f"after {int(np.isnan(run.logprobs).argmax())} tokens of a continuation",
-                hint="use dtype bfloat16 or float32, or a smaller steering scale",
-            )
+        check_numbers(run.logprobs)
         written = run.tokens[:-1] if run.ended == "eos" else run.tokens
         return Completion(run.tokens, run.logprobs, self.tokenizer.decode(written), run.ended)
 
@@ -195,8 +192,3 @@ class VllmModel:
         return EngineRequest(
             list(prompt), min(max_tokens, room if reading else room - 1), args, stop, list(written)
         )
-
-    def _find(self, needle: str) -> Occurrences:
-        if needle not in self._occurrences:
-            self._occurrences[needle] = Occurrences(self.tokenizer, needle, self.info.vocab_size)
-        return self._occurrences[needle]
