@@ -87,9 +87,9 @@ class Decoding:
         find: Callable[[str], Occurrences],
         jobs: Sequence[Job],
         max_rows: int,
-        between: Between | None = None,
-        finished: Finished | None = None,
-        unfinished: Unfinished | None = None,
+        between: Between,
+        finished: Finished,
+        unfinished: Unfinished,
     ) -> None:
         """`finished` is called with the number and completion of each job as it ends, `unfinished` with what is under
         way where `between` or `finished` raises."""
@@ -160,16 +160,14 @@ class Decoding:
     def _leave(self) -> None:
         """Tell of the jobs under way."""
         for job in np.flatnonzero((self.counts > 0) & ~self.completed).tolist():
-            if self.unfinished is not None:
-                self.unfinished(job, self._text(job, "" if self.alive[job] else self.ended[job]))
+            self.unfinished(job, self._text(job, "" if self.alive[job] else self.ended[job]))
 
     def _complete(self) -> None:
         """Note the completions of jobs that have ended, and tell of them."""
         for job in np.flatnonzero(~(self.alive | self.to_capture | self.completed)).tolist():
             self.completed[job] = True
             self.completions[job] = self._completion(job)
-            if self.finished is not None:
-                self.finished(job, self.completions[job])
+            self.finished(job, self.completions[job])
 
     def working(self) -> Working:
         """How far the decoding is."""
@@ -182,8 +180,7 @@ class Decoding:
         return Working(len(self.jobs), done, int(self.counts.sum()) - self.earlier, text)
 
     def _pass_between(self) -> None:
-        if self.between is not None:
-            self.between(self.mark, self.working)
+        self.between(self.mark, self.working)
 
     def _load_earlier_tokens(self) -> None:
         for index, job in enumerate(self.jobs):
@@ -424,6 +421,6 @@ class Decoding:
         return np.array(self.states[index], dtype=np.float32).reshape(shape)
 
 
-def numbered(report: Finished | None, numbers: Sequence[int]) -> Finished | None:
+def numbered(report: Finished, numbers: Sequence[int]) -> Finished:
     """`report`, with `numbers[job]` in place of a job's number."""
-    return None if report is None else lambda job, text: report(numbers[job], text)
+    return lambda job, text: report(numbers[job], text)

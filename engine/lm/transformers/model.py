@@ -26,6 +26,8 @@ from engine.lm.protocol import (
     TokenLogprob,
     Unfinished,
     Working,
+    go_on,
+    ignore,
 )
 from engine.lm.sampling import logprobs_of, processed, top_logprobs
 from engine.lm.tokenizer import HfTokenizer
@@ -52,7 +54,7 @@ class TransformersModel:
         self.tokenizer = tokenizer
         self.info = info
         self._find = cache(partial(Occurrences, tokenizer, network.vocab_size))
-        self.between: Between | None = None
+        self.between: Between = go_on
 
     @classmethod
     def load(
@@ -108,9 +110,9 @@ class TransformersModel:
         requests: Sequence[Request],
         *,
         logits_processor: LogitsProcessor | None = None,
-        checkpoint: Callable[[], None] | None = None,
-        finished: Finished | None = None,
-        unfinished: Unfinished | None = None,
+        checkpoint: Callable[[], None] = lambda: None,
+        finished: Finished = ignore,
+        unfinished: Unfinished = ignore,
     ) -> list[Completion]:
         """The completion of each request, in order. Requests with the same prompt share its prefill."""
         for index, request in enumerate(requests):
@@ -123,7 +125,11 @@ class TransformersModel:
             range(len(requests)), key=lambda i: (len(requests[i].prompt), tuple(requests[i].prompt))
         )
         jobs = _jobs([requests[index] for index in order], logits_processor)
-        between = _both(self.between, checkpoint)
+
+        def between(call: object, working: Callable[[], Working]) -> None:
+            checkpoint()
+            self.between(call, working)
+
         decoding = Decoding(
             self.network,
             self.tokenizer,
@@ -162,8 +168,7 @@ class TransformersModel:
         used = [index for index, tokens in enumerate(needed) if tokens and layers]
         lengths, mark = [len(needed[index]) for index in used], object()
         for group in similar_lengths(lengths, self.max_num_seqs, self.network.pass_tokens):
-            if self.between is not None:
-                self.between(mark, lambda: Working(len(used), 0, 0, ""))
+            self.between(mark, lambda: Working(len(used), 0, 0, ""))
             batch = [used[member] for member in group]
             batch_states = self.network.states([needed[i] for i in batch], [places[i] for i in batch], layers)
             for index, read in zip(batch, batch_states, strict=True):
@@ -180,8 +185,7 @@ class TransformersModel:
         scored: list[TokenLogprob] = []
         mark = object()
         for logits in self.network.logits(tokens[:-1]):
-            if self.between is not None:
-                self.between(mark, lambda: Working(1, 0, 0, ""))
+            self.between(mark, lambda: Working(1, 0, 0, ""))
             if processor is not None:
                 logits = processed(processor, [()] * len(logits), logits)
             given = tokens[len(scored) + 1 :][: len(logits)]
@@ -211,15 +215,3 @@ def _jobs(requests: Sequence[Request], processor: LogitsProcessor | None) -> lis
         )
         for request in requests
     ]
-
-
-def _both(between: Between | None, checkpoint: Callable[[], None] | None) -> Between | None:
-    if checkpoint is None:
-        return between
-
-    def both(call: object, working: Callable[[], Working]) -> None:
-        checkpoint()
-        if between is not None:
-            between(call, working)
-
-    return both

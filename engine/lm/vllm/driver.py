@@ -70,7 +70,9 @@ class Driver:
         self._sent: set[str] = set()
         self._unsent: dict[str, bytes] = {}
         self._numbers = count()
-        self.between: Callable[[object, Sequence[EngineRequest], int], None] | None = None
+        self.between: Callable[[object, Sequence[EngineRequest], int], None] = lambda mark, requests, left: (
+            None
+        )
         """Called between steps with a mark of the run, its requests, and the number of those that have not ended."""
         threading.Thread(target=_watch, args=(engine.engine_core,), daemon=True).start()
         with engine_errors("starting"):
@@ -103,7 +105,7 @@ class Driver:
         self,
         requests: Sequence[EngineRequest],
         processor: LogitsProcessor | None = None,
-        checkpoint: Callable[[], None] | None = None,
+        checkpoint: Callable[[], None] = lambda: None,
         ended: Callable[[EngineRequest], None] = lambda request: None,
     ) -> None:
         """Run all requests to their ends; `ended` is called for each that has tokens to write, when it has ended. If
@@ -130,16 +132,14 @@ class Driver:
         self,
         requests: Sequence[EngineRequest],
         unfinished: dict[str, EngineRequest],
-        checkpoint: Callable[[], None] | None,
+        checkpoint: Callable[[], None],
         ended: Callable[[EngineRequest], None],
     ) -> None:
         """Step the engine until `unfinished` is empty."""
         mark = object()
         while unfinished:
-            if self.between is not None:
-                self.between(mark, requests, len(unfinished))
-            if checkpoint is not None:
-                checkpoint()
+            self.between(mark, requests, len(unfinished))
+            checkpoint()
             through: list[EngineRequest] = []
             abort: list[str] = []
             for output in self._engine.step():
