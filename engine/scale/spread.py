@@ -40,7 +40,7 @@ class RaySpread:
 
     def __call__(self, work: Work[ItemT, ResultT], context: WorkContext) -> ReadyWork[ItemT, ResultT]:
         """Begin to open `work` on all replicas. Raises RunError where no cluster can be joined."""
-        team = self._joined(context).team(work, context)
+        team = Team(self._joined(context), work, context)
         assert self._cluster is not None
         watched = replace(context, checkpoint=_both(context.checkpoint, self._cluster.check))
         return lambda items: _Spreading(team, items, watched).run()
@@ -52,10 +52,6 @@ class RaySpread:
                 self._replicas.end()
             self._cluster.leave()
         self._replicas = self._cluster = None
-
-    def new_replicas(self) -> Replicas:
-        """New replicas on the joined cluster."""
-        return Replicas(self._section)
 
     def _joined(self, context: WorkContext) -> Replicas:
         if self._replicas is None:
@@ -71,7 +67,7 @@ class RaySpread:
                     dashboard=self._cluster.dashboard,
                 )
             )
-            self._replicas = self.new_replicas()
+            self._replicas = Replicas(section)
         return self._replicas
 
 
