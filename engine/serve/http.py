@@ -243,29 +243,26 @@ def _sender(updates: asyncio.Queue[Numbered], number: int) -> Callable[[Update],
 
 
 async def _whole(request: Request, reply: Reply, count: int, updates: asyncio.Queue[Numbered]) -> Response:
-    """The `count` answers at once; whoever leaves before gets none."""
-    ending = asyncio.create_task(_ends(count, updates))
+    """The `count` answers at once; whoever leaves before gets none. Raises Refused."""
+    ending = asyncio.create_task(_answers(count, updates))
     leaving = asyncio.create_task(_disconnected(request.receive))
     try:
         await asyncio.wait({ending, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if not ending.done():
             return Response(status_code=499)
-        ends = ending.result()
-        if isinstance(ends, Failed):
-            return _failure(ends).response
-        return JSONResponse(reply.whole(ends))
+        return JSONResponse(reply.whole(ending.result()))
     finally:
         ending.cancel()
         leaving.cancel()
 
 
-async def _ends(count: int, updates: asyncio.Queue[Numbered]) -> list[Answered] | Failed:
-    """All answers, in order, or the first failure."""
+async def _answers(count: int, updates: asyncio.Queue[Numbered]) -> list[Answered]:
+    """All answers, in order. Raises Refused for the first failure."""
     answers: dict[int, Answered] = {}
     while len(answers) < count:
         number, update = await updates.get()
         if isinstance(update, Failed):
-            return update
+            raise _failure(update)
         if isinstance(update, Answered):
             answers[number] = update
     return [answers[number] for number in range(count)]
