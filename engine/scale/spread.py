@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -134,12 +133,11 @@ class _Spreading:
 
     def _draw(self, members: int) -> None:
         while len(self.waiting) <= _HELD * members and self.drawn < self.turn + _AHEAD * members:
-            for number, item in itertools.islice(self.source, 1):
-                self.waiting.append((number, item))
-                self.drawn = number + 1
-                break
-            else:
+            entry = next(self.source, None)
+            if entry is None:
                 return
+            self.waiting.append(entry)
+            self.drawn += 1
 
     def _take_back(self, lost: list[LostItem]) -> None:
         """Put back the items of a dead replica, to be given first. Raises RunError for an item that kills replicas."""
