@@ -26,6 +26,8 @@ from engine.lm.protocol import (
     Steer,
     Tokenizer,
     Unfinished,
+    go_on,
+    ignore,
 )
 from engine.lm.sampling import uniforms
 
@@ -42,7 +44,7 @@ class LiteralModel:
         self._tokenizer = tokenizer
         self._info = info
         self.passes = 0
-        self.between: Between | None = None
+        self.between: Between = go_on
 
     @property
     def info(self) -> ModelInfo:
@@ -113,23 +115,21 @@ class LiteralModel:
         requests: Sequence[Request],
         *,
         logits_processor: LogitsProcessor | None = None,
-        checkpoint: Callable[[], None] | None = None,
-        finished: Finished | None = None,
-        unfinished: Unfinished | None = None,
+        checkpoint: Callable[[], None] = lambda: None,
+        finished: Finished = ignore,
+        unfinished: Unfinished = ignore,
     ) -> list[Completion]:
         """One at a time; captured states by one more pass over prompt and continuation."""
         found = []
         for request in requests:
-            if checkpoint is not None:
-                checkpoint()
+            checkpoint()
             injections = [] if request.steer is None else [(len(request.prompt) - 1, request.steer)]
             completion = self.go_on(
                 request.prompt, injections, request.sampling, request.seed, logits_processor
             )
             if request.capture_layers:
                 self._capture(request, injections, completion)
-            if finished is not None:
-                finished(len(found), completion)
+            finished(len(found), completion)
             found.append(completion)
         return found
 
@@ -191,14 +191,13 @@ class LiteralPrefixes:
     def branch(
         self,
         branches: Sequence[Branch],
-        finished: Finished | None = None,
-        unfinished: Unfinished | None = None,
+        finished: Finished = ignore,
+        unfinished: Unfinished = ignore,
     ) -> list[Completion]:
         done: list[Completion] = []
         for branch in branches:
             done.append(self._branch(branch))
-            if finished is not None:
-                finished(len(done) - 1, done[-1])
+            finished(len(done) - 1, done[-1])
         return done
 
     def _branch(self, branch: Branch) -> Completion:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from engine.events import DecisionTaken, Event, ExampleEvaluated
-from engine.run.directory import create_run
+from tests.made_run import create_run
 from tests.synthetic_run import write_log
 
 

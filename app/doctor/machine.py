@@ -44,7 +44,7 @@ _REQUIRED = (
     "rich",
     "scikit-learn",
     "sentence-transformers",
-    "openai",
+    "httpx2",
     "kconfiglib",
 )
 _EXTRAS = {

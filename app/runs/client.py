@@ -23,7 +23,15 @@ from engine.errors import ConfigError, RunError, disk_errors
 from engine.processes.engine_process import engine_command, engine_environment
 from engine.regular_file import open_to_append
 from engine.run.control_address import reachable_address
-from engine.run.directory import BranchPoint, RunDirectory, StageRecord, create_run, inspect
+from engine.run.directory import (
+    BranchPoint,
+    RunDirectory,
+    StageRecord,
+    create_run,
+    inspect,
+    new_record,
+    new_run_id,
+)
 from engine.run.event_log import refuse_later
 from engine.run.lock import LockInfo, read_lock, signal_holder
 from engine.versions import versions
@@ -119,17 +127,17 @@ def _prepare(
         before = {}  # the file is right only with its changes
     differing = changed_fields(before, resolved) if before else _named(overrides, resolved)
     changes = {name: value for name, value in differing.items() if name not in _BRANCH}
-    return create_run(
-        Path(config.run.outputs),
+    record = new_record(
         config.run.name,
+        new_run_id(time.time()),
         seed=config.run.seed,
         stages=config.run.stages,
         config=resolved,
-        config_text=dump_config(config),
         versions=versions(),
         changes={**(inherited or {}), **changes},
         branched_from=branched_from,
     )
+    return create_run(Path(config.run.outputs), record, dump_config(config))
 
 
 def _named(overrides: Sequence[str], resolved: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import ModelError
 from engine.lm.occurrences import Occurrences
 from engine.lm.protocol import Branch, Completion, Sampling, Tokenizer
+
+
+def check_numbers(logprobs: Sequence[float] | NDArray[np.float32]) -> None:
+    """Raises ModelError where log-probabilities of a continuation's tokens are none."""
+    wrong = np.isnan(logprobs)
+    if wrong.any():
+        raise ModelError(
+            what="the model's logits are not numbers",
+            where=f"after {int(wrong.argmax())} tokens of a continuation",
+            hint="use dtype bfloat16 or float32, or a smaller steering scale",
+        )
 
 
 def earlier_end(

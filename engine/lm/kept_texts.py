@@ -38,6 +38,7 @@ from engine.lm.protocol import (
     Sampling,
     Steer,
     Unfinished,
+    ignore,
 )
 
 FIRST = 10.0
@@ -120,8 +121,8 @@ class KeptTexts:
         self,
         names: Sequence[str],
         decode: Callable[[Sequence[int], Finished, Unfinished], list[Completion]],
-        finished: Finished | None,
-        unfinished: Unfinished | None,
+        finished: Finished,
+        unfinished: Unfinished,
     ) -> list[Completion]:
         """The texts of a call by their requests' names (empty: nothing of it is kept). Those that are here are told
         first, the others are decoded and kept."""
@@ -132,19 +133,16 @@ class KeptTexts:
         def keep(place: int, text: Completion) -> None:
             if name := names[missing[place]]:
                 self.add(name, text)
-            if finished is not None:
-                finished(missing[place], text)
+            finished(missing[place], text)
 
         def leave(place: int, text: Completion) -> None:
             under_way.append((names[missing[place]], text))
-            if unfinished is not None:
-                unfinished(missing[place], text)
+            unfinished(missing[place], text)
 
         self.begin()
         try:
-            if finished is not None:
-                for number, text in done.items():
-                    finished(number, text)
+            for number, text in done.items():
+                finished(number, text)
             new = decode(missing, keep, leave)
         except BaseException:
             self.leave(under_way)
@@ -216,11 +214,11 @@ class KeepingModel:
         self.tokenizer = model.tokenizer
 
     @property
-    def between(self) -> Between | None:
+    def between(self) -> Between:
         return self.model.between
 
     @between.setter
-    def between(self, between: Between | None) -> None:
+    def between(self, between: Between) -> None:
         self.model.between = between
 
     def generate(
@@ -228,9 +226,9 @@ class KeepingModel:
         requests: Sequence[Request],
         *,
         logits_processor: LogitsProcessor | None = None,
-        checkpoint: Callable[[], None] | None = None,
-        finished: Finished | None = None,
-        unfinished: Unfinished | None = None,
+        checkpoint: Callable[[], None] = lambda: None,
+        finished: Finished = ignore,
+        unfinished: Unfinished = ignore,
     ) -> list[Completion]:
         """As the model's own. With a processor that has no name nothing is kept: it may depend on anything."""
         process, under = logits_processor, "" if logits_processor is None else None
@@ -290,8 +288,8 @@ class _KeepingPrefixes:
     def branch(
         self,
         branches: Sequence[Branch],
-        finished: Finished | None = None,
-        unfinished: Unfinished | None = None,
+        finished: Finished = ignore,
+        unfinished: Unfinished = ignore,
     ) -> list[Completion]:
         names = [self._name(branch) for branch in branches]
 

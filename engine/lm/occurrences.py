@@ -22,7 +22,7 @@ class Occurrences:
     holds, and the next segment's text begins with the next token: the same cuts whether a text is read as a whole or
     decoded segment by segment."""
 
-    def __init__(self, tokenizer: Tokenizer, needle: str, vocab_size: int) -> None:
+    def __init__(self, tokenizer: Tokenizer, vocab_size: int, needle: str) -> None:
         if not needle:
             raise ValueError("an empty string occurs everywhere: give at least one character")
         self.needle = needle

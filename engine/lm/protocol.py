@@ -155,6 +155,10 @@ class Branch:
     begun: Completion | None = None
 
 
+def go_on(call: object, working: Callable[[], Working]) -> None:
+    """The `Between` of who neither waits nor stops."""
+
+
 Finished = Callable[[int, Completion], None]
 """Called once for each request, as soon as it has ended, with its number and its completion. What it raises ends the
 call."""
@@ -162,6 +166,10 @@ call."""
 Unfinished = Callable[[int, Completion], None]
 """Where a call is ended before its end: called for each request under way with what is written of it, which a later
 request continues as its `begun`. A backend that cannot go on in the middle of a text calls it for none."""
+
+
+def ignore(number: int, text: Completion) -> None:
+    """The `Finished` and `Unfinished` of who waits for the whole call alone."""
 
 
 class Prefixes(Protocol):
@@ -179,8 +187,8 @@ class Prefixes(Protocol):
     def branch(
         self,
         branches: Sequence[Branch],
-        finished: Finished | None = None,
-        unfinished: Unfinished | None = None,
+        finished: Finished = ignore,
+        unfinished: Unfinished = ignore,
     ) -> list[Completion]:
         """Continue prefixes, also several times from one row, without changing them. `finished` and `unfinished` as in
         `generate`."""
@@ -232,12 +240,12 @@ class LanguageModel(Protocol):
     """A frozen causal language model."""
 
     @property
-    def between(self) -> Between | None:
-        """Called between its passes, if set."""
+    def between(self) -> Between:
+        """Called between its passes."""
         ...
 
     @between.setter
-    def between(self, between: Between | None) -> None: ...
+    def between(self, between: Between) -> None: ...
 
     @property
     def info(self) -> ModelInfo: ...
@@ -250,9 +258,9 @@ class LanguageModel(Protocol):
         requests: Sequence[Request],
         *,
         logits_processor: LogitsProcessor | None = None,
-        checkpoint: Callable[[], None] | None = None,
-        finished: Finished | None = None,
-        unfinished: Unfinished | None = None,
+        checkpoint: Callable[[], None] = lambda: None,
+        finished: Finished = ignore,
+        unfinished: Unfinished = ignore,
     ) -> list[Completion]:
         """One completion a request, in order. `checkpoint` is called between passes: it may block (pause) or raise
         (stop). `finished` is told each completion as it ends, `unfinished` those that a stop leaves under way."""

@@ -6,10 +6,14 @@ the batch nor the row's position in it can change what it samples.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from engine.lm.protocol import LogitsProcessor
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _COLDEST = 1e-6
@@ -74,6 +78,14 @@ def choose(logits: Tensor, temperatures: NDArray[np.float64], draws: NDArray[np.
 def logprobs_of(logits: Tensor, tokens: Tensor) -> Tensor:
     """Log-probability, in nats at temperature 1, of one token a row: (rows,)."""
     return logits.gather(1, tokens[:, None])[:, 0] - logits.logsumexp(dim=-1)
+
+
+def processed(process: LogitsProcessor, written: Sequence[Sequence[int]], logits: Tensor) -> Tensor:
+    """What a processor makes of logits (rows, vocab). Raises ValueError unless it keeps their shape."""
+    output = process(written, logits)
+    if not isinstance(output, Tensor) or output.shape != logits.shape:
+        raise ValueError(f"the logits processor must return a tensor of shape {tuple(logits.shape)}")
+    return output
 
 
 def top_logprobs(logits: Tensor, count: int) -> list[list[tuple[int, float]]]:

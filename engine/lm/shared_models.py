@@ -14,7 +14,7 @@ from engine.events import Event, ModelLoaded, ModelLoading
 from engine.lm.kept_texts import KeepingModel, KeptTexts
 from engine.lm.loading.load_progress import Tell, listening
 from engine.lm.loading.model_size import model_size
-from engine.lm.protocol import Between, LanguageModel, ModelInfo
+from engine.lm.protocol import Between, LanguageModel, ModelInfo, go_on
 
 TELL_EVERY = 1.0
 """Seconds between two events of a model that is being loaded."""
@@ -27,7 +27,7 @@ class SharedModels:
     def __init__(
         self,
         emit: Callable[[Event], None],
-        between: Between | None = None,
+        between: Between = go_on,
         kept: KeptTexts | None = None,
     ) -> None:
         """`between`: what every model calls between its passes. `kept`: where finished texts are kept."""

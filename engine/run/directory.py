@@ -228,30 +228,9 @@ def _state_of_dead(record: RunRecord, lock: LockInfo | None) -> tuple[str, str]:
     return "interrupted", ""
 
 
-def create_run(
-    outputs: Path,
-    name: str,
-    *,
-    seed: int,
-    stages: Sequence[str],
-    config: Mapping[str, Any],
-    config_text: str,
-    versions: Mapping[str, str],
-    changes: Mapping[str, Any] | None = None,
-    branched_from: BranchPoint | None = None,
-) -> RunDirectory:
+def create_run(outputs: Path, record: RunRecord, config_text: str) -> RunDirectory:
     """Make the folder of a new run: record and configuration. Raises DiskError where it cannot be written."""
-    record = new_record(
-        name,
-        new_run_id(time.time()),
-        seed=seed,
-        stages=stages,
-        config=config,
-        versions=versions,
-        changes=changes,
-    )
-    record.branched_from = branched_from
-    directory = RunDirectory(outputs / name / record.run_id)
+    directory = RunDirectory(outputs / record.name / record.run_id)
     write_atomic(directory.config, config_text)
     directory.write(record)
     return directory
@@ -266,6 +245,7 @@ def new_record(
     config: Mapping[str, Any],
     versions: Mapping[str, str],
     changes: Mapping[str, Any] | None = None,
+    branched_from: BranchPoint | None = None,
 ) -> RunRecord:
     """The record of a run that has not begun."""
     now = time.time()
@@ -279,6 +259,7 @@ def new_record(
         versions=dict(versions),
         config=dict(config),
         changes=dict(changes or {}),
+        branched_from=branched_from,
     )
 
 

@@ -157,11 +157,9 @@ class EventLog:
         if end == 0:
             return 0, 0
         start = self._newline_before(end - 1) + 1
-        line = os.pread(self._file, end - 1 - start, start)
-        try:
-            seq = msgspec.json.decode(line, type=_Numbered).seq
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise _broken(f"{self._path}, byte {start}") from error
+        seq = event_number(os.pread(self._file, end - 1 - start, start))
+        if seq is None:
+            raise _broken(f"{self._path}, byte {start}")
         return end, seq + 1
 
     def _newline_before(self, end: int) -> int:
@@ -333,6 +331,14 @@ def read_event(path: Path, offset: int, length: int) -> Event:
 
 class _Numbered(msgspec.Struct):
     seq: int = 0
+
+
+def event_number(line: bytes) -> int | None:
+    """The number of the event in a line, also of an unknown type; None where it is no event."""
+    try:
+        return msgspec.json.decode(line, type=_Numbered).seq
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 def _readable(line: bytes) -> bytes:

@@ -10,14 +10,10 @@ import msgspec
 from engine.errors import DataError
 from engine.events import Event, Unknown, decode
 from engine.regular_file import open_to_read, written_from
-from engine.run.event_log import LONGEST_LINE, LogEntry
+from engine.run.event_log import LONGEST_LINE, LogEntry, event_number
 
 _NEAR = 1 << 16
 """Bytes that are read line by line."""
-
-
-class _Numbered(msgspec.Struct):
-    seq: int = 0
 
 
 def find_event(path: Path, seq: int) -> LogEntry | None:
@@ -33,7 +29,7 @@ def find_event(path: Path, seq: int) -> LogEntry | None:
             while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
                 continue  # in pieces: a line may have no end
             start, number = file.tell(), None
-            while start < high and (number := _number(file.readline(LONGEST_LINE))) is None:
+            while start < high and (number := event_number(file.readline(LONGEST_LINE))) is None:
                 start = file.tell()
             if number is None or number > seq:
                 high = middle + 1
@@ -41,7 +37,7 @@ def find_event(path: Path, seq: int) -> LogEntry | None:
                 low = start
         file.seek(low)
         while (start := file.tell()) < high and (line := file.readline(LONGEST_LINE)):
-            if line.endswith(b"\n") and _number(line) == seq:
+            if line.endswith(b"\n") and event_number(line) == seq:
                 return _entry(line[:-1], start)
     return None
 
@@ -56,13 +52,6 @@ def event_at(path: Path, offset: int) -> Event:
             what="no event begins there", where=f"{path}, byte {offset}", hint="open the run again"
         )
     return entry.event
-
-
-def _number(line: bytes) -> int | None:
-    try:
-        return msgspec.json.decode(line, type=_Numbered).seq
-    except (msgspec.DecodeError, RecursionError):
-        return None
 
 
 def _entry(line: bytes, offset: int) -> LogEntry | None:

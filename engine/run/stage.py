@@ -55,6 +55,7 @@ class StageContext:
     `boundary` stands where a larger unit of work ends (an iteration): there it also stops for "stop after this".
     `load_model` loads a language model once for all stages of a worker. `spread` says where work is done.
     `servers` is what the roles know of the servers they ask. `clock` gives seconds, of which none pass in a pause.
+    `done`: items reported done.
     """
 
     stage: str
@@ -67,9 +68,9 @@ class StageContext:
     spread: Spread = in_process
     servers: KnownServers = field(default_factory=KnownServers)
     clock: Callable[[], float] = time.monotonic
+    done: int = 0
     _started: float = 0.0
     _tokens: int = 0
-    _done: int = 0
     _measured: float = -_MEASURE_EVERY
 
     def model(self) -> LanguageModel:
@@ -100,13 +101,13 @@ class StageContext:
 
     def start(self, total: int, done: int = 0, unit: str = "items") -> None:
         """Announce the stage's size and how much of it an earlier attempt left."""
-        self._started, self._tokens, self._done = self.clock(), 0, done
+        self._started, self._tokens, self.done = self.clock(), 0, done
         self.emit(StageStarted(total=total, done=done, unit=unit))
 
     def progress(self, done: int, total: int, tokens: int = 0, note: str = "") -> None:
         """Report `done` of `total`; `tokens` generated since the last report are summed up."""
         self._tokens += tokens
-        self._done = done
+        self.done = done
         elapsed = self.clock() - self._started
         resident, gpu = self._memory()
         self.emit(
@@ -131,8 +132,3 @@ class StageContext:
     def seed(self, item: str, draw: int = 0) -> int:
         """Seed of one random draw of this stage."""
         return derive_seed(self.config.run.seed, self.stage, item, draw)
-
-    @property
-    def done(self) -> int:
-        """Items reported done."""
-        return self._done

@@ -159,10 +159,6 @@ def _finished(stages: Stages, event: ev.StageFinished) -> None:
     )
 
 
-def _finished_before(stages: Stages, event: ev.StageFinishedBefore) -> None:
-    _change(stages, event, status=FINISHED)
-
-
 def _chosen(stages: Stages, event: ev.StagesChosen) -> None:
     for name, stage in stages.items():
         if name in event.stale:
@@ -181,20 +177,16 @@ def _begun_again(stages: Stages, event: ev.StageBegunAgain) -> None:
     stages[event.stage] = StageState(event.stage)
 
 
-def _paused(stages: Stages, event: ev.StagePaused) -> None:
-    _change(stages, event, status=PAUSED)
-
-
-def _continued(stages: Stages, event: ev.StageResumed) -> None:
-    _change(stages, event, status=RUNNING)
-
-
 def _stopped(stages: Stages, event: ev.StageStopped) -> None:
     _change(stages, event, status=STOPPED, done=event.done, stop=event)
 
 
 def _failed(stages: Stages, event: ev.StageFailed) -> None:
     _change(stages, event, status=FAILED, error=event)
+
+
+def _becomes(status: str) -> Callable[[Stages, Any], None]:
+    return lambda stages, event: _change(stages, event, status=status)
 
 
 _FOLDS: dict[type, Callable[[Stages, Any], None]] = {
@@ -205,12 +197,12 @@ _FOLDS: dict[type, Callable[[Stages, Any], None]] = {
     ev.StageProgress: _progress,
     ev.ModelWorking: _working,
     ev.StageFinished: _finished,
-    ev.StageFinishedBefore: _finished_before,
-    ev.StageSkipped: _finished_before,
+    ev.StageFinishedBefore: _becomes(FINISHED),
+    ev.StageSkipped: _becomes(FINISHED),
     ev.StagesChosen: _chosen,
     ev.StageBegunAgain: _begun_again,
-    ev.StagePaused: _paused,
-    ev.StageResumed: _continued,
+    ev.StagePaused: _becomes(PAUSED),
+    ev.StageResumed: _becomes(RUNNING),
     ev.StageStopped: _stopped,
     ev.StageFailed: _failed,
 }

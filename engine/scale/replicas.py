@@ -84,10 +84,6 @@ class Replicas:
         for actor in (self.mailbox, *(member.actor for member in self.members)):
             ray.kill(actor)
 
-    def team(self, work: Work[Any, Any], context: WorkContext) -> Team:
-        """Begin to open `work` on all replicas."""
-        return Team(self, work, context)
-
     def check(self, opened: Opened, context: WorkContext) -> None:
         """Report the models that a replica loaded, each once. Raises ModelError where a replica's weights differ."""
         for model in opened.models:
@@ -174,6 +170,7 @@ class Team:
     """The replicas while they do one stage's work."""
 
     def __init__(self, replicas: Replicas, work: Work[Any, Any], context: WorkContext) -> None:
+        """Begin to open `work` on all replicas."""
         import ray
 
         self._replicas = replicas

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -40,7 +39,7 @@ class RaySpread:
 
     def __call__(self, work: Work[ItemT, ResultT], context: WorkContext) -> ReadyWork[ItemT, ResultT]:
         """Begin to open `work` on all replicas. Raises RunError where no cluster can be joined."""
-        team = self._joined(context).team(work, context)
+        team = Team(self._joined(context), work, context)
         assert self._cluster is not None
         watched = replace(context, checkpoint=_both(context.checkpoint, self._cluster.check))
         return lambda items: _Spreading(team, items, watched).run()
@@ -52,10 +51,6 @@ class RaySpread:
                 self._replicas.end()
             self._cluster.leave()
         self._replicas = self._cluster = None
-
-    def new_replicas(self) -> Replicas:
-        """New replicas on the joined cluster."""
-        return Replicas(self._section)
 
     def _joined(self, context: WorkContext) -> Replicas:
         if self._replicas is None:
@@ -71,7 +66,7 @@ class RaySpread:
                     dashboard=self._cluster.dashboard,
                 )
             )
-            self._replicas = self.new_replicas()
+            self._replicas = Replicas(section)
         return self._replicas
 
 
@@ -138,12 +133,11 @@ class _Spreading:
 
     def _draw(self, members: int) -> None:
         while len(self.waiting) <= _HELD * members and self.drawn < self.turn + _AHEAD * members:
-            for number, item in itertools.islice(self.source, 1):
-                self.waiting.append((number, item))
-                self.drawn = number + 1
-                break
-            else:
+            entry = next(self.source, None)
+            if entry is None:
                 return
+            self.waiting.append(entry)
+            self.drawn += 1
 
     def _take_back(self, lost: list[LostItem]) -> None:
         """Put back the items of a dead replica, to be given first. Raises RunError for an item that kills replicas."""

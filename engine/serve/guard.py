@@ -12,10 +12,9 @@ import socket
 from contextlib import suppress
 
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from engine.serve.replies import error_body
+from engine.serve.refused import Refused
 
 
 def _has_body(headers: Headers) -> bool:
@@ -57,8 +56,7 @@ class Guard:
                 await self._app(scope, received, sent)
             return
         status, why = refused
-        body = error_body(why, "invalid_request_error")
-        await JSONResponse(body, status, {"Connection": "close"})(scope, receive, send)
+        await Refused(status, why, headers={"Connection": "close"}).response(scope, receive, send)
 
     def _refused(self, headers: Headers) -> tuple[int, str] | None:
         if "content-length" in headers and "transfer-encoding" in headers:

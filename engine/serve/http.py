@@ -27,32 +27,16 @@ from engine.levers.lever import Message
 from engine.levers.levers import Answered, Prepared
 from engine.seeds import derive_seed
 from engine.serve.key import ServerKey
-from engine.serve.parsed_request import BadRequest, Kind, ParsedRequest, Prompt, parse_request, question_in
+from engine.serve.parsed_request import Kind, ParsedRequest, Prompt, parse_request, question_in
 from engine.serve.pending_request import Failed, PendingRequest, Update, Written
-from engine.serve.replies import DONE, Reply, error_body, event_bytes
+from engine.serve.refused import Refused
+from engine.serve.replies import DONE, Reply, event_bytes
 from engine.serve.scheduler import Busy, RequestScheduler
 
 PREPARED_AT_ONCE = 4
 """Requests that are tokenized, or read by a controller, at the same time: each holds many times its own length."""
 Numbered = tuple[int, Update]
 """News of one of the answers to a request."""
-
-
-class Refused(Exception):
-    """A request that gets an error: its status, and the error in OpenAI's form."""
-
-    def __init__(
-        self,
-        status: int,
-        message: str,
-        field: str | None = None,
-        *,
-        kind: str = "invalid_request_error",
-        code: str | None = None,
-        headers: dict[str, str] | None = None,
-    ) -> None:
-        super().__init__(status)
-        self.response = JSONResponse(error_body(message, kind, field, code), status, headers)
 
 
 class SteeredServer:
@@ -118,7 +102,9 @@ class SteeredServer:
         held = self._reserve(1)
         updates: asyncio.Queue[Numbered] = asyncio.Queue()
         try:
-            parsed = self._parse(kind, await self._body(request))
+            parsed = parse_request(
+                kind, await self._body(request), self._levers, self._defaults, self._section.max_tokens
+            )
             self._refuse_hopeless(parsed)
             held += self._reserve(self._count(parsed) - held)
             pending = await self._pending(request, parsed, updates)
@@ -181,12 +167,6 @@ class SteeredServer:
 
     def _new_name(self) -> str:
         return f"{self._began:x}-{next(self._numbers)}"
-
-    def _parse(self, kind: Kind, body: object) -> ParsedRequest:
-        try:
-            return parse_request(kind, body, self._levers, self._defaults, self._section.max_tokens)
-        except BadRequest as error:
-            raise Refused(404 if error.field == "model" else 400, error.message, error.field) from None
 
     def _refuse_hopeless(self, parsed: ParsedRequest) -> None:
         """Refuse, before it is tokenized, what has more characters than the model's context can hold."""
@@ -263,29 +243,26 @@ def _sender(updates: asyncio.Queue[Numbered], number: int) -> Callable[[Update],
 
 
 async def _whole(request: Request, reply: Reply, count: int, updates: asyncio.Queue[Numbered]) -> Response:
-    """The `count` answers at once; whoever leaves before gets none."""
-    ending = asyncio.create_task(_ends(count, updates))
+    """The `count` answers at once; whoever leaves before gets none. Raises Refused."""
+    ending = asyncio.create_task(_answers(count, updates))
     leaving = asyncio.create_task(_disconnected(request.receive))
     try:
         await asyncio.wait({ending, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if not ending.done():
             return Response(status_code=499)
-        ends = ending.result()
-        if isinstance(ends, Failed):
-            return JSONResponse(_failure(ends), 503 if ends.stopping else 500)
-        return JSONResponse(reply.whole(ends))
+        return JSONResponse(reply.whole(ending.result()))
     finally:
         ending.cancel()
         leaving.cancel()
 
 
-async def _ends(count: int, updates: asyncio.Queue[Numbered]) -> list[Answered] | Failed:
-    """All answers, in order, or the first failure."""
+async def _answers(count: int, updates: asyncio.Queue[Numbered]) -> list[Answered]:
+    """All answers, in order. Raises Refused for the first failure."""
     answers: dict[int, Answered] = {}
     while len(answers) < count:
         number, update = await updates.get()
         if isinstance(update, Failed):
-            return update
+            raise _failure(update)
         if isinstance(update, Answered):
             answers[number] = update
     return [answers[number] for number in range(count)]
@@ -315,7 +292,7 @@ async def _pieces(
                 answers[number] = answer
                 yield event_bytes(reply.end(number, answer) | more)
             case _, Failed() as failed:
-                yield event_bytes(_failure(failed))
+                yield event_bytes(_failure(failed).body)
                 yield DONE
                 return
     if parsed.report_usage:
@@ -337,8 +314,9 @@ class EventStream(StreamingResponse):
             self._cancel()
 
 
-def _failure(failed: Failed) -> dict[str, Any]:
-    return error_body(failed.why, "server_error", code="stopping" if failed.stopping else None)
+def _failure(failed: Failed) -> Refused:
+    status, code = (503, "stopping") if failed.stopping else (500, None)
+    return Refused(status, failed.why, kind="server_error", code=code)
 
 
 def _refused(request: Request, error: Exception) -> Response:
@@ -352,4 +330,4 @@ def _unknown(request: Request, error: Exception) -> Response:
         what = "nothing is here: /v1/chat/completions, /v1/completions and /v1/models are"
     else:
         what = f"{request.method} does not go with {request.url.path}"
-    return JSONResponse(error_body(what, "invalid_request_error"), error.status_code)
+    return Refused(error.status_code, what).response

@@ -12,6 +12,7 @@ from engine.levers.lever import DELTAS, ESM, EVIDENCE, NOTES, Message
 from engine.levers.levers import Chosen, Levers, Limits
 from engine.levers.notes_lever import NotesMode
 from engine.lm.protocol import ScoringModel
+from engine.serve.refused import Refused
 
 Kind = Literal["chat", "completion"]
 Prompt = str | list[int] | list[Message]
@@ -34,15 +35,6 @@ _LONGEST_NAME = 100
 """Characters of a field's name that an error repeats."""
 _MOST_TOP, _MOST_TOP_OF_TEXT = 20, 5
 """Likeliest tokens that an answer names for each place: OpenAI's limits."""
-
-
-class BadRequest(Exception):
-    """A request that cannot be answered: what is wrong with it, and with which field."""
-
-    def __init__(self, message: str, field: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.field = field
 
 
 class _Strict(BaseModel):
@@ -189,9 +181,9 @@ def question_in(prompt: Prompt) -> str:
 def parse_request(
     kind: Kind, body: object, levers: Levers, defaults: list[str], longest: int
 ) -> ParsedRequest:
-    """A request's body, read. `longest`: most tokens it may ask for. Raises BadRequest."""
+    """A request's body, read. `longest`: most tokens it may ask for. Raises Refused."""
     if not isinstance(body, dict):
-        raise BadRequest("the request has to be a JSON object")
+        raise Refused(400, "the request has to be a JSON object")
     try:
         asked = _FORMS[kind].model_validate(_supported(body))
     except ValidationError as error:
@@ -206,7 +198,7 @@ def parse_request(
 
 
 def _supported(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The body without what asks for nothing. Raises BadRequest for what cannot be followed."""
+    """The body without what asks for nothing. Raises Refused for what cannot be followed."""
     kept: dict[str, Any] = {}
     for name, value in body.items():
         if name in _WITHOUT_EFFECT or value is None:
@@ -214,11 +206,11 @@ def _supported(body: Mapping[str, Any]) -> dict[str, Any]:
         if name not in _NEUTRAL:
             kept[name] = value
         elif value not in _NEUTRAL[name]:
-            raise BadRequest(f"this server cannot follow `{name}`: leave it out", name)
+            raise Refused(400, f"this server cannot follow `{name}`: leave it out", name)
     return kept
 
 
-def _bad_field(form: type[BaseModel], error: ValidationError) -> BadRequest:
+def _bad_field(form: type[BaseModel], error: ValidationError) -> Refused:
     """The first thing that is wrong, with the field's name and what it may be."""
     first = error.errors(include_url=False, include_input=False)[0]
     places = [str(part) for part in first["loc"]]
@@ -230,28 +222,30 @@ def _bad_field(form: type[BaseModel], error: ValidationError) -> BadRequest:
     what = _FORM_OF.get(name, first["msg"])
     if first["type"] == "extra_forbidden":
         what = f"there is no such field; allowed: {', '.join(fields)}"
-    return BadRequest(f"{name}: {what}", name)
+    return Refused(400, f"{name}: {what}", name)
 
 
 def _check(asked: _Chat | _Completion, levers: Levers, longest: int) -> None:
     name = levers.model_name
     if asked.model is not None and asked.model != name:
-        raise BadRequest(f"there is no model {asked.model[:200]!r}: this server has {name}", "model")
+        raise Refused(404, f"there is no model {asked.model[:200]!r}: this server has {name}", "model")
     if isinstance(asked, _Chat) and asked.messages[-1].role != "user":
-        raise BadRequest("messages: the last message has to be the user's", "messages")
+        raise Refused(400, "messages: the last message has to be the user's", "messages")
     most, limit = (
         _most(asked),
         "max_tokens" if asked.max_completion_tokens is None else "max_completion_tokens",
     )
     least = 0 if isinstance(asked, _Completion) and asked.echo else 1
     if most is not None and not least <= most <= longest:
-        raise BadRequest(f"{limit}: from {least} to {longest} tokens can be asked for", limit)
+        raise Refused(400, f"{limit}: from {least} to {longest} tokens can be asked for", limit)
     if isinstance(asked, _Chat) and asked.top_logprobs and not asked.logprobs:
-        raise BadRequest("top_logprobs: only with `logprobs: true`", "top_logprobs")
+        raise Refused(400, "top_logprobs: only with `logprobs: true`", "top_logprobs")
     if asked.stream_options is not None and not asked.stream:
-        raise BadRequest("stream_options: only with `stream: true`", "stream_options")
+        raise Refused(400, "stream_options: only with `stream: true`", "stream_options")
     if asked.top is not None and not isinstance(levers.model, ScoringModel):
-        raise BadRequest(f"logprobs: the backend {levers.model.info.backend} does not give them", "logprobs")
+        raise Refused(
+            400, f"logprobs: the backend {levers.model.info.backend} does not give them", "logprobs"
+        )
 
 
 def _check_steer(steer: Steer, chosen: Chosen, levers: Levers) -> None:
@@ -259,14 +253,14 @@ def _check_steer(steer: Steer, chosen: Chosen, levers: Levers) -> None:
         return
     first = f"steer.{next(iter(chosen.online))}"
     if ESM not in chosen.levers or levers.esm is None:
-        raise BadRequest(f"{first}: it changes ESM's decisions, and ESM is off for this request", first)
+        raise Refused(400, f"{first}: it changes ESM's decisions, and ESM is off for this request", first)
     config = levers.esm.config
     online, points = config.online.model_copy(update=dict(chosen.online)), config.control_points.M
     last = min(points, online.max_tool_m or points)
     if online.min_tool_m > last and (steer.min_tool_m or steer.max_tool_m):
         field = "steer.max_tool_m" if steer.min_tool_m is None else "steer.min_tool_m"
         what = f"no segment from {online.min_tool_m} to {last} is left to steer; the run has {points}"
-        raise BadRequest(f"{field}: {what}", field)
+        raise Refused(400, f"{field}: {what}", field)
 
 
 def _most(asked: _Common) -> int | None:

@@ -165,8 +165,3 @@ def event_bytes(piece: dict[str, Any]) -> bytes:
 
 
 DONE = b"data: [DONE]\n\n"
-
-
-def error_body(message: str, kind: str, field: str | None = None, code: str | None = None) -> dict[str, Any]:
-    """An error in OpenAI's form."""
-    return {"error": {"message": message, "type": kind, "param": field, "code": code}}

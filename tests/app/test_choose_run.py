@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from app.choose_run import choose_run
-from engine.run.directory import RunDirectory, create_run
+from engine.run.directory import RunDirectory
+from tests.made_run import create_run
 
 
 def make(outputs: Path, created: float) -> RunDirectory:

@@ -18,13 +18,14 @@ from app.shell import SteerApp
 from engine.comparison.run_items import read_items
 from engine.errors import RunError
 from engine.events import SCHEMA_VERSION
-from engine.run.directory import LATER, RECORD_VERSION, RunDirectory, create_run
+from engine.run.directory import LATER, RECORD_VERSION, RunDirectory
 from engine.run.lock import RunLock
 from screens.leaving import LeaveScreen
 from screens.panels.error_panel import ErrorPanel
 from screens.runs.screen import RunsScreen
 from screens.widgets.detail_pane import DetailPane
 from tests.console import until
+from tests.made_run import create_run
 from tests.synthetic_run import SyntheticRun, write_log
 
 

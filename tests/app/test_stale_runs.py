@@ -19,12 +19,13 @@ from app.table.column import Cell
 from app.wording.stage_words import change_words, kept_words
 from engine.errors import RunError
 from engine.events import Header, StageBegunAgain, StageFinished, StagesChosen, StageStarted
-from engine.run.directory import RunDirectory, StageRecord, create_run, inspect
+from engine.run.directory import RunDirectory, StageRecord, inspect
 from engine.run.event_log import EventLog, header_of
 from engine.run.stage_choices import KEPT_TEXTS, StageChange, choose
 from engine.run.stage_state import STOPPED
 from screens.runs.about import about_run
 from screens.runs.columns import COLUMNS, difference_cell
+from tests.made_run import create_run
 from tests.runs_app import esm_verdict
 
 STAGES = ("mine", "select", "memory", "eval", "evolve")

@@ -17,7 +17,8 @@ from typing import Any
 import pexpect
 import pytest
 
-from engine.run.directory import create_run, discover
+from engine.run.directory import discover
+from tests.made_run import create_run
 from tests.synthetic_run import SyntheticRun, write_log
 
 ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"

@@ -10,13 +10,14 @@ from textual.keys import _character_to_key
 from textual.widgets import Input
 
 from app.shell import SteerApp
-from engine.run.directory import RunDirectory, create_run
+from engine.run.directory import RunDirectory
 from screens.esm.screen import EsmScreen
 from screens.new_run import NewRunScreen
 from screens.panels.help import HelpScreen
 from screens.runs.screen import RunsScreen
 from screens.widgets.filter_bar import FilterBar
 from tests.console import until
+from tests.made_run import create_run
 from tests.synthetic_run import SyntheticRun, write_log
 
 BACKSPACE = "\b"

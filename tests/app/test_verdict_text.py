@@ -23,7 +23,8 @@ from app.wording.verdict_text import (
     verdicts,
 )
 from engine import events as ev
-from engine.run.directory import RunDirectory, StageRecord, create_run
+from engine.run.directory import RunDirectory, StageRecord
+from tests.made_run import create_run
 
 ESM = ev.Verdict(
     method="esm", baseline="greedy", metric="accuracy", items="problems", n=200, value=0.965, baseline_value=0.635,

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
 
+from tests.made_run import create_run
+
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from textual.events import Key
@@ -32,7 +34,7 @@ from engine.events import (
     StageProgress,
     StageStarted,
 )
-from engine.run.directory import RunDirectory, create_run
+from engine.run.directory import RunDirectory
 from engine.run.event_log import EventLog
 from screens.esm.screen import EsmScreen
 from tests.synthetic_run import SyntheticRun

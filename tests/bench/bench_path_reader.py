@@ -52,7 +52,7 @@ from engine.gflownet.graphs.tables import EmbeddingTables, Texts
 from engine.gflownet.sampler.module import prior_alpha
 from engine.gflownet.training.trained_sampler import trained_sampler
 from engine.lm.loading.load import load_model
-from engine.lm.protocol import Sampling
+from engine.lm.protocol import Sampling, go_on, ignore
 from engine.lm.transformers.decoding import Decoding, Job
 from engine.lm.transformers.model import TransformersModel
 from engine.lm.transformers.prefix_row import PrefixRow, run_pending
@@ -240,7 +240,9 @@ class Reader:
                 for prompt, row in zip(batch, tokens, strict=True)
             ]
             model = self.model
-            decoding = Decoding(model.network, model.tokenizer, model._find, jobs, AT_ONCE)
+            decoding = Decoding(
+                model.network, model.tokenizer, model._find, jobs, AT_ONCE, go_on, ignore, ignore
+            )
             lines = [
                 {"prompt": prompt.key, "answer": done.text, "tokens": len(row), "written": len(done.tokens)}
                 for prompt, row, done in zip(batch, tokens, decoding.run(), strict=True)

@@ -21,8 +21,8 @@ from textual.events import Key
 from app import garbage
 from app.shell import SteerApp
 from engine import events as ev
-from engine.run.directory import create_run
 from screens.esm.screen import EsmScreen
+from tests.made_run import create_run
 from tests.synthetic_run import SyntheticRun
 
 PER_EXAMPLE = 15

@@ -18,9 +18,10 @@ import time
 from fcntl import ioctl
 from pathlib import Path
 
+from tests.made_run import create_run
+
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from engine.run.directory import create_run
 from tests.synthetic_run import SyntheticRun, write_log
 
 SIZES = ((80, 24), (120, 40), (200, 60))

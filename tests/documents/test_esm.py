@@ -50,6 +50,7 @@ from engine.lm.protocol import (
     Sampling,
     Steer,
     Unfinished,
+    ignore,
 )
 from tests.run_stage import run_stage
 
@@ -401,14 +402,13 @@ class Scripted:
     def branch(
         self,
         branches: Sequence[Branch],
-        finished: Finished | None = None,
-        unfinished: Unfinished | None = None,
+        finished: Finished = ignore,
+        unfinished: Unfinished = ignore,
     ) -> list[Completion]:
         self.asked += branches
         done = [self._next(branch) for branch in branches]
         for place, completion in enumerate(done):
-            if finished is not None:
-                finished(place, completion)
+            finished(place, completion)
         return done
 
     def _next(self, branch: Branch) -> Completion:

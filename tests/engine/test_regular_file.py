@@ -18,13 +18,14 @@ from engine.errors import ConfigError, DataError, DiskError, RunError
 from engine.events import SCHEMA_VERSION, Header, Notice
 from engine.files import append_jsonl, read_jsonl, recover_jsonl, write_jsonl
 from engine.regular_file import last_line, open_to_append, read_regular
-from engine.run.directory import RunDirectory, SweepPoint, create_run, discover
+from engine.run.directory import RunDirectory, SweepPoint, discover
 from engine.run.event_log import EventLog, LogReader
 from engine.run.find_event import find_event
 from engine.run.lock import RunLock, read_lock
 from engine.run.stage_files import read_stage_files
 from engine.sweep.sweep import SweepFolder
 from screens.runs.source import sweep_of
+from tests.made_run import create_run
 
 
 def pipe(path: Path) -> None:

@@ -15,7 +15,7 @@ from app.runs.session import RunSession
 from engine import events as ev
 from engine.errors import RunError
 from engine.events.verdict import Verdict
-from engine.run.directory import RunDirectory, RunStatus, create_run, inspect
+from engine.run.directory import RunDirectory, RunStatus, inspect
 from screens.esm.screen import EsmScreen
 from screens.exports import write_report
 from screens.leaving import LeftRun, WaitingScreen
@@ -29,6 +29,7 @@ from screens.widgets.key_line import keys_of
 from screens.widgets.run_header import RunHeader
 from screens.widgets.stage_bar import StageBar
 from screens.widgets.timeline import Timeline
+from tests.made_run import create_run
 from tests.recorded_session import RecordedSession
 from tests.synthetic_pool import pool_events
 from tests.synthetic_run import SyntheticRun, write_log

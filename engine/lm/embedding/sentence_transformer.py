@@ -15,7 +15,7 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from numpy.typing import NDArray
 
 from engine.errors import ModelError, first_line
-from engine.lm.loading.device import pick_device
+from engine.lm.loading.device import memory_errors, pick_device
 from engine.lm.loading.hub_cache import cached_folder
 from engine.lm.loading.pretrained import quiet
 
@@ -121,24 +121,13 @@ def _packaged() -> Path | None:
 @contextmanager
 def _explained(name: str, setting: str) -> Iterator[None]:
     """Turn the library's errors into a ModelError. No other device is tried."""
+    less = f"stop other programs that use it (a model server), lower `{setting}.batch_size`, "
     try:
-        yield
-    except RuntimeError as error:
-        if not isinstance(error, torch.OutOfMemoryError) and "out of memory" not in str(error).lower():
-            raise _failed(error, name, setting) from error
+        with memory_errors(f"embedding with {name}", f"{less}or set `{setting}.device: cpu`"):
+            yield
+    except (RuntimeError, OSError, ValueError, KeyError, ImportError) as error:
         raise ModelError(
-            what="the device's memory is full",
-            where=f"embedding with {name}",
-            hint=f"stop other programs that use it (a model server), lower `{setting}.batch_size`, "
-            f"or set `{setting}.device: cpu`",
+            what=f"the embedder fails: {first_line(error)}",
+            where=f"{setting}.embedder: {name}",
+            hint="name a folder or a hub name of a sentence-transformers model, or `hashed`",
         ) from error
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        raise _failed(error, name, setting) from error
-
-
-def _failed(error: Exception, name: str, setting: str) -> ModelError:
-    return ModelError(
-        what=f"the embedder fails: {first_line(error)}",
-        where=f"{setting}.embedder: {name}",
-        hint="name a folder or a hub name of a sentence-transformers model, or `hashed`",
-    )

@@ -19,17 +19,18 @@ DTYPES = {
 }
 
 
+_LESS = "lower `model.max_num_seqs`, use a smaller `model.dtype` or model, or `model.device: cpu`"
+
+
 @contextmanager
-def memory_errors(where: str) -> Iterator[None]:
+def memory_errors(where: str, hint: str = _LESS) -> Iterator[None]:
     """Turn a device that is out of memory into a ModelError."""
     try:
         yield
-    except torch.OutOfMemoryError as error:
-        raise ModelError(
-            what="the device's memory is full",
-            where=where,
-            hint="lower `model.max_num_seqs`, use a smaller `model.dtype` or model, or `model.device: cpu`",
-        ) from error
+    except RuntimeError as error:  # some devices have no error of their own for it
+        if not isinstance(error, torch.OutOfMemoryError) and "out of memory" not in str(error).lower():
+            raise
+        raise ModelError(what="the device's memory is full", where=where, hint=hint) from error
 
 
 def pick_device(name: str, setting: str = "model.device") -> torch.device:

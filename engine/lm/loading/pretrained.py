@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 import transformers
 from safetensors import SafetensorError, safe_open
 from transformers.utils import logging as hf_logging
@@ -57,7 +56,7 @@ def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
         )
         model, report = loaded
         _check_complete(path, report)
-        model = _on_device(model, target, path)
+        model = model.requires_grad_(False).to(target).eval()
         eos = _eos_ids(getattr(model, "generation_config", None), model.config)
         return Pretrained(model, tokenizer, eos, model_fingerprint(path), reason)
 
@@ -181,12 +180,6 @@ def _check_complete(path: str, report: Any) -> None:
 def _names(report: Any, key: str) -> Iterable[str]:
     names = report.get(key, ()) if isinstance(report, dict) else getattr(report, key, ())
     return (str(name[0]) if isinstance(name, tuple) else str(name) for name in names)
-
-
-def _on_device(model: Any, device: torch.device, path: str) -> Any:
-    for parameter in model.parameters():
-        parameter.requires_grad_(False)
-    return model.to(device).eval()
 
 
 def _eos_ids(generation: Any, config: Any) -> frozenset[int]:

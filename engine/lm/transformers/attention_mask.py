@@ -6,7 +6,6 @@ built from text positions, not from columns, so that padding may be at any colum
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,18 +15,11 @@ FULL = "full_attention"
 SLIDING = "sliding_attention"
 
 
-@dataclass(frozen=True)
-class MaskKinds:
-    """Kinds of attention in a model's layers. `windows`: kind -> width in tokens, None for the whole text."""
-
-    windows: dict[str, int | None]
-
-    @property
-    def is_full(self) -> bool:
-        return set(self.windows.values()) == {None}
+Windows = dict[str, int | None]
+"""Kinds of attention in a model's layers: kind -> width in tokens, None for the whole text."""
 
 
-def mask_kinds(config: Any) -> MaskKinds:
+def mask_windows(config: Any) -> Windows:
     """The kinds in a model's text configuration. Raises ValueError for an unknown kind."""
     kinds = set(getattr(config, "layer_types", None) or ())
     window = getattr(config, "sliding_window", None)
@@ -37,11 +29,11 @@ def mask_kinds(config: Any) -> MaskKinds:
     unknown = kinds - {FULL, SLIDING}
     if unknown:
         raise ValueError(f"layers of kind {', '.join(sorted(unknown))}")
-    return MaskKinds({kind: window if kind == SLIDING else None for kind in sorted(kinds)})
+    return {kind: window if kind == SLIDING else None for kind in sorted(kinds)}
 
 
 def mask_for(
-    kinds: MaskKinds, queries: Tensor, keys: Tensor, dtype: torch.dtype
+    windows: Windows, queries: Tensor, keys: Tensor, dtype: torch.dtype
 ) -> Tensor | dict[str, Tensor]:
     """Mask for queries at text positions `queries` (rows, q) over keys at `keys` (rows, k), negative where a
     column is padding: (rows, 1, q, k), or a mask for each kind where a model has several kinds of layers."""
@@ -51,7 +43,7 @@ def mask_for(
     padding = (queries < 0)[:, None, :, None]
     masks = {
         kind: additive(padding | (allowed if window is None else allowed & (distance < window)), dtype)
-        for kind, window in kinds.windows.items()
+        for kind, window in windows.items()
     }
     return masks if len(masks) > 1 else next(iter(masks.values()))
 

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.errors import ModelError
+from engine.lm.continuation import check_numbers
 from engine.lm.occurrences import Occurrences
 from engine.lm.protocol import (
     NEWEST_TOKENS,
@@ -28,7 +28,7 @@ from engine.lm.protocol import (
     Unfinished,
     Working,
 )
-from engine.lm.sampling import choose, logprobs_of, seeds_array, uniforms
+from engine.lm.sampling import choose, logprobs_of, processed, seeds_array, uniforms
 from engine.lm.transformers.capture_hook import capturing, last_column
 from engine.lm.transformers.kv_cache import GROWTH, RowKv, RunningKv
 from engine.lm.transformers.network import Network, Prefilled
@@ -87,9 +87,9 @@ class Decoding:
         find: Callable[[str], Occurrences],
         jobs: Sequence[Job],
         max_rows: int,
-        between: Between | None = None,
-        finished: Finished | None = None,
-        unfinished: Unfinished | None = None,
+        between: Between,
+        finished: Finished,
+        unfinished: Unfinished,
     ) -> None:
         """`finished` is called with the number and completion of each job as it ends, `unfinished` with what is under
         way where `between` or `finished` raises."""
@@ -160,16 +160,14 @@ class Decoding:
     def _leave(self) -> None:
         """Tell of the jobs under way."""
         for job in np.flatnonzero((self.counts > 0) & ~self.completed).tolist():
-            if self.unfinished is not None:
-                self.unfinished(job, self._text(job, "" if self.alive[job] else self.ended[job]))
+            self.unfinished(job, self._text(job, "" if self.alive[job] else self.ended[job]))
 
     def _complete(self) -> None:
         """Note the completions of jobs that have ended, and tell of them."""
         for job in np.flatnonzero(~(self.alive | self.to_capture | self.completed)).tolist():
             self.completed[job] = True
             self.completions[job] = self._completion(job)
-            if self.finished is not None:
-                self.finished(job, self.completions[job])
+            self.finished(job, self.completions[job])
 
     def working(self) -> Working:
         """How far the decoding is."""
@@ -182,8 +180,7 @@ class Decoding:
         return Working(len(self.jobs), done, int(self.counts.sum()) - self.earlier, text)
 
     def _pass_between(self) -> None:
-        if self.between is not None:
-            self.between(self.mark, self.working)
+        self.between(self.mark, self.working)
 
     def _load_earlier_tokens(self) -> None:
         for index, job in enumerate(self.jobs):
@@ -401,13 +398,7 @@ class Decoding:
         self.mask = self.network.decode_mask(self.kv) if remaining else None
 
     def _completion(self, index: int) -> Completion:
-        count = int(self.counts[index])
-        if np.isnan(self.logprobs[index, :count]).any():
-            raise ModelError(
-                what="the model's logits are not numbers",
-                where=f"after {int(np.isnan(self.logprobs[index, :count]).argmax())} tokens of a continuation",
-                hint="use dtype bfloat16 or float32, or a smaller steering scale",
-            )
+        check_numbers(self.logprobs[index, : self.counts[index]])
         return self._text(index, self.ended[index])
 
     def _text(self, index: int, ended: str) -> Completion:
@@ -430,14 +421,6 @@ class Decoding:
         return np.array(self.states[index], dtype=np.float32).reshape(shape)
 
 
-def numbered(report: Finished | None, numbers: Sequence[int]) -> Finished | None:
+def numbered(report: Finished, numbers: Sequence[int]) -> Finished:
     """`report`, with `numbers[job]` in place of a job's number."""
-    return None if report is None else lambda job, text: report(numbers[job], text)
-
-
-def processed(process: LogitsProcessor, written: Sequence[Sequence[int]], logits: Tensor) -> Tensor:
-    """The processor's output. Raises ValueError unless it has the shape of `logits`."""
-    output = process(written, logits)
-    if not isinstance(output, Tensor) or output.shape != logits.shape:
-        raise ValueError(f"the logits processor must return a tensor of shape {tuple(logits.shape)}")
-    return output
+    return lambda job, text: report(numbers[job], text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache, partial
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from engine.lm.context import check_prompt, within_context
 from engine.lm.loading.device import memory_errors
 from engine.lm.loading.pretrained import load_pretrained
 from engine.lm.occurrences import Occurrences
-from engine.lm.positions import from_front
+from engine.lm.positions import check_layers, from_front
 from engine.lm.protocol import (
     Between,
     Completion,
@@ -25,11 +26,13 @@ from engine.lm.protocol import (
     TokenLogprob,
     Unfinished,
     Working,
+    go_on,
+    ignore,
 )
-from engine.lm.sampling import logprobs_of, top_logprobs
+from engine.lm.sampling import logprobs_of, processed, top_logprobs
 from engine.lm.tokenizer import HfTokenizer
 from engine.lm.transformers.batching import similar_lengths
-from engine.lm.transformers.decoding import Decoding, Job, numbered, processed
+from engine.lm.transformers.decoding import Decoding, Job, numbered
 from engine.lm.transformers.network import Network
 from engine.lm.transformers.prefix_row import PrefixRow
 from engine.lm.transformers.prefixes import SharedPrefixes
@@ -50,8 +53,8 @@ class TransformersModel:
         self.max_num_seqs = max_num_seqs
         self.tokenizer = tokenizer
         self.info = info
-        self._occurrences: dict[str, Occurrences] = {}
-        self.between: Between | None = None
+        self._find = cache(partial(Occurrences, tokenizer, network.vocab_size))
+        self.between: Between = go_on
 
     @classmethod
     def load(
@@ -107,22 +110,26 @@ class TransformersModel:
         requests: Sequence[Request],
         *,
         logits_processor: LogitsProcessor | None = None,
-        checkpoint: Callable[[], None] | None = None,
-        finished: Finished | None = None,
-        unfinished: Unfinished | None = None,
+        checkpoint: Callable[[], None] = lambda: None,
+        finished: Finished = ignore,
+        unfinished: Unfinished = ignore,
     ) -> list[Completion]:
         """The completion of each request, in order. Requests with the same prompt share its prefill."""
         for index, request in enumerate(requests):
             if not request.prompt:
                 raise ValueError(f"request {index} has an empty prompt: there is no token to continue")
-            self._check_layers(request.capture_layers)
+            check_layers(request.capture_layers, self.network.num_layers)
         requests = [self._within_context(request) for request in requests]
         # Requests with one prompt stand together: its key/values are dropped when the last of them has begun.
         order = sorted(
             range(len(requests)), key=lambda i: (len(requests[i].prompt), tuple(requests[i].prompt))
         )
         jobs = _jobs([requests[index] for index in order], logits_processor)
-        between = _both(self.between, checkpoint)
+
+        def between(call: object, working: Callable[[], Working]) -> None:
+            checkpoint()
+            self.between(call, working)
+
         decoding = Decoding(
             self.network,
             self.tokenizer,
@@ -147,7 +154,7 @@ class TransformersModel:
         self, sequences: Sequence[Sequence[int]], positions: Sequence[Sequence[int]], layers: Sequence[int]
     ) -> list[NDArray[np.float32]]:
         """Residual stream of whole sequences at the named positions: (len(positions[i]), len(layers), d)."""
-        self._check_layers(layers)
+        check_layers(layers, self.network.num_layers)
         places = [
             from_front(read_at, len(tokens)) for tokens, read_at in zip(sequences, positions, strict=True)
         ]
@@ -161,8 +168,7 @@ class TransformersModel:
         used = [index for index, tokens in enumerate(needed) if tokens and layers]
         lengths, mark = [len(needed[index]) for index in used], object()
         for group in similar_lengths(lengths, self.max_num_seqs, self.network.pass_tokens):
-            if self.between is not None:
-                self.between(mark, lambda: Working(len(used), 0, 0, ""))
+            self.between(mark, lambda: Working(len(used), 0, 0, ""))
             batch = [used[member] for member in group]
             batch_states = self.network.states([needed[i] for i in batch], [places[i] for i in batch], layers)
             for index, read in zip(batch, batch_states, strict=True):
@@ -179,8 +185,7 @@ class TransformersModel:
         scored: list[TokenLogprob] = []
         mark = object()
         for logits in self.network.logits(tokens[:-1]):
-            if self.between is not None:
-                self.between(mark, lambda: Working(1, 0, 0, ""))
+            self.between(mark, lambda: Working(1, 0, 0, ""))
             if processor is not None:
                 logits = processed(processor, [()] * len(logits), logits)
             given = tokens[len(scored) + 1 :][: len(logits)]
@@ -193,16 +198,6 @@ class TransformersModel:
         return SharedPrefixes(
             self.network, self.tokenizer, self.info, self._find, prompts, self.max_num_seqs, self.between
         )
-
-    def _find(self, needle: str) -> Occurrences:
-        if needle not in self._occurrences:
-            self._occurrences[needle] = Occurrences(self.tokenizer, needle, self.network.vocab_size)
-        return self._occurrences[needle]
-
-    def _check_layers(self, layers: Sequence[int]) -> None:
-        for layer in layers:
-            if not 0 <= layer < self.network.num_layers:
-                raise ValueError(f"layer {layer}, the model has layers 0 to {self.network.num_layers - 1}")
 
 
 def _jobs(requests: Sequence[Request], processor: LogitsProcessor | None) -> list[Job]:
@@ -220,15 +215,3 @@ def _jobs(requests: Sequence[Request], processor: LogitsProcessor | None) -> lis
         )
         for request in requests
     ]
-
-
-def _both(between: Between | None, checkpoint: Callable[[], None] | None) -> Between | None:
-    if checkpoint is None:
-        return between
-
-    def both(call: object, working: Callable[[], Working]) -> None:
-        checkpoint()
-        if between is not None:
-            between(call, working)
-
-    return both

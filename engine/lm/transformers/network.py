@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.lm.decoder_layers import decoder_layers
-from engine.lm.transformers.attention_mask import additive, mask_for, mask_kinds
+from engine.lm.transformers.attention_mask import additive, mask_for, mask_windows
 from engine.lm.transformers.batching import MAX_TOKENS
 from engine.lm.transformers.capture_hook import capturing, last_column
 from engine.lm.transformers.grouped_attention import use_grouped_attention
@@ -42,7 +42,7 @@ class Network:
         self.model = model.eval()
         self.config = model.config.get_text_config()
         self.layers = decoder_layers(model, int(self.config.num_hidden_layers))
-        self.kinds = mask_kinds(self.config)
+        self.windows = mask_windows(self.config)
         use_grouped_attention(model)
         pack_linear_layers(model)
         parameter = next(model.parameters())
@@ -67,7 +67,7 @@ class Network:
     def _probe(self, probe: KvProbe) -> Tensor:
         tokens = torch.zeros((1, 2), dtype=torch.long, device=self.device)
         positions = torch.arange(2, device=self.device)[None]
-        return self._run(tokens, positions, probe, mask_for(self.kinds, positions, positions, self.dtype))
+        return self._run(tokens, positions, probe, mask_for(self.windows, positions, positions, self.dtype))
 
     def _run(self, tokens: Tensor, positions: Tensor, kv: Any, mask: Any) -> Tensor:
         """Logits (rows, vocab) in float32 after the last column."""
@@ -96,7 +96,7 @@ class Network:
         for start in range(0, len(tokens), WINDOW):
             end = min(start + WINDOW, len(tokens))
             queries = positions[:, start:end]
-            mask = mask_for(self.kinds, queries, positions[:, :end], self.dtype)
+            mask = mask_for(self.windows, queries, positions[:, :end], self.dtype)
             yield self._forward(ids[:, start:end], queries, kv, mask, 0)[0].float()
             kv.used = end
 
@@ -110,9 +110,9 @@ class Network:
         for row, cached_row in enumerate(cached):
             if cached_row is not None:
                 kv.load(row, cached_row, before)
-        tokens = torch.from_numpy(_right_aligned(pending, width)).to(self.device)
+        tokens = torch.from_numpy(_padded(pending, width, right=True)).to(self.device)
         queries = positions[:, before:]
-        mask = mask_for(self.kinds, queries, positions, self.dtype)
+        mask = mask_for(self.windows, queries, positions, self.dtype)
         with capturing(self.layers, range(self.num_layers), last_column) as captured:
             logits = self._run(tokens, queries.clamp(min=0), kv, mask)
         states = torch.stack([captured[layer] for layer in range(self.num_layers)], dim=1)
@@ -132,7 +132,7 @@ class Network:
         """Feed one token a row: logits (rows, vocab) in float32. `full_mask` is `decode_mask`'s."""
         if full_mask is None:
             seen = kv.positions[:, : kv.used + 1]
-            mask = mask_for(self.kinds, seen[:, -1:], seen, self.dtype)
+            mask = mask_for(self.windows, seen[:, -1:], seen, self.dtype)
         else:
             mask = full_mask[..., : kv.used + 1]
         queries = kv.positions[:, kv.used : kv.used + 1]
@@ -143,7 +143,8 @@ class Network:
     def decode_mask(self, kv: RunningKv) -> Tensor | None:
         """Mask of a one-token pass over all columns, (rows, 1, 1, capacity), of which `step` uses the filled columns.
         None for models with sliding windows, whose mask changes with every token."""
-        return additive((kv.positions >= 0)[:, None, None], self.dtype) if self.kinds.is_full else None
+        slides = any(window is not None for window in self.windows.values())
+        return None if slides else additive((kv.positions >= 0)[:, None, None], self.dtype)
 
     def states(
         self, sequences: Sequence[Sequence[int]], positions: Sequence[Sequence[int]], layers: Sequence[int]
@@ -151,10 +152,10 @@ class Network:
         """Residual stream at `positions` of each sequence, in one pass without key/values or logits:
         (len(positions[i]), len(layers), hidden_size)."""
         width = max(map(len, sequences))
-        tokens = torch.from_numpy(_left_aligned(sequences, width)).to(self.device)
+        tokens = torch.from_numpy(_padded(sequences, width, right=False)).to(self.device)
         text_positions = torch.arange(width, device=self.device)[None]
         # Padding is on the right, and no token attends to later tokens: one mask serves all rows.
-        mask = mask_for(self.kinds, text_positions, text_positions, self.dtype)
+        mask = mask_for(self.windows, text_positions, text_positions, self.dtype)
         rows = torch.tensor([row for row, places in enumerate(positions) for _ in places], device=self.device)
         columns = torch.tensor([position for places in positions for position in places], device=self.device)
         with capturing(self.layers, layers, lambda hidden: hidden[rows, columns]) as captured:
@@ -189,15 +190,10 @@ def _prefill_positions(lengths: NDArray[np.int64], widths: NDArray[np.int64]) ->
     return np.concatenate([np.maximum(cached, -1), pending], axis=1)
 
 
-def _right_aligned(sequences: Sequence[Sequence[int]], width: int) -> NDArray[np.int64]:
+def _padded(sequences: Sequence[Sequence[int]], width: int, right: bool) -> NDArray[np.int64]:
+    """Tokens (rows, width), aligned at the right or else at the left; zeros elsewhere."""
     tokens = np.zeros((len(sequences), width), dtype=np.int64)
     for row, sequence in enumerate(sequences):
-        tokens[row, width - len(sequence) :] = sequence
-    return tokens
-
-
-def _left_aligned(sequences: Sequence[Sequence[int]], width: int) -> NDArray[np.int64]:
-    tokens = np.zeros((len(sequences), width), dtype=np.int64)
-    for row, sequence in enumerate(sequences):
-        tokens[row, : len(sequence)] = sequence
+        start = width - len(sequence) if right else 0
+        tokens[row, start : start + len(sequence)] = sequence
     return tokens

@@ -28,6 +28,7 @@ from engine.lm.protocol import (
     Tokenizer,
     Unfinished,
     Working,
+    ignore,
 )
 from engine.lm.transformers.decoding import Decoding, Job, Kept, numbered
 from engine.lm.transformers.kv_cache import joined
@@ -46,7 +47,7 @@ class SharedPrefixes:
         find: Callable[[str], Occurrences],
         prompts: Sequence[Sequence[int]],
         max_rows: int,
-        between: Between | None = None,
+        between: Between,
     ) -> None:
         self._network = network
         self._tokenizer = tokenizer
@@ -86,8 +87,8 @@ class SharedPrefixes:
     def branch(
         self,
         branches: Sequence[Branch],
-        finished: Finished | None = None,
-        unfinished: Unfinished | None = None,
+        finished: Finished = ignore,
+        unfinished: Unfinished = ignore,
     ) -> list[Completion]:
         """Continue prefixes without changing them, each as far as the model's context goes."""
         ran = self._up_to_date([branch.row for branch in branches])
@@ -101,8 +102,7 @@ class SharedPrefixes:
             earlier = self._earlier(branch)
             if earlier is not None and is_whole(earlier, branch):
                 done[index] = earlier if branch.keep else replace(earlier, kept=None)
-                if finished is not None:
-                    finished(index, done[index])
+                finished(index, done[index])
             else:
                 jobs[index] = self._job(branch, earlier)
         decoding = Decoding(
@@ -145,8 +145,7 @@ class SharedPrefixes:
         return [self._ran(row) for row in rows]
 
     def _pass_between(self, sequences: int) -> None:
-        if self._between is not None:
-            self._between(self._mark, lambda: Working(sequences, 0, 0, ""))
+        self._between(self._mark, lambda: Working(sequences, 0, 0, ""))
 
     def _ran(self, row: int) -> Prefilled:
         prefix = self._rows[row]

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.lm.decoder_layers import hidden_of, with_hidden
+from engine.lm.positions import steering_vector
 from engine.lm.protocol import Steer
 
 
@@ -22,11 +23,7 @@ def steering_matrices(steers: Sequence[Steer | None], layers: int, hidden_size: 
     for row, steer in enumerate(steers):
         if steer is None:
             continue
-        vector = np.asarray(steer.vector, dtype=np.float32)
-        if vector.shape != (hidden_size,):
-            raise ValueError(f"steering vector of shape {vector.shape}, the model needs ({hidden_size},)")
-        if not 0 <= steer.layer < layers:
-            raise ValueError(f"steering layer {steer.layer}, the model has layers 0 to {layers - 1}")
+        vector = steering_vector(steer, layers, hidden_size)
         if steer.layer not in matrices:
             matrices[steer.layer] = torch.zeros(len(steers), hidden_size)
         matrices[steer.layer][row] = torch.from_numpy(vector * np.float32(steer.scale))

@@ -21,6 +21,7 @@ from vllm.v1.engine.exceptions import EngineDeadError  # pyright: ignore[reportM
 
 from engine.errors import ModelError
 from engine.lm.occurrences import Occurrences
+from engine.lm.positions import check_layers, steering_vector
 from engine.lm.protocol import LogitsProcessor, Steer, Vector
 from engine.lm.vllm.request_args import Injection, RequestArgs
 
@@ -69,7 +70,9 @@ class Driver:
         self._sent: set[str] = set()
         self._unsent: dict[str, bytes] = {}
         self._numbers = count()
-        self.between: Callable[[object, Sequence[EngineRequest], int], None] | None = None
+        self.between: Callable[[object, Sequence[EngineRequest], int], None] = lambda mark, requests, left: (
+            None
+        )
         """Called between steps with a mark of the run, its requests, and the number of those that have not ended."""
         threading.Thread(target=_watch, args=(engine.engine_core,), daemon=True).start()
         with engine_errors("starting"):
@@ -77,13 +80,7 @@ class Driver:
 
     def injection(self, steer: Steer, position: int) -> Injection:
         """The injection of `steer` at a token; its vector is sent before the next run. Raises ValueError."""
-        vector = np.ascontiguousarray(steer.vector, dtype=np.float32)
-        if vector.shape != (self.hidden_size,):
-            raise ValueError(
-                f"steering vector of shape {vector.shape}, the model needs ({self.hidden_size},)"
-            )
-        if not 0 <= steer.layer < self._layers:
-            raise ValueError(f"steering layer {steer.layer}, the model has layers 0 to {self._layers - 1}")
+        vector = steering_vector(steer, self._layers, self.hidden_size)
         return Injection(position, steer.layer, float(steer.scale), self._name_of(vector))
 
     def _name_of(self, vector: Vector) -> str:
@@ -102,15 +99,13 @@ class Driver:
 
     def check_layers(self, layers: Iterable[int]) -> None:
         """Raises ValueError for a layer that the model does not have."""
-        for layer in layers:
-            if not 0 <= layer < self._layers:
-                raise ValueError(f"layer {layer}, the model has layers 0 to {self._layers - 1}")
+        check_layers(layers, self._layers)
 
     def run(
         self,
         requests: Sequence[EngineRequest],
         processor: LogitsProcessor | None = None,
-        checkpoint: Callable[[], None] | None = None,
+        checkpoint: Callable[[], None] = lambda: None,
         ended: Callable[[EngineRequest], None] = lambda request: None,
     ) -> None:
         """Run all requests to their ends; `ended` is called for each that has tokens to write, when it has ended. If
@@ -137,16 +132,14 @@ class Driver:
         self,
         requests: Sequence[EngineRequest],
         unfinished: dict[str, EngineRequest],
-        checkpoint: Callable[[], None] | None,
+        checkpoint: Callable[[], None],
         ended: Callable[[EngineRequest], None],
     ) -> None:
         """Step the engine until `unfinished` is empty."""
         mark = object()
         while unfinished:
-            if self.between is not None:
-                self.between(mark, requests, len(unfinished))
-            if checkpoint is not None:
-                checkpoint()
+            self.between(mark, requests, len(unfinished))
+            checkpoint()
             through: list[EngineRequest] = []
             abort: list[str] = []
             for output in self._engine.step():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import ModelError
+from engine.lm.continuation import check_numbers
 from engine.lm.occurrences import Occurrences
 from engine.lm.positions import from_front
 from engine.lm.protocol import (
@@ -22,6 +24,8 @@ from engine.lm.protocol import (
     Steer,
     Unfinished,
     Working,
+    go_on,
+    ignore,
 )
 from engine.lm.tokenizer import HfTokenizer
 from engine.lm.vllm.driver import Driver, EngineRequest, captured
@@ -37,14 +41,13 @@ class VllmModel:
         self._driver = driver
         self.tokenizer = tokenizer
         self.info = info
-        self._occurrences: dict[str, Occurrences] = {}
+        self._find = cache(partial(Occurrences, tokenizer, info.vocab_size))
         self._captures = 0
-        self.between: Between | None = None
+        self.between: Between = go_on
         driver.between = self._pass_between
 
     def _pass_between(self, mark: object, requests: Sequence[EngineRequest], unfinished: int) -> None:
-        if self.between is not None:
-            self.between(mark, lambda: self._working(requests, unfinished))
+        self.between(mark, lambda: self._working(requests, unfinished))
 
     def _working(self, requests: Sequence[EngineRequest], unfinished: int) -> Working:
         newest = max(requests, key=lambda request: len(request.tokens)).tokens[-NEWEST_TOKENS:]
@@ -56,9 +59,9 @@ class VllmModel:
         requests: Sequence[Request],
         *,
         logits_processor: LogitsProcessor | None = None,
-        checkpoint: Callable[[], None] | None = None,
-        finished: Finished | None = None,
-        unfinished: Unfinished | None = None,
+        checkpoint: Callable[[], None] = lambda: None,
+        finished: Finished = ignore,
+        unfinished: Unfinished = ignore,
     ) -> list[Completion]:
         """The completion of each request, in order. States are read in a second pass over the written tokens, so that
         decoding runs at vLLM's full speed, without a hook: completions with states are reported after it."""
@@ -71,16 +74,15 @@ class VllmModel:
 
         def take(run: EngineRequest) -> None:
             index = number[id(run)]
-            if finished is not None and not requests[index].capture_layers:
+            if not requests[index].capture_layers:
                 early[index] = self._completion(run)
                 finished(index, early[index])
 
         self._driver.run(runs, logits_processor, checkpoint, take)
         completions = [early.get(index) or self._completion(run) for index, run in enumerate(runs)]
         self._read_states(requests, runs, completions, checkpoint)
-        if finished is not None:
-            for index in set(range(len(requests))) - early.keys():
-                finished(index, completions[index])
+        for index in set(range(len(requests))) - early.keys():
+            finished(index, completions[index])
         return completions
 
     def _run(self, request: Request) -> EngineRequest:
@@ -92,12 +94,7 @@ class VllmModel:
         return self._new_run(request.prompt, sampling.max_tokens, args, stop)
 
     def _completion(self, run: EngineRequest) -> Completion:
-        if np.isnan(run.logprobs).any():
-            raise ModelError(
-                what="the model's logits are not numbers",
-                where=f"after {int(np.isnan(run.logprobs).argmax())} tokens of a continuation",
-                hint="use dtype bfloat16 or float32, or a smaller steering scale",
-            )
+        check_numbers(run.logprobs)
         written = run.tokens[:-1] if run.ended == "eos" else run.tokens
         return Completion(run.tokens, run.logprobs, self.tokenizer.decode(written), run.ended)
 
@@ -106,7 +103,7 @@ class VllmModel:
         requests: Sequence[Request],
         runs: Sequence[EngineRequest],
         completions: Sequence[Completion],
-        checkpoint: Callable[[], None] | None,
+        checkpoint: Callable[[], None],
     ) -> None:
         """Fill in `states` and `state_ends` of the completions whose requests capture."""
         reads: dict[int, EngineRequest] = {}
@@ -195,8 +192,3 @@ class VllmModel:
         return EngineRequest(
             list(prompt), min(max_tokens, room if reading else room - 1), args, stop, list(written)
         )
-
-    def _find(self, needle: str) -> Occurrences:
-        if needle not in self._occurrences:
-            self._occurrences[needle] = Occurrences(self.tokenizer, needle, self.info.vocab_size)
-        return self._occurrences[needle]

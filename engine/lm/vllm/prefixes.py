@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from engine.lm.continuation import cut, earlier_end, is_whole
 from engine.lm.occurrences import Occurrences
-from engine.lm.protocol import Branch, Completion, Finished, Tokenizer, Unfinished
+from engine.lm.protocol import Branch, Completion, Finished, Tokenizer, Unfinished, ignore
 from engine.lm.vllm.driver import Driver, EngineRequest
 from engine.lm.vllm.request_args import Injection, RequestArgs
 
@@ -84,8 +84,8 @@ class CachedPrefixes:
     def branch(
         self,
         branches: Sequence[Branch],
-        finished: Finished | None = None,
-        unfinished: Unfinished | None = None,
+        finished: Finished = ignore,
+        unfinished: Unfinished = ignore,
     ) -> list[Completion]:
         """Continue prefixes without changing them."""
         earlier = [self._earlier(branch) for branch in branches]
@@ -97,8 +97,7 @@ class CachedPrefixes:
 
         def take(index: int) -> None:
             done[index] = self._completion(branches[index], earlier[index], runs.get(index))
-            if finished is not None:
-                finished(index, done[index])
+            finished(index, done[index])
 
         for index in range(len(branches)):
             if index not in runs:

@@ -17,7 +17,7 @@ from vllm.v1.outputs import LogprobsTensors, SamplerOutput  # pyright: ignore[re
 from vllm.v1.sample.sampler import Sampler  # pyright: ignore[reportMissingImports]
 
 from engine.lm.protocol import LogitsProcessor
-from engine.lm.sampling import choose, logprobs_of, seeds_array, uniforms
+from engine.lm.sampling import choose, logprobs_of, processed, seeds_array, uniforms
 from engine.lm.vllm.pass_plan import Draw
 
 
@@ -53,13 +53,10 @@ class CounterSampler(Sampler):
 
     def _processed(self, processor: LogitsProcessor, written: list[list[int]], logits: Tensor) -> Tensor:
         try:
-            processed: Any = processor(written, logits)
-            if not isinstance(processed, Tensor) or processed.shape != logits.shape:
-                raise ValueError(f"the logits processor must return a tensor of shape {tuple(logits.shape)}")
+            return processed(processor, written, logits)
         except Exception as error:  # a generated processor may raise anything
             self.error = self.error or f"{type(error).__name__}: {error}"
             return logits
-        return processed
 
 
 def _temperatures_and_draws(draws: list[Draw]) -> tuple[Any, Any]:

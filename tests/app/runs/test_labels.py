@@ -9,8 +9,9 @@ import pytest
 from app.runs.labels import NO_LABEL, Label, Labels, tags_of
 from app.runs.trash import move_to_trash, restore
 from engine.errors import DataError, RunError
-from engine.run.directory import RunDirectory, create_run, discover
+from engine.run.directory import RunDirectory, discover
 from engine.run.lock import RunLock
+from tests.made_run import create_run
 
 
 @pytest.fixture

@@ -14,10 +14,11 @@ from app.state.event_index import EventIndex
 from app.state.run import RunState
 from engine.events import DecisionTaken, ExampleEvaluated, Notice, StageFinished, StageStarted, encode
 from engine.run.control import ControlServer
-from engine.run.directory import RunDirectory, create_run
+from engine.run.directory import RunDirectory
 from engine.run.event_log import LogEntry, LogReader
 from engine.run.gate import Gate
 from engine.run.lock import RunLock
+from tests.made_run import create_run
 from tests.synthetic_run import SyntheticRun, write_log
 
 Wait = Callable[..., None]

@@ -17,10 +17,11 @@ from app.runs.time_left import (
     time_left_short,
 )
 from engine.config.file import load_config
-from engine.run.directory import RunDirectory, StageRecord, create_run, inspect
+from engine.run.directory import RunDirectory, StageRecord, inspect
 from engine.run.stage_state import FINISHED, RUNNING, StageState
 from screens.run_session import run_time_left
 from screens.runs.about import about_run
+from tests.made_run import create_run
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import SyntheticRun, write_log
 

@@ -23,8 +23,9 @@ from app.state.event_index import EventIndex
 from app.state.method import MethodState
 from app.state.run import RunState
 from engine import events as ev
-from engine.run.directory import RunDirectory, create_run
+from engine.run.directory import RunDirectory
 from engine.run.event_log import LogReader
+from tests.made_run import create_run
 from tests.synthetic_evolution import evolution_events
 from tests.synthetic_gflownet import gflownet_events
 from tests.synthetic_pool import pool_events

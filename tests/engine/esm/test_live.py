@@ -20,6 +20,7 @@ from engine.esm.evaluation.sources import Sources
 from engine.esm.mining.mine_work import Mining
 from engine.events import DecisionTaken, Event, ExampleEvaluated, PairMined, RolloutEnded, RolloutsMined
 from engine.lm.loading.load import EMBEDDED
+from engine.lm.protocol import go_on
 from engine.lm.transformers.model import TransformersModel
 from engine.scale.work import WorkContext
 from engine.servers.known_servers import KnownServers
@@ -68,7 +69,7 @@ def watched(model: TransformersModel) -> Iterator[Watched]:
 
     model.between = count
     yield watched
-    model.between = None
+    model.between = go_on
 
 
 def configured(*more: str) -> Config:

@@ -23,7 +23,7 @@ from engine.esm.mining.mine_stage import Mine
 from engine.events import Candidate, DecisionTaken, EntryPicked, Event, PairMined
 from engine.files import read_jsonl
 from engine.lm.loading.load import EMBEDDED
-from engine.lm.protocol import Branch, Completion, Finished, Prefixes, Request, Unfinished
+from engine.lm.protocol import Branch, Completion, Finished, Prefixes, Request, Unfinished, ignore
 from engine.lm.transformers.model import TransformersModel
 from engine.tasks.loaders import load_task_dataset
 from tests.engine.esm import oracle
@@ -105,7 +105,7 @@ class Recorder:
         branch, extend = prefixes.branch, prefixes.extend
 
         def kept_branch(
-            branches: Sequence[Branch], finished: Finished | None = None, unfinished: Unfinished | None = None
+            branches: Sequence[Branch], finished: Finished = ignore, unfinished: Unfinished = ignore
         ) -> list[Completion]:
             done = branch(branches, finished, unfinished)
             for one, completion in zip(branches, done, strict=True):

@@ -18,6 +18,7 @@ from engine.evolution.judges.judge import Verdict
 from engine.files import read_jsonl
 from engine.lm.loading.load import load_model
 from engine.lm.model_server import Answered, InProcessServer, ModelAnswer, ModelQuestion
+from engine.lm.protocol import go_on
 from engine.run.stage import StageContext
 from engine.servers.side_by_side import Calls, map_side_by_side
 from tests.engine.evolution.test_evolve import MODEL, configured
@@ -47,7 +48,7 @@ def test_an_answer_is_reported_before_its_batch_is_stored(tmp_path: Path) -> Non
 
     model.between = count
     Evolve().run(StageContext("evolve", config, tmp_path, emit, lambda: None, lambda section: model))
-    model.between = None
+    model.between = go_on
     first_batch = [(at, stored) for at, stored, event in seen if event.split == "validation"]
     assert len(first_batch) == 8 and len({stored for _, stored in first_batch}) == 1
     assert first_batch[-1][0] > first_batch[0][0], "all were reported at the end of the batch"

@@ -17,7 +17,7 @@ def tokenizer() -> HfTokenizer:
 
 @pytest.mark.parametrize("needle", ["\n\n", ".", "\n", "é", "déjà", "2 + ", " "])
 def test_no_completing_token_is_missed(tokenizer: HfTokenizer, needle: str) -> None:
-    occurrences = Occurrences(tokenizer, needle, 400)
+    occurrences = Occurrences(tokenizer, 400, needle)
     for text in TEXT[:3]:
         for tokens in (tokenizer.encode(text), single_bytes(tokenizer, text)):
             assert tokenizer.decode(tokens) == text
@@ -47,29 +47,29 @@ def single_bytes(tokenizer: HfTokenizer, text: str) -> list[int]:
 
 def test_occurrences_do_not_overlap(tokenizer: HfTokenizer) -> None:
     tokens = single_bytes(tokenizer, "a\n\n\n\n\nb")
-    assert Occurrences(tokenizer, "\n\n", 400).segment_ends(tokens) == [3, 5]
+    assert Occurrences(tokenizer, 400, "\n\n").segment_ends(tokens) == [3, 5]
 
 
 def test_a_token_that_holds_two_ends_one_segment(tokenizer: HfTokenizer) -> None:
     blank_line = tokenizer.encode("\n\n")
     assert len(blank_line) == 1, "the test's tokenizer merges it"
     tokens = [*tokenizer.encode("a"), *blank_line, *tokenizer.encode("b"), *blank_line]
-    assert Occurrences(tokenizer, "\n", 400).segment_ends(tokens) == [2, 4]
+    assert Occurrences(tokenizer, 400, "\n").segment_ends(tokens) == [2, 4]
 
 
 def test_what_a_token_holds_behind_a_delimiter_is_not_the_next_segments(tokenizer: HfTokenizer) -> None:
     """Decoded segment by segment, the next text begins with the next token."""
     blank_line, newline = tokenizer.encode("\n\n"), single_bytes(tokenizer, "\n")
     tokens = [*newline, *blank_line, *newline]
-    assert Occurrences(tokenizer, "\n\n", 400).segment_ends(tokens) == [2]
+    assert Occurrences(tokenizer, 400, "\n\n").segment_ends(tokens) == [2]
 
 
 def test_a_merged_token_completes_it(tokenizer: HfTokenizer) -> None:
     tokens = tokenizer.encode(".\n\n")
     assert len(tokens) < 3, "the test's tokenizer merges it"
-    assert Occurrences(tokenizer, "\n\n", 400).first_end(tokens) == len(tokens)
+    assert Occurrences(tokenizer, 400, "\n\n").first_end(tokens) == len(tokens)
 
 
 def test_an_empty_string_is_refused(tokenizer: HfTokenizer) -> None:
     with pytest.raises(ValueError, match="empty string"):
-        Occurrences(tokenizer, "", 400)
+        Occurrences(tokenizer, 400, "")

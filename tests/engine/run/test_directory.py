@@ -14,13 +14,13 @@ from engine.run.directory import (
     BranchPoint,
     RunDirectory,
     StageRecord,
-    create_run,
     discover,
     find_runs,
     inspect,
     new_run_id,
 )
 from engine.run.lock import HUNG_AFTER, RunLock, process_start, read_lock
+from tests.made_run import create_run
 
 
 def create(outputs: Path, name: str = "demo", branched_from: BranchPoint | None = None) -> RunDirectory:

@@ -22,6 +22,7 @@ from engine.lm.loading.load import load_model
 from engine.run.gate import StopRequested
 from engine.run.registry import resolve_stage
 from engine.run.stage import StageContext
+from engine.scale.replicas import Replicas
 from engine.scale.spread import RaySpread
 from engine.scale.work import Spread, WorkContext, in_process
 from engine.servers.known_servers import KnownServers
@@ -176,7 +177,7 @@ def test_other_weights_are_refused_also_when_another_stage_loaded_them(
     finally:
         assert cluster._replicas is not None
         cluster._replicas.end()
-        cluster._replicas = cluster.new_replicas()
+        cluster._replicas = Replicas(cluster._section)
 
 
 def test_who_is_given_no_gpu_sees_none(cluster: RaySpread) -> None:

@@ -15,6 +15,7 @@ import pytest
 from engine.config.config import Config
 from engine.config.file import load_config
 from engine.events import Event, RequestAnswered, ServeOpened
+from engine.lm.protocol import go_on
 from engine.lm.transformers.model import TransformersModel
 from engine.run.gate import Gate, StopRequested
 from engine.run.stage import StageContext
@@ -64,7 +65,7 @@ class Served:
         except BaseException as error:
             self.error = error
         finally:
-            model.between = None
+            model.between = go_on
 
     def _scheduler(self, *arguments: Any) -> RequestScheduler:
         self.schedulers.append(RequestScheduler(*arguments))

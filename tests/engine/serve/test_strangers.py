@@ -279,6 +279,6 @@ def test_a_long_list_has_one_error_not_one_for_each_part(
         return real(form, error)
 
     monkeypatch.setattr(parsed_request, "_bad_field", bad_field)
-    with pytest.raises(parsed_request.BadRequest):
+    with pytest.raises(parsed_request.Refused):
         parsed_request.parse_request(kind, body, Any, [], 10)  # type: ignore[arg-type]
     assert counts and counts[0] <= 20

@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine.lm.protocol import Completion, Finished, LogitsProcessor, ModelInfo, Request
+from engine.lm.protocol import Completion, Finished, LogitsProcessor, ModelInfo, Request, ignore
 from engine.slsm.note import HEADER
 from engine.tasks.generated.dialogues.dialogue import Dialogue
 
@@ -50,19 +50,17 @@ class NoteFollowingModel:
         requests: Sequence[Request],
         *,
         logits_processor: LogitsProcessor | None = None,
-        checkpoint: Callable[[], None] | None = None,
-        finished: Finished | None = None,
+        checkpoint: Callable[[], None] = lambda: None,
+        finished: Finished = ignore,
     ) -> list[Completion]:
         found = []
         for request in requests:
-            if checkpoint is not None:
-                checkpoint()
+            checkpoint()
             asked = self.tokenizer.decode(request.prompt)
             self.asked.append((asked, request.seed))
             text = self.answer(json.loads(asked), request.seed if request.sampling.temperature else 0)
             found.append(Completion(self.tokenizer.encode(text), [], text, "eos"))
-            if finished is not None:
-                finished(len(found) - 1, found[-1])
+            finished(len(found) - 1, found[-1])
         return found
 
     def answer(self, messages: Sequence[dict[str, str]], seed: int) -> str:

@@ -7,11 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal, cast
 
-from starlette.responses import JSONResponse
-
 from engine.levers.levers import Levers
-from engine.serve.parsed_request import BadRequest, parse_request
-from engine.serve.replies import error_body
+from engine.serve.parsed_request import parse_request
+from engine.serve.refused import Refused
 from tests.hostile.family import Family
 
 _LEVERS = cast("Levers", SimpleNamespace(model_name="tiny", names=["esm", "notes"], fits=[], esm=None))
@@ -28,11 +26,11 @@ def _asked(kind: Literal["chat", "completion"], data: bytes) -> object:
     try:
         body = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise BadRequest("the request is no JSON") from error
+        raise Refused(400, "the request is no JSON") from error
     try:
         return parse_request(kind, body, _LEVERS, ["esm"], 512)
-    except BadRequest as error:
-        JSONResponse(error_body(error.message, "invalid_request_error", error.field), 400)
+    except Refused as error:
+        _ = error.response
         raise
 
 
@@ -45,8 +43,6 @@ def _completion(data: bytes, folder: Path) -> object:
 
 
 FAMILIES = [
-    Family("steered chat", "json", lambda: [json.dumps(_CHAT).encode()], _chat, (BadRequest,)),
-    Family(
-        "steered completion", "json", lambda: [json.dumps(_COMPLETION).encode()], _completion, (BadRequest,)
-    ),
+    Family("steered chat", "json", lambda: [json.dumps(_CHAT).encode()], _chat, (Refused,)),
+    Family("steered completion", "json", lambda: [json.dumps(_COMPLETION).encode()], _completion, (Refused,)),
 ]

@@ -8,7 +8,7 @@ import pytest
 from textual.app import App
 
 from engine.events import StagesChosen
-from engine.run.directory import RunDirectory, create_run, inspect
+from engine.run.directory import RunDirectory, inspect
 from engine.run.lock import RunLock
 from screens.confirm import ConfirmScreen
 from screens.messages import ResumeRequested
@@ -16,6 +16,7 @@ from screens.overview.screen import OverviewScreen
 from screens.overview.stages import StagesPanel
 from screens.widgets.key_line import keys_of
 from screens.widgets.stage_bar import StageBar
+from tests.made_run import create_run
 from tests.recorded_session import RecordedSession
 from tests.screens.overview.test_overview import drawn
 from tests.synthetic_run import SyntheticRun, write_log

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.run.directory import RunDirectory, StageRecord, create_run
+from engine.run.directory import RunDirectory, StageRecord
+from tests.made_run import create_run
 
 
 @pytest.fixture

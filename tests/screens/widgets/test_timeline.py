@@ -12,9 +12,10 @@ import pytest
 from textual.app import App, ComposeResult
 
 from app.runs.session import RunSession
-from engine.run.directory import RunDirectory, create_run
+from engine.run.directory import RunDirectory
 from screens.widgets.stage_bar import StageBar
 from screens.widgets.timeline import Timeline
+from tests.made_run import create_run
 from tests.synthetic_run import SyntheticRun, write_log
 
 
