@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.blocks.block import Block, Paragraph, Span, Target, Words, writing
+from app.methods.cases import Cases
 from app.methods.esm.pairs import pair_blocks
-from app.methods.page import Cases
 from app.methods.source import CaseSource
 from app.state.esm import METHOD, Pick
 from app.state.ledger import UNUSED, EntryUse

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.blocks.block import Beside, Block, Heading, Paragraph, Span, Target, writing
+from app.methods.cases import Cases
 from app.methods.cells import digits
-from app.methods.page import Cases
 from app.methods.source import CaseSource
 from app.state.esm import Pair
 from app.state.run import RunState

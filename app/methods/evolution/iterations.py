@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from app.blocks.block import Block, Heading, Paragraph, Span, Table, Target, Tone, Words, facts, writing
 from app.blocks.fit import fit
+from app.methods.cases import Cases
 from app.methods.cells import digits, linked_counts
-from app.methods.evolution.answers import answers_of
+from app.methods.evolution.answers import is_of
 from app.methods.evolution.clusters import cluster_words, delta_rows, delta_table
-from app.methods.page import Cases
 from app.methods.source import CaseSource
 from app.state.evolution import EvolutionState, IterationState
 from app.state.method import Place
@@ -114,7 +114,7 @@ def iteration_blocks(event: IterationBegan, source: CaseSource) -> list[Block]:
 
 
 def _title(state: EvolutionState, item: IterationState) -> Block:
-    answers = answers_of(state, item.iteration)
+    answers = [answer for answer in state.answers if is_of(answer, item.iteration)]
     words: list[str | Span] = [Span(f"iteration {item.iteration}", "strong")]
     if item.best:
         words.append(Span("  ★ kept as best", "accent"))
@@ -123,7 +123,7 @@ def _title(state: EvolutionState, item: IterationState) -> Block:
     if answers:
         link = Target("answers", str(item.iteration))
         words += ["  ", Span(f"its {counted(len(answers), 'answers')}", "accent", link)]
-    turned = Counter(state.answers[at].turned for at in answers)
+    turned = Counter(answer.turned for answer in answers)
     counts = linked_counts(
         (turned[sign], f"{mark} {turned[sign]:,} turned {word}", tone, Target(word, str(item.iteration)))
         for sign, mark, word, tone in _TURNED

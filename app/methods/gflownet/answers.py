@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from app.blocks.block import Beside, Block, Facts, Heading, Paragraph, Span, Target, Words, writing
 from app.blocks.model_text import one_line
+from app.methods.cases import Cases
 from app.methods.cells import outcome_cell, turned_cell
 from app.methods.gflownet.evidence import PATHS, TRIPLES, answers_to, evidence_name
-from app.methods.page import Cases
 from app.methods.source import CaseSource
 from app.state.gflownet import EvidenceRow, GFlowNetState
 from app.state.method import Place

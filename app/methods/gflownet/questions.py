@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from app.blocks.block import Block, Heading, Paragraph, Span, facts, writing
 from app.blocks.model_text import one_line
+from app.methods.cases import Cases
 from app.methods.cells import digits
 from app.methods.gflownet.evidence import reader_answers
 from app.methods.gflownet.paths import Paths, left_at
-from app.methods.page import Cases
 from app.methods.source import CaseSource
 from app.state.gflownet import QuestionRow
 from app.state.run import RunState

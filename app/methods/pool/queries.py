@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 from app.blocks.block import Beside, Block, Heading, Paragraph, Span, Table, Words
 from app.blocks.model_text import one_line
+from app.methods.cases import Cases
 from app.methods.cells import turned_cell
-from app.methods.page import Cases
 from app.methods.pool.candidates import Candidates, beside_query, pictures_of
 from app.methods.pool.scores import answers_line, score_span
 from app.methods.source import CaseSource

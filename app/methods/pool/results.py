@@ -42,6 +42,16 @@ PICKED: Sequence[ListColumn[SelectorCompared]] = (
 )  # fmt: skip
 
 
+def results(state: RunState) -> list[Block]:
+    """The methods on the held-out queries; the best known pairs when all pools are done."""
+    return [*picked(state.pool), *(oracles(state.pool) if state.pool.totals else [])]
+
+
+def more_results(state: RunState) -> list[Block]:
+    """The best known pairs so far; what was mined."""
+    return [*([] if state.pool.totals else oracles(state.pool)), *mined(state.pool)]
+
+
 def picked(state: PoolState) -> list[Block]:
     """The methods on the held-out queries."""
     names = (*ORDER, *(name for name in state.compared if name not in ORDER))

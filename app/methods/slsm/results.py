@@ -8,6 +8,7 @@ from app.blocks.block import Block, Paragraph, Picture, Span, Table, Target, Wor
 from app.blocks.plots import interval_picture
 from app.methods.cells import DIFFERENCE, Count, bounds_of, difference_of, interval_of, linked_counts
 from app.methods.chart import Series
+from app.methods.slsm.answers import variant
 from app.state.run import RunState
 from app.state.slsm import SLSMState
 from app.table.column import Cell, ListColumn
@@ -93,7 +94,7 @@ def _turned(rows: Sequence[ModeScored]) -> list[Block]:
     """Counts that lead to the first conversation that a note fixed or broke."""
     lines: list[Block] = []
     for row in rows:
-        which = f"{row.mode} {row.memory_mode}"
+        which = variant(row)
         counts: Sequence[Count] = (
             (row.fixed, f"fixed {row.fixed:,}", "good", Target("fixed", which)),
             (row.broke, f"broke {row.broke:,}", "bad", Target("broke", which)),
