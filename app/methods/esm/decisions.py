@@ -116,11 +116,6 @@ def _words(d: DecisionTaken) -> str:
     return f"decision of {d.method} on {d.example}, {'the rest' if d.phase == 'tail' else f'segment {d.m}'}"
 
 
-def _turned(state: RunState, number: int) -> bool:
-    """Whether the answer left greedy's way here and came out otherwise."""
-    return bool(sign_where_it_turned(state.esm)(number))
-
-
 def decision_place(state: RunState, name: str) -> Place | None:
     """Where a decision stands that is named by its method, its example and its segment."""
     method, example, m = name.rsplit(" ", 2)
@@ -139,7 +134,7 @@ DECISIONS: Cases[int] = Cases(
     words=_words,
     draw=decision_blocks,
     empty=_EMPTY,
-    notable=_turned,
+    notable=lambda state, number: bool(sign_where_it_turned(state.esm)(number)),
     notable_words="other example in this table that differs from greedy",
 )
 """Their columns are the fields of the filter: `DECISION_FIELDS`."""

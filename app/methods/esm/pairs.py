@@ -79,10 +79,6 @@ def _remark(state: RunState) -> str:
     return f"{counted(len(rollouts), 'rollouts')}, {state.esm.rollouts_right:,} right" if rollouts else ""
 
 
-def _fixes(state: RunState, pair: Pair) -> bool:
-    return pair.effect == "fixes"
-
-
 PAIRS: Cases[Pair] = Cases(
     name="pairs",
     columns=COLUMNS,
@@ -91,7 +87,7 @@ PAIRS: Cases[Pair] = Cases(
     words=lambda event: f"pair {event.pair}",
     draw=pair_blocks,
     empty=_EMPTY,
-    notable=_fixes,
+    notable=lambda state, pair: pair.effect == "fixes",
     notable_words="pair whose vector turns a wrong answer of its problem right",
     remark=_remark,
 )

@@ -138,10 +138,6 @@ def _prompt(event: EvidenceAnswered) -> list[Block]:
     return [Heading(f"what the reader got: {evidence_name(event.method)}", 4), writing(event.prompt, "dim")]
 
 
-def _differs(state: RunState, pair: AnswerPair) -> bool:
-    return pair.sign != 0
-
-
 ANSWERS: Cases[AnswerPair] = Cases(
     name="answers",
     columns=COLUMNS,
@@ -150,7 +146,7 @@ ANSWERS: Cases[AnswerPair] = Cases(
     words=lambda event: f"answer to {event.sample_id} from {evidence_name(event.method)}",
     draw=answer_blocks,
     empty=_EMPTY,
-    notable=_differs,
+    notable=lambda state, pair: pair.sign != 0,
     notable_words="question that is right from paths only, or from triples only",
     remark=_remark,
 )
