@@ -33,8 +33,6 @@ Show = Callable[[float | None], str]
 _QUIET = ("healthy", "stopping", "stopped")
 """States of the model server of which nothing has to be said."""
 
-_TURNED: Sequence[tuple[int, str, str, Tone]] = ((1, "▲", "right", "good"), (-1, "▼", "wrong", "bad"))
-
 
 class IterationRow(NamedTuple):
     """An iteration, and the one that tries the reflector's reply to it."""
@@ -124,10 +122,10 @@ def _title(state: EvolutionState, item: IterationState) -> Block:
         link = Target("answers", str(item.iteration))
         words += ["  ", Span(f"its {counted(len(answers), 'answers')}", "accent", link)]
     turned = Counter(answer.turned for answer in answers)
-    counts = linked_counts(
-        (turned[sign], f"{mark} {turned[sign]:,} turned {word}", tone, Target(word, str(item.iteration)))
-        for sign, mark, word, tone in _TURNED
-    )
+    counts = linked_counts([
+        (turned[1], f"▲ {turned[1]:,} turned right", "good", Target("right", str(item.iteration))),
+        (turned[-1], f"▼ {turned[-1]:,} turned wrong", "bad", Target("wrong", str(item.iteration))),
+    ])  # fmt: skip
     return Paragraph([*words, "  ", *counts] if counts else words)
 
 
