@@ -10,7 +10,8 @@ from textual.binding import BindingType
 
 from app.blocks.block import Block, Paragraph, Target
 from app.keys.commands import Command, bindings
-from app.methods.page import Cases, MethodPage
+from app.methods.cases import Cases
+from app.methods.page import MethodPage, nothing
 from app.methods.pages import offered, pages
 from app.methods.place import Place
 from app.state.run import RunState
@@ -51,11 +52,11 @@ class MethodScreen(TabbedScreen):
 
     def tab_list(self) -> Sequence[Tab]:
         """The tabs that the method has anything for."""
-        page, empty = type(self.method), MethodPage
+        page = self.method
         has = {
             CASES: any(cases.name in self.offered for cases in page.cases),
-            RESULTS: page.results is not empty.results or bool(page.result_charts),
-            TRAINING: page.training is not empty.training or bool(page.training_charts),
+            RESULTS: page.results is not nothing or bool(page.result_charts),
+            TRAINING: page.training is not nothing or bool(page.training_charts),
         }
         return [tab for tab, there in has.items() if there and (tab == CASES or tab.id in self.offered)]
 

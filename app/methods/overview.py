@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
+from app.methods.cases import Cases
 from app.methods.place import Place
 from app.state.run import RunState
+from app.table.column import T
+from app.wording.text import counted
 from engine.events import Verdict
 
 _FEW = 10
@@ -48,6 +51,14 @@ class Overview:
     highlights: Callable[[RunState], list[Highlight]] = lambda state: []
     verdict_so_far: Callable[[RunState], Verdict | None] = _nothing
     untested: Callable[[RunState], str] = lambda state: ""
+
+
+def first_of(
+    cases: Cases[T], state: RunState, matches: Callable[[T], bool], nouns: str, which: str
+) -> list[Highlight]:
+    """`2 questions of which no path meets an answer`, at the first of them; nothing where no row matches."""
+    rows = cases.matching(state, matches)
+    return [Highlight(f"{counted(len(rows), nouns)} {which}", Place(cases.name, rows[0]))] if rows else []
 
 
 def running_means(values: Iterable[float | None]) -> tuple[float, ...]:

@@ -4,48 +4,21 @@ made from it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Generic
+from dataclasses import dataclass, field
+from typing import Any
 
 from app.blocks.block import Block, Picture, Target
+from app.methods.cases import Cases
 from app.methods.chart import Series
 from app.methods.overview import Overview
 from app.methods.place import Place
-from app.methods.source import CaseSource
 from app.methods.what_if import WhatIf
-from app.state.columns import AppendOnlyList
 from app.state.run import RunState
-from app.table.column import ListColumn, T
+from app.table.column import T
 from engine.events import Event
 
-
-def _never(state: RunState, row: Any) -> bool:
-    return False
-
-
-@dataclass(frozen=True)
-class Cases(Generic[T]):
-    """A kind of case: a table with a row for each, and a case in full.
-
-    `name`: what they are, in the plural; `event`: the type whose event a case is drawn from, at the row's `place`;
-    `words`: a case in a few words, from its event; `draw`: a case in full; `notable`: whether a finished run is read
-    from this row on, and what `notable_words` calls such a row; `remark`: what all rows together say; `empty`: said
-    while there is none; `order`: the column by which a finished run's rows stand at first, and whether downwards;
-    `steps`: how many steps a case has that can be looked at one by one.
-    """
-
-    name: str
-    columns: Sequence[ListColumn[T]]
-    rows: Callable[[RunState], Sequence[T] | AppendOnlyList[T]]
-    event: type[Event]
-    words: Callable[[Any], str]
-    draw: Callable[[Any, CaseSource], list[Block]]
-    empty: str
-    notable: Callable[[RunState, T], bool] = _never
-    notable_words: str = ""
-    remark: Callable[[RunState], str] = lambda state: ""
-    order: tuple[str, bool] | None = None
-    steps: Callable[[T], int] | None = None
+Goal = Callable[[RunState, str], Place | None]
+"""Where a link leads, by its name; None if it is not there."""
 
 
 @dataclass(frozen=True)
@@ -57,42 +30,50 @@ class Chart:
     series: Callable[[RunState], Sequence[Series]]
 
 
+def nothing(state: RunState) -> list[Any]:
+    """What a method shows that says nothing of it."""
+    return []
+
+
+@dataclass(frozen=True, eq=False)
 class MethodPage:
-    """A method's cases, results and training. A subclass gives what it has; a tab without anything is not shown.
+    """A method's cases, results and training; a tab without anything is not shown.
 
     `title`: the method's name on the screen; `about`: what it does, for someone who meets it for the first time;
     `help`: its help page; `shown_by`: by stage, what is looked at while it works: the name of a kind of case, `results`
-    or `training`; `overview`: what the overview shows of it; `event_places`: by type of event that is no case, where
-    its row stands.
+    or `training`; `results`: the tables that say how good the method is, nothing before there are any; `more_results`:
+    what stands below them on the screen and in reports; `training`: how it was trained, and on what data; `pictures`:
+    plots of the results for reports, besides the charts; `overview`: what the overview shows of it; `links`: by kind of
+    link, where it leads; `event_places`: by type of event that is no case, where its row stands.
     """
 
-    title: ClassVar[str]
-    about: ClassVar[str] = ""
-    help: ClassVar[str] = ""
-    shown_by: ClassVar[Mapping[str, str]] = {}
-    cases: ClassVar[Sequence[Cases[Any]]] = ()
-    result_charts: ClassVar[Sequence[Chart]] = ()
-    training_charts: ClassVar[Sequence[Chart]] = ()
-    what_if: ClassVar[WhatIf | None] = None
-    overview: ClassVar[Overview] = Overview()
-    event_places: ClassVar[Mapping[type[Event], Callable[[Any], Place]]] = {}
-
-    def results(self, state: RunState) -> list[Block]:
-        """The tables that say how good the method is; everywhere. Nothing before there are any."""
-        return []
-
-    def more_results(self, state: RunState) -> list[Block]:
-        """What stands below them on the screen and in reports."""
-        return []
-
-    def training(self, state: RunState) -> list[Block]:
-        """How the method was trained, and the data it was trained on."""
-        return []
-
-    def pictures(self, state: RunState) -> list[Picture]:
-        """Plots of the results for reports, besides the charts."""
-        return []
+    title: str
+    about: str = ""
+    help: str = ""
+    shown_by: Mapping[str, str] = field(default_factory=dict)
+    cases: Sequence[Cases[Any]] = ()
+    results: Callable[[RunState], list[Block]] = nothing
+    more_results: Callable[[RunState], list[Block]] = nothing
+    result_charts: Sequence[Chart] = ()
+    training: Callable[[RunState], list[Block]] = nothing
+    training_charts: Sequence[Chart] = ()
+    pictures: Callable[[RunState], list[Picture]] = nothing
+    what_if: WhatIf | None = None
+    overview: Overview = field(default_factory=Overview)
+    links: Mapping[str, Goal] = field(default_factory=dict)
+    event_places: Mapping[type[Event], Callable[[Any], Place]] = field(default_factory=dict)
 
     def place_of(self, target: Target, state: RunState) -> Place | None:
         """Where a link leads; None if it is not there."""
-        return None
+        goal = self.links.get(target.kind)
+        return None if goal is None else goal(state, target.name)
+
+
+def first_row(cases: Cases[T], matches: Callable[[T, str], bool], opened: bool = True) -> Goal:
+    """To the first row that `matches` the link's name; in full, or in its table."""
+
+    def goal(state: RunState, name: str) -> Place | None:
+        rows = cases.matching(state, lambda row: matches(row, name))
+        return Place(cases.name, rows[0], open=opened) if rows else None
+
+    return goal

@@ -7,8 +7,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from app.methods.cases import Cases
 from app.methods.chart import Series
-from app.methods.page import Cases, MethodPage
+from app.methods.page import MethodPage
 from app.methods.source import CaseSource
 from app.methods.what_if import Choice, WhatIf
 from app.state.run import RunState, method_states
@@ -26,9 +27,9 @@ def page_of(title: str) -> MethodPage:
     """The page of one method; an empty one where it has none."""
     name = next((kind.page for kind in method_states().values() if kind.title == title), "")
     if not name:
-        return MethodPage()
+        return MethodPage(title)
     module, _, page = name.partition(":")
-    return getattr(import_module(module), page)()
+    return getattr(import_module(module), page)
 
 
 @cache

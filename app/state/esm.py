@@ -74,7 +74,7 @@ class ESMState(MethodState):
     title = "ESM"
     stages_shown = ("mine", "select", "memory", "eval")
     also_shows = ("serve",)
-    page = "app.methods.esm.page:EsmPage"
+    page = "app.methods.esm.page:PAGE"
     screen = "screens.esm.screen:EsmScreen"
     fields_of_stage: ClassVar = {
         "mine": ("rollouts", "pairs"),

@@ -69,7 +69,7 @@ class EvolutionState(MethodState):
 
     title = "Evolution"
     stages_shown = ("clusters", "evolve")
-    page = "app.methods.evolution.page:EvolutionPage"
+    page = "app.methods.evolution.page:PAGE"
     screen = "screens.evolution.screen:EvolutionScreen"
     fields_of_stage: ClassVar = {"clusters": ("clusters",)}
 

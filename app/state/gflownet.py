@@ -39,7 +39,7 @@ class GFlowNetState(MethodState):
 
     title = "GFlowNet"
     stages_shown = ("graphs", "retriever", "agent-graphs", "gflownet", "answer")
-    page = "app.methods.gflownet.page:GFlowNetPage"
+    page = "app.methods.gflownet.page:PAGE"
     fields_of_stage: ClassVar = {
         "graphs": ("graphs",),
         "retriever": ("epochs", "recall"),

@@ -91,7 +91,7 @@ class PoolState(MethodState):
 
     title = "Pool"
     stages_shown = ("pool", "selector")
-    page = "app.methods.pool.page:PoolPage"
+    page = "app.methods.pool.page:PAGE"
     fields_of_stage: ClassVar = {"selector": ("steps", "compared", "picks")}
 
     def __init__(self) -> None:

@@ -34,7 +34,7 @@ class ServeState(MethodState):
 
     title = "Server"
     stages_shown = ("serve",)
-    page = "app.methods.serve.page:ServePage"
+    page = "app.methods.serve.page:PAGE"
     screen = "screens.serve.screen:ServeScreen"
 
     def __init__(self) -> None:

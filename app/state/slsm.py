@@ -46,7 +46,7 @@ class SLSMState(MethodState):
 
     title = "SLSM"
     stages_shown = ("slsm",)
-    page = "app.methods.slsm.page:SLSMPage"
+    page = "app.methods.slsm.page:PAGE"
     screen = "screens.slsm.screen:SLSMScreen"
 
     def __init__(self) -> None:

@@ -13,8 +13,8 @@ from textual.containers import Vertical
 from textual.getters import query_one
 from textual.timer import Timer
 
+from app.methods.cases import Cases
 from app.methods.esm.chain import chain_of
-from app.methods.page import Cases
 from app.state.esm import GREEDY, METHOD, ESMState
 from app.state.method import Place
 from app.state.run import RunState

@@ -7,8 +7,8 @@ from dataclasses import replace
 from textual.getters import query_one
 
 from app.blocks.block import Target
+from app.methods.cases import Cases
 from app.methods.esm.decisions import DECISIONS
-from app.methods.page import Cases
 from app.methods.place import Place
 from screens.esm.decisions import DecisionsPane
 from screens.method_screen import MethodScreen

@@ -14,7 +14,7 @@ from textual.containers import Vertical
 from textual.getters import query_one
 
 from app.blocks.terminal import draw
-from app.methods.page import Cases
+from app.methods.cases import Cases
 from app.methods.pages import choices_of_events
 from app.methods.source import CaseSource
 from app.runs.queries.what_if import WhatIfProcess

@@ -13,13 +13,8 @@ from textual.dom import DOMNode
 
 from app.keys.commands import EVERYWHERE, METHOD_KEYS, NOTING, RUN, TIMELINE
 from app.keys.key_rows import KeyRow, key_rows
-from app.methods.esm.page import EsmPage
-from app.methods.evolution.page import EvolutionPage
-from app.methods.gflownet.page import GFlowNetPage
 from app.methods.page import MethodPage
-from app.methods.pool.page import PoolPage
-from app.methods.serve.page import ServePage
-from app.methods.slsm.page import SLSMPage
+from app.methods.pages import page_of
 from app.methods.what_if import HELP_OF_ALL
 from screens.compare.pairs import PairsScreen
 from screens.compare.screen import CompareScreen
@@ -70,7 +65,7 @@ lists all marks and notes. They are kept beside the log. `Y` writes the row as M
 offline. Both name the command that opens the console there: `steer-tui RUN@EVENT`; EVENT is the number of the row's
 event in the log. `y` copies the row with it.
 """
-_SECTIONS: Sequence[tuple[type[DOMNode | MethodPage], str, Sequence[tuple[str, str]]]] = (
+_SECTIONS: Sequence[tuple[type[DOMNode] | MethodPage, str, Sequence[tuple[str, str]]]] = (
     (RunsScreen, "", [("runs", "The list of runs")]),
     (NewRunScreen, "", []),
     (StartFormScreen, "", []),
@@ -80,7 +75,7 @@ _SECTIONS: Sequence[tuple[type[DOMNode | MethodPage], str, Sequence[tuple[str, s
     (EfficiencyPanel, "", []),
     (LeversScreen, "", []),
     (
-        EsmPage,
+        page_of("ESM"),
         "",
         [
             ("esm-live", "The ESM screen during a run"),
@@ -88,11 +83,11 @@ _SECTIONS: Sequence[tuple[type[DOMNode | MethodPage], str, Sequence[tuple[str, s
             ("esm-results", "Results"),
         ],
     ),
-    (EvolutionPage, "", [("evolution", "An iteration")]),
-    (GFlowNetPage, "", [("gflownet", "The sampled paths of a question")]),
-    (SLSMPage, "", [("slsm", "A conversation beside its memory")]),
-    (PoolPage, "", [("pool", "The pool of a query and its trajectories")]),
-    (ServePage, "", []),
+    (page_of("Evolution"), "", [("evolution", "An iteration")]),
+    (page_of("GFlowNet"), "", [("gflownet", "The sampled paths of a question")]),
+    (page_of("SLSM"), "", [("slsm", "A conversation beside its memory")]),
+    (page_of("Pool"), "", [("pool", "The pool of a query and its trajectories")]),
+    (page_of("Server"), "", []),
     (CompareScreen, "", [("compare", "Two runs compared"), ("compare-trace", "An item that parts")]),
     (PairsScreen, "", []),
     (SweepScreen, "", []),
@@ -120,7 +115,7 @@ def readme() -> str:
     return "\n".join(sections)
 
 
-def _section(screen: type[DOMNode | MethodPage], heading: str, pictures: Sequence[tuple[str, str]]) -> str:
+def _section(screen: type[DOMNode] | MethodPage, heading: str, pictures: Sequence[tuple[str, str]]) -> str:
     timeline = [command.binding() for command in TIMELINE] if screen is Timeline else []
     bindings = timeline or _own_bindings(screen)
     bindings += [
@@ -128,31 +123,32 @@ def _section(screen: type[DOMNode | MethodPage], heading: str, pictures: Sequenc
     ]
     parts = ["#" + heading + _help(screen) if heading else "#" + _help(screen)]
     parts += [f"![{caption}](pictures/{name}.svg)\n" for name, caption in pictures]
-    if not issubclass(screen, WhatIfScreen):
+    is_page = isinstance(screen, MethodPage)
+    if is_page or not issubclass(screen, WhatIfScreen):
         parts.append(_table(bindings))
-    if issubclass(screen, MethodPage) and screen.what_if:
+    if is_page and screen.what_if:
         parts.append("#" + screen.what_if.help)
     return "\n".join(parts)
 
 
-_PANES: dict[type[DOMNode | MethodPage], Sequence[type[DOMNode]]] = {
-    EsmPage: (CasesPane, DecisionsPane),
-    EvolutionPage: (EvolutionScreen,),
-    SLSMPage: (ChatPane,),
-    PoolPage: (CasesPane,),
+_PANES: dict[type[DOMNode] | MethodPage, Sequence[type[DOMNode]]] = {
+    page_of("ESM"): (CasesPane, DecisionsPane),
+    page_of("Evolution"): (EvolutionScreen,),
+    page_of("SLSM"): (ChatPane,),
+    page_of("Pool"): (CasesPane,),
 }
 """The tabs with keys of their own."""
 
 
 def _help(owner: Any) -> str:
-    text = owner.help if issubclass(owner, MethodPage) else owner.HELP
+    text = owner.help if isinstance(owner, MethodPage) else owner.HELP
     return f"{text.rstrip()}\n"
 
 
 def _own_bindings(owner: Any) -> list[Binding]:
     """The bindings that a class declares itself; the digits of a tabbed screen's tabs with the tabs' names."""
     bindings = [binding for binding in getattr(owner, "BINDINGS", ()) if isinstance(binding, Binding)]
-    if not (issubclass(owner, TabbedScreen) and owner.TABS):
+    if not (isinstance(owner, type) and issubclass(owner, TabbedScreen) and owner.TABS):
         return bindings
     tabs = f"The tabs: {', '.join(tab.label for tab in owner.TABS)}."
     digits = Binding("1", "tab", "Tabs", key_display=f"1 … {len(owner.TABS)}", tooltip=tabs)

@@ -20,8 +20,9 @@ from app.blocks.block import Block
 from app.blocks.fit import fit, fit_name
 from app.blocks.model_text import one_line
 from app.blocks.terminal import draw
+from app.methods.cases import Cases
 from app.methods.overview import Overview
-from app.methods.page import Cases, MethodPage
+from app.methods.page import MethodPage
 from app.methods.pages import charts_of, page_of
 from app.methods.source import CaseSource
 from app.state.run import RunState

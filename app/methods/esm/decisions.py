@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from app.blocks.block import Block, Changes, Heading, Paragraph, Span, Target, Words, facts, writing
 from app.blocks.model_text import one_line, tail
+from app.methods.cases import Cases
 from app.methods.esm.answers import Answers, answers_line, answers_of, whole_blocks
 from app.methods.esm.candidates import Candidates
 from app.methods.esm.chain import chain_line, chain_of, parting
-from app.methods.page import Cases
+from app.methods.place import Place
 from app.methods.source import CaseSource
 from app.state.run import RunState
 from app.table.decision_fields import sign_where_it_turned
@@ -115,18 +116,14 @@ def _words(d: DecisionTaken) -> str:
     return f"decision of {d.method} on {d.example}, {'the rest' if d.phase == 'tail' else f'segment {d.m}'}"
 
 
-def _turned(state: RunState, number: int) -> bool:
-    """Whether the answer left greedy's way here and came out otherwise."""
-    return bool(sign_where_it_turned(state.esm)(number))
-
-
-def decision_row(state: RunState, method: str, example: str, m: int) -> int | None:
-    """The number of a decision."""
+def decision_place(state: RunState, name: str) -> Place | None:
+    """Where a decision stands that is named by its method, its example and its segment."""
+    method, example, m = name.rsplit(" ", 2)
     of_method, of_example = state.esm.names.find(method), state.esm.names.find(example)
     if of_method is None or of_example is None:
         return None
     chain = state.esm.decisions.chain(of_method, of_example)
-    return chain[m - 1] if 0 < m <= len(chain) else None
+    return Place(DECISIONS.name, chain[int(m) - 1], open=True) if 0 < int(m) <= len(chain) else None
 
 
 DECISIONS: Cases[int] = Cases(
@@ -137,7 +134,7 @@ DECISIONS: Cases[int] = Cases(
     words=_words,
     draw=decision_blocks,
     empty=_EMPTY,
-    notable=_turned,
+    notable=lambda state, number: bool(sign_where_it_turned(state.esm)(number)),
     notable_words="other example in this table that differs from greedy",
 )
 """Their columns are the fields of the filter: `DECISION_FIELDS`."""

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.blocks.block import Block, Paragraph, Span, Target, Words, writing
+from app.methods.cases import Cases
 from app.methods.esm.pairs import pair_blocks
-from app.methods.page import Cases
 from app.methods.source import CaseSource
-from app.state.esm import METHOD, Pick
+from app.state.esm import METHOD, ESMState, Pick
 from app.state.ledger import UNUSED, EntryUse
 from app.state.method import Place
 from app.state.run import RunState
@@ -90,18 +90,20 @@ def _rows(state: RunState) -> list[Entry]:
     return [Entry(pick, ledger.get(pick.entry, UNUSED)) for pick in state.esm.picks]
 
 
-def _hurts(state: RunState, entry: Entry) -> bool:
-    return (entry.use.net or 0) < 0
+def hurting(state: ESMState) -> list[str]:
+    """The entries that turned more answers wrong than right, the worst first."""
+    nets = {name: use.net or 0 for name, use in state.ledger.items()}
+    return sorted((name for name, net in nets.items() if net < 0), key=lambda name: (nets[name], name))
 
 
 def _remark(state: RunState) -> str:
     """How many help and hurt, and those that hurt most."""
-    nets = {name: use.net or 0 for name, use in state.esm.ledger.items()}
-    if not nets:
+    ledger, hurt = state.esm.ledger, hurting(state.esm)
+    if not ledger:
         return ""
-    hurt = sorted((net, name) for name, net in nets.items() if net < 0)
-    text = f"{len(nets):,} were injected: {sum(net > 0 for net in nets.values()):,} help, {len(hurt):,} hurt"
-    worst = "; ".join(f"{state.esm.entry_name(entry)} −{-net}" for net, entry in hurt[:_WORST])
+    help = sum((use.net or 0) > 0 for use in ledger.values())
+    text = f"{len(ledger):,} were injected: {help:,} help, {len(hurt):,} hurt"
+    worst = "; ".join(f"{state.esm.entry_name(name)} {signed(ledger[name].net, 0)}" for name in hurt[:_WORST])
     return f"{text}: {worst}" if hurt else text
 
 
@@ -152,7 +154,7 @@ ENTRIES: Cases[Entry] = Cases(
     words=lambda event: f"library entry {event.name or short_name(event.tool_name)}",
     draw=entry_blocks,
     empty=_EMPTY,
-    notable=_hurts,
+    notable=lambda state, entry: (entry.use.net or 0) < 0,
     notable_words="entry that turned more answers wrong than right",
     remark=_remark,
     order=("used", True),

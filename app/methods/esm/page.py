@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from app.blocks.block import Block, Picture, Target
 from app.methods.esm import results, training
-from app.methods.esm.decisions import DECISIONS, decision_row, decisions_of
+from app.methods.esm.decisions import DECISIONS, decision_place, decisions_of
 from app.methods.esm.entries import ENTRIES
 from app.methods.esm.overview import OVERVIEW
 from app.methods.esm.pairs import PAIRS
 from app.methods.esm.what_if import WHAT_IF
-from app.methods.page import Chart, MethodPage
+from app.methods.page import Chart, MethodPage, first_row
 from app.methods.place import Place
-from app.state.run import RunState
 from app.table.decision_fields import DECISION_FIELDS
 from engine.events import ExampleEvaluated
 
-
-class EsmPage(MethodPage):
-    title = "ESM"
-    about = "Remembers which nudges to the activations turned wrong steps right, and applies them."
-    help = """\
+PAGE = MethodPage(
+    title="ESM",
+    about="Remembers which nudges to the activations turned wrong steps right, and applies them.",
+    help="""\
 # Episodic steering memory
 
 *Cases: decisions* has a row for every steering decision. The line below it holds esm's running accuracy minus greedy's,
@@ -42,56 +37,32 @@ count leads to the decisions of the examples in which the method differs. *Train
 `score:none`, `chosen:wrong-00*`, `question~apples`. Plain words are searched in names and questions. Without the
 filter (`escape`) the cursor stays on its row, among all others. The fields:
 
-""" + "\n".join(f"- `{field.name}` {field.help}" for field in DECISION_FIELDS.values())
-    shown_by = {
+"""
+    + "\n".join(f"- `{field.name}` {field.help}" for field in DECISION_FIELDS.values()),
+    shown_by={
         "mine": PAIRS.name,
         "select": ENTRIES.name,
         "memory": "training",
         "eval": DECISIONS.name,
         "serve": DECISIONS.name,
-    }
-    cases = (DECISIONS, PAIRS, ENTRIES)
-    what_if = WHAT_IF
-    overview = OVERVIEW
-    event_places = {
-        ExampleEvaluated: lambda event: Place(
-            DECISIONS.name, filter=decisions_of(event.method, event.example)
-        ),
-    }
-    result_charts = (Chart("accuracy so far, share of answers right", "examples", results.accuracy_curves),)
-    training_charts = (Chart("gain in the objective", "entry, in the order of picking", training.gain_curve),)
-
-    def results(self, state: RunState) -> list[Block]:
-        return results.results(state.esm)
-
-    def more_results(self, state: RunState) -> list[Block]:
-        return results.running(state.esm)
-
-    def training(self, state: RunState) -> list[Block]:
-        return [*training.mined(state.esm), *training.memory(state.esm), *training.figures(state)]
-
-    def pictures(self, state: RunState) -> list[Picture]:
-        return results.difference_picture(state.esm)
-
-    def place_of(self, target: Target, state: RunState) -> Place | None:
-        """`decision` is a method, an example and a segment; `example` a method and an example; `filter` decisions."""
-        name = target.name
-        match target.kind:
-            case "entry":
-                return _first(ENTRIES.name, (pick.entry == name for pick in state.esm.picks))
-            case "pair":
-                return _first(PAIRS.name, (pair.pair == name for pair in state.esm.pairs))
-            case "decision":
-                method, example, m = name.rsplit(" ", 2)
-                row = decision_row(state, method, example, int(m))
-                return None if row is None else Place(DECISIONS.name, row, open=True)
-            case "example":
-                return Place(DECISIONS.name, filter=decisions_of(*name.split(" ", 1)))
-            case _:
-                return Place(DECISIONS.name, filter=name)
-
-
-def _first(kind: str, matches: Iterable[bool]) -> Place | None:
-    """The first row of a kind that matches."""
-    row = next((row for row, hit in enumerate(matches) if hit), None)
-    return None if row is None else Place(kind, row)
+    },
+    cases=(DECISIONS, PAIRS, ENTRIES),
+    what_if=WHAT_IF,
+    overview=OVERVIEW,
+    results=lambda state: results.results(state.esm),
+    more_results=lambda state: results.running(state.esm),
+    result_charts=(Chart("accuracy so far, share of answers right", "examples", results.accuracy_curves),),
+    training=training.training,
+    training_charts=(Chart("gain in the objective", "entry, in the order of picking", training.gain_curve),),
+    pictures=lambda state: results.difference_picture(state.esm),
+    links={
+        "entry": first_row(ENTRIES, lambda entry, name: entry.pick.entry == name, opened=False),
+        "pair": first_row(PAIRS, lambda pair, name: pair.pair == name, opened=False),
+        "decision": decision_place,
+        "example": lambda state, name: Place(DECISIONS.name, filter=decisions_of(*name.split(" ", 1))),
+        "filter": lambda state, name: Place(DECISIONS.name, filter=name),
+    },
+    event_places={
+        ExampleEvaluated: lambda e: Place(DECISIONS.name, filter=decisions_of(e.method, e.example)),
+    },
+)

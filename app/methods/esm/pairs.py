@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.blocks.block import Beside, Block, Heading, Paragraph, Span, Target, writing
+from app.methods.cases import Cases
 from app.methods.cells import digits
-from app.methods.page import Cases
 from app.methods.source import CaseSource
 from app.state.esm import Pair
 from app.state.run import RunState
@@ -79,10 +79,6 @@ def _remark(state: RunState) -> str:
     return f"{counted(len(rollouts), 'rollouts')}, {state.esm.rollouts_right:,} right" if rollouts else ""
 
 
-def _fixes(state: RunState, pair: Pair) -> bool:
-    return pair.effect == "fixes"
-
-
 PAIRS: Cases[Pair] = Cases(
     name="pairs",
     columns=COLUMNS,
@@ -91,7 +87,7 @@ PAIRS: Cases[Pair] = Cases(
     words=lambda event: f"pair {event.pair}",
     draw=pair_blocks,
     empty=_EMPTY,
-    notable=_fixes,
+    notable=lambda state, pair: pair.effect == "fixes",
     notable_words="pair whose vector turns a wrong answer of its problem right",
     remark=_remark,
 )

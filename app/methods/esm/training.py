@@ -26,6 +26,11 @@ _BAR = 24
 """Cells of the longest bar."""
 
 
+def training(state: RunState) -> list[Block]:
+    """What was mined, what the memory holds, and the figures of the stages."""
+    return [*mined(state.esm), *memory(state.esm), *figures(state)]
+
+
 def mined(state: ESMState) -> list[Block]:
     """Sampled answers, and the pairs made from them by what they do on their own problem."""
     if not state.rollouts and not state.pairs:

@@ -26,9 +26,9 @@ from app.blocks.block import (
 )
 from app.blocks.model_text import one_line
 from app.blocks.terminal import draw
+from app.methods.cases import Cases
 from app.methods.cells import outcome_cell, turned_cell
 from app.methods.evolution.clusters import cluster_words
-from app.methods.page import Cases
 from app.methods.source import CaseSource
 from app.state.evolution import UNCHANGED, UNDER_DELTAS, AnswerRow, EvolutionState
 from app.state.run import RunState
@@ -75,11 +75,9 @@ COLUMNS: Sequence[ListColumn[AnswerRow]] = (
 )  # fmt: skip
 
 
-def answers_of(state: EvolutionState, iteration: int) -> list[int]:
-    """Numbers of the answers that were given under an iteration's deltas."""
-    return [
-        at for at, row in enumerate(state.answers) if row.iteration == iteration and row.split in UNDER_DELTAS
-    ]
+def is_of(row: AnswerRow, iteration: int) -> bool:
+    """Whether an answer was given under an iteration's deltas."""
+    return row.iteration == iteration and row.split in UNDER_DELTAS
 
 
 def answer_blocks(event: AnswerJudged, source: CaseSource) -> list[Block]:

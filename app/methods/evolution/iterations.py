@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from app.blocks.block import Block, Heading, Paragraph, Span, Table, Target, Tone, Words, facts, writing
 from app.blocks.fit import fit
+from app.methods.cases import Cases
 from app.methods.cells import digits, linked_counts
-from app.methods.evolution.answers import answers_of
+from app.methods.evolution.answers import is_of
 from app.methods.evolution.clusters import cluster_words, delta_rows, delta_table
-from app.methods.page import Cases
 from app.methods.source import CaseSource
 from app.state.evolution import EvolutionState, IterationState
 from app.state.method import Place
@@ -32,8 +32,6 @@ _MOST, _WORDS = 4, 20
 Show = Callable[[float | None], str]
 _QUIET = ("healthy", "stopping", "stopped")
 """States of the model server of which nothing has to be said."""
-
-_TURNED: Sequence[tuple[int, str, str, Tone]] = ((1, "▲", "right", "good"), (-1, "▼", "wrong", "bad"))
 
 
 class IterationRow(NamedTuple):
@@ -114,7 +112,7 @@ def iteration_blocks(event: IterationBegan, source: CaseSource) -> list[Block]:
 
 
 def _title(state: EvolutionState, item: IterationState) -> Block:
-    answers = answers_of(state, item.iteration)
+    answers = [answer for answer in state.answers if is_of(answer, item.iteration)]
     words: list[str | Span] = [Span(f"iteration {item.iteration}", "strong")]
     if item.best:
         words.append(Span("  ★ kept as best", "accent"))
@@ -123,11 +121,11 @@ def _title(state: EvolutionState, item: IterationState) -> Block:
     if answers:
         link = Target("answers", str(item.iteration))
         words += ["  ", Span(f"its {counted(len(answers), 'answers')}", "accent", link)]
-    turned = Counter(state.answers[at].turned for at in answers)
-    counts = linked_counts(
-        (turned[sign], f"{mark} {turned[sign]:,} turned {word}", tone, Target(word, str(item.iteration)))
-        for sign, mark, word, tone in _TURNED
-    )
+    turned = Counter(answer.turned for answer in answers)
+    counts = linked_counts([
+        (turned[1], f"▲ {turned[1]:,} turned right", "good", Target("right", str(item.iteration))),
+        (turned[-1], f"▼ {turned[-1]:,} turned wrong", "bad", Target("wrong", str(item.iteration))),
+    ])  # fmt: skip
     return Paragraph([*words, "  ", *counts] if counts else words)
 
 

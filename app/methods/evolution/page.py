@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from app.blocks.block import Block, Picture, Target
 from app.methods.evolution import results, training
-from app.methods.evolution.answers import ANSWERS, answers_of
-from app.methods.evolution.iterations import ITERATIONS, iteration_rows
+from app.methods.evolution.answers import ANSWERS, is_of
+from app.methods.evolution.iterations import ITERATIONS
 from app.methods.evolution.overview import OVERVIEW
 from app.methods.evolution.what_if import WHAT_IF
-from app.methods.page import Chart, MethodPage
-from app.methods.place import Place
-from app.state.run import RunState
+from app.methods.page import Chart, MethodPage, first_row
 
-_TURNED = {"right": 1, "wrong": -1}
-
-
-class EvolutionPage(MethodPage):
-    title = "Evolution"
-    about = "Raises and lowers groups of words, step by step, so that answers get shorter and stay right."
-    help = """\
+PAGE = MethodPage(
+    title="Evolution",
+    about="Raises and lowers groups of words, step by step, so that answers get shorter and stay right.",
+    help="""\
 # Evolution of cluster deltas
 
 Every token of the vocabulary belongs to a cluster; a delta is added to the logits of all tokens of its cluster. Each
@@ -38,35 +32,23 @@ answers the question again under other deltas.
 answers, on questions that decided nothing. Without one nothing is compared. Replies of the reflector that could not be
 used are counted there by what was wrong.
 *Training* charts scores and lengths by iteration and has all deltas: the higher the block, the stronger the delta.
-"""
-    shown_by = {"clusters": "training", "evolve": "iterations"}
-    cases = (ITERATIONS, ANSWERS)
-    what_if = WHAT_IF
-    overview = OVERVIEW
-    training_charts = (
+""",
+    shown_by={"clusters": "training", "evolve": "iterations"},
+    cases=(ITERATIONS, ANSWERS),
+    what_if=WHAT_IF,
+    overview=OVERVIEW,
+    results=lambda state: results.compared(state.evolution),
+    more_results=lambda state: results.details(state.evolution),
+    training=lambda state: training.course(state.evolution),
+    training_charts=(
         Chart("scores of the answers, 0 to 1", "iteration", training.scores),
         Chart("length of an answer, tokens", "iteration", training.lengths),
-    )
-
-    def results(self, state: RunState) -> list[Block]:
-        return results.compared(state.evolution)
-
-    def more_results(self, state: RunState) -> list[Block]:
-        return results.details(state.evolution)
-
-    def training(self, state: RunState) -> list[Block]:
-        return training.course(state.evolution)
-
-    def pictures(self, state: RunState) -> list[Picture]:
-        return results.tokens_picture(state.evolution)
-
-    def place_of(self, target: Target, state: RunState) -> Place | None:
-        """An `iteration`, its first of all `answers`, or the first that its deltas turned `right` or `wrong`."""
-        number = int(target.name)
-        if target.kind == "iteration":
-            rows = [at for at, row in enumerate(iteration_rows(state)) if row.item.iteration == number]
-            return Place(ITERATIONS.name, rows[0], open=True) if rows else None
-        sign = _TURNED.get(target.kind)
-        answers = state.evolution.answers
-        rows = [at for at in answers_of(state.evolution, number) if sign in (None, answers[at].turned)]
-        return Place(ANSWERS.name, rows[0], open=sign is not None) if rows else None
+    ),
+    pictures=lambda state: results.tokens_picture(state.evolution),
+    links={
+        "iteration": first_row(ITERATIONS, lambda row, name: row.item.iteration == int(name)),
+        "answers": first_row(ANSWERS, lambda row, name: is_of(row, int(name)), opened=False),
+        "right": first_row(ANSWERS, lambda row, name: is_of(row, int(name)) and row.turned == 1),
+        "wrong": first_row(ANSWERS, lambda row, name: is_of(row, int(name)) and row.turned == -1),
+    },
+)

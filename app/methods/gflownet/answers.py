@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from app.blocks.block import Beside, Block, Facts, Heading, Paragraph, Span, Target, Words, writing
 from app.blocks.model_text import one_line
+from app.methods.cases import Cases
 from app.methods.cells import outcome_cell, turned_cell
 from app.methods.gflownet.evidence import PATHS, TRIPLES, answers_to, evidence_name
-from app.methods.page import Cases
 from app.methods.source import CaseSource
 from app.state.gflownet import EvidenceRow, GFlowNetState
 from app.state.method import Place
@@ -138,10 +138,6 @@ def _prompt(event: EvidenceAnswered) -> list[Block]:
     return [Heading(f"what the reader got: {evidence_name(event.method)}", 4), writing(event.prompt, "dim")]
 
 
-def _differs(state: RunState, pair: AnswerPair) -> bool:
-    return pair.sign != 0
-
-
 ANSWERS: Cases[AnswerPair] = Cases(
     name="answers",
     columns=COLUMNS,
@@ -150,7 +146,7 @@ ANSWERS: Cases[AnswerPair] = Cases(
     words=lambda event: f"answer to {event.sample_id} from {evidence_name(event.method)}",
     draw=answer_blocks,
     empty=_EMPTY,
-    notable=_differs,
+    notable=lambda state, pair: pair.sign != 0,
     notable_words="question that is right from paths only, or from triples only",
     remark=_remark,
 )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from app.methods.gflownet.answers import ANSWERS, answer_pairs
-from app.methods.gflownet.questions import QUESTIONS
-from app.methods.overview import Curve, Highlight, Overview, running_means
+from app.methods.gflownet.answers import ANSWERS
+from app.methods.gflownet.questions import QUESTIONS, is_missed
+from app.methods.overview import Curve, Highlight, Overview, first_of, running_means
 from app.methods.place import Place
 from app.state.run import RunState
-from app.wording.text import counted
 
 
 def curve(state: RunState) -> Curve:
@@ -24,15 +23,11 @@ def curve(state: RunState) -> Curve:
 
 def highlights(state: RunState) -> list[Highlight]:
     """Questions that went wrong, the training, the comparison."""
-    places: list[Highlight] = []
-    missed = [at for at, row in enumerate(state.gflownet.questions) if row.answers and not row.met]
-    if missed:
-        text = f"{counted(len(missed), 'questions')} of which no path meets an answer"
-        places.append(Highlight(text, Place(QUESTIONS.name, missed[0])))
-    lost = [at for at, pair in enumerate(answer_pairs(state.gflownet)) if pair.sign < 0]
-    if lost:
-        text = f"{counted(len(lost), 'questions')} answered right from triples and wrong from paths"
-        places.append(Highlight(text, Place(ANSWERS.name, lost[0])))
+    lost = "answered right from triples and wrong from paths"
+    places = [
+        *first_of(QUESTIONS, state, is_missed, "questions", "of which no path meets an answer"),
+        *first_of(ANSWERS, state, lambda pair: pair.sign < 0, "questions", lost),
+    ]
     if len(state.gflownet.steps):
         places.append(Highlight("the training, and how far it is from sampling by reward", Place("training")))
     if state.gflownet.test:

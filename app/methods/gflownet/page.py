@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from app.blocks.block import Block, Picture, Target
 from app.methods.gflownet import results, training
-from app.methods.gflownet.answers import ANSWERS, answer_pairs
+from app.methods.gflownet.answers import ANSWERS
 from app.methods.gflownet.overview import OVERVIEW
 from app.methods.gflownet.questions import QUESTIONS
 from app.methods.gflownet.what_if import WHAT_IF
-from app.methods.page import Chart, MethodPage
+from app.methods.page import Chart, MethodPage, first_row
 from app.methods.place import Place
-from app.state.run import RunState
 from engine.events import SamplerStep
 
-_SIGNS = {"better": 1, "worse": -1}
-
-
-class GFlowNetPage(MethodPage):
-    title = "GFlowNet"
-    about = "Learns to walk a knowledge graph, and gives the paths to the model as evidence."
-    help = """\
+PAGE = MethodPage(
+    title="GFlowNet",
+    about="Learns to walk a knowledge graph, and gives the paths to the model as evidence.",
+    help="""\
 # GFlowNet: evidence paths
 
 A sampler walks from the question's entities along edges of its graph and may stop at any time. It is trained so
@@ -37,44 +32,32 @@ without a hit; `w` draws a question's paths again at another temperature, with a
 draws* are the trained sampler. TV is how far P_F is from R: 0 for a perfect sampler, 1 at most. *Training* charts the
 loss, δ with its quantiles, and how many samples meet an answer; below stand some of the steps, and what each stage kept
 of the data.
-"""
-    shown_by = {
-        "graphs": "training", "retriever": "training", "agent-graphs": "training", "gflownet": "training",
+""",
+    shown_by={
+        **dict.fromkeys(("graphs", "retriever", "agent-graphs", "gflownet"), "training"),
         "answer": "answers",
-    }  # fmt: skip
-    cases = (ANSWERS, QUESTIONS)
-    what_if = WHAT_IF
-    overview = OVERVIEW
-    event_places = {SamplerStep: lambda event: Place("training")}
-    result_charts = (
+    },
+    cases=(ANSWERS, QUESTIONS),
+    what_if=WHAT_IF,
+    overview=OVERVIEW,
+    results=lambda state: [*results.answered(state.gflownet), *results.sampled(state.gflownet)],
+    more_results=lambda state: results.coverage(state.gflownet),
+    result_charts=(
         Chart("answers that the first K paths meet, share", "K, paths of a question", results.reached_by_k),
         Chart("questions with an answer met, share", "K, paths of a question", results.success_by_k),
-    )
-    training_charts = (
+    ),
+    training=lambda state: [*training.steps(state.gflownet), *training.data(state.gflownet)],
+    training_charts=(
         Chart("loss", "step", training.loss_curve),
         Chart("residual δ and log Z, nats", "step", training.residual_curves),
         Chart("sampled paths that meet an answer, share", "step", training.success_curves),
-    )
-
-    def results(self, state: RunState) -> list[Block]:
-        return [*results.answered(state.gflownet), *results.sampled(state.gflownet)]
-
-    def more_results(self, state: RunState) -> list[Block]:
-        return results.coverage(state.gflownet)
-
-    def training(self, state: RunState) -> list[Block]:
-        return [*training.steps(state.gflownet), *training.data(state.gflownet)]
-
-    def pictures(self, state: RunState) -> list[Picture]:
-        return results.pictures(state.gflownet)
-
-    def place_of(self, target: Target, state: RunState) -> Place | None:
-        """A `question` with its paths, the `evidence` that the reader answered it from, or the first answer that is
-        `better` or `worse` from paths."""
-        if target.kind == "question":
-            kind, rows = QUESTIONS, [row.sample_id == target.name for row in state.gflownet.questions]
-        else:
-            kind, sign = ANSWERS, _SIGNS.get(target.kind)
-            pairs = answer_pairs(state.gflownet)
-            rows = [pair.sample_id == target.name if sign is None else pair.sign == sign for pair in pairs]
-        return Place(kind.name, rows.index(True), open=True) if True in rows else None
+    ),
+    pictures=lambda state: results.pictures(state.gflownet),
+    links={
+        "question": first_row(QUESTIONS, lambda row, name: row.sample_id == name),
+        "evidence": first_row(ANSWERS, lambda pair, name: pair.sample_id == name),
+        "better": first_row(ANSWERS, lambda pair, name: pair.sign == 1),
+        "worse": first_row(ANSWERS, lambda pair, name: pair.sign == -1),
+    },
+    event_places={SamplerStep: lambda event: Place("training")},
+)

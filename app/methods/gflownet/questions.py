@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from app.blocks.block import Block, Heading, Paragraph, Span, facts, writing
 from app.blocks.model_text import one_line
+from app.methods.cases import Cases
 from app.methods.cells import digits
 from app.methods.gflownet.evidence import reader_answers
 from app.methods.gflownet.paths import Paths, left_at
-from app.methods.page import Cases
 from app.methods.source import CaseSource
 from app.state.gflownet import QuestionRow
 from app.state.run import RunState
@@ -45,12 +45,13 @@ COLUMNS: Sequence[ListColumn[QuestionRow]] = (
 )  # fmt: skip
 
 
-def _missed(state: RunState, row: QuestionRow) -> bool:
+def is_missed(row: QuestionRow) -> bool:
+    """Whether no path meets an answer that its graph has."""
     return bool(row.answers) and not row.met
 
 
 def _remark(state: RunState) -> str:
-    missed = sum(_missed(state, row) for row in state.gflownet.questions)
+    missed = sum(map(is_missed, state.gflownet.questions))
     return f"{missed:,} missed: no path meets an answer" if missed else ""
 
 
@@ -116,7 +117,7 @@ QUESTIONS: Cases[QuestionRow] = Cases(
     words=lambda event: f"paths of {event.sample_id}",
     draw=question_blocks,
     empty=_EMPTY,
-    notable=_missed,
+    notable=lambda state, row: is_missed(row),
     notable_words="question of which no path meets an answer",
     remark=_remark,
 )

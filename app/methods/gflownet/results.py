@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from app.blocks.block import Block, Paragraph, Picture, Table, Target, Words, table_of
@@ -13,7 +12,7 @@ from app.methods.gflownet.answers import answer_pairs
 from app.methods.gflownet.evidence import PATHS, evidence_name
 from app.state.gflownet import GFlowNetState
 from app.state.run import RunState
-from app.table.column import Cell, ListColumn, Tone
+from app.table.column import Cell, ListColumn
 from app.wording.figures import bounds, fixed, probability
 from app.wording.text import counted
 from app.wording.words import figure_name, sampler_name
@@ -21,10 +20,6 @@ from engine.events import EvidenceCompared, SamplerEvaluated
 
 _SAMPLER = ("gflownet", "distinct")
 _SUCCESS, _REACHED, _MEETING = "success@{}", "answer_recall_union@{}", "unique_success_paths@{}"
-_ALONE: Sequence[tuple[int, str, str, str, Tone]] = (
-    (1, "▲", "better", "paths", "good"),
-    (-1, "▼", "worse", "triples", "bad"),
-)
 _NOTES = (
     "independent draws: each path drawn for itself from P_F; the verdict speaks of these",
     "distinct paths: the same sampler, drawing without replacement: no path twice, the most probable first",
@@ -65,16 +60,12 @@ def answered(state: GFlowNetState) -> list[Block]:
 
 def _parted(state: GFlowNetState) -> Words:
     """On how many questions one kind of evidence alone leads to a right answer; the counts lead to the first."""
-    signs = Counter(pair.sign for pair in answer_pairs(state))
-    return linked_counts(
-        (
-            signs[sign],
-            f"{mark} {counted(signs[sign], 'questions')} right from {name} only",
-            tone,
-            Target(kind, ""),
-        )
-        for sign, mark, kind, name, tone in _ALONE
-    )
+    signs = [pair.sign for pair in answer_pairs(state)]
+    better, worse = signs.count(1), signs.count(-1)
+    return linked_counts([
+        (better, f"▲ {counted(better, 'questions')} right from paths only", "good", Target("better", "")),
+        (worse, f"▼ {counted(worse, 'questions')} right from triples only", "bad", Target("worse", "")),
+    ])  # fmt: skip
 
 
 # ---------------------------------------------------------------- the sampled paths

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from app.methods.overview import Curve, Highlight, Overview, running_means
+from app.methods.overview import Curve, Highlight, Overview, first_of, running_means
 from app.methods.place import Place
 from app.methods.pool.picks import PICKS
 from app.methods.pool.queries import QUERIES
 from app.state.run import RunState
-from app.wording.text import counted
 
 
 def curve(state: RunState) -> Curve:
@@ -25,16 +24,11 @@ def curve(state: RunState) -> Curve:
 
 def highlights(state: RunState) -> list[Highlight]:
     """Queries on which the selector is worse, queries with a warning, the training."""
-    places: list[Highlight] = []
-    worse = [at for at, row in enumerate(state.pool.picks) if row.sign("selector") < 0]
-    if worse:
-        text = f"{counted(len(worse), 'queries')} on which similarity picks a better pair than the selector"
-        places.append(Highlight(text, Place(PICKS.name, worse[0])))
-    warned = [(at, row.query_id) for at, row in enumerate(state.pool.queries) if row.warning]
-    if warned:
-        at, first = warned[0]
-        text = f"{counted(len(warned), 'queries')} with a warning, first {first}"
-        places.append(Highlight(text, Place(QUERIES.name, at)))
+    worse = "on which similarity picks a better pair than the selector"
+    places = [
+        *first_of(PICKS, state, lambda row: row.sign("selector") < 0, "queries", worse),
+        *first_of(QUERIES, state, lambda row: bool(row.warning), "queries", "with a warning"),
+    ]
     if state.pool.steps:
         places.append(Highlight("the selector's training, beside its baselines", Place("training")))
     return places

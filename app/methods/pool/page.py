@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from app.blocks.block import Block, Picture, Target
-from app.methods.page import Chart, MethodPage
-from app.methods.place import Place
+from app.methods.page import Chart, MethodPage, first_row
 from app.methods.pool import results
 from app.methods.pool.overview import OVERVIEW
 from app.methods.pool.picks import PICKS
 from app.methods.pool.queries import QUERIES
 from app.methods.pool.what_if import WHAT_IF
-from app.state.run import RunState
 
-
-class PoolPage(MethodPage):
-    title = "Pool"
-    about = "Searches for the pairs of examples that help the model most, and learns to choose them."
-    help = """\
+PAGE = MethodPage(
+    title="Pool",
+    about="Searches for the pairs of examples that help the model most, and learns to choose them.",
+    help="""\
 # Pool: demonstrations
 
 The model answers a query with two demonstrations out of a pool of 64 candidates. The stage brings each pool to that
@@ -33,37 +29,22 @@ that decided. *kept 3×* was kept once and repeated twice; *reserve* was refused
 a repetition (`pool.fill_with_refused`). Candidates are drawn as pictures if the log has them and there is room.
 *Results* compares the methods on the held-out queries, and the pools before and after. *Training* is the selector's.
 `w` asks a query again with other demonstrations, or with none. Underlined counts lead to the first of what they count.
-"""
-    shown_by = {"pool": "queries", "selector": "training"}
-    cases = (PICKS, QUERIES)
-    what_if = WHAT_IF
-    overview = OVERVIEW
-    training_charts = (
+""",
+    shown_by={"pool": "queries", "selector": "training"},
+    cases=(PICKS, QUERIES),
+    what_if=WHAT_IF,
+    overview=OVERVIEW,
+    results=results.results,
+    more_results=results.more_results,
+    training=lambda state: results.course(state.pool),
+    training_charts=(
         Chart("accuracy on held-out queries, 0 to 1", "training step", results.accuracy_curves),
         Chart("expected score on training queries, 0 to 1", "training step", results.score_curves),
-    )
-
-    def results(self, state: RunState) -> list[Block]:
-        return [*results.picked(state.pool), *(results.oracles(state.pool) if state.pool.totals else [])]
-
-    def more_results(self, state: RunState) -> list[Block]:
-        so_far = [] if state.pool.totals else results.oracles(state.pool)
-        return [*so_far, *results.mined(state.pool)]
-
-    def training(self, state: RunState) -> list[Block]:
-        return results.course(state.pool)
-
-    def pictures(self, state: RunState) -> list[Picture]:
-        return results.accuracy_picture(state.pool)
-
-    def place_of(self, target: Target, state: RunState) -> Place | None:
-        """The first query on which a method picks `better` or `worse` than RICES, or the first with a `warning`."""
-        if target.kind == "warning":
-            rows = (at for at, row in enumerate(state.pool.queries) if row.warning)
-            kind = QUERIES
-        else:
-            sign = 1 if target.kind == "better" else -1
-            rows = (at for at, row in enumerate(state.pool.picks) if row.sign(target.name) == sign)
-            kind = PICKS
-        first = next(rows, None)
-        return None if first is None else Place(kind.name, first, open=True)
+    ),
+    pictures=lambda state: results.accuracy_picture(state.pool),
+    links={
+        "better": first_row(PICKS, lambda row, method: row.sign(method) == 1),
+        "worse": first_row(PICKS, lambda row, method: row.sign(method) == -1),
+        "warning": first_row(QUERIES, lambda row, name: bool(row.warning)),
+    },
+)

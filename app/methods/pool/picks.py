@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from app.blocks.block import Block, Span, Table, Words
 from app.blocks.model_text import one_line
+from app.methods.cases import Cases
 from app.methods.cells import digits, turned_cell
-from app.methods.page import Cases
 from app.methods.pool.candidates import beside_pair, beside_query, pictures_of
 from app.methods.pool.scores import answers_line, score_cell, score_span
 from app.methods.source import CaseSource
 from app.state.pool import PickRow
-from app.state.run import RunState
 from app.table.column import ListColumn
 from app.wording.figures import fixed
 from app.wording.words import method_name
@@ -76,10 +75,6 @@ def _table(picks: Sequence[SelectorPick]) -> Table:
     return Table(header, rows, 1, notes=["rows: of the embedding table; places: in the query's pool"])
 
 
-def _differs(state: RunState, row: PickRow) -> bool:
-    return row.sign("selector") != 0
-
-
 PICKS: Cases[PickRow] = Cases(
     name="picks",
     columns=COLUMNS,
@@ -88,6 +83,6 @@ PICKS: Cases[PickRow] = Cases(
     words=lambda event: f"picks for {event.query_id}",
     draw=picked_blocks,
     empty=_EMPTY,
-    notable=_differs,
+    notable=lambda state, row: row.sign("selector") != 0,
     notable_words="query on which the selector's pick is better or worse than that of RICES",
 )

@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 from app.blocks.block import Beside, Block, Heading, Paragraph, Span, Table, Words
 from app.blocks.model_text import one_line
+from app.methods.cases import Cases
 from app.methods.cells import turned_cell
-from app.methods.page import Cases
 from app.methods.pool.candidates import Candidates, beside_query, pictures_of
 from app.methods.pool.scores import answers_line, score_span
 from app.methods.source import CaseSource
@@ -60,13 +60,9 @@ COLUMNS: Sequence[ListColumn[QueryRow]] = (
 )  # fmt: skip
 
 
-def _improved(state: RunState, row: QueryRow) -> bool:
-    return row.after > row.before
-
-
 def _remark(state: RunState) -> str:
     pool = state.pool
-    improved = f"{sum(_improved(state, query) for query in pool.queries):,} improved ▲"
+    improved = f"{sum(query.after > query.before for query in pool.queries):,} improved ▲"
     tried = sum(map(len, pool.under_way.values()))
     if not tried:
         return improved
@@ -156,7 +152,7 @@ QUERIES: Cases[QueryRow] = Cases(
     words=lambda event: f"query {event.query_id}",
     draw=query_blocks,
     empty=_EMPTY,
-    notable=_improved,
+    notable=lambda state, row: row.after > row.before,
     notable_words="query with a better pair than its original data had",
     remark=_remark,
 )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from app.blocks.block import Block, Paragraph, Picture, Span, Table, Target, Words, table_of
 from app.blocks.plots import interval_picture
-from app.methods.cells import DIFFERENCE, Count, bounds_of, difference_of, interval_of, linked_counts
+from app.methods.cells import DIFFERENCE, bounds_of, difference_of, interval_of, linked_counts
 from app.methods.chart import Series, with_mean
 from app.state.pool import PoolState
 from app.state.run import RunState
-from app.table.column import Cell, ListColumn, Tone
+from app.table.column import Cell, ListColumn
 from app.wording.figures import bounds, fixed, probability
 from app.wording.text import counted
 from app.wording.words import method_name
@@ -21,7 +21,6 @@ ORDER = ("selector", "rices", "random", "oracle")
 _LINES = ("rices", "random", "oracle")
 _PHASES = ("supervised", "policy_gradient")
 _ORACLES = {"before": "original data", "inside": "with mined pairs", "after": "after injection"}
-_BETTER_AND_WORSE: Sequence[tuple[int, str, Tone]] = ((1, "better", "good"), (-1, "worse", "bad"))
 _NOTES = (
     "similarity (RICES): the two candidates most similar to the query; random: pairs drawn from the pool",
     "the best known pair: a lower bound of what is possible",
@@ -42,6 +41,16 @@ PICKED: Sequence[ListColumn[SelectorCompared]] = (
 )  # fmt: skip
 
 
+def results(state: RunState) -> list[Block]:
+    """The methods on the held-out queries; the best known pairs when all pools are done."""
+    return [*picked(state.pool), *(oracles(state.pool) if state.pool.totals else [])]
+
+
+def more_results(state: RunState) -> list[Block]:
+    """The best known pairs so far; what was mined."""
+    return [*([] if state.pool.totals else oracles(state.pool)), *mined(state.pool)]
+
+
 def picked(state: PoolState) -> list[Block]:
     """The methods on the held-out queries."""
     names = (*ORDER, *(name for name in state.compared if name not in ORDER))
@@ -56,11 +65,10 @@ def picked(state: PoolState) -> list[Block]:
 def _turned(state: PoolState, row: SelectorCompared) -> Words:
     """On how many queries it picks better or worse than RICES; the counts lead to the first of them."""
     signs = Counter(pick.sign(row.method) for pick in state.picks)
-    counts: Iterable[Count] = (
-        (signs[sign], f"{counted(signs[sign], 'queries')} {word}", tone, Target(word, row.method))
-        for sign, word, tone in _BETTER_AND_WORSE
-    )
-    words = linked_counts(counts, ", ")
+    words = linked_counts([
+        (signs[1], f"{counted(signs[1], 'queries')} better", "good", Target("better", row.method)),
+        (signs[-1], f"{counted(signs[-1], 'queries')} worse", "bad", Target("worse", row.method)),
+    ], between=", ")  # fmt: skip
     return [f"{method_name(row.method)}: ", *words, " than RICES"] if words else ""
 
 

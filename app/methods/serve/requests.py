@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from app.blocks.block import Block, Heading, Paragraph, Span, Writing
 from app.blocks.model_text import one_line
-from app.methods.page import Cases
+from app.methods.cases import Cases
 from app.methods.source import CaseSource
 from app.state.serve import RequestRow
 from app.table.column import Cell, ListColumn, Tone

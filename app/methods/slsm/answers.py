@@ -20,8 +20,8 @@ from app.blocks.block import (
     Writing,
 )
 from app.blocks.model_text import one_line
+from app.methods.cases import Cases
 from app.methods.cells import outcome_cell, turned_cell
-from app.methods.page import Cases
 from app.methods.slsm.memory import memory_blocks
 from app.methods.source import CaseSource
 from app.state.method import Place
@@ -29,7 +29,7 @@ from app.state.run import RunState
 from app.state.slsm import ResultRow, SLSMState
 from app.table.column import Cell, ListColumn
 from app.wording.text import counted
-from engine.events import ConversationAnswered, ConversationOpened, StateUpdated
+from engine.events import ConversationAnswered, ConversationOpened, ModeScored, StateUpdated
 
 _EMPTY = """No conversation has been answered yet.
 
@@ -188,7 +188,12 @@ def _others(slsm: SLSMState, row: ResultRow) -> list[Block]:
 
 def answer_target(row: ResultRow) -> Target:
     """The link to an answer."""
-    return Target("answer", f"{row.mode} {row.memory_mode} {row.attempt} {row.conversation_id}")
+    return Target("answer", f"{variant(row)} {row.attempt} {row.conversation_id}")
+
+
+def variant(row: ResultRow | ModeScored) -> str:
+    """A mode with its memory, as links name it."""
+    return f"{row.mode} {row.memory_mode}"
 
 
 def turn_blocks(event: ConversationAnswered, plain: str | None = None) -> list[Block]:

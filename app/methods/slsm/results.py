@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from app.blocks.block import Block, Paragraph, Picture, Span, Table, Target, Words, table_of
 from app.blocks.plots import interval_picture
-from app.methods.cells import DIFFERENCE, Count, bounds_of, difference_of, interval_of, linked_counts
+from app.methods.cells import DIFFERENCE, bounds_of, difference_of, interval_of, linked_counts
 from app.methods.chart import Series
+from app.methods.slsm.answers import variant
 from app.state.run import RunState
 from app.state.slsm import SLSMState
 from app.table.column import Cell, ListColumn
@@ -93,12 +94,11 @@ def _turned(rows: Sequence[ModeScored]) -> list[Block]:
     """Counts that lead to the first conversation that a note fixed or broke."""
     lines: list[Block] = []
     for row in rows:
-        which = f"{row.mode} {row.memory_mode}"
-        counts: Sequence[Count] = (
-            (row.fixed, f"fixed {row.fixed:,}", "good", Target("fixed", which)),
-            (row.broke, f"broke {row.broke:,}", "bad", Target("broke", which)),
-        )
-        if words := linked_counts(counts):
+        words = linked_counts([
+            (row.fixed, f"fixed {row.fixed:,}", "good", Target("fixed", variant(row))),
+            (row.broke, f"broke {row.broke:,}", "bad", Target("broke", variant(row))),
+        ])  # fmt: skip
+        if words:
             lines.append(Paragraph((f"notes of {row.mode}, {row.memory_mode}:  ", *words)))
     return lines
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from agreement.events import AgreementMeasured
 from agreement.state import AgreementState, Row
 from app.blocks.block import Block, Paragraph, Table
+from app.methods.cases import Cases
 from app.methods.overview import Highlight, Overview
-from app.methods.page import Cases, MethodPage
+from app.methods.page import MethodPage
 from app.methods.place import Place
 from app.methods.source import CaseSource
 from app.methods.what_if import Choice, Field, WhatIf, answers_of, whole
@@ -67,17 +68,21 @@ def least_agreement(state: RunState) -> list[Highlight]:
     return [Highlight(text, Place(QUESTIONS.name, least, open=True))]
 
 
-class AgreementPage(MethodPage):
-    title = "Agreement"
-    about = "Samples each answer several times, and counts how many agree."
-    help = "# Agreement\n\nHow far several samples of an answer agree."
-    shown_by = {"agreement": "questions"}
-    cases = (QUESTIONS,)
-    what_if = WhatIf("agreement", "# What if: other samples\n", {AgreementMeasured: choice})
-    overview = Overview(highlights=least_agreement)
+def results(state: RunState) -> list[Block]:
+    """How far the samples agree on average."""
+    shares = [row.share for row in rows(state)]
+    if not shares:
+        return []
+    return [Table(("questions", "mean share"), [(str(len(shares)), fixed(sum(shares) / len(shares)))], 2)]
 
-    def results(self, state: RunState) -> list[Block]:
-        shares = [row.share for row in rows(state)]
-        if not shares:
-            return []
-        return [Table(("questions", "mean share"), [(str(len(shares)), fixed(sum(shares) / len(shares)))], 2)]
+
+PAGE = MethodPage(
+    title="Agreement",
+    about="Samples each answer several times, and counts how many agree.",
+    help="# Agreement\n\nHow far several samples of an answer agree.",
+    shown_by={"agreement": "questions"},
+    cases=(QUESTIONS,),
+    results=results,
+    what_if=WhatIf("agreement", "# What if: other samples\n", {AgreementMeasured: choice}),
+    overview=Overview(highlights=least_agreement),
+)

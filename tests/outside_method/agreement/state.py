@@ -23,7 +23,7 @@ class AgreementState(MethodState):
 
     title = "Agreement"
     stages_shown = ("agreement",)
-    page = "agreement.page:AgreementPage"
+    page = "agreement.page:PAGE"
 
     def __init__(self) -> None:
         self.rows: AppendOnlyList[Row] = AppendOnlyList()

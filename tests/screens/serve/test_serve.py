@@ -12,8 +12,8 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from app.blocks.block import Paragraph, plain
-from app.methods.serve.page import _times
 from app.methods.serve.requests import request_blocks
+from app.methods.serve.server import _times
 from app.methods.source import CaseSource
 from app.state.run import RunState
 from app.state.serve import ServeState

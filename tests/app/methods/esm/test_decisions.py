@@ -9,7 +9,7 @@ from app.blocks.block import Facts, Paragraph, Target, spans
 from app.blocks.terminal import draw
 from app.methods.esm.candidates import Candidates, score_bar
 from app.methods.esm.chain import Chain, chain_line, chain_of, parting
-from app.methods.esm.decisions import DECISIONS, decision_blocks, decision_row
+from app.methods.esm.decisions import DECISIONS, decision_blocks, decision_place
 from app.report.item_words import item_words
 from engine.events import Event
 from screens.widgets.links import find_links
@@ -252,7 +252,8 @@ def test_where_it_left_greedys_way(left: int, sign: int | None, tone: str, words
 
 def test_decisions_are_found_by_their_place_in_the_answer() -> None:
     state = source_of([*TURNED_RIGHT, *TURNED_WRONG]).state
-    assert [decision_row(state, "esm", "t-2", m) for m in (0, 1, 2, 3)] == [None, 3, 4, None]
-    assert decision_row(state, "esm", "t-9", 1) is None
+    places = [decision_place(state, f"esm t-2 {m}") for m in (0, 1, 2, 3)]
+    assert [place and (place.key, place.open) for place in places] == [None, (3, True), (4, True), None]
+    assert decision_place(state, "esm t-9 1") is None
     assert len(DECISIONS.rows(state)) == 5
     assert [DECISIONS.notable(state, row) for row in range(5)] == [False, True, False, False, True]

@@ -8,7 +8,7 @@ from app.blocks.block import Picture, Span, Table, Target, plain, spans
 from app.blocks.drawing import Dot, Line
 from app.methods.esm import results, training
 from app.methods.esm.documents import evaluated, what_if
-from app.methods.esm.page import EsmPage
+from app.methods.esm.page import PAGE
 from app.methods.pages import charts_of
 from app.methods.place import Place
 from app.report.result_blocks import method_blocks
@@ -123,7 +123,7 @@ def test_each_method_has_a_curve() -> None:
         ("greedy", [2, 4], [0.5, 0.5]),
         ("no memory", [2], [0.0]),
     ]
-    assert charts_of(EsmPage(), state)[0][:2] == ("accuracy so far, share of answers right", "examples")
+    assert charts_of(PAGE, state)[0][:2] == ("accuracy so far, share of answers right", "examples")
 
 
 def test_the_picture_of_the_differences() -> None:
@@ -217,7 +217,7 @@ def test_the_gain_of_each_entry_is_drawn() -> None:
 )
 def test_where_links_lead(target: Target, place: Place | None) -> None:
     state = state_of(pair(), pick(0, "other"), pick(1, W1), *TURNED_RIGHT)
-    assert EsmPage().place_of(target, state) == place
+    assert PAGE.place_of(target, state) == place
 
 
 def test_the_page_of_an_answer_shows_greedys_beside() -> None:
@@ -252,7 +252,7 @@ def test_the_page_of_a_what_if() -> None:
 
 
 def test_a_run_of_esm_opens_its_tabs() -> None:
-    page = EsmPage()
+    page = PAGE
     assert [cases.name for cases in page.cases] == ["decisions", "pairs", "entries"]
     shown = {
         "mine": "pairs",

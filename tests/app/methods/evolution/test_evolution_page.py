@@ -30,7 +30,7 @@ from app.methods.evolution import training
 from app.methods.evolution.answers import ANSWERS, ColouredAnswer
 from app.methods.evolution.clusters import cluster_table, cluster_words, delta_map
 from app.methods.evolution.iterations import ITERATIONS
-from app.methods.evolution.page import EvolutionPage
+from app.methods.evolution.page import PAGE
 from app.methods.pages import charts_of
 from app.methods.place import Place
 from app.methods.source import CaseSource
@@ -39,7 +39,6 @@ from app.state.run import RunState
 from app.table.column import Cell, ListColumn, cell_of
 from engine import events as ev
 
-PAGE = EvolutionPage()
 PALETTE = {
     name: Style() for name in ("dim", "strong", "good", "bad", "accent", "warn", "heading")
 }  # fmt: skip

@@ -27,7 +27,7 @@ from app.blocks.block import (
 from app.blocks.terminal import draw
 from app.methods.gflownet.answers import ANSWERS
 from app.methods.gflownet.answers import COLUMNS as ANSWER_COLUMNS
-from app.methods.gflownet.page import GFlowNetPage
+from app.methods.gflownet.page import PAGE
 from app.methods.gflownet.paths import LEGEND, Paths, left_at, met, way
 from app.methods.gflownet.questions import COLUMNS as QUESTION_COLUMNS
 from app.methods.gflownet.questions import QUESTIONS
@@ -324,7 +324,7 @@ def test_links_lead_from_answers_to_paths_and_back(log: Log) -> None:
 
     assert targets(ANSWERS.draw(log.events[5], log.source)) == [Target("question", "q2")]
     assert targets(QUESTIONS.draw(log.events[1], log.source)) == [Target("evidence", "q2")] * 2
-    page = GFlowNetPage()
+    page = PAGE
     wanted = Target("question", "q2"), Target("evidence", "q3"), Target("better", ""), Target("worse", "")
     places = [page.place_of(target, log.state) for target in wanted]
     assert [(p.tab, p.key, p.open) for p in places if p] == [

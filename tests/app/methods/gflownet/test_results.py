@@ -8,7 +8,7 @@ import pytest
 
 from app.blocks.block import Block, Facts, Heading, Paragraph, Span, Table, Target, plain, spans
 from app.methods.gflownet import results, training
-from app.methods.gflownet.page import GFlowNetPage
+from app.methods.gflownet.page import PAGE
 from app.state.run import RunState
 from app.table.column import Cell, cell_of
 from engine import events as ev
@@ -204,7 +204,7 @@ def test_curves_over_the_number_of_paths(sampled: RunState) -> None:
 
 
 def test_pictures_with_intervals(sampled: RunState) -> None:
-    first, second = GFlowNetPage().pictures(sampled)
+    first, second = PAGE.pictures(sampled)
     where = "on held-out questions, with 95% intervals where they were computed"
     assert first.caption == f"Share of first paths that meet an answer, {where}"
     assert second.caption == f"Share of the answers that K paths meet, {where}"
@@ -213,11 +213,11 @@ def test_pictures_with_intervals(sampled: RunState) -> None:
         ("independent draws (GFlowNet)", 0.85, 0.8, 0.9), ("distinct paths (GFlowNet)", 0.85, None, None),
         ("greedy", 0.6, None, None), ("beam search", None, None, None),
     ]  # fmt: skip
-    assert GFlowNetPage().pictures(state_of()) == []
+    assert PAGE.pictures(state_of()) == []
 
 
 def test_the_page_has_each_part_where_it_belongs(sampled: RunState) -> None:
-    page = GFlowNetPage()
+    page = PAGE
     captions = [block.caption for block in page.results(sampled) if isinstance(block, Table)]
     assert captions == ["Paths of the held-out questions"]
     assert [block.caption for block in page.more_results(sampled) if isinstance(block, Table)] == [
@@ -294,7 +294,7 @@ def test_the_curves_of_the_training() -> None:
         looked(15, 0.6, True), looked(20, 0.5, False),
     )  # fmt: skip
     charts = [[(s.label, list(s.x), list(s.y), s.mark) for s in chart.series(state)]
-              for chart in GFlowNetPage.training_charts]  # fmt: skip
+              for chart in PAGE.training_charts]  # fmt: skip
     assert charts == [
         [("loss", [10, 20], [9.0, 8.0], "")],
         [("δ median", [10], [0.1], ""), ("δ 5%", [10], [-2.0], ""), ("δ 95%", [10], [4.9], ""),
@@ -302,7 +302,7 @@ def test_the_curves_of_the_training() -> None:
         [("success", [10, 20], [0.734, 0.25], ""), ("path F1", [10, 20], [0.455, 0.125], ""),
          ("validation", [15, 20], [0.6, 0.5], "◇"), ("best", [15], [0.6], "★")],
     ]  # fmt: skip
-    assert [chart.y for chart in GFlowNetPage.training_charts] == [
+    assert [chart.y for chart in PAGE.training_charts] == [
         "loss", "residual δ and log Z, nats", "sampled paths that meet an answer, share"
     ]  # fmt: skip
     unmarked = training.success_curves(state_of(step(10), looked(10, 0.5, False)))

@@ -11,7 +11,7 @@ from app.blocks.block import Beside, Block, Paragraph, Span, Table, Target, in_o
 from app.methods.place import Place as OpenAt
 from app.methods.pool import results
 from app.methods.pool.overview import curve
-from app.methods.pool.page import PoolPage
+from app.methods.pool.page import PAGE
 from app.methods.pool.picks import PICKS
 from app.methods.pool.queries import QUERIES
 from app.methods.pool.scores import score_cell
@@ -22,8 +22,6 @@ from app.state.pool import so_far
 from app.state.run import RunState
 from app.table.column import Cell, cell_of
 from engine import events as ev
-
-PAGE = PoolPage()
 
 
 def state_of(*events: ev.Event) -> RunState:

@@ -11,7 +11,7 @@ import pytest
 from app.blocks.block import Beside, Block, Changes, Facts, Paragraph, Span, Table, Target, plain, spans
 from app.methods.slsm.answers import ANSWERS, COLUMNS, answer_target, turn_blocks
 from app.methods.slsm.memory import memory_blocks
-from app.methods.slsm.page import SLSMPage
+from app.methods.slsm.page import PAGE
 from app.methods.slsm.results import course, details, scores
 from app.methods.source import CaseSource
 from app.state.run import RunState
@@ -143,7 +143,7 @@ def test_links_lead_to_the_other_answers(log: Log) -> None:
         ("structured", Target("answer", "never structured 0 c")),
         ("structured", Target("answer", "on_risk structured 0 c")),
     ]
-    page = SLSMPage()
+    page = PAGE
     assert words[1].target is not None
     targets = words[1].target, Target("fixed", "always structured")
     places = [page.place_of(target, log.state) for target in targets]
@@ -344,7 +344,7 @@ def test_an_answer_is_held_against_the_same_attempt_without_a_controller() -> No
 
 def test_the_picture_of_the_scores() -> None:
     log = Log(scored("always", "flat", 0.8), scored("never", "flat", 0.2))
-    [picture] = SLSMPage().pictures(log.state)
+    [picture] = PAGE.pictures(log.state)
     labels = {getattr(mark, "text", "") for mark in picture.drawing.marks}
     assert {"a note always, flat", "0.800 [0.700, 0.900]", "0.200 [0.100, 0.300]"} <= labels
 
