@@ -2,18 +2,21 @@
 
     python -m tests.bench.bench_esm_instructions prepare input_data.jsonl FOLDER
     steer-tui batch --config configs/real/esm_instructions_qwen0.5b.yaml --set task.path=FOLDER model.path=FILE.gguf
-    python -m tests.bench.bench_esm_instructions table RUN [RUN ...]
+    python -m tests.bench.bench_esm_instructions contrast FOLDER FILE.gguf OUTPUTS
+    python -m tests.bench.bench_esm_instructions table FOLDER RUN [RUN ...]
 
 The tasks are first sentences of IFEval's prompts that ask for something without saying how; the instructions are the
 file's own, as far as a check reads them and a text of a few hundred tokens can keep or miss them. `prepare` writes
 three splits that share no task: problems of `train` are mined, of `dev` chosen on, of `test` answered once. Mined
-instructions have one wording, the others another. `table` prints each method by kind of instruction, and writes
-results/esm_instructions.csv.
+instructions have one wording, the others another. `contrast` answers the test problems of each kind with a vector of
+its own: the mean difference of tasks with and without an instruction (Stolfo et al. 2025, arXiv 2410.12877), here added
+before each segment but the first. `table` prints each method by kind, and writes results/esm_instructions.csv.
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,6 +31,7 @@ from engine.statistics import paired_bootstrap
 from tests.bench.ifeval.reader import task_of
 from tests.bench.ifeval.standing import standing_instruction
 
+CONFIG = Path(__file__).resolve().parents[2] / "configs" / "real" / "esm_instructions_qwen0.5b.yaml"
 RESULTS = Path(__file__).resolve().parent / "results" / "esm_instructions.csv"
 KINDS = (
     "length_constraints:number_words",
@@ -41,6 +45,10 @@ LARGEST = {"num_words": 120, "num_sentences": 10}
 """Bounds beyond which a text of 200 tokens cannot tell."""
 SIZES = {"train": (60, 96), "dev": (30, 60), "test": (92, 360)}
 """Tasks, and problems made of them."""
+
+
+def short(kind: str) -> str:
+    return kind.partition(":")[2]
 
 
 class Wording(Random):
@@ -89,7 +97,7 @@ def problems(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, str]
             sentence = draw.choice(by_kind[kind])
             made[split].append(
                 {
-                    "id": f"{kind.partition(':')[2]}-{number}",
+                    "kind": short(kind),
                     "question": f"{draw.choice(here)}\n{sentence}",
                     "answer": sentence,
                 }
@@ -105,21 +113,43 @@ def prepare(source: Path, folder: Path) -> None:
         print(split, len(rows))
 
 
-def table(runs: Sequence[Path]) -> None:
+def contrast(folder: Path, model: str, outputs: Path) -> None:
+    """A run for each kind of instruction: its vector from the problems that are mined, answers to the others."""
+    train, test = (read_jsonl(folder / f"{split}.jsonl") for split in ("train", "test"))
+    for kind in KINDS:
+        name = short(kind)
+        own = folder / name
+        own.mkdir(exist_ok=True)
+        write_jsonl(own / "test.jsonl", [row for row in test if row["kind"] == name])
+        pairs = [
+            {"positive": row["question"], "negative": row["question"].partition("\n")[0]}
+            for row in train
+            if row["kind"] == name
+        ]
+        write_jsonl(own / "pairs.jsonl", pairs)
+        changes = [
+            "run.stages=[eval]", f"run.name={name}", f"run.outputs={outputs}", f"model.path={model}",
+            "model.threads=1", f"task.path={own}", "eval.methods=[greedy]", "eval.ablations=[]",
+            "eval.field.methods=[]", f"eval.contrast.path={own / 'pairs.jsonl'}", "eval.contrast.arms=[contrast_mean]",
+        ]  # fmt: skip
+        command = ["batch", "--config", str(CONFIG), *(f"--set={change}" for change in changes)]
+        subprocess.run([sys.executable, "-m", "app.cli", *command], check=True)
+
+
+def table(folder: Path, runs: Sequence[Path]) -> None:
     """Each method beside greedy: all problems, then by kind."""
+    kind_of = {row["question"]: row["kind"] for row in read_jsonl(folder / "test.jsonl")}
     lines: list[dict[str, Any]] = []
-    for run in runs:
-        answers = {
-            path.parent.name: {line["example_id"]: line for line in read_jsonl(path)}
-            for path in sorted((layout.folder(run) / "eval").glob("*/per_example.jsonl"))
-        }
-        for method, given in answers.items():
-            for kind in ("", *(kind.partition(":")[2] for kind in KINDS)):
-                ids = [name for name in given if name in answers["greedy"] and name.startswith(kind)]
-                lines.append(
-                    {"run": run.name, "method": method, "kind": kind or "all"}
-                    | figures([given[name] for name in ids], [answers["greedy"][name] for name in ids])
-                )
+    answers: dict[str, dict[str, dict[str, Any]]] = {}
+    for path in (path for run in runs for path in (layout.folder(run) / "eval").glob("*/per_example.jsonl")):
+        answers.setdefault(path.parent.name, {}).update({line["question"]: line for line in read_jsonl(path)})
+    greedy = answers["greedy"]
+    for method, given in sorted(answers.items()):
+        for kind in ("all", *map(short, KINDS)):
+            shared = [text for text in given if text in greedy and kind in ("all", kind_of[text])]
+            if shared:
+                row = figures([given[text] for text in shared], [greedy[text] for text in shared])
+                lines.append({"method": method, "kind": kind} | row)
                 print(json.dumps(lines[-1]))
     RESULTS.write_text(csv_text(lines), encoding="utf-8")
 
@@ -147,5 +177,7 @@ if __name__ == "__main__":
     step, *arguments = sys.argv[1:]
     if step == "prepare":
         prepare(*map(Path, arguments))
+    elif step == "contrast":
+        contrast(Path(arguments[0]), arguments[1], Path(arguments[2]))
     else:
-        table([Path(argument) for argument in arguments])
+        table(Path(arguments[0]), list(map(Path, arguments[1:])))
