@@ -105,7 +105,7 @@ def _read(place: str, record: dict[str, Any]) -> tuple[list[_Case], str | None]:
         or not all(isinstance(one, dict) for one in given)
     ):
         raise wrong(place, "`kwargs` is no list with an object for each instruction", _HINT)
-    task = _task(prompt)
+    task = task_of(prompt)
     cases = [
         _Case(f"ifeval-{key}-{number}", kind, one, task, place)
         for number, (kind, one) in enumerate(zip(kinds, given, strict=True), 1)
@@ -113,7 +113,7 @@ def _read(place: str, record: dict[str, Any]) -> tuple[list[_Case], str | None]:
     return cases, task
 
 
-def _task(prompt: str) -> str | None:
+def task_of(prompt: str) -> str | None:
     """The first sentence of a prompt, if it is a task without an instruction on how to answer."""
     first = re.split(r"(?<=[.?!])\s+|\n", prompt.strip(), maxsplit=1)[0]
     fits = _SHORTEST <= len(first) <= _LONGEST and _TASK.fullmatch(first) and not _BOUND.search(first)
