@@ -28,7 +28,7 @@ def find_on(screen: Screen[Any]) -> None:
     shown = [screen.focused, *screen.focus_chain]
     table = next((it for it in shown if isinstance(it, VirtualTable)), None)
     if table is None and isinstance(screen, RunScreen):
-        screen.search()
+        screen.action_search()
     else:
         screen.app.push_screen(FindScreen(table))
 

@@ -272,7 +272,7 @@ class RunScreen(NotingScreen):
         """Ask for the overview."""
         self.post_message(SystemRequested("Overview"))
 
-    def search(self) -> None:
+    def action_search(self) -> None:
         """Find rows of all methods by words."""
         from screens.panels.search import SearchScreen  # only those who search need it
 

@@ -67,9 +67,6 @@ class FormSource(RowSource):
         item = self.rows[row]
         return item if isinstance(item, Heading | StageBox) else item.path
 
-    def find(self, key: Hashable) -> int | None:
-        return next((row for row in range(len(self)) if self.key(row) == key), None)
-
 
 class FormTable(StillTable):
     """The fields. Their order is that of the configuration; there is no newest one."""

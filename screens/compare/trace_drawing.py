@@ -13,7 +13,7 @@ from app.blocks.changes import changed_pieces
 from app.blocks.fit import fit_name
 from app.blocks.model_text import clean
 from app.compared.words import differing, parting_sentence
-from app.wording.figures import fixed, outcome
+from app.wording.figures import fixed, outcome_words
 from engine.comparison.items import Item
 from engine.comparison.trace import Parting, Step, StepPair, Value, same
 
@@ -46,10 +46,7 @@ def draw_parting(
 def _outcome(item: Item, palette: Palette) -> Text:
     if item.right is None:
         return Text(f"score {fixed(item.score)}")
-    return Text(
-        f"{outcome(item.right)} {'right' if item.right else 'wrong'}",
-        palette["good" if item.right else "bad"],
-    )
+    return Text(outcome_words(item.right), palette["good" if item.right else "bad"])
 
 
 def _heading(pair: StepPair, palette: Palette, is_first: bool) -> Text:

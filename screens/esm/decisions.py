@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.getters import query_one
 from textual.timer import Timer
 
@@ -28,10 +27,7 @@ from app.wording.text import counted
 from screens.esm.decision_source import DecisionSource
 from screens.panes.cases import CasesPane
 from screens.run_session import Session
-from screens.widgets.detail_pane import DetailPane
 from screens.widgets.filter_bar import FilterBar
-from screens.widgets.lazy_static import LazyStatic
-from screens.widgets.tables.virtual_table import VirtualTable
 
 NO_MATCH = "No decision matches the filter.\n\nPress / to change the filter, escape to remove it."
 _DETAIL_EVERY = 0.3
@@ -52,12 +48,8 @@ class DecisionsPane(CasesPane):
         self._filter_text = ""
         self._waiting: Timer | None = None
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="pane-table"):
-            yield VirtualTable(self.source, self.cases.empty)
-            yield FilterBar(DECISION_FIELDS)
-            yield LazyStatic(classes="pane-status")
-        yield DetailPane()
+    def below_table(self) -> ComposeResult:
+        yield FilterBar(DECISION_FIELDS)
 
     @property
     def busy(self) -> bool:

@@ -191,10 +191,6 @@ can be begun again from there on, skipped, stopped, or made the last one.
         """To another line."""
         move_focus(self, by)
 
-    def action_search(self) -> None:
-        """Find rows of all methods."""
-        self.search()
-
     def action_stages(self) -> None:
         """The stages, and what can be done with them."""
         from screens.overview.stages import StagesPanel

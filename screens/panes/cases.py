@@ -73,8 +73,13 @@ class CasesPane(Pane):
     def compose(self) -> ComposeResult:
         with Vertical(classes="pane-table"):
             yield VirtualTable(self.source, self.cases.empty)
+            yield from self.below_table()
             yield LazyStatic(classes="pane-status")
         yield DetailPane()
+
+    def below_table(self) -> ComposeResult:
+        """What stands between the table and the line under it."""
+        yield from ()
 
     def items(self, state: RunState) -> Any:
         """What the table is made from."""

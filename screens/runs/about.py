@@ -25,9 +25,15 @@ def about_run(row: RunRow, room: int = 1000) -> Text:
     verdicts = {title: verdict for title, verdict in reached(row).items() if verdict is not None}
     width = max((len(verdict_line(verdict)) for verdict in verdicts.values()), default=0)
     lines = [_of_method(title, verdict, width) for title, verdict in verdicts.items()]
-    lines += [
-        line for line in (_stages(row, room), _left(row), _origin(row), _changed(row)) if line is not None
-    ]
+    if (stages := _stages(row, room)) is not None:
+        lines.append(stages)
+    if row.time_left is not None:
+        lines.append(_line("time", time_left_sentence(row.time_left)))
+    if (point := row.record.branched_from) is not None:
+        origin = _line("⑂ branch", f"of {point.name} at iteration {point.iteration}")
+        lines.append(origin.append(f"  {point.run_id}", "dim"))
+    if row.record.changes:
+        lines.append(_line("changed", changes_text(row)))
     return Text("\n", no_wrap=True, overflow="ellipsis").join([*lines, _last(row)])
 
 
@@ -79,25 +85,6 @@ def _chip(stage: StageState) -> Text:
     """`✓ mine 1:01`"""
     chip = Text(f"{stage_sign(stage)} {stage.name}", "bold" if stage.active else "")
     return chip.append(f" {duration(stage.seconds)}   " if stage.seconds else "   ", "dim")
-
-
-def _left(row: RunRow) -> Text | None:
-    left = row.time_left
-    return None if left is None else _line("time", time_left_sentence(left))
-
-
-def _origin(row: RunRow) -> Text | None:
-    point = row.record.branched_from
-    if point is None:
-        return None
-    words = f"of {point.name} at iteration {point.iteration}"
-    return _line("⑂ branch", words).append(f"  {point.run_id}", "dim")
-
-
-def _changed(row: RunRow) -> Text | None:
-    if not row.record.changes:
-        return None
-    return _line("changed", changes_text(row))
 
 
 def _last(row: RunRow) -> Text:

@@ -161,9 +161,6 @@ class RunSource(RowSource):
         item = self._shown[row]
         return item.path if isinstance(item, RunRow) else f"group {item.sweep or item.name}"
 
-    def find(self, key: Hashable) -> int | None:
-        return next((row for row in range(len(self)) if self.key(row) == key), None)
-
     def sort(self, column: str | None, reverse: bool) -> None:
         self._order = next((known.order for known in COLUMNS if known.key == column), None)
         self._reverse = reverse

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from screens.method_screen import RESULTS, MethodScreen
-from screens.tabbed_screen import CASES
+from screens.method_screen import CASES, RESULTS, MethodScreen
 from screens.widgets.tab_line import Tab
 
 

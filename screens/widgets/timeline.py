@@ -84,10 +84,8 @@ are cut to a second), `.` replays faster, `0` goes to the start, `L` to the live
             return
         if self._session.total_events < 2:
             return
-        if self.position >= self._session.total_events - 1:
-            self._session.seek(0)
-        else:
-            self._session.seek(self.position)
+        at_end = self.position >= self._session.total_events - 1
+        self._session.seek(0 if at_end else self.position)
         self._clock = self._index.time_of(self.position)
         self._replay = self.set_interval(TICK, self.play)
         self.refresh()

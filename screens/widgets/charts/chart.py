@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.text import Text
@@ -42,12 +43,11 @@ class Chart(Widget):
     at: reactive[float | None] = reactive(None)
     hidden: reactive[frozenset[str]] = reactive(frozenset())
 
+    @dataclass
     class Opened(Message):
         """The chart was clicked."""
 
-        def __init__(self, chart: Chart) -> None:
-            super().__init__()
-            self.chart = chart
+        chart: Chart
 
     def __init__(self, y: str, x: str, *, empty: str = "", id: str | None = None, classes: str = "") -> None:
         super().__init__(id=id, classes=classes)

@@ -30,7 +30,7 @@ class RowSource:
 
     def find(self, key: Hashable) -> int | None:
         """Where the row with this key stands now, if it does."""
-        return key if isinstance(key, int) and key < len(self) else None
+        return next((row for row in range(len(self)) if self.key(row) == key), None)
 
     def sort(self, column: str | None, reverse: bool) -> None:
         """Order by a column; None for the order of the log."""
