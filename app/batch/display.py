@@ -11,11 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
-from app.wording.figures import short
 from app.wording.stage_words import choices_sentence, texts_under_way
 from app.wording.text import counted, duration, how_many, loading, model_pace
 from app.wording.verdict_text import verdict_sentence
-from app.wording.words import figure_name, method_name
+from app.wording.words import figures_words, method_name
 from engine import events as ev
 from engine.run.stage_state import Stages, StageState
 
@@ -64,9 +63,7 @@ def sentence(event: ev.Event) -> str | None:
         case ev.StageStopped():
             return f"stopped; {event.done:,} finished are kept{texts_under_way(event)}"
         case ev.StageFinished():
-            figures = "; ".join(
-                f"{figure_name(name)} {short(value)}" for name, value in event.summary.items()
-            )
+            figures = figures_words(event.summary)
             text = f"finished in {duration(event.seconds)}" + (f" ({figures})" if figures else "")
             return text if event.verdict is None else f"{text}. {verdict_sentence(event.verdict)}"
         case ev.ModelLoading():
