@@ -11,38 +11,18 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
-from app.wording.figures import short
 from app.wording.stage_words import choices_sentence, texts_under_way
 from app.wording.text import counted, duration, how_many, loading, model_pace
 from app.wording.verdict_text import verdict_sentence
-from app.wording.words import figure_name, method_name
-from engine.events import (
-    BoardCompared,
-    Event,
-    MethodEvaluated,
-    ModelLoaded,
-    ModelLoading,
-    ModelWorking,
-    Notice,
-    Preparing,
-    ServeOpened,
-    StageBegunAgain,
-    StageFinished,
-    StageFinishedBefore,
-    StagePaused,
-    StageProgress,
-    StageResumed,
-    StagesChosen,
-    StageStarted,
-    StageStopped,
-)
+from app.wording.words import figures_words, method_name
+from engine import events as ev
 from engine.run.stage_state import Stages, StageState
 
 
 class Display(Protocol):
     """Where batch prints."""
 
-    def show(self, event: Event, stages: Stages) -> None:
+    def show(self, event: ev.Event, stages: Stages) -> None:
         """Show an event, and the stages after it."""
         ...
 
@@ -67,42 +47,40 @@ def pace(stage: StageState) -> str:
     return ", ".join(words)
 
 
-def sentence(event: Event) -> str | None:
+def sentence(event: ev.Event) -> str | None:
     """An event in words; None for an event that is not shown by itself."""
     match event:
-        case StageFinishedBefore():
+        case ev.StageFinishedBefore():
             return "finished by an earlier attempt"
-        case StagesChosen():
+        case ev.StagesChosen():
             return choices_sentence(event)
-        case StageBegunAgain():
+        case ev.StageBegunAgain():
             return f"begun again; what it left before is kept in {event.kept}"
-        case StagePaused():
+        case ev.StagePaused():
             return "paused"
-        case StageResumed():
+        case ev.StageResumed():
             return "continues"
-        case StageStopped():
+        case ev.StageStopped():
             return f"stopped; {event.done:,} finished are kept{texts_under_way(event)}"
-        case StageFinished():
-            figures = "; ".join(
-                f"{figure_name(name)} {short(value)}" for name, value in event.summary.items()
-            )
+        case ev.StageFinished():
+            figures = figures_words(event.summary)
             text = f"finished in {duration(event.seconds)}" + (f" ({figures})" if figures else "")
             return text if event.verdict is None else f"{text}. {verdict_sentence(event.verdict)}"
-        case ModelLoading():
+        case ev.ModelLoading():
             return loading(event)
-        case Preparing():
+        case ev.Preparing():
             return event.doing
-        case ModelLoaded():
+        case ev.ModelLoaded():
             size = f", {event.parameters / 1e6:,.1f} M parameters" if event.parameters else ""
             why = f": {event.dtype_reason}" if event.dtype_reason else ""
             return f"model {event.name} on {event.device} ({event.backend}{size}, {event.dtype}{why})"
-        case MethodEvaluated() if event.final:
+        case ev.MethodEvaluated() if event.final:
             return f"{method_name(event.method)}: accuracy {event.accuracy:.3f} on {counted(event.n, 'examples')}"
-        case ServeOpened():
+        case ev.ServeOpened():
             return f"takes requests at {event.url}; {event.key}"
-        case BoardCompared():
+        case ev.BoardCompared():
             return event.sentence
-        case Notice():
+        case ev.Notice():
             return event.text if event.level == "info" else f"{event.level}: {event.text}"
         case _:
             return None
@@ -119,14 +97,14 @@ class PlainDisplay:
         self._clock = clock
         self._reported = 0.0
 
-    def show(self, event: Event, stages: Stages) -> None:
-        if isinstance(event, StageStarted):
+    def show(self, event: ev.Event, stages: Stages) -> None:
+        if isinstance(event, ev.StageStarted):
             self._reported = self._clock()
             self._line(event.stage, f"started, {pace(stages[event.stage])}")
-        elif isinstance(event, StageProgress | ModelWorking):
+        elif isinstance(event, ev.StageProgress | ev.ModelWorking):
             if self._due():
                 self._line(event.stage, pace(stages[event.stage]))
-        elif isinstance(event, ModelLoading) and event.doing and not self._due():
+        elif isinstance(event, ev.ModelLoading) and event.doing and not self._due():
             pass
         elif text := sentence(event):
             self._line(event.stage, text)
@@ -165,13 +143,13 @@ class BarDisplay:
         )
         self._progress.start()
 
-    def show(self, event: Event, stages: Stages) -> None:
-        if isinstance(event, StageStarted | StageProgress | ModelWorking):
+    def show(self, event: ev.Event, stages: Stages) -> None:
+        if isinstance(event, ev.StageStarted | ev.StageProgress | ev.ModelWorking):
             self._bar(stages[event.stage])
-        elif isinstance(event, ModelLoading) and event.doing:
+        elif isinstance(event, ev.ModelLoading) and event.doing:
             self._load_bar(event)
         elif text := sentence(event):
-            if isinstance(event, ModelLoaded) and self._load is not None:
+            if isinstance(event, ev.ModelLoaded) and self._load is not None:
                 self._progress.remove_task(self._load)
                 self._load = None
             self.print(f"{event.stage}: {text}" if event.stage else text, _style(event))
@@ -188,7 +166,7 @@ class BarDisplay:
         bar = self._bars[stage.name]
         self._progress.update(bar, completed=stage.done, total=stage.total or None, pace=pace(stage))
 
-    def _load_bar(self, event: ModelLoading) -> None:
+    def _load_bar(self, event: ev.ModelLoading) -> None:
         if self._load is None:
             self._load = self._progress.add_task("loading", total=1.0, pace="")
         doing = f"{event.name}: {event.doing} {event.share:.0%}"
@@ -200,8 +178,8 @@ class _PaceColumn(ProgressColumn):
         return Text(task.fields["pace"], no_wrap=True)
 
 
-def _style(event: Event) -> str:
-    return "yellow" if isinstance(event, Notice) and event.level == "warning" else ""
+def _style(event: ev.Event) -> str:
+    return "yellow" if isinstance(event, ev.Notice) and event.level == "warning" else ""
 
 
 def make_display(console: Console) -> Display:

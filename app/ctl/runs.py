@@ -10,7 +10,7 @@ from app.ctl.output import DONE, write_form, write_line
 from app.runs.run_list import RunList, RunRow, read_progress
 from app.runs.time_left import Earlier, read_earlier_times, time_left_sentence
 from app.wording.text import duration, how_far
-from app.wording.words import figure_name
+from app.wording.words import figures_words
 from engine.run.directory import RunDirectory, inspect
 
 _OF_STAGE = ("status", "seconds", "summary", "files")
@@ -52,7 +52,7 @@ def show_run(directory: RunDirectory, as_json: bool) -> int:
     if row.time_left is not None:
         write_line(time_left_sentence(row.time_left))
     for name, stage in record.stages.items():
-        figures = "; ".join(f"{figure_name(key)} {_figure(value)}" for key, value in stage.summary.items())
+        figures = figures_words(stage.summary)
         write_line(f"  {stage.words:<14} {name:<13} {duration(stage.seconds):>8}  {figures}".rstrip())
     return DONE
 
@@ -85,7 +85,3 @@ def _stage(row: RunRow) -> str:
     if row.state == "finished":
         return "all stages"
     return f"{progress.name} {how_far(progress.done, progress.total)}" if progress.name else "not started"
-
-
-def _figure(value: float | int | str) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

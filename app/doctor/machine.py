@@ -32,21 +32,9 @@ _EMBEDDED = [
 ]
 
 _REQUIRED = (
-    "torch",
-    "transformers",
-    "safetensors",
-    "tokenizers",
-    "numpy",
-    "pydantic",
-    "msgspec",
-    "textual",
-    "plotext",
-    "rich",
-    "scikit-learn",
-    "sentence-transformers",
-    "httpx2",
-    "kconfiglib",
-)
+    "torch", "transformers", "safetensors", "tokenizers", "numpy", "pydantic", "msgspec", "textual", "plotext", "rich",
+    "scikit-learn", "sentence-transformers", "httpx2", "kconfiglib",
+)  # fmt: skip
 _EXTRAS = {
     "parquet": (("pyarrow",), "data sets in Parquet files and `--format parquet`"),
     "ray": (("ray",), "replicas and several machines"),

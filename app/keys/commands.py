@@ -87,26 +87,15 @@ EVERYWHERE: tuple[Command, ...] = (
     Command("x", "app.picture", "SVG", "Write the screen to an SVG file."),
     Command("question_mark", "app.explain", "Help", "Explain this screen and all its keys."),
     Command("f1", "app.explain", "Help", "The same as ?; works while typing, too.", shown=False),
-    Command(
-        "slash",
-        "app.find",
-        "Find",
-        "Find a row of the table by its words, or filter it; where there is no table, find rows of all methods.",
-        shown=False,
-    ),
+    Command("slash", "app.find", "Find",
+            "Find a row of the table by its words, or filter it; where there is no table, find rows of all methods.",
+            shown=False),
     Command("ctrl+p", "app.command_palette", "Commands", "Find any command by its name.", shown=False),
     Command("q", "app.leave", "Quit", "Quit; asks whether runs that are running shall continue or stop."),
-    Command(
-        "ctrl+c",
-        "app.interrupt",
-        "Stop and quit",
-        "Stop the engine, wait for it (5 s at most) and quit; finished work is kept. Twice: quit at once. "
-        "Asks first where the run was started elsewhere.",
-        shown=False,
-        display="^c",
-        priority=True,
-    ),
-)
+    Command("ctrl+c", "app.interrupt", "Stop and quit",
+            "Stop the engine, wait for it (5 s at most) and quit; finished work is kept. Twice: quit at once. "
+            "Asks first where the run was started elsewhere.", shown=False, display="^c", priority=True),
+)  # fmt: skip
 
 WITHOUT_KEY = (
     Command("", "app.toggle_dark", "Dark/light", "Switch between the dark and the light theme."),
@@ -125,26 +114,15 @@ RUNS = (
     NEW,
     Command("space", "fold", "Unfold", "Show the runs of this sweep, or hide them again."),
     Command("o", "open_sweep", "Sweep", "Show the sweep that this run belongs to."),
-    Command(
-        "r", "resume_run", "Resume", "Start a worker again on a run that stopped, was interrupted or failed."
-    ),
+    Command("r", "resume_run", "Resume", "Start a worker again on a run that stopped, was interrupted or failed."),
     Command("p", "pause_run", "Pause", "Pause the engine of this run after its current item."),
     Command("p", "continue_run", "Continue", "End the pause of this run's engine."),
-    Command(
-        "S",
-        "stop_run",
-        "Stop",
-        "Stop the engine of this run after its current item; finished work is kept.",
-    ),
+    Command("S", "stop_run", "Stop", "Stop the engine of this run after its current item; finished work is kept."),
     ERROR,
     Command("slash", "filter", "Filter", "List only the runs that match what you type."),
     Command("m", "mark", "Mark", "Mark this run, or take its mark away."),
-    Command(
-        "c",
-        "compare",
-        "Compare",
-        "Compare the marked runs; if one is marked, that one and the run under the cursor.",
-    ),
+    Command("c", "compare", "Compare",
+            "Compare the marked runs; if one is marked, that one and the run under the cursor."),
     Command("t", "title", "Title", "Give this run a title; its folder keeps its name."),
     Command("semicolon", "note", "Note", "Write a note on this run, beside its log."),
     Command("M", "notes", "Notes", "List the marks and notes of all listed runs."),
@@ -152,14 +130,10 @@ RUNS = (
     Command("B", "group", "Group by", "Put runs of one name together, then runs of one tag, then none."),
     Command("a", "archive", "Archive", "Put this run aside, or list it again; nothing else changes."),
     Command("A", "list_archived", "Archived", "List archived runs as well, or hide them again."),
-    Command(
-        "delete",
-        "trash",
-        "Trash",
-        "Move this run to the folder .trash of the outputs folder; no worker may be at work on it.",
-    ),
+    Command("delete", "trash", "Trash",
+            "Move this run to the folder .trash of the outputs folder; no worker may be at work on it."),
     Command("u", "undo", "Undo", "Bring back the run that was moved to the trash last."),
-)
+)  # fmt: skip
 
 SWEEP = (
     Command("V", "next_fields", "Fields", "Show the next two fields in the map."),
@@ -197,10 +171,8 @@ REPORT = Command("R", "write_report", "Report", "Write the report on this run as
 RUN_WITHOUT_KEY = (
     Command("", "write_report", REPORT.label, REPORT.help),
     Command("", "show_error", "Error", ERROR.help),
-    Command(
-        "", "show_replicas", "Replicas", "Show the replicas, their speed and the address of Ray's dashboard."
-    ),
-)
+    Command("", "show_replicas", "Replicas", "Show the replicas, their speed and the address of Ray's dashboard."),
+)  # fmt: skip
 """Commands of a run's screens that only the palette has: the header leads there where there is something to see."""
 
 NOTING = (
@@ -229,37 +201,18 @@ METHOD_KEYS = tuple(
 )
 
 TIMELINE = (
-    Command(
-        "left_square_bracket",
-        "step_event(-1)",
-        "Time line",
-        "One event back or forward; shows the time line.",
-        display="[ ]",
-    ),
+    Command("left_square_bracket", "step_event(-1)", "Time line",
+            "One event back or forward; shows the time line.", display="[ ]"),
     Command("right_square_bracket", "step_event(1)", "Next event", "One event forward.", shown=False),
-    Command(
-        "left_curly_bracket",
-        "stop_at(-1)",
-        "Decision",
-        "To the previous or next decision, example or stage.",
-        display="{ }",
-    ),
-    Command(
-        "right_curly_bracket",
-        "stop_at(1)",
-        "Next decision",
-        "To the next decision, example or stage.",
-        shown=False,
-    ),
-    Command(
-        "comma", "replay", "Replay", "Replay the log from here at its original speed; press again to halt."
-    ),
-    Command(
-        "full_stop", "speed", "Faster", "Replay at 1, 4, 16 or 64 times the original speed.", shown=False
-    ),
+    Command("left_curly_bracket", "stop_at(-1)", "Decision",
+            "To the previous or next decision, example or stage.", display="{ }"),
+    Command("right_curly_bracket", "stop_at(1)", "Next decision",
+            "To the next decision, example or stage.", shown=False),
+    Command("comma", "replay", "Replay", "Replay the log from here at its original speed; press again to halt."),
+    Command("full_stop", "speed", "Faster", "Replay at 1, 4, 16 or 64 times the original speed.", shown=False),
     Command("0", "seek_start", "To the start", "To the first event.", shown=False),
     Command("L", "seek_live", "Live", "To the end of the log; follow it from there."),
-)
+)  # fmt: skip
 
 CHART = (
     Command("left", "move(-1)", "Crosshair", "Move the crosshair one point.", display="←→"),
@@ -294,16 +247,12 @@ PANEL = (Command("y", "copy", "Copy", "Copy the text, or the address of Ray's da
 STAGES = (
     Command("up,k", "move(-1)", "Choose", "Choose a stage.", display="↑↓", priority=True),
     Command("down,j", "move(1)", "Below", "The stage below.", shown=False, priority=True),
-    Command(
-        "b", "choose('again')", "Begin again", "Do this stage anew, and those that rest on it; asks first."
-    ),
-    Command(
-        "minus", "choose('skip')", "Skip", "Leave this stage out, and those that need it; or take that back."
-    ),
+    Command("b", "choose('again')", "Begin again", "Do this stage anew, and those that rest on it; asks first."),
+    Command("minus", "choose('skip')", "Skip", "Leave this stage out, and those that need it; or take that back."),
     Command("Z", "choose('last')", "Last one", "End the run after this stage; or take that back."),
     STOP,
     Command("escape,i,q", "close", "Close", "Close the panel.", display="esc"),
-)
+)  # fmt: skip
 
 DIALOG = (Command("escape", "close", "Close", "Close the panel."),)
 
@@ -328,38 +277,23 @@ NEW_RUN = (
     Command("down", "choose(1)", "Next", "Choose the next configuration.", shown=False, priority=True),
     Command("pagedown", "page(1)", "More", "Scroll the description of the configuration."),
     Command("pageup", "page(-1)", "Less", "Scroll the description of the configuration.", shown=False),
-    Command(
-        "ctrl+o",
-        "form",
-        "All fields",
-        "Show all fields with their help, and change them there.",
-        priority=True,
-    ),
+    Command("ctrl+o", "form", "All fields", "Show all fields with their help, and change them there.", priority=True),
     Command("f1", "app.explain", "Help", "Explain this dialog and its keys."),
     Command("escape", "close", "Cancel", "Close without starting a run."),
-)
+)  # fmt: skip
 
 COMPARE = (
     Command("1", "open_run(0)", "Open A", "Open run A at this item."),
     Command("2", "open_run(1)", "Open B", "Open run B at this item."),
-    Command(
-        "v",
-        "next_kind",
-        "Kind",
-        "Show the next kind of items: all, right in A only, in B only, in both, in none.",
-    ),
+    Command("v", "next_kind", "Kind",
+            "Show the next kind of items: all, right in A only, in B only, in both, in none."),
     Command("left", "step(-1)", "Previous", "In an opened item: the previous item.", shown=False),
     Command("right", "step(1)", "Next", "In an opened item: other items.", display="←→"),
-    Command(
-        "space",
-        "all_steps",
-        "All steps",
-        "Show all steps of the item, or those from the first difference on.",
-    ),
+    Command("space", "all_steps", "All steps", "Show all steps of the item, or those from the first difference on."),
     Command("z", "curves", "Curves", "Lay the curves of both runs over each other, on the whole screen."),
     Command("f5", "read_again", "Read again", "Read both logs again: a run that is running has got further."),
     Command("escape", "back", "Back", "Close what is open."),
-)
+)  # fmt: skip
 
 COMPARE_PAIRS = (
     Command("equals_sign", "make_base", "Is A", "Compare the others with the run under the cursor."),
@@ -375,30 +309,20 @@ START_FORM = (
 
 WHAT_IF = (
     Command("enter", "start", "Try", "Try what the fields say.", priority=True),
-    Command(
-        "f2",
-        "sweep",
-        "Sweep",
-        "Try nine strengths, from none to three times that of the field.",
-        display="F2",
-    ),
+    Command("f2", "sweep", "Sweep", "Try nine strengths, from none to three times that of the field.", display="F2"),
     Command("pagedown", "scroll(1)", "More", "Scroll the answers.", priority=True),
     Command("pageup", "scroll(-1)", "Less", "Scroll the answers back.", shown=False, priority=True),
     Command("escape", "close", "Back", "Back to what was recorded."),
-)
+)  # fmt: skip
 
 LEAVE = (
     Command(
-        "ctrl+d",
-        "dismiss('detach')",
-        "Detach",
+        "ctrl+d", "dismiss('detach')", "Detach",
         "Quit; the engine continues, and you can open the run again later.",
     ),
     Command(
-        "S",
-        "dismiss('stop')",
-        "Stop and keep",
+        "S", "dismiss('stop')", "Stop and keep",
         "Stop the engine after its current item, then quit; finished work is kept.",
     ),
     Command("escape", "dismiss('stay')", "Stay", "Do not quit."),
-)
+)  # fmt: skip

@@ -81,9 +81,9 @@ class Packer:
             arrays = value.memory
             return ["columns", self._memory(arrays, lambda: list(map(self._array, arrays))), len(value)]
         if isinstance(value, Names):
-            return ["names", self._memory(value, lambda: self._texts(value.texts))]
+            return ["names", self._memory(value, lambda: value.texts)]
         if isinstance(value, Texts):
-            return ["texts", self._memory(value, lambda: self._texts(value.by_name))]
+            return ["texts", self._memory(value, lambda: value.by_name)]
         if type(value) is dict:
             return ["dict", [[self._pack(key), self._pack(below)] for key, below in value.items()]]
         if type(value) in (list, tuple):
@@ -98,7 +98,7 @@ class Packer:
         return self._values[id(value)]
 
     def _memory(self, shared: object, pack: Callable[[], object]) -> int:
-        """The number of the section that says in which sections a shared memory lies."""
+        """The number of the section that holds a shared memory, or says in which others it lies."""
         if id(shared) not in self._memories:
             self._memories[id(shared)] = self.section(msgspec.msgpack.encode(pack()))
             self._alive.append(shared)
@@ -106,9 +106,6 @@ class Packer:
 
     def _array(self, values: array) -> int:
         return self.section(values.tobytes())
-
-    def _texts(self, texts: object) -> int:
-        return self.section(msgspec.msgpack.encode(texts))
 
     def _list(self, items: list, keys: Keys) -> tuple[str, int, int]:
         """(class of the items, or "" if they are of several or plain; section of the items; section of the keys)"""
@@ -133,6 +130,11 @@ class Unpacker:
     def fill(self, state: MethodState, packed: bytes) -> None:
         """Make a new state, or a share of one that was filled, the packed one."""
         self._unpack(msgspec.msgpack.decode(packed), state)
+
+    def take(self, number: int) -> bytes:
+        """A section that is read once; its memory is given back."""
+        section, self._sections[number] = self._sections[number], b""
+        return section
 
     def find_keys(self) -> None:
         """Build what rows are found by, which else happens when the first is looked for."""
@@ -171,8 +173,7 @@ class Unpacker:
         return AppendOnlyList.of(items, keys, _within(length, items))
 
     def _items(self, name: str, items: int, keys: int) -> tuple[list[Any], Keys]:
-        of_items, of_keys = self._sections[items], self._sections[keys]
-        self._sections[items] = self._sections[keys] = b""
+        of_items, of_keys = self.take(items), self.take(keys)
         rows = msgspec.msgpack.Decoder(list[tuple[_Key, int]])
         later = Keys(lambda: dict(rows.decode(of_keys)))
         self._keys.append(later)
@@ -191,27 +192,20 @@ class Unpacker:
 
     def _array(self, code: str, section: int) -> array:
         values = array(code)
-        values.frombytes(self._sections[section])
-        self._sections[section] = b""
+        values.frombytes(self.take(section))
         return values
 
     def _names(self, now: Names, number: int) -> Names:
         if number not in self._memories:
-            now.fill(self._read(number, list[str]))
+            now.fill(msgspec.msgpack.decode(self.take(number), type=list[str]))
             self._memories[number] = now
         return now
 
     def _texts(self, now: Texts, number: int) -> Texts:
         if number not in self._memories:
-            now.by_name.update(self._read(number, dict[str, str]))
+            now.by_name.update(msgspec.msgpack.decode(self.take(number), type=dict[str, str]))
             self._memories[number] = now
         return now
-
-    def _read(self, number: int, kind: Any) -> Any:
-        section = msgspec.msgpack.decode(self._sections[number], type=int)
-        value = msgspec.msgpack.decode(self._sections[section], type=kind)
-        self._sections[section] = b""
-        return value
 
     def _sequence(self, kind: Callable[[Iterable[Any]], Any], items: list[Any]) -> Any:
         return kind(self._unpack(item, None) for item in items)

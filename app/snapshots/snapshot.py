@@ -184,8 +184,7 @@ def _unpack(sections: Sections, prefix: Prefix) -> Snapshot:
     index = EventIndex()
     index.marks.extend(contents.marks)
     for name, values in index.arrays().items():
-        values.frombytes(sections[contents.arrays[name]])
-        sections[contents.arrays[name]] = b""
+        values.frombytes(unpacker.take(contents.arrays[name]))
     end = state.share()
     kept = [_kept(unpacker, end, each, sections) for each in contents.kept]
     return Snapshot(prefix, state, kept, index, contents.unknown, contents.problems, unpacker.find_keys)

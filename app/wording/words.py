@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from app.wording.figures import short
 from engine.config.esm_methods import METHODS as ESM_METHODS
 
 METHODS = {
@@ -141,3 +142,8 @@ def figure_name(name: str) -> str:
     of_all = base.endswith("_all")
     words = FIGURES.get(base.removesuffix("_all") if of_all else base, base.replace("_", " "))
     return words + (f" {at}{k}" if at else "") + (", of all questions" if of_all else "")
+
+
+def figures_words(summary: Mapping[str, float | int | str]) -> str:
+    """The figures of a stage: `accuracy esm 0.965; examples 200`"""
+    return "; ".join(f"{figure_name(name)} {short(value)}" for name, value in summary.items())

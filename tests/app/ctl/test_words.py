@@ -72,7 +72,7 @@ def test_a_run(ctl: Ctl, failed: Path) -> None:
         f"broken/{failed.name}: failed",
         f"folder: {failed}",
         "failure: no room (a.json): make some",
-        "  finished       mine              1:01  accuracy 0.6125; pairs 1200",
+        "  finished       mine              1:01  accuracy 0.6125; pairs 1,200",
         "  failed         eval              0:05",
         "  skipped        extra             0:00",
     ])  # fmt: skip
