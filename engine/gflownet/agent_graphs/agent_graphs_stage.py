@@ -103,7 +103,7 @@ class _AgentGraphsJob:
                 if score.shape != (edges,) or not _probabilities(score):
                     what = f"sample {record.sample_id}: no scores in (0, 1] for its {edges} edges"
                     raise self._unfit(split, what)
-            yield ScoredGraphs(split, records, copies, keep_gt)
+            yield ScoredGraphs(records, copies, keep_gt)
 
     def _progress(self, count: int, split: str) -> None:
         self.done += count

@@ -18,9 +18,8 @@ from engine.torch_file import torch_threads
 
 @dataclass(frozen=True)
 class ScoredGraphs:
-    """Graphs of one split, and the scores [E] of each graph's edges. `keep_gt` adds the ground-truth paths."""
+    """Graphs, and the scores [E] of each graph's edges. `keep_gt` adds the ground-truth paths."""
 
-    split: str
     records: Sequence[RetrievalRecord]
     scores: Sequence[torch.Tensor]
     keep_gt: bool

@@ -1,5 +1,4 @@
-"""Distinct paths from P_F: sampled without replacement by stochastic beam search (Kool, van Hoof, Welling 2019), or
-the most probable ones by beam search.
+"""Distinct paths from P_F, sampled without replacement by stochastic beam search (Kool, van Hoof, Welling 2019).
 
 With Gumbel noise on the log probability of every path, the `width` largest are a sample without replacement. The noise
 is drawn from the root down: a prefix carries the largest noisy log probability of the paths that begin with it, and
@@ -49,26 +48,24 @@ def distinct_paths(
     tokens: Tokens,
     width: int,
     sampling: Sampling,
-    seeds: torch.Tensor | None = None,
+    seeds: torch.Tensor,
 ) -> Rollout:
-    """`width` distinct paths of every graph [B * width], of each graph the most probable first.
-
-    With `seeds` [B] (int64), which decide every draw, they are a sample without replacement; without, the most
-    probable paths that a beam of this width finds. Where a graph has fewer paths, empty ones stand behind them,
-    `refused`, with log P_F minus infinity.
+    """`width` distinct paths of every graph [B * width], of each graph the most probable first; `seeds` [B] (int64)
+    decide every draw. Where a graph has fewer paths, empty ones stand behind them, `refused`, with log P_F minus
+    infinity.
     """
     env, policy = actor.env, actor.policy
     keys, prior = policy.prepare(batch, tokens), actor.prior(batch, sampling)
     graph = torch.arange(batch.size, device=batch.heads.device)
     state, memory = env.reset(graph), policy.begin(tokens, graph)
     root = torch.zeros(batch.size, dtype=torch.float64, device=graph.device)
-    live = _Paths(state.walks, root, root, graph if seeds is None else seeds)
+    live = _Paths(state.walks, root, root, seeds)
     finished = live.rows(graph[:0])
     while state.live.numel() and state.step < env.max_steps:
         frontier, log_p, stop = actor.log_probabilities(batch, keys, memory, prior, state, sampling)
         parent = torch.cat([frontier.owner, state.live])
         item = torch.cat([batch.edge_local[frontier.edge], torch.full_like(state.live, STOP)])
-        children = _children(live, parent, torch.cat([log_p, stop]), item, state.step, seeds is not None)
+        children = _children(live, parent, torch.cat([log_p, stop]), item, state.step)
         pool = finished.join(children)
         kept = pool.best(batch.size, width)
         # A row of the pool is a finished path, then an edge of the frontier, then a STOP.
@@ -91,13 +88,11 @@ def distinct_paths(
 
 
 def _children(
-    live: _Paths, parent: torch.Tensor, log_p: torch.Tensor, item: torch.Tensor, step: int, noisy: bool
+    live: _Paths, parent: torch.Tensor, log_p: torch.Tensor, item: torch.Tensor, step: int
 ) -> _Paths:
     """The continuations of `live`, one for each of `parent` [C]; `item` names them among those of their parent."""
     paths = live.rows(parent)
     log_pf = paths.log_pf + log_p.double()
-    if not noisy:
-        return _Paths(paths.walks, log_pf, log_pf, paths.seeds)
     noise = gumbel(paths.seeds, step, item)
     worth = _at_most(live.worth, log_pf + noise, parent)
     return _Paths(paths.walks, log_pf, worth, branched(paths.seeds, step, item))

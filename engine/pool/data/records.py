@@ -40,7 +40,7 @@ class NotInPoolError(DataError, ValueError):
     """A row that is not in the pool."""
 
 
-class TrajectoryData(msgspec.Struct, frozen=True, kw_only=True):
+class TrajectoryData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Two demonstrations and the score of the model's answer with them.
 
     `pointer`: their places in the pool; `pointer_global`: their rows in the embedding table; `vqa_acc_score` in
@@ -48,10 +48,10 @@ class TrajectoryData(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     pointer: list[int]
+    pointer_global: list[int] | None = None
     vqa_correct: int
     vqa_acc_score: float
     gen_method: str
-    pointer_global: list[int] | None = None
     extra: dict[str, Any] = {}
 
     @property
@@ -68,7 +68,7 @@ class TrajectoryData(msgspec.Struct, frozen=True, kw_only=True):
         return first, second
 
 
-class RLQueryData(msgspec.Struct, frozen=True, kw_only=True):
+class RLQueryData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A query: `candidate_pool_indices` are rows of the embedding table, in an order that positions depend on;
     `query_id`: as it came."""
 
@@ -315,21 +315,12 @@ def _json(value: Any) -> str:
 
 def query_record(query: RLQueryData) -> dict[str, Any]:
     """A query as a record of the file."""
-    return {
-        "query_id": query.query_id,
-        "candidate_pool_indices": query.candidate_pool_indices,
-        "pointer_candidates": [_record(trajectory) for trajectory in query.pointer_candidates],
-        **query.extra,
-    }
+    trajectories = [_record(trajectory) for trajectory in query.pointer_candidates]
+    return {**_record(query), "pointer_candidates": trajectories}
 
 
-def _record(trajectory: TrajectoryData) -> dict[str, Any]:
-    pointed = {} if trajectory.pointer_global is None else {"pointer_global": trajectory.pointer_global}
-    return {
-        "pointer": trajectory.pointer,
-        **pointed,
-        "vqa_correct": trajectory.vqa_correct,
-        "vqa_acc_score": trajectory.vqa_acc_score,
-        "gen_method": trajectory.gen_method,
-        **trajectory.extra,
-    }
+def _record(item: RLQueryData | TrajectoryData) -> dict[str, Any]:
+    """The fields in their order, those of `extra` behind them."""
+    record = msgspec.to_builtins(item)
+    extra = record.pop("extra", {})
+    return {**record, **extra}

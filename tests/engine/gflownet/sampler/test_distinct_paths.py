@@ -36,7 +36,7 @@ def test_all_paths_come_once_with_their_probability_when_there_is_room(graph: Sm
     expected = exact(actor, graph, embedder)
     batch = small_batch([SMALL_GRAPHS[2], graph])
     width = len(expected) + 2
-    for seeds in (None, torch.tensor([5, 6])):
+    for seeds in (torch.tensor([5, 6]), torch.tensor([31, 0])):
         drawn = distinct_paths(actor, batch, embedder(batch), width, SAMPLING, seeds)
         mine = (drawn.walks.graph == 1) & ~drawn.refused
         assert drawn.refused[drawn.walks.graph == 1].tolist() == [False] * len(expected) + [True] * 2
