@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from engine.custom_class import Method, Role, WrongResult
-from engine.evolution.deltas import delta_problems, problem_words
+from engine.evolution.deltas import delta_problems
 from engine.evolution.judges.judge import JudgeFailed, Verdict
 from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
+from engine.servers.completion import problem_words
 
 
 def _verdict(returned: Any, name: str, *asked: Any) -> Verdict:

@@ -10,13 +10,10 @@ from pathlib import Path
 from engine.errors import DataError
 from engine.files import write_atomic
 from engine.regular_file import LARGEST_RECORD, read_regular
+from engine.servers.completion import Problems, problem_words
 
 Deltas = dict[str, float]
 """Cluster id ("0", "1", ...) -> what is added."""
-Problems = dict[str, str]
-"""Each rule that is broken, with what breaks it; "" where the rule says all."""
-
-
 LARGEST = 100.0
 """In nats. More than this decides every token alone, and far more would not fit a logit's number type."""
 
@@ -45,11 +42,6 @@ def delta_problems(value: object, clusters: Sequence[str]) -> Problems:
         f"beyond ±{LARGEST:g}": large,
     }
     return {rule: _some(names) for rule, names in problems.items() if names}
-
-
-def problem_words(problems: Problems) -> str:
-    """All of them in a line: `missing clusters: 1, 2; beyond ±100: 3`."""
-    return "; ".join(f"{rule}: {what}" if what else rule for rule, what in problems.items())
 
 
 def _some(names: Sequence[str]) -> str:

@@ -11,8 +11,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
 from engine.errors import ConfigError, Problem, SteerError
 from engine.events import Event
@@ -366,6 +366,53 @@ class OpenAIClient:
         failed.spent = Spent(calls)
         failed.refused, failed.content, failed.final = failure.refused, failure.content, failure.final
         return failed
+
+
+Value = TypeVar("Value")
+
+
+@dataclass
+class Structured(Generic[Value]):
+    """What came of a structured request. `value`: what the reply was read as, and its `text`; None without a usable
+    one; `refused`: the replies that were not; `failed`: the server's failure, after which nothing more is asked."""
+
+    value: Value | None = None
+    text: str = ""
+    spent: Spent = Spent()
+    refused: list[Unusable] = field(default_factory=list)
+    failed: ServerFailed | None = None
+
+    @property
+    def failure(self) -> str:
+        """Why there is no value; empty where there is one."""
+        if self.value is not None:
+            return ""
+        return str(self.refused[-1]) if self.failed is None else self.failed.what
+
+
+def ask_structured(
+    client: OpenAIClient, messages: Sequence[Message], schema: Schema, read: Callable[[Reply], Value]
+) -> Structured[Value]:
+    """Ask; where `read` raises Unusable, once more, with what is wrong in the last message: some chat templates require
+    alternating roles."""
+    result = Structured[Value]()
+    *before, last = messages
+    content = last["content"]
+    for _ in range(2):
+        try:
+            reply = client.complete([*before, {**last, "content": content}], schema)
+        except ServerFailed as error:
+            result.spent, result.failed = result.spent + error.spent, error
+            break
+        result.spent += reply.spent
+        try:
+            result.value, result.text = read(reply), reply.text
+            break
+        except Unusable as error:
+            result.refused.append(error)
+            again = f"Your last reply could not be used: {error}\nReply again, with the JSON object alone."
+            content = f"{last['content']}\n\n{again}"
+    return result
 
 
 def _http(config: OpenAIConfig, where: str, notice: Callable[[str], None]) -> Http:

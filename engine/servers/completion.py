@@ -16,6 +16,9 @@ _LONGEST_TEXT = 4000
 Tokens = tuple[int | None, int | None]
 """Of prompt and completion; None where nobody counted them."""
 
+Problems = dict[str, str]
+"""Each rule that a reply breaks, with what breaks it; "" where the rule says all."""
+
 _ENDS = ("stop", "length", "content_filter", "tool_calls", "function_call")
 
 
@@ -33,13 +36,19 @@ class Reply:
 
 
 class Unusable(ValueError):
-    """The reply is not what was asked for; the text says why, in words for the model: `rule`, which it breaks, and
-    `detail`. Tokens as in `Reply`, where there is none."""
+    """The reply is not what was asked for; the text says why, in words for the model. Tokens as in `Reply`, where there
+    is none."""
 
-    def __init__(self, rule: str, detail: str = "", tokens: Tokens = (None, None)) -> None:
-        super().__init__(f"{rule}: {detail}" if detail else rule)
-        self.rule, self.detail = rule, detail
+    def __init__(self, broken: str | Problems, detail: str = "", tokens: Tokens = (None, None)) -> None:
+        """`broken`: a rule, with `detail`, or several."""
+        self.problems = {broken: detail} if isinstance(broken, str) else broken
+        super().__init__(problem_words(self.problems))
         self.prompt_tokens, self.completion_tokens = tokens
+
+
+def problem_words(problems: Problems) -> str:
+    """All of them in a line: `missing clusters: 1, 2; beyond ±100: 3`."""
+    return "; ".join(f"{rule}: {what}" if what else rule for rule, what in problems.items())
 
 
 def read_completion(body: str) -> Reply:

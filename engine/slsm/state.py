@@ -67,8 +67,6 @@ KINDS: dict[str, type[Item]] = {
     "facts": Fact, "constraints": Constraint, "assumptions": Assumption, "unknowns": MissingFact, "edits": Edit,
 }  # fmt: skip
 """The item class of each list of the state."""
-LETTERS = {"facts": "F", "constraints": "C", "assumptions": "A", "unknowns": "U", "edits": "E"}
-"""First letter of the ids in each list."""
 
 
 class SemanticState(_Model):

@@ -39,15 +39,11 @@ class GeneratedAnswer(msgspec.Struct, frozen=True):
 
 
 def count_tokens(context: StageContext, vocabulary: Vocabulary, done: int, total: int) -> TokenFrequency:
-    """Count as the configuration says. `done` of the stage's `total` items came before."""
-    if context.config.clusters.frequency_texts == 0:
-        return TokenFrequency(np.zeros(len(vocabulary), dtype=np.int64), "not counted")
-    return _count_generated(context, vocabulary, done, total)
-
-
-def _count_generated(context: StageContext, vocabulary: Vocabulary, done: int, total: int) -> TokenFrequency:
-    """Count tokens of sampled answers to questions of the pool; answers of an earlier attempt are kept."""
-    config = context.config
+    """Count tokens of sampled answers to as many questions of the pool as the configuration says; answers of an earlier
+    attempt are kept. `done` of the stage's `total` items came before."""
+    config, counts = context.config, np.zeros(len(vocabulary), dtype=np.int64)
+    if config.clusters.frequency_texts == 0:
+        return TokenFrequency(counts, "not counted")
     examples = load_splits(config).pool[: config.clusters.frequency_texts]
     path = layout.token_frequency(context.run_dir)
     records = recover_records(path, GeneratedAnswer)
@@ -70,7 +66,6 @@ def _count_generated(context: StageContext, vocabulary: Vocabulary, done: int, t
         records += new
         tokens = sum(len(completion.tokens) for completion in completions)
         context.progress(done + len(records), total, tokens, "token frequencies")
-    counts = np.zeros(len(vocabulary), dtype=np.int64)
     for record in records:
         counts += np.bincount(record.tokens, minlength=len(vocabulary))
     source = f"{len(records)} answers of {model.info.name} to questions of the pool"

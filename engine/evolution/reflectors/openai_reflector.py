@@ -3,23 +3,11 @@
 
 from __future__ import annotations
 
-from engine.evolution.deltas import Deltas, Problems, delta_problems, problem_words
+from engine.evolution.deltas import Deltas, delta_problems
 from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
-from engine.servers.client import OpenAIClient, ServerFailed
+from engine.servers.client import OpenAIClient, ask_structured
 from engine.servers.completion import Reply, Unusable, json_object
 from engine.servers.request_form import Message, Schema, object_schema
-from engine.servers.spent import Spent
-
-ATTEMPTS = 2
-"""The second request says what was wrong with the first reply."""
-
-
-class ReplyRefused(ValueError):
-    """`problems`: the rules that the reply breaks."""
-
-    def __init__(self, problems: Problems) -> None:
-        super().__init__(problem_words(problems))
-        self.problems = problems
 
 
 class OpenAIReflector:
@@ -37,35 +25,20 @@ class OpenAIReflector:
             {"role": "system", "content": self._system},
             {"role": "user", "content": message},
         ]
-        usage, problem = Spent(), ""
-        refused: list[Problems] = []
-        while len(refused) < ATTEMPTS:
-            try:
-                reply = self._client.complete(messages, reply_schema(names))
-            except ServerFailed as error:
-                failed = ReflectorFailed(what=error.what, where=error.where, hint=error.hint)
-                failed.usage, failed.refused = usage + error.spent, refused
-                raise failed from None
-            usage += reply.spent
-            try:
-                deltas, summary = read_reply(reply, names)
-                return ReflectorReply(deltas, summary, reply.text, usage=usage, refused=refused)
-            except ReplyRefused as error:
-                problem = str(error)
-                refused.append(error.problems)
-            messages += [
-                {"role": "assistant", "content": reply.text or reply.refusal or "(nothing)"},
-                {
-                    "role": "user",
-                    "content": f"This cannot be used: {problem}. Reply again with the JSON object alone.",
-                },
-            ]
+        asked = ask_structured(
+            self._client, messages, reply_schema(names), lambda reply: read_reply(reply, names)
+        )
+        refused = [reply.problems for reply in asked.refused]
+        if asked.value is not None:
+            return ReflectorReply(*asked.value, asked.text, usage=asked.spent, refused=refused)
         failed = ReflectorFailed(
-            what=f"no valid reply in {ATTEMPTS} attempts: {problem}",
+            what=f"no valid reply in {len(refused)} attempts: {asked.failure}",
             where=f"evolution.reflector: {self.name}",
             hint="the iteration ends without new deltas; the next iteration asks again",
         )
-        failed.usage, failed.refused = usage, refused
+        if (server := asked.failed) is not None:
+            failed = ReflectorFailed(what=server.what, where=server.where, hint=server.hint)
+        failed.usage, failed.refused = asked.spent, refused
         raise failed
 
 
@@ -76,13 +49,10 @@ def reply_schema(names: list[str]) -> Schema:
 
 
 def read_reply(reply: Reply, names: list[str]) -> tuple[Deltas, str]:
-    """The reply's deltas and summary. Raises ReplyRefused."""
-    try:
-        content = json_object(reply)
-    except Unusable as error:
-        raise ReplyRefused({error.rule: error.detail}) from None
+    """The reply's deltas and summary. Raises Unusable."""
+    content = json_object(reply)
     if set(content) != {"deltas", "summary"}:
-        raise ReplyRefused({'it is not an object with exactly "deltas" and "summary"': ""})
+        raise Unusable('it is not an object with exactly "deltas" and "summary"')
     deltas, summary = content["deltas"], content["summary"]
     problems = delta_problems(deltas, names)
     if not isinstance(summary, str):
@@ -90,5 +60,5 @@ def read_reply(reply: Reply, names: list[str]) -> tuple[Deltas, str]:
     elif not summary.strip():
         problems["the summary is empty"] = ""
     if problems:
-        raise ReplyRefused(problems)
+        raise Unusable(problems)
     return {name: float(deltas[name]) for name in names}, summary.strip()

@@ -8,8 +8,9 @@ from typing import Protocol
 
 from engine.errors import SteerError
 from engine.evolution.clusters.descriptions import Descriptions
-from engine.evolution.deltas import Deltas, Problems
+from engine.evolution.deltas import Deltas
 from engine.evolution.history import History
+from engine.servers.completion import Problems
 from engine.servers.spent import Spent
 
 

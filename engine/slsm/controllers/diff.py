@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from engine.slsm.note import flat_statements
-from engine.slsm.state import KINDS, LETTERS, FlatState, Item, Plan, SemanticState
+from engine.slsm.state import KINDS, FlatState, Item, Plan, SemanticState
 
 Operation = Literal["added", "changed", "resolved"]
 
@@ -116,7 +116,7 @@ _STRAIGHT_QUOTES = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'"
 
 def next_id(kind: str, taken: Iterable[str]) -> str:
     """The first free id of the list `kind`: F1, F2, ..."""
-    letter, used = LETTERS[kind], set(taken)
+    letter, used = kind[0].upper(), set(taken)
     number = 1
     while f"{letter}{number}" in used:
         number += 1

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engine.config.models.openai import OFFLINE
-from engine.servers.client import OpenAIClient, ServerFailed
-from engine.servers.completion import Unusable, usable_json
+from engine.servers.client import OpenAIClient, ServerFailed, ask_structured
+from engine.servers.completion import Reply, Unusable, usable_json
 from engine.servers.request_form import Message, Schema
 from engine.servers.spent import Spent
 from engine.slsm.controllers.controller import Conflict, Detection, Update
@@ -147,32 +147,23 @@ class OpenAIController:
     ) -> tuple[Parsed | None, str, Spent, ServerFailed | None]:
         """(the parsed reply or None, the failure or "", the cost of both attempts, the server's failure if it is not
         about this conversation)."""
-        spent, problem = Spent(), ""
-        for _ in range(2):
-            attempt = messages if not problem else _with_problem(messages, problem)
+
+        def parsed(reply: Reply) -> Parsed:
             try:
-                reply = self._client.complete(attempt, schema)
-            except ServerFailed as error:
-                return None, error.what, spent + error.spent, None if error.content else _with_way_out(error)
-            spent += reply.spent
-            try:
-                return read(usable_json(reply)), "", spent, None
-            except (ValidationError, DiffRefused, Unusable) as error:
-                problem = _problem(error)
-        return None, problem, spent, None
+                return read(usable_json(reply))
+            except (ValidationError, DiffRefused) as error:
+                raise Unusable(_problem(error)) from None
+
+        asked = ask_structured(self._client, messages, schema, parsed)
+        server = asked.failed
+        suspect = None if server is None or server.content else _with_way_out(server)
+        return asked.value, asked.failure, asked.spent, suspect
 
 
 def _with_way_out(error: ServerFailed) -> ServerFailed:
     return ServerFailed(
         what=error.what, where=error.where, hint=f"{error.hint}; or set `{OFFLINE['slsm.controller.openai']}`"
     )
-
-
-def _with_problem(messages: list[Message], problem: str) -> list[Message]:
-    """The messages, with the problem in the last one: some chat templates require alternating roles."""
-    *before, last = messages
-    problem_text = f"Your last reply could not be used: {problem}\nReply again, with the JSON object alone."
-    return [*before, {**last, "content": f"{last['content']}\n\n{problem_text}"}]
 
 
 def _problem(error: Exception) -> str:

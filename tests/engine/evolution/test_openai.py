@@ -14,10 +14,10 @@ from engine.errors import ConfigError
 from engine.evolution.history import History
 from engine.evolution.judges.judge import JudgeFailed
 from engine.evolution.judges.openai_judge import OpenAIJudge
-from engine.evolution.reflectors.openai_reflector import OpenAIReflector, ReplyRefused, read_reply
+from engine.evolution.reflectors.openai_reflector import OpenAIReflector, read_reply
 from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
 from engine.servers.client import OpenAIClient, ServerFailed
-from engine.servers.completion import Reply
+from engine.servers.completion import Reply, Unusable
 from tests.misbehaving_server import FAULTS, PASSING, misbehaving_server
 
 KEY = "sk-very-secret-0123456789"
@@ -123,7 +123,7 @@ def test_the_schema_names_exactly_the_clusters() -> None:
     ],
 )  # fmt: skip
 def test_every_rule_that_a_reply_breaks_is_named(text: str, problems: dict[str, str]) -> None:
-    with pytest.raises(ReplyRefused) as caught:
+    with pytest.raises(Unusable) as caught:
         read_reply(Reply(text, "stop"), NAMES)
     assert caught.value.problems == problems
 
@@ -157,7 +157,11 @@ def test_an_invalid_reply_is_answered_with_what_is_wrong(fault: str) -> None:
     with misbehaving_server(deltas, [fault]) as server:
         reply = OpenAIReflector(client(server.url), "m", "be brief").reflect(GIVEN, "what to do")
         assert reply.attempts == 2 and all(map(math.isfinite, reply.deltas.values()))
-        assert "cannot be used" in server.requests[1]["messages"][-1]["content"]
+        first, second = (request["messages"] for request in server.requests)
+        assert [one["role"] for one in second] == ["system", "user"]
+        assert second[1]["content"].startswith(
+            f"{first[1]['content']}\n\nYour last reply could not be used: "
+        )
         assert reply.usage.calls == 2
     with misbehaving_server(deltas, [fault, fault]) as server:
         with pytest.raises(ReflectorFailed, match="no valid reply"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from engine.slsm.state import KINDS, LETTERS, Item, Plan, SemanticState
+from engine.slsm.state import KINDS, Item, Plan, SemanticState
 
 TEXTS = st.text("abc xyz.äß漢", min_size=1, max_size=12)
 STATUSES = {"constraints": ("active", "satisfied", "violated"), "assumptions": ("valid", "invalid")}
@@ -18,7 +18,7 @@ PLANS = st.builds(
 @st.composite
 def items(draw: st.DrawFn, kind: str, number: int) -> Item:
     """An item of this list, with this number."""
-    fields = {"id": f"{LETTERS[kind]}{number}", "text": draw(TEXTS), "evidence": draw(TEXTS | st.just(""))}
+    fields = {"id": f"{kind[0].upper()}{number}", "text": draw(TEXTS), "evidence": draw(TEXTS | st.just(""))}
     if kind in STATUSES:
         fields["status"] = draw(st.sampled_from(STATUSES[kind]))
     return KINDS[kind].model_validate(fields)

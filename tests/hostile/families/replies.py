@@ -14,8 +14,8 @@ import httpx2
 
 from engine.evolution.judges.judge import JudgeFailed
 from engine.evolution.judges.openai_judge import OpenAIJudge
-from engine.evolution.reflectors.openai_reflector import ReplyRefused, read_reply
-from engine.servers.completion import Reply, json_object, read_completion
+from engine.evolution.reflectors.openai_reflector import read_reply
+from engine.servers.completion import Reply, Unusable, json_object, read_completion
 from engine.servers.refusal import is_about_content, refusal_text
 from engine.servers.retry_after import retry_after
 from engine.servers.transport import BodyRefused, _Bounded
@@ -109,7 +109,7 @@ def _answer_judge(data: bytes, folder: Path) -> object:
 def _reflector(data: bytes, folder: Path) -> object:
     try:
         deltas, _ = read_reply(read_completion(data.decode(errors="replace")), ["0", "1", "2"])
-    except ReplyRefused as error:
+    except Unusable as error:
         return str(error).encode()
     return deltas
 
