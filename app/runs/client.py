@@ -23,15 +23,7 @@ from engine.errors import ConfigError, RunError, disk_errors
 from engine.processes.engine_process import engine_command, engine_environment
 from engine.regular_file import open_to_append
 from engine.run.control_address import reachable_address
-from engine.run.directory import (
-    BranchPoint,
-    RunDirectory,
-    StageRecord,
-    create_run,
-    inspect,
-    new_record,
-    new_run_id,
-)
+from engine.run.directory import BranchPoint, RunDirectory, StageRecord, create_run, inspect, new_record
 from engine.run.event_log import refuse_later
 from engine.run.lock import LockInfo, read_lock, signal_holder
 from engine.versions import versions
@@ -129,7 +121,6 @@ def _prepare(
     changes = {name: value for name, value in differing.items() if name not in _BRANCH}
     record = new_record(
         config.run.name,
-        new_run_id(time.time()),
         seed=config.run.seed,
         stages=config.run.stages,
         config=resolved,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from engine.errors import DataError
+from engine.events import LeverActed
 
 ESM, DELTAS, NOTES, EVIDENCE, DEMONSTRATIONS = "esm", "deltas", "notes", "evidence", "demonstrations"
 Message = dict[str, str]
@@ -15,14 +14,10 @@ Message = dict[str, str]
 CountTokens = Callable[[str], int]
 
 
-class LeverDid(msgspec.Struct, frozen=True, kw_only=True):
-    """What a lever did to one answer, as a sentence. `acted`: the answer may differ for it. `tokens`: its cost beside
-    the answer's own: probes, a note, evidence. `calls`, `price`: of a server that it asked."""
+class LeverDid(LeverActed, frozen=True, kw_only=True):
+    """`acted`: the answer may differ for it. `tokens`: its cost beside the answer's own: probes, a note, evidence.
+    `calls`, `price`: of a server that it asked."""
 
-    lever: str
-    acted: bool
-    what: str
-    tokens: int = 0
     calls: int = 0
     price: float = 0.0
 

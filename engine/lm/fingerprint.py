@@ -29,10 +29,7 @@ def fingerprint(config: Path, weights: Sequence[Path]) -> str:
     whole = sum(path.stat().st_size for path in weights) <= WHOLE
     for path in sorted(weights, key=lambda path: path.name):
         digest.update(f"\0{path.name}\0{path.stat().st_size}\0".encode())
-        if whole:
-            digest.update(read_regular(path))
-        else:
-            _add_sample(digest, path)
+        _add(digest, path, whole)
     return digest.hexdigest()
 
 
@@ -40,10 +37,7 @@ def file_fingerprint(file: Path) -> str:
     """sha256 over one file that holds configuration and weights, in hexadecimal; its name does not count."""
     size = file.stat().st_size
     digest = hashlib.sha256(f"{size}\0".encode())
-    if size <= WHOLE:
-        digest.update(read_regular(file))
-    else:
-        _add_sample(digest, file)
+    _add(digest, file, size <= WHOLE)
     return digest.hexdigest()
 
 
@@ -53,7 +47,10 @@ def parts_fingerprint(files: Sequence[Path]) -> str:
     return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
-def _add_sample(digest: hashlib._Hash, path: Path) -> None:
+def _add(digest: hashlib._Hash, path: Path, whole: bool) -> None:
+    if whole:
+        digest.update(read_regular(path))
+        return
     last = max(0, path.stat().st_size - BLOCK)
     with open_to_read(path) as file:
         for index in range(BLOCKS):

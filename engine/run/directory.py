@@ -238,7 +238,7 @@ def create_run(outputs: Path, record: RunRecord, config_text: str) -> RunDirecto
 
 def new_record(
     name: str,
-    run_id: str,
+    run_id: str = "",
     *,
     seed: int,
     stages: Sequence[str],
@@ -247,11 +247,11 @@ def new_record(
     changes: Mapping[str, Any] | None = None,
     branched_from: BranchPoint | None = None,
 ) -> RunRecord:
-    """The record of a run that has not begun."""
+    """The record of a run that has not begun; without a `run_id` it gets a new one."""
     now = time.time()
     return RunRecord(
         name=name,
-        run_id=run_id,
+        run_id=run_id or new_run_id(now),
         created=now,
         updated=now,
         seeds={"run": seed},

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from engine.errors import DataError, DiskError, RunError, disk_errors
+from engine.errors import DataError, DiskError, RunError, disk_errors, reading_errors
 from engine.events import (
     SCHEMA_VERSION,
     Event,
@@ -311,15 +311,9 @@ def _ends(data: bytes, most: int) -> list[int]:
 def read_event(path: Path, offset: int, length: int) -> Event:
     """Read one event again, whole, from where a `LogReader` found it. Raises DataError if it is not there, or the log
     is not there any more."""
-    try:
-        with open_to_read(path) as file:
-            line = os.pread(file.fileno(), length, offset)
-    except OSError as error:
-        raise DataError(
-            what=f"the log cannot be read any more: {error.strerror}",
-            where=str(path),
-            hint="put the run's folder back where it was, or open the run anew",
-        ) from error
+    hint = "put the run's folder back where it was, or open the run anew"
+    with reading_errors(path, "the log cannot be read any more", hint, OSError), open_to_read(path) as file:
+        line = os.pread(file.fileno(), length, offset)
     try:
         event = decode(line)
     except msgspec.DecodeError as error:

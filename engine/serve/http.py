@@ -216,8 +216,7 @@ class SteeredServer:
 
     def _check_key(self, request: Request) -> None:
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        is_bearer = scheme.lower() == "bearer"
-        if self._key.secret is not None and not (is_bearer and self._key.opens(given.strip())):
+        if not self._key.opens(given.strip() if scheme.lower() == "bearer" else ""):
             raise Refused(
                 401, "the key is missing or wrong: send `Authorization: Bearer KEY`", kind="authentication_error",
                 code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"},

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.config.serve import ServeSection
-from engine.errors import ConfigError, Problem, disk_errors
+from engine.errors import disk_errors, wrong_value
 from engine.servers.key import NO_KEY, fits_header, is_variable
 
 
@@ -40,12 +40,10 @@ def server_key(section: ServeSection, run_dir: Path) -> ServerKey:
 
 def _from_environment(name: str) -> ServerKey:
     if not is_variable(name):
-        raise ConfigError([Problem("serve.key_env", "", "the name of an environment variable, not a key")])
+        raise wrong_value("serve.key_env", "", "the name of an environment variable, not a key")
     secret = os.environ.get(name, "").strip()
     if not secret or not fits_header(secret):
-        raise ConfigError(
-            [Problem(f"environment variable {name}", "", "the key of the server, without spaces")]
-        )
+        raise wrong_value(f"environment variable {name}", "", "the key of the server, without spaces")
     return ServerKey(secret, f"environment variable {name}")
 
 
@@ -62,8 +60,8 @@ def _make(path: Path) -> bool:
 
 def _read(path: Path) -> str:
     if path.stat().st_mode & 0o077:
-        raise ConfigError([Problem(str(path), "a file that others can read", f"chmod 600 {path}")])
+        raise wrong_value(str(path), "a file that others can read", f"chmod 600 {path}")
     secret = path.read_text(encoding="utf-8").strip()
     if not secret or not fits_header(secret):
-        raise ConfigError([Problem(str(path), "", "a file with the key alone")])
+        raise wrong_value(str(path), "", "a file with the key alone")
     return secret

@@ -6,7 +6,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from engine.config.serve import ServeSection
-from engine.errors import ConfigError, Problem
+from engine.errors import wrong_value
 from engine.events import ServeOpened
 from engine.levers.levers import Levers
 from engine.levers.load import load_levers
@@ -79,7 +79,5 @@ def _default_levers(section: ServeSection, levers: Levers) -> list[str]:
     for lever in section.levers:
         if lever not in levers.names:
             why = next((fit.why for fit in levers.fits if fit.lever == lever), "")
-            raise ConfigError(
-                [Problem("serve.levers", f"{lever} ({why})", f"of {', '.join(levers.names) or 'none'}")]
-            )
+            raise wrong_value("serve.levers", f"{lever} ({why})", f"of {', '.join(levers.names) or 'none'}")
     return [*section.levers]

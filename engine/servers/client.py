@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
-from engine.errors import ConfigError, Problem, SteerError
+from engine.errors import SteerError, wrong_value
 from engine.events import Event
 from engine.servers.address import is_address, is_local, shown_address
 from engine.servers.answer_pace import AnswerPace
@@ -421,10 +421,8 @@ def _http(config: OpenAIConfig, where: str, notice: Callable[[str], None]) -> Ht
     try:
         _ = http.client
     except (ValueError, ImportError) as error:
-        problem = Problem(
-            where, f"the environment's proxy {http.proxy} ({error})", "a proxy like http://host:3128"
-        )
-        raise ConfigError([problem]) from None
+        proxy = f"the environment's proxy {http.proxy} ({error})"
+        raise wrong_value(where, proxy, "a proxy like http://host:3128") from None
     return http
 
 
@@ -457,7 +455,7 @@ def _key(config: OpenAIConfig, where: str, notice: Callable[[str], None]) -> str
         allowed = (
             f"a key in the environment variable {config.api_key_env}, of ASCII, without spaces or line ends"
         )
-        raise ConfigError([Problem(f"{where}.api_key_env", config.api_key_env, allowed)])
+        raise wrong_value(f"{where}.api_key_env", config.api_key_env, allowed)
     if key:
         url = config.base_url or ""
         if url.startswith("http:") and not is_local(url):
@@ -473,4 +471,4 @@ def _key(config: OpenAIConfig, where: str, notice: Callable[[str], None]) -> str
     allowed = f"the environment variable {config.api_key_env} set to a key"
     if config.base_url is not None:
         allowed += f", or `api_key_env: {NO_KEY}` for a server that needs none"
-    raise ConfigError([Problem(f"{where}.api_key_env", config.api_key_env, allowed)])
+    raise wrong_value(f"{where}.api_key_env", config.api_key_env, allowed)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.array_file import load_array
-from engine.errors import DataError
+from engine.errors import reading_errors
 from engine.files import write_atomic
 from engine.lm.embedding.sentence_embedder import SentenceEmbedder
 
@@ -57,18 +57,12 @@ def embed_texts(
 
 def _kept(path: Path, rows: int) -> NDArray[np.float32]:
     """What an earlier attempt wrote. Raises DataError for anything else."""
-    try:
+    again = "remove the file: it is made again"
+    with reading_errors(path, "these are no embeddings", again, OSError, ValueError):
         array = load_array(path)
         if array.ndim != 2 or array.dtype != np.float32 or len(array) != rows:
-            raise ValueError(
-                f"{array.dtype} of shape {list(array.shape)}, not a float32 row for each of {rows} texts"
-            )
-    except (OSError, ValueError) as error:
-        raise DataError(
-            what=f"these are no embeddings: {error}",
-            where=str(path),
-            hint="remove the file: it is made again",
-        ) from error
+            what = f"{array.dtype} of shape {list(array.shape)}"
+            raise ValueError(f"{what}, not a float32 row for each of {rows} texts")
     return array
 
 

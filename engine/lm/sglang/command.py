@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine.config.models.sglang import ServerSection
-from engine.errors import ConfigError, Problem
+from engine.errors import ConfigError, wrong_value
 from engine.versions import package_version
 
 HOST = "127.0.0.1"
@@ -87,4 +87,4 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 
 def _wrong(value: str, allowed: str) -> ConfigError:
-    return ConfigError([Problem(f"{PLACE}.command", value, allowed)])
+    return wrong_value(f"{PLACE}.command", value, allowed)
