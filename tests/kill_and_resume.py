@@ -44,9 +44,9 @@ SMALL_EVOLUTION = (
 SMALL_GFLOWNET = (
     "run.stages=[graphs, retriever, agent-graphs, gflownet, answer]",
     "graphs={nodes: 400, edges: 80, train_size: 40, validation_size: 10, test_size: 12, embedder: hashed, max_hops: 2}",
-    "retriever={epochs: 3, hidden: 32, recall_k: [5, 20]}",
+    "retriever={epochs: 3, hidden: 32}",
     "agent_graphs={anchor_top_k: 30, through_anchors: true}",
-    "gflownet={steps: 40, batch_size: 8, num_eval_rollouts: 10, success_k: [1, 10], log_every: 5, eval_every: 20, "
+    "gflownet={steps: 40, batch_size: 8, num_eval_rollouts: 10, success_k: [1, 10], eval_every: 20, "
     "checkpoint_every: 10, policy: {hidden: 16}, num_train_rollouts: 4, gt_replay: reward, gt_loss_weight: 16.0, "
     "distinct_paths: true, estimator: {log_pb_mode: exact}}",
     "answer={token_budget: 40}",
@@ -55,8 +55,8 @@ SMALL_POOL = ("run.stages=[pool]", "pool={train_queries: 30, heldout_queries: 8,
 SMALL_SELECTOR = (
     "run.stages=[pool, selector]",
     "pool={train_queries: 30, heldout_queries: 8, max_eval_pairs: 20}",
-    "selector={hidden: 16, inner: 32, supervised_steps: 24, policy_steps: 24, batch_size: 8, rollouts: 3, "
-    "oracle_pairs: 40, log_every: 5, eval_every: 12, checkpoint_every: 10}",
+    "selector={hidden: 16, supervised_steps: 24, policy_steps: 24, batch_size: 8, rollouts: 3, "
+    "oracle_pairs: 40, eval_every: 12, checkpoint_every: 10}",
 )
 SMALL_SLSM = (
     "run.stages=[slsm]",

@@ -194,16 +194,15 @@ class VectorSection(Section):
 
 
 class ContrastSection(Section):
+    FIXED = ("arms",)
+
     path: str | None = Field(
         default=None,
         description="JSONL file of pairs: `positive`, `negative`, and `prompt` if both are answers to one. With it, "
-        "`arms` are evaluated as well.",
+        "the mean difference of the pairs and the first principal component of their differences are evaluated as "
+        "well.",
     )
-    arms: list[Annotated[str, one_of("contrast")]] = Field(
-        default=["contrast_mean", "contrast_pca"],
-        min_length=1,
-        description="The mean difference of the pairs; the first principal component of their differences.",
-    )
+    arms: ClassVar[list[str]] = ["contrast_mean", "contrast_pca"]
     layer: NonNegativeInt | None = Field(
         default=None,
         description="Layer whose states are contrasted and steered, 0-based; none: the middle one.",
@@ -248,7 +247,7 @@ class FieldSection(Section):
 
 
 class EvalSection(Section):
-    FIXED = ("bootstrap_resamples",)
+    FIXED = ("bootstrap_resamples", "cases")
 
     methods: list[Annotated[str, one_of("methods")]] = Field(
         default=["greedy", "esm"], min_length=1, description="Methods to evaluate."
@@ -276,7 +275,8 @@ class EvalSection(Section):
         description="Unrelated questions on which the KL of esm to the unsteered model is measured; 0: none.",
     )
     bootstrap_resamples: ClassVar[int] = 10_000
-    cases: NonNegativeInt = Field(default=10, description="Improved and worsened examples written to cases/.")
+    cases: ClassVar[int] = 10
+    """Improved and worsened examples written to cases/."""
 
 
 class ESMSections(MethodSections):

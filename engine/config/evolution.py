@@ -17,12 +17,11 @@ class ClustersSection(Section):
     """The stage `clusters` (spec Evolution 1, 2.5). Paths name files that were computed elsewhere."""
 
     OLDER = {"numbers": "written"}
-    FIXED = ("frequency_corpus", "tokens_listed")
+    FIXED = ("pca_dim", "frequency_corpus", "tokens_listed")
 
     k: Annotated[int, Field(ge=2, le=250)] = Field(
         default=10, description="k-means clusters; the two special clusters are added to these."
     )
-    pca_dim: PositiveInt = Field(default=50, description="Components of the PCA before k-means.")
     numbers: Literal["arithmetic", "written"] = Field(
         default="arithmetic",
         description="Cluster 1: `arithmetic`: digits and + - * / $ % =; `written`: also the full stop and comma that "
@@ -51,11 +50,14 @@ class ClustersSection(Section):
     frequency_texts: NonNegativeInt = Field(
         default=200, description="Answers the model generates for counting; 0: nothing is counted."
     )
+    pca_dim: ClassVar[int] = 50
     frequency_corpus: ClassVar[None] = None
     tokens_listed: ClassVar[int] = 12
 
 
 class ReflectorSection(Section):
+    FIXED = ("limit", "answer_characters")
+
     kind: Literal["statistical", "openai"] | CustomClass = Field(
         default="openai",
         description="`statistical`: counts clusters, offline; `openai`: a language model; or `module:Class`.",
@@ -63,10 +65,8 @@ class ReflectorSection(Section):
     step: Positive = Field(
         default=2.0, description="Largest change of a delta in the first iteration (statistical)."
     )
-    limit: Positive = Field(default=8.0, description="Largest delta (statistical).")
-    answer_characters: PositiveInt = Field(
-        default=4000, description="Characters of an answer that the reflector is shown."
-    )
+    limit: ClassVar[float] = 8.0
+    answer_characters: ClassVar[int] = 4000
     system_prompt: str | None = Field(
         default=None, description="File with the system message to a language model; none: the built-in one."
     )
@@ -78,7 +78,7 @@ class ReflectorSection(Section):
 
 
 class JudgeSection(Section):
-    FIXED = ("text_threshold",)
+    FIXED = ("text_threshold", "attempts")
 
     kind: Literal["auto", "numeric", "task", "openai"] | CustomClass = Field(
         default="openai",
@@ -94,7 +94,7 @@ class JudgeSection(Section):
         default=None,
         description="Answers with people's labels (JSONL file, or a folder of them): shows how far the judge agrees.",
     )
-    attempts: PositiveInt = Field(default=3, description="Attempts before an answer is left out and counted.")
+    attempts: ClassVar[int] = 3
     openai: OpenAISection = OpenAISection()
 
 
@@ -102,6 +102,8 @@ class EvolutionSection(Section):
     """The stage `evolve`."""
 
     OLDER = {"best_by": "validation"}
+    FIXED = ("max_calls",)
+    INSTEAD = "leave it out, or set max_tokens or max_cost"
 
     kconfig: str | None = Field(
         default=None,
@@ -146,12 +148,10 @@ class EvolutionSection(Section):
     target: Annotated[float, Field(gt=0, le=1)] | None = Field(
         default=None, description="Stop when the composite of the best deltas reaches this."
     )
-    max_calls: PositiveInt | None = Field(
-        default=None, description="Start no iteration after this many calls of judge and reflector."
-    )
+    max_calls: ClassVar[None] = None
     max_tokens: PositiveInt | None = Field(
         default=None,
-        description="Start no iteration after this many tokens of both, prompts and completions.",
+        description="Start no iteration after this many tokens of judge and reflector, prompts and completions.",
     )
     max_cost: Positive | None = Field(
         default=None, description="Start no iteration once both have cost this much."

@@ -17,6 +17,8 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class GraphsSection(Section):
     """The stage `graphs`: g_raw to g_retrieval (spec 0.1, 0.2)."""
 
+    FIXED = ("batch_size",)
+
     dataset: Literal["generated", "rog", "pathquestion"] = Field(
         default="generated",
         description="The project's own generator, RoG parquet files, or the text files of PathQuestion.",
@@ -66,7 +68,8 @@ class GraphsSection(Section):
         "relations between the same entities, so that which relation is right has to be learned from the words.",
     )
     device: Literal["cpu", "cuda", "mps"] = Field(default="cpu", description="Where the embedder runs.")
-    batch_size: PositiveInt = Field(default=256, description="Texts the embedder takes at once.")
+    batch_size: ClassVar[int] = 256
+    """Texts the embedder takes at once."""
     add_inverse_edges: bool = Field(
         default=False, description="Paths may also follow each edge from tail to head."
     )
@@ -75,7 +78,7 @@ class GraphsSection(Section):
 class RetrieverSection(Section):
     """The stage `retriever`: scores for edges (spec 0.2)."""
 
-    FIXED = ("distance_rounds",)
+    FIXED = ("distance_rounds", "recall_k")
 
     scores: str | None = Field(
         default=None,
@@ -86,7 +89,8 @@ class RetrieverSection(Section):
     epochs: PositiveInt = Field(default=10, description="Passes over the training questions.")
     batch_size: PositiveInt = Field(default=16, description="Questions in each step.")
     learning_rate: Positive = Field(default=1e-3, description="Learning rate of Adam.")
-    recall_k: list[PositiveInt] = Field(default=[10, 50, 100], description="recall@k to report.")
+    recall_k: ClassVar[list[int]] = [10, 50, 100]
+    """recall@k that are reported."""
 
 
 class AgentGraphsSection(Section):
@@ -210,6 +214,7 @@ class GFlowNetSection(Section):
         "embedder": {"use_retriever_projector": False}, "early_stopping": {"restore_best": False},
         "auto_add_path_hit_f1": True,
     }  # fmt: skip
+    FIXED = ("learning_rate_end", "log_z_learning_rate", "grad_clip", "log_every")
 
     steps: PositiveInt = Field(
         default=10_000,
@@ -219,12 +224,12 @@ class GFlowNetSection(Section):
     num_train_rollouts: PositiveInt = Field(
         default=1, description="K: trajectories for each question in training."
     )
-    learning_rate: Positive = Field(default=2e-3, description="Learning rate of Adam.")
-    learning_rate_end: Positive = Field(
-        default=2e-4, description="Learning rate at the end of the cosine schedule."
-    )
-    log_z_learning_rate: Positive = Field(default=1e-2, description="Learning rate of Adam for log Z.")
-    grad_clip: Positive = Field(default=1.0, description="Largest gradient norm.")
+    learning_rate: Positive = Field(default=2e-3, description="Learning rate of Adam, at first.")
+    learning_rate_end: ClassVar[float] = 2e-4
+    """At the end of the cosine schedule."""
+    log_z_learning_rate: ClassVar[float] = 1e-2
+    grad_clip: ClassVar[float] = 1.0
+    """Largest gradient norm."""
     gt_replay: Literal["likelihood", "balance", "reward"] = Field(
         default="likelihood",
         description="Known paths to learn from as well. likelihood: -log P_F of a shortest path, which draws P_F away "
@@ -247,7 +252,7 @@ class GFlowNetSection(Section):
     success_k: list[PositiveInt] = Field(
         default=[1, 10, 20], description="K of success@K, beside 1 and num_eval_rollouts."
     )
-    log_every: PositiveInt = Field(default=10, description="Steps between two log lines.")
+    log_every: ClassVar[int] = 10
     eval_every: PositiveInt = Field(default=200, description="Steps between two evaluations on validation.")
     checkpoint_every: PositiveInt = Field(default=50, description="Steps between two checkpoints.")
     device: Literal["cpu", "cuda"] = Field(default="cpu", description="Device for training.")

@@ -12,25 +12,23 @@ from __future__ import annotations
 
 import json
 import re
-import types
-import typing
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
+from typing import Any
 
 from engine.config import yaml_text
 from engine.config.evolution import ClustersSection, EvolutionSection
+from engine.config.form import form_fields
+from engine.config.schema import Schema, schema_at
+from engine.config.section import Section
 from engine.errors import ConfigError, Problem, wrong_value
 from engine.files import write_atomic
 from engine.regular_file import LARGEST_RECORD, read_regular
 
-SYSTEMS: dict[str, type[BaseModel]] = {"clusters": ClustersSection, "evolution": EvolutionSection}
-_LEFT_OUT = {"evolution.kconfig"}
-"""The .config file itself."""
+_COVERED = re.compile(r"(clusters|evolution)\.(?!kconfig$|model\.).*")
+"""Fields in the menu: not the .config file itself, nor a model that may be left out."""
 _LINE = re.compile(r"^CONFIG_(?P<symbol>\w+)=(?P<value>.*)$")
 _TEXT = re.compile(r'"(?P<inner>(?:[^"\\\x00-\x08\x0b-\x1f]|\\.)*)"')
 _UNSET = re.compile(r"^# CONFIG_(?P<symbol>\w+) is not set$")
@@ -39,10 +37,11 @@ _FOLDER = Path(__file__).resolve().parents[2] / "configs"
 
 @dataclass(frozen=True)
 class Leaf:
-    """A field: `path` from the root of the configuration, and its form in Kconfig."""
+    """A field: `path` from the root of the configuration, its JSON schema, and its named values, if it has some."""
 
     path: tuple[str, ...]
-    info: FieldInfo
+    schema: Schema
+    choices: tuple[str, ...] = ()
 
     @property
     def symbol(self) -> str:
@@ -50,57 +49,41 @@ class Leaf:
         return "_".join(self.path).upper()
 
     @property
-    def choices(self) -> list[str]:
-        """The named values of a field, empty for a field without."""
-        annotation = self.info.annotation
-        members = typing.get_args(annotation) if _is_union(annotation) else (annotation,)
-        named = [member for member in members if typing.get_origin(member) is Literal]
-        return (
-            list(typing.get_args(named[0])) if named and list not in map(typing.get_origin, members) else []
-        )
-
-    @property
     def kind(self) -> str:
         """choice, bool, int or string (everything else)."""
         if self.choices:
             return "choice"
-        return {bool: "bool", int: "int"}.get(self.info.annotation, "string")  # type: ignore[arg-type]
+        return {"boolean": "bool", "integer": "int"}.get(self.schema.get("type", ""), "string")
+
+    @property
+    def default(self) -> Any:
+        """Its value in the default configuration."""
+        return self.schema["default"]
 
     def choice_symbol(self, value: str) -> str:
         """The symbol of a value in `choices`."""
         return f"{self.symbol}_{re.sub(r'[^A-Z0-9]', '_', value.upper())}"
 
 
-def leaves() -> list[Leaf]:
-    """Every field of the systems that `configs/Kconfig` covers."""
-    return _by_section(leaf for name, model in SYSTEMS.items() for leaf in _leaves(model, (name,)))
+@cache
+def leaves() -> tuple[Leaf, ...]:
+    """Every field that `configs/Kconfig` covers, section by section."""
+    return tuple(
+        Leaf(place, schema_at(place) or {}, field.choices if field.kind == "choice" else ())
+        for field in form_fields()
+        if _COVERED.fullmatch(field.path)
+        for place in [tuple(field.path.split("."))]
+    )
 
 
-def _by_section(leaves: Iterable[Leaf]) -> list[Leaf]:
-    """A section's own fields together, also where a section inside it stands between them: it has one menu."""
-    sections: dict[tuple[str, ...], list[Leaf]] = {}
-    for leaf in leaves:
-        sections.setdefault(leaf.path[:-1], []).append(leaf)
-    return [leaf for section in sections.values() for leaf in section]
-
-
-def _leaves(model: type[BaseModel], path: tuple[str, ...]) -> Iterator[Leaf]:
-    for name, info in model.model_fields.items():
-        below = (*path, name)
-        if ".".join(below) in _LEFT_OUT or any(map(_is_section, typing.get_args(info.annotation))):
-            continue
-        if _is_section(info.annotation):
-            yield from _leaves(info.annotation, below)  # type: ignore[arg-type]
-        else:
-            yield Leaf(below, info)
-
-
-def _is_union(annotation: Any) -> bool:
-    return typing.get_origin(annotation) in (types.UnionType, typing.Union)
-
-
-def _is_section(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+def _once_leaves(section: Section, *above: str) -> Iterator[Leaf]:
+    """What was a field once: an older .config names it."""
+    for name, value in section.fixed().items():
+        kind = {bool: "boolean", int: "integer"}.get(type(value), "string")
+        yield Leaf((*above, name), {"type": kind})
+    for name in type(section).model_fields:
+        if isinstance(inside := getattr(section, name), Section):
+            yield from _once_leaves(inside, *above, name)
 
 
 # ---------------------------------------------------------------- writing
@@ -122,7 +105,7 @@ def kconfig_text() -> str:
 
 def defconfig_text() -> str:
     """`configs/evolution_defconfig`: every symbol with its default, as menuconfig writes it."""
-    return "\n".join([*(_assigned(leaf, leaf.info.default) for leaf in leaves()), ""])
+    return "\n".join([*(_assigned(leaf, leaf.default) for leaf in leaves()), ""])
 
 
 def _assigned(leaf: Leaf, value: object) -> str:
@@ -136,7 +119,7 @@ def _assigned(leaf: Leaf, value: object) -> str:
 
 
 def _entry(leaf: Leaf) -> list[str]:
-    words, default = _quoted(leaf.info.description or leaf.path[-1]), leaf.info.default
+    words, default = _quoted(leaf.schema["description"]), leaf.default
     help_ = ["\thelp", f"\t  {'.'.join(leaf.path)}"]
     if leaf.kind == "choice":
         lines = ["choice", f'\tprompt "{words}"', f"\tdefault {leaf.choice_symbol(str(default))}", *help_]
@@ -147,19 +130,11 @@ def _entry(leaf: Leaf) -> list[str]:
     if leaf.kind == "bool":
         return [*lines, f"\tdefault {'y' if default else 'n'}", *help_]
     if leaf.kind == "int":
-        low, high = _bounds(leaf.info)
+        low, high = leaf.schema.get("minimum", 0), leaf.schema.get("maximum", 2**31 - 1)
         return [*lines, f"\trange {low} {high}", f"\tdefault {default}", *help_]
     text = _as_text(default)
     known = [] if "\n" in text else [f'\tdefault "{_quoted(text)}"']
     return [*lines, *known, *help_]
-
-
-def _bounds(info: FieldInfo) -> tuple[int, int]:
-    low, high = 0, 2**31 - 1
-    for rule in info.metadata:
-        low = getattr(rule, "ge", None) or low
-        high = getattr(rule, "le", None) or high
-    return int(low), int(high)
 
 
 def _as_text(value: object) -> str:
@@ -188,7 +163,8 @@ def read_kconfig(path: Path) -> tuple[dict[str, Any], dict[tuple[str, ...], str]
         lines = text.split("\n")  # menus write other line ends as they are
     except (OSError, UnicodeDecodeError) as error:
         raise wrong_value(str(path), str(error), "a .config as `make menuconfig` writes it") from None
-    known = leaves()
+    once = (*_once_leaves(ClustersSection(), "clusters"), *_once_leaves(EvolutionSection(), "evolution"))
+    known = (*leaves(), *once)
     plain = {leaf.symbol: leaf for leaf in known}
     choices = {leaf.choice_symbol(value): (leaf, value) for leaf in known for value in leaf.choices}
     values: dict[str, Any] = {}
@@ -250,13 +226,13 @@ def _value(leaf: Leaf, text: str) -> Any:
     inner = re.sub(r"\\(.)", r"\1", quoted["inner"])
     if not inner:
         return None
-    return inner if _is_text(leaf.info.annotation) else yaml_text.parse(inner).value
+    return inner if _is_text(leaf.schema) else yaml_text.parse(inner).value
 
 
-def _is_text(annotation: Any) -> bool:
+def _is_text(schema: Schema) -> bool:
     """Whether the field holds text, or text or nothing."""
-    members = typing.get_args(annotation) if isinstance(annotation, types.UnionType) else (annotation,)
-    return str in members
+    alternatives = schema.get("anyOf", [schema])
+    return any(one.get("type") == "string" and "const" not in one for one in alternatives)
 
 
 def _put(

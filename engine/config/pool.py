@@ -151,12 +151,13 @@ class PoolSection(Section):
 class SelectorSection(Section):
     """The stage `selector`."""
 
-    FIXED = ("policy_learning_rate", "grad_clip")
+    FIXED = ("inner", "policy_learning_rate", "weight_decay", "grad_clip", "random_pairs", "log_every")
 
     hidden: Annotated[int, Field(ge=4, multiple_of=4)] = Field(
         default=64, description="Width of the learned space; four attention heads share it."
     )
-    inner: PositiveInt = Field(default=256, description="Width of the encoder's inner layer.")
+    inner: ClassVar[int] = 256
+    """Width of the encoder's inner layer."""
     supervised_steps: NonNegativeInt = Field(default=100, description="Steps on the recorded trajectories.")
     policy_steps: NonNegativeInt = Field(default=200, description="Policy-gradient steps after those.")
     batch_size: PositiveInt = Field(default=32, description="Queries in each step.")
@@ -164,20 +165,19 @@ class SelectorSection(Section):
         default=2e-3, description="Learning rate of AdamW on recorded trajectories."
     )
     policy_learning_rate: ClassVar[float] = 1e-3
-    weight_decay: NonNegative = Field(default=1e-2, description="Weight decay of AdamW.")
+    weight_decay: ClassVar[float] = 1e-2
     grad_clip: ClassVar[float] = 1.0
     rollouts: Annotated[int, Field(ge=0, le=256)] = Field(
         default=4,
         description="Pairs drawn and asked a query and policy-gradient step, beside the recorded trajectories: up to "
         "policy_steps * batch_size * rollouts questions to the model. 0: none.",
     )
-    random_pairs: PositiveInt = Field(
-        default=4, description="Pairs drawn for each held-out query by the random baseline."
-    )
+    random_pairs: ClassVar[int] = 4
+    """Pairs drawn for each held-out query by the random baseline."""
     oracle_pairs: PositiveInt = Field(
         default=500, description="Maximum pairs asked for each held-out query to find a fully right pair."
     )
-    log_every: PositiveInt = Field(default=10, description="Steps between two log lines.")
+    log_every: ClassVar[int] = 10
     eval_every: PositiveInt = Field(
         default=40, description="Steps between two evaluations on the held-out queries."
     )

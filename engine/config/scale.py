@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -14,6 +14,9 @@ _ADDRESS = re.compile(r"auto|(ray://)?[A-Za-z0-9._\[\]:-]+:\d{1,5}")
 
 class ScaleSection(Section):
     """A single process, or replicas on a Ray cluster. Results are the same."""
+
+    FIXED = ("dashboard",)
+    INSTEAD = "leave it out, or name by `address` a cluster that you started with a dashboard"
 
     engine: Literal["local", "ray"] = Field(
         default="local", description="`local`: the worker's own process; `ray`: replicas on a Ray cluster."
@@ -29,19 +32,15 @@ class ScaleSection(Section):
         description="Cluster to use: `auto` (the cluster of this machine), `host:port` or `ray://host:port`; none: a "
         "cluster is started on this machine and ended with the run.",
     )
-    dashboard: bool = Field(
-        default=False, description="Ray's dashboard for a cluster that is started here (1 GB of memory)."
-    )
+    dashboard: ClassVar[bool] = False
 
     @model_validator(mode="after")
     def _fits(self) -> ScaleSection:
-        uses_ray = self.replicas > 1 or self.gpus_per_replica or self.dashboard or self.address is not None
+        uses_ray = self.replicas > 1 or self.gpus_per_replica or self.address is not None
         if self.engine == "local" and uses_ray:
-            raise ValueError("replicas, gpus_per_replica, an address and a dashboard are for engine `ray`")
+            raise ValueError("replicas, gpus_per_replica and an address are for engine `ray`")
         if self.address is not None and not _ADDRESS.fullmatch(self.address):
             raise ValueError("an address like auto, host:port or ray://host:port, without user and password")
-        if self.address is not None and self.dashboard:
-            raise ValueError("dashboard is for a cluster that is started here: leave it out, or the address")
         return self
 
     @field_validator("gpus_per_replica")

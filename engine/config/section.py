@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -42,10 +42,18 @@ class Section(BaseModel):
     FIXED: ClassVar[tuple[str, ...]] = ()
     """Class variables that were fields once. Older runs' own configurations name them, with these values."""
 
+    INSTEAD: ClassVar[str] = "leave it out"
+    """What to do where a file gives one of these another value."""
+
     @classmethod
     def fixed(cls) -> dict[str, Any]:
         """What was a field once, with its value."""
         return {name: getattr(cls, name) for name in cls.FIXED}
+
+    def values(self, without: Collection[str] = ()) -> dict[str, Any]:
+        """Plain values of all fields, and of what was one once."""
+        values = {**self.fixed(), **self.model_dump()}
+        return {name: value for name, value in values.items() if name not in without}
 
     @model_validator(mode="before")
     @classmethod
@@ -55,7 +63,7 @@ class Section(BaseModel):
         fixed = cls.fixed()
         if changed := [name for name, value in fixed.items() if values.get(name, value) != value]:
             are = ", ".join(f"{name} is {fixed[name]}" for name in changed)
-            raise ValueError(f"{are} and can no longer be set: leave it out")
+            raise ValueError(f"{are} and can no longer be set: {cls.INSTEAD}")
         values = {name: value for name, value in values.items() if name not in fixed}
         older = cls.model_fields.keys() - cls.OLDER.keys() <= values.keys()
         return {**cls.OLDER, **values} if older else values

@@ -15,6 +15,8 @@ Lever = Literal["esm", "deltas", "notes", "evidence"]
 class ServeSection(Section):
     """The server that answers with a run's levers."""
 
+    FIXED = ("max_body", "client_timeout")
+
     runs: list[str] = Field(
         default=[],
         description="Folders of runs whose levers are used; of a lever, the first that fits. None: this run.",
@@ -42,11 +44,10 @@ class ServeSection(Section):
     max_tokens: PositiveInt = Field(
         default=4096, description="Longest answer that a request may ask for, in tokens."
     )
-    max_body: PositiveInt = Field(default=1_048_576, description="Largest request, in bytes.")
-    client_timeout: Annotated[float, Field(gt=0, le=3600)] = Field(
-        default=30.0,
-        description="Seconds that a client may take to send its request, or to take a piece of its answer.",
-    )
+    max_body: ClassVar[int] = 1_048_576
+    """Bytes of the largest request."""
+    client_timeout: ClassVar[float] = 30.0
+    """Seconds that a client may take to send its request, or to take a piece of its answer."""
     log_texts: bool = Field(default=True, description="Whether questions and answers stand in the run's log.")
 
 

@@ -54,6 +54,8 @@ class SLSMModelSection(Section):
 
 
 class SLSMJudgeSection(Section):
+    FIXED = ("attempts",)
+
     kind: Literal["exact", "openai", "none"] | CustomClass = Field(
         default="exact",
         description="`exact`: offline, for questions that can be checked; `openai`: a model; `none`: no score; "
@@ -64,9 +66,8 @@ class SLSMJudgeSection(Section):
         description="With `openai`. `multichallenge`: as its authors judge, with their model and its tokens unless you "
         "name others; an answer without a verdict has failed.",
     )
-    attempts: PositiveInt = Field(
-        default=3, description="Attempts at a verdict before the answer is left out, or has failed."
-    )
+    attempts: ClassVar[int] = 3
+    """Attempts at a verdict before the answer is left out, or has failed."""
     openai: OpenAISection = OpenAISection()
 
     @model_validator(mode="before")

@@ -202,8 +202,6 @@ class _Loop:
             return f"no new best in {section.patience} iterations"
         if section.target is not None and (history.reached or 0.0) >= section.target:
             return f"the target {section.target:g} is reached"
-        if section.max_calls is not None and usage.calls >= section.max_calls:
-            return f"{usage.calls} calls are spent"
         if section.max_tokens is not None and usage.tokens >= section.max_tokens:
             return f"{usage.tokens} tokens are spent"
         if section.max_cost is not None and usage.cost >= section.max_cost:

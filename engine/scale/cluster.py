@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import shutil
@@ -68,8 +67,7 @@ class Cluster:
 
     def _start(self, section: ScaleSection, checkpoint: Callable[[], None]) -> None:
         assert self.started is not None
-        self.address, dashboard = self.started.start(section, checkpoint)
-        self.dashboard = _url(dashboard)
+        self.address = self.started.start(section, checkpoint)
         # No checkpoint: where a cluster ends while Ray connects to it, Ray ends this process, too.
         self.head, _ = _connect(self.address, lambda: None)
         _require_room(section)
@@ -119,24 +117,22 @@ class StartedCluster:
         self._process = ServerProcess(self.log, _GRACE)
         self._folder: Path | None = None
 
-    def start(self, section: ScaleSection, checkpoint: Callable[[], None]) -> tuple[str, str]:
-        """Address and dashboard of the new cluster. Raises RunError."""
+    def start(self, section: ScaleSection, checkpoint: Callable[[], None]) -> str:
+        """Address of the new cluster. Raises RunError."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self._remove_stale()
         self._folder = Path(tempfile.mkdtemp(prefix=_FOLDER_PREFIX, dir=_short_folder()))
         self._link.symlink_to(self._folder)
         os.environ.setdefault("RAY_AUTH_MODE", "token")
-        dashboard = "dashboard" if section.dashboard else "none"
         command = [
             sys.executable,
             "-m",
             "engine.scale.local_head",
             str(self._folder),
             str(section.replicas),
-            dashboard,
         ]
         self._process.start(command, os.environ)
-        return self._wait(self._folder / "address.json", checkpoint)
+        return self._wait(self._folder / "address", checkpoint)
 
     @property
     def running(self) -> bool:
@@ -152,7 +148,7 @@ class StartedCluster:
             self._link.unlink(missing_ok=True)
             self._folder = None
 
-    def _wait(self, path: Path, checkpoint: Callable[[], None]) -> tuple[str, str]:
+    def _wait(self, path: Path, checkpoint: Callable[[], None]) -> str:
         until = time.monotonic() + _START_SECONDS
         while not path.exists():
             checkpoint()
@@ -164,8 +160,7 @@ class StartedCluster:
                     hint="read this log, correct the cause and resume",
                 )
             time.sleep(_POLL_EVERY)
-        started = json.loads(path.read_text())
-        return started["address"], started["dashboard"]
+        return path.read_text()
 
     def _log_errors(self, folder: Path) -> None:
         with suppress(OSError), self.log.open("a", encoding="utf-8") as log:

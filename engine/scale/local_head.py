@@ -1,12 +1,11 @@
-"""`python -m engine.scale.local_head FOLDER REPLICAS DASHBOARD`: a Ray cluster of this machine alone.
+"""`python -m engine.scale.local_head FOLDER REPLICAS`: a Ray cluster of this machine alone.
 
 It runs until it is killed, and all its ports listen on 127.0.0.1. Once the cluster can be reached,
-`FOLDER/address.json` holds its address.
+`FOLDER/address` holds its address.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import signal
@@ -29,17 +28,16 @@ def stay_on_this_host() -> None:
 
 def main(arguments: list[str]) -> None:
     """Start the cluster, write its address, wait."""
-    folder, replicas, dashboard = Path(arguments[0]), int(arguments[1]), arguments[2] == "dashboard"
+    folder, replicas = Path(arguments[0]), int(arguments[1])
     os.umask(0o077)  # Ray writes the token that opens the cluster
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     import ray
 
     stay_on_this_host()
-    context = ray.init(
+    ray.init(
         address="local",
         num_cpus=replicas,
-        include_dashboard=dashboard,
-        dashboard_host=HOST,
+        include_dashboard=False,
         log_to_driver=False,
         logging_level=logging.ERROR,
         object_store_memory=_OBJECT_STORE,
@@ -47,8 +45,7 @@ def main(arguments: list[str]) -> None:
         # Ray opens its folder to everybody; the folder around it is closed. Its sockets need short names.
         _temp_dir=str(folder / "r"),
     )
-    reached = {"address": ray.get_runtime_context().gcs_address, "dashboard": context.dashboard_url or ""}
-    write_atomic(folder / "address.json", json.dumps(reached))
+    write_atomic(folder / "address", ray.get_runtime_context().gcs_address)
     while True:
         signal.pause()
 

@@ -42,7 +42,7 @@ ALL = (
     "eval.methods=[greedy, majority_vote, esm]", "eval.ablations=[no_probing, random_vector]", "offline_select.B=60",
     "graphs={nodes: 400, edges: 80, train_size: 150, validation_size: 20, test_size: 30, embedder: hashed, "
     "max_hops: 2}",
-    "retriever={epochs: 2, hidden: 32, recall_k: [5, 20]}", "agent_graphs={anchor_top_k: 30}",
+    "retriever={epochs: 2, hidden: 32}", "agent_graphs={anchor_top_k: 30}",
     "pool={train_queries: 60, heldout_queries: 8}",
 )  # fmt: skip
 KILLED = (

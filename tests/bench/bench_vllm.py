@@ -152,7 +152,7 @@ def cache(folder: Path, rounds: int) -> dict[str, float]:
 def _segments(folder: Path, enable_prefix_caching: bool, rounds: int) -> float:
     from tests.bench.bench_language_model import segments
 
-    model = start_vllm(folder, enable_prefix_caching=enable_prefix_caching)
+    model = start_vllm(folder, engine_args={"enable_prefix_caching": enable_prefix_caching})
     segments(model, prompts(1000)[:16])
     found = median(rate(lambda: segments(model, prompts(number)[:16])) for number in range(rounds))  # noqa: B023
     model.close()

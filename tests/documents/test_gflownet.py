@@ -327,8 +327,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Any],
         {
             "graphs": {"nodes": 400, "edges": 80, "train_size": 40, "validation_size": 10, "test_size": 12,
                        "embedder": "hashed", "max_hops": 2},
-            "retriever": {"epochs": 2, "hidden": 32, "recall_k": [5]},
-            "gflownet": {"steps": 20, "batch_size": 8, "num_eval_rollouts": 10, "success_k": [1, 10], "log_every": 5,
+            "retriever": {"epochs": 2, "hidden": 32},
+            "gflownet": {"steps": 20, "batch_size": 8, "num_eval_rollouts": 10, "success_k": [1, 10],
                          "eval_every": 10, "policy": {"hidden": 16}},
         }
     )  # fmt: skip

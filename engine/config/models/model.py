@@ -10,12 +10,13 @@ from engine.config.section import NonNegativeInt, PositiveInt, Section
 
 
 class VllmSection(Section):
-    FIXED = ("block_size",)
+    FIXED = (
+        "pipeline_parallel_size", "max_num_batched_tokens", "block_size", "enable_prefix_caching", "enforce_eager",
+    )  # fmt: skip
+    INSTEAD = "leave it out, or name it in `engine_args`"
 
     tensor_parallel_size: PositiveInt = Field(default=1, description="GPUs that share every layer.")
-    pipeline_parallel_size: PositiveInt = Field(
-        default=1, description="GPUs among which the layers are divided."
-    )
+    pipeline_parallel_size: ClassVar[int] = 1
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.9,
         description="Share of a GPU's memory for weights and key/values. Models stay loaded while their shares fit.",
@@ -26,20 +27,14 @@ class VllmSection(Section):
     max_model_len: PositiveInt | None = Field(
         default=None, description="Longest sequence in tokens; none: the model's own maximum."
     )
-    max_num_batched_tokens: PositiveInt | None = Field(
-        default=None,
-        description="Tokens of a pass; longer prompts are prefilled in chunks. None: vLLM's default.",
-    )
+    max_num_batched_tokens: ClassVar[None] = None
     block_size: ClassVar[None] = None
-    enable_prefix_caching: bool = Field(
-        default=True, description="Share key/values of equal beginnings; steered ones are kept apart."
-    )
-    enforce_eager: bool = Field(
-        default=False, description="No CUDA graphs while decoding; prefills never use them."
-    )
+    enable_prefix_caching: ClassVar[bool] = True
+    enforce_eager: ClassVar[bool] = False
     engine_args: dict[str, bool | int | float | str] = Field(
         default={},
-        description="Further arguments of vLLM's engine, such as `quantization` or `kv_cache_dtype`.",
+        description="Further arguments of vLLM's engine, such as `quantization`, `pipeline_parallel_size`, "
+        "`max_num_batched_tokens`, `enforce_eager` or `enable_prefix_caching`.",
     )
 
     def __hash__(self) -> int:

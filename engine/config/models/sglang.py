@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -13,6 +13,8 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 class ServerSection(Section):
     """The server that answers the evolution's questions."""
+
+    FIXED = ("health_interval", "grace")
 
     kind: Literal["in_process", "sglang"] = Field(
         default="sglang",
@@ -26,7 +28,8 @@ class ServerSection(Section):
     )
     port: Annotated[int, Field(ge=1, le=65_535)] = Field(default=8_000, description="Port on 127.0.0.1.")
     startup_timeout: Seconds = Field(default=600.0, description="Seconds until the server must be healthy.")
-    health_interval: Seconds = Field(default=2.0, description="Seconds between two health checks.")
-    grace: Seconds = Field(default=15.0, description="Seconds between SIGTERM and SIGKILL.")
+    health_interval: ClassVar[float] = 2.0
+    grace: ClassVar[float] = 15.0
+    """Seconds between SIGTERM and SIGKILL."""
     request_timeout: Seconds = Field(default=300.0, description="Seconds for an answer.")
     concurrency: PositiveInt = Field(default=8, description="Questions sent to it at once.")

@@ -73,6 +73,6 @@ def _read(reply: Reply, name: str) -> Verdict:
     raise JudgeFailed(
         what=f"no verdict: {problem}",
         where=f"evolution.judge: {name}",
-        hint="the answer is judged again, and left out if that fails as often as evolution.judge.attempts",
+        hint="the answer is judged again, and left out if that fails three times",
         usage=reply.spent,
     )

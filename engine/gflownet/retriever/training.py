@@ -35,11 +35,7 @@ class RetrieverTraining:
         self._state = TrainingState(
             path,
             "the retriever's checkpoint",
-            shape={
-                "embedding_width": width,
-                **section.fixed(),
-                **section.model_dump(exclude={"recall_k", "scores"}),
-            },
+            shape={"embedding_width": width, **section.values({"recall_k", "scores"})},
             parts={"model": self.model, "optimizer": self.optimizer, "best": self.best},
             hint="continue with the settings it was started with, or start a new run",
         )

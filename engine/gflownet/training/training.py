@@ -127,4 +127,4 @@ class Training:
 def _deciding(section: GFlowNetSection) -> dict[str, Any]:
     """The settings on which the weights depend."""
     watching = {"path_hit_k", "success_k", "log_every", "checkpoint_every"}
-    return section.model_dump(exclude=watching | {"distinct_paths", "auto_add_path_hit_f1", "device"})
+    return section.values(watching | {"distinct_paths", "auto_add_path_hit_f1", "device"})

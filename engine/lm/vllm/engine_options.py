@@ -115,8 +115,6 @@ def _arguments(path: str, dtype: str, section: ModelSection, on_cpu: bool) -> di
         "dtype": dtype,
         "max_num_seqs": section.max_num_seqs,
         "tensor_parallel_size": options.tensor_parallel_size,
-        "pipeline_parallel_size": options.pipeline_parallel_size,
-        "enable_prefix_caching": options.enable_prefix_caching,
         "block_size": 32 if on_cpu else 16,
         "worker_extension_cls": "engine.lm.vllm.worker_extension.SteeringExtension",
         "disable_log_stats": True,
@@ -124,13 +122,11 @@ def _arguments(path: str, dtype: str, section: ModelSection, on_cpu: bool) -> di
     }
     if options.max_model_len is not None:
         arguments["max_model_len"] = options.max_model_len
-    if options.max_num_batched_tokens is not None:
-        arguments["max_num_batched_tokens"] = options.max_num_batched_tokens
     if not on_cpu:  # on the CPU it would be a share of the whole machine's memory
         arguments["gpu_memory_utilization"] = options.gpu_memory_utilization
-    if on_cpu or options.enforce_eager:
+    if on_cpu:
         arguments["enforce_eager"] = True
-    else:
+    elif not options.engine_args.get("enforce_eager"):
         # Hooks are Python: prefills run eagerly. Decoding has none and replays graphs.
         arguments["compilation_config"] = {"mode": 0, "cudagraph_mode": "FULL_DECODE_ONLY"}
     taken = sorted(set(arguments) & set(options.engine_args))
@@ -140,7 +136,7 @@ def _arguments(path: str, dtype: str, section: ModelSection, on_cpu: bool) -> di
             where="model.vllm.engine_args",
             hint="use the model section's own fields",
         )
-    return arguments | options.engine_args
+    return {"enable_prefix_caching": True, **arguments, **options.engine_args}
 
 
 def _dtype(name: str, config: Any, on_cpu: bool) -> tuple[str, str]:

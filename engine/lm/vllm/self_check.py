@@ -47,7 +47,7 @@ def _empty_cache(model: VllmModel) -> None:
     raise ModelError(
         what="the prefix cache cannot be emptied, so it cannot be checked whether it shares steered key/values",
         where=f"{model.info.name} in vLLM",
-        hint="use vLLM 0.32, `model.vllm.enable_prefix_caching: false`, or the backend transformers",
+        hint="use vLLM 0.32, `enable_prefix_caching: false` in `model.vllm.engine_args`, or the backend transformers",
     )
 
 
@@ -66,5 +66,5 @@ def _compare(
             what=f"{what} is off by {off:.1%} of the stream's length",
             where=f"{model.info.name} in vLLM",
             hint="install steer-tui into vLLM's environment with pip (it brings a plugin), use vLLM 0.32, "
-            "`model.vllm.enforce_eager: true`, or the backend transformers",
+            "`enforce_eager: true` in `model.vllm.engine_args`, or the backend transformers",
         )

@@ -96,12 +96,7 @@ class SelectorTraining:
         self._state = TrainingState(
             path,
             "the selector's checkpoint",
-            shape={
-                "embedding_width": selector.width,
-                "queries": len(data),
-                **section.fixed(),
-                **section.model_dump(exclude=not_training),
-            },
+            shape={"embedding_width": selector.width, "queries": len(data), **section.values(not_training)},
             parts={"selector": selector, "optimizer": self.optimizer},
             hint="resume with the original settings and data, or start a new run",
         )

@@ -30,12 +30,13 @@ def test_a_configuration_asks_for_methods_in_the_table_s_order() -> None:
         {
             "eval": {
                 "methods": ["esm", "greedy"], "ablations": ["mean_vector", "no_memory"], "vector": {"path": "v"},
-                "contrast": {"path": "p", "arms": ["contrast_pca"]}, "field": {"methods": ["stir", "prompted"]},
+                "contrast": {"path": "p"}, "field": {"methods": ["stir", "prompted"]},
             }
         }
     )  # fmt: skip
     assert [method.name for method in evaluated_methods(config)] == [
-        "greedy", "esm", "no_memory", "mean_vector", "imported_vector", "contrast_pca", "prompted", "stir",
+        "greedy", "esm", "no_memory", "mean_vector", "imported_vector", "contrast_mean", "contrast_pca",
+        "prompted", "stir",
     ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from engine.config.esm import EvalSection
 from engine.config.file import load_config
 from engine.esm.evaluation.answer_lines import AnswerLine
 from engine.esm.evaluation.report import write_report
@@ -47,11 +48,17 @@ ESM = [
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
-    config = load_config(DEMO, ["eval.cases=1", "decode.max_new_tokens=50"])
+    config = load_config(DEMO, ["decode.max_new_tokens=50"])
     lines = {"greedy": GREEDY, "esm": ESM, "no_probing": ESM[:2] + GREEDY[2:]}
-    result = write_report(
-        folder, config, lines, [{"kl": 2.0, "tokens": 30}, {"kl": 1.0, "tokens": 10}], {"w1": "+ → -, step 1"}
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EvalSection, "cases", 1)
+        result = write_report(
+            folder,
+            config,
+            lines,
+            [{"kl": 2.0, "tokens": 30}, {"kl": 1.0, "tokens": 10}],
+            {"w1": "+ → -, step 1"},
+        )
     assert result.summary["accuracy_esm"] == pytest.approx(4 / 6) and result.summary["kl_per_token"] == 3 / 40
     assert result.verdict is not None and (result.verdict.fixed, result.verdict.broken) == (3, 1)
     return folder

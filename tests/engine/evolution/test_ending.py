@@ -23,8 +23,6 @@ SPENT = Spent(calls=30, tokens=500, cost=1.25)
         ({"patience": 3}, ""),
         ({"target": 0.75}, "the target 0.75 is reached"),
         ({"target": 0.76}, ""),
-        ({"max_calls": 40}, "40 calls are spent"),
-        ({"max_calls": 41}, ""),
         ({"max_tokens": 700}, "700 tokens are spent"),
         ({"max_tokens": 701}, ""),
         ({"max_cost": 1.5}, "1.5 is spent"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine.config.config import Config
-from engine.config.evolution import ClustersSection, EvolutionSection
+from engine.config.evolution import ClustersSection, EvolutionSection, JudgeSection
 from engine.config.models.model import ModelSection
 from engine.config.run import RunSection
 from engine.errors import ConfigError, DataError, SteerError
@@ -427,7 +427,6 @@ class Priced:
 @pytest.mark.parametrize(
     ("budget", "words"),
     [
-        ({"max_calls": 20}, "22 calls are"),
         ({"max_tokens": 200}, "220 tokens are"),
         ({"max_cost": 10}, "11 is"),
     ],
@@ -574,7 +573,8 @@ def test_labels_are_judged_once_and_their_cost_counts(
     """The first attempt fails on one of four; the second asks for that one alone."""
     labels = tmp_path / "labels.jsonl"
     labels.write_text("".join(json.dumps(line) + "\n" for line in LABELLED))
-    config = configured(iterations=1, judge={"labels": str(labels), "attempts": 1})
+    monkeypatch.setattr(JudgeSection, "attempts", 1)
+    config = configured(iterations=1, judge={"labels": str(labels)})
     judge = Priced({2})
     monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: judge)
     events = run_stage(Evolve(), config, run, model)

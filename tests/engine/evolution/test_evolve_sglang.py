@@ -50,7 +50,7 @@ def test_a_worker_killed_in_a_minibatch(
     small = (*SIZES, f"evolution.initial_deltas={deltas}")
     whole = prepared(tmp_path, "whole", small)
     run_whole(whole)
-    section = real_section(grace=5.0)
+    section = real_section()
     run = prepared(tmp_path, "served", (*small, f"evolution.server={section.model_dump_json()}"))
     answers = layout.answers(run.path)
 

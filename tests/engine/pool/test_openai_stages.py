@@ -38,8 +38,8 @@ def config(server: MisbehavingServer) -> Config:
         "vqa": {"kind": "openai", "openai": vision},
     }  # fmt: skip
     selector = {
-        "hidden": 8, "inner": 8, "supervised_steps": 2, "policy_steps": 3, "batch_size": 4, "rollouts": 2,
-        "random_pairs": 2, "oracle_pairs": 12, "log_every": 1, "eval_every": 5,
+        "hidden": 8, "supervised_steps": 2, "policy_steps": 3, "batch_size": 4, "rollouts": 2,
+        "oracle_pairs": 12, "eval_every": 5,
     }  # fmt: skip
     return Config.model_validate({"pool": pool, "selector": selector})
 

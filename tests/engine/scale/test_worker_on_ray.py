@@ -236,8 +236,10 @@ def test_without_ray_it_is_said_how_to_get_it(tmp_path: Path, monkeypatch: pytes
         ("{engine: ray, gpus_per_replica: 1.5}", "a whole number of GPUs"),
         ("{engine: ray, gpus_per_replica: 0.00005}", "a multiple of 0.0001"),
         ("{gpus_per_replica: 1}", "for engine `ray`"),
-        ("{dashboard: true}", "for engine `ray`"),
-        ("{engine: ray, address: auto, dashboard: true}", "started here"),
+        (
+            "{engine: ray, dashboard: true}",
+            "dashboard is False and can no longer be set: leave it out, or name by",
+        ),
         ("{engine: dask}", "scale.engine"),
     ],
 )

@@ -14,6 +14,7 @@ import pytest
 
 from engine.config.config import Config
 from engine.config.file import load_config
+from engine.config.serve import ServeSection
 from engine.events import Event, RequestAnswered, ServeOpened
 from engine.lm.protocol import go_on
 from engine.lm.transformers.model import TransformersModel
@@ -38,8 +39,7 @@ class Served:
             run / "config.yaml",
             [
                 f"serve.runs={json.dumps([str(run)])}", "serve.port=0", "serve.levers=[esm]",
-                f"serve.max_in_flight={PLACES}", f"serve.max_waiting={WAITING}", "serve.max_body=20000",
-                "serve.client_timeout=120", *changes,
+                f"serve.max_in_flight={PLACES}", f"serve.max_waiting={WAITING}", *changes,
             ],
         )  # fmt: skip
         self.schedulers: list[RequestScheduler] = []
@@ -59,6 +59,8 @@ class Served:
         try:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(serve_stage, "RequestScheduler", self._scheduler)
+                patch.setattr(ServeSection, "client_timeout", 120.0)
+                patch.setattr(ServeSection, "max_body", 20_000)
                 Serve().run(context)
         except StopRequested:
             pass

@@ -13,7 +13,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from engine.config.models.openai import OpenAISection
-from engine.config.slsm import SLSMDataSection
+from engine.config.slsm import SLSMDataSection, SLSMJudgeSection
 from engine.errors import ConfigError, DataError
 from engine.events import ConversationAnswered, Event, ModeScored, Notice, SLSMBegan
 from engine.run.stage import StageContext
@@ -449,7 +449,7 @@ def test_a_refusal_for_good_is_not_asked_again(tmp_path: Path) -> None:
     ):
         with pytest.raises(AnswerJudgeFailed, match="401"):
             servers = {"answers": model}
-            parts = {"kind": "openai", "attempts": 3, "openai": openai(judge)}
+            parts = {"kind": "openai", "openai": openai(judge)}
             run_behind(tmp_path, servers, lines(record("a"), record("b")), compare=["baseline"], judge=parts)
         assert len(judge.requests) == 2
 
@@ -466,14 +466,14 @@ def test_who_judged_what_is_recorded(tmp_path: Path) -> None:
 
 
 def test_a_judge_that_fails_is_asked_again_then_left_out_and_counted(tmp_path: Path) -> None:
-    """Two conversations, two attempts at a verdict: the first one gets it the second time, the other never does."""
-    data = lines(record("a"), record("b"))
-    with misbehaving_server(answer) as model, misbehaving_server(judged, ["429", "", "429", "500"]) as judge:
+    """Two conversations, three attempts at a verdict: the first one gets it the second time, the other never does."""
+    data, faults = lines(record("a"), record("b")), ["429", "", "429", "429", "500"]
+    with misbehaving_server(answer) as model, misbehaving_server(judged, faults) as judge:
         events = run_behind(
             tmp_path, {"answers": model}, data, inject="always", concurrency=1,
-            judge={"kind": "openai", "attempts": 2, "openai": openai(judge)},
+            judge={"kind": "openai", "openai": openai(judge)},
         )  # fmt: skip
-    assert len(judge.requests) == 4
+    assert len(judge.requests) == 5
     first, second = answers_of(events)
     reported = [one.passed for one in events if isinstance(one, ConversationAnswered)]
     assert reported == [None, None, True, None], "as it is given, then as it is judged"
@@ -486,9 +486,10 @@ def test_a_judge_that_fails_is_asked_again_then_left_out_and_counted(tmp_path: P
 
 @pytest.mark.parametrize(("questions", "asked"), [(12, 8), (3, 3)])
 def test_a_judge_that_is_dead_ends_the_stage_and_judges_when_the_run_goes_on(
-    tmp_path: Path, questions: int, asked: int
+    tmp_path: Path, questions: int, asked: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After eight answers in a row, or all of fewer."""
+    monkeypatch.setattr(SLSMJudgeSection, "attempts", 1)
     data = lines(*(record(f"{number}") for number in range(questions)))
     settings: dict[str, Any] = {"inject": "always", "concurrency": 1}
     with misbehaving_server(answer) as model:
@@ -499,7 +500,7 @@ def test_a_judge_that_is_dead_ends_the_stage_and_judges_when_the_run_goes_on(
         ):
             run_behind(
                 tmp_path, servers, data, **settings,
-                judge={"kind": "openai", "attempts": 1, "openai": openai(judge)},
+                judge={"kind": "openai", "openai": openai(judge)},
             )  # fmt: skip
         assert asked <= len(judge.requests) <= asked + 1 and len(model.requests) == questions
         with misbehaving_server(judged) as judge:
@@ -509,8 +510,11 @@ def test_a_judge_that_is_dead_ends_the_stage_and_judges_when_the_run_goes_on(
     assert summary["unjudged"] == 0 and summary["score_always_structured"] == 1
 
 
-def test_answers_on_which_the_judge_s_server_fails_now_and_then_are_left_out(tmp_path: Path) -> None:
+def test_answers_on_which_the_judge_s_server_fails_now_and_then_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Seven in a row, one that is judged, four at the end."""
+    monkeypatch.setattr(SLSMJudgeSection, "attempts", 1)
     data = lines(*(record(f"{number}") for number in range(12)))
     with (
         misbehaving_server(answer) as model,
@@ -518,7 +522,7 @@ def test_answers_on_which_the_judge_s_server_fails_now_and_then_are_left_out(tmp
     ):
         run_behind(
             tmp_path, {"answers": model}, data, inject="always", concurrency=1,
-            judge={"kind": "openai", "attempts": 1, "openai": openai(judge)},
+            judge={"kind": "openai", "openai": openai(judge)},
         )  # fmt: skip
     summary = json.loads(layout.summary(tmp_path).read_text())
     assert summary["unjudged"] == 11 and len(judge.requests) == 12

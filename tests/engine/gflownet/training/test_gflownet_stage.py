@@ -102,7 +102,7 @@ def test_files_events_and_tables_tell_the_same(trained: Trained):
     folder, events, results = trained.folder, trained.events, trained.results
     steps = [event for event in events if isinstance(event, SamplerStep)]
     log = [json.loads(line) for line in layout.training_log(folder).read_text().splitlines()]
-    assert [line["step"] for line in log] == [event.step for event in steps] == list(range(5, 41, 5))
+    assert [line["step"] for line in log] == [event.step for event in steps] == list(range(10, 41, 10))
     assert [line["loss"] for line in log] == [event.loss for event in steps]
     test = {
         event.method: event
@@ -179,7 +179,7 @@ def test_the_exported_log_has_the_names_of_train_val_and_test(folder: Path):
         folder, ("gflownet",), small_config(gflownet={"estimator": {"log_pb_mode": "learned"}})
     )
     rows = list(csv.DictReader(io.StringIO(log_csv(folder).read_text())))
-    assert [int(row["step"]) for row in rows if row["train/loss"]] == list(range(5, 41, 5))
+    assert [int(row["step"]) for row in rows if row["train/loss"]] == list(range(10, 41, 10))
     assert [int(row["step"]) for row in rows] == sorted(int(row["step"]) for row in rows)
     first, last = rows[0], rows[-1]
     step = next(event for event in events if isinstance(event, SamplerStep))
@@ -213,7 +213,7 @@ def test_the_progress_line_shows_what_validation_found(folder: Path, added: bool
     validated = next(e for e in events if isinstance(e, SamplerEvaluated) and e.split == "validation")
     success = f", val/success@10 {validated.metrics['success@10']:.2f}"
     window = f", val/path_hit_f1@3 {validated.metrics['path_hit_f1@3']:.2f}"
-    assert "val/" not in notes[20] and notes[25].endswith(success + (window if added else ""))
+    assert "val/" not in notes[20] and notes[30].endswith(success + (window if added else ""))
 
 
 def test_a_question_whose_answer_no_path_reaches_is_missed_in_the_figures_over_all(tmp_path: Path):
@@ -326,7 +326,7 @@ def validated(events: Sequence[Event]) -> list[SamplerEvaluated]:
     return [event for event in events if isinstance(event, SamplerEvaluated) and event.split == "validation"]
 
 
-JUMPY = {"steps": 12, "eval_every": 2, "checkpoint_every": 5, "learning_rate": 0.3, "learning_rate_end": 0.3}
+JUMPY = {"steps": 12, "eval_every": 2, "checkpoint_every": 5, "learning_rate": 0.3}
 
 
 def test_the_best_weights_on_validation_are_evaluated_and_drawn_with(jumpy: Trained):

@@ -48,15 +48,17 @@ def section(fault: str = "", **changes: object) -> ServerSection:
     command = "{python} -m tests.sglang_stand_in --model-path {model} --host {host} --port {port} "
     command += "--enable-custom-logit-processor" + (f" --fault {fault}" if fault else "")
     settings: dict[str, object] = {
-        "kind": "sglang", "command": command, "port": free_port(), "startup_timeout": 60.0, "health_interval": 0.1,
-        "grace": 2.0, "request_timeout": 60.0, "concurrency": 2,
+        "kind": "sglang", "command": command, "port": free_port(), "startup_timeout": 60.0,
+        "request_timeout": 60.0, "concurrency": 2,
     }  # fmt: skip
     return ServerSection.model_validate(settings | changes)
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Iterator[Callable[..., SGLangServer]]:
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., SGLangServer]]:
     servers: list[SGLangServer] = []
+    monkeypatch.setattr(ServerSection, "health_interval", 0.1)
+    monkeypatch.setattr(ServerSection, "grace", 2.0)
     tokenizer = load_vocabulary(MODEL).tokenizer
 
     def made(
@@ -275,17 +277,20 @@ def test_a_port_in_use_is_told_before_anything_starts(make: Callable[..., SGLang
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        server = make(port=other.getsockname()[1], grace=0.1)
+        server = make(port=other.getsockname()[1])
         with pytest.raises(ModelError, match="cannot be used"):
             server.start(None, nothing)
     assert not (tmp_path / "server.log").exists()
 
 
-def test_a_port_that_a_killed_run_still_holds_is_waited_for(make: Callable[..., SGLangServer]):
+def test_a_port_that_a_killed_run_still_holds_is_waited_for(
+    make: Callable[..., SGLangServer], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(ServerSection, "grace", 20.0)
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        server = make("echo", port=other.getsockname()[1], grace=20.0)
+        server = make("echo", port=other.getsockname()[1])
         looks: list[float] = []
 
         def leave() -> None:
@@ -315,8 +320,11 @@ def test_a_server_ends_its_own_processes(make: Callable[..., SGLangServer], tmp_
     assert log_lines(tmp_path, "Finished server process") == 1 and not log_lines(tmp_path, "Subprocess")
 
 
-def test_what_ignores_sigterm_is_killed_after_the_grace(make: Callable[..., SGLangServer]):
-    server = make("ignore-sigterm", grace=0.5)
+def test_what_ignores_sigterm_is_killed_after_the_grace(
+    make: Callable[..., SGLangServer], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(ServerSection, "grace", 0.5)
+    server = make("ignore-sigterm")
     server.start(None, nothing)
     began = time.monotonic()
     server.stop()

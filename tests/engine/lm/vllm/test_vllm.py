@@ -31,17 +31,16 @@ Tiny = Callable[[str], Path]
 Both = tuple[Any, Any]
 
 CUT_UP: dict[str, dict[str, Any]] = {
-    "chunked": {"max_num_batched_tokens": 64, "max_num_seqs": 64},
+    "chunked": {"engine_args": {"max_num_batched_tokens": 64}, "max_num_seqs": 64},
     "preempted": {"engine_args": {"num_gpu_blocks_override": 20}, "max_num_seqs": 16},
-    "uncached": {"enable_prefix_caching": False},
+    "uncached": {"engine_args": {"enable_prefix_caching": False}},
     "ahead": {
         "ahead": True,
-        "max_num_batched_tokens": 64,
-        "engine_args": {"num_gpu_blocks_override": 20},
+        "engine_args": {"num_gpu_blocks_override": 20, "max_num_batched_tokens": 64},
         "max_num_seqs": 16,
     },
     "two_workers": {"tensor_parallel_size": 2},
-    "pipeline": {"pipeline_parallel_size": 2, "ahead": False},
+    "pipeline": {"engine_args": {"pipeline_parallel_size": 2}, "ahead": False},
     "one_tensor_layers": {"architecture": "gpt2"},
 }
 
@@ -98,7 +97,7 @@ def test_preempted(tiny: Tiny) -> None:
         )
         for i in range(12)
     ]
-    few: dict[str, Any] = {"engine_args": {"num_gpu_blocks_override": 28}, "enable_prefix_caching": False}
+    few: dict[str, Any] = {"engine_args": {"num_gpu_blocks_override": 28, "enable_prefix_caching": False}}
     with running(tiny("qwen2"), max_num_seqs=16, **few) as model:
         model._driver._eos = frozenset()  # every sequence goes on to its third block
         together = model.generate(requests)

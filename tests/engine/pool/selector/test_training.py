@@ -160,7 +160,7 @@ class World:
 def training(
     world: World, path: Path, ask: Any = None, run_seed: int = 0, **changes: Any
 ) -> SelectorTraining:
-    fields = {"hidden": 16, "inner": 32, "supervised_steps": 30, "policy_steps": 30, "batch_size": 8}
+    fields = {"hidden": 16, "supervised_steps": 30, "policy_steps": 30, "batch_size": 8}
     section = SelectorSection(**{**fields, **changes})
     torch.manual_seed(7)
     selector = Selector(WIDTH, section.hidden, section.inner)
@@ -173,14 +173,14 @@ def run_to(wanted: SelectorTraining, step: int) -> list[SelectorStep]:
 
 def test_the_same_policy_draws_other_pairs_at_the_next_step(tmp_path: Path) -> None:
     world = World()
-    made = training(world, tmp_path / "s.pt", rollouts=4, weight_decay=0.25)
+    made = training(world, tmp_path / "s.pt", rollouts=4)
     batch = world.data().batch(range(3))
     table = made.selector(batch.query_emb, batch.cand_emb).detach()
     draws = []
     for made.step in (0, 1, 0):
         draws.append(made._draw(batch, table, batch.beam_mask))
     assert torch.equal(draws[0], draws[2]) and not torch.equal(draws[0], draws[1])
-    assert [group["weight_decay"] for group in made.optimizer.param_groups] == [0.25]
+    assert [group["weight_decay"] for group in made.optimizer.param_groups] == [0.01]
 
 
 def test_policy_steps_have_a_rate_of_their_own(tmp_path: Path) -> None:
@@ -337,7 +337,7 @@ def test_a_checkpoint_of_another_shape_is_named(tmp_path: Path, changes: dict[st
     training(World(), tmp_path / "s.pt").save()
     with pytest.raises(DataError, match=f"another {named}"):
         training(World(), tmp_path / "s.pt", **changes).restore()
-    training(World(), tmp_path / "s.pt", log_every=3).restore()
+    training(World(), tmp_path / "s.pt", eval_every=3).restore()
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 torn", b"no tensor"])

@@ -145,7 +145,7 @@ def test_a_run_says_it_once_and_in_its_summary(tmp_path: Path) -> None:
 
 def judge_at(server: MisbehavingServer, **changes: Any) -> dict[str, Any]:
     openai = {"base_url": server.url, "api_key_env": "none", "retries": 0}
-    return {"kind": "openai", "attempts": 2, "openai": openai, **changes}
+    return {"kind": "openai", "openai": openai, **changes}
 
 
 def verdict_of(body: dict[str, Any]) -> str:
@@ -171,7 +171,7 @@ def test_a_judge_behind_a_server_is_asked_and_counted_as_configured(
     assert theirs or all("apply very strictly" in messages[0]["content"] for messages in asked)
     assert {body["model"] for body in server.requests} == {"gpt-4o-2024-08-06" if theirs else "gpt-4o"}
     assert {body["max_tokens"] for body in server.requests} == {4096 if theirs else 2000}
-    assert sum("No verdict on this." in messages[0]["content"] for messages in asked) == 2, "both attempts"
+    assert sum("No verdict on this." in messages[0]["content"] for messages in asked) == 3, "every attempt"
     (scored,) = [one for one in events if isinstance(one, ModeScored)]
     assert scored.judged == judged
     about = json.loads(layout.summary(tmp_path).read_text())
