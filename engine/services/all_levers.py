@@ -12,7 +12,7 @@ from engine.config.config import Config
 from engine.config.models.model import ModelSection
 from engine.config.section import Section
 from engine.errors import DataError
-from engine.events import LeveredAnswer, LeverEffect, LeverFit, LeversTried
+from engine.events import LeverActed, LeveredAnswer, LeversTried
 from engine.levers.levers import Answered, Chosen, Levers
 from engine.levers.load import load_levers
 from engine.run.stage import StageContext
@@ -52,7 +52,7 @@ class AllLevers:
         return LeversTried(
             question=request.question,
             model=levers.model_name,
-            fits=convert(levers.fits, list[LeverFit], from_attributes=True),
+            fits=levers.fits,
             answers=[_levered_answer(choice, answer) for choice, answer in answered],
         )
 
@@ -86,5 +86,5 @@ def _levered_answer(choice: list[str], answer: Answered) -> LeveredAnswer:
         text=answer.text,
         tokens=len(answer.tokens),
         prompt_tokens=answer.prompt_tokens,
-        effects=convert(answer.did, list[LeverEffect], from_attributes=True),
+        effects=convert(answer.did, list[LeverActed], from_attributes=True),
     )
