@@ -7,8 +7,8 @@ import msgspec
 from engine.events.base import Event
 
 
-class ServedLever(msgspec.Struct, kw_only=True, frozen=True):
-    """A lever of a run, whether it fits the model, and what there is or why it does not fit."""
+class LeverFit(msgspec.Struct, kw_only=True, frozen=True):
+    """Whether what `run` (a folder) has of `lever` acts on the model; `why`: what there is, or why it does not fit."""
 
     lever: str
     run: str
@@ -17,7 +17,8 @@ class ServedLever(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class LeverActed(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """What a lever did to one answer, as a sentence; `tokens`: what it cost beside the answer's own."""
+    """What a lever did to one answer, as a sentence. `acted`: the answer may differ for it; `tokens`: what it cost
+    beside the answer's own."""
 
     lever: str
     acted: bool
@@ -31,7 +32,7 @@ class ServeOpened(Event, tag=True, kw_only=True, frozen=True):
     url: str
     model: str
     key: str
-    levers: list[ServedLever]
+    levers: list[LeverFit]
     usual: list[str] = []
 
 

@@ -6,6 +6,7 @@ import msgspec
 
 from engine.events.base import Event
 from engine.events.gflownet import QuestionSampled
+from engine.events.serve import LeverActed, LeverFit
 
 
 class OtherAnswer(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
@@ -59,24 +60,6 @@ class PathsTried(Event, tag=True, kw_only=True, frozen=True):
     difference: str = ""
 
 
-class LeverFit(msgspec.Struct, kw_only=True, frozen=True):
-    """Whether what `run` (a folder) has of `lever` acts on the model; `why`: what there is, or why it does not fit."""
-
-    lever: str
-    run: str
-    fits: bool
-    why: str
-
-
-class LeverEffect(msgspec.Struct, kw_only=True, frozen=True):
-    """What a lever did to one answer. `acted`: the answer may differ for it; `tokens`: its cost beside the answer's."""
-
-    lever: str
-    acted: bool
-    what: str
-    tokens: int = 0
-
-
 class LeveredAnswer(msgspec.Struct, kw_only=True, frozen=True):
     """An answer with these `levers` on; `tokens`: of the answer, `prompt_tokens`: of what the model was given."""
 
@@ -84,7 +67,7 @@ class LeveredAnswer(msgspec.Struct, kw_only=True, frozen=True):
     text: str
     tokens: int
     prompt_tokens: int
-    effects: list[LeverEffect]
+    effects: list[LeverActed]
 
 
 class LeversTried(Event, tag=True, kw_only=True, frozen=True):

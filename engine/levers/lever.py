@@ -15,15 +15,6 @@ Message = dict[str, str]
 CountTokens = Callable[[str], int]
 
 
-class LeverFit(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether what `run` (a folder) has of `lever` acts on the model. `why`: what there is, or why it does not fit."""
-
-    lever: str
-    run: str
-    fits: bool
-    why: str
-
-
 class LeverDid(msgspec.Struct, frozen=True, kw_only=True):
     """What a lever did to one answer, as a sentence. `acted`: the answer may differ for it. `tokens`: its cost beside
     the answer's own: probes, a note, evidence. `calls`, `price`: of a server that it asked."""

@@ -11,13 +11,13 @@ from engine.config.config import Config
 from engine.errors import DataError
 from engine.esm.online.control_point import Decider
 from engine.esm.online.variants import Variant
-from engine.events import DecisionTaken
+from engine.events import DecisionTaken, LeverFit
 from engine.levers.deltas_lever import DeltasLever
 from engine.levers.esm_lever import EsmLever, esm_did
 from engine.levers.evaluated_prompt import EvaluatedPrompt, PromptUsed, as_sent, with_evidence
 from engine.levers.evidence_lever import EvidenceLever
 from engine.levers.in_flight_batch import InFlight, InFlightBatch
-from engine.levers.lever import DELTAS, ESM, EVIDENCE, NOTES, Edited, LeverDid, LeverFit, Message, last_user
+from engine.levers.lever import DELTAS, ESM, EVIDENCE, NOTES, Edited, LeverDid, Message, last_user
 from engine.levers.notes_lever import NotesLever, NotesMode
 from engine.levers.token_logprobs import LogprobRecorder, Nucleus, ScoredToken
 from engine.lm.protocol import LanguageModel

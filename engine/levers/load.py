@@ -11,11 +11,12 @@ from engine.config.config import Config
 from engine.config.file import load_config
 from engine.config.models.model import ModelSection
 from engine.errors import ConfigError, DataError
+from engine.events import LeverFit
 from engine.levers.deltas_lever import DeltasLever
 from engine.levers.esm_lever import EsmLever
 from engine.levers.evaluated_prompt import EvaluatedPrompt
 from engine.levers.evidence_lever import EvidenceLever
-from engine.levers.lever import DELTAS, DEMONSTRATIONS, ESM, EVIDENCE, NOTES, LeverFit
+from engine.levers.lever import DELTAS, DEMONSTRATIONS, ESM, EVIDENCE, NOTES
 from engine.levers.levers import Levers
 from engine.levers.notes_lever import NotesLever
 from engine.lm.loading.load import load_model

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.config.serve import ServeSection
 from engine.errors import ConfigError, Problem
-from engine.events import ServedLever, ServeOpened
+from engine.events import ServeOpened
 from engine.levers.levers import Levers
 from engine.levers.load import load_levers
 from engine.lm.kept_texts import KeepingModel
@@ -49,9 +49,7 @@ class Serve:
                         url=url_of(listening, section.host),
                         model=levers.model_name,
                         key=key.place,
-                        levers=[
-                            ServedLever(lever=f.lever, run=f.run, fits=f.fits, why=f.why) for f in levers.fits
-                        ],
+                        levers=levers.fits,
                         usual=defaults,
                     )
                 )

@@ -11,7 +11,7 @@ from textual.app import App
 from textual.widgets import Input
 
 from app.blocks.block import Paragraph
-from engine.events import LeveredAnswer, LeverEffect, LeverFit, LeversTried
+from engine.events import LeverActed, LeveredAnswer, LeverFit, LeversTried
 from screens.esm.screen import EsmScreen
 from screens.levers import screen as levers
 from tests.recorded_session import RecordedSession
@@ -39,7 +39,7 @@ class Process:
     async def ask(self, system: str, wanted: Mapping[str, Any]) -> LeversTried:
         assert system == "levers"
         self.asked.append(wanted)
-        did = LeverEffect(lever="esm", acted=True, what="steered 1 of 3 segments", tokens=8)
+        did = LeverActed(lever="esm", acted=True, what="steered 1 of 3 segments", tokens=8)
         return LeversTried(
             question=wanted["question"], model="small",
             fits=[
@@ -102,7 +102,7 @@ async def test_answers_stand_side_by_side_with_what_each_lever_did(
 def test_what_all_levers_cost_is_their_sum() -> None:
     plain = LeveredAnswer(levers=[], text="3", tokens=6, prompt_tokens=9, effects=[])
     effects = [
-        LeverEffect(lever=name, acted=True, what="", tokens=n) for name, n in (("esm", 8), ("notes", 5))
+        LeverActed(lever=name, acted=True, what="", tokens=n) for name, n in (("esm", 8), ("notes", 5))
     ]
     both = LeveredAnswer(levers=["esm", "notes"], text="4", tokens=4, prompt_tokens=9, effects=effects)
     cost = levers._answer(both, plain).about[0]

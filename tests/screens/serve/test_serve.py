@@ -52,9 +52,9 @@ def _events() -> Iterator[ev.Event]:
         model="embedded",
         key="/outputs/demo-serve/1/serve/key",
         levers=[
-            ev.ServedLever(lever="esm", run="/outputs/demo/1", fits=True, why="a memory of 800 entries"),
-            ev.ServedLever(lever="notes", run="/outputs/demo/1", fits=True, why="notes of the rules"),
-            ev.ServedLever(lever="deltas", run="/outputs/demo/1", fits=False, why="for another vocabulary"),
+            ev.LeverFit(lever="esm", run="/outputs/demo/1", fits=True, why="a memory of 800 entries"),
+            ev.LeverFit(lever="notes", run="/outputs/demo/1", fits=True, why="notes of the rules"),
+            ev.LeverFit(lever="deltas", run="/outputs/demo/1", fits=False, why="for another vocabulary"),
         ],
         usual=["esm"],
     )
