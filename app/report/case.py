@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from app.blocks.block import Block, Command, Document, Heading, Remark, cut, facts
-from app.methods.esm import documents
+from app.methods.esm.answers import evaluated_blocks
 from app.methods.pages import cases_of_events
 from app.methods.source import CaseSource
 from app.report.item_words import item_words
@@ -19,10 +19,7 @@ from engine import events as ev
 
 Drawn = Callable[[Any, CaseSource], list[Block]]
 
-_CASES: dict[type[ev.Event], Drawn] = {
-    ev.ExampleEvaluated: documents.evaluated,
-    ev.WhatIfTried: documents.what_if,
-}
+_CASES: dict[type[ev.Event], Drawn] = {ev.ExampleEvaluated: evaluated_blocks}
 """Items with a page of their own; of others the fields of the event are listed."""
 
 

@@ -12,7 +12,6 @@ _WORDS: dict[type[ev.Event], Callable[[Any], str]] = {
     ev.ExampleEvaluated: lambda e: f"answer of {e.method} to {e.example}",
     ev.RolloutEnded: lambda e: f"rollout {e.draw + 1} of {e.example}",
     ev.RolloutsMined: lambda e: f"rollouts of {e.example}",
-    ev.WhatIfTried: lambda e: f"what-if on {e.example}, segment {e.m}",
     ev.SamplerStep: lambda e: f"training step {e.step}",
     ev.PoolPairEvaluated: lambda e: f"pair {e.pair[0]}, {e.pair[1]} tried on {e.query_id}",
     ev.SelectorStep: lambda e: f"training step {e.step} of the selector",

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from engine.comparison.items import Item
 
+if TYPE_CHECKING:
+    from engine.statistics import Interval
+
 CELLS = ("both right", "only A right", "only B right", "neither right")
 """The four kinds of items, in the order of the 2×2."""
+_KINDS = ((True, True), (True, False), (False, True), (False, False))
 
 Pair = tuple[Item, Item]
 
@@ -26,7 +31,7 @@ class Figures:
     low: float | None = None
     high: float | None = None
     p: float | None = None
-    cells: tuple[int, int, int, int] | None = None
+    cells: tuple[int, ...] | None = None
     tokens_a: float | None = None
     tokens_b: float | None = None
     tokens_low: float | None = None
@@ -35,9 +40,7 @@ class Figures:
 
 def cell(a: Item, b: Item) -> int | None:
     """The place of a pair in `CELLS`; None if one of them is neither right nor wrong."""
-    if a.right is None or b.right is None:
-        return None
-    return {(True, True): 0, (True, False): 1, (False, True): 2, (False, False): 3}[a.right, b.right]
+    return None if a.right is None or b.right is None else _KINDS.index((a.right, b.right))
 
 
 def figures(pairs: Sequence[Pair], seed: int) -> Figures:
@@ -45,35 +48,30 @@ def figures(pairs: Sequence[Pair], seed: int) -> Figures:
     from engine.seeds import derive_seed  # numpy: too slow for the console's start
     from engine.statistics import mcnemar, paired_bootstrap
 
-    scored = [(a, b) for a, b in pairs if a.score is not None and b.score is not None]
-    if not scored:
+    def beside(name: str, values: Sequence[tuple[float, float]]) -> tuple[float, float, Interval]:
+        first, second = zip(*values, strict=True)
+        interval = paired_bootstrap(second, first, derive_seed(seed, "comparison", name))
+        return sum(first) / len(first), sum(second) / len(second), interval
+
+    judged = [(a, b) for a, b in pairs if a.score is not None and b.score is not None]
+    if not judged:
         return Figures(0)
-    first, second = [a.score for a, _ in scored], [b.score for _, b in scored]
-    interval = paired_bootstrap(second, first, derive_seed(seed, "comparison", "score"))  # type: ignore[arg-type]
-    placed = [place for a, b in scored if (place := cell(a, b)) is not None]
-    right = [(bool(a.right), bool(b.right)) for a, b in scored if cell(a, b) is not None]
-    p = mcnemar([b for _, b in right], [a for a, _ in right]) if right else None
-    counted = [(a.tokens, b.tokens) for a, b in scored if a.tokens is not None and b.tokens is not None]
-    tokens = None
-    if counted:
-        first_tokens, second_tokens = [a for a, _ in counted], [b for _, b in counted]
-        tokens = paired_bootstrap(second_tokens, first_tokens, derive_seed(seed, "comparison", "tokens"))
-    return Figures(
-        n=len(scored),
-        mean_a=_mean(first),
-        mean_b=_mean(second),
-        difference=interval.difference,
-        low=interval.low,
-        high=interval.high,
-        p=p,
-        cells=(placed.count(0), placed.count(1), placed.count(2), placed.count(3)) if placed else None,
-        tokens_a=_mean([a for a, _ in counted]),
-        tokens_b=_mean([b for _, b in counted]),
-        tokens_low=tokens.low if tokens else None,
-        tokens_high=tokens.high if tokens else None,
+    mean_a, mean_b, score = beside("score", [(a.score or 0.0, b.score or 0.0) for a, b in judged])
+    right = [(bool(a.right), bool(b.right)) for a, b in judged if cell(a, b) is not None]
+    known = Figures(
+        n=len(judged),
+        mean_a=mean_a,
+        mean_b=mean_b,
+        difference=score.difference,
+        low=score.low,
+        high=score.high,
+        p=mcnemar([b for _, b in right], [a for a, _ in right]) if right else None,
+        cells=tuple(map(right.count, _KINDS)) if right else None,
     )
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    counted = [(a.tokens, b.tokens) for a, b in judged if a.tokens is not None and b.tokens is not None]
+    if not counted:
+        return known
+    tokens_a, tokens_b, tokens = beside("tokens", counted)
+    return replace(
+        known, tokens_a=tokens_a, tokens_b=tokens_b, tokens_low=tokens.low, tokens_high=tokens.high
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.comparison.figures import Pair, cell
+from engine.comparison.figures import Pair
 from engine.comparison.items import Arm
 
 
@@ -18,14 +18,6 @@ class Paired:
     only_b: int
     other_question: int
     unjudged: int
-
-    def of_cell(self, place: int) -> list[Pair]:
-        """The pairs of a kind of `CELLS`."""
-        return [
-            (a, b)
-            for a, b in self.pairs
-            if a.score is not None and b.score is not None and cell(a, b) == place
-        ]
 
 
 def pair_items(a: Arm, b: Arm) -> Paired:

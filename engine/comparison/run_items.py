@@ -25,7 +25,6 @@ from engine.run.directory import RunDirectory, RunStatus, inspect
 from engine.run.event_log import LONGEST_LINE, read_event, refuse_later
 
 _READERS: Sequence[type[MethodReader]] = (ESMReader, EvolutionReader, GFlowNetReader, SLSMReader, PoolReader)
-_CHUNK = 1 << 22
 Takers = dict[type[Event], list[MethodReader]]
 
 
@@ -109,12 +108,11 @@ def _take(run: RunItems, takers: Takers, line: bytes, place: Place, since: Mappi
 
 def _lines(path: Path) -> Iterator[tuple[bytes, Place]]:
     """Whole lines without their newline; a last line that is still being written is left alone."""
-    offset, rest = 0, b""
+    offset = 0
     with open_to_read(path) as file:
-        while chunk := file.read(_CHUNK):
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
-                yield line, Place(offset, len(line))
-                offset += len(line) + 1
-            if len(rest) > LONGEST_LINE:  # no event: its end will be none either
-                offset, rest = offset + len(rest), b""
+        while line := file.readline(
+            LONGEST_LINE
+        ):  # what is longer is no event, and its end will be none either
+            if line.endswith(b"\n"):
+                yield line[:-1], Place(offset, len(line) - 1)
+            offset += len(line)

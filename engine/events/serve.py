@@ -17,7 +17,8 @@ class LeverFit(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class LeverActed(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """What a lever did to one answer, as a sentence; `tokens`: what it cost beside the answer's own."""
+    """What a lever did to one answer, as a sentence. `acted`: the answer may differ for it; `tokens`: what it cost
+    beside the answer's own."""
 
     lever: str
     acted: bool

@@ -14,12 +14,10 @@ import msgspec
 from pydantic import Field, ValidationError
 
 from engine.config.section import Section
-from engine.errors import disk_errors
 from engine.events import ConversationAnswered, StateUpdated
-from engine.regular_file import open_to_append
 from engine.run.stage import StageContext
 from engine.servers.spent import Spent
-from engine.services.line_service import Reply, error_line, serve_lines
+from engine.services.line_service import Reply, error_line, kept_line, serve_lines
 from engine.services.run_context import run_context
 from engine.slsm import layout
 from engine.slsm.answering import NO_MEMORY
@@ -137,12 +135,7 @@ def serve(run_dir: Path, requests: IO[str], replies: IO[bytes]) -> None:
                 request = ChatRequest.model_validate_json(line)
             except ValidationError as error:
                 return error_line(f"this is not a request: {error.errors()[0]['msg']}")
-            encoded = msgspec.json.encode(chat.answer(request)) + b"\n"
-            with disk_errors(file):
-                file.parent.mkdir(parents=True, exist_ok=True)
-                with open_to_append(file) as kept:
-                    kept.write(encoded)
-            return encoded
+            return kept_line(file, msgspec.json.encode(chat.answer(request)) + b"\n")
 
         return reply
 

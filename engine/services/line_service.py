@@ -8,11 +8,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from engine.errors import SteerError
+from engine.errors import SteerError, disk_errors
+from engine.regular_file import open_to_append
 from engine.torch_file import torch_threads
 
 Reply = Callable[[str], bytes]
 """From a request line to a reply line; raises SteerError for what a user can correct."""
+
+
+def kept_line(file: Path, line: bytes) -> bytes:
+    """A reply, which is appended to a file of the run, too. Raises DiskError."""
+    with disk_errors(file):
+        file.parent.mkdir(exist_ok=True)
+        with open_to_append(file) as replies:
+            replies.write(line)
+    return line
 
 
 def error_line(text: str) -> bytes:

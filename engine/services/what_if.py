@@ -29,13 +29,11 @@ from msgspec.structs import replace
 from pydantic import ValidationError
 
 from engine.config.section import Section
-from engine.errors import disk_errors
 from engine.events import AnswerTried, LeversTried, PathsTried, WhatIfTried, encode
 from engine.plugins import plugins
-from engine.regular_file import open_to_append
 from engine.run.directory import RunDirectory
 from engine.run.stage import StageContext
-from engine.services.line_service import Reply, error_line, serve_lines
+from engine.services.line_service import error_line, kept_line, serve_lines
 from engine.services.run_context import run_context
 from engine.versions import versions
 
@@ -99,12 +97,7 @@ class WhatIfs:
         if not isinstance(event, LeversTried) and not event.exact:
             event = replace(event, difference=event.difference + self._versions())
         encoded = encode(replace(event, time=time.time(), stage=tries.stage))
-        file = self._run_dir / system / "what_if.jsonl"
-        with disk_errors(file):
-            file.parent.mkdir(exist_ok=True)
-            with open_to_append(file) as kept:
-                kept.write(encoded)
-        return encoded
+        return kept_line(self._run_dir / system / "what_if.jsonl", encoded)
 
     def _versions(self) -> str:
         """Which programs are others than when the run was made, as the end of a sentence."""
@@ -118,8 +111,4 @@ class WhatIfs:
 
 def serve(run_dir: Path, requests: IO[str], replies: IO[bytes]) -> None:
     """Answer until the requests end."""
-
-    def begin() -> Reply:
-        return WhatIfs(run_dir).reply
-
-    serve_lines(begin, requests, replies)
+    serve_lines(lambda: WhatIfs(run_dir).reply, requests, replies)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from app.blocks.block import Block, Changes, Heading, Span, Words, writing
+from app.blocks.block import Block, Changes, Heading, Span, Words, facts, writing
 from app.blocks.model_text import one_line
 from app.methods.source import CaseSource
 from app.state.esm import GREEDY
@@ -52,3 +52,14 @@ def whole_blocks(answers: Answers, marked: tuple[int, int] = (0, 0)) -> list[Blo
         return [Heading(f"the whole answer{same}", 4), writing(steered.text)]
     here = " (▸ this segment)" if marked[1] else ""
     return [Changes(steered.text, greedy.text, (f"{method} wrote{here}", "greedy wrote"), marked)]
+
+
+def evaluated_blocks(event: ExampleEvaluated, source: CaseSource) -> list[Block]:
+    """An example's answer, beside greedy's."""
+    answers = answers_of(event.method, event.example, source)._replace(steered=event)
+    return [
+        Heading("Question", 4),
+        writing(event.question),
+        facts([("answers", answers_line(answers))]),
+        *whole_blocks(answers),
+    ]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from app.blocks.block import Block, Heading, Paragraph, Span, Table, Target, Tone, Words, facts, writing
 from app.blocks.fit import fit
 from app.methods.cases import Cases
-from app.methods.cells import digits, linked_counts
+from app.methods.cells import linked_counts
 from app.methods.evolution.answers import is_of
 from app.methods.evolution.clusters import cluster_words, delta_rows, delta_table
 from app.methods.source import CaseSource
@@ -29,7 +29,6 @@ once without a processor. After that every iteration gets a row here: the scores
 and the state of the reflector's reply."""
 _MOST, _WORDS = 4, 20
 """How many changed clusters are named, and in how many columns each."""
-Show = Callable[[float | None], str]
 _QUIET = ("healthy", "stopping", "stopped")
 """States of the model server of which nothing has to be said."""
 
@@ -52,25 +51,17 @@ def iteration_rows(state: RunState) -> list[IterationRow]:
     ]
 
 
-def _score(
-    key: str, label: str, width: int, priority: int, path: str, help: str, show: Show = fixed
-) -> ListColumn:
-    """A figure of one of the iteration's scores, where it has that score: `validation.composite`."""
-    split, name = path.split(".")
+def _of(split: str, name: str) -> Callable[[IterationRow], float | None]:
+    """A figure of one of the iteration's scores, where it has that score."""
+    return lambda row: getattr(getattr(row.item, split), name, None)
 
-    def value(row: IterationRow) -> float | None:
-        return getattr(getattr(row.item, split), name, None)
 
-    return ListColumn(
-        key,
-        label,
-        width,
-        "right",
-        priority,
-        help=help,
-        value=value,
-        show=lambda v: Cell(show(v), "dim" if v is None else ""),
-    )
+def _figure(value: float | None, digits: int = 3) -> Cell:
+    return Cell(fixed(value, digits), "dim" if value is None else "")
+
+
+def _length(value: float | None) -> Cell:
+    return _figure(value, 1)
 
 
 def _status(item: IterationState) -> Cell:
@@ -87,14 +78,18 @@ COLUMNS: Sequence[ListColumn[IterationRow]] = (
     ListColumn("iteration", "#", 3, "right", 0, value=lambda r: r.item.iteration),
     ListColumn("best", "★", 1, priority=1, help="kept as best: the highest composite so far",
                value=lambda r: r.item.best, show=lambda best: Cell("★" if best else " ", "accent")),
-    _score("composite", "composite", 9, 0, "minibatch.composite", "0.4 shortness + 0.6 correctness, minibatch"),
-    _score("correctness", "correct", 7, 1, "minibatch.correctness", "share of judged answers, minibatch"),
-    _score("tokens", "tokens", 7, 2, "minibatch.mean_tokens", "mean length of an answer, minibatch", digits(1)),
-    _score("validation", "validated", 9, 3, "validation.composite",
-           "composite on the validation set, where it decides"),
-    _score("validation_correctness", "v.correct", 9, 5, "validation.correctness", "correctness on the validation set"),
-    _score("validation_tokens", "v.tokens", 8, 6, "validation.mean_tokens", "mean length on the validation set",
-           digits(1)),
+    ListColumn("composite", "composite", 9, "right", 0, help="0.4 shortness + 0.6 correctness, minibatch",
+               value=_of("minibatch", "composite"), show=_figure),
+    ListColumn("correctness", "correct", 7, "right", 1, help="share of judged answers, minibatch",
+               value=_of("minibatch", "correctness"), show=_figure),
+    ListColumn("tokens", "tokens", 7, "right", 2, help="mean length of an answer, minibatch",
+               value=_of("minibatch", "mean_tokens"), show=_length),
+    ListColumn("validation", "validated", 9, "right", 3, help="composite on the validation set, where it decides",
+               value=_of("validation", "composite"), show=_figure),
+    ListColumn("validation_correctness", "v.correct", 9, "right", 5, help="correctness on the validation set",
+               value=_of("validation", "correctness"), show=_figure),
+    ListColumn("validation_tokens", "v.tokens", 8, "right", 6, help="mean length on the validation set",
+               value=_of("validation", "mean_tokens"), show=_length),
     ListColumn("state", "state", 10, priority=4, value=lambda r: r.item, show=_status),
 )  # fmt: skip
 

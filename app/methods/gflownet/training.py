@@ -13,7 +13,7 @@ from app.state.run import RunState
 from app.table.column import ListColumn
 from app.wording.figures import fixed, signed
 from app.wording.text import counted
-from engine.events import AgentGraphsBuilt, GraphsBuilt, RetrieverMeasured, SamplerStep
+from engine.events import AgentGraphsBuilt, GraphsBuilt, RetrieverMeasured, SamplerEvaluated, SamplerStep
 
 _MOST_STEPS = 10
 
@@ -111,20 +111,19 @@ def _line(label: str, rows: Sequence[SamplerStep], value: Callable[[SamplerStep]
 
 def success_curves(state: RunState) -> list[Series]:
     """Samples that meet an answer, their path F1, the looks at validation, and the step whose weights are kept."""
-    rows, looks, kept = state.gflownet.steps[:], state.gflownet.validation, state.gflownet.kept
-    at, best = [row.step for row in rows], [] if kept is None else [kept]
+    rows, kept = state.gflownet.steps[:], state.gflownet.kept
+    at = [row.step for row in rows]
     return [
         *with_mean("success", at, [row.success_mean for row in rows]),
         *with_mean("path F1", at, [row.path_hit_f1 for row in rows]),
-        Series(
-            "validation",
-            [e.step for e in looks],
-            [e.metrics["success_mean"] for e in looks],
-            "◇",
-            points=True,
-        ),
-        Series("best", [e.step for e in best], [e.metrics["success_mean"] for e in best], "★", points=True),
+        _validated("validation", "◇", state.gflownet.validation),
+        _validated("best", "★", [] if kept is None else [kept]),
     ]
+
+
+def _validated(label: str, mark: str, events: Sequence[SamplerEvaluated]) -> Series:
+    values = [event.metrics["success_mean"] for event in events]
+    return Series(label, [event.step for event in events], values, mark, points=True)
 
 
 # ---------------------------------------------------------------- data

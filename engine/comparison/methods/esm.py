@@ -16,9 +16,7 @@ class ESMReader(MethodReader):
 
     system = "ESM"
     kinds = (ExampleEvaluated, DecisionTaken)
-
-    def criterion(self, arm: str) -> Criterion:
-        return Criterion("eval", "the extracted answer equals the gold answer")
+    criteria = {"": Criterion("eval", "the extracted answer equals the gold answer")}
 
     def outcomes(self, event: ExampleEvaluated | DecisionTaken) -> Iterable[Outcome]:
         if isinstance(event, ExampleEvaluated):

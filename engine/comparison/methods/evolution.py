@@ -25,6 +25,7 @@ class EvolutionReader(MethodReader):
 
     system = "Evolution"
     kinds = (AnswerJudged, AnswersScored, IterationBegan)
+    criteria = {"": Criterion("evolve", "the judge says that the answer is right")}
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,9 +38,6 @@ class EvolutionReader(MethodReader):
 
     def arms(self) -> list[Arm]:
         return sorted(super().arms(), key=lambda arm: list(_ARMS.values()).index(arm.name))
-
-    def criterion(self, arm: str) -> Criterion:
-        return Criterion("evolve", "the judge says that the answer is right")
 
     def round_of(self, arm: str) -> int | None:
         return self._best if arm == _ARMS["validation"] else super().round_of(arm)

@@ -17,11 +17,10 @@ class GFlowNetReader(MethodReader):
 
     system = "GFlowNet"
     kinds = (EvidenceAnswered, QuestionSampled)
-
-    def criterion(self, arm: str) -> Criterion:
-        if arm == _PATHS:
-            return Criterion("gflownet", "a drawn path meets an answer")
-        return Criterion("answer", "the answer names a gold answer")
+    criteria = {
+        _PATHS: Criterion("gflownet", "a drawn path meets an answer"),
+        "": Criterion("answer", "the answer names a gold answer"),
+    }
 
     def outcomes(self, event: EvidenceAnswered | QuestionSampled) -> Iterable[Outcome]:
         if isinstance(event, EvidenceAnswered):

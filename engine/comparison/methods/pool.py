@@ -10,6 +10,8 @@ from engine.events import PoolQueryDone, SelectorPick, SelectorPicked
 
 _FULLY = 1 - 1e-6
 _BEFORE, _AFTER = "before injection", "after injection"
+_BEST_PAIR = Criterion("pool", "the best pair known in the pool is answered fully right")
+_PICKED_PAIR = Criterion("selector", "the picked pair is answered fully right")
 
 
 class PoolReader(MethodReader):
@@ -18,11 +20,7 @@ class PoolReader(MethodReader):
 
     system = "Pool"
     kinds = (PoolQueryDone, SelectorPicked)
-
-    def criterion(self, arm: str) -> Criterion:
-        if arm in (_BEFORE, _AFTER):
-            return Criterion("pool", "the best pair known in the pool is answered fully right")
-        return Criterion("selector", "the picked pair is answered fully right")
+    criteria = {_BEFORE: _BEST_PAIR, _AFTER: _BEST_PAIR, "": _PICKED_PAIR}
 
     def outcomes(self, event: PoolQueryDone | SelectorPicked) -> Iterable[Outcome]:
         if isinstance(event, PoolQueryDone):

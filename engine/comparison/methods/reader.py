@@ -43,10 +43,12 @@ class Outcome:
 
 
 class MethodReader:
-    """Takes the events of a log in order."""
+    """Takes the events of a log in order. `kinds`: their types; `criteria`: by arm, by what its items are judged; "":
+    all other arms."""
 
     system: ClassVar[str]
     kinds: ClassVar[tuple[type[Event], ...]]
+    criteria: ClassVar[Mapping[str, Criterion]]
 
     def __init__(self) -> None:
         self._items: dict[str, dict[int, dict[str, dict[int, tuple[Outcome, Place]]]]] = {}
@@ -54,10 +56,6 @@ class MethodReader:
         self._earlier: dict[tuple[str, str], dict[tuple[int, str], Place]] = defaultdict(dict)
 
     # ------------------------------------------------------------ what a method says
-
-    def criterion(self, arm: str) -> Criterion:
-        """By what the items of an arm are judged."""
-        raise NotImplementedError
 
     def outcomes(self, event: Any) -> Iterable[Outcome]:
         """What an event says of items."""
@@ -95,12 +93,12 @@ class MethodReader:
 
     def arms(self) -> list[Arm]:
         """The ways in which items were answered so far."""
-        counting = {name: self.counting(name) for name in self._items}
-        return [
-            Arm(self.system, name, *self.criterion(name), {id: _item(parts) for id, parts in items.items()})
-            for name, items in counting.items()
-            if items
-        ]
+        return [arm for arm in map(self._arm, self._items) if arm.items]
+
+    def _arm(self, name: str) -> Arm:
+        criterion = self.criteria.get(name) or self.criteria[""]
+        items = {id: _item(parts) for id, parts in self.counting(name).items()}
+        return Arm(self.system, name, *criterion, items)
 
     def steps(self, arm: str, item: Item, read: ReadEvent) -> Sequence[Step]:
         """The item's trace; `read` reads an event again, whole."""

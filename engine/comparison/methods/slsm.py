@@ -15,13 +15,11 @@ class SLSMReader(MethodReader):
 
     system = "SLSM"
     kinds = (ConversationOpened, ConversationAnswered, StateUpdated)
+    criteria = {"": Criterion("slsm", "an attempt passes the checks or the judge")}
 
     def __init__(self) -> None:
         super().__init__()
         self._turns: dict[str, list[list[str]]] = {}
-
-    def criterion(self, arm: str) -> Criterion:
-        return Criterion("slsm", "an attempt passes the checks or the judge")
 
     def outcomes(self, event: Event) -> Iterable[Outcome]:
         if isinstance(event, ConversationOpened):

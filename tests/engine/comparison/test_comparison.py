@@ -175,7 +175,6 @@ def test_after_a_line_longer_than_any_event_the_places_are_right(
     with (run / "events.jsonl").open("rb+") as log:
         event = log.read()
         log.write(b'{"type":"' + b"x" * 9000 + b"\n" + event)
-    monkeypatch.setattr("engine.comparison.run_items._CHUNK", 500)
     monkeypatch.setattr("engine.comparison.run_items.LONGEST_LINE", 2000)
     items = read_items(run)
     (arm,) = items.arms.values()

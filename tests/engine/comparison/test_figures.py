@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from engine.comparison.figures import Pair, figures
+from engine.comparison.figures import Pair, cell, figures
 from engine.comparison.items import Arm, Item
 from engine.comparison.pairing import Paired, pair_items
 from engine.comparison.remarks import _items
@@ -92,7 +92,7 @@ def test_items_are_paired_by_id_and_question_in_whatever_order() -> None:
         ("s", True, False),
     ]
     assert (paired.only_a, paired.only_b, paired.other_question) == (0, 1, 1)
-    assert [x.id for x, _ in paired.of_cell(1)] == ["s"]
+    assert [x.id for x, y in paired.pairs if cell(x, y) == 1] == ["s"]
     a.items["q"], b.items["p"] = item("q", None), item("p", None)
     a.items["t"] = b.items["t"] = item("t", None)
     assert (pair_items(a, b).unjudged, len(pair_items(a, b).pairs)) == (3, 4)

@@ -12,9 +12,7 @@ from engine.comparison.trace import Step
 class AgreementReader(MethodReader):
     system = "Agreement"
     kinds = (AgreementMeasured,)
-
-    def criterion(self, arm: str) -> Criterion:
-        return Criterion("agreement", "all samples give the same answer")
+    criteria = {"": Criterion("agreement", "all samples give the same answer")}
 
     def outcomes(self, event: AgreementMeasured) -> Iterable[Outcome]:
         yield Outcome("samples", event.example, event.example, event.example, event.share, event.share == 1)

@@ -7,7 +7,7 @@ import pytest
 from app.blocks.block import Picture, Span, Table, Target, plain, spans
 from app.blocks.drawing import Dot, Line
 from app.methods.esm import results, training
-from app.methods.esm.documents import evaluated, what_if
+from app.methods.esm.answers import evaluated_blocks
 from app.methods.esm.page import PAGE
 from app.methods.pages import charts_of
 from app.methods.place import Place
@@ -19,8 +19,6 @@ from engine.events import (
     RolloutEnded,
     StageFinished,
     StageStarted,
-    TriedAnswer,
-    WhatIfTried,
 )
 from tests.app.methods.esm.made import (
     AS_GREEDY,
@@ -222,33 +220,13 @@ def test_where_links_lead(target: Target, place: Place | None) -> None:
 
 def test_the_page_of_an_answer_shows_greedys_beside() -> None:
     source = source_of([*TURNED_RIGHT, *AS_GREEDY])
-    text = document_of(evaluated(TURNED_RIGHT[-1], source))  # type: ignore[arg-type]
+    text = document_of(evaluated_blocks(TURNED_RIGHT[-1], source))  # type: ignore[arg-type]
     for said in ("How many in t-1?", "right is 28   esm 28 ✓   greedy 34 ✗", "− greedy wrote, + esm wrote\n",
                  "  one.\n- minus.\n- 34\n+ plus.\n+ 28"):  # fmt: skip
         assert said in text, said
-    assert "the whole answer, as greedy's" in document_of(evaluated(AS_GREEDY[-1], source))  # type: ignore[arg-type]
-    alone = document_of(evaluated(TURNED_WRONG[0], source))  # type: ignore[arg-type]
+    assert "the whole answer, as greedy's" in document_of(evaluated_blocks(AS_GREEDY[-1], source))  # type: ignore[arg-type]
+    alone = document_of(evaluated_blocks(TURNED_WRONG[0], source))  # type: ignore[arg-type]
     assert "right is 28   greedy 28 ✓" in alone and "the whole answer\n" in alone
-
-
-def test_the_page_of_a_what_if() -> None:
-    yours = [
-        TriedAnswer(alpha=0.5, text="one. minus. 34", pred="34", correct=False, tokens_used=9),
-        TriedAnswer(alpha=2.0, text="one. plus. 28", pred="28", correct=True, tokens_used=11),
-    ]
-    committed = TriedAnswer(alpha=1.4, text="one. plus. 28", pred="28", correct=True, tokens_used=11)
-    null = TriedAnswer(text="none", pred="1", correct=False, tokens_used=3)
-    event = WhatIfTried(
-        method="esm", example="t-1", m=2, question="How many?", gold="28", entries=[W1, "b"], layer=2, onward=True,
-        committed=committed, null=null, yours=yours, exact=False, difference="another word",
-    )  # fmt: skip
-    text = document_of(what_if(event, source_of([])))
-    for said in (f"{W1} + b, here and at all later control points", "| committed | 28 | ✓ right | 11 |",
-                 "| null | 1 | ✗ wrong | 3 |", "| yours, α 0.500 | 34 | ✗ wrong | 9 |",
-                 "The recorded answer was not repeated: another word",
-                 "− committed, + yours, α 0.500\n\n```diff\n- one. plus. 28\n+ one. minus. 34",
-                 "yours, α 2.000: the committed text"):  # fmt: skip
-        assert said in text, said
 
 
 def test_a_run_of_esm_opens_its_tabs() -> None:
