@@ -36,18 +36,12 @@ class Word:
 
     text: str
 
-    def __str__(self) -> str:
-        return quoted(self.text)
-
 
 @dataclass(frozen=True)
 class Flag:
     """A row for which the field is true."""
 
     field: Field
-
-    def __str__(self) -> str:
-        return self.field.name
 
 
 @dataclass(frozen=True)
@@ -58,9 +52,6 @@ class Compare:
     relation: str
     value: str | float | bool
 
-    def __str__(self) -> str:
-        return f"{self.field.name}{self.relation}{_shown(self.value)}"
-
 
 @dataclass(frozen=True)
 class Between:
@@ -70,9 +61,6 @@ class Between:
     low: float
     high: float
 
-    def __str__(self) -> str:
-        return f"{self.field.name}:{_shown(self.low)}..{_shown(self.high)}"
-
 
 @dataclass(frozen=True)
 class Missing:
@@ -80,18 +68,12 @@ class Missing:
 
     field: Field
 
-    def __str__(self) -> str:
-        return f"{self.field.name}:none"
-
 
 @dataclass(frozen=True)
 class Not:
     """The opposite."""
 
     inner: Expression
-
-    def __str__(self) -> str:
-        return f"not ({self.inner})"
 
 
 @dataclass(frozen=True)
@@ -101,9 +83,6 @@ class And:
     left: Expression
     right: Expression
 
-    def __str__(self) -> str:
-        return f"({self.left} and {self.right})"
-
 
 @dataclass(frozen=True)
 class Or:
@@ -111,9 +90,6 @@ class Or:
 
     left: Expression
     right: Expression
-
-    def __str__(self) -> str:
-        return f"({self.left} or {self.right})"
 
 
 Expression: TypeAlias = Word | Flag | Compare | Between | Missing | Not | And | Or
@@ -268,9 +244,3 @@ def _or(left: Predicate, right: Predicate) -> Predicate:
 def quoted(text: str) -> str:
     """As it is typed in a filter, whatever is in it."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _shown(value: str | float | bool) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return quoted(value) if isinstance(value, str) else repr(float(value))
