@@ -81,7 +81,7 @@ def measure_habits(
     problems: Sequence[Problem],
     samples: int = 8,
     seed: int = 0,
-    checkpoint: Callable[[], None] | None = None,
+    checkpoint: Callable[[], None] = lambda: None,
 ) -> HabitReport:
     """Solves every problem once greedily and `samples` times at temperature 1, and counts."""
     requests = [request for problem in problems for request in _requests(model, problem, samples, seed)]
