@@ -130,7 +130,7 @@ def contrast(folder: Path, model: str, outputs: Path) -> None:
         changes = [
             "run.stages=[eval]", f"run.name={name}", f"run.outputs={outputs}", f"model.path={model}",
             "model.threads=1", f"task.path={own}", "eval.methods=[greedy]", "eval.ablations=[]",
-            "eval.field.methods=[]", f"eval.contrast.path={own / 'pairs.jsonl'}", "eval.contrast.arms=[contrast_mean]",
+            "eval.field.methods=[]", f"eval.contrast.path={own / 'pairs.jsonl'}",
         ]  # fmt: skip
         command = ["batch", "--config", str(CONFIG), *(f"--set={change}" for change in changes)]
         subprocess.run([sys.executable, "-m", "app.cli", *command], check=True)
