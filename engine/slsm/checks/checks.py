@@ -173,6 +173,11 @@ def _frequency(match: re.Match[str]) -> Check | None:
     )  # fmt: skip
 
 
+def _taboo(match: re.Match[str]) -> Check | None:
+    check = _mention(match)
+    return None if check is None else _opposite(check)
+
+
 # ---------------------------------------------------------------- form
 
 
@@ -303,6 +308,9 @@ _QUOTATION = _form(
 _TITLE = _form("title", "angular", measures.has_title, "has no <<title>>", "has a <<title>>")
 _BULLETS = _form("form", "bullets", measures.has_bullets, "has no bullet points", "has bullet points")
 _NUMBERED = _form("form", "numbered", measures.has_numbers, "has no numbered list", "has a numbered list")
+_ONE_LINE = _form(
+    "form", "one line", lambda answer: "\n" not in answer.strip(), "has more than one line", "is one line"
+)
 
 
 def _edges(verb: str) -> tuple[str, ...]:
@@ -331,7 +339,10 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Check | None]]
         (rf"\b(?:{_USE}|avoid)(?P<what>) (?P<rest>(?:any of )?(?:(?:the |this |these )(?:word|phrase|term|"
          r"expression)s?|(?:the |this |these )?(?:following )?keywords?)\b.+)$", _mention),
         (rf"\b(?:{_USE}|avoid)(?P<what>) (?P<rest>{_QUOTED}.*)$", _mention),
+        (r"^(?P<what>)(?P<rest>(?:the |these )?(?:word|phrase|term)s?\b.+) (?:is|are) "
+         r"(?:banned|forbidden|off[- ]limits|not allowed|taboo)$", _taboo),
         (rf"\b{_NO} (?:capital letters|capitals|upper ?case)\b", _LOWER),
+        (rf"\b{_NO} (?:lower ?case|small letters)\b", _UPPER),
         (rf"{_IN} {_CAPITALS}", _UPPER),
         (rf"{_IN} (?P<what>(?:all )?(?:lower ?case|small letters))\b", _LOWER),
         (rf"\b(?P<what>answer|reply|respond|write|speak|talk|{_ANSWER})\b[^,;]*?\bin (?:[a-z]+ )?{_LANGUAGE}",
@@ -347,5 +358,6 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Check | None]]
          r"(?P<what>bullet(?:ed)? (?:points?|lists?)|bullets)\b", _BULLETS),
         (rf"\b(?:{_SAYS}\b[^,;]*?\b(?:in|as|with|using)|use|using|no|any|without|avoid) (?:a |only )*"
          r"(?P<what>numbered lists?)\b", _NUMBERED),
+        (rf"\b{_SAYS}\b[^,;]*?\b(?P<what>on) (?:a )?(?:single|one) line\b", _ONE_LINE),
     )
 )  # fmt: skip
