@@ -18,4 +18,4 @@ def unchecked_processors() -> Iterator[None]:
 @pytest.fixture
 def undrawn_plot(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is drawn after each iteration."""
-    monkeypatch.setattr("engine.evolution.evolve_stage.draw", lambda history: (b"PNG", b"SVG"))
+    monkeypatch.setattr("engine.evolution.evolve_stage.draw", lambda history: b"PNG")

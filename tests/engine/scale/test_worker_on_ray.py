@@ -97,7 +97,7 @@ def test_a_cluster_that_is_there_is_joined_and_left_as_it_was(
     monkeypatch.setenv("PYTHONPATH", str(Path.cwd()))
     own = StartedCluster(tmp_path / "theirs")
     try:
-        address, _ = own.start(ScaleSection(engine="ray", replicas=2), lambda: None)
+        address = own.start(ScaleSection(engine="ray", replicas=2), lambda: None)
         monkeypatch.delenv("RAY_AUTH_MODE")
         monkeypatch.chdir(tmp_path)
         small = ("run.stages=[pool]", "pool={train_queries: 12, heldout_queries: 4}")
