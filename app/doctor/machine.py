@@ -33,7 +33,7 @@ _EMBEDDED = [
 
 _REQUIRED = (
     "torch", "transformers", "safetensors", "tokenizers", "numpy", "pydantic", "msgspec", "textual", "plotext", "rich",
-    "scikit-learn", "sentence-transformers", "httpx2", "kconfiglib",
+    "scikit-learn", "sentence-transformers", "openai", "kconfiglib",
 )  # fmt: skip
 _EXTRAS = {
     "parquet": (("pyarrow",), "data sets in Parquet files and `--format parquet`"),

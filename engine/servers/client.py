@@ -1,40 +1,41 @@
 """A language model behind an OpenAI-compatible server: requests, retries, and what they cost.
 
 The one client of every role (reflector, judge, controller, model, vision). The key is read from the environment when
-the client is made, is handed to the transport, and is redacted from every text that leaves this file.
+the client is made, is handed to the library, and is redacted from every text that leaves this file.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from engine.errors import SteerError, wrong_value
 from engine.events import Event
-from engine.servers.address import is_address, is_local, shown_address
+from engine.servers.address import address_secrets, is_address, is_local, shown_address
 from engine.servers.answer_pace import AnswerPace
 from engine.servers.background import LOOK_EVERY, finish
 from engine.servers.completion import Reply, Unusable, read_completion, usable_json, without_fence
-from engine.servers.http import Http, cause_of
+from engine.servers.http import Http
 from engine.servers.key import NO_KEY, fits_header, lacks_key
 from engine.servers.known_servers import KnownServers
+from engine.servers.proxy import proxy_host, proxy_of
 from engine.servers.refusal import is_about_content, refusal_text
 from engine.servers.request_form import Asked, Message, RequestForm, Schema, other_form
 from engine.servers.request_rate import RequestRate
 from engine.servers.retry_after import LONGEST_WAIT, retry_after
+from engine.servers.secrets import Secrets
 from engine.servers.slots import server_slots
 from engine.servers.spent import Spent
 from engine.servers.usage import Outcome, RequestRecord
 
-if TYPE_CHECKING:
-    import httpx2
-
 _OPENAI = "https://api.openai.com/v1"
+"""Given, as the library would look for another address in the environment."""
 _SHORTEST_KEY = 8
 """What stands for a key where none is needed (`EMPTY`, `x`) is shorter, and part of other words."""
 _CHARACTERS_A_TOKEN, _CHARACTERS_BESIDE = 40, 4000
@@ -122,20 +123,43 @@ class OpenAIClient:
         know of it, too; `stage` and `role` say for whom its requests are counted; `emit` takes how far its answers
         are, now and then. Raises ConfigError without a key for any server but one on this machine.
         """
+        key = _key(config, where, notice)
+        # a second: only who asks a server waits for it
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
+        from engine.servers.transport import ENCODING, BoundedTransport
+
         self._config, self._where, self._stage, self._role = config, where, stage, role
         self._sleep = sleep or self._sleep_looking
         self._checkpoint, self._notice = checkpoint, notice
         self._one_at_a_time = threading.Lock()
-        self._http = _http(config, where, notice)
-        servers, proxy = servers or KnownServers(), self._http.proxy
+        servers = servers or KnownServers()
+        proxy = proxy_of(config.base_url or _OPENAI)
+        self._secrets = Secrets([key, *address_secrets(config.base_url or ""), *address_secrets(proxy)])
         if proxy and servers.first_time(f"proxy {proxy}"):
-            notice(f"{where}: requests to {self._server} go through the proxy {proxy} of the environment")
+            notice(
+                f"{where}: requests to {self._server} go through the proxy {proxy_host(proxy)} of the environment"
+            )
         self._usage = servers.usage
         self._known = servers.server(config.base_url or "", config.model)
         self._slots = servers.slots(config.base_url or "")
+        self._http = Http(config.base_url or _OPENAI, key, config.timeout)
         self._pace = AnswerPace(role, emit)
         self._uncounted_reported = False
         self._rate = RequestRate(requests_per_minute)
+        self._client = AsyncOpenAI(
+            api_key=key or "none",
+            base_url=config.base_url or _OPENAI,
+            timeout=config.timeout,
+            max_retries=0,
+            # Where a server sends requests on to, nobody has said that they may go.
+            http_client=DefaultAsyncHttpxClient(
+                follow_redirects=False,
+                trust_env=False,
+                default_encoding=ENCODING,
+                transport=_transport(BoundedTransport, proxy, where),
+            ),
+        )
 
     def __repr__(self) -> str:
         return f"OpenAIClient({self._config.model} at {self._server})"
@@ -241,43 +265,60 @@ class OpenAIClient:
 
     def _once(self, asked: Asked) -> Reply | _Failure:
         """A reply, or what went wrong."""
-        import httpx2
+        import openai
 
         from engine.servers.transport import BodyRefused
 
         form = self._known.form
-        fields = {"model": self._config.model, **form.body(asked)}
         try:
-            response = finish(self._http.response("/chat/completions", fields), self._look)
-            if not response.is_success:
-                return self._refused(response, asked, form)
-            return self._cleaned(read_completion(response.text), asked, form)
-        except TimeoutError as error:
-            return _Failure(str(error), timed_out=True)
+            reply = read_completion(finish(self._send(asked, form), self._look))
+            return self._cleaned(reply, asked, form)
+        except openai.APIStatusError as error:
+            return self._refused(error.status_code, error, asked, form)
+        except (openai.APITimeoutError, TimeoutError):
+            return _Failure(f"no answer within {self._config.timeout:g} s", timed_out=True)
         except BodyRefused as error:
             return _Failure(str(error), final=True)
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            return _Failure(self._problem("the connection failed", cause_of(error)))
+        except openai.APIConnectionError as error:
+            if isinstance(error.__cause__, BodyRefused):
+                return _Failure(str(error.__cause__), final=True)
+            # The library's own words are "Connection error."; why it failed is in what it comes from.
+            return _Failure(self._problem("the connection failed", error.__cause__ or error))
         except Unusable as error:
             return _Failure(
                 str(error), prompt_tokens=error.prompt_tokens, completion_tokens=error.completion_tokens
             )
-        except (ValueError, RecursionError) as error:
-            return _Failure(self._problem("the answer cannot be read", str(error)))
+        except (openai.APIError, ValueError, RecursionError) as error:
+            return _Failure(self._problem("the answer cannot be read", error))
+        except Exception as error:  # a body that breaks off surfaces as an error of the transport library
+            if type(error).__module__.partition(".")[0] not in ("httpx", "httpx2", "httpcore", "httpcore2"):
+                raise
+            return _Failure(self._problem("the connection broke", error))
 
-    def _refused(self, response: httpx2.Response, asked: Asked, form: RequestForm) -> _Failure:
+    async def _send(self, asked: Asked, form: RequestForm) -> str:
+        """The reply's body. The whole of it has `timeout` seconds: the library's own limit begins anew with
+        every byte."""
+        fields = form.body(asked)
+        async with asyncio.timeout(self._config.timeout):
+            raw = await self._client.chat.completions.with_raw_response.create(
+                model=self._config.model, **fields
+            )
+            return raw.text
+
+    def _refused(self, status: int, error: Any, asked: Asked, form: RequestForm) -> _Failure:
         """What a status other than 2xx means."""
-        status, headers, message = response.status_code, response.headers, refusal_text(response.text)
+        message = refusal_text(error.response.text)  # the library's own words leave most of it out
         other = other_form(form, asked, status, message)
         if other is not None:
             self._learn(form, *other)
             return _Failure(self._problem(f"the form was refused ({status})", message), retry="refused form")
         if 300 <= status < 400:
-            there = headers.get("location", "")
+            there = error.response.headers.get("location", "")
             to = shown_address(there) if is_address(there) else "another path"
             return _Failure(self.scrub(f"the server sends requests on to {to} ({status})"), final=True)
         if status in _PASSING or status >= 500:
             what = self._problem(f"{_PASSING.get(status, 'the server failed')} ({status})", message)
+            headers = error.response.headers
             hopeless = headers.get("x-should-retry") == "false"
             return _Failure(what, retry_after(headers, time.time()), final=hopeless)
         return _Failure(
@@ -302,7 +343,7 @@ class OpenAIClient:
             )
         text = self.scrub(reply.text, _SHORTEST_KEY)
         inner = without_fence(text)
-        redacted = self._http.secrets.redact_json(inner, _SHORTEST_KEY)
+        redacted = self._secrets.redact_json(inner, _SHORTEST_KEY)
         reply = replace(
             reply,
             text=text if redacted == inner else redacted,
@@ -347,13 +388,13 @@ class OpenAIClient:
             )
         )  # fmt: skip
 
-    def _problem(self, what: str, why: str) -> str:
-        text = " ".join(self.scrub(why).split())
+    def _problem(self, what: str, error: BaseException | str) -> str:
+        text = " ".join(self.scrub(str(error)).split())
         return f"{what}: {text[:_LONGEST_QUOTE]}" if text else what
 
     def scrub(self, text: str, shortest: int = 1) -> str:
         """`text` without the key and what is secret of the address, as far as these are not shorter."""
-        return self._http.secrets.redact(text, shortest)
+        return self._secrets.redact(text, shortest)
 
     def _failed(self, failure: _Failure, attempts: str, calls: int) -> ServerFailed:
         name = self._config.api_key_env
@@ -415,15 +456,12 @@ def ask_structured(
     return result
 
 
-def _http(config: OpenAIConfig, where: str, notice: Callable[[str], None]) -> Http:
-    """Raises ConfigError where a key is missing, or the environment's proxy cannot be one."""
-    http = Http(config.base_url or _OPENAI, _key(config, where, notice), config.timeout)
+def _transport(kind: Any, proxy: str, where: str) -> Any:
     try:
-        _ = http.client
+        return kind(proxy)
     except (ValueError, ImportError) as error:
-        proxy = f"the environment's proxy {http.proxy} ({error})"
+        proxy = f"the environment's proxy {proxy_host(proxy)} ({error})"
         raise wrong_value(where, proxy, "a proxy like http://host:3128") from None
-    return http
 
 
 def _is_json(reply: Reply) -> bool:

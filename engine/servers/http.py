@@ -1,4 +1,5 @@
-"""Plain requests to a server: no retries, no redirects (a key must not travel), one deadline each."""
+"""Plain requests to a server, over the transport of the client: no retries, no redirects (a key must not travel), one
+deadline each."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from engine.servers.refusal import refusal_text
 from engine.servers.secrets import Secrets
 
 if TYPE_CHECKING:
-    import httpx2
+    from engine.servers.transport import httpx
 
 _LONGEST_QUOTE = 160
 
@@ -65,8 +66,7 @@ class Http:
         self._proxy = proxy_of(base_url)
         self.proxy = proxy_host(self._proxy)
         """Host of the environment's proxy that requests go through; empty without one."""
-        self.secrets = Secrets([key, *address_secrets(base_url), *address_secrets(self._proxy)])
-        """What of key and addresses must not be repeated."""
+        self._secrets = Secrets([key, *address_secrets(base_url), *address_secrets(self._proxy)])
 
     def below(self, path: str) -> Http:
         """The same server with `path` added to the base."""
@@ -84,53 +84,40 @@ class Http:
         """POST JSON to `path` below the base."""
         return self._ask("POST", self._url(path), self._timeout, fields)
 
-    async def response(self, path: str, fields: Mapping[str, Any]) -> httpx2.Response:
-        """POST JSON to `path` below the base; the response as it came, with all that is secret. Raises TimeoutError,
-        BodyRefused, httpx2.HTTPError and httpx2.InvalidURL."""
-        return await self._send("POST", self._url(path), self._timeout, fields)
-
     def _url(self, path: str) -> str:
         return urlunsplit(self._parts._replace(path=self._parts.path.rstrip("/") + path, fragment=""))
 
     def _ask(
         self, method: str, url: str, timeout: float, fields: Mapping[str, Any] | None = None
     ) -> HttpAnswer:
-        import httpx2
-
-        from engine.servers.transport import BodyRefused
+        from engine.servers.transport import BodyRefused, httpx
 
         began = time.monotonic()
         try:
             answer = self._read(finish(self._send(method, url, timeout, fields), lambda: None))
-        except TimeoutError as error:
-            answer = HttpAnswer(problem=str(error))
-        except (httpx2.HTTPError, httpx2.InvalidURL, BodyRefused, ImportError, ValueError) as error:
-            answer = HttpAnswer(problem=self.secrets.redact(f"no answer ({cause_of(error)})"))
+        except TimeoutError:
+            answer = HttpAnswer(problem=f"no answer within {timeout:g} s")
+        except (httpx.HTTPError, httpx.InvalidURL, BodyRefused, ImportError, ValueError) as error:
+            answer = HttpAnswer(problem=self._secrets.redact(f"no answer ({_cause(error)})"))
         return replace(answer, seconds=time.monotonic() - began)
 
     async def _send(
-        self, method: str, url: str, timeout: float, fields: Mapping[str, Any] | None = None
-    ) -> httpx2.Response:
-        try:
-            async with asyncio.timeout(timeout):  # the library's own limits are for single reads
-                return await self.client.request(method, url, json=fields)
-        except TimeoutError:
-            raise TimeoutError(f"no answer within {timeout:g} s") from None
+        self, method: str, url: str, timeout: float, fields: Mapping[str, Any] | None
+    ) -> httpx.Response:
+        async with asyncio.timeout(timeout):  # the library's own limits are for single reads
+            return await self._client.request(method, url, json=fields)
 
     @cached_property
-    def client(self) -> httpx2.AsyncClient:
-        """The library's, made at the first request. Raises ValueError or ImportError for a proxy that cannot be one."""
-        import httpx2
+    def _client(self) -> httpx.AsyncClient:
+        from engine.servers.transport import ENCODING, BoundedTransport, httpx
 
-        from engine.servers.transport import ENCODING, BoundedTransport
-
-        return httpx2.AsyncClient(
+        return httpx.AsyncClient(
             transport=BoundedTransport(self._proxy), trust_env=False, default_encoding=ENCODING, timeout=None,
             headers={"User-Agent": "steer-tui"} | ({"Authorization": f"Bearer {self._key}"} if self._key else {}),
         )  # fmt: skip
 
-    def _read(self, response: httpx2.Response) -> HttpAnswer:
-        text = self.secrets.redact(response.text)
+    def _read(self, response: httpx.Response) -> HttpAnswer:
+        text = self._secrets.redact(response.text)
         try:
             body = json.loads(text)
         except (ValueError, RecursionError):
@@ -138,7 +125,7 @@ class Http:
         return HttpAnswer(response.status_code, text, body, response.headers)
 
 
-def cause_of(error: BaseException) -> str:
+def _cause(error: BaseException) -> str:
     """Why a request failed: what the library's error comes from, in the system's words where it has some."""
     while below := error.__cause__ or error.__context__:
         error = below

@@ -1,18 +1,26 @@
 """How requests travel: through the environment's proxy only away from this machine, and with bodies of limited size.
 
-Imported only by who asks a server: it takes a moment.
+Imported only by who asks a server: openai takes a second.
 """
 
 from __future__ import annotations
 
 import logging
 import ssl
+import sys
 import zlib
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
-import httpx2
+import openai
 
-for _name in ("httpx2", "httpcore2"):  # they write whole addresses and what servers put into headers
+if TYPE_CHECKING:
+    import httpx2 as httpx
+else:  # openai 3 rides on httpx2, openai 2 (which SGLang asks for) on httpx: what is built on here is the same in both
+    httpx = sys.modules["httpx2" if int(openai.VERSION.split(".")[0]) >= 3 else "httpx"]
+
+for _name in ("openai", "httpx", "httpx2", "httpcore", "httpcore2"):
+    # They write whole addresses and what servers put into headers; OPENAI_LOG turns the first one on.
     logging.getLogger(_name).setLevel(logging.WARNING)
 
 LARGEST_BODY = 1 << 22
@@ -24,31 +32,29 @@ ENCODING = "utf-8-sig"
 """Of a body, whatever its header says; a byte order mark, as some proxies put before it, is passed over."""
 _CERTIFICATES = ssl.create_default_context()
 """Those that this machine trusts. Reading them takes 25 ms: once, not for each client."""
-_CONNECTIONS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
+_CONNECTIONS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
 
 
 class BodyRefused(Exception):
     """A body that is too large, or packed in a way that was not asked for. A request for it is in vain."""
 
 
-class BoundedTransport(httpx2.AsyncBaseTransport):
+class BoundedTransport(httpx.AsyncBaseTransport):
     """Asks for unpacked bodies, and unpacks one that is packed all the same, as far as the limit."""
 
     def __init__(self, proxy: str = "", largest: int = LARGEST_BODY) -> None:
-        self._inner = httpx2.AsyncHTTPTransport(
-            verify=_CERTIFICATES, limits=_CONNECTIONS, proxy=proxy or None
-        )
+        self._inner = httpx.AsyncHTTPTransport(verify=_CERTIFICATES, limits=_CONNECTIONS, proxy=proxy or None)
         self._largest = largest
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         request.headers["Accept-Encoding"] = "identity"
         response = await self._inner.handle_async_request(request)
         packed = response.headers.get("content-encoding", "").strip().lower()
         if packed not in ("", "identity", *_GZIP):
             await response.aclose()
             raise BodyRefused(f"the answer is packed as `{packed[:40]}`, which was not asked for")
-        assert isinstance(response.stream, httpx2.AsyncByteStream)
-        return httpx2.Response(
+        assert isinstance(response.stream, httpx.AsyncByteStream)
+        return httpx.Response(
             response.status_code,
             headers=[_plain(name, value) for name, value in response.headers.raw if not _is_packing(name)],
             stream=_Bounded(response.stream, packed in _GZIP, self._largest),
@@ -69,8 +75,8 @@ def _plain(name: bytes, value: bytes) -> tuple[bytes, bytes]:
     return name, value.partition(b";")[0] if name.lower() == b"content-type" else value
 
 
-class _Bounded(httpx2.AsyncByteStream):
-    def __init__(self, inner: httpx2.AsyncByteStream, packed: bool, largest: int) -> None:
+class _Bounded(httpx.AsyncByteStream):
+    def __init__(self, inner: httpx.AsyncByteStream, packed: bool, largest: int) -> None:
         self._inner, self._largest = inner, largest
         self._unpacker = zlib.decompressobj(_ANY_HEADER) if packed else None
 

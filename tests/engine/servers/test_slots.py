@@ -76,7 +76,7 @@ def test_a_server_that_names_its_slots_is_asked_no_more_at_once() -> None:
         replies = asked_at_once(server, book, 10, notices)
     assert [reply.text for reply in replies] == ["hello"] * 10 and work.most == 2
     assert [request.outcome for request in book.requests] == ["answered"] * 10
-    assert max(request.waited for request in book.requests) >= 3.8 * WORK  # its thread began a little later
+    assert max(request.waited for request in book.requests) >= 4 * WORK
     told = [text for text in notices if "slots" in text]
     assert told == [f"here: {server.url} has 2 slots: so many requests at once"]
 
