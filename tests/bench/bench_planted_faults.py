@@ -2,11 +2,11 @@
 
     python -m tests.bench.bench_planted_faults [TABLE.csv] [ROOM ...]
 
-results/planted_faults.csv, or the table that is named, has a line for each: `old` stands once in `file`, and `new` takes its place; `tests` are the
-ones that are to notice it, below tests/, with spaces between. `first` says whether it was noticed before tests were
-added for those of its set that were not, where that is known. A fault whose `noticed` is empty is planted in a copy of
-the committed files, and its tests are run there until one fails; to plant faults again, empty their `noticed`. Rooms
-(`screens`, `app`, `engine/serve`) say which faults to look at; none means all.
+results/planted_faults.csv, or the table that is named, has a line for each: `old` stands once in `file`, and `new`
+takes its place; `tests` are the ones that are to notice it, below tests/, with spaces between. `first` says whether it
+was noticed before tests were added for those of its set that were not, where that is known. A fault whose `noticed` is
+empty is planted in a copy of the committed files, and its tests are run there until one fails; to plant faults again,
+empty their `noticed`. Rooms (`screens`, `app`, `engine/serve`) say which faults to look at; none means all.
 """
 
 from __future__ import annotations
