@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -196,3 +197,13 @@ def test_a_sweeps_runs_are_listed_in_their_order(make: Make) -> None:
         assert folder is not None
         source.toggle_fold(folder)
         assert [run.record.run_id for run in source.runs] == ids and source.run(0) is None
+
+
+def test_a_mark_has_one_letter_however_many_there_are() -> None:
+    """1 to 9 in the order of marking; from the tenth on there is room for a sign alone."""
+    source = RunSource()
+    rows: list[Any] = [SimpleNamespace(path=Path(f"/{number}")) for number in range(12)]
+    source.marked = [row.path for row in rows[:11]]
+    assert [source._mark(row).text for row in rows] == [*"123456789", "+", "+", ""]
+    source.toggle_mark(rows[0].path)
+    assert [source._mark(row).text for row in rows[:3]] == ["", "1", "2"]
