@@ -1,16 +1,21 @@
-"""What the states of GFlowNet and SLSM work out from what they keep."""
+"""What the states of methods work out from what they are told."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
+from zlib import crc32
 
 import pytest
+from msgspec import structs
 
+from app.state.decisions import Decisions
 from app.state.gflownet import GFlowNetState
 from app.state.method import Place
 from app.state.run import RunState
 from app.state.slsm import ResultRow, SLSMState
 from engine import events as ev
+from tests.synthetic_pool import pool_events
 
 
 def looked(best: tuple[int, ...]) -> GFlowNetState:
@@ -66,3 +71,44 @@ def test_only_a_note_that_was_given_turns_an_answer(plain: bool | None, row: Res
     assert state.against_plain(row) == sign
     right, wrong = state.turned(row.mode, "baseline")
     assert (len(right), len(wrong)) == (int(sign > 0), int(sign < 0))
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text", "segment"),
+    [
+        (["abc", "de"], "abcde", 0),
+        (["abc", "de"], "abXde", 1),
+        (["abc", "de"], "abcdX", 2),
+        (["abc", "de"], "abcdef", 2),
+        (["abc", "de"], "abcd", 2),
+        (["abc", "de"], "ab", 1),
+        (["abc"], "abcde", 1),
+        ([], "", 0),
+    ],
+)
+def test_in_which_segment_an_answer_leaves_greedys(pieces: list[str], text: str, segment: int) -> None:
+    """Where greedy writes on behind all of them, the last one left its way: it ended there."""
+    columns = {
+        "characters": [len(piece) for piece in pieces],
+        "crc": [crc32(piece.encode()) for piece in pieces],
+    }
+    decisions: Any = SimpleNamespace(column=columns.__getitem__)
+    assert Decisions.first_difference(decisions, range(len(pieces)), text) == segment
+
+
+def test_fully_right_pairs_are_counted_once_each() -> None:
+    """Given: 1+2 fully right, also a second time, and 3+4 half right. At the end: 1+2 is kept twice and 5+6 was
+    committed; 7+8 is fully right and was refused."""
+    told = (
+        ((1, 2), 1.0, "given", 1), ((1, 2), 1.0, "given", 1), ((3, 4), 0.5, "given", 1),
+        ((5, 6), 1.0, "committed", 2), ((7, 8), 1.0, "refused", 0), ((9, 10), None, "refused", 0),
+    )  # fmt: skip
+    trajectories = [
+        ev.PoolTrajectory(pair=pair, score=score, origin="", verdict=verdict, kept=kept)
+        for pair, score, verdict, kept in told
+    ]
+    done = next(event for event in pool_events() if isinstance(event, ev.PoolQueryDone))
+    state = RunState()
+    state.apply(structs.replace(done, trajectories=trajectories))
+    row = state.pool.queries[0]
+    assert (row.right_before, row.right_after, row.committed, row.refused) == (1, 2, 1, 2)
