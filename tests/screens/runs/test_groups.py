@@ -14,7 +14,7 @@ from app.runs.run_list import RunList, RunRow
 from engine.events.verdict import Verdict
 from engine.run.directory import RunDirectory, SweepPoint
 from screens.runs.about import about_group
-from screens.runs.fields import VALUES
+from screens.runs.fields import ORDERS, VALUES
 from screens.runs.groups import Group, best_of
 from screens.runs.source import RunSource, sweep_of
 from tests.runs_app import RunsApp, esm_verdict
@@ -207,3 +207,22 @@ def test_a_mark_has_one_letter_however_many_there_are() -> None:
     assert [source._mark(row).text for row in rows] == [*"123456789", "+", "+", ""]
     source.toggle_mark(rows[0].path)
     assert [source._mark(row).text for row in rows[:3]] == ["", "1", "2"]
+
+
+def test_runs_are_ordered_by_how_much_they_want_to_be_seen() -> None:
+    """Those at work first, what has not begun last; a state that this version does not know comes behind all."""
+    states = [
+        "running",
+        "paused",
+        "hung",
+        "interrupted",
+        "stopped",
+        "failed",
+        "finished",
+        "prepared",
+        "later version",
+    ]
+    order = ORDERS["state"]
+    rows: list[Any] = [SimpleNamespace(state=state) for state in states]
+    assert sorted(reversed(rows), key=lambda row: order(row) or 0) == rows
+    assert len({order(row) for row in rows}) == len(rows)
