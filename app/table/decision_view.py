@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from app.state.esm import ESMState
 from app.table.decision_fields import DECISION_FIELDS
 from app.table.decision_rows import DecisionRows
-from app.table.filter import Expression, Field, Predicate, fields, predicate
+from app.table.filter import Expression, Field, Predicate, Word, fields, parts, predicate
 
 _CHUNK = 2_000
 
@@ -105,7 +105,7 @@ class DecisionView:
         used: dict[str, Field] = dict(fields(self.expression))
         if self.sort_field is not None:
             used[self.sort_field] = DECISION_FIELDS[self.sort_field]
-        words = self.expression is not None and not fields(self.expression)
+        words = any(isinstance(part, Word) for part in parts(self.expression))
         return words or any(field.late for field in used.values())
 
     def _predicate(self) -> Predicate | None:

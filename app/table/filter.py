@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import isnan
 from typing import Literal, TypeAlias
@@ -139,17 +139,20 @@ def words(expression: Expression | None) -> list[str]:
             return []
 
 
+def parts(expression: Expression | None) -> Iterator[Word | Flag | Compare | Between | Missing]:
+    """Comparisons, flags and words of an expression, also those that are denied."""
+    match expression:
+        case Not(inner):
+            yield from parts(inner)
+        case And(left, right) | Or(left, right):
+            yield from (*parts(left), *parts(right))
+        case Word() | Flag() | Compare() | Between() | Missing():
+            yield expression
+
+
 def fields(expression: Expression | None) -> Mapping[str, Field]:
     """The fields in use, by name."""
-    match expression:
-        case Flag(field) | Missing(field) | Compare(field, _, _) | Between(field, _, _):
-            return {field.name: field}
-        case Not(inner):
-            return fields(inner)
-        case And(left, right) | Or(left, right):
-            return {**fields(left), **fields(right)}
-        case _:
-            return {}
+    return {part.field.name: part.field for part in parts(expression) if not isinstance(part, Word)}
 
 
 _RELATIONS: Mapping[str, Callable[..., bool]] = {

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from app.cli import main
-from app.compare.json_form import json_form
+from app.compare.json_form import _item, json_form
 from app.compared.columns import METHODS
 from app.compared.words import cells_sentence, finding, run_words
 from engine.comparison.comparison import compare_runs
 from engine.comparison.figures import Figures
+from engine.comparison.items import Item
 from tests.two_runs import decided, evaluated, make_run
 
 
@@ -142,3 +145,22 @@ def test_items_of_one_run_only_are_counted_for_that_run(
     assert main(["compare", *runs, "--json"]) == 0
     (method,) = json.loads(capsys.readouterr().out)["methods"]
     assert (method["n"], method["only_in_a"], method["only_in_b"]) == (1, 2, 1)
+
+
+def test_an_item_has_the_figures_of_each_run_by_its_letter() -> None:
+    a, b = Item("x", "?", "", 0.25, False, 80), Item("x", "?", "", 1.0, True, 92)
+    one = SimpleNamespace(decided={"chosen": "null"}, text="It is 3.")
+    other = SimpleNamespace(decided={"chosen": "e1"}, text="It is 4.")
+    pair = SimpleNamespace(step=SimpleNamespace(key="2"), differs=("chosen",), a=one, b=other)
+    parting: Any = SimpleNamespace(first=1, steps=[None, pair])
+    assert _item(a, b, parting) == {
+        "id": "x", "score_a": 0.25, "score_b": 1.0, "right_a": False, "right_b": True, "tokens_a": 80, "tokens_b": 92,
+        "parts_at": {
+            "step": "2", "differs": ["chosen"],
+            "a": {"chosen": "null", "text": "It is 3."}, "b": {"chosen": "e1", "text": "It is 4."},
+        },
+    }  # fmt: skip
+    parting.first = None
+    assert _item(a, b, parting)["parts_at"] is None
+    pair.b, parting.first = None, 1
+    assert _item(a, b, parting)["parts_at"]["b"] is None, "only A has this step"

@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -15,7 +17,7 @@ from rich.console import Console
 from app.sweep import run_sweep as module
 from engine.errors import RunError
 from engine.run.directory import StageRecord
-from engine.sweep.sweep import SweepFolder
+from engine.sweep.sweep import Point, SweepFolder
 from tests.engine.sweep.test_results import make_sweep
 
 ASKING = "asking the runs to stop; what is finished is kept (Ctrl+C again leaves at once)"
@@ -175,3 +177,13 @@ def test_a_record_that_cannot_be_read_is_said(
 
     monkeypatch.setattr(module.SweepReader, "read", torn)
     assert any("torn" in line for line in sweep(folder, 0).out)
+
+
+def test_runs_are_numbered_without_the_run_that_reports() -> None:
+    """Three settings are tried, then the chosen one is run once more: that is no fourth of four."""
+    points = [Point(number=number, setting={}, run_id=str(number)) for number in (1, 2, 3)]
+    report = Point(number=4, setting={}, run_id="4")
+    results: Any = SimpleNamespace(
+        record=SimpleNamespace(points=points, report=report, all_points=[*points, report])
+    )
+    assert [module._number(point, results) for point in (*points, report)] == ["1/3", "2/3", "3/3", "report"]

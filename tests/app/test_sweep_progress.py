@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from app.swept.columns import columns_of, setting_rows
 from app.swept.progress import progress_of
-from app.swept.words import left_words, progress_words, state_words, work_words
+from app.swept.words import _resolved, left_words, progress_words, state_words, work_words
 from engine.events import Header, StageProgress, StageStarted, encode
 from engine.run.lock import RunLock
 from engine.statistics import Interval
+from engine.sweep.resolution import Resolution
 from engine.sweep.results import SettingResult, SweepReader
 from engine.sweep.sweep import Point, SweepFolder
 from screens.sweep.heat_map import Slice, _find, _words
@@ -149,3 +152,30 @@ def test_rows_and_columns(at_work: SweepFolder, tmp_path: Path) -> None:
     with_kl = SweepReader(make_sweep(tmp_path / "kl", [20, 38], kls=[None, 0.5])).read()
     assert "kl" in [column.key for column in columns_of(setting_rows(with_kl, {}))]
     assert {c.key: c.width for c in columns_of(setting_rows(with_kl, {}))}["setting"] == 22
+
+
+@pytest.mark.parametrize(
+    ("tied", "smallest", "optimism", "said"),
+    [
+        ((), 0.05, 0.0, ["The best setting is better than each of the 2 others (95%, all pairs at once)."]),
+        ((1,), 0.05, 0.0, [
+            "200 problems are too few to tell the best setting from 1 of the 2 others: to show, two settings have "
+            "to be about 0.050 apart (95%, all pairs of settings at once)."]),
+        ((1, 2), 0.05, 0.0125, [
+            "200 problems are too few to tell the best setting from any of the 2 others: to show, two settings have "
+            "to be about 0.050 apart (95%, all pairs of settings at once).",
+            "It was picked from 3 by this very figure, which is therefore about 0.013 too good."]),
+        ((1, 2), None, 0.0, ["All 3 settings answer these 200 problems the same: nothing tells them apart."]),
+    ],
+)  # fmt: skip
+def test_what_so_many_items_can_tell_apart(
+    tied: tuple[int, ...], smallest: float | None, optimism: float, said: list[str]
+) -> None:
+    """Of three settings two are others; the best was picked from all three."""
+    best = SimpleNamespace(verdict=SimpleNamespace(items="problems", unit="share"))
+    results: Any = SimpleNamespace(
+        compared=[0, 1, 2], best=best, resolution=Resolution(200, 0, tied, smallest, optimism)
+    )
+    assert _resolved(results) == said
+    results.compared = [0]
+    assert _resolved(results) == [], "nothing is compared"

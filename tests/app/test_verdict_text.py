@@ -142,6 +142,9 @@ def test_what_comes_closest_is_not_named_twice() -> None:
         ),
         (0.02, 0.01, 0.03, " Correctness went from 86.0% to 88.0% (+2.0 points [1.0, 3.0]): it is higher."),
         (0.0, 0.0, 0.0, " Correctness stayed at 86.0%."),
+        (-0.02, -0.04, 0.0, " (−2.0 points [−4.0, 0.0]): no difference is shown."),
+        (0.02, 0.0, 0.04, " (+2.0 points [0.0, 4.0]): no difference is shown."),
+        (0.0, -0.01, 0.01, " (0.0 points [−1.0, 1.0]): no difference is shown."),
     ],
 )
 def test_what_should_not_suffer(difference: float, low: float, high: float, text: str) -> None:

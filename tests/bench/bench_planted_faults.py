@@ -1,12 +1,12 @@
 """Faults of one line each, planted in the program: do the tests notice?
 
-    python -m tests.bench.bench_planted_faults [ROOM ...]
+    python -m tests.bench.bench_planted_faults [TABLE.csv] [ROOM ...]
 
-results/planted_faults.csv has a line for each: `old` stands once in `file`, and `new` takes its place; `tests` are the
-ones that are to notice it, below tests/, with spaces between. `first` says whether it was noticed before tests were
-added for those of its set that were not, where that is known. A fault whose `noticed` is empty is planted in a copy of
-the committed files, and its tests are run there until one fails; to plant faults again, empty their `noticed`. Rooms
-(`screens`, `app`, `engine/serve`) say which faults to look at; none means all.
+results/planted_faults.csv, or the table that is named, has a line for each: `old` stands once in `file`, and `new`
+takes its place; `tests` are the ones that are to notice it, below tests/, with spaces between. `first` says whether it
+was noticed before tests were added for those of its set that were not, where that is known. A fault whose `noticed` is
+empty is planted in a copy of the committed files, and its tests are run there until one fails; to plant faults again,
+empty their `noticed`. Rooms (`screens`, `app`, `engine/serve`) say which faults to look at; none means all.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ LIBRARIES = (
 """What the tests import besides this project: loaded once, and taken over by each fault's process."""
 
 
-def read_faults() -> list[dict[str, str]]:
-    with TABLE.open(newline="", encoding="utf-8") as file:
+def read_faults(table: Path = TABLE) -> list[dict[str, str]]:
+    with table.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
-def write_faults(faults: list[dict[str, str]]) -> None:
-    with TABLE.open("w", newline="", encoding="utf-8") as file:
+def write_faults(faults: list[dict[str, str]], table: Path = TABLE) -> None:
+    with table.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(faults)
@@ -100,9 +100,11 @@ def _run_tests(copy: Path, output: Path, tests: list[str]) -> NoReturn:
     os._exit(int(code))
 
 
-def main(rooms: list[str]) -> None:
-    """Plant the faults of these rooms that the table says nothing of yet."""
-    faults = read_faults()
+def main(names: list[str]) -> None:
+    """Plant the faults of the named rooms that the table says nothing of yet."""
+    table = next((Path(name) for name in names if name.endswith(".csv")), TABLE)
+    rooms = [name for name in names if not name.endswith(".csv")]
+    faults = read_faults(table)
     with committed_files() as copy:
         for fault in faults:
             if fault["noticed"] or (rooms and fault["room"] not in rooms):
@@ -113,7 +115,7 @@ def main(rooms: list[str]) -> None:
             by = first_failed(copy, [f"tests/{name}" for name in fault["tests"].split()])
             path.write_text(text, encoding="utf-8")
             fault |= {"noticed": "yes" if by else "no", "by": by}
-            write_faults(faults)
+            write_faults(faults, table)
 
 
 if __name__ == "__main__":

@@ -39,6 +39,11 @@ async def test_rows_of_a_list_are_found_by_words(tmp_path: Path) -> None:
         assert "train-0002" in table.source.cells(table.cursor)[0].text
         await pilot.press("escape")
         assert isinstance(app.screen, MethodScreen) and "find 0002" not in drawn(app)
+        table.go_to(1)
+        await pilot.press("slash", *"train", "enter")
+        assert table.cursor == 1, "every row has this word: the one under the cursor is the next"
+        await pilot.press("n")
+        assert table.cursor == 2
 
 
 async def test_words_of_no_row_are_told(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections import defaultdict
 from typing import Any
 
@@ -134,3 +135,27 @@ def test_what_the_footer_keeps_of_an_opened_decision_at_80_columns() -> None:
     kept = ["Filter", "Next notable", "Others", "What if", "Back", "Help", "Quit"]
     assert [key.word for key in fitting(keys, 78)] == kept
     assert "Overview" in [key.word for key in fitting(keys, 98)]
+
+
+BACK = {
+    "up", "left", "pageup", "shift+left", "shift+tab", "left_square_bracket", "left_curly_bracket", "left_parenthesis",
+    "home", "k", "h", "ctrl+b",
+}  # fmt: skip
+ON = {
+    "down", "right", "pagedown", "shift+right", "tab", "right_square_bracket", "right_curly_bracket",
+    "right_parenthesis", "end", "j", "l", "ctrl+f",
+}  # fmt: skip
+
+
+def test_keys_that_lead_back_and_on_lead_there() -> None:
+    """What a key moves by is below 0 for those to the left and above, above 0 for the others. Not of those that name a
+    place instead of a way: the first and the last point of a chart; and `up` recalls an earlier filter."""
+    moved: defaultdict[str, set[str]] = defaultdict(set)
+    for node in nodes():
+        for binding in node.__dict__.get("BINDINGS", ()):
+            if isinstance(binding, Binding):
+                by = re.fullmatch(r"(?!end|recall)\S+\((-?\d+)\)", binding.action)
+                for key in binding.key.split(",") if by else ():
+                    moved["back" if int(by[1]) < 0 else "on"].add(key)  # type: ignore[index]
+    assert not moved["on"] & BACK and not moved["back"] & ON
+    assert {"up", "left", "pageup"} <= moved["back"] and {"down", "right", "pagedown"} <= moved["on"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from textual.app import App
@@ -12,10 +14,12 @@ from textual.widgets import Static
 from app.blocks.block import Paragraph
 from app.runs.notes import Notes
 from app.runs.session import RunSession
+from app.state.run import RunState
 from engine import events as ev
 from engine.errors import RunError
 from engine.events.verdict import Verdict
 from engine.run.directory import RunDirectory, RunStatus, inspect
+from engine.run.stage_state import StageState
 from screens.esm.screen import EsmScreen
 from screens.exports import write_report
 from screens.leaving import LeftRun, WaitingScreen
@@ -23,7 +27,7 @@ from screens.method_screen import MethodScreen
 from screens.overview.screen import OverviewScreen
 from screens.panels.help import tab_first
 from screens.run_screen import RunScreen
-from screens.run_session import at_rest, engine_state
+from screens.run_session import at_rest, engine_state, work_over
 from screens.slsm.screen import SLSMScreen
 from screens.widgets.key_line import keys_of
 from screens.widgets.run_header import RunHeader
@@ -370,3 +374,33 @@ def test_what_is_not_shown_warns_in_the_results(tmp_path: Path, low: float, tone
     session = RecordedSession(write_log(tmp_path / "events.jsonl", [done]), tmp_path)
     sentence = EsmScreen(session).result_blocks(session.state)[0]
     assert isinstance(sentence, Paragraph) and sentence.tone == tone
+
+
+@pytest.mark.parametrize(
+    ("statuses", "stages", "over"),
+    [
+        (("finished", "running"), ("mine", "eval"), False),
+        (("finished", "waiting"), ("mine", "eval"), False),
+        (("finished", "running"), ("mine",), True),
+        (("finished", "skipped"), ("mine", "eval"), True),
+        (("finished", "stopped"), ("mine", "eval"), False),
+        (("finished", "running"), ("pool",), False),
+    ],
+)
+def test_work_on_a_table_is_over_when_all_its_stages_are_done(
+    statuses: tuple[str, str], stages: tuple[str, ...], over: bool
+) -> None:
+    """While the run goes on, and never in the past."""
+    state = RunState()
+    state.status = "running"
+    state.stages = {
+        name: StageState(name, status) for name, status in zip(("mine", "eval"), statuses, strict=True)
+    }
+    session: Any = SimpleNamespace(cursor=None, status=None, state=state, behind=0)
+    assert work_over(session, stages) == over
+    session.cursor = 5
+    assert not work_over(session, stages)
+    session.cursor, state.status = None, "finished"
+    assert work_over(session, stages)
+    session.behind = 3
+    assert not work_over(session, stages), "what is shown is not yet its end"

@@ -99,6 +99,10 @@ async def test_what_no_row_has_is_said(tmp_path: Path) -> None:
             app
         )
         assert "Go there" not in drawn(app)
+        screen._show(["nowhere"], [], Counter(), False)
+        assert str(screen.line.content) == "0 rows so far" and screen.table.empty == "", "not yet"
+        screen._show([], [], Counter(), True)
+        assert str(screen.line.content) == "0 rows so far", "of words that are not typed any more"
         await pilot.press("enter", "escape")
         assert isinstance(app.screen, OverviewScreen) and app.asked == []
 

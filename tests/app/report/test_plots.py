@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from math import nan
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,9 @@ from app.blocks.drawing import COLOURS, Dot, Drawing, Label, Line
 from app.blocks.plots import Interval, curve_plot, interval_plot
 from app.curves import apart
 from app.methods.chart import Series
+from app.methods.page import Chart
+from app.report.result_blocks import _curves
+from app.state.run import RunState
 
 
 def marks(drawing: Drawing | None) -> list[Line | Dot | Label]:
@@ -143,3 +148,16 @@ def test_names_are_moved_as_little_as_there_is_room(
 ) -> None:
     """Down first, and up again where they would end below the last row."""
     assert apart(places, last, least) == moved
+
+
+def test_a_report_draws_lines_and_neither_raw_values_nor_single_points() -> None:
+    """Points that are the best of their time are no course; raw values are dim dots on the screen alone."""
+    mean = Series("loss, mean of 3", [0, 1, 2], [3.0, 2.0, 1.0])
+    raw = Series("loss", [0, 1, 2], [4.0, 1.0, 1.0], faint=True)
+    best = Series("best", [0, 2], [3.0, 1.0], "★", points=True)
+    page: Any = SimpleNamespace(
+        result_charts=[Chart("loss", "step", lambda state: [raw, mean, best])],
+        training_charts=[Chart("points alone", "step", lambda state: [best])],
+    )
+    [picture] = _curves(page, RunState())
+    assert picture.caption == "loss" and picture.drawing == curve_plot([mean], "step")

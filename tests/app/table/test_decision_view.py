@@ -11,7 +11,7 @@ from app.table.decision_rows import DecisionRows
 from app.table.decision_view import DecisionView
 from app.table.filter import predicate
 from app.table.filter_parser import parse
-from engine.events import Event
+from engine.events import Event, QuestionAsked, RolloutsMined
 from tests.synthetic_run import SyntheticRun
 
 EVENTS: list[Event] = list(SyntheticRun(examples=12).events())
@@ -136,3 +136,20 @@ def test_what_differs_from_greedy_is_fixed_or_broken() -> None:
     assert sets[0] and sets[1] and not sets[0] & sets[1] and sets[0] | sets[1] == sets[2]
     sign = sign_against_greedy(state.esm)
     assert {sign(row) for row in sets[0]} == {1} and {sign(row) for row in sets[1]} == {-1}
+
+
+@pytest.mark.parametrize(
+    "text", ["stamps", "not stamps", "stamps m>=2", "not stamps m>=2", "question~stamps"]
+)
+def test_words_are_looked_for_in_questions_that_come_with_the_outcome(text: str) -> None:
+    """As in a log of steered answers alone, which has no question before its answer is evaluated."""
+    steered = SyntheticRun(examples=12).events(("esm",))
+    events = [event for event in steered if not isinstance(event, QuestionAsked | RolloutsMined)]
+    state = RunState()
+    view = DecisionView(state.esm)
+    view.filter(parse(text, DECISION_FIELDS))
+    for at, event in enumerate(events):
+        state.apply(event, at * 10, 9)
+        view.update(state.esm)
+    assert view.complete and shown(view) == expected(state, text)
+    assert 0 < len(shown(view)) < len(state.esm.decisions)

@@ -21,6 +21,9 @@ from app.table.filter import (
     Rows,
     Value,
     Word,
+    _and,
+    _not,
+    _or,
     fields,
     predicate,
     quoted,
@@ -235,3 +238,20 @@ def test_logic_with_unknown(expression: Expression, row: int) -> None:
         both, either = value(And(expression, other)), value(Or(expression, other))
         assert both == (False if False in (v, w) else None if None in (v, w) else True)
         assert either == (True if True in (v, w) else None if None in (v, w) else False)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "both", "either"),
+    [
+        (True, True, True, True), (True, False, False, True), (True, None, None, True),
+        (False, True, False, True), (False, False, False, False), (False, None, False, None),
+        (None, True, None, True), (None, False, False, None), (None, None, None, None),
+    ],
+)  # fmt: skip
+def test_what_is_not_known_yet_stays_unknown(
+    a: bool | None, b: bool | None, both: bool | None, either: bool | None
+) -> None:
+    """Kleene's three values: so neither `x` nor `not x` lists a row of which x is not known."""
+    assert _and(lambda row: a, lambda row: b)(0) is both
+    assert _or(lambda row: a, lambda row: b)(0) is either
+    assert _not(_or(lambda row: a, lambda row: b))(0) is (None if either is None else not either)

@@ -10,7 +10,7 @@ import pytest
 from textual.app import App
 from textual.widgets import Input
 
-from app.blocks.block import Paragraph
+from app.blocks.block import Paragraph, Table
 from engine.events import LeverActed, LeveredAnswer, LeverFit, LeversTried
 from screens.esm.screen import EsmScreen
 from screens.levers import screen as levers
@@ -107,3 +107,16 @@ def test_what_all_levers_cost_is_their_sum() -> None:
     both = LeveredAnswer(levers=["esm", "notes"], text="4", tokens=4, prompt_tokens=9, effects=effects)
     cost = levers._answer(both, plain).about[0]
     assert isinstance(cost, Paragraph) and cost.text == "4 tokens (−2) + 13 for the levers"
+
+
+def test_that_no_lever_fits_is_said_where_none_answered() -> None:
+    """The plain answer stands alone then; with a lever's beside it the table alone is shown."""
+    plain = LeveredAnswer(levers=[], text="3", tokens=6, prompt_tokens=9, effects=[])
+    fits = [LeverFit(lever="deltas", run="/outputs/demo/1", fits=False, why="for another vocabulary")]
+    alone = LeversTried(question="?", model="small", fits=fits, answers=[plain])
+    said, table = levers._fits(alone)
+    assert said == Paragraph("No lever fits this model: the table says why.", "warn")
+    assert isinstance(table, Table) and table.header == ("lever", "run", "on small", "why")
+    both = LeversTried(question="?", model="small", fits=fits, answers=[plain, plain])
+    assert [type(block) for block in levers._fits(both)] == [Table]
+    assert levers._fits(None) == [Paragraph(levers.BEFORE, "dim")]

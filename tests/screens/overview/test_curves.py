@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 
+from app.methods.chart import Series
 from app.methods.overview import Curve
 from app.methods.pages import page_of
 from app.methods.place import Place
 from app.state.run import RunState
 from engine import events as ev
 from engine.events.verdict import Verdict
-from screens.compare.curves import overlaid
+from screens.compare.curves import _named, overlaid
 from screens.overview.card_content import curve_of
 from screens.overview.curve_view import draw_curve
 
@@ -241,3 +242,12 @@ def test_curves_of_the_method_under_the_cursor_come_first() -> None:
     for method in ("ESM", "Evolution"):
         titles = [chart.y_title.partition(":")[0] for chart in overlaid(state, state, method)]
         assert titles[0] == method and {"ESM", "Evolution"} == set(titles)
+
+
+@pytest.mark.parametrize(
+    ("label", "overlaid_as"), [("loss", "A"), ("loss, mean of 12", "A, mean of 12"), ("path F1", "A")]
+)
+def test_a_mean_is_called_a_mean_beside_the_other_runs(label: str, overlaid_as: str) -> None:
+    """The windows of both runs' means may differ: each says its own."""
+    line = _named("A", Series(label, [1, 2], [3.0, 4.0]))
+    assert (line.label, line.x, line.y) == (overlaid_as, [1, 2], [3.0, 4.0])

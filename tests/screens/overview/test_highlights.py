@@ -12,7 +12,8 @@ from app.methods.place import Place
 from app.state.run import RunState
 from engine import events as ev
 from screens.overview.card_content import CardContent
-from screens.overview.cards import Card, PlaceLink
+from screens.overview.cards import Card, PlaceLink, Tile
+from screens.widgets.lazy_static import LazyStatic
 
 
 def state_of(*events: ev.Event) -> RunState:
@@ -114,3 +115,28 @@ async def test_each_line_of_a_card_leads_to_its_own_place() -> None:
         assert [(str(link.content), link.place) for link in links] == [
             ("→ line 0", goals[0]), ("→ line 1", goals[1]),
         ]  # fmt: skip
+
+
+async def test_a_tile_says_the_newest_sentence_and_a_card_all_of_them() -> None:
+    """Or what the method is for, while nothing is known of it."""
+    card, tile = Card("Pool"), Tile("Pool")
+    async with App[None]().run_test() as pilot:
+        await pilot.app.mount(card, tile)
+        said = []
+        for sentences in (("The selector.", "The search before it."), ()):
+            for each in (card, tile):
+                each.show(CardContent("5 Pool ✓", "finished", "It does this.", sentences, None, ()))
+            said.append(
+                [
+                    str(widget.query_one(words, LazyStatic).content)
+                    for widget, words in (
+                        (card, ".card-verdict"),
+                        (card, ".card-about"),
+                        (tile, ".tile-verdict"),
+                    )
+                ]
+            )
+    assert said == [
+        ["The selector.\nThe search before it.", "It does this.", "The selector."],
+        ["", "It does this.", "It does this."],
+    ]

@@ -127,6 +127,20 @@ async def test_from_120x36_on_every_method_has_its_curve(
         assert first.method == ("ESM" if tiles == 5 else "Evolution")
 
 
+@pytest.mark.parametrize(("size", "down", "tall"), [((120, 36), 3, False), ((200, 60), 2, True)])
+async def test_sentences_stand_above_the_curves_where_every_row_has_room(
+    tmp_path: Path, size: tuple[int, int], down: int, tall: bool
+) -> None:
+    """Five tiles, two abreast, are three rows, the last not full; three abreast are two. A row needs 12 lines."""
+    app = RunApp(OverviewScreen(demo_session(tmp_path)))
+    async with app.run_test(size=size) as pilot:
+        await polled(pilot)
+        screen = app.screen
+        assert isinstance(screen, OverviewScreen)
+        assert len({tile.region.y for tile in screen.query(Tile)}) == down
+        assert (screen.tiles.size.height >= 12 * down) == screen.tiles.has_class("-tall") == tall
+
+
 async def test_a_large_terminal_has_no_empty_half(tmp_path: Path) -> None:
     """At 200x60 three tiles stand side by side in two rows that fill the rest, with the sentences above the curves."""
     app = RunApp(OverviewScreen(demo_session(tmp_path)))

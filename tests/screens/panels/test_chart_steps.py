@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app.methods.chart import Series
 from screens.panels.chart_screen import ChartScreen
 
 
@@ -32,3 +33,22 @@ def test_shift_leaps_a_tenth_of_the_points(points: int, by: int, moved: int) -> 
     screen: Any = SimpleNamespace(_places=lambda: list(range(points)), action_move=moves.append)
     ChartScreen.action_leap(screen, by)
     assert moves == [moved]
+
+
+@pytest.mark.parametrize(
+    ("hidden", "number", "then"),
+    [
+        ("", 1, "a"), ("a", 2, "ab"), ("a", 1, ""), ("ab", 3, "ab"), ("ab", 2, "a"), ("", 4, ""),
+    ],
+)  # fmt: skip
+def test_a_digit_hides_a_line_or_shows_it_and_one_stays(hidden: str, number: int, then: str) -> None:
+    """Of three lines two can be hidden; a line of dots and its mean have one name and one digit."""
+    series = [
+        Series(label, [0], [1.0], faint=faint)
+        for label, faint in (("a", True), ("a", False), ("b", False), ("c", False))
+    ]
+    screen: Any = SimpleNamespace(
+        chart=SimpleNamespace(series=series, hidden=frozenset(hidden)), _show=lambda: None
+    )
+    ChartScreen.action_line(screen, number)
+    assert screen.chart.hidden == frozenset(then)

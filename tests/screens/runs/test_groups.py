@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from app.runs.run_list import RunList, RunRow
 from engine.events.verdict import Verdict
 from engine.run.directory import RunDirectory, SweepPoint
 from screens.runs.about import about_group
-from screens.runs.fields import VALUES
+from screens.runs.fields import ORDERS, VALUES
 from screens.runs.groups import Group, best_of
 from screens.runs.source import RunSource, sweep_of
 from tests.runs_app import RunsApp, esm_verdict
@@ -196,3 +197,34 @@ def test_a_sweeps_runs_are_listed_in_their_order(make: Make) -> None:
         assert folder is not None
         source.toggle_fold(folder)
         assert [run.record.run_id for run in source.runs] == ids and source.run(0) is None
+
+
+def test_a_mark_has_one_letter_however_many_there_are() -> None:
+    """1 to 9 in the order of marking; from the tenth on there is room for a sign alone."""
+    source = RunSource()
+    rows: list[Any] = [SimpleNamespace(path=Path(f"/{number}")) for number in range(12)]
+    source.marked = [row.path for row in rows[:11]]
+    assert [source._mark(row).text for row in rows] == [*"123456789", "+", "+", ""]
+    source.toggle_mark(rows[0].path)
+    assert [source._mark(row).text for row in rows[:3]] == ["", "1", "2"]
+
+
+def test_runs_are_ordered_by_how_much_they_want_to_be_seen() -> None:
+    """Those at work first, what has not begun last; a state that this version does not know comes behind all."""
+    states = [
+        "running",
+        "paused",
+        "hung",
+        "interrupted",
+        "stopped",
+        "failed",
+        "finished",
+        "prepared",
+        "later version",
+    ]
+    order = ORDERS["state"]
+    rows: list[Any] = [SimpleNamespace(state=state) for state in states]
+    shuffled = rows[::-1]
+    shuffled.sort(key=lambda row: order(row) or 0)
+    assert shuffled == rows
+    assert len({order(row) for row in rows}) == len(rows)

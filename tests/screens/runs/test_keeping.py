@@ -139,7 +139,10 @@ async def test_filter_is_typed_and_kept(outputs: Path) -> None:
     app = RunsApp(outputs)
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(app, pilot)
-        await pilot.press("slash", *"gain>0", "enter")
+        await pilot.press("slash", *"gain>0")
+        await pilot.pause()
+        assert str(app.runs.bar.hint.content).startswith("filter: 1 run · "), "of three"
+        await pilot.press("enter")
         await pilot.pause()
         assert len(app.runs.source) == 1 and "filter gain>0: 1" in str(app.runs.title_line.content)
         await settled(app, pilot)

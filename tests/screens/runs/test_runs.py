@@ -8,16 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from app.runs.run_list import RunList, folder_size, read_progress
 from engine.events import Header, Notice, StageFinished, StageProgress, StageStarted, encode
-from engine.run.directory import RunDirectory
+from engine.run.directory import RunDirectory, StageRecord
 from engine.run.lock import RunLock
 from screens.console_screen import TooNarrow
 from screens.runs.about import about_run
-from screens.runs.columns import size
+from screens.runs.columns import COLUMNS, size
+from screens.runs.fields import headline
 from screens.widgets.key_line import KeyLine, fitting, keys_of
-from tests.runs_app import RunsApp
+from tests.runs_app import RunsApp, esm_verdict
 from tests.synthetic_run import SyntheticRun, write_log
 
 SIZES = [(80, 24), (200, 60)]
@@ -263,3 +265,31 @@ async def test_letters_that_are_typed_are_not_offered_as_keys(make: Make, tmp_pa
         await pilot.press("slash")
         await pilot.pause()
         assert not {"New run", "Filter"} & set(app.words) and "Apply" in app.words
+
+
+def test_of_a_method_with_two_verdicts_the_last_stages_is_said(make: Make, tmp_path: Path) -> None:
+    """Line, headline and sign: the pool's search did better, the selector that was trained after it did worse."""
+    run = make("a", "finished")
+    record = run.read()
+    pool = structs.replace(
+        esm_verdict(0.9), method="pool", baseline="given", metric="oracle", items="queries"
+    )
+    selector = structs.replace(
+        esm_verdict(0.5), method="selector", baseline="rices", metric="vqa_accuracy", items="queries"
+    )
+    record.stages = {
+        name: StageRecord(status="finished", seconds=61, verdict=verdict)
+        for name, verdict in (("pool", pool), ("selector", selector))
+    }
+    run.write(record)
+    [row] = RunList(tmp_path / "outputs").read()
+    assert about_run(row).plain.splitlines()[0] == (
+        "Pool       similarity 63.5% → 50.0%  ▼ −14 [−20, −8]  VQA accuracy over 200 queries"
+    )
+    assert headline(row) == selector
+    cells = {
+        column.key: column.show(column.value(row))
+        for column in COLUMNS
+        if column.key in ("methods", "result")
+    }
+    assert [getattr(cell, "text", cell) for cell in cells.values()] == ["0.500", "Pool ▼"]

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.style import Style
 from textual.app import App
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from app.blocks.block import Target
 from app.blocks.terminal import draw
@@ -205,6 +206,7 @@ async def test_a_free_conversation(session: RecordedSession, monkeypatch: pytest
         assert "memory flat" in await press(pilot, "f3")
         text = await press(pilot, *"fail", "enter")
         assert said[-1] == ("fail", "always", "flat") and "the process that answers has ended" in text
+        assert pilot.app.screen.query_one("#chat-say", Input).value == "fail", "to be sent again"
         assert "Type a message" in await press(pilot, "f4")
 
 

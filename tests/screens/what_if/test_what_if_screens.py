@@ -275,3 +275,35 @@ def test_of_several_tries_the_one_that_turned_stands_beside_the_record() -> None
     )
     drawn = console.file.getvalue()  # type: ignore[attr-defined]
     assert "yours 2" in drawn and "It is ≠ 4." in drawn and "yours 0" not in drawn and "yours 1" not in drawn
+
+
+def test_the_strip_of_tries_keeps_its_columns() -> None:
+    """Seven cells for each: its strength, and below it the sign with as much of the answer as leaves a gap."""
+    tried = [
+        answer.Answer(f"yours {n}", "?", right=n > 1, short=short)
+        for n, short in enumerate(("123456789", "7", ""))
+    ]
+    console = Console(width=120, file=StringIO())
+    beside = [answer.Answer("committed", "?", right=False)]
+    console.print(
+        draw_answers(answer.Answers(beside, tried), ("α", [0.25, 1.0, 12.5]), defaultdict(Style), 120)
+    )
+    above, verdicts = console.file.getvalue().splitlines()[:2]  # type: ignore[attr-defined]
+    assert above.rstrip() == "α      0.25   1      12.5"
+    assert verdicts.rstrip() == "       ✗12345 ✗7     ✓"
+
+
+async def test_tries_without_a_strength_are_numbered_from_one(opened: Opened) -> None:
+    def reply(system: str, wanted: Mapping[str, Any]) -> AnswerTried:
+        tries = [said(str(rows[0]), True, score=1.0, rows=rows) for rows in wanted["pairs"]]
+        return answered(system, said("7", score=1.0), said("", None), *tries)
+
+    app, _ = opened(partial(MethodScreen, title="Pool"), pool_events(), reply)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "g", "w")
+        await fill(pilot, pairs="3+7 4+8 5+9")
+        text = await press(pilot, "enter")
+        assert next(line.split() for line in text.splitlines() if line.strip().startswith("try ")) == [
+            "try",
+            *"123",
+        ]

@@ -12,9 +12,10 @@ import pytest
 from textual.app import App, ComposeResult
 
 from app.runs.session import RunSession
+from app.state.event_index import EventIndex, Mark
 from engine.run.directory import RunDirectory
 from screens.widgets.stage_bar import StageBar
-from screens.widgets.timeline import Timeline
+from screens.widgets.timeline import _KEYS, Timeline
 from tests.made_run import create_run
 from tests.synthetic_run import SyntheticRun, write_log
 
@@ -194,3 +195,24 @@ def test_the_ends_of_the_track_are_the_first_and_the_last_event(x: int, seq: int
     timeline._track_width = 11
     assert timeline._seq_at(x) == seq
     assert timeline._x_of(seq) == max(0, min(x, 10))
+
+
+@pytest.mark.parametrize(
+    ("seq", "caption"),
+    [
+        (3, ""),
+        (4, "! slow (event 4)"),
+        (6, "! slow (event 4)"),
+        (7, "✗ no disk (event 7)"),
+        (9, "✗ no disk (event 7)"),
+    ],
+)
+async def test_the_caption_names_the_last_mark_up_to_the_cursor(seq: int, caption: str) -> None:
+    """That under it as well; names of stages stand in the track itself."""
+    index = EventIndex()
+    index.marks = [Mark(2, "stage", "eval"), Mark(4, "warning", "slow"), Mark(7, "failure", "no\ndisk")]
+    session = SimpleNamespace(index=index, total_events=10, cursor=seq, state=SimpleNamespace(seq=9))
+    timeline = Timeline(cast(Any, session))
+    async with App[None]().run_test() as pilot:
+        await pilot.app.mount(timeline)
+        assert timeline._caption(200).plain.removesuffix(_KEYS).rstrip() == caption

@@ -348,3 +348,11 @@ def test_the_data_of_each_stage() -> None:
     assert rows_of(agent) == [["test", "answer outside the graph 1, out of reach 4", "99", "64", "36"]]
     assert isinstance(agent, Table) and agent.figures == 3
     assert agent.header == ["split", "left out", "questions", "edges", "nodes"]
+
+
+def test_questions_that_no_path_reaches_are_counted_once_for_all_methods() -> None:
+    """Both methods left out the same three of the held-out questions."""
+    both = [evaluated(method, {"success@1": 0.8}, missed=3) for method in ("gflownet", "greedy")]
+    assert lines_of(results.coverage(state_of(*both).gflownet))[0] == (
+        "left out: 3 questions whose answers no path reaches"
+    )
