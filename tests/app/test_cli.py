@@ -71,7 +71,10 @@ def test_what_belongs_to_a_command_names_it(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--batch", "--config", "none.yaml"], "none.yaml: found No such file"),
+        (
+            ["--batch", "--config", "none.yaml"],
+            "none.yaml: expected a YAML file that can be read: no such file",
+        ),
         (["--batch", "--resume", "none"], "there is no such run (none"),
         (["batch", "--resume", "none"], "there is no such run (none"),
         (["some-run", "--set", "online.L=1"], "a run has its own configuration (--set)"),

@@ -99,8 +99,8 @@ def defined_here() -> set[str]:
 
 NOT_THEIRS = {"_asdict", "_replace", "_fields", "_actions", "_fill_text", "_exit"}
 """Of the standard library."""
-MADE_BY_TEXTUAL = {"_abc_impl", *vars(type("Made", (widget.Widget,), {}))}
-"""In every class of a widget, or with abstract methods."""
+MADE_BY_TEXTUAL = {"_abc_impl", "_default_auto_links", *vars(type("Made", (widget.Widget,), {}))}
+"""In every class of a widget, with abstract methods, or with another default of a public reactive."""
 
 
 @pytest.mark.parametrize("room", ["app", "screens"])

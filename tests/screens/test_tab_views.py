@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from textual.widget import Widget
 
-from screens.tab_views import pane_view
+from screens.tab_views import view_of
 from screens.widgets.tables.virtual_table import VirtualTable
 
 
@@ -20,7 +20,10 @@ def test_a_table_is_followed_again_only_while_there_is_something_to_follow(
 ) -> None:
     table = SimpleNamespace(selected_key=7, follow=follow, sort_column="net", sort_reverse=True)
     pane: Any = SimpleNamespace(query=lambda kind: [table] if kind is VirtualTable else [])
-    assert pane_view(cast(Widget, pane), over) == {
-        "bars": [],
-        "tables": [{"key": 7, "follow": kept, "sort": ("net", True)}],
-    }
+    view = view_of(cast(Widget, pane), over)
+    assert view is not None and (view.key, view.follow, view.sort, view.filter) == (
+        7,
+        kept,
+        ("net", True),
+        "",
+    )

@@ -109,7 +109,7 @@ class GraphEnv:
         nodes[live, step + 1] = batch.tails[edge]
         return GraphState(Walks(state.walks.graph, edges, nodes), live, step + 1)
 
-    def grow(self, batch: GraphBatch, state: GraphState, frontier: Frontier) -> GraphState:
+    def branches(self, batch: GraphBatch, state: GraphState, frontier: Frontier) -> GraphState:
         """Every legal edge taken: a live trajectory for each entry of the frontier."""
         parents = state.walks.rows(state.live[frontier.owner])
         return self.step(batch, GraphState.all_live(parents, state.step), frontier.edge)
@@ -143,6 +143,6 @@ def enumerate_walks(env: GraphEnv, batch: GraphBatch, graph: int, limit: int = 1
             raise ValueError(f"more than {limit} trajectories")
         if not frontier.edge.numel():
             break
-        state = env.grow(batch, state, frontier)
+        state = env.branches(batch, state, frontier)
         finished.append(state.walks)
     return Walks.join(finished)

@@ -47,7 +47,7 @@ def test_one_trial_that_goes_wrong_is_enough(
 ) -> None:  # fmt: skip
     seen = [Seen(trial, problem) for trial, problem in zip(("plain", "huge"), problems, strict=True)]
     monkeypatch.setattr("engine.testkit.apart.apart", lambda trials: seen)
-    assert check_class._try_out(Namespace(role="evolution.judge", name="a:B", seconds=1.0)) == code
+    assert check_class.execute(Namespace(role="evolution.judge", name="a:B", seconds=1.0)) == code
     lines = capsys.readouterr().out.splitlines()
     words = [f"ok    {one.trial}" if not one.problem else f"wrong {one.trial}: {one.problem}" for one in seen]
     assert lines == [*words, last]

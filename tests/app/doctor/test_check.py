@@ -376,7 +376,7 @@ def test_dialogues(tmp_path: Path) -> None:
     assert "1 conversations" in findings(tmp_path, text)["slsm.data.path"].what
     write_lines(path, {"messages": []})
     found = findings(tmp_path, text)["slsm.data.path"]
-    assert found.kind == "wrong" and "line 1" in found.what
+    assert found.kind == "wrong" and ":1" in found.what
 
 
 def test_pool_files_are_read_together(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from app.runs.run_list import RunList, RunRow
 from engine.events.verdict import Verdict
 from engine.run.directory import RunDirectory, SweepPoint
 from screens.runs.about import about_group
-from screens.runs.fields import ORDERS, VALUES
+from screens.runs.columns import COLUMNS
+from screens.runs.fields import VALUES
 from screens.runs.groups import Group, best_of
 from screens.runs.source import RunSource, sweep_of
 from tests.runs_app import RunsApp, esm_verdict
@@ -222,7 +223,8 @@ def test_runs_are_ordered_by_how_much_they_want_to_be_seen() -> None:
         "prepared",
         "later version",
     ]
-    order = ORDERS["state"]
+    order = next(column.order for column in COLUMNS if column.key == "state")
+    assert order is not None
     rows: list[Any] = [SimpleNamespace(state=state) for state in states]
     shuffled = rows[::-1]
     shuffled.sort(key=lambda row: order(row) or 0)

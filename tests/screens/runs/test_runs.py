@@ -287,9 +287,5 @@ def test_of_a_method_with_two_verdicts_the_last_stages_is_said(make: Make, tmp_p
         "Pool       similarity 63.5% → 50.0%  ▼ −14 [−20, −8]  VQA accuracy over 200 queries"
     )
     assert headline(row) == selector
-    cells = {
-        column.key: column.show(column.value(row))
-        for column in COLUMNS
-        if column.key in ("methods", "result")
-    }
+    cells = {column.key: column.show(row) for column in COLUMNS if column.key in ("methods", "result")}
     assert [getattr(cell, "text", cell) for cell in cells.values()] == ["0.500", "Pool ▼"]

@@ -84,7 +84,7 @@ def test_every_edge_has_the_score_of_its_name(folder: Path):
     for split, event in measured(events).items():
         for score, edges in zip(read_scores(folder, split), named_edges(folder, split).values(), strict=True):
             assert score.tolist() == pytest.approx([0.9 if edge[3] else 0.2 for edge in edges])
-        assert event.recall["20"] > 0.99
+        assert event.recall["50"] > 0.99
         assert (event.missing, event.unscored, event.strangers) == (0, 0, 0)
         assert event.source.endswith("retrieval_result.pth")
     assert not any(isinstance(event, Notice) for event in events)
