@@ -162,7 +162,7 @@ def figures(given: Sequence[Mapping[str, Any]], greedy: Sequence[Mapping[str, An
     return {
         "n": len(given),
         "kept": round(fmean(ours), 4),
-        "- greedy": round(gain.difference, 4),
+        "minus greedy": round(gain.difference, 4),
         "low": round(gain.low, 4),
         "high": round(gain.high, 4),
         "fixed": pairs.count((True, False)),
