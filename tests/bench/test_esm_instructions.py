@@ -1,4 +1,4 @@
-"""The problems of the bench: no task in two splits, another wording to learn from, answers checked by their sentence."""
+"""The problems of the bench: no task in two splits, other wordings to learn from, answers checked by their sentence."""
 
 from __future__ import annotations
 
