@@ -26,7 +26,7 @@ def beam_search(
     while state.live.numel() and state.step < env.max_steps:
         frontier = env.frontier(batch, state)
         worth = worth[frontier.owner] + gain[frontier.edge]
-        grown = env.grow(batch, state, frontier)
+        grown = env.branches(batch, state, frontier)
         kept = best_of_each(grown.walks.graph, worth, batch.size, width)
         state, worth = GraphState.all_live(grown.walks.rows(kept), grown.step), worth[kept]
         finished.append(state.walks)
