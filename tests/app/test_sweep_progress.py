@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from textual.color import Color
 
 from app.swept.columns import columns_of, setting_rows
 from app.swept.progress import progress_of
@@ -19,7 +20,7 @@ from engine.statistics import Interval
 from engine.sweep.resolution import Resolution
 from engine.sweep.results import SettingResult, SweepReader
 from engine.sweep.sweep import Point, SweepFolder
-from screens.sweep.heat_map import Slice, _find, _words
+from screens.sweep.heat_map import Slice, _find, _style, _words
 from tests.engine.sweep.test_results import make_sweep
 
 HALF = 2
@@ -179,3 +180,25 @@ def test_what_so_many_items_can_tell_apart(
     assert _resolved(results) == said
     results.compared = [0]
     assert _resolved(results) == [], "nothing is compared"
+
+
+@pytest.mark.parametrize(
+    ("value", "scale", "ground"),
+    [
+        (0.9, (0.5, 0.9), (0, 120, 0)),
+        (0.8, (0.5, 0.9), (0, 60, 0)),
+        (0.7, (0.5, 0.9), (0, 0, 0)),
+        (0.6, (0.5, 0.9), (60, 0, 0)),
+        (0.5, (0.5, 0.9), (120, 0, 0)),
+        (0.5, (0.5, 0.5), (0, 0, 0)),
+    ],
+)
+def test_the_ground_of_a_cell_goes_from_low_over_plain_to_high(
+    value: float, scale: tuple[float, float], ground: tuple[int, int, int]
+) -> None:
+    """Here from red over black to green: 60% of a colour at the ends, half as much half way."""
+    one: Any = SimpleNamespace(value=value, kl=None, tokens=None, gain=None)
+    style = _style(one, "result", scale, Color(200, 0, 0), Color(0, 200, 0), Color(0, 0, 0))
+    assert style.bgcolor is not None and style.bgcolor.triplet is not None
+    assert all(abs(a - b) <= 1 for a, b in zip(style.bgcolor.triplet, ground, strict=True))
+    assert _style(None, "result", scale, Color(200, 0, 0), Color(0, 200, 0), Color(0, 0, 0)).dim

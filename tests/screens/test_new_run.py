@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
+import pytest
 from textual.app import App
 from textual.binding import BindingType
 
 from app.keys.commands import EVERYWHERE, bindings
-from app.runs.start_form import StartForm, split_changes
+from app.runs.start_form import Heading, StageBox, StartForm, split_changes
 from app.shell import SteerApp
 from engine.run.directory import RunDirectory
 from engine.sweep.sweep import SweepFolder
@@ -182,3 +184,18 @@ async def test_there_is_more_until_the_end_of_the_description(tmp_path: Path) ->
         await pilot.press("pageup")
         await pilot.pause()
         assert app.dialog.check_action("page", (1,))
+
+
+@pytest.mark.parametrize(("origin", "offered"), [("changed", True), ("file", False), ("default", False)])
+def test_only_a_change_can_be_taken_back(origin: str, offered: bool) -> None:
+    """Of a field that has the file's value or the default there is none; nor of headings and stages."""
+    form = SimpleNamespace(value=lambda field: ("4", origin))
+    for row, there in (
+        (SimpleNamespace(path="online.L"), offered),
+        (Heading("online", True), False),
+        (StageBox("eval"), False),
+    ):
+        screen: Any = SimpleNamespace(
+            source=SimpleNamespace(rows=[row]), table=SimpleNamespace(cursor=0), form=form
+        )
+        assert StartFormScreen.check_action(screen, "reset", ()) == there

@@ -104,3 +104,17 @@ async def test_a_chosen_id_stays_chosen_when_the_page_is_drawn_again(app: EsmApp
         screen.show()
         screen = await press(pilot, "enter")
         assert screen.shown_name == "decisions" and screen.decisions.filter_text
+
+
+async def test_a_decision_that_the_filter_shows_is_gone_to_within_it(app: EsmApp) -> None:
+    """One that it hides is shown without it; other targets have their own filter."""
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await press(pilot)
+        decisions = screen.session.state.esm.decisions
+        method, example = decisions.text("method", 0), decisions.text("example", 0)
+        screen.decisions.filter_by("m:2")
+        await press(pilot)
+        kept = {m: screen.place_of(Target("decision", f"{method} {example} {m}")) for m in (1, 2)}
+        assert [place and place.filter for place in kept.values()] == ["", "m:2"]
+        whole = screen.place_of(Target("example", f"{method} {example}"))
+        assert whole is not None and whole.filter == f'method:{method} example:"{example}"'

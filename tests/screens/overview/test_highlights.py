@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
 from textual.app import App
 
 from app.methods.overview import Highlight
@@ -11,6 +14,7 @@ from app.methods.pages import page_of
 from app.methods.place import Place
 from app.state.run import RunState
 from engine import events as ev
+from screens.overview import card_content
 from screens.overview.card_content import CardContent
 from screens.overview.cards import Card, PlaceLink, Tile
 from screens.widgets.lazy_static import LazyStatic
@@ -140,3 +144,29 @@ async def test_a_tile_says_the_newest_sentence_and_a_card_all_of_them() -> None:
         ["The selector.\nThe search before it.", "It does this.", "The selector."],
         ["", "It does this.", "It does this."],
     ]
+
+
+@pytest.mark.parametrize(
+    ("state", "so_far"),
+    [
+        ("active", True),
+        ("paused", True),
+        ("stopped", True),
+        ("failed", True),
+        ("finished", False),
+        ("stale", False),
+    ],
+)
+def test_so_far_is_said_while_more_may_come(
+    state: str, so_far: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not of what is finished, nor of figures of an earlier attempt, which says so itself."""
+    verdict = ev.Verdict(
+        method="esm", baseline="greedy", metric="accuracy", n=4, value=0.5, baseline_value=0.25, difference=0.25,
+        low=-0.1, high=0.5, items="problems", stale=state == "stale",
+    )  # fmt: skip
+    monkeypatch.setattr(card_content, "headline", lambda progress, state: verdict)
+    progress: Any = SimpleNamespace(name="ESM", state=state, shown=())
+    [sentence] = card_content._sentences(progress, state_of())
+    assert sentence.startswith("So far: ESM answers 50.0% of 4 problems right") == so_far
+    assert sentence.startswith("Stale, of an earlier attempt: ESM answers") == (state == "stale")

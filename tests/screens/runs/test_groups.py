@@ -15,6 +15,7 @@ from engine.events.verdict import Verdict
 from engine.run.directory import RunDirectory, SweepPoint
 from screens.runs.about import about_group
 from screens.runs.columns import COLUMNS
+from screens.runs.commands import RunCommands
 from screens.runs.fields import VALUES
 from screens.runs.groups import Group, best_of
 from screens.runs.source import RunSource, sweep_of
@@ -230,3 +231,10 @@ def test_runs_are_ordered_by_how_much_they_want_to_be_seen() -> None:
     shuffled.sort(key=lambda row: order(row) or 0)
     assert shuffled == rows
     assert len({order(row) for row in rows}) == len(rows)
+
+
+@pytest.mark.parametrize(("runs", "offered"), [(0, False), (1, False), (2, True), (3, True)])
+def test_two_runs_can_be_compared(runs: int, offered: bool) -> None:
+    screen: Any = SimpleNamespace(source=SimpleNamespace(rows=[object()] * runs), selected=None)
+    assert RunCommands.check_action(screen, "compare", ()) == offered
+    assert RunCommands.check_action(screen, "group", ()) == bool(runs)

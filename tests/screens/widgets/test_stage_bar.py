@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import cast
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from rich.style import Style
 
+from app.runs.time_left import TimeLeft
 from engine.events import StageFailed
 from engine.run import stage_state
 from screens.run_session import Session
@@ -62,3 +64,27 @@ def test_a_bar_is_as_full_as_its_stage_is_done(
     monkeypatch.setattr("screens.widgets.stage_bar.tone", lambda widget, name: Style())
     stage = stage_state.StageState("mine", status=status, done=done, total=4)
     assert StageBar(cast(Session, None))._bar(stage, 14).plain == drawn
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "left", "words"),
+    [
+        (30.0, TimeLeft(30.0), "ETA 0:30"),
+        (30.0, TimeLeft(90.0), "ETA 0:30, all stages 1:30"),
+        (30.0, TimeLeft(30.0, unknown=("eval",)), "ETA 0:30, all stages: not known yet"),
+        (0.0, TimeLeft(0.0, unknown=("mine",)), "all stages: not known yet"),
+        (30.0, None, "ETA 0:30"),
+    ],
+)
+def test_what_is_left_of_the_stage_and_of_all(
+    elapsed: float, left: TimeLeft | None, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of a stage took 30 s, so its other half takes as long; of the last stage both are the same."""
+    monkeypatch.setattr("screens.widgets.stage_bar.run_time_left", lambda session: left)
+    stage = stage_state.StageState(
+        "mine", stage_state.RUNNING, done=2 if elapsed else 0, total=4, elapsed=elapsed
+    )
+    session: Any = SimpleNamespace(reading=None)
+    assert StageBar(session)._left(stage) == words
+    session.reading = 0.5
+    assert StageBar(session)._left(stage) == "", "what is read tells nothing of the time left"

@@ -1,0 +1,53 @@
+"""Each field of a decision is what its help says it is: figures of one decision, all of them different."""
+
+from __future__ import annotations
+
+from app.state.run import RunState
+from app.table.decision_fields import DECISION_FIELDS
+from engine import events as ev
+
+DECISION = ev.DecisionTaken(
+    seq=31, method="esm", example="test-1", m=2, gate="chosen", memory_size=7, top_similarity=0.11, best_ahat=0.12,
+    null_ahat=0.13, null_logprob=-0.14, null_score=0.15, chosen="e1", layer=5, logprob=-0.16, delta_logprob=-0.02,
+    score=0.17, alpha=0.18, tokens_before=21, committed_tokens=22, probe_tokens=23, ended="delimiter", segment="a b",
+)  # fmt: skip
+
+
+def told(*correct: tuple[str, bool]) -> RunState:
+    state = RunState()
+    state.apply(DECISION)
+    for method, right in correct:
+        state.apply(
+            ev.ExampleEvaluated(
+                method=method, index=0, example="test-1", question="How many?", gold="3", pred="3", correct=right,
+                tokens_used=1, text="greedy wrote this" if method == "greedy" else "",
+            )
+        )  # fmt: skip
+    return state
+
+
+def values(state: RunState) -> dict[str, object]:
+    return {name: field.getter(state.esm)(0) for name, field in DECISION_FIELDS.items()}
+
+
+KNOWN_AT_ONCE = {
+    "method": "esm", "example": "test-1", "m": 2, "memory": 7, "sim": 0.11, "best": 0.12, "null": 0.13, "chosen": "e1",
+    "entry": "e1", "steered": True, "layer": 5, "gate": "chosen", "logprob": -0.16, "nulllogprob": -0.14,
+    "dlogprob": -0.02, "score": 0.17, "alpha": 0.18, "committed": 22, "probe": 23, "before": 21, "phase": "segment",
+    "ended": "delimiter", "seq": 31,
+}  # fmt: skip
+
+
+def test_every_field_is_that_of_the_event() -> None:
+    late = dict.fromkeys(("correct", "differs", "fixed", "broken", "question")) | {"left": False}
+    assert values(told()) == KNOWN_AT_ONCE | late
+
+
+def test_what_comes_with_the_answers() -> None:
+    """Right under esm and wrong under greedy, and the other way round."""
+    later = ("correct", "differs", "fixed", "broken", "question")
+    fixed, broken = (values(told(("greedy", not right), ("esm", right))) for right in (True, False))
+    assert [fixed[name] for name in later] == [True, True, True, False, "How many?"]
+    assert [broken[name] for name in later] == [False, True, False, True, "How many?"]
+    same = values(told(("greedy", True), ("esm", True)))
+    assert [same[name] for name in later] == [True, False, False, False, "How many?"]
