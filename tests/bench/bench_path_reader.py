@@ -2,11 +2,15 @@
 
     python -m tests.bench.bench_path_reader prompts RUN MODEL [questions]
     python -m tests.bench.bench_path_reader test RUN MODEL [questions] [tokens]
+    python -m tests.bench.bench_path_reader questions RUN FOLDER
 
 RUN is a finished run of configs/real/gflownet_pathquestion_*.yaml, MODEL a GGUF file or a folder. `prompts` compares
 prompts on validation questions; `test` asks test questions, each kind of evidence with the prompt that did best there.
 Questions come in an order drawn at random, so that as many as were answered are a fair sample; paraphrases count as one
 group in the intervals.
+
+`questions` writes the questions with their distinct paths, for configs/real/evolution_path_reader_qwen0.5b.yaml: those
+that the sampler learned from as train.jsonl, the test questions as test.jsonl.
 
 Kinds of evidence, each cut to TRIPLES triples, or to so many `tokens` of triples:
 
@@ -37,7 +41,7 @@ from engine.config.config import Config
 from engine.config.file import load_config
 from engine.config.models.model import ModelSection
 from engine.events import PathStep
-from engine.files import append_jsonl, recover_jsonl
+from engine.files import append_jsonl, recover_jsonl, write_jsonl
 from engine.gflownet.answer.answer_match import named, normalise
 from engine.gflownet.answer.readers import SYSTEM
 from engine.gflownet.evaluation.beam import beam_search
@@ -362,8 +366,34 @@ def test(data: str, evidence: Evidence, reader: Reader, most: int, tokens: str =
         print(row)
 
 
+def write_questions(run: Path, config: Config, folder: Path) -> None:
+    """Each question behind its evidence, in an order drawn at random; its right answers, a line each."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for split in ("train", "test"):
+        evidence = Evidence(run, config, split)
+        rows = [
+            {
+                "question": written(question, "distinct", "one name, triplets").user,
+                "answer": "\n".join(question.golds),
+            }
+            for question in drawn(evidence, len(evidence.questions))
+        ]
+        write_jsonl(folder / f"{split}.jsonl", rows)
+        print(split, len(rows))
+
+
+def names_one(text: str, golds: str) -> bool:
+    """Whether an answer is a hit (`task.compare`). `golds`: the right answers, a line each."""
+    return bool(named(golds.split("\n"), text))
+
+
 def main(command: str, run: str, path: str, most: str = "600", tokens: str = "") -> None:
-    config, reader = load_config(Path(run) / "config.yaml", []), Reader(path)
+    config = load_config(Path(run) / "config.yaml", [])
+    if command == "questions":
+        with torch_threads(1):
+            write_questions(Path(run), config, Path(path))
+        return
+    reader = Reader(path)
     data = Path(str(config.graphs.path)).stem
     limit = (
         equal_tokens(int(tokens), lambda text: len(reader.model.tokenizer.encode(text)))

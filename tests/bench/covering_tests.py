@@ -1,0 +1,83 @@
+"""Which tests to run for a change: those that run its lines, by a coverage file with contexts.
+
+    pip install pytest-cov
+    pytest -q -n 2 -m "not slow" --cov=app --cov=engine --cov=screens --cov-context=test
+
+The second line writes .coverage. What a test does in a process of its own is not in it.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+from collections import Counter, defaultdict
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL, LARGE = 120, 80
+"""Tests of a change at most: those that run the fewest lines, and those that run the most, as whole screens do."""
+
+
+class CoveringTests:
+    """From the coverage file at `path`."""
+
+    def __init__(self, path: str) -> None:
+        self._data = importlib.import_module("coverage").CoverageData(path)
+        self._data.read()
+        measured = sorted(self._data.measured_files())
+        root = os.path.commonpath([name for name in measured if "/engine/" in name or "/app/" in name])
+        self._lines = {os.path.relpath(name, root): self._data.contexts_by_lineno(name) for name in measured}
+
+    def of_change(self, file: str, first: int, last: int) -> list[str]:
+        """Those that run the statement around the lines `first` to `last` (from 1), the ones that run the fewest lines
+        first; all of the file where the lines run at import."""
+        begin, end, inside = _statement(ast.parse((ROOT / file).read_text(encoding="utf-8")), first, last)
+        tests = self._of_lines(file, begin, end)
+        if not inside:
+            tests |= self._of_file(file)
+            for user in self._importers[file] if not tests else ():
+                tests |= self._of_file(user)
+        ordered = sorted(tests, key=lambda test: (self._sizes[test], test))
+        return ordered if len(ordered) <= SMALL + LARGE else ordered[:SMALL] + ordered[-LARGE:]
+
+    @cached_property
+    def _sizes(self) -> Counter[str]:
+        """How many lines each test runs."""
+        return Counter(
+            test for lines in self._lines.values() for names in lines.values() for test in _tests(names)
+        )
+
+    @cached_property
+    def _importers(self) -> dict[str, set[str]]:
+        """Of each module's file, the files that import from it."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for path in (path for top in ("app", "engine", "screens") for path in (ROOT / top).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ImportFrom) and node.module:
+                    found[node.module.replace(".", "/") + ".py"].add(str(path.relative_to(ROOT)))
+        return found
+
+    def _of_lines(self, file: str, first: int, last: int) -> set[str]:
+        lines = self._lines.get(file, {})
+        return {test for line in range(first, last + 1) for test in _tests(lines.get(line, []))}
+
+    def _of_file(self, file: str) -> set[str]:
+        return {test for names in self._lines.get(file, {}).values() for test in _tests(names)}
+
+
+def _tests(contexts: list[str]) -> set[str]:
+    return {context.rpartition("|")[0] for context in contexts if "|" in context}
+
+
+def _statement(tree: ast.Module, begin: int, end: int) -> tuple[int, int, bool]:
+    """First and last line of the smallest statement around the lines, and whether it stands in a function."""
+    best, inside = (begin, end), False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt) and node.lineno <= begin and end <= (node.end_lineno or 0):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                inside |= bool(node.body[0].lineno <= begin)
+            elif not isinstance(node, (ast.ClassDef, ast.If, ast.For, ast.While, ast.With, ast.Try)):
+                best = (node.lineno, node.end_lineno or node.lineno)
+    return *best, inside
