@@ -130,7 +130,7 @@ def _closest_name(closest: Closest) -> str:
 
 
 def verdict_sentence(verdict: Verdict) -> str:
-    """`ESM answers 96.5% of 200 problems right; greedy 63.5%: +33 points [27, 39]; 66 turned right, none wrong.`"""
+    """`ESM answers 96.5% of 200 problems right; greedy 63.5%: +33.0 points [27, 39]; 66 turned right, none wrong.`"""
     text = _CLAIMS.get(verdict.metric, _OTHER).format(
         method=method_name(verdict.method),
         baseline=method_name(verdict.baseline),
@@ -157,10 +157,12 @@ def _amount(value: float) -> str:
 
 
 def _interval(of: Verdict | Kept | Closest, unit: str, percent: bool) -> str:
-    """`+33 points [27, 39]`, `−46 tokens [−50, −42]`, `−0.7 points [−4.0, 2.7]`."""
+    """`+33.0 points [27, 39]`, `−46.0 tokens [−50, −42]`, `−0.7 points [−4.0, 2.7]`. A difference has the digits of the
+    two figures, its bounds only where it is small."""
     scale = 100 if percent else 1
     digits = 0 if abs(of.difference) * scale >= 10 else 1
-    plus, low, high = (_number(value * scale, digits) for value in (of.difference, of.low, of.high))
+    plus = _number(of.difference * scale, int(abs(of.difference) * scale < 1000))
+    low, high = (_number(value * scale, digits) for value in (of.low, of.high))
     sign = "" if plus.startswith(_MINUS) or not plus.strip("0.") else "+"
     return f"{sign}{plus} {unit}{' ' * bool(unit)}[{low}, {high}]"
 

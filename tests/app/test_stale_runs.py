@@ -63,7 +63,7 @@ def test_the_list_marks_results_of_an_earlier_attempt(run: RunDirectory) -> None
     }
     assert cells == {"result": Cell("0.965", "dim"), "methods": Cell("ESM ◌ Evolution")}
     about = about_run(row).plain
-    assert "ESM        greedy 63.5% → 96.5%  ◌ +33 [27, 39] (stale)" in about
+    assert "ESM        greedy 63.5% → 96.5%  ◌ +33.0 [27, 39] (stale)" in about
     assert "✓ mine 0:30   ✓ select 0:30   ◌ memory 0:30   ◌ eval 0:30   ○ evolve" in about
     choose(run, "last", "select")
     row = row_of(run)

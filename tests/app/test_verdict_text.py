@@ -57,8 +57,8 @@ NEAR = ev.Closest(method="no_probing", n=200, value=0.965, difference=0.0, low=-
 @pytest.mark.parametrize(
     ("verdict", "line", "text"),
     [
-        (ESM, "greedy 63.5% → 96.5%  ▲ +33 [27, 39]  90 tok +6%",
-         "ESM answers 96.5% of 200 problems right; greedy 63.5%: +33 points [27, 39]; 66 turned right, none wrong."),
+        (ESM, "greedy 63.5% → 96.5%  ▲ +33.0 [27, 39]  90 tok +6%",
+         "ESM answers 96.5% of 200 problems right; greedy 63.5%: +33.0 points [27, 39]; 66 turned right, none wrong."),
         (UNSURE, "greedy 63.5% → 64.0%  ≈ no difference is shown [−2.0, 3.0]",
          "ESM answers 64.0% of 200 problems right; greedy 63.5%: +0.5 points [−2.0, 3.0]; 3 turned right, 2 wrong. "
          "The interval includes zero: no difference is shown. Better than it: majority vote."),
@@ -66,12 +66,12 @@ NEAR = ev.Closest(method="no_probing", n=200, value=0.965, difference=0.0, low=-
          "Evolution answers 150 test questions in 42.1 tokens on average; the unchanged model in 1,088: "
          "−1,046 tokens [−1,050, −1,000]. "
          "Correctness went from 86.0% to 85.3% (−0.7 points [−4.0, 2.7]): no difference is shown."),
-        (GRADED, "beam 75.0% → 50.0%  ▼ −25 [−50, −1]",
+        (GRADED, "beam 75.0% → 50.0%  ▼ −25.0 [−50, −1]",
          "20 paths of GFlowNet reach 50.0% of the answers to 1 question; 20 of beam search 75.0%: "
-         "−25 points [−50, −1]; none better, 1 worse."),
-        (HITS, "beam 75.0% → 85.0%  ▲ +10 [1, 20]",
+         "−25.0 points [−50, −1]; none better, 1 worse."),
+        (HITS, "beam 75.0% → 85.0%  ▲ +10.0 [1, 20]",
          "GFlowNet names an answer to 85.0% of 20 questions (hits@1); beam search to 75.0%: "
-         "+10 points [1, 20]; 3 turned right, 1 wrong."),
+         "+10.0 points [1, 20]; 3 turned right, 1 wrong."),
     ],
     ids=["esm", "unsure", "tokens", "graded", "hits"],
 )  # fmt: skip
@@ -156,7 +156,7 @@ def test_what_should_not_suffer(difference: float, low: float, high: float, text
 
 
 def test_cells() -> None:
-    cells = VerdictCells("greedy", "63.5%", "96.5%", "▲ +33 [27, 39]", "90 tok +6%", "")
+    cells = VerdictCells("greedy", "63.5%", "96.5%", "▲ +33.0 [27, 39]", "90 tok +6%", "")
     assert verdict_cells(ESM) == cells
     assert verdict_cells(ESM, brief=True) == cells._replace(cost="+6% tok")
     assert verdict_cells(TOKENS, brief=True).value == "42.1"
@@ -195,13 +195,13 @@ def test_what_a_shorter_answer_costs(difference: float, words: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "sign", "words"),
     [
-        ({}, "▲", "+33"),
-        ({"stale": True}, "◌", "+33"),
-        ({"difference": -0.2, "low": -0.3, "high": -0.1}, "▼", "−20"),
+        ({}, "▲", "+33.0"),
+        ({"stale": True}, "◌", "+33.0"),
+        ({"difference": -0.2, "low": -0.3, "high": -0.1}, "▼", "−20.0"),
         ({"difference": 0.01, "low": 0.0, "high": 0.1}, "≈", "+1.0"),
         ({"difference": -0.05, "low": -0.1, "high": 0.0}, "≈", "−5.0"),
         ({"difference": 0.0, "low": 0.0, "high": 0.0}, "≈", "0.0"),
-        ({"lower_is_better": True}, "▼", "+33"),
+        ({"lower_is_better": True}, "▼", "+33.0"),
         ({"lower_is_better": True, "difference": -0.0999, "low": -0.2, "high": -0.05}, "▲", "−10.0"),
         ({"unit": "tokens", "difference": -9.96, "low": -11.0, "high": -8.0}, "▼", "−10.0"),
         ({"unit": "tokens", "difference": -1045.88, "low": -1050.0, "high": -999.0}, "▼", "−1,046"),
@@ -215,7 +215,7 @@ def test_sign_and_difference(changes: dict[str, object], sign: str, words: str) 
 
 
 def test_a_stale_line_says_so() -> None:
-    assert verdict_line(replace(ESM, stale=True)).endswith("◌ +33 [27, 39]  90 tok +6% (stale)")
+    assert verdict_line(replace(ESM, stale=True)).endswith("◌ +33.0 [27, 39]  90 tok +6% (stale)")
 
 
 def test_a_log_without_what_comes_closest_is_read() -> None:

@@ -230,7 +230,7 @@ def test_every_figure_of_the_findings_is_in_the_record(tmp_path: Path) -> None:
     record.stages["eval"] = StageRecord(status="finished", verdict=verdict)
     RunDirectory(run).write(record)
     page = text_of(report([read_run(RunDirectory(run))]), "html")
-    assert "ESM answers 96.5% of 200 problems right; greedy 63.5%: +33 points" in page
+    assert "ESM answers 96.5% of 200 problems right; greedy 63.5%: +33.0 points" in page
     assert "1 event in events.jsonl" in page
 
 

@@ -103,7 +103,7 @@ def test_stages_are_stale_until_they_begin_again() -> None:
         {"n": 1},
     )
     (verdict,) = verdicts(state.stages)
-    assert verdict_line(verdict) == "greedy 63.5% → 90.0%  ◌ +26 [20, 32] (stale)"
+    assert verdict_line(verdict) == "greedy 63.5% → 90.0%  ◌ +26.5 [20, 32] (stale)"
     assert verdict_sentence(verdict).startswith("Stale, of an earlier attempt: ESM answers 90.0% of 200")
     state.apply(ev.StageBegunAgain(stage="memory", kept="earlier/1"))
     state.apply(ev.StageFinished(stage="memory", seconds=1.0))
@@ -111,7 +111,7 @@ def test_stages_are_stale_until_they_begin_again() -> None:
     state.apply(ev.StageBegunAgain(stage="eval", kept="earlier/1"))
     assert not verdicts(state.stages) and state.stages["eval"].summary == {}
     state.apply(ev.StageFinished(stage="eval", seconds=1.0, verdict=esm_verdict(0.8)))
-    assert verdict_line(verdicts(state.stages)[0]) == "greedy 63.5% → 80.0%  ▲ +17 [11, 23]"
+    assert verdict_line(verdicts(state.stages)[0]) == "greedy 63.5% → 80.0%  ▲ +16.5 [11, 23]"
 
 
 def test_a_run_with_work_left_is_no_longer_finished() -> None:

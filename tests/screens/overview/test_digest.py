@@ -67,10 +67,10 @@ def test_a_finished_run_in_eighty_columns() -> None:
     lines = drawn(state)
     assert lines == [
         "              baseline          with difference         cost       as good",
-        "1 ESM ✓       greedy     63.5% 96.5% ▲ +33 [26, 40]     +7% tok    no probing",
-        "2 Evolution ✓ unchanged   44.2  25.2 ▲ −19 [−19, −19]   right ±0",
-        "3 GFlowNet ✓  triples    53.5% 69.7% ▲ +16 [4, 28]      0% tok",
-        "4 SLSM ✓      no note    29.2% 90.0% ▲ +61 [55, 66]     ×8.2 calls ≈ flat memory",
+        "1 ESM ✓       greedy     63.5% 96.5% ▲ +33.0 [26, 40]   +7% tok    no probing",
+        "2 Evolution ✓ unchanged   44.2  25.2 ▲ −19.0 [−19, −19] right ±0",
+        "3 GFlowNet ✓  triples    53.5% 69.7% ▲ +16.2 [4, 28]    0% tok",
+        "4 SLSM ✓      no note    29.2% 90.0% ▲ +60.8 [55, 66]   ×8.2 calls ≈ flat memory",
         "5 Pool ✓      similarity 84.6% 92.6% ▲ +8.0 [4.1, 12.1]",
     ]
     assert max(map(len, lines)) <= 80 - 2 + len("memory") - len("mem…") + 1
@@ -79,8 +79,8 @@ def test_a_finished_run_in_eighty_columns() -> None:
 def test_a_wide_terminal_has_units_and_whole_costs() -> None:
     lines = drawn(state_of(*(ended(stage, verdict) for stage, verdict in VERDICTS.items())), 120)
     assert lines[1:3] == [
-        "1 ESM ✓         greedy       63.5%      96.5%   ▲ +33 [26, 40]       89 tok +7%       no probing",
-        "2 Evolution ✓   unchanged     44.2   25.2 tok   ▲ −19 [−19, −19]     right ±0",
+        "1 ESM ✓         greedy       63.5%      96.5%   ▲ +33.0 [26, 40]     89 tok +7%       no probing",
+        "2 Evolution ✓   unchanged     44.2   25.2 tok   ▲ −19.0 [−19, −19]   right ±0",
     ]
     assert max(map(len, lines)) <= 118
 
@@ -136,7 +136,7 @@ def test_a_method_at_work_says_stage_share_time_left_and_the_figure_so_far() -> 
     """80 of 200 in 40 s: 0.5 s each, 60 s left. 5 of 10 in 20 s: 20 s left."""
     so_far = evaluated(difference=0.32, low=0.2, high=0.45, fixed=26, broken=0)
     state = state_of(*begun("eval", 200, 80, 40.0), so_far)
-    assert said(state, 1) == "1 ESM ▶ 40% eval 80/200, 1:00 left; so far greedy 63.0% → 95.0% ▲ +32 [20, 45]"
+    assert said(state, 1) == "1 ESM ▶ 40% eval 80/200, 1:00 left; so far greedy 63.0% → 95.0% ▲ +32.0 [20, 45]"
     assert said(state, 2) == "2 Evolution ○ has not started"
     early = state_of(*begun("eval", 200, 80, 40.0), evaluated(n=40, accuracy=0.9), evaluated())
     assert said(early, 1) == "1 ESM ▶ 40% eval 80/200, 1:00 left; accuracy so far 0.950"
@@ -166,7 +166,7 @@ def test_the_last_verdict_of_a_method_is_its_line() -> None:
 
 def test_a_run_before_verdicts_were_stated_is_read_from_its_figures() -> None:
     row = evaluated(n=200, final=True, difference=0.32, low=0.2, high=0.45, fixed=64, broken=0)
-    assert drawn(state_of(row, ended("eval")))[1].startswith("1 ESM ✓ greedy   63.0% 95.0% ▲ +32 [20, 45]")
+    assert drawn(state_of(row, ended("eval")))[1].startswith("1 ESM ✓ greedy   63.0% 95.0% ▲ +32.0 [20, 45]")
 
 
 def test_no_line_without_a_verdict_is_cut_to_the_titles_of_others() -> None:

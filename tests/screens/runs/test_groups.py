@@ -67,7 +67,7 @@ def test_lower_is_better_where_it_is(make: Make) -> None:
     about = about_group(group).plain
     assert (
         about
-        == "lowest     of 3 runs: b  no processor 60.0 → 30.0 tok  ▲ −30 [−9, −1]  answer length over 50 questions"
+        == "lowest     of 3 runs: b  no processor 60.0 → 30.0 tok  ▲ −30.0 [−9, −1]  answer length over 50 questions"
     )
 
 
@@ -166,7 +166,7 @@ async def test_the_heading_under_the_cursor_says_the_best(make: Make, tmp_path: 
         await pilot.pause()
         assert app.runs.selected is None
         assert str(app.runs.about.content).startswith("best       of 2 test runs: demo")
-        assert "greedy 60.0% → 90.0%  ▲ +30 [24, 36]  accuracy over 200 examples" in str(
+        assert "greedy 60.0% → 90.0%  ▲ +30.0 [24, 36]  accuracy over 200 examples" in str(
             app.runs.about.content
         )
         assert "★ 0.900" in app.rows()[0]

@@ -77,7 +77,7 @@ async def test_result_gain_and_id_fit_into_eighty_columns(outputs: Path) -> None
             and "▼ −0.135" in drawn[1]
             and "⑂ other" in drawn[2]
         )
-        assert "ESM        greedy 63.5% → 96.5%  ▲ +33 [27, 39]  accuracy over 200 examples" in str(
+        assert "ESM        greedy 63.5% → 96.5%  ▲ +33.0 [27, 39]  accuracy over 200 examples" in str(
             app.runs.about.content
         )
         await pilot.press("down")

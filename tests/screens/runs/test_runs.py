@@ -284,7 +284,7 @@ def test_of_a_method_with_two_verdicts_the_last_stages_is_said(make: Make, tmp_p
     run.write(record)
     [row] = RunList(tmp_path / "outputs").read()
     assert about_run(row).plain.splitlines()[0] == (
-        "Pool       similarity 63.5% → 50.0%  ▼ −14 [−20, −8]  VQA accuracy over 200 queries"
+        "Pool       similarity 63.5% → 50.0%  ▼ −13.5 [−20, −8]  VQA accuracy over 200 queries"
     )
     assert headline(row) == selector
     cells = {column.key: column.show(row) for column in COLUMNS if column.key in ("methods", "result")}
