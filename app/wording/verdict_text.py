@@ -56,7 +56,7 @@ class VerdictCells(NamedTuple):
 
 
 def verdict_cells(verdict: Verdict, brief: bool = False) -> VerdictCells:
-    """`greedy`, `63.5%`, `96.5%`, `▲ +33 [27, 39]`, `92 tok +16%`, `no probing`. `brief`: without the unit, and of the
+    """`greedy`, `63.5%`, `96.5%`, `▲ +33.0 [27, 39]`, `92 tok +16%`, `no probing`. `brief`: without the unit, and of the
     cost its change alone where that is known."""
     unit = {SHARE: "", TOKENS: " tok"}.get(verdict.unit, f" {verdict.unit}")
     return VerdictCells(
@@ -70,7 +70,7 @@ def verdict_cells(verdict: Verdict, brief: bool = False) -> VerdictCells:
 
 
 def verdict_line(verdict: Verdict) -> str:
-    """`greedy 63.5% → 96.5%  ▲ +33 [27, 39]  92 tok +16%  as good: no probing`"""
+    """`greedy 63.5% → 96.5%  ▲ +33.0 [27, 39]  92 tok +16%  as good: no probing`"""
     cells = verdict_cells(verdict)
     values = f"{cells.baseline} {cells.before} → {cells.value}"
     words = [values, cells.difference, cells.cost, cells.as_good and f"as good: {cells.as_good}"]
@@ -92,7 +92,7 @@ def verdict_value(verdict: Verdict, value: float) -> str:
 
 
 def _short_interval(verdict: Verdict) -> str:
-    """`+33 [27, 39]`; `no difference is shown [−2.0, 3.0]`"""
+    """`+33.0 [27, 39]`; `no difference is shown [−2.0, 3.0]`"""
     text = _interval(verdict, "", verdict.unit == SHARE)
     return text if verdict.shown else f"{_NO_DIFFERENCE} {text.partition(' ')[2]}"
 

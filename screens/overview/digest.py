@@ -61,7 +61,7 @@ def _at_work(progress: MethodProgress) -> str:
 
 
 def _so_far(progress: MethodProgress, state: RunState) -> str:
-    """`so far greedy 63.5% → 95.0% ▲ +32 [25, 38]`, or the newest figure of the method's curve."""
+    """`so far greedy 63.5% → 95.0% ▲ +31.5 [25, 38]`, or the newest figure of the method's curve."""
     verdict = headline(progress, state)
     if verdict is not None:
         cells = verdict_cells(verdict)

@@ -58,7 +58,7 @@ def _line(label: str, words: str) -> Text:
 
 
 def _of_method(title: str, verdict: Verdict, width: int) -> Text:
-    """`ESM greedy 63.5% → 96.5%  ▲ +33 [27, 39]`: as on the overview."""
+    """`ESM greedy 63.5% → 96.5%  ▲ +33.0 [27, 39]`: as on the overview."""
     over = f"  {metric_words(verdict)}"
     return _line(title, f"{verdict_line(verdict):<{width}}").append(over, "dim")
 
