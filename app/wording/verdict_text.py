@@ -56,8 +56,8 @@ class VerdictCells(NamedTuple):
 
 
 def verdict_cells(verdict: Verdict, brief: bool = False) -> VerdictCells:
-    """`greedy`, `63.5%`, `96.5%`, `▲ +33.0 [27, 39]`, `92 tok +16%`, `no probing`. `brief`: without the unit, and of the
-    cost its change alone where that is known."""
+    """`greedy`, `63.5%`, `96.5%`, `▲ +33.0 [27, 39]`, `92 tok +16%`, `no probing`. `brief`: without the unit, and of
+    the cost its change alone where that is known."""
     unit = {SHARE: "", TOKENS: " tok"}.get(verdict.unit, f" {verdict.unit}")
     return VerdictCells(
         short_method_name(verdict.baseline),
