@@ -22,6 +22,22 @@ PAGES = [
 ]
 
 
+GENERATED = (ROOT / "configs" / "README.md", ROOT / "screens" / "README.md")
+MOST_BYTES = 120_000
+"""Of all hand-written pages together."""
+
+
+def test_the_hand_written_pages_stay_short() -> None:
+    sizes = {page: page.stat().st_size for page in PAGES if page not in GENERATED}
+    total = sum(sizes.values())
+    longest = sorted(sizes, key=lambda page: -sizes[page])[:5]
+    assert total <= MOST_BYTES, (
+        f"The hand-written pages have {total:,} bytes, {total - MOST_BYTES:,} too many. Take out what another page or "
+        "configs/README.md says, how a figure came about, and figures that tests/bench/results holds; do not raise the "
+        f"limit. The longest: {', '.join(f'{page.relative_to(ROOT)} {sizes[page]:,}' for page in longest)}."
+    )
+
+
 @cache
 def _anchors(page: Path) -> set[str]:
     text = re.sub(r"^ *```.*?^ *```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
