@@ -211,7 +211,9 @@ async def test_the_caption_names_the_last_mark_up_to_the_cursor(seq: int, captio
     """That under it as well; names of stages stand in the track itself."""
     index = EventIndex()
     index.marks = [Mark(2, "stage", "eval"), Mark(4, "warning", "slow"), Mark(7, "failure", "no\ndisk")]
-    session = SimpleNamespace(index=index, total_events=10, cursor=seq, state=SimpleNamespace(seq=9))
+    session = SimpleNamespace(
+        index=index, total_events=10, cursor=seq, frozen=False, state=SimpleNamespace(seq=9)
+    )
     timeline = Timeline(cast(Any, session))
     async with App[None]().run_test() as pilot:
         await pilot.app.mount(timeline)
