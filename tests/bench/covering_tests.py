@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SMALL, LARGE = 120, 80
+SMALL, LARGE = 100, 24
 """Tests of a change at most: those that run the fewest lines, and those that run the most, as whole screens do."""
 
 
