@@ -86,9 +86,10 @@ def test_a_key_that_others_can_read_and_a_server_of_a_server(
 ) -> None:
     file = tmp_path / "key"
     file.write_text("sk-mine\n")
-    file.chmod(0o644)
-    assert main(["serve", str(source.path), "--key-file", str(file)]) == 2
-    assert "chmod 600" in capsys.readouterr().err
+    for mode in (0o640, 0o604):
+        file.chmod(mode)
+        assert main(["serve", str(source.path), "--key-file", str(file)]) == 2
+        assert f"chmod 600 {file}" in capsys.readouterr().err
     prepared(str(source.path))
     assert main(["serve", str(served[-1].path)]) == 2
     assert "server itself" in capsys.readouterr().err

@@ -1,12 +1,18 @@
-"""Many connections at once."""
+"""Where the server listens, its key, and many connections at once."""
 
 from __future__ import annotations
 
 import socket
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
-from engine.serve.listening import bound, serving
+import pytest
+
+from engine.config.serve import ServeSection
+from engine.errors import ConfigError, RunError
+from engine.serve.key import server_key
+from engine.serve.listening import bound, serving, url_of
 
 AT_ONCE = 200
 
@@ -28,3 +34,37 @@ def test_two_hundred_connections_at_once_are_all_answered() -> None:
             one.settimeout(20)
             one.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         assert all(one.recv(1000).startswith(b"HTTP/1.1 200") for one in waiting)
+
+
+def test_a_port_that_is_taken_and_an_address_that_is_not_of_this_machine() -> None:
+    with bound("127.0.0.1", 0) as taken:
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(RunError) as refused:
+            bound("127.0.0.1", port)
+    assert (refused.value.what, refused.value.where) == ("the port is taken", f"127.0.0.1:{port}")
+    assert refused.value.hint.startswith("choose another port")
+    with pytest.raises(RunError) as refused:
+        bound("203.0.113.5", 0)
+    assert refused.value.what.startswith("nothing can listen there: ")
+    assert (refused.value.where, refused.value.hint) == ("203.0.113.5:0", "choose another address")
+
+
+def test_an_address_of_version_6_stands_in_brackets() -> None:
+    with bound("127.0.0.1", 0) as listening:
+        port = listening.getsockname()[1]
+        assert url_of(listening, "::1") == f"http://[::1]:{port}/v1"
+        assert url_of(listening, "127.0.0.1") == f"http://127.0.0.1:{port}/v1"
+
+
+def test_a_key_of_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As `$(cat file)` and other ways of setting it leave it: with a line end."""
+    section = ServeSection(key_env="A_KEY")
+    monkeypatch.setenv("A_KEY", " sk-mine\n")
+    key = server_key(section, tmp_path)
+    assert (key.secret, key.place, key.made) == ("sk-mine", "environment variable A_KEY", False)
+    assert key.opens("sk-mine") and not key.opens("sk-mine\n")
+    for wrong in ("", " ", "two words"):
+        monkeypatch.setenv("A_KEY", wrong)
+        with pytest.raises(ConfigError, match="A_KEY"):
+            server_key(section, tmp_path)

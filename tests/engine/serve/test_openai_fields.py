@@ -15,7 +15,9 @@ from openai import BadRequestError, OpenAI
 from engine.esm import layout
 from engine.events import Event, RequestAnswered, RequestTaken
 from engine.files import read_jsonl
+from engine.levers.token_logprobs import ScoredToken
 from engine.serve import parsed_request
+from engine.serve.replies import text_logprobs
 from tests.engine.serve.conftest import PLACES, WAITING, Served, chat
 
 QUESTION = "Tom has 14 pens, buys 5, then loses 3. How many?"
@@ -168,6 +170,21 @@ def test_logprobs_of_a_stream_are_those_of_the_whole(served: Served) -> None:
     tokens = [token for part in parts for token in part["tokens"]]
     assert offsets[0] == 0
     assert all(b - a == len(t) for (a, b), t in zip(pairwise(offsets), tokens[:-1], strict=True))
+
+
+def test_of_tokens_with_the_same_text_the_likeliest_stands() -> None:
+    """The third token was drawn, a likelier one is written alike, and the first token has none before it."""
+    scored = [
+        ScoredToken("The", 0, None, []),
+        ScoredToken(" a", 3, -2.0, [(" b", -0.5), (" a", -2.0)]),
+        ScoredToken("\ufffd", 5, -3.0, [("\ufffd", -1.0), (" c", -1.5)]),
+    ]
+    assert text_logprobs(scored) == {
+        "tokens": ["The", " a", "\ufffd"],
+        "token_logprobs": [None, -2.0, -3.0],
+        "top_logprobs": [None, {" b": -0.5, " a": -2.0}, {"\ufffd": -1.0, " c": -1.5}],
+        "text_offset": [0, 3, 5],
+    }
 
 
 # ------------------------------------------------------------ top_p

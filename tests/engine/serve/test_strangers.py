@@ -7,6 +7,7 @@ import json
 import logging
 import socket
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,7 +21,7 @@ from starlette.routing import Route
 
 from engine.events import Notice
 from engine.lm.transformers.model import TransformersModel
-from engine.serve import connections, parsed_request
+from engine.serve import connections, listening, parsed_request
 from engine.serve.guard import Guard
 from engine.serve.http import EventStream
 from engine.serve.listening import bound, serving
@@ -39,8 +40,8 @@ async def _well(request: Request) -> Response:
 def small_server(patience: float = 60, open: bool = True) -> Iterator[int]:
     """The server's connections and guard before a small application."""
     app = Guard(Starlette(routes=[Route("/", _well, methods=["GET", "POST"])]), "127.0.0.1", open, 1000, 60)
-    with bound("127.0.0.1", 0) as listening, serving(app, listening, patience):
-        yield listening.getsockname()[1]
+    with bound("127.0.0.1", 0) as opened, serving(app, opened, patience):
+        yield opened.getsockname()[1]
 
 
 def connected(port: int, sent: str) -> socket.socket:
@@ -79,6 +80,49 @@ def test_a_flood_of_half_requests_shuts_nobody_out(monkeypatch: pytest.MonkeyPat
             client.close()
 
 
+HALF, REST = "GET / HTTP/1.1\r\nHost: localhost\r\n", "Connection: close\r\n\r\n"
+
+
+def goes_on(client: socket.socket) -> bool:
+    """Whether the rest of a begun request is still answered."""
+    try:
+        client.sendall(REST.encode())
+        return client.recv(100).startswith(b"HTTP/1.1 200")
+    except ConnectionError:
+        return False
+
+
+@pytest.mark.parametrize("second_leaves", [False, True])
+def test_one_connection_too_many_ends_the_oldest_that_still_waits(
+    monkeypatch: pytest.MonkeyPatch, second_leaves: bool
+) -> None:
+    """Of three where two may wait the first; whoever has left takes no place."""
+    made: list[type[connections.PatientProtocol]] = []
+    real = connections.patient
+    monkeypatch.setattr(connections, "MOST_WAITING", 2)
+    monkeypatch.setattr(listening, "patient", lambda patience: made.append(real(patience)) or made[-1])
+
+    def wait_for(count: int) -> None:
+        until = time.monotonic() + 60
+        while len(made[0].waiting) != count:
+            assert time.monotonic() < until, f"{len(made[0].waiting)} wait"
+            time.sleep(0.005)
+
+    with small_server() as port:
+        first = connected(port, HALF)
+        wait_for(1)
+        second = connected(port, HALF)
+        wait_for(2)
+        if second_leaves:
+            second.close()
+            wait_for(1)
+        third = connected(port, HALF)
+        wait_for(2)
+        assert goes_on(third)
+        assert goes_on(first) == second_leaves
+        assert second_leaves or goes_on(second)
+
+
 def test_after_an_answer_a_connection_has_to_begin_anew() -> None:
     said = b""
     with (
@@ -101,6 +145,7 @@ def test_a_form_that_a_proxy_may_read_otherwise_is_refused_and_nothing_behind_it
 
 def test_a_body_that_is_announced_too_large_is_not_waited_for() -> None:
     with small_server() as port:
+        assert status(port, "Host: localhost", "Content-Length: 1000", body="x" * 1000) == 200
         assert status(port, "Host: localhost", "Content-Length: 1001", body="x") == 413
         assert status(port, "Host: localhost", "Content-Length: 99999999999999999999", body="x") == 413
 
@@ -206,9 +251,9 @@ def test_who_stops_reading_a_stream_is_left() -> None:
     app = Guard(Starlette(routes=[Route("/", stream)]), "127.0.0.1", True, 1000, 0.2)
     begun = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with (
-        bound("127.0.0.1", 0) as listening,
-        serving(app, listening, 60),
-        connected(listening.getsockname()[1], begun) as client,
+        bound("127.0.0.1", 0) as opened,
+        serving(app, opened, 60),
+        connected(opened.getsockname()[1], begun) as client,
     ):
         assert client.recv(8) == b"HTTP/1.1"
         assert cancelled.wait(20)
