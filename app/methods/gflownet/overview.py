@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.methods.chart import with_mean
 from app.methods.gflownet.answers import ANSWERS
 from app.methods.gflownet.questions import QUESTIONS, is_missed
 from app.methods.overview import Curve, Highlight, Overview, first_of, running_means
@@ -17,8 +18,10 @@ def curve(state: RunState) -> Curve:
     )
     if paths:
         return Curve("right so far", "the questions", "GFlowNet", paths, "triples", triples)
-    steps = tuple(step.success_mean for step in state.gflownet.steps)
-    return Curve("paths that meet an answer", "the steps", "GFlowNet", steps)
+    success = with_mean(
+        "paths that meet an answer", [], [step.success_mean for step in state.gflownet.steps]
+    )[-1]
+    return Curve(success.label, "the steps", "GFlowNet", tuple(success.y))
 
 
 def highlights(state: RunState) -> list[Highlight]:

@@ -14,7 +14,7 @@ _BEYOND = 1e100
 def spark(values: Sequence[float], width: int, height: int, holds: Sequence[float] = ()) -> list[str]:
     """`height` lines of at most `width` cells: the values from left to right, the lowest at the bottom. Values that
     are no numbers, or beyond all measure, are left out; where there are more than dots across, a column shows their
-    mean. The scale also has room for what it `holds`."""
+    mean, where there are fewer, lines lead from each to the next. The scale also has room for what it `holds`."""
     kept = [value for value in values if _can_be_drawn(value)]
     if not kept or width <= 0 or height <= 0:
         return [""] * max(0, height)
@@ -40,11 +40,17 @@ def _can_be_drawn(value: float) -> bool:
 
 
 def _means(values: Sequence[float], columns: int) -> list[float]:
-    """One value a column; fewer values than columns are drawn out."""
+    """One value a column."""
     count = len(values)
-    if count == 1:
-        return [values[0]] * columns
     if count <= columns:
-        return [values[round(i * (count - 1) / (columns - 1))] for i in range(columns)]
+        places = [i * (count - 1) / (columns - 1) for i in range(columns)]
+        return [_between(values, place) for place in places]
     edges = [i * count // columns for i in range(columns + 1)]
     return [sum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
+
+
+def _between(values: Sequence[float], place: float) -> float:
+    """On the lines between the values, which stand at 0, 1, 2, …"""
+    at = int(place)
+    after = values[min(at + 1, len(values) - 1)]
+    return values[at] + (place - at) * (after - values[at])

@@ -89,6 +89,9 @@ def test_of_a_sampler() -> None:
     assert curve_of("GFlowNet", state_of(steps), None) == Curve(
         "paths that meet an answer", "the steps", "GFlowNet", (0.2, 0.3)
     )
+    jumps = curve_of("GFlowNet", state_of([step(n, n % 2) for n in range(60)]), None)
+    assert jumps is not None and jumps.figure == "paths that meet an answer, mean of 3"
+    assert jumps.values[:5] == (0, 1 / 2, 1 / 3, 2 / 3, 1 / 3) and len(jumps.values) == 60
     hits = (("a", True, False), ("b", False, False), ("c", True, True), ("d", True, False))
     answers = [
         answered(sample, method, hit)
@@ -205,19 +208,14 @@ def test_of_a_verdict_alone() -> None:
 
 
 def test_a_rising_curve_over_its_level() -> None:
-    """Two values in four dots across and eight up: 1 at the top, 0 at the bottom; the level 0.5 lies at dot 4 of 8, the
-    first of the second line, and only every second dot of it is drawn."""
+    """A line through eight columns of dots and eight rows, one dot in each: from 0 at the bottom to 1 at the top. The
+    level 0.5 lies at row 4 of 0 to 7, the first of the second line; only every second dot of it is drawn."""
     curve = Curve("accuracy", "the problems", "esm", (0.0, 1.0), "greedy", (0.5,), 1)
-    lines = draw_curve(curve, 3 + 2 + 4 + 1 + len("greedy 0.5"), 3).plain.split("\n")
-    assert [line[:5] for line in lines[:2]] == ["1.0 ┤", "0.0 ┤"]
-    assert lines[2] == "     accuracy, over the problems"
-    assert lines[0].endswith(" esm 1.0") and lines[1].endswith(" greedy 0.5")
-    plot = [line[5:].split(" ")[0] for line in lines[:2]]
-    assert [len(row) for row in plot] == [4, 4]
-    assert plot[0][-1] == "⠉" and plot[0][0] == "⠀", "it ends at the top right"
-    assert plot[1][0] == "⣀" and plot[1][-1] == "⠁", (
-        "and begins at the bottom left; the level goes on, dotted"
-    )
+    assert draw_curve(curve, 3 + 2 + 4 + 1 + len("greedy 0.5"), 3).plain.split("\n") == [
+        "1.0 ┤\u2800\u2800⡠⠊ esm 1.0",
+        "0.0 ┤⡠⠊⠁⠁ greedy 0.5",
+        "     accuracy, over the problems",
+    ]
 
 
 def test_a_curve_at_its_beginning_is_as_long_as_its_part() -> None:

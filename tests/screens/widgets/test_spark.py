@@ -9,10 +9,15 @@ import pytest
 from screens.widgets.charts.spark import spark
 
 
-def test_a_rising_line_goes_from_the_lower_left_to_the_upper_right() -> None:
-    top, bottom = spark([0, 1, 2, 3, 4, 5, 6, 7], 4, 2)
-    assert (top[0], bottom[-1]) == ("\u2800", "\u2800") and top[-1] != "\u2800" != bottom[0]
-    assert len(top) == len(bottom) == 4
+def test_a_line_through_few_values_is_that_through_many() -> None:
+    """Eight columns of dots and eight rows: one dot in each, from the lower left to the upper right."""
+    assert spark([0, 1, 2, 3, 4, 5, 6, 7], 4, 2) == ["\u2800\u2800⡠⠊", "⡠⠊\u2800\u2800"]
+    assert spark([0, 7], 4, 2) == spark([0, 3.5, 7], 4, 2) == spark(range(8), 4, 2)
+
+
+def test_of_many_values_a_column_is_their_mean() -> None:
+    """Twelve in four columns: 2, 6, 9, 9, of rows from 0 at the top: 2 (2.33), 1, 0, 0."""
+    assert spark([1, 2, 3, 5, 6, 7, *[9] * 6], 2, 1, (0, 9)) == spark([2, 6, 9, 9], 2, 1, (0, 9)) == ["⠔⠉"]
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [2.0, 2.0], [float("nan"), 1.0], [*range(1000)]])
