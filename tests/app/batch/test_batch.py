@@ -159,26 +159,30 @@ def test_vanished_worker_is_told_of(
     assert discover(tmp_path / "outputs")[0].state == "interrupted"
 
 
-@pytest.mark.parametrize("comes_back", [False, True])
+@pytest.mark.parametrize("comes_back", ["", "count", "record"])
 def test_a_folder_that_is_deleted_at_work_is_told_of(
     make_config: Make,
     tmp_path: Path,
     wait_until: WaitUntil,
     monkeypatch: pytest.MonkeyPatch,
-    comes_back: bool,
+    comes_back: str,
 ) -> None:
     """With nothing to resume, even where a file that was being written has made the folder again."""
     monkeypatch.setenv("ITEM_SECONDS", "0.05")
     process = start("--config", make_config("Count", items=400))
     wait_until(lambda: running(tmp_path), "the worker")
     [run] = discover(tmp_path / "outputs")
+    record = run.directory.record.read_bytes()
     shutil.rmtree(run.directory.path.rename(tmp_path / "bin"))
-    if comes_back:
+    if comes_back == "count":
         (run.directory.path / "count").mkdir(parents=True, exist_ok=True)
+    if comes_back == "record":
+        run.directory.path.mkdir(exist_ok=True)
+        run.directory.record.write_bytes(record)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 1
     assert "moved or deleted while the engine worked in it" in err and "--resume" not in err
-    assert not discover(tmp_path / "outputs")
+    assert bool(discover(tmp_path / "outputs")) == (comes_back == "record")
 
 
 def test_run_somebody_works_on_is_refused(
