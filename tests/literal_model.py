@@ -6,6 +6,7 @@ the vector at the token it was injected at.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,6 +34,9 @@ from engine.lm.sampling import uniforms
 
 Injection = tuple[int, Steer]
 """(token index, what is added there)."""
+_Pass = tuple[tuple[int, ...], tuple[tuple[int, int], ...]]
+"""Its tokens; its injections by position and number of the object."""
+_REMEMBERED = 500
 
 
 class LiteralModel:
@@ -45,6 +49,7 @@ class LiteralModel:
         self._info = info
         self.passes = 0
         self.between: Between = go_on
+        self._done: OrderedDict[_Pass, tuple[Any, NDArray[np.float32], list[Injection]]] = OrderedDict()
 
     @property
     def info(self) -> ModelInfo:
@@ -55,8 +60,18 @@ class LiteralModel:
         return self._tokenizer
 
     def run(self, tokens: Sequence[int], injections: Sequence[Injection]) -> tuple[Any, NDArray[np.float32]]:
-        """One pass: logits (tokens, vocab), and the residual stream (layers, tokens, hidden_size)."""
+        """One pass: logits of the last token (1, vocab), and the residual stream (layers, tokens, hidden_size). A pass over the
+        same tokens under the same injections is not made a second time."""
         self.passes += 1
+        asked = (tuple(tokens), tuple((position, id(steer)) for position, steer in injections))
+        if asked not in self._done:
+            # The injections are kept, too: another could get the number of one that is gone.
+            self._done[asked] = (*self._run(tokens, injections), list(injections))
+            if len(self._done) > _REMEMBERED:
+                self._done.popitem(last=False)
+        return self._done[asked][:2]
+
+    def _run(self, tokens: Sequence[int], injections: Sequence[Injection]) -> tuple[Any, NDArray[np.float32]]:
         seen: list[Any] = []
 
         def hook(layer: int) -> Any:
@@ -79,7 +94,7 @@ class LiteralModel:
         finally:
             for handle in handles:
                 handle.remove()
-        return output.logits[0].float(), np.stack(seen)
+        return output.logits[0, -1:].float(), np.stack(seen)
 
     def go_on(
         self,
@@ -94,9 +109,9 @@ class LiteralModel:
         logprobs: list[float] = []
         ended = "length"
         while len(tokens) < sampling.max_tokens:
-            logits = self.run([*prompt, *tokens], injections)[0][-1:]
+            logits = self.run([*prompt, *tokens], injections)[0]
             if processor is not None:
-                logits: Any = processor([tokens], logits)
+                logits: Any = processor([tokens], logits.clone())
             scores = logits[0].double().log_softmax(-1).numpy()
             token = _pick(logits[0].numpy(), sampling.temperature, seed, len(tokens))
             tokens.append(token)
