@@ -34,9 +34,9 @@ from engine.lm.sampling import uniforms
 
 Injection = tuple[int, Steer]
 """(token index, what is added there)."""
-_Pass = tuple[tuple[int, ...], tuple[tuple[int, int], ...]]
-"""Its tokens; its injections by position and number of the object."""
-_REMEMBERED = 500
+_Pass = tuple[tuple[int, ...], tuple[tuple[int, int, float, bytes], ...]]
+"""Its tokens, and what is added where."""
+_REMEMBERED = 20_000
 
 
 class LiteralModel:
@@ -49,7 +49,7 @@ class LiteralModel:
         self._info = info
         self.passes = 0
         self.between: Between = go_on
-        self._done: OrderedDict[_Pass, tuple[Any, NDArray[np.float32], list[Injection]]] = OrderedDict()
+        self._done: OrderedDict[_Pass, tuple[Any, NDArray[np.float32]]] = OrderedDict()
 
     @property
     def info(self) -> ModelInfo:
@@ -60,18 +60,19 @@ class LiteralModel:
         return self._tokenizer
 
     def run(self, tokens: Sequence[int], injections: Sequence[Injection]) -> tuple[Any, NDArray[np.float32]]:
-        """One pass: logits of the last token (1, vocab), and the residual stream (layers, tokens, hidden_size). A pass over the
-        same tokens under the same injections is not made a second time."""
+        """One pass: of the last token its logits (1, vocab) and its residual stream (layers, hidden_size). A pass that
+        was made is remembered: a commit that goes on as a probe began asks for the same ones."""
         self.passes += 1
-        asked = (tuple(tokens), tuple((position, id(steer)) for position, steer in injections))
+        asked = (tuple(tokens), tuple(map(_added, injections)))
         if asked not in self._done:
-            # The injections are kept, too: another could get the number of one that is gone.
-            self._done[asked] = (*self._run(tokens, injections), list(injections))
+            logits, states = self._run(tokens, injections)
+            self._done[asked] = logits[-1:].clone(), states[:, -1].copy()
             if len(self._done) > _REMEMBERED:
                 self._done.popitem(last=False)
-        return self._done[asked][:2]
+        return self._done[asked]
 
     def _run(self, tokens: Sequence[int], injections: Sequence[Injection]) -> tuple[Any, NDArray[np.float32]]:
+        """Logits (tokens, vocab), and the residual stream (layers, tokens, hidden_size)."""
         seen: list[Any] = []
 
         def hook(layer: int) -> Any:
@@ -94,7 +95,7 @@ class LiteralModel:
         finally:
             for handle in handles:
                 handle.remove()
-        return output.logits[0, -1:].float(), np.stack(seen)
+        return output.logits[0].float(), np.stack(seen)
 
     def go_on(
         self,
@@ -156,7 +157,8 @@ class LiteralModel:
                 segment = text_tokens[ends[-1] if ends else 0 : count]
                 if request.capture_after in self._tokenizer.decode(segment):
                     ends.append(count)
-        states = self.run([*request.prompt, *completion.tokens], injections)[1]
+        self.passes += 1
+        states = self._run([*request.prompt, *completion.tokens], injections)[1]
         at = [len(request.prompt) + end - 1 for end in ends]
         completion.state_ends = ends
         completion.states = states[list(request.capture_layers)][:, at].transpose(1, 0, 2)
@@ -166,7 +168,7 @@ class LiteralModel:
     ) -> list[NDArray[np.float32]]:
         """A pass a position, over the tokens up to it."""
         return [
-            np.array([self.run(tokens[: at + 1], [])[1][list(layers), -1] for at in wanted])
+            np.array([self.run(tokens[: at + 1], [])[1][list(layers)] for at in wanted])
             for tokens, wanted in zip(sequences, positions, strict=True)
         ]
 
@@ -200,7 +202,7 @@ class LiteralPrefixes:
         found = []
         for row in rows:
             prefix = self._rows[row]
-            found.append(self._model.run(prefix.tokens, prefix.injections)[1][list(layers), -1])
+            found.append(self._model.run(prefix.tokens, prefix.injections)[1][list(layers)])
         return np.array(found)
 
     def branch(
@@ -239,6 +241,11 @@ class LiteralPrefixes:
     def close(self, rows: Sequence[int]) -> None:
         for row in rows:
             self._rows.pop(row, None)
+
+
+def _added(injection: Injection) -> tuple[int, int, float, bytes]:
+    position, steer = injection
+    return position, steer.layer, steer.scale, np.asarray(steer.vector).tobytes()
 
 
 def _pick(logits: NDArray[np.float32], temperature: float, seed: int, step: int) -> int:
