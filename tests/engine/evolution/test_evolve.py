@@ -605,6 +605,7 @@ def test_bad_input(run: Path, model: LanguageModel, tmp_path: Path) -> None:
         run_stage(Evolve(), configured(), tmp_path / "empty", model)
 
 
+@pytest.mark.usefixtures("stand_in_libraries")
 def test_over_a_server_the_history_is_the_same(run: Path, clustered: Path, tmp_path: Path) -> None:
     """Stop, generate, start, healthy, minibatch: the loop does not know who answers."""
     short = {"iterations": 2, "minibatch_size": 3, "validation_size": 3, "max_new_tokens": 24}
