@@ -68,9 +68,7 @@ def _answers(model: LanguageModel, memory: EpisodicMemory, config: Config, name:
         ("no_memory", False),
     ],
 )
-def test_fast_equals_literal(
-    model: TransformersModel, literal: LiteralModel, name: str, carry: bool
-) -> None:
+def test_fast_equals_literal(model: TransformersModel, literal: LiteralModel, name: str, carry: bool) -> None:
     online = OnlineSection(k_retrieve=6, L=2, probe_tokens=4, carry_steering=carry, record_null=True)
     config = Config(online=online, decode=DecodeSection(max_new_tokens=90))
     memory = memory_of(model)
