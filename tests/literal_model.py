@@ -6,6 +6,7 @@ the vector at the token it was injected at.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,6 +34,9 @@ from engine.lm.sampling import uniforms
 
 Injection = tuple[int, Steer]
 """(token index, what is added there)."""
+_Pass = tuple[tuple[int, ...], tuple[tuple[int, int, float, bytes], ...]]
+"""Its tokens, and what is added where."""
+_REMEMBERED = 20_000
 
 
 class LiteralModel:
@@ -45,6 +49,7 @@ class LiteralModel:
         self._info = info
         self.passes = 0
         self.between: Between = go_on
+        self._done: OrderedDict[_Pass, tuple[Any, NDArray[np.float32]]] = OrderedDict()
 
     @property
     def info(self) -> ModelInfo:
@@ -55,8 +60,19 @@ class LiteralModel:
         return self._tokenizer
 
     def run(self, tokens: Sequence[int], injections: Sequence[Injection]) -> tuple[Any, NDArray[np.float32]]:
-        """One pass: logits (tokens, vocab), and the residual stream (layers, tokens, hidden_size)."""
+        """One pass: of the last token its logits (1, vocab) and its residual stream (layers, hidden_size). A pass that
+        was made is remembered: a commit that goes on as a probe began asks for the same ones."""
         self.passes += 1
+        asked = (tuple(tokens), tuple(map(_added, injections)))
+        if asked not in self._done:
+            logits, states = self._run(tokens, injections)
+            self._done[asked] = logits[-1:].clone(), states[:, -1].copy()
+            if len(self._done) > _REMEMBERED:
+                self._done.popitem(last=False)
+        return self._done[asked]
+
+    def _run(self, tokens: Sequence[int], injections: Sequence[Injection]) -> tuple[Any, NDArray[np.float32]]:
+        """Logits (tokens, vocab), and the residual stream (layers, tokens, hidden_size)."""
         seen: list[Any] = []
 
         def hook(layer: int) -> Any:
@@ -94,9 +110,9 @@ class LiteralModel:
         logprobs: list[float] = []
         ended = "length"
         while len(tokens) < sampling.max_tokens:
-            logits = self.run([*prompt, *tokens], injections)[0][-1:]
+            logits = self.run([*prompt, *tokens], injections)[0]
             if processor is not None:
-                logits: Any = processor([tokens], logits)
+                logits: Any = processor([tokens], logits.clone())
             scores = logits[0].double().log_softmax(-1).numpy()
             token = _pick(logits[0].numpy(), sampling.temperature, seed, len(tokens))
             tokens.append(token)
@@ -141,7 +157,8 @@ class LiteralModel:
                 segment = text_tokens[ends[-1] if ends else 0 : count]
                 if request.capture_after in self._tokenizer.decode(segment):
                     ends.append(count)
-        states = self.run([*request.prompt, *completion.tokens], injections)[1]
+        self.passes += 1
+        states = self._run([*request.prompt, *completion.tokens], injections)[1]
         at = [len(request.prompt) + end - 1 for end in ends]
         completion.state_ends = ends
         completion.states = states[list(request.capture_layers)][:, at].transpose(1, 0, 2)
@@ -151,7 +168,7 @@ class LiteralModel:
     ) -> list[NDArray[np.float32]]:
         """A pass a position, over the tokens up to it."""
         return [
-            np.array([self.run(tokens[: at + 1], [])[1][list(layers), -1] for at in wanted])
+            np.array([self.run(tokens[: at + 1], [])[1][list(layers)] for at in wanted])
             for tokens, wanted in zip(sequences, positions, strict=True)
         ]
 
@@ -185,7 +202,7 @@ class LiteralPrefixes:
         found = []
         for row in rows:
             prefix = self._rows[row]
-            found.append(self._model.run(prefix.tokens, prefix.injections)[1][list(layers), -1])
+            found.append(self._model.run(prefix.tokens, prefix.injections)[1][list(layers)])
         return np.array(found)
 
     def branch(
@@ -224,6 +241,11 @@ class LiteralPrefixes:
     def close(self, rows: Sequence[int]) -> None:
         for row in rows:
             self._rows.pop(row, None)
+
+
+def _added(injection: Injection) -> tuple[int, int, float, bytes]:
+    position, steer = injection
+    return position, steer.layer, steer.scale, np.asarray(steer.vector).tobytes()
 
 
 def _pick(logits: NDArray[np.float32], temperature: float, seed: int, step: int) -> int:

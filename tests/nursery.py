@@ -10,6 +10,7 @@ import gc
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -19,11 +20,11 @@ from engine.processes.engine_process import engine_environment
 class Nursery:
     """The starting side, a context manager."""
 
-    def __init__(self, seed: int) -> None:
-        """`seed`: of the hashes of strings."""
+    def __init__(self, seed: int, stages: Sequence[str] = ()) -> None:
+        """`seed`: of the hashes of strings. `stages`: what is loaded is what these need; without any, all libraries."""
         environment = engine_environment() | {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": str(seed)}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.nursery"],
+            [sys.executable, "-m", "tests.nursery", *stages],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -57,20 +58,22 @@ class Nursery:
         return self._process.stdout.readline().strip()
 
 
-def serve() -> None:
+def serve(stages: Sequence[str]) -> None:
     """The forking side."""
     gc.disable()
-    import sentence_transformers
-    import sklearn.cluster
-    import torch_geometric
-    import transformers
+    from transformers.models.qwen2 import modeling_qwen2
 
     from engine.config.stages import STAGES
     from engine.run import worker
     from engine.run.registry import resolve_stage
 
-    loaded = (sentence_transformers, sklearn.cluster, torch_geometric, transformers, worker)
-    assert all(loaded) and all(resolve_stage(name) for name in STAGES)
+    assert modeling_qwen2 and worker and all(resolve_stage(name) for name in stages or STAGES)
+    if not stages:
+        import sentence_transformers
+        import sklearn.cluster
+        import torch_geometric
+
+        assert sentence_transformers and sklearn.cluster and torch_geometric
     gc.freeze()
     gc.enable()
     print("ready", flush=True)
@@ -98,4 +101,4 @@ def _work(run: Path) -> None:
 
 
 if __name__ == "__main__":
-    serve()
+    serve(sys.argv[1:])

@@ -16,7 +16,6 @@ import argparse
 import gc
 import json
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -26,6 +25,8 @@ from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from tests.stand_in_model import SOCKET, Model, ModelApart
 
 gc.set_threshold(50_000)  # the libraries are imported in two thirds of the time
 arguments = argparse.ArgumentParser()
@@ -72,16 +73,8 @@ def load_once() -> None:
 
 
 @lru_cache(maxsize=1)
-def model() -> Any:
-    from engine.lm.transformers.model import TransformersModel
-
-    return TransformersModel.load(chosen.model_path, device="cpu", dtype="float32", max_num_seqs=8, threads=1)
-
-
-@lru_cache(maxsize=4)
-def processor(string: str) -> Any:
-    steer = pickle.loads(bytes.fromhex(json.loads(string)["callable"]))()
-    return lambda input_ids, scores: steer(scores, None)
+def model() -> Model | ModelApart:
+    return (ModelApart if SOCKET in os.environ else Model)(chosen.model_path)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -134,20 +127,9 @@ class Handler(BaseHTTPRequestHandler):
         return {"text": "said again", "output_ids": body["input_ids"], "meta_info": finish}
 
     def generate(self, body: dict[str, Any]) -> dict[str, Any]:
-        from engine.lm.protocol import Request, Sampling
-
-        sampling = body["sampling_params"]
-        request = Request(body["input_ids"], Sampling(sampling["max_new_tokens"], sampling["temperature"]))
-        string = body.get("custom_logit_processor")
-        assert set(sampling["stop_token_ids"]) == set(model().tokenizer.eos_token_ids)
-        found = model().generate([request], logits_processor=processor(string) if string else None)[0]
-        print(f"answered {len(found.tokens)} tokens", flush=True)
-        kind = "length" if found.ended == "length" else "stop"
-        return {
-            "text": found.text,
-            "output_ids": list(found.tokens),
-            "meta_info": {"finish_reason": {"type": kind}},
-        }
+        reply = model().ask(body)
+        print(f"answered {len(reply['output_ids'])} tokens", flush=True)
+        return reply
 
     def reply(self, status: int, body: dict[str, Any]) -> None:
         content = json.dumps(body).encode()

@@ -7,17 +7,18 @@ from typing import ClassVar
 
 from rich.text import Text
 from textual import events
+from textual.widget import Widget
 from textual.widgets import Input
 
 from app.runs.configs import ConfigFile
-from screens.widgets.tones import Toned, tone
+from screens.widgets.tones import tone
 
 _OTHER_ROWS = 17
 """Rows of the console for the dialog's other parts, with three lines of description."""
 _LEAST_SHOWN = 3
 
 
-class ConfigList(Toned):
+class ConfigList(Widget):
     """The list of configurations; a click chooses one."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"config-list--chosen"}

@@ -16,8 +16,9 @@ from textual.strip import Strip
 
 from app.blocks.block import Target
 from app.blocks.model_text import Safe
+from app.textual_internals import SelfSizedView
 from screens.widgets.links import Highlighted, Link, find_links, target_of
-from screens.widgets.tones import TonedView, tone
+from screens.widgets.tones import tone
 
 Draw = Callable[[dict[str, Style], int], RenderableType]
 """Draws with a palette, in a width."""
@@ -26,7 +27,7 @@ _TONES = ("dim", "strong", "good", "bad", "accent", "warn")
 _BOLD = Style(bold=True)
 
 
-class DetailPane(TonedView):
+class DetailPane(SelfSizedView):
     """Shows what `show` was given, and draws it again for another width or theme. It is drawn once, not a second time
     to measure it, and the screen is not laid out anew."""
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
+from textual.widget import Widget
 
 from app.wording.text import loading, model_pace
 from engine.events import ModelWorking
 from screens.run_session import Session, shown_stages
-from screens.widgets.tones import Toned, tone
+from screens.widgets.tones import tone
 
 
-class ModelLine(Toned):
+class ModelLine(Widget):
     """One line while something is loaded or a call to a model takes longer than some seconds; hidden otherwise. Call
     `update` when the session changed."""
 

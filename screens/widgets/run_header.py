@@ -5,12 +5,13 @@ from __future__ import annotations
 from rich.style import Style
 from rich.text import Text
 from textual.reactive import Reactive
+from textual.widget import Widget
 
 from app.wording.text import counted, loading
 from screens.method_progress import progress_of
 from screens.run_session import Session, engine_state, shown_stages
 from screens.systems import system_of, systems
-from screens.widgets.tones import Toned, tone
+from screens.widgets.tones import tone
 
 OVERVIEW = "Overview"
 _ROOMY = 100
@@ -18,7 +19,7 @@ _TONES = {"finished": "good", "active": "good", "failed": "alert", "paused": "al
 _SIGNS = {"running": "●", "finished": "✓", "failed": "✗", "stopped": "■", "interrupted": "✗", "hung": "?"}
 
 
-class RunHeader(Toned):
+class RunHeader(Widget):
     """Run and stage on the left; on the right FROZEN, AS OF EVENT or LIVE, and PAUSED when the engine is. A click goes
     to the method, to what went wrong, or to the replicas."""
 

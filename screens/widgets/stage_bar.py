@@ -8,6 +8,7 @@ from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.reactive import reactive
+from textual.widget import Widget
 
 from app.blocks.bars import bar
 from app.runs.time_left import time_left_short
@@ -21,7 +22,7 @@ from screens.messages import SystemRequested
 from screens.run_session import Session, run_time_left, shown_stages
 from screens.systems import system_of
 from screens.widgets.stretch import visible
-from screens.widgets.tones import Toned, tone
+from screens.widgets.tones import tone
 
 _MOST_LINES = 8
 _SHORTEST_BAR = 6
@@ -31,7 +32,7 @@ _QUIET = 5.0  # seconds; the worker's heart beats every second
 _ROOMY = (100, 34)
 
 
-class StageBar(Toned):
+class StageBar(Widget):
     """One line a stage where there is room, else one line for all; a click on a stage opens its method. Call `update`
     when the session changed."""
 

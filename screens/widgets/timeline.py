@@ -12,12 +12,13 @@ from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.timer import Timer
+from textual.widget import Widget
 
 from app.state.event_index import Mark
 from app.wording.text import duration
 from engine.run.directory import STARTING
 from screens.run_session import Session
-from screens.widgets.tones import Toned, tone
+from screens.widgets.tones import tone
 
 SPEEDS = (1, 4, 16, 64)
 TICK = 0.1
@@ -30,7 +31,7 @@ _CAPTION_FROM = 30
 _KEYS = "[ ] event   { } decision   , replay   . speed   0 start   L live"
 
 
-class Timeline(Toned):
+class Timeline(Widget):
     """Track, marks and readings; a click or a drag looks at another moment."""
 
     DEFAULT_CSS = """

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -29,6 +31,7 @@ from engine.run.stage import StageResult
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage
 from tests.small_esm import SMALL
+from tests.stand_in_model import libraries
 from tests.synthetic_gflownet import gflownet_events
 
 
@@ -38,6 +41,13 @@ def embedded() -> TransformersModel:
     return TransformersModel.load(
         str(EMBEDDED), device="cpu", dtype="float32", max_num_seqs=128, name="embedded"
     )
+
+
+@pytest.fixture(scope="session")
+def stand_in_libraries() -> Iterator[None]:
+    """Stand-ins for SGLang load their models in processes forked from one that has the libraries."""
+    with TemporaryDirectory(prefix="steer-") as folder, libraries(Path(folder) / "socket"):
+        yield
 
 
 @pytest.fixture(scope="session")

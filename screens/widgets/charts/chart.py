@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from rich.text import Text
 from textual.message import Message
@@ -22,20 +21,10 @@ class Chart(Widget):
     """`y` and `x` are the axes' titles with their units; `empty` is said while there is nothing to draw. A click opens
     it on the whole screen."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"chart--{name}" for name in _STYLES}
     DEFAULT_CSS = """
     Chart {
         padding: 0 1;
         background: $background;
-        & > .chart--title { color: $text; text-style: bold; }
-        & > .chart--axis { color: $text-muted; }
-        & > .chart--faint { color: $foreground 60%; }
-        & > .chart--cross { color: $text-muted; }
-        & > .chart--point { color: $text; text-style: bold; }
-        & > .chart--line-0 { color: $text-accent; }
-        & > .chart--line-1 { color: $text-primary; }
-        & > .chart--line-2 { color: $text-success; }
-        & > .chart--line-3 { color: $text-error; }
     }
     """
 
@@ -72,8 +61,8 @@ class Chart(Widget):
     def render(self) -> Text:
         width, height = self.content_size
         if not self.series or width < 1 or height < 1:
-            return Text(self._empty, tone(self, "chart--axis"))
-        styles = {name: tone(self, f"chart--{name}") for name in _STYLES}
+            return Text(self._empty, tone(self, "dim"))
+        styles = {name: tone(self, name) for name in _STYLES}
         frame = Frame(width, height, self.y_title, self.x_title, self.log_axis, self.at)
         visible = [one for one in self.series if one.label not in self.hidden]
         return Text("\n", no_wrap=True).join(draw_plot(visible, frame, styles))

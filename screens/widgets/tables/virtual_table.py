@@ -25,13 +25,14 @@ from textual.strip import Strip
 from app.blocks.fit import fit, fit_name
 from app.blocks.model_text import one_line
 from app.table.column import Cell
+from app.textual_internals import SelfSizedView
 from screens.widgets.tables.cells import fit_label, highlighted, justified, wrapped
 from screens.widgets.tables.column_layout import GAP, GUTTER, Placed, place
 from screens.widgets.tables.rows import Column, RowSource
-from screens.widgets.tones import TonedView, tone
+from screens.widgets.tones import tone
 
 
-class VirtualTable(TonedView, can_focus=True):
+class VirtualTable(SelfSizedView, can_focus=True):
     """A table over a `RowSource`. Call `refresh_rows` when the source has changed."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {

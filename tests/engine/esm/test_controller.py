@@ -24,6 +24,13 @@ def model() -> TransformersModel:
     return TransformersModel.load(str(EMBEDDED), device="cpu", dtype="float32")
 
 
+@pytest.fixture(scope="module")
+def literal(model: TransformersModel) -> LiteralModel:
+    """One for all: the methods differ late, and it remembers the passes up to there."""
+    network = model.network
+    return LiteralModel(network.model, list(network.layers), model.tokenizer, model.info)
+
+
 def memory_of(model: LanguageModel) -> EpisodicMemory:
     """States after first segments, with directions between them as corrections."""
     examples = load_task_dataset("generated", None, "train", 12)
@@ -61,9 +68,7 @@ def _answers(model: LanguageModel, memory: EpisodicMemory, config: Config, name:
         ("no_memory", False),
     ],
 )
-def test_fast_equals_literal(model: TransformersModel, name: str, carry: bool) -> None:
-    network = model.network
-    literal = LiteralModel(network.model, list(network.layers), model.tokenizer, model.info)
+def test_fast_equals_literal(model: TransformersModel, literal: LiteralModel, name: str, carry: bool) -> None:
     online = OnlineSection(k_retrieve=6, L=2, probe_tokens=4, carry_steering=carry, record_null=True)
     config = Config(online=online, decode=DecodeSection(max_new_tokens=90))
     memory = memory_of(model)

@@ -43,7 +43,7 @@ def test_what_is_told_twice_stands_once_and_the_files_are_those_of_a_run_never_s
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole, run = prepared(tmp_path, "whole", SMALL), prepared(tmp_path, "killed", SMALL)
-    with Nursery(1) as nursery:
+    with Nursery(1, ("mine", "select", "memory", "eval")) as nursery:
         run_whole(whole, nursery)
         killed_after(run, b'{"type":"RolloutEnded"', nursery)
         killed_after(run, b'{"type":"PairMined"', nursery)

@@ -73,7 +73,7 @@ def watched(model: TransformersModel) -> Iterator[Watched]:
 
 
 def configured(*more: str) -> Config:
-    return load_config(DEMO, ["decode.max_new_tokens=900", "online.L=2", "online.probe_tokens=4", *more])
+    return load_config(DEMO, ["decode.max_new_tokens=500", "online.L=2", "online.probe_tokens=4", *more])
 
 
 def answered(watched: Watched, config: Config, method: str) -> Answered:
@@ -83,14 +83,14 @@ def answered(watched: Watched, config: Config, method: str) -> Answered:
 
 def test_a_decision_is_reported_when_its_segment_is_committed(watched: Watched) -> None:
     """The first of all, and the first decision of each of the 31, while the slowest segment is still written."""
-    done = answered(watched, configured(), "esm")
+    done = answered(watched, configured("decode.max_new_tokens=750"), "esm")
     tokens = {line.example_id: line.tokens_used for line in done.lines}
-    assert tokens["endless"] == 900 >= 10 * median(tokens.values())
+    assert tokens["endless"] == 750 >= 10 * median(tokens.values())
     decided = watched.at(DecisionTaken)
     firsts = [(passes, event) for passes, event in decided if event.m == 1]
     assert [event.example for _, event in firsts][-1] == "endless" and len(firsts) == 32
     slowest = firsts[-1][0]
-    assert slowest >= 900 and all(10 * passes < slowest for passes, _ in firsts[:-1])
+    assert slowest >= 750 and all(10 * passes < slowest for passes, _ in firsts[:-1])
     assert sum(event.m > 1 for _, event in decided) > 30, "the others went on afterwards"
 
 
@@ -128,7 +128,7 @@ def test_a_rollout_is_reported_when_it_has_ended(watched: Watched) -> None:
     """With its draw, before the batch is through; the lines of the batch say the same."""
     config = configured(
         "offline_mine.K=2", "offline_mine.K_pos=1", "offline_mine.K_neg=1", "offline_mine.temperature=0.2",
-        "offline_mine.max_new_tokens=900", "offline_mine.verify=false",
+        "offline_mine.max_new_tokens=500", "offline_mine.verify=false",
     )  # fmt: skip
     mined = Mining(config).open(watched.context())(BATCH)
     ended = watched.at(RolloutEnded)
@@ -144,7 +144,7 @@ def test_a_rollout_is_reported_when_it_has_ended(watched: Watched) -> None:
             )  # fmt: skip
 
 
-MINED = ("offline_mine.K=4", "offline_mine.max_new_tokens=900", "offline_mine.verify=false")
+MINED = ("offline_mine.K=4", "offline_mine.max_new_tokens=750", "offline_mine.verify=false")
 
 
 def test_a_pair_is_reported_with_the_last_rollout_of_its_example(watched: Watched) -> None:
@@ -152,7 +152,7 @@ def test_a_pair_is_reported_with_the_last_rollout_of_its_example(watched: Watche
     mined = Mining(configured(*MINED)).open(watched.context())(BATCH)
     ended = watched.at(RolloutEnded)
     tokens = sorted(event.tokens for _, event in ended)
-    assert tokens[-1] == 900 >= 10 * median(tokens)
+    assert tokens[-1] == 750 >= 10 * median(tokens)
     last = {event.example: passes for passes, event in ended}
     pairs = watched.at(PairMined)
     assert len(pairs) > 20 and all(passes == last[event.example] for passes, event in pairs)

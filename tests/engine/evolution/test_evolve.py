@@ -56,6 +56,8 @@ SPLITS = (MINIBATCH, VALIDATION, BASELINE, "brief_1", *ON_TEST)
 MODEL = ModelSection(device="cpu", path="statements")
 IN_PARTS = {"batch_size": 3}
 """Some batches to a set of questions: a stop in the middle of the set."""
+NOTHING_COMPARED: dict[str, object] = {"test_size": 0, "brief_prompts": [], "length_caps": 0}
+"""Half of the questions are those of the comparison at the end."""
 
 
 def configured(**changes: object) -> Config:
@@ -243,7 +245,7 @@ def test_killed_after_its_history_an_iteration_lacks_nothing(
         write_history(path, history)
         raise KeyboardInterrupt
 
-    config = configured(iterations=1)
+    config = configured(iterations=1, **NOTHING_COMPARED)
     with monkeypatch.context() as patch:
         patch.setattr("engine.evolution.evolve_stage.write_history", write_and_die)
         with pytest.raises(KeyboardInterrupt):
@@ -354,7 +356,7 @@ def test_an_iteration_without_reply_is_kept_and_the_next_goes_on(
     run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.evolution.evolution_run.make_reflector", lambda context: Failing({1}))
-    events = run_stage(Evolve(), configured(iterations=4), run, model)
+    events = run_stage(Evolve(), configured(iterations=4, **NOTHING_COMPARED), run, model)
     history = read_history(layout.history(run)).iterations
     assert "it refused" in history[1].aborted and history[1].new_deltas is None
     assert history[2].deltas == history[1].deltas and history[2].examples != history[1].examples
@@ -371,11 +373,12 @@ def test_a_reflector_that_always_fails_ends_the_stage_and_loses_nothing(
     run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.evolution.evolution_run.make_reflector", lambda context: Failing({1, 2}))
+    config = configured(iterations=5, failures=2, **NOTHING_COMPARED)
     with pytest.raises(SteerError, match="2 iterations in a row"):
-        run_stage(Evolve(), configured(iterations=5, failures=2), run, model)
+        run_stage(Evolve(), config, run, model)
     assert len(read_history(layout.history(run)).iterations) == 3
     monkeypatch.setattr("engine.evolution.evolution_run.make_reflector", from_config.make_reflector)
-    run_stage(Evolve(), configured(iterations=5, failures=2), run, model)
+    run_stage(Evolve(), config, run, model)
     assert len(read_history(layout.history(run)).iterations) == 5
 
 
@@ -400,7 +403,7 @@ def test_a_reflector_that_gave_up_at_the_end_is_told_again(
 def test_ends_early(
     run: Path, model: LanguageModel, changes: dict[str, object], iterations: int | None
 ) -> None:
-    run_stage(Evolve(), configured(**changes), run, model)
+    run_stage(Evolve(), configured(**changes, **NOTHING_COMPARED), run, model)
     history = read_history(layout.history(run))
     assert len(history.iterations) == iterations if iterations else history.since_best <= 1
 
@@ -605,6 +608,7 @@ def test_bad_input(run: Path, model: LanguageModel, tmp_path: Path) -> None:
         run_stage(Evolve(), configured(), tmp_path / "empty", model)
 
 
+@pytest.mark.usefixtures("stand_in_libraries")
 def test_over_a_server_the_history_is_the_same(run: Path, clustered: Path, tmp_path: Path) -> None:
     """Stop, generate, start, healthy, minibatch: the loop does not know who answers."""
     short = {"iterations": 2, "minibatch_size": 3, "validation_size": 3, "max_new_tokens": 24}

@@ -215,6 +215,7 @@ async def test_the_caption_names_the_last_mark_up_to_the_cursor(seq: int, captio
         index=index, total_events=10, cursor=seq, frozen=False, state=SimpleNamespace(seq=9)
     )
     timeline = Timeline(cast(Any, session))
+    timeline.display = False  # of a session that has only this much, the rest cannot be drawn
     async with App[None]().run_test() as pilot:
         await pilot.app.mount(timeline)
         assert timeline._caption(200).plain.removesuffix(_KEYS).rstrip() == caption

@@ -111,6 +111,7 @@ def log_lines(folder: Path, begin: str) -> int:
     return sum(line.startswith(begin) for line in (folder / "server.log").read_text().splitlines())
 
 
+@pytest.mark.usefixtures("stand_in_libraries")
 def test_answers_are_those_of_the_model_in_process(make: Callable[..., SGLangServer], processor: Path):
     server, here = make(), in_process()
     answers = []
@@ -124,6 +125,7 @@ def test_answers_are_those_of_the_model_in_process(make: Callable[..., SGLangSer
     assert any("answered" in line for line in server.log_tail())
 
 
+@pytest.mark.usefixtures("stand_in_libraries")
 def test_a_server_that_dies_is_started_again_and_asked_what_is_missing(
     make: Callable[..., SGLangServer], processor: Path, tmp_path: Path
 ):
