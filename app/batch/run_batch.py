@@ -134,7 +134,7 @@ class _Batch:
             return
         elif code in (FAILED, BAD_INPUT):
             self._error(self._reason_without_end())
-        if code != FINISHED and not self._is_gone():
+        if code != FINISHED and not self._is_removed():
             self.print_resume("stopped" if code == INTERRUPTED else "")
 
     def print_resume(self, first: str) -> None:
@@ -184,7 +184,7 @@ class _Batch:
 
     def _reason_without_end(self) -> str:
         """Why the worker exited, from its record, exit code and log."""
-        if self._is_gone():
+        if self._is_removed():
             what = "the run's folder was moved or deleted while the engine worked in it"
             return error_line(what, str(self._directory.path), "if it was moved, resume it where it is now")
         if failure := recorded_failure(self._directory):
@@ -193,10 +193,10 @@ class _Batch:
         hint = f"its log ends with: {last}" if last else "resume the run"
         return error_line(how_it_ended(self._process.returncode or 0), str(self._directory.path), hint)
 
-    def _is_gone(self) -> bool:
+    def _is_removed(self) -> bool:
         """Whether the run's folder was moved or deleted; it may be back, with the file that was being written."""
-        log_is_gone = self._state.seq >= 0 and not self._directory.events.exists()
-        return log_is_gone or not self._directory.record.exists()
+        log_is_removed = self._state.seq >= 0 and not self._directory.events.exists()
+        return log_is_removed or not self._directory.record.exists()
 
     def _error(self, text: str) -> None:
         self._errors.print(Text(text, style="red"), soft_wrap=True)
