@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from app.doctor import machine
+from engine.doctor.local_models import LocalModel
 from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -80,6 +81,26 @@ def test_a_terminal_is_wide_enough_and_has_every_sign(
     assert (finding.good, finding.needed, finding.text) == (good, False, text)
     assert "colour none (NO_COLOR)" in machine._terminal({"NO_COLOR": "1"}).text
     assert "TERM=unset, colour by TERM" in machine._terminal({}).text
+
+
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        ("smollm2", True),
+        ("ollama:qwen3", True),
+        ("/models/a.gguf", True),
+        ("/models/a.gguf/b", False),
+        ("gpt2", False),
+    ],
+)
+def test_models_of_gguf_files_ask_for_its_packages(
+    path: str, asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "local_models", lambda: iter([LocalModel(path, 2_500_000_000, "the cache")]))
+    monkeypatch.setattr(machine, "lacking_packages", lambda: ["gguf", "accelerate"])
+    lines = [str(machine._line(finding)) for finding in machine._real_models()]
+    hint = "no  GGUF files: gguf and accelerate not installed - to load them: pip install 'steer-tui[gguf]'"
+    assert lines == [f"ok  real models: {path}, 2.5 GB (the cache)", *[hint] * asked]
 
 
 def test_vllms_build_for_processors_counts_as_vllm(monkeypatch: pytest.MonkeyPatch) -> None:

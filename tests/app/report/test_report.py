@@ -362,3 +362,37 @@ def test_the_items_that_have_no_room_are_counted(tmp_path: Path) -> None:
     text = to_markdown(report([read_run(RunDirectory(run))]))
     assert "3 more marked items are in notes.jsonl of the run." in text.splitlines()
     assert "Event 59" in text and "Event 60" not in text
+
+
+def test_a_report_says_what_was_run_and_how(tmp_path: Path) -> None:
+    """All lines but those that tell when, in which folder and how to repeat it; sections of several runs lie a level
+    lower."""
+    run = make_run(tmp_path, "a", [decided("x", 1)], seed=7, versions={"steer-tui": "0.1.0"})
+    directory = RunDirectory(run)
+    record = directory.read()
+    record.stages["eval"] = StageRecord(status="finished", seconds=61.0, files=["one", "two"])
+    record.changes = {"model.api_key": "abc", "online.L": 3}
+    record.attempts = 2
+    directory.write(record)
+    Notes(run).toggle_mark(0, "")
+    lines = to_markdown(report([read_run(directory)])).splitlines()
+    about = lines.index("- worked: 1:01 in 2 attempts")
+    assert lines[0] == f"# a/{run.name}" and lines[about + 1 : about + 3] == [
+        "- seed: 7",
+        "- log: 1 event in events.jsonl",
+    ]
+    made = lines.index("## How it was made")
+    told = [line for line in lines[made:] if line.startswith("|") and "---" not in line]
+    assert told == [
+        "| stage | what it does | state | time | files |",
+        "| eval | answers the test problems | finished | 1:01 | 2 |",
+        "| field | value |", "| model.api\\_key | \\*\\*\\* |", "| online.L | 3 |",
+        "| package | version |", "| steer-tui | 0.1.0 |",
+    ]  # fmt: skip
+    assert [line for line in lines if line.startswith(("## ", "### "))][-4:] == [
+        "## Marked cases and notes", "### Decision of esm, example x, segment 1", "## How it was made",
+        "## To repeat it",
+    ]  # fmt: skip
+    other = make_run(tmp_path, "b", [decided("x", 1)])
+    both = to_markdown(report([read_run(directory), read_run(RunDirectory(other))])).splitlines()
+    assert "### Marked cases and notes" in both and "#### Decision of esm, example x, segment 1" in both

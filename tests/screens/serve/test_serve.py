@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
-from app.blocks.block import Paragraph, plain
+from app.blocks.block import Heading, Paragraph, Writing, plain, spans
 from app.methods.serve.requests import request_blocks
 from app.methods.serve.server import _times
 from app.methods.source import CaseSource
@@ -167,10 +168,31 @@ def test_the_time_to_the_end_is_of_requests_that_were_answered() -> None:
 
 def test_the_lines_of_a_request(tmp_path: Path) -> None:
     """28 tokens were asked and 20 written; a wait below 0.1 s is none."""
-    state, asked = RunState(), {"request": "r", "kind": "chat", "levers": [], "prompt_tokens": 28}
-    state.apply(ev.RequestTaken(**asked, question="Why?", waited=0.09), 0, 1)
+    state = RunState()
+    asked: dict[str, Any] = {"request": "r", "kind": "chat", "levers": [], "prompt_tokens": 28}
+    state.apply(ev.RequestTaken(**asked, question="Why?", waited=0.099), 0, 1)
     event = ev.RequestAnswered(request="r", outcome="answered", finish="stop", tokens=20, text="So.")
     state.apply(event, 1, 1)
     blocks = request_blocks(event, CaseSource(tmp_path, state, lambda *place: event))
     last = blocks[-1]
     assert isinstance(last, Paragraph) and plain(last.text) == "answered, stop   chat, 28 + 20 tokens"
+    asked["waited"] = 0.1
+    state.apply(ev.RequestTaken(**asked, question=""), 2, 1)
+    did = [
+        ev.LeverActed(lever="esm", acted=True, what="steered 1 of 2 segments", tokens=1200),
+        ev.LeverActed(lever="notes", acted=False, what="no conversation"),
+    ]
+    event = ev.RequestAnswered(
+        request="r", outcome="failed", why="the model fell", finish="stop", tokens=1000, did=did
+    )
+    state.apply(event, 3, 1)
+    blocks = request_blocks(event, CaseSource(tmp_path, state, lambda *place: event))
+    drawn = [block.text for block in blocks if isinstance(block, Heading | Writing | Paragraph)]
+    assert list(map(plain, drawn)) == [
+        "question", "(not logged)", "answer", "(not logged)",
+        "failed: the model fell   chat, 28 + 1,000 tokens, waited 0.1 s for a place",
+        "what the levers did", "esm  steered 1 of 2 segments   1,200 tokens", "notes  no conversation",
+    ]  # fmt: skip
+    assert [[span.tone for span in spans(words)] for words in (drawn[4], *drawn[6:])] == [
+        ["bad", "dim"], ["strong", "", "dim"], ["strong", "dim", "dim"],
+    ]  # fmt: skip

@@ -260,6 +260,12 @@ def test_a_clusters_words_stand_beside_its_number_and_the_most_changed_comes_fir
     assert deltas.figures == 6 and "below 0 its tokens become rarer" in deltas.notes[0]
     first = rows(table(log.case(FIRST), "Deltas of iteration 0"))
     assert first[0] == ["Based provided", "2", "·", "0.00", "·", "−0.80", "−0.80"]
+    third = Log(*log.events, ev.IterationBegan(iteration=2, deltas={"0": 0.3, "2": -1.0, "3": 0.1}))
+    assert rows(table(third.case(third.events[-1]), "Deltas of iteration 2")) == [
+        ["Based provided", "2", "−0.80", "−1.00", "−0.20", "·", "·"],
+        ["end of text", "0", "+0.40", "+0.30", "−0.10", "·", "·"],
+        ["cash", "3", "0.00", "+0.10", "+0.10", "·", "·"],
+    ]
 
 
 def test_five_changed_clusters_are_four_and_one_more() -> None:
@@ -666,6 +672,16 @@ def test_all_deltas_by_iteration(log: Log) -> None:
     assert delta_map(RunState().evolution) == []
 
 
+def test_the_strongest_delta_is_the_highest_block_however_weak_it_is() -> None:
+    """A half of it is the fifth of eight blocks: 0.5 × 8 = 4 lower ones."""
+    log = Log(began(), ev.IterationBegan(iteration=0, deltas={"2": -0.2, "3": 0.1}))
+    [found] = delta_map(log.state.evolution)
+    assert isinstance(found, Table)
+    assert rows(found) == [["", "2", "−0.20█"], ["", "3", "+0.10▅"]]
+    [zero] = delta_map(Log(began(), FIRST).state.evolution)
+    assert isinstance(zero, Table) and {row[-1] for row in rows(zero)} == {"· "}
+
+
 def test_of_many_iterations_the_best_and_the_newest_stand() -> None:
     events = [ev.IterationBegan(iteration=n, deltas={"2": -0.1 * n}) for n in range(40)]
     log = Log(began(), *events[:3], scored(2, "validation", 0.9, 3.0, best=True), *events[3:])
@@ -686,7 +702,8 @@ def test_the_clusters_of_the_vocabulary(log: Log) -> None:
 def test_a_cluster_has_the_same_words_everywhere(log: Log) -> None:
     """`<|im_end|>` and `' '` say little to a reader."""
     built = ev.ClustersBuilt(tokens=9, clusters=[
-        ev.TokenCluster(id="2", description="", size=1, frequent_tokens=[" ", "\n", " the", "\r", "\x1b[2J"]),
+        ev.TokenCluster(id="2", description="", size=1, frequent_tokens=[" ", "\n", " the", "\r", "\x1b[2J"],
+                        central_tokens=[" between"]),
         ev.TokenCluster(id="3", description="", size=1, central_tokens=[f" t{n}" for n in range(9)]),
         ev.TokenCluster(id="4", description="names", size=1),
     ])  # fmt: skip

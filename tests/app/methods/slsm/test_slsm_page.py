@@ -333,13 +333,23 @@ def test_the_course_over_several_answers() -> None:
 
 
 def test_an_answer_is_held_against_the_same_attempt_without_a_controller() -> None:
-    """At the first attempt both pass; at the second only the answer under the note does."""
+    """At the first attempt both pass; at the second only the answer under the note does. Beside it stand the answers of
+    its own attempt only."""
     log = Log(
         of("c", "baseline", True), of("c", "baseline", False, 1), of("c", "always", True), of("c", "always", True, 1)
     )  # fmt: skip
     assert [row.turned for row in ANSWERS.rows(log.state)] == [0, 0, 0, 1]
     assert ANSWERS.words(log.events[3]) == "conversation c under always, memory flat, attempt 2"
     assert ANSWERS.words(log.events[2]) == "conversation c under always, memory flat"
+    beside = [
+        [
+            line
+            for line in texts(ANSWERS.draw(log.events[at], log.source()))
+            if line.startswith("the same under")
+        ]
+        for at in (2, 3)
+    ]
+    assert beside == [["the same under  ✓baseline"], ["the same under  ✗baseline"]]
 
 
 def test_the_picture_of_the_scores() -> None:
