@@ -390,9 +390,9 @@ def test_a_report_says_what_was_run_and_how(tmp_path: Path) -> None:
         "| package | version |", "| steer-tui | 0.1.0 |",
     ]  # fmt: skip
     assert [line for line in lines if line.startswith(("## ", "### "))][-4:] == [
-        "## Marked cases and notes", "### Decision of esm, example x, segment 1", "## How it was made",
+        "## Marked cases and notes", "### Decision of esm on x, segment 1", "## How it was made",
         "## To repeat it",
     ]  # fmt: skip
     other = make_run(tmp_path, "b", [decided("x", 1)])
     both = to_markdown(report([read_run(directory), read_run(RunDirectory(other))])).splitlines()
-    assert "### Marked cases and notes" in both and "#### Decision of esm, example x, segment 1" in both
+    assert "### Marked cases and notes" in both and "#### Decision of esm on x, segment 1" in both
