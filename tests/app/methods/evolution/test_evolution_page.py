@@ -774,7 +774,8 @@ def test_what_was_tried_stands_beside_the_answer_as_it_was(log: Log) -> None:
     """4 tokens as committed; 6, two more, without deltas; 3, one fewer, under others. Two strengths were tried: the
     second is the first that changes the text."""
     tried = ev.AnswerTried(
-        system="evolution", example="q", case={}, question="?", committed=other("own deltas", "Cash was 41.", 4, right=True),
+        system="evolution", example="q", case={}, question="?",
+        committed=other("own deltas", "Cash was 41.", 4, right=True),
         none=other("no deltas", "Based on it, no.", 6, right=False, verdict="it says no"),
         yours=[
             other("× 1", "Cash was 41.", 4, right=True),

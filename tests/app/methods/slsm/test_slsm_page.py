@@ -482,7 +482,8 @@ def test_the_course_on_the_overview_is_that_of_the_memory_that_answered_first() 
     """Under notes of the flat memory: right, wrong; without a controller: wrong, wrong, not judged."""
     log = Log(
         of("a", "on_detection", True), of("a", "on_detection", False, memory="structured"),
-        of("b", "on_detection", False), of("a", "baseline", False), of("b", "baseline", False), of("c", "baseline", None),
+        of("b", "on_detection", False), of("a", "baseline", False), of("b", "baseline", False),
+        of("c", "baseline", None),
     )  # fmt: skip
     assert PAGE.overview.curve(log.state) == Curve(
         "passed so far", "the conversations", "on detection", (1.0, 0.5), "no note", (0.0, 0.0)
