@@ -21,7 +21,13 @@ from engine import events as ev
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0.0, ""), (-1.0, ""), (1.0, "1970-01-01 00:00 UTC"), (1e300, ""), (1_760_000_000.0, "2025-10-09 08:53 UTC")],
+    [
+        (0.0, ""),
+        (-1.0, ""),
+        (1.0, "1970-01-01 00:00 UTC"),
+        (1e300, ""),
+        (1_760_000_000.0, "2025-10-09 08:53 UTC"),
+    ],
 )
 def test_a_moment(seconds: float, words: str) -> None:
     assert clock(seconds) == words

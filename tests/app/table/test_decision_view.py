@@ -130,6 +130,27 @@ def test_find_is_the_inverse_of_decision() -> None:
     assert hidden and all(view.find(decision) is None for decision in hidden)
 
 
+def test_an_order_by_outcomes_is_made_anew_when_they_come() -> None:
+    """A row that was not known yet comes last; wrong answers stand before right ones."""
+    rows = [DecisionTaken(method="esm", example=name, m=1, gate="chosen") for name in "abc"]
+    state = RunState()
+    for at, event in enumerate(rows):
+        state.apply(event, at * 10, 9)
+    view = DecisionView(state.esm)
+    view.sort("correct", False)
+    assert shown(view) == [0, 1, 2]
+    for name, correct in (("a", True), ("c", False)):
+        answer = ExampleEvaluated(
+            method="esm", index=0, example=name, question="", gold="", pred="", correct=correct, tokens_used=1
+        )
+        state.apply(answer, 100, 9)
+        view._sort_took = 0.0  # a list so short is sorted at once
+        view.update(state.esm)
+    assert shown(view) == [1, 2, 0]
+    view.sort("correct", True)
+    assert shown(view) == [0, 2, 1]
+
+
 def test_what_differs_from_greedy_is_fixed_or_broken() -> None:
     state = folded(len(EVENTS))
     sets = [set(expected(state, text)) for text in ("fixed", "broken", "differs")]
