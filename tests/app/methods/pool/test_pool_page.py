@@ -95,6 +95,8 @@ def test_the_cells_of_a_query() -> None:
     assert first["oracle"] == Cell("0.30 → 1.00 ▲", "good") and second["oracle"] == Cell(
         "1.00 → 0.60 ▼", "bad"
     )
+    (same,) = cells(QUERIES, state_of(query("q", 0.5, 0.5)))
+    assert same["oracle"] == Cell("0.50 → 0.50  ")
     assert first["right"] == Cell("2 → 1") and second["right"] == Cell("0 → 0", "bad")
     assert first["injected"] == Cell("1") and second["injected"] == Cell("0", "dim")
     assert first["committed"] == Cell("2/5") and second["committed"] == Cell("0/0", "dim")
