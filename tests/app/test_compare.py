@@ -261,3 +261,31 @@ def test_the_cells_of_an_item() -> None:
         ["good", "bad", "accent"],
         ["", "dim", "dim"],
     ]
+
+
+def test_a_method_as_json_has_every_figure(tmp_path: Path) -> None:
+    """Of x and y A has both right and B one; B has another question behind z, and w is in B alone."""
+    a = [evaluated("esm", name, True) for name in "xyz"]
+    b = [evaluated("esm", "x", False), evaluated("esm", "y", True), evaluated("esm", "z", True, question="other"),
+         evaluated("esm", "w", True)]  # fmt: skip
+    comparison = compare_runs(
+        make_run(tmp_path, "a", a, seed=3), make_run(tmp_path, "b", b, status="stopped", seed=4)
+    )
+    form = json_form(comparison)
+    assert [(form[side]["name"], form[side]["state"], form[side]["seed"], form[side]["path"]) for side in "ab"] == [
+        ("a", "finished", 3, str(comparison.a.path)), ("b", "stopped", 4, str(comparison.b.path)),
+    ]  # fmt: skip
+    (method,) = form["methods"]
+    items = method.pop("items")
+    assert (method.pop("low"), method.pop("high")) == (-1.0, 0.0)
+    assert method == {
+        "system": "ESM", "method": "esm", "stage": "eval", "right_means": comparison.arms[0].a.right_means, "n": 2,
+        "mean_a": 1.0, "mean_b": 0.5, "difference": -0.5, "p": 1.0, "tokens_a": 12.0, "tokens_b": 12.0,
+        "tokens_low": 0.0, "tokens_high": 0.0,
+        "both_right": 1, "only_a_right": 1, "only_b_right": 0, "neither_right": 0, "only_in_a": 0, "only_in_b": 1,
+        "other_question": 1, "unjudged": 0,
+    }  # fmt: skip
+    assert [(item["id"], item["right_a"], item["right_b"]) for item in items] == [
+        ("x", True, False),
+        ("y", True, True),
+    ]

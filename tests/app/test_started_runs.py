@@ -117,8 +117,8 @@ async def test_two_runs_are_compared_and_several_are_paired(
         monkeypatch.setattr(app, "push_screen", shown.append)
         paths = [Path("a"), Path("b"), Path("c")]
         for count in (2, 3):
-            app._compare_requested(CompareRequested(tuple(paths[:count])))
-    assert shown == [("CompareScreen", tuple(paths[:2])), ("PairsScreen", (tuple(paths),))]
+            app._compare_requested(CompareRequested(paths[:count]))
+    assert shown == [("CompareScreen", tuple(paths[:2])), ("PairsScreen", (paths,))]
 
 
 async def test_a_picture_that_cannot_be_written(app: SteerApp, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -177,7 +177,10 @@ def test_a_turn_of_the_conversation_beside_its_memory(log: Log) -> None:
         "▶ 1 user      Never say pear.", "    assistant Okay.", "  2 user      Name one fruit.",
     ]  # fmt: skip
     assert isinstance(first[0], Paragraph)
-    assert spans(first[0].text)[2:] == [Span("Never say pear", "accent"), Span(".")]
+    assert spans(first[0].text) == [
+        Span("▶ 1 ", "accent"), Span("user      ", "dim"), Span("Never say pear", "accent"), Span("."),
+    ]  # fmt: skip
+    assert isinstance(first[2], Paragraph) and spans(first[2].text)[0] == Span("  2 ", "dim")
     assert texts(list(second)) == ["after turn 1   plan verify", "+ C1 ✗ Never say pear"]
     [later] = memory_blocks(TURNS, states, 1)
     assert isinstance(later, Beside) and isinstance(later.first[0], Paragraph)
