@@ -104,6 +104,12 @@ def test_the_cells_of_a_query() -> None:
     state = state_of(BETTER, WORSE, ev.PoolPairEvaluated(query_id="q3", pair=(1, 2), score=0.5))
     assert [QUERIES.notable(state, row) for row in QUERIES.rows(state)] == [True, False]
     assert QUERIES.remark(state) == "1 improved ▲  │  1 pair tried on q3"
+    equal = state_of(
+        query("q", 0.5, 0.5),
+        *(ev.PoolPairEvaluated(query_id=name, pair=(1, 2), score=None) for name in "abcd"),
+    )
+    assert QUERIES.remark(equal) == "0 improved ▲  │  4 pairs tried on b, c, d", "the last three of them"
+    assert not QUERIES.notable(equal, QUERIES.rows(equal)[0])
 
 
 def test_a_query_in_full() -> None:
