@@ -208,7 +208,7 @@ def test_null_is_a_line_through_the_bars() -> None:
     ],
 )  # fmt: skip
 def test_a_bar_of_five_cells(score: float, null: float, low: float, bar: str) -> None:
-    """From `low` to 1: a quarter a cell from 0 on, a half a cell from −1 on, where 0 is the third; ties round to even."""
+    """From `low` to 1: a quarter a cell from 0 on, a half a cell from −1 on, where 0 is the third."""
     assert score_bar(score, null, low, 1.0, 5) == bar
 
 

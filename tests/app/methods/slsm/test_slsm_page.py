@@ -510,6 +510,15 @@ def test_quotes_are_marked_whatever_their_capitals_and_once_where_they_overlap()
     [beside] = memory_blocks(TURNS, [state_after(0, changes=changes)], 0)
     assert isinstance(beside, Beside) and isinstance(beside.first[0], Paragraph)
     assert spans(beside.first[0].text)[2:] == [Span("Never say pear", "accent"), Span(".")]
+    two = [
+        ev.StateChange(operation=operation, item=msgspec.structs.replace(RULE, evidence=quote))
+        for operation, quote in (("resolved", "pear"), ("added", "never"))
+    ]
+    [apart] = memory_blocks(TURNS, [state_after(0, changes=two)], 0)
+    assert isinstance(apart, Beside) and isinstance(apart.first[0], Paragraph)
+    assert spans(apart.first[0].text)[2:] == [
+        Span("Never", "accent"), Span(" say "), Span("pear", "strong"), Span("."),
+    ]  # fmt: skip
 
 
 def test_a_flat_memory_in_which_nothing_is_new() -> None:
