@@ -135,9 +135,9 @@ def _case(source: RunSource, seq: int, notes: Sequence[Entry], level: int) -> li
         logged = None
     if logged is None:
         missing = Paragraph(f"The log has no event {seq} that this version knows.")
-        return [Heading(f"Event {seq}", min(4, level)), missing, *map(remark, notes)]
+        return [Heading(f"Event {seq}", level), missing, *map(remark, notes)]
     words = item_words(logged.event)
-    heading = Heading(words[:1].upper() + words[1:], min(4, level))
+    heading = Heading(words[:1].upper() + words[1:], level)
     return [heading, *case_blocks(logged.event, source.cases, notes)]
 
 

@@ -139,9 +139,9 @@ def figure_name(name: str) -> str:
     if name.startswith("beam_"):
         return f"beam search: {figure_name(name.removeprefix('beam_'))}"
     base, at, k = name.replace("_greedy", " greedy").partition("@")
-    of_all = base.endswith("_all")
-    words = FIGURES.get(base.removesuffix("_all") if of_all else base, base.replace("_", " "))
-    return words + (f" {at}{k}" if at else "") + (", of all questions" if of_all else "")
+    stem = base.removesuffix("_all")
+    words = FIGURES.get(stem, stem.replace("_", " "))
+    return words + (f" {at}{k}" if at else "") + (", of all questions" if stem != base else "")
 
 
 def figures_words(summary: Mapping[str, float | int | str]) -> str:

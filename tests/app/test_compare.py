@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
+from app.blocks.block import Paragraph, Table, plain, spans
 from app.cli import main
 from app.compare.json_form import _item, json_form
-from app.compared.columns import METHODS
-from app.compared.words import cells_sentence, finding, run_words
+from app.compared.columns import ITEMS, METHODS, ItemPair
+from app.compared.tables import changed_fields, method_tables
+from app.compared.words import cells_sentence, finding, parting_sentence, run_words
+from app.table.column import cell_of
 from engine.comparison.comparison import compare_runs
 from engine.comparison.figures import Figures
 from engine.comparison.items import Item
@@ -164,3 +167,125 @@ def test_an_item_has_the_figures_of_each_run_by_its_letter() -> None:
     assert _item(a, b, parting)["parts_at"] is None
     pair.b, parting.first = None, 1
     assert _item(a, b, parting)["parts_at"]["b"] is None, "only A has this step"
+
+
+def test_each_method_has_a_table_of_its_own(tmp_path: Path) -> None:
+    """A is right with x and y, B with y alone. The other method scores without right or wrong, and is better in B."""
+    a, b = ([evaluated("esm", "x", right), evaluated("esm", "y", True)] for right in (True, False))
+    comparison = compare_runs(make_run(tmp_path, "a", a), make_run(tmp_path, "b", b))
+    (arm,) = comparison.arms
+    figures = Figures(
+        1234, mean_a=0.25, mean_b=0.5, difference=0.25, low=0.1, high=0.4, tokens_a=79.6, tokens_b=92.4
+    )
+    other = replace(arm, a=replace(arm.a, system="Other", name="their_way"), figures=figures)
+    graded = replace(arm.figures, low=-1.0, high=0.0, p=0.0004)
+    tables = method_tables(replace(comparison, arms=[replace(arm, figures=graded), other]))
+    assert [(table.caption, [list(map(plain, row)) for row in table.rows]) for table in tables] == [
+        ("ESM, over the items that are in both runs", [
+            ["esm", "unclear", "2", "1.000", "0.500", "−0.500", "[−1.000, 0.000]", "4e-04", "1", "1", "0", "0",
+             "12 → 12"],
+        ]),
+        ("Other, over the items that are in both runs", [
+            ["their way", "B better", "1234", "0.250", "0.500", "+0.250", "[+0.100, +0.400]", "·", "·", "·", "·", "·",
+             "80 → 92"],
+        ]),
+    ]  # fmt: skip
+    assert list(tables[0].header)[8:12] == ["both✓", "only A", "only B", "none✓"] and tables[0].figures == 11
+    assert [spans(row[1])[0].tone for table in tables for row in table.rows] == ["dim", "strong"]
+    assert [span.tone for cell in tables[0].rows[0][8:12] for span in spans(cell)] == [
+        "accent",
+        "accent",
+        "dim",
+        "dim",
+    ]
+    assert (
+        cells_sentence(other) == "Several draws are averaged for each item: none is right or wrong by itself."
+    )
+    assert cells_sentence(arm).endswith(" Both right 1, only A 1, only B 0, neither 0.")
+
+
+def test_the_fields_in_which_runs_differ() -> None:
+    changed = [
+        SimpleNamespace(name="online.L", a="3", b=""),
+        SimpleNamespace(name="run.name", a="", b="x" * 201),
+    ]
+    comparison: Any = SimpleNamespace(changed=changed)
+    table = changed_fields(comparison)
+    assert isinstance(table, Table) and list(table.header) == ["changed field", "A", "B"]
+    assert [list(map(plain, row)) for row in table.rows] == [
+        ["online.L", "3", "not there"], ["run.name", "not there", "x" * 200 + " … 1 more characters"],
+    ]  # fmt: skip
+    comparison.changed = []
+    assert changed_fields(comparison) == Paragraph("No field of the configuration differs.")
+
+
+def test_where_two_traces_part() -> None:
+    def step(title: str, *differs: str) -> Any:
+        return SimpleNamespace(step=SimpleNamespace(title=title, weighed_as="score of null"), differs=differs)
+
+    steps = [
+        step("segment 1"),
+        step("segment 2", "α"),
+        step("segment 3", "entry", "α", "text"),
+        step("tail", "only in A"),
+    ]
+
+    def said(first: int | None, first_text: int | None, first_weighed: int | None = None) -> str:
+        parting: Any = SimpleNamespace(
+            steps=steps, first=first, first_text=first_text, first_weighed=first_weighed
+        )
+        return parting_sentence(parting)
+
+    assert said(None, None) == "Both runs decided and wrote the same."
+    assert said(1, None) == "The runs part at segment 2: α differs. Both wrote the same text."
+    assert said(1, 2) == "The runs part at segment 2: α differs. The texts differ from segment 3 on."
+    assert said(2, 2, 0) == (
+        "The runs part at segment 3: entry, α and text differ. "
+        "The score of null differs already at segment 1, with the same decision."
+    )
+    assert said(3, 3) == "The runs part at tail: it is only in A."
+
+
+def test_the_cells_of_an_item() -> None:
+    pairs = [
+        ItemPair(
+            Item("x", "Why\nso?", "", 1.0, True, 1234), Item("x", "?", "", 0.0, False, None), "segment 2: α"
+        ),
+        ItemPair(Item("y", "?", "", 0.456, None, 0), Item("y", "?", "", None, None, 7), ""),
+    ]
+    cells = [[cell_of(column.show(column.value(pair))) for column in ITEMS] for pair in pairs]
+    assert [[cell.text for cell in row] for row in cells] == [
+        ["✓", "✗", "segment 2: α", "Why⏎so?", "1,234", "·", "x"], ["0.46", "·", "nowhere", "?", "0", "7", "y"],
+    ]  # fmt: skip
+    assert [[cell.tone for cell in row[:3]] for row in cells] == [
+        ["good", "bad", "accent"],
+        ["", "dim", "dim"],
+    ]
+
+
+def test_a_method_as_json_has_every_figure(tmp_path: Path) -> None:
+    """Of x and y A has both right and B one; B has another question behind z, and w is in B alone."""
+    a = [evaluated("esm", name, True) for name in "xyz"]
+    b = [evaluated("esm", "x", False), evaluated("esm", "y", True), evaluated("esm", "z", True, question="other"),
+         evaluated("esm", "w", True)]  # fmt: skip
+    comparison = compare_runs(
+        make_run(tmp_path, "a", a, seed=3), make_run(tmp_path, "b", b, status="stopped", seed=4)
+    )
+    form = json_form(comparison)
+    assert [(form[side]["name"], form[side]["state"], form[side]["seed"], form[side]["path"]) for side in "ab"] == [
+        ("a", "finished", 3, str(comparison.a.path)), ("b", "stopped", 4, str(comparison.b.path)),
+    ]  # fmt: skip
+    (method,) = form["methods"]
+    items = method.pop("items")
+    assert (method.pop("low"), method.pop("high")) == (-1.0, 0.0)
+    assert method == {
+        "system": "ESM", "method": "esm", "stage": "eval", "right_means": comparison.arms[0].a.right_means, "n": 2,
+        "mean_a": 1.0, "mean_b": 0.5, "difference": -0.5, "p": 1.0, "tokens_a": 12.0, "tokens_b": 12.0,
+        "tokens_low": 0.0, "tokens_high": 0.0,
+        "both_right": 1, "only_a_right": 1, "only_b_right": 0, "neither_right": 0, "only_in_a": 0, "only_in_b": 1,
+        "other_question": 1, "unjudged": 0,
+    }  # fmt: skip
+    assert [(item["id"], item["right_a"], item["right_b"]) for item in items] == [
+        ("x", True, False),
+        ("y", True, True),
+    ]

@@ -63,6 +63,20 @@ def test_up_leads_to_the_overview_and_from_there_out(session: RecordedSession) -
     assert stack.screen._came_from == "ESM", "the line of the method that one comes from is chosen"
 
 
+def test_a_screen_comes_back_as_it_was_left_last(
+    session: RecordedSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screens, stack = screens_of(session, following=False)
+    shown: Any = session
+    tabs = iter(("results", "entries", "cases"))
+    monkeypatch.setattr(EsmScreen, "is_mounted", True)
+    monkeypatch.setattr(EsmScreen, "view", lambda screen: {"tab": next(tabs)})
+    for left in (None, {"tab": "results"}, {"tab": "entries"}):
+        screens.show(shown, "ESM")
+        assert isinstance(stack.screen, EsmScreen) and stack.screen.left_view == left
+        screens.show(shown, "")
+
+
 def test_a_covered_screen_is_not_changed(session: RecordedSession) -> None:
     screens, stack = screens_of(session, following=False)
     stack.screen_stack.append(object())

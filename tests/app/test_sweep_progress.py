@@ -13,8 +13,18 @@ from textual.color import Color
 
 from app.swept.columns import columns_of, setting_rows
 from app.swept.progress import progress_of
-from app.swept.words import _resolved, left_words, progress_words, state_words, work_words
-from engine.events import Header, StageProgress, StageStarted, encode
+from app.swept.words import (
+    _resolved,
+    counts_words,
+    left_words,
+    progress_words,
+    remarks,
+    state_words,
+    sweep_resume_command,
+    work_words,
+)
+from app.table.column import cell_of
+from engine.events import Header, StageProgress, StageStarted, Verdict, encode
 from engine.run.lock import RunLock
 from engine.statistics import Interval
 from engine.sweep.resolution import Resolution
@@ -202,3 +212,87 @@ def test_the_ground_of_a_cell_goes_from_low_over_plain_to_high(
     assert style.bgcolor is not None and style.bgcolor.triplet is not None
     assert all(abs(a - b) <= 1 for a, b in zip(style.bgcolor.triplet, ground, strict=True))
     assert _style(None, "result", scale, Color(200, 0, 0), Color(0, 200, 0), Color(0, 0, 0)).dim
+
+
+VERDICT = Verdict(
+    method="evolution", baseline="unchanged", metric="mean_tokens", unit="tokens", lower_is_better=True, n=150,
+    value=42.0, baseline_value=85.0, difference=-43.0, low=-50.0, high=-36.0, items="test questions",
+)  # fmt: skip
+POINTS = (Point(0, "one", {}), Point(1, "two", {}))
+
+
+def setting(value: float | None, number: int, *states: str, **more: Any) -> SettingResult:
+    gain = None if value is None else Interval(value - 85.0, value - 92.0, value - 78.0)
+    return SettingResult(
+        {"online.L": number, "online.k": 1, "run.seed": 0}, POINTS, states, verdict=VERDICT, n=1234, value=value,
+        baseline_value=85.0, gain=gain, **more,
+    )  # fmt: skip
+
+
+def swept(*settings: SettingResult, report: SettingResult | None = None, choose_on: str = "") -> Any:
+    return SimpleNamespace(
+        settings=settings, best=settings[0], fields=["online.L"], report=report, compared=[], resolution=None,
+        record=SimpleNamespace(choose_on=choose_on),
+    )  # fmt: skip
+
+
+def test_what_a_sweep_of_lengths_found() -> None:
+    """42 tokens in place of 85 are 43 fewer."""
+    ended, waits = ("finished", "finished"), ("finished", "")
+    best, other = setting(42.0, 3, *ended), setting(50.0, 5, *waits)
+    said = (
+        "Best setting: online.L=3, 42.0 on 1,234 test questions; the unchanged model 85.0, "
+        "difference −43.0 [−50.0, −36.0]."
+    )
+    assert remarks(swept(best)) == [said]
+    same_items = (
+        "Settings are compared on the same items that the result is reported on, so the best figure is too good: for "
+        "ESM, name another split with --choose-on."
+    )
+    assert remarks(swept(best, other)) == [said + " Settings without a result yet: 1.", same_items]
+    runs_later = "Settings are compared on split 'dev'; the chosen one then runs once on the configuration's own split."
+    assert remarks(swept(best, choose_on="dev")) == [said, runs_later]
+    assert remarks(swept(best, report=setting(44.0, 3, *waits), choose_on="dev")) == [said, runs_later]
+    assert remarks(swept(best, report=setting(44.0, 3, *ended), choose_on="dev")) == [
+        said,
+        "Report: online.L=3 was chosen on split 'dev' and then run once on the configuration's own split: 44.0 on "
+        "1,234 test questions, the unchanged model 85.0, difference −41.0 [−48.0, −34.0].",
+    ]
+    lacking = setting(None, 5, *ended)
+    assert remarks(swept(best, lacking))[-1] == (
+        "1 setting ended without a figure: the last stage has to compare a method with its baseline (ESM: stage eval "
+        "with greedy and esm)."
+    )
+
+
+def test_the_cells_of_a_setting() -> None:
+    """One is the best, of the others one cannot be told from it, and one has nothing yet; half of the first run of the
+    second is done."""
+    ended, waits = ("finished", "finished"), ("finished", "running")
+    settings = [
+        setting(42.0, 3, *ended, kl=0.01234, tokens=42.4), setting(50.0, 5, *waits, tokens=50.6),
+        SettingResult({"online.L": 9}, POINTS, ("failed", "")), setting(None, 7, "", ""),
+    ]  # fmt: skip
+    results = swept(*settings)
+    results.compared, results.resolution = [0, 1], Resolution(1234, 0, (1,), 0.1, 0.0)
+    rows = setting_rows(results, {"one": 0.5})
+    assert [row.share for row in rows] == [0.25] * 4
+    cells = [[cell_of(column.show(column.value(row))) for column in columns_of(rows)] for row in rows]
+    assert [[cell.text for cell in row] for row in cells] == [
+        ["★", "online.L=3", "✓", "42.0", "85.0", "▲ −43.0", "[−50.0, −36.0]", "0.0123", "42", "1234"],
+        ["≈", "online.L=5", "▶ 1 of 2 25%", "50.0", "85.0", "▲ −35.0", "[−42.0, −28.0]", "·", "51", "1234"],
+        ["", "online.L=9", "failed", "·", "·", "·", "·", "·", "·", "·"],
+        ["", "online.L=7", "waits", "·", "85.0", "·", "·", "·", "·", "1234"],
+    ]
+    assert [[row[at].tone for at in (0, 2, 3, 5)] for row in cells] == [
+        ["accent", "good", "strong", "good"], ["accent", "accent", "dim", "good"], ["accent", "warn", "dim", "dim"],
+        ["accent", "dim", "dim", "dim"],
+    ]  # fmt: skip
+
+
+def test_stages_of_a_sweep_are_counted() -> None:
+    results: Any = SimpleNamespace(counts={"mine": (1, 3), "eval": (4, 0)})
+    assert counts_words(results) == "Stages done: mine 1× (taken over 3×), eval 4×."
+    results.counts = {}
+    assert counts_words(results) == ""
+    assert sweep_resume_command(Path("out/a b")) == "steer-tui sweep --resume 'out/a b'"

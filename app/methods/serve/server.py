@@ -91,7 +91,7 @@ def _levers(opened: ServeOpened) -> Table:
 
 
 def _how_to_ask(opened: ServeOpened, ended: int) -> list[Block]:
-    key = f'"$(cat {opened.key})"' if opened.key.startswith("/") else "YOUR KEY"
+    key = f'"$(cat {opened.key})"' if opened.key.startswith("/") else '"YOUR KEY"'
     header = f' -H "Authorization: Bearer "{key}' if not opened.key.startswith("no key") else ""
     body = '{"messages": [{"role": "user", "content": "…"}], "steer": {"esm": true}}'
     command = f"curl {opened.url}/chat/completions{header} -H 'Content-Type: application/json' -d '{body}'"

@@ -52,11 +52,7 @@ def _conversation(
 def _quotes(states: Sequence[StateUpdated]) -> dict[int, list[tuple[str, bool]]]:
     """By turn: quotes on which that turn's changes rest, and whether they are new."""
     return {
-        state.turn: [
-            (change.item.evidence, change.operation != "resolved")
-            for change in state.changes
-            if change.item.evidence
-        ]
+        state.turn: [(change.item.evidence, change.operation != "resolved") for change in state.changes]
         for state in states
     }
 

@@ -236,3 +236,21 @@ def test_a_broken_line_is_said_and_passed_over(batch: Batch, run: RunDirectory) 
     run.events.write_text("broken\n")
     ended = batch(0, FINISHED, WorkerStopped(status="finished"))
     assert ended.code == 0 and "all files:" in ended.out and f"{run.events}:1" in ended.err
+
+
+def test_a_folder_that_is_gone_is_the_reason_why_a_run_ended(
+    batch: Batch, run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What else the record, or the log of the worker, would say is gone with it."""
+    start = module.Interrupts.handled
+
+    def gone(self: module.Interrupts) -> object:
+        run.record.unlink(missing_ok=True)
+        return start(self)
+
+    monkeypatch.setattr(module.Interrupts, "handled", gone)
+    ended = batch(1)
+    assert ended.code == 1 and ended.err.splitlines()[0] == (
+        f"the run's folder was moved or deleted while the engine worked in it ({run.path}): "
+        "if it was moved, resume it where it is now"
+    )

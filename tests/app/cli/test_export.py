@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from app.cli import main
+from app.cli import export_vectors, main
+from engine.errors import RunError
 from engine.esm.export import Exported
 
 
@@ -75,3 +78,37 @@ def test_what_a_logit_bias_loses(
         "bias: 2 tokens; 0.333333 was taken from all, which changes no probability",
         lost,
     ]
+
+
+def written(entries: int = 2, files: int = 1, **more: Any) -> list[str]:
+    options = Namespace(**({"contrast": "", "scale": 1.0, "format": "gguf"} | more))
+    names = [Path(f"{number}.gguf") for number in range(files)]
+    exported: Any = SimpleNamespace(files=names, entries=entries, layers=[2, 5], strength=1.2345)
+    return export_vectors._words(exported, options)
+
+
+def test_what_was_written_and_how_strong_it_is() -> None:
+    """Up to three files are named."""
+    use, lost = f"use:      {export_vectors.FORMATS['gguf'].use}", export_vectors.LOST
+    strength = "strength: ESM adds about 1.23 times such a vector where an entry matches well"
+    layers = "layers 2, 5 (counted from 0)"
+    assert written() == [f"2 entries, {layers}: 0.gguf", use, strength, lost]
+    assert written(scale=2.5, files=3) == [
+        f"2 entries, {layers}: 0.gguf, 1.gguf, 2.gguf", use, f"{strength}; this file holds 2.5 times", lost,
+    ]  # fmt: skip
+    assert written(7, contrast="mean") == [
+        f"7 pairs, {layers}: 0.gguf", use, "strength: the run adds 1.23 times this vector",
+    ]  # fmt: skip
+
+
+def test_a_folder_of_files_is_not_written_over_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.choose_run.choose_run", lambda *_: None)
+    out = tmp_path / "a.gguf"
+    out.touch()
+    options = Namespace(run="r", outputs=tmp_path, each=True, memory=False, out=out)
+    with pytest.raises(RunError) as error:
+        export_vectors.execute(options)
+    assert str(error.value) == f"--each writes a folder, and this is a file ({out}): name a folder"
+    assert export_vectors._numbers("3, 0") == [3, 0]

@@ -27,7 +27,7 @@ from engine.run.gate import Gate
 from engine.run.lock import RunLock
 from engine.run.stage_state import StageState
 from tests.synthetic_run import SyntheticRun
-from tests.two_runs import make_run
+from tests.two_runs import decided, evaluated, make_run
 
 Ctl = Callable[..., tuple[int, list[Any], str]]
 
@@ -165,6 +165,23 @@ def test_decisions(ctl: Ctl, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     code, _, error = ctl("decisions", str(run), "--filter", "alph>1")
     assert code == 2 and "is it `alpha`?" in json.loads(error)["what"]
     assert ctl("show", "no such run")[0] == 2
+
+
+def test_a_decision_as_a_line_of_a_table(
+    ctl: Ctl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the event does not have is an empty cell; 0 and no are figures."""
+    wrong = evaluated("esm", "x", False, text="So.", question="Why?")
+    run = make_run(tmp_path, "a", [decided("x", 1, segment="So.", ended="eos", top_similarity=0.0), wrong])
+    assert main(["ctl", "decisions", str(run)]) == 0
+    [row] = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert row == {
+        "method": "esm", "example": "x", "m": "1", "memory": "0", "sim": "0.0", "best": "", "null": "",
+        "chosen": "null", "entry": "null", "steered": "False", "layer": "", "gate": "null_best", "logprob": "",
+        "nulllogprob": "", "dlogprob": "", "score": "", "alpha": "0.0", "committed": "0", "probe": "0", "before": "0",
+        "phase": "segment", "ended": "eos", "correct": "False", "differs": "", "left": "False", "fixed": "",
+        "broken": "", "question": "Why?", "seq": "0", "run": f"a/{run.name}", "stale": "False",
+    }  # fmt: skip
 
 
 def test_damaged_lines_are_counted(ctl: Ctl, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.blocks.block import Changes, Document, Remark, Table, Writing
+from app.blocks.block import Changes, Command, Document, Facts, Heading, Remark, Table, Writing
 from app.blocks.markdown import to_markdown
 from app.cli import main
 from app.methods.source import CaseSource
@@ -18,7 +18,8 @@ from app.report.case import case_document, open_command
 from app.report.run_report import report
 from app.report.source import read_run
 from app.report.writer import safe, text_of, write_document
-from app.runs.notes import Notes
+from app.runs.notes import Entry, Notes
+from app.state.run import RunState
 from engine.events import (
     AnswerJudged,
     ConversationAnswered,
@@ -29,6 +30,7 @@ from engine.events import (
     ExampleEvaluated,
     IterationBegan,
     MethodEvaluated,
+    Notice,
     PairMined,
     PoolQueryDone,
     QuestionSampled,
@@ -362,3 +364,54 @@ def test_the_items_that_have_no_room_are_counted(tmp_path: Path) -> None:
     text = to_markdown(report([read_run(RunDirectory(run))]))
     assert "3 more marked items are in notes.jsonl of the run." in text.splitlines()
     assert "Event 59" in text and "Event 60" not in text
+
+
+def test_a_report_says_what_was_run_and_how(tmp_path: Path) -> None:
+    """All lines but those that tell when, in which folder and how to repeat it; sections of several runs lie a level
+    lower."""
+    run = make_run(tmp_path, "a", [decided("x", 1)], seed=7, versions={"steer-tui": "0.1.0"})
+    directory = RunDirectory(run)
+    record = directory.read()
+    record.stages["eval"] = StageRecord(status="finished", seconds=61.0, files=["one", "two"])
+    record.changes = {"model.api_key": "abc", "online.L": 3}
+    record.attempts = 2
+    directory.write(record)
+    Notes(run).toggle_mark(0, "")
+    lines = to_markdown(report([read_run(directory)])).splitlines()
+    about = lines.index("- worked: 1:01 in 2 attempts")
+    assert lines[0] == f"# a/{run.name}" and lines[about + 1 : about + 3] == [
+        "- seed: 7",
+        "- log: 1 event in events.jsonl",
+    ]
+    made = lines.index("## How it was made")
+    told = [line for line in lines[made:] if line.startswith("|") and "---" not in line]
+    assert told == [
+        "| stage | what it does | state | time | files |",
+        "| eval | answers the test problems | finished | 1:01 | 2 |",
+        "| field | value |", "| model.api\\_key | \\*\\*\\* |", "| online.L | 3 |",
+        "| package | version |", "| steer-tui | 0.1.0 |",
+    ]  # fmt: skip
+    assert [line for line in lines if line.startswith(("## ", "### "))][-4:] == [
+        "## Marked cases and notes", "### Decision of esm on x, segment 1", "## How it was made",
+        "## To repeat it",
+    ]  # fmt: skip
+    other = make_run(tmp_path, "b", [decided("x", 1)])
+    both = to_markdown(report([read_run(directory), read_run(RunDirectory(other))])).splitlines()
+    assert "### Marked cases and notes" in both and "#### Decision of esm on x, segment 1" in both
+
+
+def test_an_event_without_a_page_of_its_own_is_shown_by_its_fields(tmp_path: Path) -> None:
+    event = Notice(text="two\nlines", level="warning", seq=3, stage="eval", time=0.0)
+    source = CaseSource(tmp_path / "a" / "1", RunState(), lambda *place: event)
+    document = case_document(event, source, [Entry(what="note", seq=3, text="why?", author="Ann", time=0.0)])
+    about, note, fields, heading, command = document.blocks
+    assert isinstance(about, Facts) and [row for row in about.rows if row[0] != "time"] == [
+        ("run", "a/1"), ("stage", "eval"), ("event", "3"),
+    ]  # fmt: skip
+    assert isinstance(note, Remark) and (note.author, note.text) == ("Ann", "why?")
+    assert isinstance(fields, Facts) and fields.rows == [("text", "two\nlines"), ("level", "warning")]
+    assert heading == Heading("To open it in the console", 4)
+    assert command == Command(f"steer-tui {tmp_path}/a/1@3")
+    done = StageFinished(seconds=1.0, stage="eval", summary={"accuracy": 0.5}, files=["é"])
+    shown = next(block for block in case_document(done, source).blocks[1:] if isinstance(block, Facts))
+    assert ("summary", '{"accuracy": 0.5}') in shown.rows and ("files", '["é"]') in shown.rows

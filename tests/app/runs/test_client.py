@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from app.runs.client import prepare_branch, prepare_run
+from app.runs.client import prepare_branch, prepare_resume, prepare_run
+from app.runs.orders import order
 from engine.config.changes import changed_fields
-from engine.errors import ConfigError
+from engine.config.file import load_config
+from engine.errors import ConfigError, RunError
+from engine.run.lock import RunLock
 
 
 @pytest.fixture
@@ -54,3 +58,38 @@ def test_changed_fields_of_nested_sections() -> None:
     after = {"a": {"x": 1, "y": {"z": 1}}, "b": {"k": 2}, "c": {"n": 1}}
     assert changed_fields(before, after) == {"a.y.z": 1, "b": {"k": 2}, "c.n": 1, "gone": None}
     assert changed_fields(after, after) == {}
+
+
+def test_a_run_that_is_resumed_with_other_stages_keeps_those_it_has_done(
+    config: Path, tmp_path: Path
+) -> None:
+    """They come first, in the order of the record; those that are new wait."""
+    run = prepare_run(config, outputs=str(tmp_path / "outputs"))
+    record = run.read()
+    record.stages["clusters"].status = "finished"
+    run.write(record)
+    prepare_resume(run)
+    assert run.read() == record, "nothing is changed"
+    prepare_resume(run, ["evolve", "slsm"])
+    after = run.read()
+    assert [(name, stage.status) for name, stage in after.stages.items()] == [
+        ("clusters", "finished"), ("evolve", "pending"), ("slsm", "pending"),
+    ]  # fmt: skip
+    assert after.config["run"]["stages"] == load_config(run.config).run.stages == ["evolve", "slsm"]
+    lock = RunLock(run.lock)
+    with pytest.raises(RunError, match=f"worker {os.getpid()} on .* already works on this run"):
+        prepare_resume(run)
+    lock.release()
+
+
+def test_a_command_for_a_worker_whose_socket_cannot_be_reached(config: Path, tmp_path: Path) -> None:
+    """A socket's address has some hundred characters at most: whether there is one is all that can be said."""
+    run = prepare_run(config, outputs=str(tmp_path / ("x" * 120)))
+    said = order(run, "pause")
+    assert (said.text, said.severity) == (
+        f"the worker does not answer ({run.control}): no worker runs: resume the run to start a worker", "error",
+    )  # fmt: skip
+    run.control.touch()
+    assert order(run, "pause").text == (
+        f"the path of the control socket is too long ({run.control}): go to the run's folder (cd) and try again"
+    )

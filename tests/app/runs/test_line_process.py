@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -60,6 +62,23 @@ for line in sys.stdin:
     sys.stdout.write(line)
     sys.stdout.flush()
 """
+
+
+async def test_a_process_that_has_ended_is_followed_by_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that works is kept."""
+    begun: list[Any] = []
+
+    async def begin(*command: str, **options: Any) -> Any:
+        begun.append(SimpleNamespace(returncode=None, stderr=asyncio.StreamReader()))
+        return begun[-1]
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", begin)
+    process = LineProcess("chat", tmp_path)
+    assert await process._running() is await process._running() is begun[0]
+    begun[0].returncode = 0
+    assert await process._running() is await process._running() is begun[1] and len(begun) == 2
 
 
 async def test_a_reply_that_nobody_waits_for_any_more_goes_to_nobody(

@@ -69,6 +69,14 @@ def test_stages_are_ticked_in_their_order() -> None:
     assert form.stages == whole and form.changes == []
 
 
+@pytest.mark.parametrize(
+    ("text", "stages"), [("[mine, eval]", ["mine", "eval"]), ("[", None), ("mine", None), ("{a: 1}", None)]
+)
+def test_what_is_no_list_of_stages_changes_none(text: str, stages: list[str] | None) -> None:
+    form = StartForm(DEMO, [f"run.stages={text}"])
+    assert form.stages == (stages or load_config(DEMO).run.stages)
+
+
 def test_rows_are_searched_and_used_sections_come_first() -> None:
     form = StartForm(DEMO, ['run.stages=["slsm"]'])
     headings = [row for row in form.rows() if isinstance(row, Heading)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from app.ctl.runs import run_form
 from app.runs.run_list import RunRow
 from app.runs.time_left import (
@@ -127,6 +129,17 @@ def test_only_runs_with_the_same_configuration_count(tmp_path: Path) -> None:
         "eval": [60.0],
     }
     assert read_earlier_times(tmp_path / "none") == Earlier()
+
+
+def test_the_newest_runs_are_those_that_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run's own folder, which is the newest, takes one of the three places."""
+    monkeypatch.setattr("app.runs.time_left.MOST_RUNS", 3)
+    for number in range(4):
+        run = _run(tmp_path, {"mine": 10.0 + number}, seed=number)
+        run.path.rename(run.path.with_name(f"2026010{number + 1}-000000-aaaa"))
+    mine = _run(tmp_path, {"mine": 0.0}, finished=False)
+    path = mine.path.rename(mine.path.with_name("20260109-000000-aaaa"))
+    assert read_earlier_times(path).times == {"mine": [13.0, 12.0]}
 
 
 def test_list_and_script_say_it(tmp_path: Path) -> None:

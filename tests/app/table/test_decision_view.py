@@ -11,7 +11,7 @@ from app.table.decision_rows import DecisionRows
 from app.table.decision_view import DecisionView
 from app.table.filter import predicate
 from app.table.filter_parser import parse
-from engine.events import Event, QuestionAsked, RolloutsMined
+from engine.events import DecisionTaken, Event, ExampleEvaluated, QuestionAsked, RolloutsMined
 from tests.synthetic_run import SyntheticRun
 
 EVENTS: list[Event] = list(SyntheticRun(examples=12).events())
@@ -130,6 +130,27 @@ def test_find_is_the_inverse_of_decision() -> None:
     assert hidden and all(view.find(decision) is None for decision in hidden)
 
 
+def test_an_order_by_outcomes_is_made_anew_when_they_come() -> None:
+    """A row that was not known yet comes last; wrong answers stand before right ones."""
+    rows = [DecisionTaken(method="esm", example=name, m=1, gate="chosen") for name in "abc"]
+    state = RunState()
+    for at, event in enumerate(rows):
+        state.apply(event, at * 10, 9)
+    view = DecisionView(state.esm)
+    view.sort("correct", False)
+    assert shown(view) == [0, 1, 2]
+    for name, correct in (("a", True), ("c", False)):
+        answer = ExampleEvaluated(
+            method="esm", index=0, example=name, question="", gold="", pred="", correct=correct, tokens_used=1
+        )
+        state.apply(answer, 100, 9)
+        view._sort_took = 0.0  # a list so short is sorted at once
+        view.update(state.esm)
+    assert shown(view) == [1, 2, 0]
+    view.sort("correct", True)
+    assert shown(view) == [0, 2, 1]
+
+
 def test_what_differs_from_greedy_is_fixed_or_broken() -> None:
     state = folded(len(EVENTS))
     sets = [set(expected(state, text)) for text in ("fixed", "broken", "differs")]
@@ -153,3 +174,24 @@ def test_words_are_looked_for_in_questions_that_come_with_the_outcome(text: str)
         view.update(state.esm)
     assert view.complete and shown(view) == expected(state, text)
     assert 0 < len(shown(view)) < len(state.esm.decisions)
+
+
+def test_back_in_time_no_row_of_later_is_shown_while_all_are_gone_through_again() -> None:
+    """The outcome, which came after 4,000 rows, is not known yet there: the rows are looked at again, 2,000 a time. Of
+    those of before, the 4,000 that were there stay meanwhile."""
+    state = RunState()
+    decision = next(e for e in EVENTS if isinstance(e, DecisionTaken))
+    for k in range(4_000):
+        state.apply(msgspec.structs.replace(decision, m=k + 1), k * 10, 9)
+    earlier = state.share()
+    evaluated = next(e for e in EVENTS if isinstance(e, ExampleEvaluated) and e.method == decision.method)
+    state.apply(msgspec.structs.replace(evaluated, example=decision.example), 40_000, 9)
+    for k in range(4_001, 5_001):
+        state.apply(msgspec.structs.replace(decision, m=k), k * 10, 9)
+    view = DecisionView(state.esm)
+    view.filter(parse("m>=1 or correct", DECISION_FIELDS))
+    while not view.complete:
+        view.update(state.esm)
+    assert shown(view) == list(range(5_000))
+    view.update(earlier.esm, budget_ms=0.0)
+    assert not view.complete and shown(view) == list(range(4_000))

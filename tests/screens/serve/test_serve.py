@@ -5,18 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
-from app.blocks.block import Paragraph, plain
-from app.methods.serve.requests import request_blocks
-from app.methods.serve.server import _times
+from app.blocks.block import Command, Heading, Paragraph, Table, Writing, plain, spans
+from app.methods.serve.requests import COLUMNS, request_blocks
+from app.methods.serve.server import _address, _how_to_ask, _times, server_blocks
 from app.methods.source import CaseSource
 from app.state.run import RunState
 from app.state.serve import ServeState
+from app.table.column import cell_of
 from engine import events as ev
 from screens.esm.screen import EsmScreen
 from screens.method_progress import progress_of
@@ -167,10 +169,130 @@ def test_the_time_to_the_end_is_of_requests_that_were_answered() -> None:
 
 def test_the_lines_of_a_request(tmp_path: Path) -> None:
     """28 tokens were asked and 20 written; a wait below 0.1 s is none."""
-    state, asked = RunState(), {"request": "r", "kind": "chat", "levers": [], "prompt_tokens": 28}
-    state.apply(ev.RequestTaken(**asked, question="Why?", waited=0.09), 0, 1)
+    state = RunState()
+    asked: dict[str, Any] = {"request": "r", "kind": "chat", "levers": [], "prompt_tokens": 28}
+    state.apply(ev.RequestTaken(**asked, question="Why?", waited=0.099), 0, 1)
     event = ev.RequestAnswered(request="r", outcome="answered", finish="stop", tokens=20, text="So.")
     state.apply(event, 1, 1)
     blocks = request_blocks(event, CaseSource(tmp_path, state, lambda *place: event))
     last = blocks[-1]
     assert isinstance(last, Paragraph) and plain(last.text) == "answered, stop   chat, 28 + 20 tokens"
+    asked["waited"] = 0.1
+    state.apply(ev.RequestTaken(**asked, question=""), 2, 1)
+    did = [
+        ev.LeverActed(lever="esm", acted=True, what="steered 1 of 2 segments", tokens=1200),
+        ev.LeverActed(lever="notes", acted=False, what="no conversation"),
+    ]
+    event = ev.RequestAnswered(
+        request="r", outcome="failed", why="the model fell", finish="stop", tokens=1000, did=did
+    )
+    state.apply(event, 3, 1)
+    blocks = request_blocks(event, CaseSource(tmp_path, state, lambda *place: event))
+    drawn = [block.text for block in blocks if isinstance(block, Heading | Writing | Paragraph)]
+    assert list(map(plain, drawn)) == [
+        "question", "(not logged)", "answer", "(not logged)",
+        "failed: the model fell   chat, 28 + 1,000 tokens, waited 0.1 s for a place",
+        "what the levers did", "esm  steered 1 of 2 segments   1,200 tokens", "notes  no conversation",
+    ]  # fmt: skip
+    assert [[span.tone for span in spans(words)] for words in (drawn[4], *drawn[6:])] == [
+        ["bad", "dim"], ["strong", "", "dim"], ["strong", "dim", "dim"],
+    ]  # fmt: skip
+
+
+def drawn_of(state: RunState) -> list[str]:
+    """All lines of the tab Server; the cells of a row with | between."""
+    lines: list[str] = []
+    for block in server_blocks(state):
+        if isinstance(block, Table):
+            lines += [" | ".join(map(plain, row)) for row in block.rows]
+        elif isinstance(block, Heading | Paragraph):
+            lines.append(plain(block.text))
+        elif isinstance(block, Command):
+            lines.append(block.text)
+    return lines
+
+
+def test_all_lines_of_the_server() -> None:
+    """Of four requests three ended, two of them answered; before a first load those under way are counted."""
+    events = list(serve_events())
+    before, state = RunState(), RunState()
+    for event in events[:4]:
+        before.apply(event)
+    for event in events:
+        state.apply(event)
+    address = ["http://127.0.0.1:8899/v1   model embedded", "key: /outputs/demo-serve/1/serve/key"]
+    load = [
+        "being answered | 1", "waiting for a place | 2", "answered | 2", "left by their clients | 1", "failed | 0",
+        "asked to come again (429) | 5", "tokens a second, probes included | 1,234",
+        "seconds to the first text, median | 0.25", "seconds to the end, median | 1.50",
+    ]  # fmt: skip
+    levers = [
+        "esm | always | a memory of 800 entries", "notes | if asked for | notes of the rules",
+        "deltas | no | for another vocabulary",
+    ]  # fmt: skip
+    lines = drawn_of(state)
+    assert lines[:-1] == [
+        *address, *load, "being answered now", "5f-4  Who are you?", *levers, "how to ask (3 requests so far)",
+    ]  # fmt: skip
+    assert lines[-1].startswith("curl http://127.0.0.1:8899/v1/chat/completions -H ")
+    nothing = [f"{line.partition(' | ')[0]} | 0" for line in load[:-2]]
+    times = ["seconds to the first text, median | ·", "seconds to the end, median | ·"]
+    assert drawn_of(before)[:-1] == [*address, *nothing, *times, *levers, "how to ask (0 requests so far)"]
+    for number in range(10):
+        before.apply(ev.RequestTaken(request=str(number), kind="chat", levers=[]))
+    many = drawn_of(before)
+    assert many[2] == "being answered | 10"
+    assert many[11:21] == [
+        "being answered now", *(f"{number}  (not logged)" for number in range(8)), "and 2 more",
+    ]  # fmt: skip
+    [waits] = server_blocks(RunState())
+    assert isinstance(waits, Paragraph) and plain(waits.text).startswith(
+        "The server does not take requests yet"
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("running", []), ("paused", ["Paused: requests wait until the run continues."]),
+        ("stopped", ["The server does not run. Resume the run, and it serves again at this address."]),
+    ],
+)  # fmt: skip
+def test_a_server_that_takes_no_requests_says_so(status: str, said: list[str]) -> None:
+    opened = ev.ServeOpened(url="http://h/v1", model="m", key="no key is asked for", levers=[])
+    assert [plain(block.text) for block in _address(opened, status) if isinstance(block, Paragraph)] == [
+        "http://h/v1   model m", *said, "key: no key is asked for",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("key", "header"),
+    [
+        ("no key is asked for", ""), ("the variable MY_KEY", ' -H "Authorization: Bearer ""YOUR KEY"'),
+        ("/a/key", ' -H "Authorization: Bearer ""$(cat /a/key)"'),
+    ],
+)  # fmt: skip
+def test_how_to_ask_the_server(key: str, header: str) -> None:
+    _, command = _how_to_ask(ev.ServeOpened(url="http://h/v1", model="m", key=key, levers=[]), 0)
+    body = '{"messages": [{"role": "user", "content": "…"}], "steer": {"esm": true}}'
+    assert isinstance(command, Command) and command.text == (
+        f"curl http://h/v1/chat/completions{header} -H 'Content-Type: application/json' -d '{body}'"
+    )
+
+
+def test_the_cells_of_a_request() -> None:
+    state = RunState()
+    state.apply(ev.RequestTaken(request="r", kind="chat", levers=[], question="Why\nso?", prompt_tokens=28))
+    state.apply(ev.RequestAnswered(
+        request="r", outcome="answered", tokens=20, probe_tokens=32, first=0.255, seconds=1.5, segments=3, steered=2,
+    ))  # fmt: skip
+    state.apply(ev.RequestAnswered(request="s", outcome="failed", segments=1))
+    rows = [[cell_of(c.show(c.value(row))) for c in COLUMNS] for row in state.serve.ended]
+    assert [[cell.text for cell in row] for row in rows] == [
+        ["r", "answered", "2/3", "20", "32", "0.26", "1.50", "Why⏎so?"],
+        ["s", "failed", "0/1", "0", "0", "–", "0.00", ""],
+    ]  # fmt: skip
+    assert [[row[at].tone for at in (1, 2, 5)] for row in rows] == [
+        ["good", "accent", ""],
+        ["bad", "dim", "dim"],
+    ]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from app.blocks.block import Facts, Paragraph, Target, spans
+from app.blocks.block import Facts, Paragraph, Span, Target, spans
 from app.blocks.terminal import draw
 from app.methods.esm.candidates import Candidates, score_bar
 from app.methods.esm.chain import Chain, chain_line, chain_of, parting
 from app.methods.esm.decisions import DECISIONS, decision_blocks, decision_place
 from app.report.item_words import item_words
-from engine.events import Event
+from engine.events import Candidate, Event
 from screens.widgets.links import find_links
 from tests.app.methods.esm.made import (
     AS_GREEDY,
@@ -168,10 +168,7 @@ def test_candidates_show_their_figures_a_bar_and_their_probes() -> None:
         "━━",
         "┃",
     ]
-    assert (
-        lines[4:7] == ["probes wrote", "0001_m1_l2_wr… plus", "null           minus"]
-        or lines[4] == "probes wrote"
-    )
+    assert [line.split() for line in lines[4:7]] == [["probes", "wrote"], [W1, "plus"], ["null", "minus"]]
     assert "2 right entries speaking for null: r-1 Â 0.700 … 0.600" in lines
     assert "┃ is null's Score" in " ".join(lines) and all(len(line) <= 80 for line in lines)
 
@@ -200,6 +197,52 @@ def test_null_is_a_line_through_the_bars() -> None:
     assert [bar.index("╋" if "╋" in bar else "┃") for bar in bars] == [20] * 4
     assert [bar.count("━") + ("╋" in bar) for bar in bars] == [21, 10, 5, 11]
     assert score_bar(0.0, 0.0, 0.0, 0.0, 10) == "┃"
+
+
+@pytest.mark.parametrize(
+    ("score", "null", "low", "bar"),
+    [
+        (1.0, 0.5, 0.0, "━━╋━━"), (0.5, 0.5, 0.0, "━━┃"), (0.25, 0.5, 0.0, "━━┃"), (0.0, 0.5, 0.0, "  ┃"),
+        (0.5, 0.0, 0.0, "┃━━"), (1.0, 1.0, 0.0, "━━━━┃"), (-1.0, 0.0, -1.0, "━━┃"), (-1.0, -0.5, -1.0, "━╋━"),
+        (0.5, -0.5, -1.0, " ┃━━"),
+    ],
+)  # fmt: skip
+def test_a_bar_of_five_cells(score: float, null: float, low: float, bar: str) -> None:
+    """From `low` to 1: a quarter a cell from 0 on, a half a cell from −1 on, where 0 is the third."""
+    assert score_bar(score, null, low, 1.0, 5) == bar
+
+
+def test_what_was_not_probed_stands_before_what_speaks_for_null() -> None:
+    """The nearest is named, the farthest only told."""
+    rest = [
+        Candidate(entry=name, kind=kind, similarity=0.5, quality=1.0, ahat=ahat)
+        for name, kind, ahat in (
+            ("w-1", "wrong", 0.1),
+            ("r-1", "right", 0.7),
+            ("w-2", "wrong", 0.5),
+            ("w-3", "wrong", 0.2),
+        )
+    ]
+    assert text_of([Candidates(decision("t-1", 2, "x", candidates=rest))], 100) == (
+        "3 wrong entries not probed: w-2 Â 0.500 … 0.100   1 right entry speaking for null: r-1 Â 0.700"
+    )
+
+
+def test_a_chain_in_full() -> None:
+    """The segment at hand stands in brackets; each leads to its decision."""
+    chain = Chain("esm", "t", (None, "wrong-0012", None), 2, -1)
+
+    def to(m: int) -> Target:
+        return Target("decision", f"esm t {m}")
+
+    between = Span(" ─ ", "dim")
+    assert chain_line(chain, 2) == [
+        Span("1 null", "dim", to(1)), between, Span("▼ ", "bad"), Span("[2 ▸wrong-0012]", "strong", to(2)), between,
+        Span("3 null", "dim", to(3)),
+    ]  # fmt: skip
+    assert chain_line(chain._replace(left=0), 1)[:3] == [
+        Span("[1 null]", "strong", to(1)), between, Span("2 ▸wrong-0012", "", to(2)),
+    ]  # fmt: skip
 
 
 def links_of(blocks: list, width: int = 100) -> list[Target]:

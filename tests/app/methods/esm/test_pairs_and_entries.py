@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from app.blocks.block import Target, in_one_column, spans
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.blocks.block import Paragraph, Table, Target, in_one_column, plain, spans
 from app.methods.esm.entries import COLUMNS as ENTRY_COLUMNS
 from app.methods.esm.entries import ENTRIES, entry_blocks
+from app.methods.esm.page import PAGE
 from app.methods.esm.pairs import COLUMNS as PAIR_COLUMNS
 from app.methods.esm.pairs import PAIRS, pair_blocks
+from app.methods.esm.what_if import WHAT_IF
+from app.methods.place import Place
+from app.methods.what_if import Choice
 from app.report.item_words import item_words
-from engine.events import RolloutEnded, RolloutsMined
+from engine.events import (
+    Candidate,
+    DecisionTaken,
+    Event,
+    RolloutEnded,
+    RolloutsMined,
+    TriedAnswer,
+    Verdict,
+    WhatIfTried,
+)
 from tests.app.methods.esm.made import (
     TURNED_RIGHT,
     TURNED_WRONG,
@@ -17,6 +35,7 @@ from tests.app.methods.esm.made import (
     cells,
     decision,
     document_of,
+    method,
     pair,
     pick,
     source_of,
@@ -173,3 +192,130 @@ def test_what_turned_wrong_counts_against_what_was_injected() -> None:
 def test_rollouts_are_counted_from_one() -> None:
     rollout = RolloutEnded(example="data-0001", draw=0, correct=True, reward=1, tokens=1, segments=1)
     assert item_words(rollout) == "rollout 1 of data-0001"
+
+
+def test_what_is_worth_opening_of_esm() -> None:
+    """Of all methods, the entry that hurt, its decisions found by its name; pairs only before anything is answered."""
+    run = source_of([*LIBRARY, method("greedy"), method("no_memory"), method("esm", fixed=2, broken=1)])
+    hurt = "data-0009_m1_l2_wrong"
+    assert [(one.text, one.place) for one in PAGE.overview.highlights(run.state)] == [
+        ("1 answer that greedy has right and steering broke", Place("decisions", filter="method:esm broken")),
+        (f"the entry that hurt most: {hurt}, which turned 1 answer wrong",
+         Place("decisions", filter=f'method:esm chosen:"{hurt}" broken')),
+        ("2 answers that greedy has wrong and steering turned right",
+         Place("decisions", filter="method:esm fixed steered")),
+        ("each method and ablation beside greedy", Place("results")),
+    ]  # fmt: skip
+    mined = PAGE.overview.highlights(
+        source_of([pair(), pair(m=2), method("greedy"), method("no_memory")]).state
+    )
+    assert [(one.text, one.place) for one in mined] == [
+        ("2 pairs of a right and a wrong text so far", Place("pairs")),
+    ]  # fmt: skip
+
+
+def test_the_verdict_so_far_is_that_of_the_newest_figures() -> None:
+    """0.75 are 0.25 more than greedy's 0.5. At the end the final figures count, whatever was said before."""
+    row = method("esm", accuracy=0.75, difference=0.25, low=0.1, high=0.4, fixed=2, broken=1, final=False)
+    so_far = PAGE.overview.verdict_so_far
+    assert so_far(source_of([row]).state) == Verdict(
+        method="esm", baseline="greedy", metric="accuracy", items="problems", n=4, value=0.75, baseline_value=0.5,
+        difference=0.25, low=0.1, high=0.4, fixed=2, broken=1,
+    )  # fmt: skip
+    final = method("esm", n=8, accuracy=0.5, difference=0.0, low=0.0, high=0.0)
+    verdict = so_far(source_of([row, final]).state)
+    assert verdict is not None and (verdict.n, verdict.value, verdict.baseline_value) == (8, 0.5, 0.5)
+    assert (
+        so_far(source_of([method("esm", accuracy=0.75)]).state) is None
+        and so_far(source_of([]).state) is None
+    )
+
+
+# ---------------------------------------------------------------- what if
+
+
+def choice_of(event: DecisionTaken, *events: Event) -> Choice | str:
+    return WHAT_IF.of[DecisionTaken](event, source_of(events))
+
+
+def test_another_entry_can_be_tried_in_the_place_of_the_chosen_one() -> None:
+    """The one that was committed stands first in the list of the wrong entries; right ones are never injected."""
+    event: Any = TURNED_RIGHT[2]
+    at_layer = [msgspec.structs.replace(candidate, layer=3) for candidate in event.candidates]
+    choice = choice_of(msgspec.structs.replace(event, candidates=at_layer), *TURNED_RIGHT)
+    assert isinstance(choice, Choice)
+    assert choice.about == (
+        "esm · t-1 · control point 2 chose data-0001_m1_l2_wrong at α 1.4, layer 2\n"
+        "How many in t-1?\nright answer 28"
+    )
+    fields = {field.name: field for line in choice.fields for field in line}
+    assert {name: field.value for name, field in fields.items()} == {
+        "entries": "1", "alphas": "1.4", "layer": "", "onward": "0",
+    }  # fmt: skip
+    second = "data-0002_m1_l2_wrong"
+    read = fields["entries"].read
+    assert [read(text) for text in ("null", "1+2", "other")] == [[], [W1, second], ["other"]]
+    with pytest.raises(ValueError, match="numbers or names of entries"):
+        read("")
+    with pytest.raises(ValueError, match="the list has no 3; it has 2 entries"):
+        read("3")
+    assert choice.request({"alphas": [1.0]}) == {"method": "esm", "example": "t-1", "m": 2, "alphas": [1.0]}
+    (table,) = choice.choices(None)
+    assert isinstance(table, Table) and [list(map(plain, row)) for row in table.rows] == [
+        ["1", W1, "3", "0.700"], ["2", second, "3", "0.100"],
+    ]  # fmt: skip
+
+
+def test_what_cannot_be_tried_otherwise() -> None:
+    """The rest of an answer, one that is not finished; where nothing was retrieved, entries have to be typed."""
+    assert choice_of(TURNED_RIGHT[3], *TURNED_RIGHT) == (  # type: ignore[arg-type]
+        "What follows the last control point is never steered: choose an earlier segment."
+    )
+    first: Any = TURNED_RIGHT[1]
+    assert choice_of(first, *TURNED_RIGHT[:4]) == "This answer is not finished yet."
+    choice = choice_of(first, *TURNED_RIGHT)
+    assert isinstance(choice, Choice) and choice.about.startswith("esm · t-1 · control point 1 chose null\n")
+    assert (choice.fields[0][0].value, choice.fields[1][0].value) == ("", "1")
+    (nothing,) = choice.choices(None)
+    assert isinstance(nothing, Paragraph) and plain(nothing.text).startswith("No entry was retrieved here.")
+    weighed = decision(
+        "t-1", 1, "x", candidates=[Candidate(entry=W1, kind="wrong", similarity=0.9, quality=1, ahat=1)]
+    )
+    most = choice_of(weighed, *TURNED_RIGHT)
+    assert isinstance(most, Choice) and most.fields[0][0].value == "1", (
+        "the best that could have been injected"
+    )
+
+
+def test_answers_with_another_entry() -> None:
+    """The control point in question stands in brackets, if the answer got as far."""
+
+    def other(alpha: float, chosen: list[str | None], pred: str, **more: Any) -> TriedAnswer:
+        return TriedAnswer(alpha=alpha, chosen=chosen, pred=pred, text=pred, tokens_used=1, **more)
+
+    tried_now = WhatIfTried(
+        method="esm", example="t-1", m=2, question="?", gold="28", entries=[W1], layer=2, onward=False, exact=True,
+        committed=other(1.4, [None, W1], "28", correct=True, probe_tokens_used=32), null=other(0.0, [None], ""),
+        yours=[other(0.25, [None, W1, W1], "29")], names=["the name"],
+    )  # fmt: skip
+    choice = choice_of(TURNED_RIGHT[2], *TURNED_RIGHT)  # type: ignore[arg-type]
+    assert isinstance(choice, Choice)
+
+    def said(event: WhatIfTried) -> list[tuple[str, list[str]]]:
+        answers = choice.answers(event)
+        return [
+            (one.name, [plain(block.text) for block in one.about if isinstance(block, Paragraph)])
+            for one in (*answers.beside, *answers.tried)
+        ]
+
+    signs = "  (▸ steered, · not)"
+    assert said(tried_now) == [
+        ("committed", ["✓ 28  1 token + 32 probe", f"segments · [▸]{signs}"]),
+        ("null here", ["✗ no answer  1 token + 0 probe", f"segments ·{signs}"]),
+        ("yours here: the name at α 0.25, layer 2", ["✗ 29  1 token + 0 probe", f"segments · [▸] ▸{signs}"]),
+    ]
+    two = msgspec.structs.replace(tried_now, names=[], entries=[W1, "b"], onward=True)
+    assert said(two)[2][0] == "yours from here on: 2 entries at α 0.25, layer 2"
+    one = msgspec.structs.replace(two, entries=["b"])
+    assert said(one)[2][0] == "yours from here on: b at α 0.25, layer 2"
+    assert len(said(msgspec.structs.replace(two, entries=[]))) == 2, "null was asked for"

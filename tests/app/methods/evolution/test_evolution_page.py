@@ -31,9 +31,12 @@ from app.methods.evolution.answers import ANSWERS, ColouredAnswer
 from app.methods.evolution.clusters import cluster_table, cluster_words, delta_map
 from app.methods.evolution.iterations import ITERATIONS
 from app.methods.evolution.page import PAGE
+from app.methods.evolution.what_if import WHAT_IF
+from app.methods.overview import Curve
 from app.methods.pages import charts_of
 from app.methods.place import Place
 from app.methods.source import CaseSource
+from app.methods.what_if import Choice
 from app.report.result_blocks import method_blocks
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn, cell_of
@@ -260,6 +263,12 @@ def test_a_clusters_words_stand_beside_its_number_and_the_most_changed_comes_fir
     assert deltas.figures == 6 and "below 0 its tokens become rarer" in deltas.notes[0]
     first = rows(table(log.case(FIRST), "Deltas of iteration 0"))
     assert first[0] == ["Based provided", "2", "·", "0.00", "·", "−0.80", "−0.80"]
+    third = Log(*log.events, ev.IterationBegan(iteration=2, deltas={"0": 0.3, "2": -1.0, "3": 0.1}))
+    assert rows(table(third.case(third.events[-1]), "Deltas of iteration 2")) == [
+        ["Based provided", "2", "−0.80", "−1.00", "−0.20", "·", "·"],
+        ["end of text", "0", "+0.40", "+0.30", "−0.10", "·", "·"],
+        ["cash", "3", "0.00", "+0.10", "+0.10", "·", "·"],
+    ]
 
 
 def test_five_changed_clusters_are_four_and_one_more() -> None:
@@ -666,6 +675,16 @@ def test_all_deltas_by_iteration(log: Log) -> None:
     assert delta_map(RunState().evolution) == []
 
 
+def test_the_strongest_delta_is_the_highest_block_however_weak_it_is() -> None:
+    """A half of it is the fifth of eight blocks: 0.5 × 8 = 4 lower ones."""
+    log = Log(began(), ev.IterationBegan(iteration=0, deltas={"2": -0.2, "3": 0.1}))
+    [found] = delta_map(log.state.evolution)
+    assert isinstance(found, Table)
+    assert rows(found) == [["", "2", "−0.20█"], ["", "3", "+0.10▅"]]
+    [zero] = delta_map(Log(began(), FIRST).state.evolution)
+    assert isinstance(zero, Table) and {row[-1] for row in rows(zero)} == {"· "}
+
+
 def test_of_many_iterations_the_best_and_the_newest_stand() -> None:
     events = [ev.IterationBegan(iteration=n, deltas={"2": -0.1 * n}) for n in range(40)]
     log = Log(began(), *events[:3], scored(2, "validation", 0.9, 3.0, best=True), *events[3:])
@@ -686,7 +705,8 @@ def test_the_clusters_of_the_vocabulary(log: Log) -> None:
 def test_a_cluster_has_the_same_words_everywhere(log: Log) -> None:
     """`<|im_end|>` and `' '` say little to a reader."""
     built = ev.ClustersBuilt(tokens=9, clusters=[
-        ev.TokenCluster(id="2", description="", size=1, frequent_tokens=[" ", "\n", " the", "\r", "\x1b[2J"]),
+        ev.TokenCluster(id="2", description="", size=1, frequent_tokens=[" ", "\n", " the", "\r", "\x1b[2J"],
+                        central_tokens=[" between"]),
         ev.TokenCluster(id="3", description="", size=1, central_tokens=[f" t{n}" for n in range(9)]),
         ev.TokenCluster(id="4", description="names", size=1),
     ])  # fmt: skip
@@ -700,3 +720,97 @@ def test_a_cluster_has_the_same_words_everywhere(log: Log) -> None:
 def pictures_of(state: RunState, method: str) -> list[Picture]:
     """Those of the report."""
     return [block for block in method_blocks(state, method) if isinstance(block, Picture)]
+
+
+# ---------------------------------------------------------------- what if
+
+
+def other(given: str, text: str, tokens: int, **more: Any) -> ev.OtherAnswer:
+    return ev.OtherAnswer(given=given, text=text, tokens=tokens, **more)
+
+
+def choice_of(event: ev.AnswerJudged, log: Log) -> Choice:
+    source = CaseSource(Path("run"), log.state, lambda offset, length: log.events[offset])
+    choice = WHAT_IF.of[ev.AnswerJudged](event, source)
+    assert isinstance(choice, Choice)
+    return choice
+
+
+def test_an_answer_can_be_tried_under_other_deltas(log: Log) -> None:
+    choice = choice_of(UNDER_Q, log)
+    assert choice.about == "q · iteration 1, validation\nWhat was cash?\nright answer 41"
+    fields = {field.label: field for line in choice.fields for field in line}
+    assert {label: field.value for label, field in fields.items()} == {
+        "deltas of iteration": "", "times": "1", "without clusters": "", "set": "",
+    }  # fmt: skip
+    values = {field.name: field.read(field.value) for field in fields.values()}
+    assert choice.request(values) == {
+        "iteration": 1, "split": "validation", "example": "q", "of": None, "scales": [1.0], "off": [], "put": {},
+    }  # fmt: skip
+    off, put = fields["without clusters"].read, fields["set"].read
+    assert off("2, 3") == ["2", "3"] and put("3=-0.5 2=100") == {"3": -0.5, "2": 100.0}
+    refused = {
+        (off, "9"): "there is no cluster '9'; there are 0 to 3", (put, "2=101"): "expected -100 to 100, found 101",
+        (put, "2=1 3"): "expected a cluster and its delta, such as 3=-0.5, found '3'",
+    }  # fmt: skip
+    for (read, text), why in refused.items():
+        with pytest.raises(ValueError) as error:
+            read(text)
+        assert str(error.value) == why
+
+
+def test_an_answer_without_deltas_is_tried_under_those_of_the_best_iteration(log: Log) -> None:
+    choice = choice_of(PLAIN_Q, log)
+    assert choice.about.splitlines()[0] == "q · iteration 0, baseline, without deltas"
+    assert choice.fields[0][0].value == "1"
+    with pytest.raises(ValueError, match="given without deltas, so name an iteration"):
+        choice.request({"of": None})
+    assert choice.request({"of": 1})["of"] == 1
+    [table] = choice.choices(None)
+    assert isinstance(table, Table) and {row[2] for row in rows(table)} == {"·"}
+
+
+def test_what_was_tried_stands_beside_the_answer_as_it_was(log: Log) -> None:
+    """4 tokens as committed; 6, two more, without deltas; 3, one fewer, under others. Two strengths were tried: the
+    second is the first that changes the text."""
+    tried = ev.AnswerTried(
+        system="evolution", example="q", case={}, question="?",
+        committed=other("own deltas", "Cash was 41.", 4, right=True),
+        none=other("no deltas", "Based on it, no.", 6, right=False, verdict="it says no"),
+        yours=[
+            other("× 1", "Cash was 41.", 4, right=True),
+            other("× 3", "It was 41.", 3, right=True, deltas={"0": 0.4, "2": -0.5}),
+        ],
+        exact=True,
+    )  # fmt: skip
+    choice = choice_of(UNDER_Q, log)
+    answers = choice.answers(tried)
+    assert [(one.name, texts(one.about), one.short) for one in (*answers.beside, *answers.tried)] == [
+        ("committed: own deltas", ["4 tokens", "✓ right"], "4"),
+        ("no deltas", ["6 tokens (+2)", "✗ it says no"], "6"),
+        ("yours: × 1", ["4 tokens", "✓ right"], "4"), ("yours: × 3", ["3 tokens (−1)", "✓ right"], "3"),
+    ]  # fmt: skip
+    assert answers.most_telling == 1
+    before, after = choice.choices(None)[0], choice.choices(tried)[0]
+    assert isinstance(before, Table) and isinstance(after, Table)
+    own = [["0", "end of text", "+0.40"], ["2", "Based provided", "−0.80"], ["3", "cash", "0.00"]]
+    assert rows(before) == [[*row, "·"] for row in own]
+    assert rows(after) == [[*row, last] for row, last in zip(own, ("+0.40", "−0.50", "·"), strict=True)]
+    assert [spans(row[3])[0].tone for row in after.rows] == ["dim", "strong", "dim"]
+
+
+def test_the_length_of_the_answers_runs_up_beside_the_unchanged_model(log: Log) -> None:
+    """9 and 5 tokens of the minibatches; 8 on the validation set without deltas, 40 once a test set is compared."""
+    curve = PAGE.overview.curve(log.state)
+    assert curve == Curve(
+        "tokens of an answer", "the iterations", "Evolution", (9.0, 5.0), "unchanged", (8.0,), 1
+    )
+    log.state.apply(compared("no_processor", mean_tokens=40.0), 99, 1)
+    later = PAGE.overview.curve(log.state)
+    assert later is not None and later.baseline == (40.0,)
+    none = PAGE.overview.curve(RunState())
+    assert none is not None and (none.values, none.baseline) == ((), ())
+
+
+def test_an_iteration_that_the_state_does_not_have() -> None:
+    assert texts(Log().case(FIRST)) == ["The log has nothing more about this iteration."]

@@ -14,6 +14,7 @@ from rich.style import Style
 from app.blocks.block import (
     Beside,
     Block,
+    Drawn,
     Facts,
     Heading,
     Paragraph,
@@ -356,6 +357,15 @@ def test_paths_that_were_tried_say_what_is_new_and_what_is_missing(log: Log) -> 
         [plain(block.text) for block in answer.about if isinstance(block, Paragraph)]
         for answer in choice.answers(tried).beside
     ]
+    drawn = choice.answers(tried).beside[2].about[-1]
+    assert isinstance(drawn, Drawn) and texts(drawn.in_documents()) == [
+        "Oslo ━capital━▶ Ostrel ━lies on━▶ Sella★\nOslo ━capital━▶ Ostrel"
+    ]
+    assert on_terminal([drawn], 110) == [
+        "+ 2 ╸───────── ×1   P_F 0.100  R 0.001  ✗ no answer", "    Oslo ━capital━▶ Ostrel",
+        "− Oslo ━capital━▶ Ostrel ≠ ─twinned with─▶ Lima", "− STOP at once",
+        "  1 ━━━━━━──── ×12  P_F 0.600  R 1.000  ✓ Sella", "    Oslo ━capital━▶ Ostrel ━lies on━▶ Sella★",
+    ]  # fmt: skip
     met_one = "✓ 12 of 20 paths meet an answer; 1 of 2 answers met"
     assert said == [
         [met_one], [met_one, "= the committed paths"], [met_one, "+1 −2 against the committed paths"],

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from rich.console import Console
+from rich.style import Style
 
-from app.blocks.block import Beside, Block, Paragraph, Span, Table, Target, in_one_column, plain, spans
+from app.blocks.block import Beside, Block, Facts, Paragraph, Span, Table, Target, in_one_column, plain, spans
+from app.methods.overview import Curve
 from app.methods.place import Place as OpenAt
 from app.methods.pool import results
+from app.methods.pool.candidates import Candidates
 from app.methods.pool.overview import curve
 from app.methods.pool.page import PAGE
 from app.methods.pool.picks import PICKS
 from app.methods.pool.queries import QUERIES
-from app.methods.pool.scores import score_cell
+from app.methods.pool.scores import answers_line, score_cell
 from app.methods.pool.what_if import WHAT_IF
 from app.methods.source import CaseSource
 from app.methods.what_if import Choice
@@ -89,6 +95,8 @@ def test_the_cells_of_a_query() -> None:
     assert first["oracle"] == Cell("0.30 → 1.00 ▲", "good") and second["oracle"] == Cell(
         "1.00 → 0.60 ▼", "bad"
     )
+    (same,) = cells(QUERIES, state_of(query("q", 0.5, 0.5)))
+    assert same["oracle"] == Cell("0.50 → 0.50  ")
     assert first["right"] == Cell("2 → 1") and second["right"] == Cell("0 → 0", "bad")
     assert first["injected"] == Cell("1") and second["injected"] == Cell("0", "dim")
     assert first["committed"] == Cell("2/5") and second["committed"] == Cell("0/0", "dim")
@@ -96,6 +104,12 @@ def test_the_cells_of_a_query() -> None:
     state = state_of(BETTER, WORSE, ev.PoolPairEvaluated(query_id="q3", pair=(1, 2), score=0.5))
     assert [QUERIES.notable(state, row) for row in QUERIES.rows(state)] == [True, False]
     assert QUERIES.remark(state) == "1 improved ▲  │  1 pair tried on q3"
+    equal = state_of(
+        query("q", 0.5, 0.5),
+        *(ev.PoolPairEvaluated(query_id=name, pair=(1, 2), score=None) for name in "abcd"),
+    )
+    assert QUERIES.remark(equal) == "0 improved ▲  │  4 pairs tried on b, c, d", "the last three of them"
+    assert not QUERIES.notable(equal, QUERIES.rows(equal)[0])
 
 
 def test_a_query_in_full() -> None:
@@ -349,3 +363,128 @@ def test_what_if_begins_with_the_best_pair_that_was_asked() -> None:
     assert isinstance(known, Table) and [[plain(cell) for cell in row][:2] for row in known.rows] == [
         ["1", "9 4"], ["2", "4 5"], ["3", "5 6"], ["4", "6 4"],
     ]  # fmt: skip
+
+
+def test_other_demonstrations_are_typed_by_number_or_by_row() -> None:
+    choice = WHAT_IF.of[ev.SelectorPicked](P2, source(RunState()))
+    assert isinstance(choice, Choice)
+    assert choice.about == "p2 · the pick of selector: rows 4 and 6\nHow many?\npeople answered 7 10×"
+    ((field,),) = choice.fields
+    hint = "numbers of the list, or two rows such as 12+340"
+    assert (field.value, field.hint) == ("2", hint) and field.read("2, 9+4") == [[4, 6], [9, 4]]
+    for text, why in {
+        "": hint,
+        "9+": f"{hint}; found '9+'",
+        "5": "the list has no 5; it has 4 entries",
+    }.items():
+        with pytest.raises(ValueError) as error:
+            field.read(text)
+        assert str(error.value) == why
+    assert choice.request({"pairs": [[9, 4]]}) == {"query": "p2", "recorded": [4, 6], "pairs": [[9, 4]]}
+    (known,) = choice.choices(None)
+    assert isinstance(known, Table) and list(known.header) == ["no", "rows", "score", "answer", "from"]
+    assert [list(map(plain, row)) for row in known.rows] == [
+        ["1", "4 6", "◐ 0.30", "7", "the pick of selector"], ["2", "4 6", "◐ 0.60", "7", "the pick of rices"],
+        ["3", "4 6", "◐ 0.60", "7", "the pick of random"], ["4", "4 6", "◐ 0.60", "7", "the pick of oracle"],
+    ]  # fmt: skip
+    given = query("q", 0, 0, trajectories=[trajectory("given", (4, 5), 1.0)])
+    alone = WHAT_IF.of[ev.PoolQueryDone](given, source(RunState()))
+    assert isinstance(alone, Choice) and alone.fields[0][0].value == ""
+    assert alone.about.startswith("q · given: rows 4 and 5\n")
+    nothing = WHAT_IF.of[ev.SelectorPicked](picked("p"), source(RunState()))
+    assert nothing == "No method picked a pair for this query."
+
+
+def test_answers_with_other_demonstrations() -> None:
+    def other(given: str, score: float | None, verdict: str = "") -> ev.OtherAnswer:
+        return ev.OtherAnswer(given=given, text="7", score=score, verdict=verdict)
+
+    choice = WHAT_IF.of[ev.SelectorPicked](P2, source(RunState()))
+    assert isinstance(choice, Choice)
+    tried = ev.AnswerTried(
+        system="pool", example="p2", case={}, question="?", committed=other("rows 4+6", 0.3), none=other("none", 0.0),
+        yours=[other("rows 9+4", 1.0), other("rows 9+9", None, "the model failed")], exact=True,
+    )  # fmt: skip
+    answers = choice.answers(tried)
+    said = [
+        (one.name, [plain(block.text) for block in one.about if isinstance(block, Paragraph)])
+        for one in (*answers.beside, *answers.tried)
+    ]
+    assert said == [
+        ("committed: rows 4+6", ["◐ 0.30  VQA accuracy"]), ("none", ["✗ 0.00  VQA accuracy"]),
+        ("yours: rows 9+4", ["✓ 1.00  VQA accuracy"]),
+        ("yours: rows 9+9", ["–  VQA accuracy", "the model failed"]),
+    ]  # fmt: skip
+
+
+def test_what_the_search_dropped_and_which_queries_have_a_warning() -> None:
+    """q1 has a warning; what was dropped is counted at the end, as are the calls, here at no cost."""
+
+    def lines(*events: ev.Event) -> list[Any]:
+        return [
+            (plain(block.text), spans(block.text)[1].target) if isinstance(block, Paragraph)
+            else [tuple(map(plain, row)) for row in block.rows]
+            for block in results.mined(state_of(*events).pool) if isinstance(block, Paragraph | Table)
+        ]  # fmt: skip
+
+    warned = ("! 1 query with a warning: marked ! in the table of queries", Target("warning", "first"))
+    assert lines(BETTER, WORSE)[2:] == [warned]
+    assert len(lines(WORSE)) == 2
+    none = ev.OracleTotal(mean=0.0, positive=0, low=0.0, high=0.0)
+    totals = ev.PoolTotals(
+        queries=1, before=none, inside=none, after=none, injected=0, asked=1234, failed=2, calls=8, tokens=0, cost=0.0,
+        rules={}, repeated=3, dropped={"twice": 2},
+    )  # fmt: skip
+    assert lines(totals) == [
+        [("repetitions in the data", "3"), ("candidates injected", "0")],
+        [("pairs asked", "1,234"), ("failed", "2"), ("calls", "8"), ("tokens", "0"), ("cost", "0")],
+        [("twice", "2")],
+    ]
+    assert results.oracles(state_of().pool) == []
+
+
+def test_what_is_worth_opening_of_a_pool() -> None:
+    highlights = PAGE.overview.highlights(state_of(BETTER, WORSE, P1, P2, P3, *STEPS))
+    assert [(one.text, one.place) for one in highlights] == [
+        ("1 query on which similarity picks a better pair than the selector", OpenAt("picks", 1)),
+        ("1 query with a warning", OpenAt("queries", 0)),
+        ("the selector's training, beside its baselines", OpenAt("training")),
+    ]
+
+
+def test_the_selectors_curve_lies_over_the_level_of_similarity() -> None:
+    assert curve(state_of(*STEPS)) == Curve(
+        "held-out score", "the steps", "selector", (0.5, 0.9), "similarity", ()
+    )
+    assert curve(state_of(*STEPS, *COMPARED)).baseline == (0.6,)
+
+
+def test_answers_of_people_and_a_pool_in_a_document() -> None:
+    assert answers_line({}) == "·" and answers_line({"two\ndogs": 9, "1": 1}) == "two⏎dogs 9×, 1 1×"
+    (pool,) = Candidates(BETTER, {}).in_documents()
+    assert isinstance(pool, Facts) and pool.rows == [
+        ("rows of the pool", "4, 9, 6"), ("replaced", "5 → 9"), ("in a kept trajectory", "1"),
+    ]  # fmt: skip
+
+
+def test_a_pool_in_a_terminal() -> None:
+    """Eight a line where 3 + 8 × 6 − 1 cells are there, else four. Place 1 was injected, place 0 is in use."""
+    event = msgspec.structs.replace(
+        BETTER, pool_before=[10, 11, *range(12, 20)], pool_after=[10, 99, *range(12, 20)]
+    )
+
+    def shown(width: int) -> list[str]:
+        console = Console(file=io.StringIO(), width=width, record=True)
+        palette = {name: Style.null() for name in ("dim", "strong", "accent", "heading")}
+        console.print(Candidates(event, {}).draw(palette, width))
+        return [line.rstrip() for line in console.export_text().splitlines()]
+
+    below = [
+        "+ injected 1   • in a kept trajectory 1",
+        "numbers: rows of the embedding table; on the left: the first place of each line", "", "replaced",
+        " 1 11 → 99   similarity 0.800",
+    ]  # fmt: skip
+    eight = [" 0  •10 + 99   12   13   14   15   16   17", " 8   18   19"]
+    assert shown(80) == ["pool", *eight, *below]
+    assert shown(42)[:4] == ["pool", *eight, below[0]]
+    assert shown(41)[:4] == ["pool", " 0  •10 + 99   12   13", " 4   14   15   16   17", " 8   18   19"]

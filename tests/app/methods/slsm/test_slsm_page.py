@@ -8,12 +8,28 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.blocks.block import Beside, Block, Changes, Facts, Paragraph, Span, Table, Target, plain, spans
+from app.blocks.block import (
+    Beside,
+    Block,
+    Changes,
+    Facts,
+    Heading,
+    Paragraph,
+    Span,
+    Table,
+    Target,
+    Writing,
+    plain,
+    spans,
+)
+from app.methods.overview import Curve
 from app.methods.slsm.answers import ANSWERS, COLUMNS, answer_target, turn_blocks
 from app.methods.slsm.memory import memory_blocks
 from app.methods.slsm.page import PAGE
 from app.methods.slsm.results import course, details, scores
+from app.methods.slsm.what_if import WHAT_IF
 from app.methods.source import CaseSource
+from app.methods.what_if import Choice
 from app.state.run import RunState
 from app.table.column import Cell, cell_of
 from engine import events as ev
@@ -161,7 +177,10 @@ def test_a_turn_of_the_conversation_beside_its_memory(log: Log) -> None:
         "▶ 1 user      Never say pear.", "    assistant Okay.", "  2 user      Name one fruit.",
     ]  # fmt: skip
     assert isinstance(first[0], Paragraph)
-    assert spans(first[0].text)[2:] == [Span("Never say pear", "accent"), Span(".")]
+    assert spans(first[0].text) == [
+        Span("▶ 1 ", "accent"), Span("user      ", "dim"), Span("Never say pear", "accent"), Span("."),
+    ]  # fmt: skip
+    assert isinstance(first[2], Paragraph) and spans(first[2].text)[0] == Span("  2 ", "dim")
     assert texts(list(second)) == ["after turn 1   plan verify", "+ C1 ✗ Never say pear"]
     [later] = memory_blocks(TURNS, states, 1)
     assert isinstance(later, Beside) and isinstance(later.first[0], Paragraph)
@@ -333,13 +352,23 @@ def test_the_course_over_several_answers() -> None:
 
 
 def test_an_answer_is_held_against_the_same_attempt_without_a_controller() -> None:
-    """At the first attempt both pass; at the second only the answer under the note does."""
+    """At the first attempt both pass; at the second only the answer under the note does. Beside it stand the answers of
+    its own attempt only."""
     log = Log(
         of("c", "baseline", True), of("c", "baseline", False, 1), of("c", "always", True), of("c", "always", True, 1)
     )  # fmt: skip
     assert [row.turned for row in ANSWERS.rows(log.state)] == [0, 0, 0, 1]
     assert ANSWERS.words(log.events[3]) == "conversation c under always, memory flat, attempt 2"
     assert ANSWERS.words(log.events[2]) == "conversation c under always, memory flat"
+    beside = [
+        [
+            line
+            for line in texts(ANSWERS.draw(log.events[at], log.source()))
+            if line.startswith("the same under")
+        ]
+        for at in (2, 3)
+    ]
+    assert beside == [["the same under  ✓baseline"], ["the same under  ✗baseline"]]
 
 
 def test_the_picture_of_the_scores() -> None:
@@ -395,3 +424,121 @@ def test_runs_by_axis_keep_their_memory_where_it_is_narrow() -> None:
         "memory",
         *(f"a\nlong\naxis\nnumber\n{n}" for n in range(3)),
     ]
+
+
+# ---------------------------------------------------------------- what if
+
+
+def choice_of(log: Log, at: int, step: int | None = None) -> Choice:
+    choice = WHAT_IF.of[ev.ConversationAnswered](log.events[at], log.source(step))
+    assert isinstance(choice, Choice)
+    return choice
+
+
+def test_an_answer_can_be_tried_under_another_note(log: Log) -> None:
+    """Only the last message has a recorded note; of an earlier turn the structured memory's is offered."""
+    said = [(choice.about, choice.fields[0][0].value) for choice in
+            (choice_of(log, 4), choice_of(log, 4, 0), choice_of(log, 4, 9), choice_of(log, 3))]  # fmt: skip
+    note = "[SLSM MEMORY NOTE]\nNever say pear"
+    assert said == [
+        ("c · always, structured · turn 2 of 2, note of 7 tokens\nName one fruit.", note),
+        ("c · always, structured · turn 1 of 2, no note\nNever say pear.", "1"),
+        ("c · always, structured · turn 2 of 2, note of 7 tokens\nName one fruit.", note),
+        ("c · baseline · turn 2 of 2, no note\nName one fruit.", "1"),
+    ]  # fmt: skip
+    asked = {"conversation": "c", "mode": "always", "memory_mode": "structured", "attempt": 0, "turn": 1}
+    request = choice_of(log, 4).request
+    assert request({"note": "Mind."}) == asked | {"source": "note", "note": "Mind."}
+    sources = [request({"note": number}) for number in "123"]
+    assert sources == [asked | {"source": name, "note": ""} for name in ("structured", "flat", "reminder")]
+    unknown = Log(log.events[4])
+    begins = "The log does not say how this conversation begins."
+    assert WHAT_IF.of[ev.ConversationAnswered](log.events[4], unknown.source()) == begins
+    assert begins in texts(ANSWERS.draw(log.events[4], unknown.source()))
+
+
+def test_the_note_that_was_tried_stands_in_the_field_and_above_the_list(log: Log) -> None:
+    tried = ev.AnswerTried(
+        system="slsm", example="c", case={}, question="?", exact=True,
+        committed=ev.OtherAnswer(given="its note", text="Plum.", right=True, verdict="no pear", note="n", tokens=1),
+        none=ev.OtherAnswer(given="no note", text="Pear."),
+        yours=[ev.OtherAnswer(given="a note", text="Fig.", right=False, verdict="a fig", note="No pear.", tokens=3)],
+    )  # fmt: skip
+    choice = choice_of(log, 4)
+    answers = choice.answers(tried)
+    assert [(one.name, texts(list(one.about))) for one in (*answers.beside, *answers.tried)] == [
+        ("committed: its note", ["note of 1 token", "✓ no pear"]), ("no note", ["· not judged"]),
+        ("yours: a note", ["note of 3 tokens", "✗ a fig"]),
+    ]  # fmt: skip
+    [field] = choice.fields[0]
+    assert (field.filled(tried, "2"), field.filled(tried, "typed")) == ("No pear.", "typed")
+    listed = [
+        "1  the note of the structured memory after this turn", "2  the note of the flat memory after this turn",
+        "3  the sentence that is always the same, as in the mode reminder",
+    ]  # fmt: skip
+    heading, writing, *lines = choice.choices(tried)
+    assert (heading, writing) == (Heading("the note that was tried"), Writing("No pear.", "dim"))
+    assert texts(list(lines)) == texts(list(choice.choices(None))) == listed
+
+
+def test_the_course_on_the_overview_is_that_of_the_memory_that_answered_first() -> None:
+    """Under notes of the flat memory: right, wrong; without a controller: wrong, wrong, not judged."""
+    log = Log(
+        of("a", "on_detection", True), of("a", "on_detection", False, memory="structured"),
+        of("b", "on_detection", False), of("a", "baseline", False), of("b", "baseline", False),
+        of("c", "baseline", None),
+    )  # fmt: skip
+    assert PAGE.overview.curve(log.state) == Curve(
+        "passed so far", "the conversations", "on detection", (1.0, 0.5), "no note", (0.0, 0.0)
+    )
+    empty = PAGE.overview.curve(RunState())
+    assert empty is not None and (empty.values, empty.baseline) == ((), ())
+
+
+def test_nothing_is_said_of_the_best_mode_while_there_is_only_the_baseline() -> None:
+    blocks = scores(Log(scored("baseline", "none", 0.3)).state.slsm)
+    assert [type(block) for block in blocks] == [Table] and scores(RunState().slsm) == []
+
+
+def test_quotes_are_marked_whatever_their_capitals_and_once_where_they_overlap() -> None:
+    """`say PEAR` lies within the first quote; `fig` is not in the turn."""
+    items = [
+        msgspec.structs.replace(RULE, id=f"C{at}", evidence=quote)
+        for at, quote in enumerate(("never SAY pear", "say PEAR", "fig", ""))
+    ]
+    changes = [ev.StateChange(operation="added", item=item) for item in items]
+    [beside] = memory_blocks(TURNS, [state_after(0, changes=changes)], 0)
+    assert isinstance(beside, Beside) and isinstance(beside.first[0], Paragraph)
+    assert spans(beside.first[0].text)[2:] == [Span("Never say pear", "accent"), Span(".")]
+    two = [
+        ev.StateChange(operation=operation, item=msgspec.structs.replace(RULE, evidence=quote))
+        for operation, quote in (("resolved", "pear"), ("added", "never"))
+    ]
+    [apart] = memory_blocks(TURNS, [state_after(0, changes=two)], 0)
+    assert isinstance(apart, Beside) and isinstance(apart.first[0], Paragraph)
+    assert spans(apart.first[0].text)[2:] == [
+        Span("Never", "accent"), Span(" say "), Span("pear", "strong"), Span("."),
+    ]  # fmt: skip
+
+
+def test_a_flat_memory_in_which_nothing_is_new() -> None:
+    state = ev.StateUpdated(
+        conversation_id="c", memory_mode="flat", turn=0, plan_mode="clarify", memory_text="A."
+    )
+    [beside] = memory_blocks(TURNS, [state], 0)
+    assert isinstance(beside, Beside)
+    heading, memory = beside.second[1:]
+    assert (heading, memory) == (Heading("memory", 4), Writing("A."))
+    assert isinstance(beside.second[0], Paragraph)
+    assert [span.tone for span in spans(beside.second[0].text)] == ["strong", "dim", "bad"]
+
+
+def test_an_answer_without_a_note_a_text_or_a_judgement() -> None:
+    log = Log(opened(), answered("baseline", None, "", memory="none"), answered("never", None, ""))
+    assert texts(ANSWERS.draw(log.events[2], log.source())) == [
+        "c  never, structured  inference memory", "baseline: · (empty)", "the note: none: because",
+        "never: · (empty)", "the same under  ·baseline",
+        "  1 user      Never say pear.", "    assistant Okay.", "▶ 2 user      Name one fruit.",
+        "no controller, no memory", "no note  because",
+    ]  # fmt: skip
+    assert ANSWERS.remark(log.state) == ""
