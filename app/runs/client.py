@@ -181,21 +181,22 @@ def start_detached(command: str, folder: Path) -> subprocess.Popen[bytes]:
 
 def send(directory: RunDirectory, command: str, timeout: float = 2.0, **more: object) -> WorkerReply:
     """Send a command to a worker: pause, continue, stop, stage or status. Raises RunError if none answers."""
+
+    def unreachable(what: str, hint: str) -> RunError:
+        return RunError(what=what, where=str(directory.control), hint=hint)
+
+    if not directory.control.exists():
+        raise unreachable("the worker does not answer", "no worker runs: resume the run to start a worker")
     address = reachable_address(directory.control)
     if address is None:
-        what, hint = "the worker does not answer", "no worker runs: resume the run to start a worker"
-        if directory.control.exists():
-            what = "the path of the control socket is too long"
-            hint = "go to the run's folder (cd) and try again"
-        raise RunError(what=what, where=str(directory.control), hint=hint)
+        raise unreachable(
+            "the path of the control socket is too long", "go to the run's folder (cd) and try again"
+        )
     try:
         return _exchange(address, read_lock(directory.lock), {"command": command, **more}, timeout)
     except (OSError, ValueError, RecursionError) as error:
-        raise RunError(
-            what=f"the worker does not answer: {error}",
-            where=str(directory.control),
-            hint="see with `steer-tui` whether it still runs; if it runs on another machine, send the command there",
-        ) from error
+        hint = "see with `steer-tui` whether it still runs; if it runs on another machine, send the command there"
+        raise unreachable(f"the worker does not answer: {error}", hint) from error
 
 
 def choose_stage(directory: RunDirectory, choice: Choice, stage: str, undo: bool = False) -> StageChange:

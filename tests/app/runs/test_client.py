@@ -82,14 +82,20 @@ def test_a_run_that_is_resumed_with_other_stages_keeps_those_it_has_done(
     lock.release()
 
 
-def test_a_command_for_a_worker_whose_socket_cannot_be_reached(config: Path, tmp_path: Path) -> None:
-    """A socket's address has some hundred characters at most: whether there is one is all that can be said."""
-    run = prepare_run(config, outputs=str(tmp_path / ("x" * 120)))
+@pytest.mark.parametrize("characters", [1, 120])
+def test_a_command_to_a_run_without_worker(config: Path, tmp_path: Path, characters: int) -> None:
+    """A socket's address has some hundred characters at most: of a longer one it is only known whether it is there."""
+    run = prepare_run(config, outputs=str(tmp_path / ("x" * characters)))
     said = order(run, "pause")
     assert (said.text, said.severity) == (
         f"the worker does not answer ({run.control}): no worker runs: resume the run to start a worker", "error",
     )  # fmt: skip
     run.control.touch()
+    if characters == 1:
+        assert order(run, "pause").text.endswith(
+            ": see with `steer-tui` whether it still runs; if it runs on another machine, send the command there"
+        )
+        return
     assert order(run, "pause").text == (
         f"the path of the control socket is too long ({run.control}): go to the run's folder (cd) and try again"
     )
