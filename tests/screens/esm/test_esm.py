@@ -12,11 +12,16 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from app.methods.esm.decisions import DECISIONS
+from app.state.esm import ESMState
+from app.table.decision_fields import DECISION_FIELDS
+from app.table.filter_parser import parse
 from app.wording.text import counted
 from engine.events import DecisionTaken, Event, MethodEvaluated, StageStarted, Unknown, decode
 from engine.run.find_event import find_event
 from engine.run.stage_state import RUNNING
 from engine.wilson import wilson
+from screens.esm.decisions import NO_MATCH, DecisionsPane, gains
 from screens.esm.screen import EsmScreen
 from screens.messages import SystemRequested
 from screens.panes.cases import CasesPane
@@ -228,6 +233,39 @@ async def test_an_unknown_value_is_named_with_what_was_meant(session: RecordedSe
         assert "No decision has chosen wrong-9999. Is it wrong-00" in drawn(pilot.app)
         screen = await type_filter(pilot, "gate:zzz or gate:chosen")
         assert len(screen.decisions.source)
+
+
+def test_why_no_decision_is_shown_is_told_once_all_were_searched(
+    session: RecordedSession, tmp_path: Path
+) -> None:
+    pane = DecisionsPane(session, DECISIONS)
+    view, state = pane.source.view, session.state.esm
+    view.filter(parse("method:nobody", DECISION_FIELDS))
+    assert pane._why_empty() == NO_MATCH, "not one decision was looked at yet"
+    view.update(state)
+    assert pane._why_empty() == f"No decision has method nobody. Is it no_memory?\n\n{NO_MATCH}"
+    view.filter(parse("method:esm", DECISION_FIELDS))
+    view.update(state)
+    assert pane._why_empty() == NO_MATCH
+    assert DecisionsPane(RecordedSession([], tmp_path), DECISIONS)._why_empty() == DECISIONS.empty
+
+
+def test_gains_from_the_longest_to_the_shortest() -> None:
+    state = ESMState()
+    assert gains(state) == []
+    state.running["greedy"] = MethodEvaluated(
+        method="greedy", n=8, accuracy=0.75, mean_tokens=89.04, mean_probe_tokens=3.0, final=False
+    )
+    assert gains(state) == ["greedy 0.750  89.0 tokens"]
+    state.running["esm"] = MethodEvaluated(
+        method="esm", n=8, accuracy=0.875, mean_tokens=68.38, mean_probe_tokens=74.04, final=False,
+        difference=0.125, low=-0.0974, high=0.3474,
+    )  # fmt: skip
+    assert gains(state) == [
+        "esm 0.875  − greedy +0.125 [−0.097, +0.347]  tokens 68.4 + 74.0 probe",
+        "esm 0.875 Δ+0.125 [−0.097, +0.347] 68+74 tok",
+        "esm − greedy +0.125 [−0.097, +0.347]",
+    ]
 
 
 async def test_without_the_filter_the_cursor_stays_on_its_row(session: RecordedSession) -> None:

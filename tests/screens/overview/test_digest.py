@@ -136,7 +136,9 @@ def test_a_method_at_work_says_stage_share_time_left_and_the_figure_so_far() -> 
     """80 of 200 in 40 s: 0.5 s each, 60 s left. 5 of 10 in 20 s: 20 s left."""
     so_far = evaluated(difference=0.32, low=0.2, high=0.45, fixed=26, broken=0)
     state = state_of(*begun("eval", 200, 80, 40.0), so_far)
-    assert said(state, 1) == "1 ESM ▶ 40% eval 80/200, 1:00 left; so far greedy 63.0% → 95.0% ▲ +32.0 [20, 45]"
+    assert (
+        said(state, 1) == "1 ESM ▶ 40% eval 80/200, 1:00 left; so far greedy 63.0% → 95.0% ▲ +32.0 [20, 45]"
+    )
     assert said(state, 2) == "2 Evolution ○ has not started"
     early = state_of(*begun("eval", 200, 80, 40.0), evaluated(n=40, accuracy=0.9), evaluated())
     assert said(early, 1) == "1 ESM ▶ 40% eval 80/200, 1:00 left; accuracy so far 0.950"
