@@ -19,7 +19,7 @@ from engine.sweep.sweep import SweepFolder
 from screens.new_run import NewRunScreen
 from screens.panels.ask import AskScreen
 from screens.panels.help import HelpScreen
-from screens.start_form import FormSource, StartFormScreen
+from screens.start_form import StartFormScreen
 from screens.widgets.config_list import ConfigList
 from tests.console import until
 
