@@ -19,7 +19,7 @@ from engine.sweep.sweep import SweepFolder
 from screens.new_run import NewRunScreen
 from screens.panels.ask import AskScreen
 from screens.panels.help import HelpScreen
-from screens.start_form import StartFormScreen
+from screens.start_form import FormSource, StartFormScreen
 from screens.widgets.config_list import ConfigList
 from tests.console import until
 
@@ -253,3 +253,70 @@ def test_only_a_change_can_be_taken_back(origin: str, offered: bool) -> None:
             source=SimpleNamespace(rows=[row]), table=SimpleNamespace(cursor=0), form=form
         )
         assert StartFormScreen.check_action(screen, "reset", ()) == there
+
+
+def test_rows_of_the_form_cell_by_cell() -> None:
+    """A field below its section has its last word alone; ≠ marks a change, bold what the file says."""
+    form = StartForm(DEMO, ["online.L=5", "run.stages=[mine,select,memory,eval]"])
+    source = FormSource(form)
+    cells = {
+        source.key(row): [(cell.text, cell.tone) for cell in source.cells(row)] for row in range(len(source))
+    }
+    count, dim = "a whole number at least 1", "dim"
+    assert [
+        cells[key]
+        for key in (
+            Heading("online", True), Heading("evolution", False), StageBox("mine"), StageBox("slsm"),
+            "online.L", "online.record_null", "model.vllm.tensor_parallel_size",
+        )
+    ] == [
+        [("", ""), ("online", "strong"), ("", ""), ("", dim)],
+        [("", ""), ("evolution", dim), ("", ""), ("no stage of this run uses it", dim)],
+        [("", ""), ("  [x] mine", ""), ("", ""), ("collects right and wrong answers", dim)],
+        [("", ""), ("  [ ] slsm", ""), ("", ""), ("answers the conversations", dim)],
+        [("≠", "accent"), ("  L", ""), ("5", "accent"), (count, dim)],
+        [("", "accent"), ("  record_null", ""), ("true", "strong"), ("true or false", dim)],
+        [("", "accent"), ("  tensor_parallel_size", ""), ("1", ""), (count, dim)],
+    ]  # fmt: skip
+
+
+async def test_what_the_form_says_above_and_below_its_rows() -> None:
+    """The changes, what is wrong with them, and what the row under the cursor is; keys go on from there."""
+    screen = StartFormScreen(StartForm(DEMO, ["online.L=0"]))
+    told: list[tuple[str, str]] = []
+    results: list[list[str] | None] = []
+    async with App[None]().run_test(size=(120, 40)) as pilot:
+        await pilot.app.push_screen(screen, results.append)
+        for keys in (
+            "home enter", "down", "enter", "space", "slash o n l i n e . L enter down", "delete", "up",
+            "slash escape", "slash z z z z enter", "end", "slash escape end",
+        ):  # fmt: skip
+            await pilot.press(*keys.split())
+            await pilot.pause()
+            assert pilot.app.screen is screen
+            told.append((str(screen.head.render()).strip(), str(screen.about.render())))
+        assert screen.table.has_focus and screen.search.value == ""
+        await pilot.press("escape")
+    stages = "select, memory, eval, clusters, evolve, graphs, retriever, agent-graphs, gflownet, answer, slsm, pool"
+    about = "mine collects right and wrong answers. space ticks a stage, or takes its tick away. They run in this order:"
+    head, wrong = f"All fields   {DEMO}   ", "   ✗ online.L: found 0, expected a whole number at least 1"
+    field = "online.L   Entries probed at a control point.\ntakes a whole number at least 1\ndefault 3   in the file 3"
+    last = (
+        "serve.log_texts   Whether questions and answers stand in the run's log.\ntakes true or false\n"
+        "default true   in the file true"
+    )
+    nothing = "Nothing differs from the file."
+    assert told == [
+        (f"{head}1 change{wrong}", "online.L=0"),
+        (f"{head}1 change{wrong}", f"{about} mine, {stages}, selector."),
+        (f"{head}2 changes{wrong}", f"{about} {stages}, selector."),
+        (f"{head}1 change{wrong}", f"{about} mine, {stages}, selector."),
+        (f"{head}1 change{wrong}", f"{field}   now 0"),
+        (f"{head}0 changes", field),
+        (f"{head}0 changes", nothing),
+        (f"{head}0 changes", nothing),
+        (f"{head}0 changes", nothing),
+        (f"{head}0 changes", nothing),
+        (f"{head}0 changes", last),
+    ]
+    assert results == [[]]

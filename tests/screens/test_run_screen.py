@@ -165,6 +165,21 @@ async def test_a_stop_is_shown_until_it_happens(tmp_path: Path, size: tuple[int,
         assert "STOPPING" not in header.render().plain and "Resume" in words(screen)
 
 
+async def test_a_stop_that_was_asked_for_elsewhere_changes_the_keys(tmp_path: Path) -> None:
+    """In the panel of stages, or by another console: the next event shows it."""
+    session = with_status(finished(tmp_path, upto=60), "running")
+    async with RunApp(OverviewScreen(session)).run_test(size=(120, 36)) as pilot:
+        screen = await polled(pilot)
+        session.stop_requested = True
+        session.grow(1)
+        screen.poll()
+        await pilot.pause()
+        assert "S Stopping" in footer(pilot.app)
+        await pilot.press("S")
+        [told] = [note.message for note in pilot.app._notifications]
+        assert told == "A stop was asked for: the engine stops after its current item." and session.sent == []
+
+
 def test_a_session_knows_that_a_stop_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = create_run(tmp_path, "demo", seed=1, stages=["eval"], config={}, config_text="{}\n", versions={})
     answers: list[str] = []

@@ -23,8 +23,10 @@ from engine.run.directory import BranchPoint, RunDirectory, StageRecord
 from engine.run.stage_state import RUNNING, StageState
 from screens.panels.ask import AskScreen
 from screens.panels.error_panel import ErrorPanel
-from screens.runs.about import about_run
+from screens.runs.about import about_group, about_run, metric_words
 from screens.runs.columns import COLUMNS
+from screens.runs.fields import changes_text
+from screens.runs.groups import Group
 from screens.runs.run_filter import RUN_FIELDS, kept
 from screens.widgets.key_line import keys_of
 from tests.runs_app import RunsApp, esm_verdict
@@ -327,3 +329,75 @@ async def test_labels_that_are_garbage_are_told_once(outputs: Path) -> None:
         app.screen.query_one(Input).value = "mine"
         await pilot.press("enter")
         assert isinstance(app.screen, ErrorPanel) and (outputs / "labels.json").read_text() == "{"
+
+
+def test_what_stands_below_the_list_line_by_line(make: Make, tmp_path: Path) -> None:
+    """Of a run at work, one that its worker left, one that was begun twice, and what is at work under a heading."""
+    run = write(make("demo", "running"), changes={"online.L": 5}, attempts=2)
+    record = run.read()
+    record.stages["eval"].status = "running"
+    run.write(record)
+    [row] = rows(tmp_path / "outputs")
+    assert about_run(row).plain.splitlines() == [
+        "✓ mine 1:01   ■ eval   ",
+        "changed    online.L=5",
+        f"{run.path}   its worker vanished; r resumes it",
+    ]
+    half = StageState("eval", RUNNING, done=50, total=100, unit="problems", elapsed=50.0)
+    status = replace(row.status, state="running", pid=42, host="here", heartbeat_age=2.4)
+    working = replace(row, status=status, progress=half, label=Label("mine", ("draft", "b"), False))
+    assert about_run(working).plain.splitlines() == [
+        "✓ mine 1:01   ▶ eval   ",
+        "time       about 0:50 left",
+        "changed    online.L=5",
+        f"{run.path}   worker 42 on here, last heartbeat 2 s ago   tags: draft b",
+    ]
+    assert about_run(replace(row, status=replace(row.status, state="stopped"))).plain.splitlines()[-1] == (
+        f"{run.path}   2 attempts"
+    )
+    paused = replace(working, status=replace(status, state="paused"), label=Label())
+    nothing = replace(paused, progress=StageState(""))
+    assert about_group(Group("demo", (working, row, paused, nothing))).plain.splitlines() == [
+        "at work    mine  eval 50 of 100 problems  about 0:50 left",
+        "at work    demo  eval 50 of 100 problems",
+        "at work    demo",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [
+        ("accuracy", "accuracy over 1,200 problems"),
+        ("vqa_accuracy", "VQA accuracy over 1,200 problems"),
+        ("hits_at_1", "hits at 1 over 1,200 problems"),
+    ],
+)
+def test_a_metric_in_words(metric: str, words: str) -> None:
+    verdict = msgspec.structs.replace(esm_verdict(0.5), metric=metric, n=1_200, items="problems")
+    assert metric_words(verdict) == words
+
+
+def test_changes_begin_with_what_differs(make: Make, tmp_path: Path) -> None:
+    write(make("demo", "finished"), changes={"a.b": 1, "online.L": 5, "task.name": "x y"})
+    [row] = rows(tmp_path / "outputs")
+    assert changes_text(row) == "a.b=1 online.L=5 task.name=x y"
+    row = replace(row, name=replace(row.name, fields=("task.name", "run.seed", "online.L")))
+    assert changes_text(row) == "task.name=x y online.L=5 a.b=1"
+
+
+async def test_the_error_of_a_run_in_the_list(outputs: Path) -> None:
+    app = RunsApp(outputs)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settled(app, pilot)
+        assert "Error" not in app.words
+        await pilot.press("end")
+        await pilot.pause()
+        assert "Error" in app.words
+        [row] = [row for row in rows(outputs) if row.state == "failed"]
+        await pilot.press("E")
+        assert isinstance(app.screen, ErrorPanel)
+        fault = app.screen.fault
+        assert (fault.title, fault.what, fault.where) == ("The run failed", "no disk", str(row.path))
+        assert fault.hint.startswith(
+            "correct what it names (values are in config.yaml there); r resumes the run"
+        )

@@ -195,6 +195,6 @@ def test_the_worker_by_its_lock_and_its_heartbeat(
     said = []
     for lines in (1, 3):
         bar = StageBar(session)
-        bar.set_reactive(StageBar.lines, lines)
+        bar.set_reactive(StageBar.lines, lines)  # pyright: ignore[reportArgumentType]
         said.append(bar._worker().plain.replace("◉", "●"))
     assert said == [brief, long]

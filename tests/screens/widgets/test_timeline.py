@@ -248,8 +248,9 @@ def test_the_track_sign_by_sign(
     room before the next stage, and the cursor over all. A note of the engine and the first worker have no sign."""
     monkeypatch.setattr("screens.widgets.timeline.tone", lambda widget, name: Style())
     session = recorded(
-        tmp_path, range(11), ev.StageStarted(seq=1, stage="mine", total=2), ev.WorkerStarted(seq=3, pid=1, attempt=1, stages=[]),
-        ev.Notice(seq=4, level="warning", text="slow"), ev.StagePaused(seq=5, stage="mine"),
+        tmp_path, range(11), ev.StageStarted(seq=1, stage="mine", total=2),
+        ev.WorkerStarted(seq=3, pid=1, attempt=1, stages=[]), ev.Notice(seq=4, level="warning", text="slow"),
+        ev.StagePaused(seq=5, stage="mine"),
         ev.StageStarted(seq=6, stage="eval", total=2), ev.WorkerStarted(seq=8, pid=1, attempt=2, stages=[]),
         ev.StageFailed(seq=9, what="no disk"),
     )  # fmt: skip
