@@ -298,7 +298,8 @@ async def test_what_the_form_says_above_and_below_its_rows() -> None:
         assert screen.table.has_focus and screen.search.value == ""
         await pilot.press("escape")
     stages = "select, memory, eval, clusters, evolve, graphs, retriever, agent-graphs, gflownet, answer, slsm, pool"
-    about = "mine collects right and wrong answers. space ticks a stage, or takes its tick away. They run in this order:"
+    about = "space ticks a stage, or takes its tick away. They run in this order:"
+    about = f"mine collects right and wrong answers. {about}"
     head, wrong = f"All fields   {DEMO}   ", "   ✗ online.L: found 0, expected a whole number at least 1"
     field = "online.L   Entries probed at a control point.\ntakes a whole number at least 1\ndefault 3   in the file 3"
     last = (
