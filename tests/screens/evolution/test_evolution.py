@@ -265,8 +265,8 @@ def test_the_question_before_a_branch(
     question = branch_question("demo/1", iteration, planned)
     assert (question._heading, question._value) == (f"Branch from iteration {iteration}", begins)
     assert question._describe(text) == (
-        f"Starts a new run beside demo/1. It copies {copied}, takes the deltas of iteration {iteration}, and runs {new}."
-        " demo/1 is not changed.\n\nenter starts it and shows it; esc then leads back here."
+        f"Starts a new run beside demo/1. It copies {copied}, takes the deltas of iteration {iteration}, and runs "
+        f"{new}. demo/1 is not changed.\n\nenter starts it and shows it; esc then leads back here."
     )
     assert total(text, iteration) == iteration + 1 + int(text)
     for wrong in ("", "0", "10001", "-1", "two", "1.5", "٣"):

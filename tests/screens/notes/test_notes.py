@@ -40,6 +40,7 @@ from screens.esm.screen import EsmScreen
 from screens.event_places import event_place
 from screens.item_marks import BOTH, NOTED
 from screens.notes.screen import NotesScreen
+from screens.noting import ask_for_note, change_notes, note_help
 from screens.overview.screen import OverviewScreen
 from screens.panels.ask import AskScreen
 from screens.tabbed_screen import TabbedScreen
@@ -251,3 +252,47 @@ async def test_the_list_of_notes_word_for_word(tmp_path: Path, monkeypatch: pyte
         (f"1 mark or note on 2 runs, {broken}", rows[2:], pair),
         (f"0 {title}, {broken}", [], ""),
     ]
+
+
+def test_what_is_said_of_a_note_while_it_is_typed() -> None:
+    assert note_help(" ") == "Type a note; it is kept beside the log."
+    assert note_help("x" * 4_000) == "enter keeps it in notes.jsonl of the run"
+    with pytest.raises(ValueError, match="a note has at most 4,000 characters"):
+        note_help("x" * 4_001)
+
+
+async def test_the_last_three_notes_stand_above_a_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of this item alone; what cannot be kept is told, and what is not typed is not kept."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    run = make_run(tmp_path, "r", [])
+    lines = [
+        Entry(
+            what="note", time=1_760_000_000.0 + 60 * at, author="ann", id=str(at), seq=seq, text=f"note {at}"
+        )
+        for at, seq in enumerate((7, 7, 8, 7, 7))
+    ]
+    path = run / "notes.jsonl"
+    path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    kept: list[str] = []
+    async with App[None]().run_test(size=(80, 24)) as pilot:
+        for keys in ("escape", "enter", "n e w enter"):
+            ask_for_note(pilot.app.screen, Notes(run), 7, "pair 1", "pair [1]", lambda: kept.append("looked"))
+            await pilot.pause()
+            ask = pilot.app.screen
+            assert isinstance(ask, AskScreen) and ask._heading == "A note on pair [1]"
+            if not kept:
+                assert str(ask.message.render()) == (
+                    "ann, 2025-10-09 08:54 UTC: note 1\nann, 2025-10-09 08:56 UTC: note 3\n"
+                    "ann, 2025-10-09 08:57 UTC: note 4\nType a note; it is kept beside the log."
+                )
+            await pilot.press(*keys.split())
+        assert kept == ["looked"] and [note.text for note in read_notes(run).of(7)][-1] == "new"
+        path.unlink()
+        path.mkdir()
+        change_notes(pilot.app.screen, lambda: Notes(run).add(7, "pair 1", "x"))
+        await pilot.pause()
+        [told] = list(pilot.app._notifications)
+        assert (told.title, told.severity) == ("Not kept", "error") and str(path) in told.message
