@@ -633,3 +633,31 @@ async def test_the_end_of_a_run_moves_nobody_who_reads(growing: RecordedSession)
         growing.grow(1)
         await press(pilot)
         assert (await press(pilot, "1")).decisions.table.cursor == newest
+
+
+async def test_a_filter_an_order_and_a_row_are_taken_up(session: RecordedSession) -> None:
+    """In another tab's table as in that which is shown; what was typed can be recalled."""
+    async with EsmApp(session).run_test(size=WIDE) as pilot:
+        screen = await type_filter(pilot, "method:esm gate:chosen")
+        table = screen.decisions.table
+        table.sort_by("alpha", reverse=True)
+        table.go_to(2)
+        await press(pilot)
+        left, kept = screen.view(), table.selected_key
+        rows = [screen.decisions.source.key(row) for row in range(len(table.source))]
+        await press(pilot, "escape")
+    again = EsmApp(session)
+    again.esm.left_view = left
+    async with again.run_test(size=WIDE) as pilot:
+        screen = await press(pilot)
+        await press(pilot)
+        table = screen.decisions.table
+        assert screen.decisions.filter_text == "method:esm gate:chosen"
+        assert (table.sort_column, table.sort_reverse, table.cursor, table.follow) == (
+            "alpha",
+            True,
+            2,
+            False,
+        )
+        assert table.selected_key == kept
+        assert [screen.decisions.source.key(row) for row in range(len(table.source))] == rows

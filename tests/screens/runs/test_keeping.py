@@ -7,16 +7,19 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from app.runs.labels import Label
 from app.runs.run_list import RunList, RunRow
 from app.runs.trash import move_to_trash
+from app.table.column import cell_of
 from app.table.filter_parser import parse
 from engine.errors import RunError
 from engine.run.directory import BranchPoint, RunDirectory, StageRecord
@@ -25,6 +28,7 @@ from screens.panels.ask import AskScreen
 from screens.panels.error_panel import ErrorPanel
 from screens.runs.about import about_group, about_run, metric_words
 from screens.runs.columns import COLUMNS
+from screens.runs.commands import RunCommands
 from screens.runs.fields import changes_text
 from screens.runs.groups import Group
 from screens.runs.run_filter import RUN_FIELDS, kept
@@ -401,3 +405,80 @@ async def test_the_error_of_a_run_in_the_list(outputs: Path) -> None:
         assert fault.hint.startswith(
             "correct what it names (values are in config.yaml there); r resumes the run"
         )
+
+
+def cells_of(row: RunRow) -> dict[str, tuple[str, str]]:
+    """Every cell of a run but those of its place and time."""
+    cells = {column.key: cell_of(column.show(row)) for column in COLUMNS}
+    return {
+        key: (cell.text, cell.tone) for key, cell in cells.items() if key not in ("started", "size", "id")
+    }
+
+
+def test_a_row_of_the_list_cell_by_cell(make: Make, tmp_path: Path) -> None:
+    """Of a finished run with its figures, one at work, and one that has not begun."""
+    write(make("demo", "finished"), verdict=0.9, changes={"online.L": 5})
+    [row] = rows(tmp_path / "outputs")
+    none = ("·", "dim")
+    assert cells_of(row) == {
+        "state": ("✓ finished", "good"), "name": ("demo", ""), "result": ("0.900", "strong"),
+        "difference": ("▲ +0.265", "good"), "curve": none, "methods": ("ESM ▲", ""), "changes": ("online.L=5", ""),
+        "tags": ("", ""), "seconds": ("1:01", ""), "cost": ("0.25", ""), "stage": ("all stages", "dim"),
+        "progress": ("━━━━━━━━ 100%", "dim"), "eta": none,
+    }  # fmt: skip
+    half = StageState("eval", RUNNING, done=50, total=100, unit="problems", elapsed=50.0)
+    plain = structs.replace(
+        row.status.record, changes={}, stages={"mine": StageRecord(), "eval": StageRecord(status="running")}
+    )
+    status = replace(row.status, record=plain, state="running", pid=42)
+    working = replace(row, status=status, progress=half, label=Label("mine", ("draft", "b"), True))
+    assert cells_of(working) == {
+        "state": ("▶ running 25%", "good"), "name": ("mine (archived)", "dim"), "result": none, "difference": none,
+        "curve": none, "methods": ("ESM", ""), "changes": none, "tags": ("draft b", ""), "seconds": ("0:50", ""),
+        "cost": none, "stage": ("eval 50/100", ""), "progress": ("━━──────  25%", "accent"), "eta": ("?", "dim"),
+    }  # fmt: skip
+    point = BranchPoint(name="demo", run_id="x", path="/x", iteration=3)
+    empty = structs.replace(plain, stages={}, branched_from=point)
+    fresh = replace(
+        working,
+        status=replace(status, record=empty, state="prepared", pid=None),
+        progress=StageState(""),
+        label=Label(),
+    )
+    cells = cells_of(fresh)
+    assert (cells["state"], cells["name"], cells["stage"], cells["methods"], cells["seconds"]) == (
+        ("○ prepared", "dim"), ("⑂ demo", ""), none, none, ("0:00", ""),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("state", "offered"),
+    [
+        ("running", "pause_run stop_run mark"),
+        ("hung", "pause_run stop_run mark"),
+        ("paused", "continue_run stop_run mark"),
+        ("stopped", "resume_run trash mark"),
+        ("interrupted", "resume_run trash mark"),
+        ("failed", "resume_run show_error trash mark"),
+        ("finished", "trash mark"),
+    ],
+)
+def test_what_can_be_done_with_a_run(state: str, offered: str, make: Make, tmp_path: Path) -> None:
+    make("demo", "finished")
+    [row] = rows(tmp_path / "outputs")
+    pid = 42 if state in ("running", "hung", "paused") else None
+    status = replace(row.status, state=state, pid=pid, failure="no disk" * (state == "failed"))
+    screen: Any = SimpleNamespace(selected=replace(row, status=status))
+    keys = (
+        "resume_run",
+        "pause_run",
+        "continue_run",
+        "stop_run",
+        "show_error",
+        "trash",
+        "open_sweep",
+        "mark",
+    )
+    assert [key for key in keys if RunCommands.check_action(screen, key, ())] == offered.split()
+    screen.selected = None
+    assert not any(RunCommands.check_action(screen, key, ()) for key in keys)
