@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -21,7 +20,7 @@ from textual.widgets import Input, Label, Static
 from app.keys.commands import NEW_RUN, bindings
 from app.runs.configs import find_configs, leading_comment
 from app.runs.start_check import StartCheck, check_start
-from app.runs.start_form import StartForm, joined_changes, split_changes
+from app.runs.start_form import StartForm, joined_changes, problem_words, split_changes
 from app.runs.sweeps import prepare_planned
 from app.wording.text import counted
 from engine.errors import ConfigError
@@ -246,8 +245,7 @@ def check_text(check: StartCheck) -> Text:
     """What differs from the file and what does not, what is wrong, what is not here."""
     lines: list[Text] = []
     if check.error is not None:
-        problems = map(str, check.error.problems[:_MOST])
-        lines += [Text(re.sub(r"^✗ --set (?:(\S+) (?=\1\b))?", "✗ ", f"✗ {problem}")) for problem in problems]
+        lines += [Text(f"✗ {problem_words(problem)}") for problem in check.error.problems[:_MOST]]
     lines += [Text(f"✗ {finding.where}: {finding.what}. {finding.hint}") for finding in check.wrong]
     lines += [Text(f"! {finding.what} ({finding.where}): {finding.hint}") for finding in check.lacking]
     if check.sweep is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
 STAGES = "run.stages"
 Origin = Literal["default", "file", "changed"]
+
+
+def problem_words(problem: Problem) -> str:
+    """What is wrong with a typed value, without the option that nobody has typed, and with its field named once."""
+    return re.sub(r"^--set (?:(\S+) (?=\1\b))?", "", str(problem))
 
 
 @dataclass(frozen=True)
@@ -122,7 +128,7 @@ class StartForm:
                 load_config(self.path, typed)
         except ConfigError as error:
             about_field = [problem for problem in error.problems if about and about in problem.where]
-            return str((about_field or error.problems)[0])
+            return problem_words((about_field or error.problems)[0])
         return ""
 
     def problem_of(self, field: FormField, text: str) -> str:

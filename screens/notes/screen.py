@@ -104,7 +104,7 @@ with the time and the name of the user who wrote them; others who work with this
         count = "1 mark or note" if len(rows) == 1 else f"{len(rows):,} marks and notes"
         title = f"{count} on {counted(len(self._runs), 'runs')}"
         if skipped:
-            title += f", {counted(skipped, 'lines')} that are none"
+            title += f", {counted(skipped, 'lines')} that {'is' if skipped == 1 else 'are'} none"
         self.query_one("#notes-title", Static).update(title)
         self._show_text()
 

@@ -104,9 +104,8 @@ Everything about the row under the cursor. The arrows scroll; `escape` goes back
     def _lay_out(self) -> None:
         self._waits = False
         width = self.scrollable_content_region.width
-        size = Size(width, len(self._drawn(width)))
-        grown, self.virtual_size = size.height != self.virtual_size.height, size
-        self.refresh(layout=grown and self.styles.auto_dimensions)
+        self.virtual_size = Size(width, len(self._drawn(width)))
+        self.refresh()
 
     def _drawn(self, width: int) -> list[Strip]:
         """The lines in this width."""
@@ -135,9 +134,6 @@ Everything about the row under the cursor. The arrows scroll; `escape` goes back
         if line >= len(lines):
             return Strip.blank(width, base)
         return lines[line].apply_style(base).extend_cell_length(width, base)
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(self._drawn(width))
 
     # ------------------------------------------------------------ ids
 

@@ -67,3 +67,40 @@ async def test_a_word_typed_after_a_slash_is_no_command(tmp_path: Path) -> None:
             assert app.screen.input.value == "Spq"
             await pilot.press("escape")
             assert isinstance(app.screen, MethodScreen)
+
+
+async def test_what_the_line_says_and_how_it_closes(tmp_path: Path) -> None:
+    """Words of before are there again; without any, enter closes it, and nothing is marked any more."""
+    app = SteerApp(outputs=tmp_path / "outputs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot, tmp_path)
+        await pilot.press("1", "g")
+        table = app.screen.query("#queries VirtualTable").first(VirtualTable)
+        seen: list[tuple[str, str, str, tuple[str, ...]]] = []
+        for keys in ("slash", "T r a i n space 0 0 0 2", "enter slash", "x", "enter", "ctrl+u", "enter"):
+            await pilot.press(*keys.split())
+            await pilot.pause()
+            if isinstance(app.screen, FindScreen):
+                line = app.screen
+                seen.append(
+                    (line.input.value, line.input.placeholder, str(line.message.render()), table.search_words)
+                )
+        assert isinstance(app.screen, MethodScreen) and table.search_words == () and table.cursor == 2
+        app.push_screen(FindScreen(None))
+        await pilot.pause()
+        line = app.screen
+        assert isinstance(line, FindScreen)
+        nowhere = (line.input.placeholder, str(line.message.render()))
+        await pilot.press("x", "enter")
+        assert isinstance(app.screen, MethodScreen)
+    how = "find: ⏎ next row with these words · then n next, N previous · esc none"
+    words = "words in the queries of this table"
+    assert seen == [
+        ("", words, how, ()),
+        ("Train 0002", words, how, ("train", "0002")),
+        ("train 0002", words, how, ("train", "0002")),
+        ("x", words, how, ("x",)),
+        ("x", words, "None of these queries has these words.", ("x",)),
+        ("", words, how, ()),
+    ]
+    assert nowhere == ("nothing can be found here", "There is nothing to find here: esc closes this line.")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.run.stage_state import FINISHED, RUNNING, WAITING, StageState
-from screens.method_progress import progress_of
+from engine.events import StageFailed
+from engine.run.stage_state import FAILED, FINISHED, PAUSED, RUNNING, SKIPPED, STOPPED, WAITING, StageState
+from screens.method_progress import active_method, progress_of
 from screens.overview.card_content import state_words
 
 
@@ -47,3 +48,57 @@ def test_a_finished_method_took_as_long_as_all_its_stages() -> None:
     ]
     (method,) = progress_of(stages)
     assert state_words(method) == "finished in 1:30"
+
+
+ERROR = StageFailed(what="no disk")
+MINE, EVAL = "mine: collects right and wrong answers", "eval: answers the test problems"
+
+
+@pytest.mark.parametrize(
+    ("stages", "short", "fraction", "words"),
+    [
+        ([("mine", WAITING, 0), ("eval", WAITING, 0)], "○", 0.0, "has not started"),
+        ([("mine", FINISHED, 4), ("eval", WAITING, 0)], "◐", 0.5, "more stages follow"),
+        ([("mine", FINISHED, 4), ("eval", RUNNING, 1)], "▶ 62%", 0.625, f"{EVAL}, 1 of 4 problems, 0:30 left"),
+        ([("mine", RUNNING, 0), ("eval", WAITING, 0)], "▶ 0%", 0.0, f"{MINE}, 0 of 4 problems"),
+        ([("mine", PAUSED, 2), ("eval", WAITING, 0)], "‖ 25%", 0.25, f"{MINE}, 2 of 4 problems, 0:10 left"),
+        ([("mine", FINISHED, 4), ("eval", FAILED, 2)], "✗", 0.75, f"{EVAL}: failed: no disk"),
+        ([("mine", STOPPED, 2), ("eval", WAITING, 0)], "■", 0.25, f"{MINE}: stopped, 2 of 4 problems are kept"),
+        ([("mine", FINISHED, 4), ("eval", SKIPPED, 0)], "✓", 1.0, "skipped: eval"),
+        ([("mine", SKIPPED, 0), ("eval", SKIPPED, 0)], "⊘", 1.0, "skipped: mine and eval"),
+        ([("mine", FAILED, 2), ("eval", RUNNING, 2)], "✗", 0.5, f"{MINE}: failed: no disk"),
+    ],
+)  # fmt: skip
+def test_what_a_method_does_in_a_sign_and_in_words(
+    stages: list[tuple[str, str, int]], short: str, fraction: float, words: str
+) -> None:
+    """Two stages of four problems, each worked on for ten seconds; of the failed one only is there an error."""
+    shown = [
+        StageState(
+            name, status=status, done=done, total=4, unit="problems", elapsed=10.0,
+            error=ERROR if status == FAILED else None,
+        )
+        for name, status, done in stages
+    ]  # fmt: skip
+    (method,) = progress_of(shown)
+    assert (method.short, method.fraction, state_words(method)) == (short, fraction, words)
+
+
+def test_a_server_has_no_share_and_what_is_stale_is_named() -> None:
+    methods = progress_of([StageState("serve", status=RUNNING, done=3, unit="requests")])
+    (server,) = (method for method in methods if method.name == "Server")
+    assert (server.short, state_words(server)) == ("▶", "serve: answers requests, 3 requests so far")
+    stale = [
+        StageState("mine", stale=True),
+        StageState("select", stale=True),
+        StageState("eval", status=SKIPPED),
+    ]
+    (method,) = progress_of(stale)
+    assert (method.short, state_words(method)) == ("◌", "stale: mine and select; skipped: eval")
+
+
+def test_the_method_at_work() -> None:
+    """The first of those whose stage runs or is paused."""
+    mine, graphs = StageState("mine", status=STOPPED), StageState("graphs", status=PAUSED)
+    assert active_method([mine, graphs]) == "GFlowNet" and active_method([mine]) is None
+    assert active_method([StageState("mine", status=RUNNING), graphs]) == "ESM"

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pytest
 from textual.app import App
 from textual.binding import BindingType
+from textual.widgets import Input
 
 from app.keys.commands import EVERYWHERE, bindings
 from app.runs.start_form import Heading, StageBox, StartForm, split_changes
@@ -18,7 +19,8 @@ from engine.sweep.sweep import SweepFolder
 from screens.new_run import NewRunScreen
 from screens.panels.ask import AskScreen
 from screens.panels.help import HelpScreen
-from screens.start_form import StartFormScreen
+from screens.start_form import FormSource, StartFormScreen
+from screens.widgets.config_list import ConfigList
 from tests.console import until
 
 DEMO = Path(__file__).resolve().parents[2] / "configs" / "demo.yaml"
@@ -118,6 +120,55 @@ async def test_what_a_stage_would_fail_for_is_told_before(tmp_path: Path) -> Non
     assert app.started[0] is not None
 
 
+async def test_the_list_and_the_path_follow_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of b, c and d in a folder: keys stop at the ends; a path that is typed is marked if it is in the list."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("app.runs.configs.INSTALLED", tmp_path / "none")
+    Path("configs").mkdir()
+    for name in "bcd":
+        Path(f"configs/{name}.yaml").write_text(f"# This is {name}.\n# More of it.\nrun:\n  name: {name}\n")
+    app = NewRunApp(tmp_path, Path("configs/b.yaml"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        configs = app.dialog.query_one(ConfigList)
+        seen: list[tuple[str, str, str]] = []
+
+        async def look(*keys: str) -> None:
+            await pilot.press(*keys)
+            await pilot.pause()
+            lines = [configs.render_line(y).text for y in range(configs.size.height)]
+            count = str(app.dialog.query_one("#config-count").render())
+            seen.append((app.dialog.path_input.value, count, "|".join(line.rstrip() for line in lines)))
+
+        for keys in ((), ("down",), (*"x=1",), ("down",), ("down",), ("up",)):
+            await look(*keys)
+        await until(lambda: "This is c." in app.told, "the description")
+        app.dialog.path_input.value = "configs/b.yaml"
+        await look()
+        app.dialog.path_input.value = "elsewhere.yaml"
+        await look()
+        assert "This file has no description." in app.told
+        await pilot.click(ConfigList, offset=(3, 2))
+        await look()
+    b, c, d = (f"configs/{name}.yaml" for name in "bcd")
+    none, first, second, third = (
+        "|".join(f"{'› ' if name == chosen else '  '}{name}  This is {name}." for name in "bcd")
+        for chosen in ("", *"bcd")
+    )
+    assert seen == [
+        (b, "Configuration  1 of 3", first),
+        (c, "Configuration  2 of 3", second),
+        (c, "Configuration  2 of 3", second),
+        (d, "Configuration  3 of 3", third),
+        (d, "Configuration  3 of 3", third),
+        (c, "Configuration  2 of 3", second),
+        (b, "Configuration  1 of 3", first),
+        ("elsewhere.yaml", "Configuration", none),
+        (d, "Configuration  3 of 3", third),
+    ]
+
+
 async def test_help_while_typing(tmp_path: Path) -> None:
     app = NewRunApp(tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -140,11 +191,14 @@ async def test_form_changes_come_back_into_the_dialog(tmp_path: Path) -> None:
         assert "mine" not in form.form.stages
         await pilot.press("space", "slash", *"online.probe_tok", "enter", "down", "space", "enter")
         assert isinstance(app.screen, AskScreen), "a field without choices has no next one"
+        assert app.screen.query_one(Input).value == "8", "the file's"
         await pilot.press("ctrl+u", *"many", "enter")
         assert isinstance(app.screen, AskScreen) and "a whole number" in str(app.screen.message.content)
         await pilot.press("ctrl+u", "1", "2", "enter")
         assert app.screen is form
-        await pilot.press("slash", "ctrl+u", *"control_points.M", "enter", "down")
+        await pilot.press("enter")
+        assert app.screen.query_one(Input).value == "12", "as it is now"
+        await pilot.press("escape", "slash", "ctrl+u", *"control_points.M", "enter", "down")
         assert "default 8   in the file 6" in str(form.about.content)
         await pilot.press("slash", "ctrl+u", *"model.backend", "enter", "down", "space", "space")
         assert form.form.changes == ["online.L=5", "online.probe_tokens=12", "model.backend=vllm"]
@@ -199,3 +253,71 @@ def test_only_a_change_can_be_taken_back(origin: str, offered: bool) -> None:
             source=SimpleNamespace(rows=[row]), table=SimpleNamespace(cursor=0), form=form
         )
         assert StartFormScreen.check_action(screen, "reset", ()) == there
+
+
+def test_rows_of_the_form_cell_by_cell() -> None:
+    """A field below its section has its last word alone; ≠ marks a change, bold what the file says."""
+    form = StartForm(DEMO, ["online.L=5", "run.stages=[mine,select,memory,eval]"])
+    source = FormSource(form)
+    cells = {
+        source.key(row): [(cell.text, cell.tone) for cell in source.cells(row)] for row in range(len(source))
+    }
+    count, dim = "a whole number at least 1", "dim"
+    assert [
+        cells[key]
+        for key in (
+            Heading("online", True), Heading("evolution", False), StageBox("mine"), StageBox("slsm"),
+            "online.L", "online.record_null", "model.vllm.tensor_parallel_size",
+        )
+    ] == [
+        [("", ""), ("online", "strong"), ("", ""), ("", dim)],
+        [("", ""), ("evolution", dim), ("", ""), ("no stage of this run uses it", dim)],
+        [("", ""), ("  [x] mine", ""), ("", ""), ("collects right and wrong answers", dim)],
+        [("", ""), ("  [ ] slsm", ""), ("", ""), ("answers the conversations", dim)],
+        [("≠", "accent"), ("  L", ""), ("5", "accent"), (count, dim)],
+        [("", "accent"), ("  record_null", ""), ("true", "strong"), ("true or false", dim)],
+        [("", "accent"), ("  tensor_parallel_size", ""), ("1", ""), (count, dim)],
+    ]  # fmt: skip
+
+
+async def test_what_the_form_says_above_and_below_its_rows() -> None:
+    """The changes, what is wrong with them, and what the row under the cursor is; keys go on from there."""
+    screen = StartFormScreen(StartForm(DEMO, ["online.L=0"]))
+    told: list[tuple[str, str]] = []
+    results: list[list[str] | None] = []
+    async with App[None]().run_test(size=(120, 40)) as pilot:
+        await pilot.app.push_screen(screen, results.append)
+        for keys in (
+            "home enter", "down", "enter", "space", "slash o n l i n e . L enter down", "delete", "up",
+            "slash escape", "slash z z z z enter", "end", "slash escape end",
+        ):  # fmt: skip
+            await pilot.press(*keys.split())
+            await pilot.pause()
+            assert pilot.app.screen is screen
+            told.append((str(screen.head.render()).strip(), str(screen.about.render())))
+        assert screen.table.has_focus and screen.search.value == ""
+        await pilot.press("escape")
+    stages = "select, memory, eval, clusters, evolve, graphs, retriever, agent-graphs, gflownet, answer, slsm, pool"
+    about = "space ticks a stage, or takes its tick away. They run in this order:"
+    about = f"mine collects right and wrong answers. {about}"
+    head, wrong = f"All fields   {DEMO}   ", "   ✗ online.L: found 0, expected a whole number at least 1"
+    field = "online.L   Entries probed at a control point.\ntakes a whole number at least 1\ndefault 3   in the file 3"
+    last = (
+        "serve.log_texts   Whether questions and answers stand in the run's log.\ntakes true or false\n"
+        "default true   in the file true"
+    )
+    nothing = "Nothing differs from the file."
+    assert told == [
+        (f"{head}1 change{wrong}", "online.L=0"),
+        (f"{head}1 change{wrong}", f"{about} mine, {stages}, selector."),
+        (f"{head}2 changes{wrong}", f"{about} {stages}, selector."),
+        (f"{head}1 change{wrong}", f"{about} mine, {stages}, selector."),
+        (f"{head}1 change{wrong}", f"{field}   now 0"),
+        (f"{head}0 changes", field),
+        (f"{head}0 changes", nothing),
+        (f"{head}0 changes", nothing),
+        (f"{head}0 changes", nothing),
+        (f"{head}0 changes", nothing),
+        (f"{head}0 changes", last),
+    ]
+    assert results == [[]]

@@ -8,9 +8,12 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
+from app.blocks.block import Paragraph, Table, plain
 from app.state.run import RunState
+from app.state.scale import ReplicaRow
 from engine import events as ev
 from screens.method_screen import MethodScreen
+from screens.panels import replicas
 from screens.panels.replicas import ReplicasPanel
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import write_log
@@ -138,3 +141,45 @@ async def test_the_open_panel_goes_with_the_log(tmp_path: Path, monkeypatch: pyt
         monkeypatch.setattr(recorded, "update", lambda: asked.append(True) or False)
         panel.poll()
         assert asked
+
+
+@pytest.mark.parametrize("width", [109, 110])
+def test_all_that_the_panel_says(width: int, tmp_path: Path) -> None:
+    """Without dashboard and stage; devices and bars from 110 columns on."""
+    panel = ReplicasPanel(session(tmp_path, scale_events()[:8]))
+    text, pace, table = panel.blocks(panel._session, width)
+    assert isinstance(text, Paragraph) and isinstance(pace, Paragraph) and isinstance(table, Table)
+    assert (plain(text.text), plain(pace.text)) == (
+        "Ray at 10.0.0.7:6379",
+        "mine: 5.00 examples per second together",
+    )
+    wide = [
+        ("replica", "process", "gpus", "busy", "", "done", "per second"),
+        ("● 0 ready", "bert:42", "·", "━━━━━━────  60%", "", "60", "5.00"),
+        ("● 1 ready", "anna:41", "3", "━━━━━━━━──  80%", "", "40", "2.50"),
+    ]
+    narrow = [
+        [cell[-3:] if at == 3 and cell != "busy" else cell for at, cell in enumerate(row) if at != 2]
+        for row in wide
+    ]
+    rows = [[plain(cell) for cell in row] for row in (table.header, *table.rows)]
+    assert rows == ([list(row) for row in wide] if width == 110 else narrow)
+    alone = RunState()
+    alone.apply(scale_events()[0])
+    (block,) = replicas._cluster(alone.scale, None)
+    assert block == Paragraph("This run uses a single process.")
+    alone.apply(
+        ev.ClusterJoined(stage="", engine="ray", address="a", own=True, replicas=0, dashboard="http://d")
+    )
+    assert [plain(block.text) for block in replicas._cluster(alone.scale, None) if isinstance(block, Paragraph)] == [
+        "Ray at a, started for this run", "dashboard http://d",
+    ]  # fmt: skip
+
+
+def test_a_replica_that_died_and_one_that_begins() -> None:
+    died = ReplicaRow(3, status="lost", node="anna", pid=7, gpus=("0", "1"), deaths=2, redone=1, done=1_200)
+    assert replicas._cells(died, None, 10) == (
+        "✗ 3 lost", "anna:7", "0, 1", "·", "died 2×, 1 item redone", "1,200", replicas.fixed(died.pace, 2),
+    )  # fmt: skip
+    begins = ReplicaRow(0, status="starting")
+    assert replicas._cells(begins, 0.0, 0)[:5] == ("○ 0 starting", "·", "·", "0%", "")

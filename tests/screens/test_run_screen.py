@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
+from textual import on
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Static
@@ -23,8 +26,10 @@ from engine.run.stage_state import StageState
 from screens.esm.screen import EsmScreen
 from screens.exports import write_report
 from screens.leaving import LeftRun, WaitingScreen
+from screens.messages import SystemRequested
 from screens.method_screen import MethodScreen
 from screens.overview.screen import OverviewScreen
+from screens.panels.error_panel import Fault
 from screens.panels.help import tab_first
 from screens.run_screen import RunScreen
 from screens.run_session import at_rest, engine_state, work_over
@@ -163,6 +168,21 @@ async def test_a_stop_is_shown_until_it_happens(tmp_path: Path, size: tuple[int,
         with_status(session, "stopped")
         screen = await polled(pilot)
         assert "STOPPING" not in header.render().plain and "Resume" in words(screen)
+
+
+async def test_a_stop_that_was_asked_for_elsewhere_changes_the_keys(tmp_path: Path) -> None:
+    """In the panel of stages, or by another console: the next event shows it."""
+    session = with_status(finished(tmp_path, upto=60), "running")
+    async with RunApp(OverviewScreen(session)).run_test(size=(120, 36)) as pilot:
+        screen = await polled(pilot)
+        session.stop_requested = True
+        session.grow(1)
+        screen.poll()
+        await pilot.pause()
+        assert "S Stopping" in footer(pilot.app)
+        await pilot.press("S")
+        [told] = [note.message for note in pilot.app._notifications]
+        assert told == "A stop was asked for: the engine stops after its current item." and session.sent == []
 
 
 def test_a_session_knows_that_a_stop_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -404,3 +424,100 @@ def test_work_on_a_table_is_over_when_all_its_stages_are_done(
     assert work_over(session, stages)
     session.behind = 3
     assert not work_over(session, stages), "what is shown is not yet its end"
+
+
+@pytest.mark.parametrize(
+    ("state", "offered"),
+    [
+        ("running", "freeze replay pause stop leave_work"),
+        ("paused", "freeze replay continue_engine stop leave_work"),
+        ("hung", "freeze replay pause stop"),
+        ("starting", "freeze replay"),
+        ("prepared", "freeze replay start"),
+        ("stopped", "resume"),
+        ("interrupted", "resume"),
+        ("failed", "resume show_error"),
+        ("finished", ""),
+    ],
+)
+def test_which_keys_there_are(state: str, offered: str, tmp_path: Path) -> None:
+    """While it follows the work and no stop was asked for; then the reverse; in the past; and frozen."""
+    keys = (
+        "freeze", "thaw", "replay", "seek_live", "pause", "continue_engine", "stop", "stopping", "resume", "start",
+        "show_error", "follow_work", "leave_work",
+    )  # fmt: skip
+    session = finished(tmp_path, upto=60)
+    status = inspect(
+        create_run(tmp_path, "demo", seed=1, stages=[], config={}, config_text="", versions={}).path
+    )
+    failure = "no disk" if state == "failed" else ""
+    session.status = dataclasses.replace(status, state=state, failure=failure)
+    screen = OverviewScreen(session)
+    screen.following = True
+
+    def there() -> list[str]:
+        return [key for key in keys if screen.check_action(key, ())]
+
+    assert there() == offered.split()
+    screen.following, session.stop_requested = False, True
+    swapped = offered.replace(" stop", " stopping").replace("leave_work", "follow_work").split()
+    assert there() == swapped
+    session.seek(3)
+    rest = [key for key in swapped if key not in ("freeze", "replay")]
+    assert there() == ["replay", "seek_live", *rest]
+    session.thaw()
+    session.freeze()
+    assert there() == ["thaw", "replay", *rest]
+
+
+def test_the_error_that_only_the_runs_folder_has(tmp_path: Path) -> None:
+    session = finished(tmp_path, upto=60)
+    status = inspect(
+        create_run(tmp_path, "demo", seed=1, stages=[], config={}, config_text="", versions={}).path
+    )
+    screen = OverviewScreen(session)
+    assert screen._fault() is None
+    session.status = dataclasses.replace(status, failure="no disk")
+    assert screen._fault() == Fault("The run failed", "no disk", str(tmp_path), "press r to resume it")
+
+
+async def test_keys_that_lead_to_methods_and_decisions(tmp_path: Path) -> None:
+    """There are two methods: a third number leads nowhere. A decision on and one back is where one was."""
+    events = [*SyntheticRun(4, 2, 2).events(), *pool_events()]
+    session = RecordedSession(
+        [(msgspec.structs.replace(event, seq=seq), seq, 1) for seq, event in enumerate(events)], tmp_path
+    )
+    asked: list[tuple[str, bool]] = []
+
+    class Asking(RunApp):
+        @on(SystemRequested)
+        def _asked(self, message: SystemRequested) -> None:
+            asked.append((message.name, message.followed))
+
+    async with Asking(OverviewScreen(session)).run_test(size=(120, 36)) as pilot:
+        screen = await polled(pilot)
+        await pilot.press("3", "2", "1")
+        screen.action_overview()
+        await pilot.pause()
+        assert asked == [("Pool", False), ("ESM", False), ("Overview", False)]
+        stops = [seq for seq, event in enumerate(events) if isinstance(event, ev.StageStarted)]
+        session.seek(stops[0])
+        screen.action_stop_at(1)
+        later = session.cursor
+        screen.action_stop_at(-1)
+        assert later is not None and later > stops[0] == session.cursor
+        screen.action_step_event(-1)
+        assert session.cursor == stops[0] - 1
+        screen.action_seek_start()
+        assert session.cursor == 0
+
+        def write() -> list[str]:
+            raise OSError("no room")
+
+        screen.write_files(write)
+        await pilot.app.workers.wait_for_complete()
+        screen.write_files(lambda: ["a.html", "a.md"])
+        await pilot.app.workers.wait_for_complete()
+        assert [(note.title, note.message) for note in pilot.app._notifications] == [
+            ("", "Nothing was written: no room"), ("HTML and Markdown written", "a.html\na.md"),
+        ]  # fmt: skip

@@ -13,7 +13,8 @@ from textual.pilot import Pilot
 
 from app.methods.place import OfEvent, Place
 from engine import events as ev
-from screens.event_places import kinds_with_place, place_of
+from engine.errors import RunError
+from screens.event_places import event_place, kinds_with_place, place_of
 from screens.messages import SystemRequested
 from screens.overview.screen import OverviewScreen
 from screens.panels import search
@@ -151,3 +152,18 @@ async def test_as_many_rows_of_every_method_are_listed(
         kinds = kinds_with_place()
         rows = [screen.source.item(row) for row in range(len(screen.source))]
         assert Counter(kinds[type(row.event)] for row in rows) == {"ESM": 2, "Pool": 2}
+
+
+def test_why_an_event_cannot_be_opened(tmp_path: Path) -> None:
+    """It is not in the log, or no table has a row for it."""
+    write_log(tmp_path / "events.jsonl", list(SyntheticRun(2, 1, 1).events())[:3])
+    said = []
+    for seq in (2, 99):
+        with pytest.raises(RunError) as caught:
+            event_place(tmp_path, seq)
+        said.append((caught.value.what, caught.value.where, caught.value.hint))
+    assert said == [
+        ("event 2 is ModelLoaded, which no table has a row for", f"{tmp_path}@2",
+         "name the event of a decision, an answer, a question, …"),
+        ("the log has no event of this number", f"{tmp_path}@99", "events count from 0; y copies a row's number"),
+    ]  # fmt: skip

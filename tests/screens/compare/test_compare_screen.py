@@ -310,3 +310,36 @@ def test_better_and_worse_are_meant_of_the_run_beside_a(
     row = _beside(tmp_path, "b", comparison)
     assert row.findings == "3 better, 1 worse, 2 unclear, 1 without common items"
     assert row.changed == "online.L 3 → 5, task.n not there → 9"
+
+
+async def test_a_run_is_not_compared_with_itself_and_what_cannot_be_read_says_so(
+    runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """The row of A says what it is; one that is gone says why."""
+    gone = make_run(tmp_path, "c", [])
+    (gone / "run.json").write_text("{")
+    screen = PairsScreen([*runs, gone])
+    asked: list[list[Path]] = []
+
+    class Pairs(App[None]):
+        def on_mount(self) -> None:
+            self.push_screen(screen)
+
+        def on_compare_requested(self, message: CompareRequested) -> None:
+            asked.append(list(message.runs))
+
+    async with Pairs().run_test(size=(120, 24)) as pilot:
+        rows = screen.source
+        await until(
+            lambda: all(rows.item(at).changed != "reading …" for at in range(len(rows))), "all are read"
+        )
+        first, second, third = (rows.item(at) for at in range(3))
+        assert (first.changed, first.is_base) == ("A: the others are compared with it", True)
+        assert second.changed == "online.L 3 → 5" and str(gone) in third.changed and third.findings == ""
+        await pilot.press("home", "enter", "down", "enter")
+        await pilot.pause()
+        assert asked == [[runs[0], runs[1]]]
+        [told] = [note.message for note in pilot.app._notifications]
+        assert told == "This is run A itself: choose another one."
+        await pilot.press("escape")
+        assert pilot.app.screen is not screen

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from app.compared.words import RunWords
 from app.keys.commands import COMPARE
-from screens.compare.words import about_items
+from engine.comparison.fields import ChangedField
+from screens.compare.words import about_items, about_methods, changed_words, title
 
 
 def test_the_hint_names_the_key_of_other_items() -> None:
@@ -25,3 +27,37 @@ def test_the_hint_names_the_key_of_other_items() -> None:
 def test_which_items_are_listed(cell: int | None, kind: str) -> None:
     arm: Any = SimpleNamespace(a=SimpleNamespace(system="ESM", name="greedy"))
     assert about_items(arm, cell, 1).plain == f"ESM greedy: {kind}, 1 item. v shows others."
+
+
+def test_means_of_slsm_are_over_conversations() -> None:
+    """Of it alone the run's own score is another mean."""
+    figures, paired = SimpleNamespace(cells=(1, 2, 3, 1_004), n=4), SimpleNamespace(pairs=[0])
+    for system, more in (
+        ("ESM", ""),
+        ("SLSM", " Means here are over conversations; a run's own score is the mean over its axes."),
+    ):
+        a = SimpleNamespace(system=system, name="m", right_means="it is right")
+        arm: Any = SimpleNamespace(a=a, figures=figures, paired=paired)
+        comparison: Any = SimpleNamespace(remarks=["one", "two"])
+        assert about_methods(comparison, arm).plain == (
+            f"{system} m. Right means: it is right. Both right 1, only A 2, only B 3, neither 1,004.{more}\none\ntwo"
+        )
+
+
+def test_changed_fields_in_a_line() -> None:
+    fields = [
+        ChangedField("online.L", "3", "5"),
+        ChangedField("task.name", "", "x"),
+        ChangedField("a", "y", ""),
+    ]
+    comparison: Any = SimpleNamespace(changed=fields)
+    assert changed_words(comparison).plain == (
+        "3 changed fields, A → B:   online.L 3 → 5   task.name not there → x   a y → not there"
+    )
+    comparison.changed = fields[:1]
+    assert changed_words(comparison).plain == "1 changed field, A → B:   online.L 3 → 5"
+
+
+def test_the_title_has_names_then_folders() -> None:
+    runs = [RunWords("L=3", "demo/1, running"), RunWords("L=5", "demo/2")]
+    assert title(runs).plain == " compare   A L=3  B L=5   A demo/1, running   B demo/2"

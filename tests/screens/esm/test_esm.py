@@ -12,11 +12,16 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from app.methods.esm.decisions import DECISIONS
+from app.state.esm import ESMState
+from app.table.decision_fields import DECISION_FIELDS
+from app.table.filter_parser import parse
 from app.wording.text import counted
 from engine.events import DecisionTaken, Event, MethodEvaluated, StageStarted, Unknown, decode
 from engine.run.find_event import find_event
 from engine.run.stage_state import RUNNING
 from engine.wilson import wilson
+from screens.esm.decisions import NO_MATCH, DecisionsPane, gains
 from screens.esm.screen import EsmScreen
 from screens.messages import SystemRequested
 from screens.panes.cases import CasesPane
@@ -228,6 +233,39 @@ async def test_an_unknown_value_is_named_with_what_was_meant(session: RecordedSe
         assert "No decision has chosen wrong-9999. Is it wrong-00" in drawn(pilot.app)
         screen = await type_filter(pilot, "gate:zzz or gate:chosen")
         assert len(screen.decisions.source)
+
+
+def test_why_no_decision_is_shown_is_told_once_all_were_searched(
+    session: RecordedSession, tmp_path: Path
+) -> None:
+    pane = DecisionsPane(session, DECISIONS)
+    view, state = pane.source.view, session.state.esm
+    view.filter(parse("method:nobody", DECISION_FIELDS))
+    assert pane._why_empty() == NO_MATCH, "not one decision was looked at yet"
+    view.update(state)
+    assert pane._why_empty() == f"No decision has method nobody. Is it no_memory?\n\n{NO_MATCH}"
+    view.filter(parse("method:esm", DECISION_FIELDS))
+    view.update(state)
+    assert pane._why_empty() == NO_MATCH
+    assert DecisionsPane(RecordedSession([], tmp_path), DECISIONS)._why_empty() == DECISIONS.empty
+
+
+def test_gains_from_the_longest_to_the_shortest() -> None:
+    state = ESMState()
+    assert gains(state) == []
+    state.running["greedy"] = MethodEvaluated(
+        method="greedy", n=8, accuracy=0.75, mean_tokens=89.04, mean_probe_tokens=3.0, final=False
+    )
+    assert gains(state) == ["greedy 0.750  89.0 tokens"]
+    state.running["esm"] = MethodEvaluated(
+        method="esm", n=8, accuracy=0.875, mean_tokens=68.38, mean_probe_tokens=74.04, final=False,
+        difference=0.125, low=-0.0974, high=0.3474,
+    )  # fmt: skip
+    assert gains(state) == [
+        "esm 0.875  − greedy +0.125 [−0.097, +0.347]  tokens 68.4 + 74.0 probe",
+        "esm 0.875 Δ+0.125 [−0.097, +0.347] 68+74 tok",
+        "esm − greedy +0.125 [−0.097, +0.347]",
+    ]
 
 
 async def test_without_the_filter_the_cursor_stays_on_its_row(session: RecordedSession) -> None:
@@ -595,3 +633,31 @@ async def test_the_end_of_a_run_moves_nobody_who_reads(growing: RecordedSession)
         growing.grow(1)
         await press(pilot)
         assert (await press(pilot, "1")).decisions.table.cursor == newest
+
+
+async def test_a_filter_an_order_and_a_row_are_taken_up(session: RecordedSession) -> None:
+    """In another tab's table as in that which is shown; what was typed can be recalled."""
+    async with EsmApp(session).run_test(size=WIDE) as pilot:
+        screen = await type_filter(pilot, "method:esm gate:chosen")
+        table = screen.decisions.table
+        table.sort_by("alpha", reverse=True)
+        table.go_to(2)
+        await press(pilot)
+        left, kept = screen.view(), table.selected_key
+        rows = [screen.decisions.source.key(row) for row in range(len(table.source))]
+        await press(pilot, "escape")
+    again = EsmApp(session)
+    again.esm.left_view = left
+    async with again.run_test(size=WIDE) as pilot:
+        screen = await press(pilot)
+        await press(pilot)
+        table = screen.decisions.table
+        assert screen.decisions.filter_text == "method:esm gate:chosen"
+        assert (table.sort_column, table.sort_reverse, table.cursor, table.follow) == (
+            "alpha",
+            True,
+            2,
+            False,
+        )
+        assert table.selected_key == kept
+        assert [screen.decisions.source.key(row) for row in range(len(table.source))] == rows

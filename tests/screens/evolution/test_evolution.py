@@ -11,7 +11,7 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from engine.events import IterationBegan, IterationFinished
-from screens.evolution.branch import branch_question
+from screens.evolution.branch import branch_question, total
 from screens.evolution.screen import EvolutionScreen
 from screens.messages import BranchRequested
 from screens.panels.ask import AskScreen
@@ -247,3 +247,28 @@ async def test_an_iteration_that_was_taken_over_can_be_branched(tmp_path: Path) 
         assert isinstance(app.screen, EvolutionScreen), "this one is neither finished nor taken over"
         await pilot.press("g", "b")
         assert isinstance(app.screen, AskScreen)
+
+
+@pytest.mark.parametrize(
+    ("iteration", "planned", "begins", "text", "copied", "new"),
+    [
+        (0, 6, "5", "1", "iteration 0", "1 new iteration (1)"),
+        (2, 6, "3", " 3 ", "iterations 0 to 2", "3 new iterations (3 to 5)"),
+        (5, 6, "6", "10000", "iterations 0 to 5", "10,000 new iterations (6 to 10005)"),
+        (3, 0, "1", "2", "iterations 0 to 3", "2 new iterations (4 to 5)"),
+    ],
+)
+def test_the_question_before_a_branch(
+    iteration: int, planned: int, begins: str, text: str, copied: str, new: str
+) -> None:
+    """As many as are left, or as many as there were; one where nobody knows."""
+    question = branch_question("demo/1", iteration, planned)
+    assert (question._heading, question._value) == (f"Branch from iteration {iteration}", begins)
+    assert question._describe(text) == (
+        f"Starts a new run beside demo/1. It copies {copied}, takes the deltas of iteration {iteration}, and runs "
+        f"{new}. demo/1 is not changed.\n\nenter starts it and shows it; esc then leads back here."
+    )
+    assert total(text, iteration) == iteration + 1 + int(text)
+    for wrong in ("", "0", "10001", "-1", "two", "1.5", "٣"):
+        with pytest.raises(ValueError, match=r"How many new iterations\? A whole number from 1 to 10,000\."):
+            question._describe(wrong)

@@ -69,7 +69,9 @@ async def test_answers_stand_side_by_side_with_what_each_lever_did(
         screen = pilot.app.screen
         assert isinstance(screen, levers.LeversScreen)
         own = screen.query_one("#what-question", Input).value
-        assert own, "a question of the run is there to begin with"
+        assert own == "Ana has 52 stamps, buys 4 more and gives 4 away. How many stamps are left?", (
+            "of test-0002, the last"
+        )
         at_first = "\n".join(strip.text for strip in screen._compositor.render_strips())
         assert all(f"{label} " in at_first for label in ("question", "model", "further runs"))
         screen.query_one("#what-question", Input).value = ""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import chain
 from pathlib import Path
 
+import msgspec
 import pytest
+from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from app.cli import main
 from app.cli.run import at_event
 from app.methods.place import Place
-from app.runs.notes import Notes, read_notes
+from app.runs.notes import Entry, Notes, read_notes
 from app.shell import SteerApp
 from engine.errors import RunError
 from engine.events import (
@@ -37,6 +40,7 @@ from screens.esm.screen import EsmScreen
 from screens.event_places import event_place
 from screens.item_marks import BOTH, NOTED
 from screens.notes.screen import NotesScreen
+from screens.noting import ask_for_note, change_notes, note_help
 from screens.overview.screen import OverviewScreen
 from screens.panels.ask import AskScreen
 from screens.tabbed_screen import TabbedScreen
@@ -196,3 +200,99 @@ def test_runat_event(
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     assert main([f"{run}@{len(events)}"]) == 2
     assert "no event of this number" in capsys.readouterr().err
+
+
+async def test_the_list_of_notes_word_for_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest first, its text below; what cannot be read is counted; a note is taken back before a mark."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    runs = [make_run(tmp_path, "r", []).rename(tmp_path / "r" / name) for name in ("1", "2")]
+    at = 1_760_000_000.0  # 2025-10-09 08:53:20
+    lines = [
+        Entry(what="mark", time=at, author="ann", seq=4, item="pair 1"),
+        Entry(what="note", time=at + 100, author="ben", id="x", text="slow disk"),
+        Entry(what="note", time=at + 200, author="ann", id="y", seq=7, text="why?"),
+        Entry(what="mark", time=at + 300, author="ann", seq=7),
+    ]
+    (runs[0] / "notes.jsonl").write_bytes(
+        b"".join(msgspec.json.encode(line) + b"\n" for line in lines) + b"none\n"
+    )
+    screen = NotesScreen(runs)
+    seen: list[tuple[str, list[str], str]] = []
+    keys = ("", "down", "down", "home delete", "delete", "delete", "delete")
+    async with App[None]().run_test(size=(120, 24)) as pilot:
+        await pilot.app.push_screen(screen)
+        for some in keys:
+            await pilot.press(*some.split())
+            await pilot.pause()
+            source = screen._source
+            rows = [" ".join(cell.text for cell in source.cells(row)) for row in range(len(source))]
+            title, text = (str(screen.query_one(name).render()) for name in ("#notes-title", "#note-text"))
+            seen.append((title, rows, text))
+        await pilot.press("escape")
+        assert pilot.app.screen is not screen
+    rows = [
+        "◆ 2025-10-09 08:56 UTC ann event 7 why? r/1",
+        "  2025-10-09 08:55 UTC ben the run slow disk r/1",
+        "◆ 2025-10-09 08:53 UTC ann pair 1  r/1",
+    ]
+    only_marked = "◆ 2025-10-09 08:58 UTC ann event 7  r/1"
+    title, broken = "marks and notes on 2 runs", "1 line that is none"
+    event, run, pair = (
+        "event 7  ann, 2025-10-09 08:56 UTC\nwhy?",
+        "the run  ben, 2025-10-09 08:55 UTC\nslow disk",
+        "pair 1  ann, 2025-10-09 08:53 UTC\nmarked",
+    )
+    assert seen == [
+        (f"3 {title}, {broken}", rows, event),
+        (f"3 {title}, {broken}", rows, run),
+        (f"3 {title}, {broken}", rows, pair),
+        (f"3 {title}, {broken}", [only_marked, *rows[1:]], "event 7  ann, 2025-10-09 08:58 UTC\nmarked"),
+        (f"2 {title}, {broken}", rows[1:], run),
+        (f"1 mark or note on 2 runs, {broken}", rows[2:], pair),
+        (f"0 {title}, {broken}", [], ""),
+    ]
+
+
+def test_what_is_said_of_a_note_while_it_is_typed() -> None:
+    assert note_help(" ") == "Type a note; it is kept beside the log."
+    assert note_help("x" * 4_000) == "enter keeps it in notes.jsonl of the run"
+    with pytest.raises(ValueError, match="a note has at most 4,000 characters"):
+        note_help("x" * 4_001)
+
+
+async def test_the_last_three_notes_stand_above_a_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of this item alone; what cannot be kept is told, and what is not typed is not kept."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    run = make_run(tmp_path, "r", [])
+    lines = [
+        Entry(
+            what="note", time=1_760_000_000.0 + 60 * at, author="ann", id=str(at), seq=seq, text=f"note {at}"
+        )
+        for at, seq in enumerate((7, 7, 8, 7, 7))
+    ]
+    path = run / "notes.jsonl"
+    path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    kept: list[str] = []
+    async with App[None]().run_test(size=(80, 24)) as pilot:
+        for keys in ("escape", "enter", "n e w enter"):
+            ask_for_note(pilot.app.screen, Notes(run), 7, "pair 1", "pair [1]", lambda: kept.append("looked"))
+            await pilot.pause()
+            ask = pilot.app.screen
+            assert isinstance(ask, AskScreen) and ask._heading == "A note on pair [1]"
+            if not kept:
+                assert str(ask.message.render()) == (
+                    "ann, 2025-10-09 08:54 UTC: note 1\nann, 2025-10-09 08:56 UTC: note 3\n"
+                    "ann, 2025-10-09 08:57 UTC: note 4\nType a note; it is kept beside the log."
+                )
+            await pilot.press(*keys.split())
+        assert kept == ["looked"] and [note.text for note in read_notes(run).of(7)][-1] == "new"
+        path.unlink()
+        path.mkdir()
+        change_notes(pilot.app.screen, lambda: Notes(run).add(7, "pair 1", "x"))
+        await pilot.pause()
+        [told] = list(pilot.app._notifications)
+        assert (told.title, told.severity) == ("Not kept", "error") and str(path) in told.message

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from app.blocks.block import Paragraph, Table, plain
 from app.state.run import RunState
 from engine import events as ev
@@ -92,3 +94,65 @@ def test_memory_is_the_largest_of_a_stage() -> None:
     lines, rows = drawn(*reports)
     assert rows[1][5:] == ["3.0 GB", "6.0 GB"]
     assert lines[1].endswith(" 3.0 GB at most") and lines[2].endswith(" 1.0 GB at least")
+
+
+def asked(cost: float | None) -> ev.Event:
+    return ev.ServerUsage(
+        stage="mine",
+        role="judge",
+        server="https://api.example/v1",
+        model="judge-1",
+        requests=2,
+        answered=2,
+        cost=cost,
+    )
+
+
+@pytest.mark.parametrize(
+    ("events", "words"),
+    [
+        ([asked(1.25)], "2:00 of work, 900 tokens; servers cost 1.2500"),
+        ([asked(None)], "2:00 of work, 900 tokens; servers were asked, no price is configured"),
+        ([], "2:00 of work, 900 tokens; no server was asked, nothing was paid"),
+    ],
+)
+def test_what_was_paid(events: list[ev.Event], words: str) -> None:
+    lines, rows = drawn(
+        MINE, *events, finished("mine", 90.0), ev.StageProgress(stage="eval", done=1, total=1, elapsed=30.0)
+    )
+    assert lines[0] == words
+    assert [row[0] for row in rows[:4]] == ["stage", "mine", "eval", "all"]
+
+
+@pytest.mark.parametrize(("width", "bar"), [(89, 8), (90, 16)])
+def test_bars_are_twice_as_long_where_there_is_room(width: int, bar: int) -> None:
+    state = RunState()
+    for event in (ev.Header(schema_version=1, name="x", run_id="1", seed=0, stages=["mine"]), MINE):
+        state.apply(event)
+    (_, table, *_) = efficiency_blocks(state, list(state.stages.values()), width)
+    assert isinstance(table, Table)
+    assert [plain(cell) for cell in table.rows[0][:4]] == ["mine", f"{'━' * bar} 100%", "1:30", "900"]
+
+
+def test_the_clock_below_the_curves_ends_under_them() -> None:
+    """Of 60 columns 24 are left for a curve: nine before it, and the run's length below its end."""
+    reports = [
+        ev.StageProgress(
+            stage="mine", done=n, total=3, elapsed=2.0 * n, tokens=400 * n, seq=n, time=1_000.0 + 35 * n
+        )
+        for n in (1, 2, 3)
+    ]
+    state = RunState()
+    state.apply(
+        ev.Header(schema_version=1, name="x", run_id="1", seed=0, stages=["mine"], seq=0, time=1_000.0)
+    )
+    for event in reports:
+        state.apply(event)
+    lines = [
+        plain(block.text)
+        for block in efficiency_blocks(state, list(state.stages.values()), 60)
+        if isinstance(block, Paragraph)
+    ]
+    assert lines[-1] == " " * 9 + "0:00" + " " * 16 + "1:45"
+    assert [line[33:] for line in lines[1:3]] == [" 11 at most", " 0 at least"]
+    assert lines[1].startswith("tokens/s ") and lines[2].startswith(" " * 9)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
+import pytest
+
 from app.blocks.block import Facts, Heading, Paragraph, plain
 from app.state.run import RunState
 from engine import events as ev
@@ -38,3 +42,20 @@ def test_a_stage_at_work_counts_and_a_finished_one_has_its_figures() -> None:
     drawn = lines(HEADER, begun, at_work, ended)
     assert drawn[0].startswith("✓ mine  ") and " of " not in drawn[0]
     assert drawn[1:3] == ["pairs: 1,234", "   mine/pairs.jsonl"]
+
+
+def test_what_failed_and_what_the_run_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    at = 1_760_000_000.0  # 08:53:20
+    drawn = lines(
+        HEADER,
+        ev.StageStarted(stage="mine", total=1, unit="problems"),
+        ev.StageFailed(stage="mine", what="no disk", where="/a", hint="make room"),
+        ev.Notice(stage="mine", text="slow", level="warning", time=at),
+        ev.Notice(stage="", text="hello", time=at + 1),
+    )
+    assert drawn == [
+        "✗ mine  failed  0 of 1 problem", "no disk: /a", "how to fix: make room", "○ eval  waiting", "notices",
+        "08:53:20  mine: ! slow", "08:53:21  : hello",
+    ]  # fmt: skip

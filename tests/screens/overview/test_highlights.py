@@ -12,8 +12,10 @@ from textual.app import App
 from app.methods.overview import Highlight
 from app.methods.pages import page_of
 from app.methods.place import Place
+from app.state.ledger import EntryUse
 from app.state.run import RunState
 from engine import events as ev
+from screens.method_progress import progress_of
 from screens.overview import card_content
 from screens.overview.card_content import CardContent
 from screens.overview.cards import Card, PlaceLink, Tile
@@ -58,6 +60,27 @@ def test_answers_that_steering_turned() -> None:
     ]
     verdict = page_of("ESM").overview.verdict_so_far(state_of(row))
     assert verdict is not None and (verdict.fixed, verdict.broken) == (26, 2)
+
+
+def test_a_card_has_the_first_three_of_them() -> None:
+    """The fourth would be the comparison, which has a tab of its own."""
+    counts = {"difference": 0.0, "low": -0.2, "high": 0.2, "fixed": 2, "broken": 1}
+    state = state_of(
+        ev.Header(schema_version=1, name="x", run_id="1", seed=0, stages=["eval"]),
+        *(
+            ev.MethodEvaluated(method=method, n=8, accuracy=0.5, mean_tokens=80.0, final=False, **counts)
+            for method in ("greedy", "esm", "no_memory")
+        ),
+    )
+    state.esm.ledger["e1"] = EntryUse(used=3, right=1, wrong=2)
+    [progress] = progress_of(list(state.stages.values()))
+    content = card_content.card_content(1, progress, state)
+    assert [highlight.text for highlight in content.highlights] == [
+        "1 answer that greedy has right and steering broke",
+        "the entry that hurt most: e1, which turned 2 answers wrong",
+        "2 answers that greedy has wrong and steering turned right",
+    ]
+    assert (content.title, content.state, content.curve) == ("1 ESM ○", "has not started", None)
 
 
 def picked(query: str, selector: float, rices: float) -> ev.Event:

@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from app.methods.pages import page_of
 from app.wording.verdict_text import verdict_sentence
 from engine import events as ev
+from engine.run.stage_state import FINISHED, SKIPPED
 from screens.esm.screen import EsmScreen
 from screens.messages import SystemRequested
 from screens.overview.card_panel import CardPanel
@@ -335,3 +336,63 @@ async def test_following_goes_where_the_work_is(tmp_path: Path) -> None:
         await pilot.pause()
         assert not app.asked
         assert app.first.query(Tile)
+
+
+@pytest.mark.parametrize(
+    ("stages", "seconds", "words"),
+    [
+        ({"mine": "", "eval": ""}, 0, "demo/1  0 of 2 stages done"),
+        ({"mine": FINISHED, "eval": ""}, 62, "demo/1  1 of 2 stages done in 1:02"),
+        ({"mine": FINISHED, "eval": SKIPPED}, 3_700, "demo/1  1 of 2 stages done, 1 skipped in 1:01:40"),
+        ({"mine": FINISHED}, 1, "demo/1  1 of 1 stage done in 0:01"),
+    ],
+)
+def test_the_line_above_the_methods(stages: dict[str, str], seconds: int, words: str, tmp_path: Path) -> None:
+    events: list[ev.Event] = [
+        ev.Header(schema_version=1, name="demo", run_id="1", seed=0, stages=list(stages), time=1_000.0),
+        *(ev.StageFinished(stage=name, seconds=1.0) for name, status in stages.items() if status == FINISHED),
+        ev.StagesChosen(stale=[], skipped=[name for name, status in stages.items() if status == SKIPPED]),
+    ]
+    events = [
+        msgspec.structs.replace(event, time=1_000.0 + seconds * bool(at)) for at, event in enumerate(events)
+    ]
+    session = RecordedSession([(event, at, 1) for at, event in enumerate(events)], tmp_path)
+    screen = OverviewScreen(session)
+    assert screen._about(list(session.state.stages.values())).plain == words
+    empty = OverviewScreen(RecordedSession([], tmp_path))
+    assert empty._about([]).plain == (
+        "The engine has not listed its stages yet: it starts and loads what it needs."
+    )
+
+
+async def test_keys_go_from_line_to_line_and_stay_at_the_ends(tmp_path: Path) -> None:
+    app = RunApp(OverviewScreen(demo_session(tmp_path)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await polled(pilot)
+        seen = []
+        for key in ("up", "j", "down", "k", "G", "down", "home", "end", "g"):
+            await pilot.press(key)
+            await polled(pilot)
+            focused = app.screen.focused
+            assert isinstance(focused, PlaceLink)
+            [line] = [
+                link.method for link in app.screen.query(PlaceLink) if str(link.content).startswith("› ")
+            ]
+            assert line == focused.method
+            seen.append(line)
+    esm, evolution, gflownet, pool = "ESM", "Evolution", "GFlowNet", "Pool"
+    assert seen == [esm, evolution, gflownet, evolution, pool, pool, esm, pool, esm]
+
+
+async def test_a_click_on_a_line_or_a_tile_opens_the_card(tmp_path: Path) -> None:
+    app = RunApp(OverviewScreen(demo_session(tmp_path)))
+    async with app.run_test(size=(120, 36)) as pilot:
+        await polled(pilot)
+        opened = []
+        for widget in (list(app.screen.query(PlaceLink))[1], list(app.screen.query(Tile))[2]):
+            await pilot.click(widget)
+            await pilot.pause()
+            assert isinstance(app.screen, CardPanel)
+            opened.append(app.screen._method)
+            await pilot.press("q")
+    assert opened == ["Evolution", "GFlowNet"]

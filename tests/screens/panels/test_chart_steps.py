@@ -6,9 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from textual.app import App
 
 from app.methods.chart import Series
-from screens.panels.chart_screen import ChartScreen
+from screens.panels.chart_screen import ChartScreen, readout, value_at
+from screens.widgets.charts.chart import Chart
+from screens.widgets.charts.plot import numbered
 
 
 @pytest.mark.parametrize(
@@ -52,3 +55,65 @@ def test_a_digit_hides_a_line_or_shows_it_and_one_stays(hidden: str, number: int
     )
     ChartScreen.action_line(screen, number)
     assert screen.chart.hidden == frozenset(then)
+
+
+RISING = Series("rising", [3.0, 1.0, 2.0], [30.0, 10.0, 20.0])
+BEST = Series("best", [2.0], [25.0], "★", points=True)
+
+
+@pytest.mark.parametrize(
+    ("x", "line", "point"),
+    [(0.5, None, None), (1.0, 10.0, None), (2.0, 20.0, 25.0), (2.5, 20.0, None), (9.0, 30.0, None)],
+)
+def test_a_value_under_the_crosshair(x: float, line: float | None, point: float | None) -> None:
+    """Of a line the last one up to there, whatever their order; of single points the one that stands there."""
+    assert (value_at(RISING, x), value_at(BEST, x)) == (line, point)
+
+
+def test_the_line_below_the_chart() -> None:
+    """A mean and its raw values have one name; a hidden line stands in brackets, without its value."""
+    raw = Series("raw", [1.0, 2.0], [0.5, 0.25], faint=True)
+    chart = Chart("tokens", "iteration")
+    series = numbered([raw, RISING, BEST])
+    assert readout(chart, series).plain == (
+        "← → put a crosshair on the lines   1 raw 0.250   2 ● rising 20.0   3 ★ best 25.0"
+    )
+    chart.set_reactive(Chart.at, 1.5)
+    chart.set_reactive(Chart.hidden, frozenset({"rising"}))
+    chart.set_reactive(Chart.log_axis, True)
+    assert (
+        readout(chart, series).plain == "iteration 1.5   1 raw 0.500   (2 ● rising)   3 ★ best ·   log axis"
+    )
+
+
+async def test_keys_of_a_chart() -> None:
+    """The ends, the logarithm (not of shares, nor of what is not positive), and the next chart, which begins anew."""
+    first, second = Chart("tokens", "iteration"), Chart("accuracy, share", "n")
+    first.series = [RISING]
+    second.series = [Series("accuracy", [1.0, 2.0], [0.5, 0.75])]
+    below = Chart("gain", "n")
+    below.series = [Series("gain", [1.0, 2.0], [-1.0, 0.0])]
+    screen = ChartScreen([first, second, below], 0, lambda: None)
+    seen: list[tuple[str, float | None, bool, bool]] = []
+    async with App[None]().run_test(size=(80, 24)) as pilot:
+        await pilot.app.push_screen(screen)
+        for key in ("end", "home", "v", "1", "tab", "v", "tab", "v", "tab"):
+            await pilot.press(key)
+            await pilot.pause()
+            chart = screen.chart
+            seen.append((chart.y_title, chart.at, chart.log_axis, bool(screen.check_action("log", ()))))
+        told = [note.message for note in pilot.app._notifications]
+        await pilot.press("escape")
+        assert pilot.app.screen is not screen
+    assert seen == [
+        ("tokens", 3.0, False, True),
+        ("tokens", 1.0, False, True),
+        ("tokens", 1.0, True, True),
+        ("tokens", 1.0, True, True),
+        ("accuracy, share", None, False, False),
+        ("accuracy, share", None, False, False),
+        ("gain", None, False, True),
+        ("gain", None, False, True),
+        ("tokens", None, False, True),
+    ]
+    assert told == ["No value is positive: there is no logarithm to draw."]

@@ -13,14 +13,21 @@ from rich.style import Style
 from textual.app import App
 from textual.pilot import Pilot
 
+from app.blocks.block import Target
 from app.blocks.terminal import draw
+from app.methods.place import Place
 from app.methods.pool.candidates import WITH_PICTURES, Candidates
 from app.methods.pool.results import accuracy_curves, mined
 from app.state.pool import PoolState, so_far
 from app.state.run import RunState
 from engine import events as ev
 from screens.method_screen import MethodScreen
+from screens.panels.chart_screen import ChartScreen
 from screens.panes.blocks import BlocksPane
+from screens.panes.cases import CasesPane
+from screens.widgets.charts.chart import Chart
+from screens.widgets.tab_line import TabLine
+from screens.widgets.tables.virtual_table import VirtualTable
 from tests.console import drawn
 from tests.recorded_session import RecordedSession
 from tests.synthetic_pool import ONE, improved, picture, pool_events
@@ -216,7 +223,7 @@ async def test_from_a_count_to_the_first_pick_it_counts_and_back(session: Record
         text = await press(pilot, "tab", "tab", "enter")
         assert screen.shown_name == "picks" and "heldout-0001" in text
         await press(pilot, "backspace")
-        assert screen.shown_name == "results"
+        assert screen.shown_name == "training"
 
 
 async def test_every_tab_explains_its_emptiness(tmp_path: Path) -> None:
@@ -352,3 +359,95 @@ def test_repetitions_and_refused_ones_in_the_data_are_counted_apart(
         console.print(draw(mined(state), defaultdict(Style.null), 100))
     lines = [" ".join(line.split()) for line in captured.get().splitlines()]
     assert [line for line in lines if line.startswith(("repetitions", "refused, but"))] == shown
+
+
+async def test_clicks_and_keys_lead_to_tabs_kinds_and_charts(session: RecordedSession) -> None:
+    """`1` goes round the kinds, a click to one; a click on a chart fills the screen with that one."""
+    async with PoolApp(session).run_test(size=WIDE) as pilot:
+        await press(pilot)
+        screen = pilot.app.screen
+        assert isinstance(screen, MethodScreen)
+        tabs, kinds = screen.query(TabLine)
+        seen: list[tuple[str, int, int, bool]] = []
+
+        async def look() -> None:
+            await press(pilot)
+            seen.append((screen.shown_name, tabs.active, kinds.active, kinds.has_class("-away")))
+
+        for key in ("1", "1", "1", "2", "3", "4", "1"):
+            await press(pilot, key)
+            await look()
+        clicks = ((tabs, "Training"), (tabs, "Cases"), (kinds, "Picks"), (tabs, "Cases"), (tabs, "Results"))
+        for line, word in (*clicks, (tabs, "Training")):
+            await pilot.click(line, offset=(line.render().plain.index(word) + 2, 0))
+            await look()
+        await pilot.click(list(screen.pane.query(Chart))[-1])
+        await pilot.pause()
+        large = pilot.app.screen
+        assert isinstance(large, ChartScreen)
+        assert large.chart.y_title == list(screen.pane.query(Chart))[-1].y_title
+        assert not screen.action_named("nowhere") and screen.shown_name == "training"
+        assert screen.look_at(Place("nowhere")), "there is nothing to wait for"
+    queries, picks, results, training = (
+        ("queries", 0, 1, False), ("picks", 0, 0, False), ("results", 1, 1, True), ("training", 2, 1, True)
+    )  # fmt: skip
+    assert seen == [
+        queries, picks, queries, results, training, training, queries,
+        training, queries, picks, queries, results, training,
+    ]  # fmt: skip
+
+
+async def test_what_cannot_be_done_is_told(tmp_path: Path) -> None:
+    """Without a row, a chart or an id there is nothing to mark, copy, write or follow."""
+    empty = RecordedSession(write_log(tmp_path / "events.jsonl", pool_events())[:1], tmp_path)
+    async with PoolApp(empty).run_test(size=WIDE) as pilot:
+        await press(pilot)
+        screen = pilot.app.screen
+        assert isinstance(screen, MethodScreen)
+        assert screen.noted_offset() is None and not screen.check_action("mark_item", ())
+        screen.action_mark_item()
+        screen.action_copy()
+        screen.action_export()
+        screen.action_enlarge()
+        screen.action_what_if()
+        screen.follow(Target("query", "q9"))
+        await pilot.pause()
+        told = [note.message for note in pilot.app._notifications]
+        assert pilot.app.screen is screen
+    assert told == [
+        "This row is not in the log: it cannot be marked. Press ; for a note on the run.",
+        "This tab has no row to copy.",
+        "This tab has no rows to export.",
+        "There is nothing to draw yet.",
+        "No case is shown.",
+        "There is no query q9 at this moment of the run.",
+    ]
+
+
+async def test_the_line_under_the_table(session: RecordedSession) -> None:
+    """How many there are, what is looked for, how it is sorted, whether it follows, and what a column means."""
+    async with PoolApp(session).run_test(size=WIDE) as pilot:
+        said = []
+        for keys in ("", "1", "g", "right", "s", "s", "s f", "find", "escape"):
+            if keys == "find":
+                pilot.app.screen.query_one("#queries VirtualTable", VirtualTable).look_for(["0002"])
+            else:
+                await pilot.press(*keys.split())
+            await press(pilot)
+            screen = pilot.app.screen
+            assert isinstance(screen, MethodScreen)
+            pane = screen.pane
+            assert isinstance(pane, CasesPane)
+            said.append(str(pane.line.content))
+    about = "3 queries  │  1 improved ▲"
+    assert said == [
+        "2 picks  │  ← → explain a column",
+        f"{about}  │  ← → explain a column",
+        f"{about}  │  ← → explain a column",
+        about,
+        f"{about}  │  sorted by query ↑",
+        f"{about}  │  sorted by query ↓",
+        about,
+        f"{about}  │  find 0002: n next, esc none",
+        about,
+    ]

@@ -7,24 +7,30 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from app.runs.labels import Label
 from app.runs.run_list import RunList, RunRow
 from app.runs.trash import move_to_trash
+from app.table.column import cell_of
 from app.table.filter_parser import parse
 from engine.errors import RunError
 from engine.run.directory import BranchPoint, RunDirectory, StageRecord
 from engine.run.stage_state import RUNNING, StageState
 from screens.panels.ask import AskScreen
 from screens.panels.error_panel import ErrorPanel
-from screens.runs.about import about_run
+from screens.runs.about import about_group, about_run, metric_words
 from screens.runs.columns import COLUMNS
+from screens.runs.commands import RunCommands
+from screens.runs.fields import changes_text
+from screens.runs.groups import Group
 from screens.runs.run_filter import RUN_FIELDS, kept
 from screens.widgets.key_line import keys_of
 from tests.runs_app import RunsApp, esm_verdict
@@ -327,3 +333,152 @@ async def test_labels_that_are_garbage_are_told_once(outputs: Path) -> None:
         app.screen.query_one(Input).value = "mine"
         await pilot.press("enter")
         assert isinstance(app.screen, ErrorPanel) and (outputs / "labels.json").read_text() == "{"
+
+
+def test_what_stands_below_the_list_line_by_line(make: Make, tmp_path: Path) -> None:
+    """Of a run at work, one that its worker left, one that was begun twice, and what is at work under a heading."""
+    run = write(make("demo", "running"), changes={"online.L": 5}, attempts=2)
+    record = run.read()
+    record.stages["eval"].status = "running"
+    run.write(record)
+    [row] = rows(tmp_path / "outputs")
+    assert about_run(row).plain.splitlines() == [
+        "✓ mine 1:01   ■ eval   ",
+        "changed    online.L=5",
+        f"{run.path}   its worker vanished; r resumes it",
+    ]
+    half = StageState("eval", RUNNING, done=50, total=100, unit="problems", elapsed=50.0)
+    status = replace(row.status, state="running", pid=42, host="here", heartbeat_age=2.4)
+    working = replace(row, status=status, progress=half, label=Label("mine", ("draft", "b"), False))
+    assert about_run(working).plain.splitlines() == [
+        "✓ mine 1:01   ▶ eval   ",
+        "time       about 0:50 left",
+        "changed    online.L=5",
+        f"{run.path}   worker 42 on here, last heartbeat 2 s ago   tags: draft b",
+    ]
+    assert about_run(replace(row, status=replace(row.status, state="stopped"))).plain.splitlines()[-1] == (
+        f"{run.path}   2 attempts"
+    )
+    paused = replace(working, status=replace(status, state="paused"), label=Label())
+    nothing = replace(paused, progress=StageState(""))
+    assert about_group(Group("demo", (working, row, paused, nothing))).plain.splitlines() == [
+        "at work    mine  eval 50 of 100 problems  about 0:50 left",
+        "at work    demo  eval 50 of 100 problems",
+        "at work    demo",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [
+        ("accuracy", "accuracy over 1,200 problems"),
+        ("vqa_accuracy", "VQA accuracy over 1,200 problems"),
+        ("hits_at_1", "hits at 1 over 1,200 problems"),
+    ],
+)
+def test_a_metric_in_words(metric: str, words: str) -> None:
+    verdict = msgspec.structs.replace(esm_verdict(0.5), metric=metric, n=1_200, items="problems")
+    assert metric_words(verdict) == words
+
+
+def test_changes_begin_with_what_differs(make: Make, tmp_path: Path) -> None:
+    write(make("demo", "finished"), changes={"a.b": 1, "online.L": 5, "task.name": "x y"})
+    [row] = rows(tmp_path / "outputs")
+    assert changes_text(row) == "a.b=1 online.L=5 task.name=x y"
+    row = replace(row, name=replace(row.name, fields=("task.name", "run.seed", "online.L")))
+    assert changes_text(row) == "task.name=x y online.L=5 a.b=1"
+
+
+async def test_the_error_of_a_run_in_the_list(outputs: Path) -> None:
+    app = RunsApp(outputs)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settled(app, pilot)
+        assert "Error" not in app.words
+        await pilot.press("end")
+        await pilot.pause()
+        assert "Error" in app.words
+        [row] = [row for row in rows(outputs) if row.state == "failed"]
+        await pilot.press("E")
+        assert isinstance(app.screen, ErrorPanel)
+        fault = app.screen.fault
+        assert (fault.title, fault.what, fault.where) == ("The run failed", "no disk", str(row.path))
+        assert fault.hint.startswith(
+            "correct what it names (values are in config.yaml there); r resumes the run"
+        )
+
+
+def cells_of(row: RunRow) -> dict[str, tuple[str, str]]:
+    """Every cell of a run but those of its place and time."""
+    cells = {column.key: cell_of(column.show(row)) for column in COLUMNS}
+    return {
+        key: (cell.text, cell.tone) for key, cell in cells.items() if key not in ("started", "size", "id")
+    }
+
+
+def test_a_row_of_the_list_cell_by_cell(make: Make, tmp_path: Path) -> None:
+    """Of a finished run with its figures, one at work, and one that has not begun."""
+    write(make("demo", "finished"), verdict=0.9, changes={"online.L": 5})
+    [row] = rows(tmp_path / "outputs")
+    none = ("·", "dim")
+    assert cells_of(row) == {
+        "state": ("✓ finished", "good"), "name": ("demo", ""), "result": ("0.900", "strong"),
+        "difference": ("▲ +0.265", "good"), "curve": none, "methods": ("ESM ▲", ""), "changes": ("online.L=5", ""),
+        "tags": ("", ""), "seconds": ("1:01", ""), "cost": ("0.25", ""), "stage": ("all stages", "dim"),
+        "progress": ("━━━━━━━━ 100%", "dim"), "eta": none,
+    }  # fmt: skip
+    half = StageState("eval", RUNNING, done=50, total=100, unit="problems", elapsed=50.0)
+    plain = structs.replace(
+        row.status.record, changes={}, stages={"mine": StageRecord(), "eval": StageRecord(status="running")}
+    )
+    status = replace(row.status, record=plain, state="running", pid=42)
+    working = replace(row, status=status, progress=half, label=Label("mine", ("draft", "b"), True))
+    assert cells_of(working) == {
+        "state": ("▶ running 25%", "good"), "name": ("mine (archived)", "dim"), "result": none, "difference": none,
+        "curve": none, "methods": ("ESM", ""), "changes": none, "tags": ("draft b", ""), "seconds": ("0:50", ""),
+        "cost": none, "stage": ("eval 50/100", ""), "progress": ("━━──────  25%", "accent"), "eta": ("?", "dim"),
+    }  # fmt: skip
+    point = BranchPoint(name="demo", run_id="x", path="/x", iteration=3)
+    empty = structs.replace(plain, stages={}, branched_from=point)
+    fresh = replace(
+        working,
+        status=replace(status, record=empty, state="prepared", pid=None),
+        progress=StageState(""),
+        label=Label(),
+    )
+    cells = cells_of(fresh)
+    assert (cells["state"], cells["name"], cells["stage"], cells["methods"], cells["seconds"]) == (
+        ("○ prepared", "dim"), ("⑂ demo", ""), none, none, ("0:00", ""),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("state", "offered"),
+    [
+        ("running", "pause_run stop_run mark"),
+        ("hung", "pause_run stop_run mark"),
+        ("paused", "continue_run stop_run mark"),
+        ("stopped", "resume_run trash mark"),
+        ("interrupted", "resume_run trash mark"),
+        ("failed", "resume_run show_error trash mark"),
+        ("finished", "trash mark"),
+    ],
+)
+def test_what_can_be_done_with_a_run(state: str, offered: str, make: Make, tmp_path: Path) -> None:
+    make("demo", "finished")
+    [row] = rows(tmp_path / "outputs")
+    pid = 42 if state in ("running", "hung", "paused") else None
+    status = replace(row.status, state=state, pid=pid, failure="no disk" * (state == "failed"))
+    screen: Any = SimpleNamespace(selected=replace(row, status=status))
+    keys = (
+        "resume_run",
+        "pause_run",
+        "continue_run",
+        "stop_run",
+        "show_error",
+        "trash",
+        "open_sweep",
+        "mark",
+    )
+    assert [key for key in keys if RunCommands.check_action(screen, key, ())] == offered.split()
+    screen.selected = None
+    assert not any(RunCommands.check_action(screen, key, ()) for key in keys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from functools import partial
 from pathlib import Path
@@ -251,3 +252,50 @@ def test_what_finds_conflicts_is_named_beside_the_controller(detector: str, line
     with console.capture() as captured:
         console.print(draw(details(state), palette, 100))
     assert line in [" ".join(text.split()) for text in captured.get().splitlines()]
+
+
+async def test_what_talk_says_while_it_waits(
+    session: RecordedSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the first message everything is loaded; a second one waits for the first one's answer."""
+    go_on = asyncio.Event()
+
+    async def say(self: ChatPartner, text: str, mode: str, memory_mode: str) -> ChatTurn:
+        await go_on.wait()
+        answered = ConversationAnswered(
+            conversation_id="chat", axis="", mode=mode, memory_mode=memory_mode, attempt=0, answer="Noted.",
+            injected=False, reason="no conflict",
+        )  # fmt: skip
+        return ChatTurn(turns=[[text, "Noted."]], states=[], answered=answered)
+
+    async def forget(self: ChatPartner) -> None:
+        raise SteerError(what="the process has ended")
+
+    monkeypatch.setattr(chat.ChatPartner, "say", say)
+    monkeypatch.setattr(chat.ChatPartner, "forget", forget)
+    async with SLSMApp(session).run_test(size=WIDE) as pilot:
+        text = await press(pilot, "3", *"one", "enter")
+        said = [line.strip() for line in text.splitlines()]
+        assert "user      one" in said and "loading the controller and the model …" in said
+        assert "Type a message and press enter." not in text
+        await press(pilot, *"two", "enter")
+        [told] = [note.message for note in pilot.app._notifications]
+        assert told == "The last message has no answer yet: press enter again when it has."
+        go_on.set()
+        assert "Noted." in await press(pilot)
+        go_on.clear()
+        said = [line.strip() for line in (await press(pilot, "enter")).splitlines()]
+        assert "user      two" in said and "the model answers …" in said
+        go_on.set()
+        await press(pilot)
+        modes = [(await press(pilot, "f2")).partition("mode ")[2].split()[0] for _ in range(5)]
+        assert modes == ["always", "on_risk", "never", "baseline", "on_detection"]
+        memories = [(await press(pilot, "f3")).partition("  F2   memory ")[2].split()[0] for _ in range(2)]
+        assert memories == ["flat", "structured"]
+        text = await press(pilot, "f4")
+        assert "the process has ended" in text and "Type a message and press enter." in text
+        pane = pilot.app.screen.query_one(chat.ChatPane)
+        assert pane.field.has_focus
+        await press(pilot, "escape")
+        assert pane.page.has_focus and isinstance(pilot.app.screen, SLSMScreen)
+        assert not pane.close_one()

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
 from textual.app import App
+from textual.color import Color
 from textual.message import Message
 
+from app.swept.progress import SweepProgress
+from engine.errors import SteerError
 from engine.events import Header, StageProgress, StageStarted, encode
 from engine.run.lock import RunLock
-from engine.sweep.results import SweepResults
-from engine.sweep.sweep import SweepFolder
+from engine.statistics import Interval
+from engine.sweep.results import SettingResult, SweepResults
+from engine.sweep.sweep import Axis, Point, SweepFolder, SweepRecord
 from screens.messages import CompareRequested, RunRequested, SweepRequested
-from screens.sweep.screen import SweepScreen
+from screens.panels.error_panel import ErrorPanel
+from screens.sweep.heat_map import Figure, Slice, draw_map, figures_of
+from screens.sweep.screen import SweepScreen, _title
 from screens.widgets.key_line import keys_of
 from tests.console import drawn, until
 from tests.engine.sweep.test_results import make_sweep
-from tests.runs_app import RunsApp
+from tests.runs_app import RunsApp, esm_verdict
 
 
 class SweepApp(App[None]):
@@ -146,3 +153,126 @@ def test_the_first_field_goes_down_and_the_later_one_across(tmp_path: Path) -> N
     ):
         screen.results = cast(SweepResults, SimpleNamespace(fields=fields))
         assert screen.pairs == pairs
+
+
+def two_fields(folder: Path, status: str = "finished", alive: bool = False) -> SweepResults:
+    """L down and k_scale across; the last of four settings has no result yet."""
+    axes = [Axis("online.L", [1, 2]), Axis("online.k_scale", [0.5, 1.0]), Axis("run.seed", [0, 1])]
+    figures = {
+        (1, 0.5): (0.5, 80.0),
+        (1, 1.0): (0.75, 1_234.4),
+        (2, 0.5): (0.95, 60.0),
+        (2, 1.0): (None, None),
+    }
+    settings = [
+        SettingResult(
+            {"online.L": length, "online.k_scale": scale}, (Point(1, "1", {}),), ("finished",), n=40, value=value,
+            tokens=tokens, verdict=esm_verdict(0.5),
+            gain=None if value is None else Interval(value - 0.5, value - 0.6, value - 0.4),
+        )
+        for (length, scale), (value, tokens) in figures.items()
+    ]  # fmt: skip
+    record = SweepRecord(
+        name="n", created=1.0, status=status, specs=["online.L=1,2", "run.seed=0..1"], axes=axes, points=[]
+    )
+    return SweepResults(SweepFolder(folder), record, {}, settings, None, (), None, alive)
+
+
+@pytest.mark.parametrize(
+    ("width", "figure", "lines"),
+    [
+        (60, "result", [
+            "result  across online.k_scale, down online.L",
+            "online.L                0.5                  1 ",
+            "1                     0.500              0.750 ",
+            "2                    ★0.950                  · ",
+        ]),
+        (60, "difference", [
+            "difference  across online.k_scale, down online.L",
+            "online.L                0.5                  1 ",
+            "1              0.000 ±0.100      +0.250 ±0.100 ",
+            "2            ★+0.450 ±0.100                  · ",
+        ]),
+        (20, "tokens", [
+            "tokens  across online.k_scale, down online.L",
+            "online.L     0.5       1 ",
+            "1             80    1234 ",
+            "2            ★60       · ",
+        ]),
+    ],
+)  # fmt: skip
+def test_a_map_cell_by_cell(width: int, figure: Figure, lines: list[str], tmp_path: Path) -> None:
+    """A column has from 7 to 18 cells; from 16 on half the interval stands behind a difference."""
+    part = Slice("online.k_scale", "online.L", {"online.L": 1, "online.k_scale": 0.5}, figure)
+    colour = Color(0, 0, 0)
+    assert draw_map(two_fields(tmp_path), part, width, colour, colour, colour).plain.split("\n") == lines
+
+
+def test_a_map_of_one_field_names_the_value_of_the_others(tmp_path: Path) -> None:
+    part = Slice("online.k_scale", None, {"online.L": 1, "online.k_scale": 0.5}, "result")
+    colour = Color(0, 0, 0)
+    results = two_fields(tmp_path)
+    assert draw_map(results, part, 60, colour, colour, colour).plain.split("\n") == [
+        "result  across online.k_scale   online.L=1",
+        "                   0.5                  1 ",
+        "all              0.500              0.750 ",
+    ]
+    assert figures_of(results) == ["result", "difference", "tokens"]
+    assert figures_of(replace(results, settings=[])) == ["result"]
+
+
+@pytest.mark.parametrize(
+    ("status", "alive", "offered"),
+    [
+        ("running", True, ["stop_sweep"]),
+        ("running", False, ["resume_sweep"]),
+        ("stopped", False, ["resume_sweep"]),
+        ("failed", False, ["resume_sweep"]),
+        ("prepared", False, ["resume_sweep"]),
+        ("finished", False, []),
+    ],
+)
+def test_what_can_be_done_with_a_sweep(status: str, alive: bool, offered: list[str], tmp_path: Path) -> None:
+    screen = SweepScreen(tmp_path)
+    # two fields have one map
+    keys = ("stop_sweep", "resume_sweep", "next_fields", "next_figure")
+    assert [key for key in keys if screen.check_action(key, ())] == []
+    screen.results = two_fields(tmp_path, status, alive)
+    assert [key for key in keys if screen.check_action(key, ())] == [*offered, "next_figure"]
+    title = _title(screen.results, SweepProgress([], {}, 0.5, None)).plain
+    state = {"finished": "", "running": "interrupted"}.get(status, status)
+    said = "50%, time left not known yet" if alive else state
+    assert title.startswith(f" sweep   {said}  0 of 0 runs finished ")
+    assert title.endswith("   online.L=1,2 run.seed=0..1")
+
+
+async def test_stop_and_resume_tell_what_came_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A queue that cannot be started is told in a panel; a setting without a run cannot be opened."""
+    folder = make_sweep(tmp_path, [20, 38], done=2)
+    asked: list[str] = []
+
+    def start(path: Path) -> None:
+        asked.append("start")
+        if len(asked) > 2:
+            raise SteerError(what="no room")
+
+    monkeypatch.setattr("screens.sweep.screen.start_queue", start)
+    monkeypatch.setattr("screens.sweep.screen.stop_queue", lambda path: asked.append("stop") or True)
+    record = folder.read()
+    record.status = "stopped"
+    folder.write(record)
+    app = SweepApp(folder)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(lambda: len(app.sweep.source) == 2, "the settings")
+        await pilot.press("down", "enter", "r")
+        app.sweep.action_stop_sweep()
+        app.sweep.action_resume_sweep()
+        await pilot.pause()
+        assert [note.message for note in app._notifications] == [
+            "This setting has not begun.",
+            "The sweep goes on.",
+            "The sweep stops: its runs end after their current item. r resumes it.",
+        ]
+        assert isinstance(app.screen, ErrorPanel)
+        assert (app.screen.fault.title, app.screen.fault.what) == ("The sweep was not resumed", "no room")
+    assert asked == ["start", "stop", "start"]

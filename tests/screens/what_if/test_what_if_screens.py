@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.style import Style
 from textual.app import App
 from textual.pilot import Pilot
@@ -25,7 +25,7 @@ from screens.evolution.screen import EvolutionScreen
 from screens.method_screen import MethodScreen
 from screens.slsm.screen import SLSMScreen
 from screens.tabbed_screen import TabbedScreen
-from screens.what_if.drawing import draw_answers
+from screens.what_if.drawing import _shared, _text, draw_answers, draw_exact
 from screens.what_if.screen import LongField, WhatIfScreen
 from tests.recorded_session import RecordedSession
 from tests.synthetic_evolution import evolution_events
@@ -307,3 +307,80 @@ async def test_tries_without_a_strength_are_numbered_from_one(opened: Opened) ->
             "try",
             *"123",
         ]
+
+
+def printed(drawing: RenderableType, width: int) -> list[str]:
+    console = Console(width=width, file=StringIO())
+    console.print(drawing)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("exact", "words"),
+    [
+        (True, "✓ Without a change, the result repeats the record: what differs comes from your choice."),
+        (False, "≠ Without a change, the result is not the record (a server). Compare the columns with each other, not"
+                " with the run."),
+    ],
+)  # fmt: skip
+def test_whether_the_record_is_repeated(exact: bool, words: str) -> None:
+    tried = msgspec.structs.replace(answered("ESM", said("a"), said("b")), exact=exact)
+    assert [text.plain for text in draw_exact(tried, defaultdict(Style))] == [words]
+    assert draw_exact(object(), defaultdict(Style)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "same"),
+    [
+        ("", "", 0),
+        ("It is 3.", "It is 3.", 8),
+        ("It is 33.", "It is 34.", 6),
+        ("It is", "It is 3.", 5),
+        ("It is 3. So", "It is 3.", 8),
+        ("abc", "abd", 0),
+        ("x", "y", 0),
+    ],
+)
+def test_how_much_of_two_texts_is_the_same(text: str, other: str, same: int) -> None:
+    """Up to a whole word, or to the end of the shorter one."""
+    assert _shared(text, other) == same
+
+
+@pytest.mark.parametrize(
+    ("text", "drawn"),
+    [
+        ("It is 4.", "It is ≠ 4."),
+        ("It is", "It is ≠ it ends here"),
+        ("No.", "≠ No."),
+        ("It is 3. Or 4.", "It is 3. ≠ Or 4."),
+        ("It is 3.", "It is 3.\n= the committed answer"),
+        ("", "≠ it ends here"),
+    ],
+)
+def test_where_an_answer_leaves_the_first_one(text: str, drawn: str) -> None:
+    first = answer.Answer("committed: e1", "It is 3.")
+    palette: defaultdict[str, Style] = defaultdict(Style)
+    assert _text(text, answer.Answer("null", text), first, palette).plain == drawn
+    assert _text(first.text or "", first, first, palette).plain == "It is 3."
+    empty = answer.Answer("committed", "")
+    assert _text("", empty, empty, palette).plain == "(empty)"
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (99, [
+            "", "committed", "It is 3.", "", "null", "It is ≠ 4.", "", "yours", "It is ≠ 5.", "", "more", "It is ≠ 6.",
+            "",
+        ]),
+        (100, [
+            "", f"{'committed':<34}{'null':<33}yours", f"{'It is 3.':<34}{'It is ≠ 4.':<33}It is ≠ 5.",
+            "", f"{'committed':<50}more", f"{'It is 3.':<50}It is ≠ 6.",
+        ]),
+    ],
+)  # fmt: skip
+def test_three_answers_stand_abreast_and_the_first_one_beside_each(width: int, lines: list[str]) -> None:
+    names = ("committed", "null", "yours", "more")
+    beside = [answer.Answer(name, f"It is {number}.") for number, name in enumerate(names, 3)]
+    drawing = draw_answers(answer.Answers(beside), ("try", [1]), defaultdict(Style), width)
+    assert printed(drawing, width) == lines

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from rich.style import Style
+from textual.geometry import Size
 
 from app.state.run import RunState
 from engine import events as ev
@@ -104,3 +105,63 @@ def test_the_moment_on_the_right(
     )  # fmt: skip
     vars(session).update(changes)
     assert RunHeader(session, "ESM")._moment().plain == moment
+
+
+def test_what_each_word_of_the_header_leads_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also the numbers of the methods, which count those of this run; events that nobody knows are counted."""
+    monkeypatch.setattr("screens.widgets.run_header.tone", lambda widget, name: Style())
+    for width, gap in ((99, " "), (100, "  ")):
+        monkeypatch.setattr(RunHeader, "content_size", Size(width, 1))
+        state = RunState()
+        session: Any = SimpleNamespace(state=state, status=None, reading=None)
+        header = RunHeader(session, "ESM")
+        assert header._run().plain == f"Overview{gap}ESM{gap}waiting for the first event of the run"
+        session.reading = 0.5
+        assert header._run().plain == f"Overview{gap}ESM{gap}reading the log"
+        for event in (
+            ev.Header(schema_version=1, name="demo", run_id="1", seed=1, stages=["mine", "graphs"]),
+            ev.WorkerStarted(pid=1, attempt=1, stages=["mine", "graphs"]),
+            ev.StageStarted(stage="mine", total=4), ev.StageProgress(stage="mine", done=1, total=4),
+            ev.ClusterJoined(stage="mine", engine="ray", address="a", own=False, replicas=1, dashboard=""),
+            ev.ReplicaStarted(stage="mine", replica=0, life=1, node="anna", pid=41),
+        ):  # fmt: skip
+            state.apply(event)
+        state.unknown = 1
+        text = header._run()
+        assert text.plain == (
+            f"Overview{gap}1 ESM ▶ 25%{gap}2 GFlowNet ○{gap}demo/1  1 replica  1 unknown event ignored"
+        )
+        leads = [
+            (text.plain[span.start : span.end], span.style.meta["@click"])
+            for span in text.spans
+            if isinstance(span.style, Style) and "@click" in span.style.meta
+        ]
+        assert leads == [
+            ("Overview", "screen.overview"), ("1 ESM", "screen.method(1)"), (" ▶ 25%", "screen.method(1)"),
+            ("2 GFlowNet", "screen.method(2)"), (" ○", "screen.method(2)"), ("1 replica", "screen.show_replicas"),
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("logged", "worker", "moment"),
+    [
+        ("running", "running", "● running"),
+        ("running", "hung", "? hung"),
+        ("running", "interrupted", "✗ interrupted"),
+        ("paused", "paused", "  ENGINE PAUSED "),
+        ("stopped", "stopped", "■ stopped"),
+        ("failed", "failed", "✗ failed"),
+        ("prepared", "prepared", "○ prepared"),
+    ],
+)
+def test_what_the_run_does(logged: str, worker: str, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("screens.widgets.run_header.tone", lambda widget, name: Style())
+    session: Any = SimpleNamespace(
+        cursor=None, frozen=False, stop_requested=False, status=SimpleNamespace(state=worker),
+        state=SimpleNamespace(status=logged),
+    )  # fmt: skip
+    assert RunHeader(session, "ESM")._moment().plain == moment
+    session.cursor, session.total_events = 3, 9
+    past = RunHeader(session, "ESM")._moment().plain
+    assert past.startswith(" AS OF EVENT 3 of 8 ")
+    assert past.endswith(" ENGINE PAUSED ") == (logged == "paused")

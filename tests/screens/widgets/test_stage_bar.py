@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from rich.style import Style
+from textual.geometry import Size
 
 from app.runs.time_left import TimeLeft
+from engine import events as ev
 from engine.events import StageFailed
 from engine.run import stage_state
+from engine.run.directory import RunDirectory, RunRecord, RunStatus
 from screens.run_session import Session
 from screens.widgets.stage_bar import StageBar
 from screens.widgets.stretch import visible
+from tests.recorded_session import RecordedSession
 
 
 @pytest.mark.parametrize("current", range(14))
@@ -88,3 +93,108 @@ def test_what_is_left_of_the_stage_and_of_all(
     assert StageBar(session)._left(stage) == words
     session.reading = 0.5
     assert StageBar(session)._left(stage) == "", "what is read tells nothing of the time left"
+
+
+def at_work(folder: Path) -> RecordedSession:
+    """mine is done, select has 45 of 100 pairs after 45 s and 54,135 tokens, eval waits."""
+    events = [
+        ev.Header(schema_version=1, name="x", run_id="1", seed=0, stages=["mine", "select", "eval"]),
+        ev.WorkerStarted(pid=1, attempt=1, stages=[]),
+        ev.StageStarted(stage="mine", total=40, unit="examples"),
+        ev.StageFinished(stage="mine", seconds=61.0, summary={"pairs": 40, "accuracy": 0.51239}),
+        ev.StageStarted(stage="select", total=100, unit="pairs"),
+        ev.StageProgress(stage="select", done=45, total=100, elapsed=45.0, tokens=54_135),
+    ]
+    return RecordedSession([(event, at, 1) for at, event in enumerate(events)], folder)
+
+
+@pytest.mark.parametrize(
+    ("width", "worker", "line"),
+    [
+        (30, False, "… ▶ select ○ eval 45/100      "),
+        (50, False, "✓ mine ▶ select ○ eval ━━━━━━━━────────── 45/100  "),
+        (50, True, "✓ mine ▶ select ○ eval ━━━──── 45/100  ● worker 42"),
+        (78, False, "✓ mine ▶ select ○ eval ━━━━───── 45/100  ETA 0:55, all stages: not known yet  "),
+        (120, False, "✓ mine ▶ select ○ eval ━━━━━━━━━━━───────────── 45/100  1,203 tok/s  ETA 0:55,"
+                     " all stages: not known yet" + " " * 16),
+    ],
+)  # fmt: skip
+def test_one_line_for_all_stages(
+    width: int, worker: bool, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """54,135 tokens in 45 s are 1,203 a second, and the other 55 pairs take 55 s. Where it is narrow, the pace goes
+    first, then the time left, the bar, and the stages at the sides; a bar has at most 24 cells."""
+    monkeypatch.setattr("screens.widgets.stage_bar.tone", lambda widget, name: Style())
+    monkeypatch.setattr(StageBar, "content_size", Size(width, 1))
+    session = at_work(tmp_path)
+    if worker:
+        session.status = status("running", pid=42)
+    drawn = StageBar(session)._compact(list(session.state.stages.values())).plain.replace("◉", "●")
+    assert drawn == line
+
+
+@pytest.mark.parametrize("width", [40, 100, 300])
+def test_a_line_for_each_stage(width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bar takes a fifth of the width, from 10 to 40 cells."""
+    monkeypatch.setattr("screens.widgets.stage_bar.tone", lambda widget, name: Style())
+    monkeypatch.setattr(StageBar, "content_size", Size(width, 1))
+    session = at_work(tmp_path)
+    mine, select, waiting = session.state.stages.values()
+    failed = stage_state.StageState(
+        "eval", status=stage_state.FAILED, done=1_250, total=2_000, unit="answers", error=StageFailed(what="no disk")
+    )  # fmt: skip
+    stopped = stage_state.StageState("eval", status=stage_state.STOPPED, done=3, total=4, unit="answers")
+    cells = {40: 10, 100: 20, 300: 40}[width]
+    half = {40: "━━━━╸─────", 100: "━" * 9 + "─" * 11, 300: "━" * 18 + "─" * 22}[width]
+    lines = [StageBar(session)._line(stage, 6).plain for stage in (mine, select, waiting, failed, stopped)]
+    assert [line[: 11 + cells] for line in lines[:3]] == [
+        f"✓ mine    {'━' * cells} ",
+        f"▶ select  {half} ",
+        f"○ eval    {'─' * cells} ",
+    ]
+    assert [line[12 + cells :] for line in lines] == [
+        "40 examples        in 1:01  pairs 40  accuracy 0.5124",
+        "45/100 pairs       1,203 tok/s  ETA 0:55, all stages: not known yet",
+        "                   waiting",
+        "1,250/2,000 answers no disk",
+        "3/4 answers        stopped, results kept",
+    ]
+
+
+def status(state: str, pid: int | None = None, age: float | None = 0.0) -> RunStatus:
+    record = RunRecord(
+        name="x", run_id="1", created=0.0, updated=0.0, seeds={}, stages={}, versions={}, config={}
+    )
+    return RunStatus(RunDirectory(Path("outputs/x/1")), record, state, pid, "here", age)
+
+
+@pytest.mark.parametrize(
+    ("given", "brief", "long"),
+    [
+        (None, "", ""),
+        (status("hung", 42, 65.0), "? no sign of life for 1:05", "? no sign of life for 1:05"),
+        (status("running", 42, 5.4), "● worker 42, silent for 5 s", "● worker 42, silent for 5 s"),
+        (status("running", 42, 5.0), "● worker 42", "● worker 42"),
+        (status("paused", 42, None), "● worker 42", "● worker 42"),
+        (status("finished"), "", ""),
+        (status("prepared"), "○ no worker yet", "○ no worker yet: r starts one"),
+        (status("starting"), "○ starting", "○ starting: the worker begins"),
+        (status("stopped"), "■ stopped", "■ stopped: r resumes it"),
+        (status("failed"), "✗ failed", "✗ failed: r resumes it"),
+        (status("interrupted"), "✗ interrupted", "✗ interrupted: its worker vanished; r resumes it"),
+        (status("later version"), "later version", "later version: no worker"),
+    ],
+)
+def test_the_worker_by_its_lock_and_its_heartbeat(
+    given: RunStatus | None, brief: str, long: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its heart beats every second; from more than five seconds on it is silent."""
+    monkeypatch.setattr("screens.widgets.stage_bar.tone", lambda widget, name: Style())
+    session = at_work(tmp_path)
+    session.status = given
+    said = []
+    for lines in (1, 3):
+        bar = StageBar(session)
+        bar.set_reactive(StageBar.lines, lines)  # pyright: ignore[reportArgumentType]
+        said.append(bar._worker().plain.replace("◉", "●"))
+    assert said == [brief, long]

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
+from rich.style import Style
 from textual.app import App, ComposeResult
 
 from app.runs.session import RunSession
 from app.state.event_index import EventIndex, Mark
+from engine import events as ev
 from engine.run.directory import RunDirectory
 from screens.widgets.stage_bar import StageBar
-from screens.widgets.timeline import _KEYS, Timeline
+from screens.widgets.timeline import _KEYS, SPEEDS, Timeline
 from tests.made_run import create_run
+from tests.recorded_session import RecordedSession
 from tests.synthetic_run import SyntheticRun, write_log
 
 
@@ -219,3 +223,134 @@ async def test_the_caption_names_the_last_mark_up_to_the_cursor(seq: int, captio
     async with App[None]().run_test() as pilot:
         await pilot.app.mount(timeline)
         assert timeline._caption(200).plain.removesuffix(_KEYS).rstrip() == caption
+
+
+def recorded(folder: Path, times: Sequence[float], *marked: ev.Event) -> RecordedSession:
+    """An event at each of these times, of which some are these."""
+    events: dict[int, ev.Event] = {event.seq: event for event in marked}
+    entries = [
+        (
+            replace(events.get(seq, ev.StageProgress(stage="mine", done=1, total=2)), seq=seq, time=time),
+            seq,
+            1,
+        )
+        for seq, time in enumerate(times)
+    ]
+    return RecordedSession(entries, folder)
+
+
+@pytest.mark.parametrize(
+    ("width", "track"), [(21, "━━│mine━!━‖━│e◆a↻─✗──"), (11, "━│mi!‖│◆↻✗l"), (6, "│━!│◆─")]
+)
+def test_the_track_sign_by_sign(
+    width: int, track: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """11 events are 2, 1 and half a cell each: of two signs in a cell the graver one is drawn, a name where there is
+    room before the next stage, and the cursor over all. A note of the engine and the first worker have no sign."""
+    monkeypatch.setattr("screens.widgets.timeline.tone", lambda widget, name: Style())
+    session = recorded(
+        tmp_path, range(11), ev.StageStarted(seq=1, stage="mine", total=2),
+        ev.WorkerStarted(seq=3, pid=1, attempt=1, stages=[]), ev.Notice(seq=4, level="warning", text="slow"),
+        ev.StagePaused(seq=5, stage="mine"),
+        ev.StageStarted(seq=6, stage="eval", total=2), ev.WorkerStarted(seq=8, pid=1, attempt=2, stages=[]),
+        ev.StageFailed(seq=9, what="no disk"),
+    )  # fmt: skip
+    session.seek(7)
+    timeline = Timeline(session)
+    timeline._track_width = width
+    assert timeline._track().plain == track
+    empty = Timeline(recorded(tmp_path, []))
+    empty._track_width = width
+    assert empty._track().plain == "─" * width
+
+
+@pytest.mark.parametrize(
+    ("count", "cursor", "frozen", "reading", "replaying", "words"),
+    [
+        (0, None, False, None, False, "○ NOT STARTED"),
+        (1, None, False, None, False, "0/0 +0:00 ● LIVE"),
+        (2, 0, False, None, False, "0/1 +0:00  HALTED ×4 "),
+        (1_001, None, False, 0.345, False, "1,000/1,000 +1:06:40  READING 34% "),
+        (1_001, 7, False, 0.345, False, "    7/1,000 +0:28  HALTED ×4 "),
+        (1_001, None, True, 0.345, False, "1,000/1,000 +1:06:40  FROZEN "),
+        (1_001, 7, False, None, True, "    7/1,000 +0:28  ▶ REPLAY ×4 "),
+    ],
+)
+def test_the_readings(
+    count: int, cursor: int | None, frozen: bool, reading: float | None, replaying: bool, words: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """An event every four seconds; numbers are as wide as the last one."""
+    monkeypatch.setattr("screens.widgets.timeline.tone", lambda widget, name: Style())
+    monkeypatch.setattr(RecordedSession, "reading", reading)
+    times = [1_000.0 + 4 * number for number in range(count)]
+    session = recorded(tmp_path, times, ev.WorkerStarted(pid=1, attempt=1, stages=[]))
+    session.seek(cursor)
+    session.frozen = frozen
+    timeline = Timeline(session)
+    timeline.next_speed()
+    monkeypatch.setattr(Timeline, "replaying", replaying)
+    assert timeline._readings().plain == words
+
+
+@pytest.mark.parametrize(
+    ("times", "start", "speed", "ticks"),
+    [
+        ([1_000, 1_000.45, 1_010], 0, 0, [1] * 5 + [2] * 11 + [3]),
+        ([1_000, 1_000.45, 1_010], 0, 1, [1] * 2 + [2] * 12 + [3]),
+        ([1_000, 1_001, 1_002, 1_200, 1_100, 1_100.35], 4, 0, [5] * 4 + [6]),
+    ],
+)  # fmt: skip
+def test_how_many_ticks_each_event_takes(
+    times: list[float], start: int, speed: int, ticks: list[int], tmp_path: Path
+) -> None:
+    """A tick is 0.1 s of the log, at the second speed 0.4. 0.45 s take five ticks, or two; of a wait of almost ten
+    seconds the first tick leaves a second of the clock on the wall, which takes ten more (of 0.4 s eleven, by
+    rounding). A clock that was set back
+    before does not stop the replay. `ticks`: the event that each of them waits for; the last finds no more."""
+    session = recorded(tmp_path, times)
+    timeline = Timeline(session)
+    for _ in range(speed):
+        timeline.next_speed()
+    session.seek(start)
+    timeline._clock = session.index.time_of(start)
+    waited: list[int] = []
+    while session.cursor is not None and len(waited) < 99:
+        waited.append(session.cursor + 1)
+        timeline.play()
+    assert waited == ticks
+
+
+async def test_a_drag_goes_along_the_track_and_beyond_it(tmp_path: Path) -> None:
+    """101 events on 60 cells; only the button on the track begins it."""
+    session = recorded(tmp_path, range(101))
+    timeline = Timeline(session)
+    async with App[None]().run_test(size=(80, 24)) as pilot:
+        await pilot.app.mount(timeline)
+        await pilot.pause()
+        width = timeline._track_width
+        seen: list[int | None] = []
+        await pilot.hover(Timeline, offset=(5, 0))
+        seen.append(session.cursor)
+        await pilot.mouse_down(Timeline, offset=(width + 1, 0))
+        seen.append(session.cursor)
+        await pilot.mouse_down(Timeline, offset=(1, 0))
+        seen.append(session.cursor)
+        await pilot.pause()
+        width = timeline._track_width
+        for x in (width, width + 5):
+            await pilot.hover(Timeline, offset=(x, 0))
+            seen.append(session.cursor)
+        await pilot.mouse_up(Timeline, offset=(width, 0))
+        await pilot.hover(Timeline, offset=(1, 0))
+        seen.append(session.cursor)
+    assert seen == [None, None, 0, 100, 100, 100]
+
+
+def test_the_replay_begins_anew_after_the_last_speed(tmp_path: Path) -> None:
+    timeline = Timeline(recorded(tmp_path, range(3)))
+    speeds = []
+    for _ in range(5):
+        speeds.append(SPEEDS[timeline._speed])
+        timeline.next_speed()
+    assert speeds == [1, 4, 16, 64, 1]

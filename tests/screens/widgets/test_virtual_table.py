@@ -288,3 +288,76 @@ def test_the_first_of_the_words_that_a_cell_has_is_highlighted() -> None:
 def test_of_columns_that_matter_alike_the_last_goes_first(width: int, keys: str) -> None:
     columns = [ListColumn[int](key, key, 5, priority=0 if key == "a" else 3) for key in "abcd"]
     assert "".join(placed.column.key for placed in place(columns, width)) == keys
+
+
+async def test_headings_stand_over_their_columns_however_it_is_sorted() -> None:
+    """The arrow stands behind the name, or in the gap where the column is no wider than it: `mod` and `number 7`."""
+    columns = (
+        ListColumn[int]("mod", "mod", 3, "right", 0, value=lambda n: n % 7),
+        ListColumn[int]("number", "number", 8, "right", 0, value=lambda n: n),
+        ListColumn[int]("name", "name", 4, value=lambda n: "abcd"),
+    )
+    app = TableApp(3)
+    app.source = Filtered(columns)
+    app.source.show(range(3))
+    async with app.run_test(size=(30, 12)) as pilot:
+        heads = []
+        for column, reverse in ((None, False), ("mod", False), ("number", True), ("name", False)):
+            app.query_one(VirtualTable).sort_by(column, reverse)
+            await pilot.pause()
+            heads.append(lines(app)[0])
+        rows = lines(app)[1:4]
+    assert heads == [
+        "  mod   number name",
+        "  mod↑  number name",
+        "  mod  number↓ name",
+        "  mod   number name↑",
+    ]
+    assert [row[2:] for row in rows] == ["  0        0 abcd", "  1        1 abcd", "  2        2 abcd"]
+
+
+async def test_a_row_is_found_by_all_the_words() -> None:
+    """Whatever their case and their order; nothing is found without words or beyond the rows."""
+    app = TableApp(30)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g")
+        found = {}
+        for words in (["ROW", "12"], ["12", "5"], ["2", "row"], ["nowhere", "12"], []):
+            table.look_for(words)
+            found[" ".join(words)] = [row for row in range(-1, 31) if table.is_match(row)]
+        await press(pilot, "n")
+        told = [note.message for note in pilot.app._notifications]
+    assert found == {
+        "ROW 12": [12], "12 5": [12], "2 row": [2, 9, 12, 16, *range(20, 30)], "nowhere 12": [], "": [],
+    }  # fmt: skip
+    assert told == ["None of these rows is marked as found."]
+
+
+async def test_why_a_table_is_empty_is_wrapped_between_its_edges() -> None:
+    """30 of 34 cells; lines of a paragraph are one text; an empty line parts paragraphs; two lines of room above."""
+    app = TableApp(0)
+    async with app.run_test(size=(34, 12)) as pilot:
+        app.query_one(VirtualTable).empty = "Nothing is here\nat this moment of the run.\n\nPress f."
+        await pilot.pause()
+        assert lines(app)[1:7] == [
+            "",
+            "  Nothing is here at this moment",
+            "  of the run.",
+            "",
+            "  Press f.",
+            "",
+        ]
+
+
+async def test_the_mouse_tells_what_a_heading_means() -> None:
+    app = TableApp(3)
+    app.source = Filtered(
+        (*COLUMNS[:1], ListColumn("mod", "mod 7", 7, "right", 1, help="the rest", value=lambda n: n % 7))
+    )
+    app.source.show(range(3))
+    async with app.run_test(size=(50, 12)) as pilot:
+        told = []
+        for x, y in ((5, 0), (12, 0), (12, 1), (40, 0)):
+            await pilot.hover(VirtualTable, offset=(x, y))
+            told.append(app.query_one(VirtualTable).tooltip)
+    assert told == [None, "mod 7: the rest", None, None]

@@ -1,0 +1,109 @@
+"""The pane that draws a row in full: its ids are chosen by keys, and the chosen one is always in view."""
+
+from __future__ import annotations
+
+from rich.style import Style
+from rich.text import Text
+from textual import on
+from textual.app import App, ComposeResult
+from textual.widgets import Input
+
+from app.blocks.block import Target
+from app.blocks.terminal import META
+from screens.widgets.detail_pane import DetailPane
+
+IDS = {2: "a", 20: "b", 40: "c", 41: "a"}
+"""Lines with an id; the last one leads where the first one does."""
+
+
+def page(palette: dict[str, Style], width: int) -> Text:
+    """50 numbered lines."""
+    lines = [Text(f"line {number} ") for number in range(50)]
+    for number, name in IDS.items():
+        lines[number].append(name, Style(underline=True, meta={META: ("entry", name)}))
+    return Text("\n").join(lines)
+
+
+class PaneApp(App[None]):
+    """A line to type in above and below the pane of ten lines."""
+
+    CSS = "DetailPane { height: 10; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pane = DetailPane()
+        self.followed: list[Target] = []
+
+    def compose(self) -> ComposeResult:
+        yield Input(id="above")
+        yield self.pane
+        yield Input(id="below")
+
+    @on(DetailPane.Followed)
+    def _followed(self, message: DetailPane.Followed) -> None:
+        self.followed.append(message.target)
+
+
+async def test_each_id_is_chosen_once_and_brought_into_view() -> None:
+    """An id above or below the ten lines comes to the second of them; at the ends the focus goes on."""
+    app = PaneApp()
+    async with app.run_test(size=(40, 24)) as pilot:
+        pane = app.pane
+        pane.show(page, links=True)
+        pane.focus()
+        await pilot.pause()
+        assert [(link.target.name, link.line) for link in pane.links()] == [("a", 2), ("b", 20), ("c", 40)]
+        seen: list[tuple[str, str | None, float]] = []
+        for key in ("tab", "tab", "tab", "shift+tab", "tab", "tab"):
+            await pilot.press(key)
+            await pilot.pause()
+            chosen = None if pane._chosen is None else pane._chosen.name
+            seen.append((key, chosen, pane.scroll_y))
+        assert seen == [
+            ("tab", "a", 0), ("tab", "b", 19), ("tab", "c", 39), ("shift+tab", "b", 19), ("tab", "c", 39),
+            ("tab", None, 39),
+        ]  # fmt: skip
+        assert app.focused is app.query_one("#below")
+        pane.focus()
+        await pilot.press("shift+tab")
+        await pilot.pause()
+        assert pane._chosen == Target("entry", "c"), "backwards it begins at the last one"
+        await pilot.press("shift+tab", "shift+tab", "shift+tab")
+        assert app.focused is app.query_one("#above") and pane._chosen is None
+
+
+async def test_enter_chooses_the_first_id_and_then_follows_it_as_a_click_does() -> None:
+    app = PaneApp()
+    async with app.run_test(size=(40, 24)) as pilot:
+        pane = app.pane
+        pane.show(page, links=True)
+        pane.focus()
+        await pilot.press("enter")
+        assert (pane._chosen, app.followed) == (Target("entry", "a"), [])
+        await pilot.press("enter")
+        await pilot.click(DetailPane, offset=(1, 2))
+        assert app.followed == [Target("entry", "a")], "no id stands at the first letter of the line"
+        await pilot.click(DetailPane, offset=(8, 2))
+        await pilot.pause()
+        assert app.followed == [Target("entry", "a")] * 2
+
+
+async def test_another_row_is_read_from_its_top_and_the_same_goes_on_where_one_was() -> None:
+    app = PaneApp()
+    async with app.run_test(size=(40, 24)) as pilot:
+        pane = app.pane
+        pane.show(page, links=True)
+        pane.focus()
+        await pilot.press("tab", "tab")
+        await pilot.pause()
+        kept: list[tuple[bool, float, bool]] = []
+        for top, links in ((False, True), (True, True), (True, False)):
+            pane.show(page, top=top, links=links)
+            await pilot.pause()
+            offered = {bool(pane.check_action(name, ())) for name in ("link", "follow")}
+            kept.append((pane._chosen is not None, pane.scroll_y, offered == {True}))
+        assert kept == [(True, 19, True), (False, 0, True), (False, 0, False)]
+        assert not pane.check_action("scroll_left", ()) and pane.check_action("scroll_down", ())
+        pane.show(None)
+        await pilot.pause()
+        assert pane.links() == [] and pane.virtual_size.height == 0
