@@ -195,8 +195,8 @@ class _Batch:
 
     def _is_removed(self) -> bool:
         """Whether the run's folder was moved or deleted; it may be back, with the file that was being written."""
-        log_is_removed = self._state.seq >= 0 and not self._directory.events.exists()
-        return log_is_removed or not self._directory.record.exists()
+        has_log = self._state.seq < 0 or self._directory.events.exists()
+        return not (has_log and self._directory.record.exists())
 
     def _error(self, text: str) -> None:
         self._errors.print(Text(text, style="red"), soft_wrap=True)

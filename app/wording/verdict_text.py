@@ -159,12 +159,10 @@ def _amount(value: float) -> str:
 def _interval(of: Verdict | Kept | Closest, unit: str, percent: bool) -> str:
     """`+33.0 points [27, 39]`, `−46.0 tokens [−50, −42]`, `−0.7 points [−4.0, 2.7]`. A difference has the digits of the
     two figures, its bounds only where it is small."""
-    scale = 100 if percent else 1
-    digits = 0 if abs(of.difference) * scale >= 10 else 1
-    plus = _number(of.difference * scale, int(abs(of.difference) * scale < 1000))
-    low, high = (_number(value * scale, digits) for value in (of.low, of.high))
+    difference, low, high = (value * (100 if percent else 1) for value in (of.difference, of.low, of.high))
+    plus, digits = _number(difference, int(abs(difference) < 1000)), int(abs(difference) < 10)
     sign = "" if plus.startswith(_MINUS) or not plus.strip("0.") else "+"
-    return f"{sign}{plus} {unit}{' ' * bool(unit)}[{low}, {high}]"
+    return f"{sign}{plus} {unit}{' ' * bool(unit)}[{_number(low, digits)}, {_number(high, digits)}]"
 
 
 def _number(value: float, digits: int) -> str:

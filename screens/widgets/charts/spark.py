@@ -43,8 +43,7 @@ def _means(values: Sequence[float], columns: int) -> list[float]:
     """One value a column."""
     count = len(values)
     if count <= columns:
-        places = [i * (count - 1) / (columns - 1) for i in range(columns)]
-        return [_between(values, place) for place in places]
+        return [_between(values, i * (count - 1) / (columns - 1)) for i in range(columns)]
     edges = [i * count // columns for i in range(columns + 1)]
     return [sum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
 
