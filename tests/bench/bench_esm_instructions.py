@@ -113,20 +113,25 @@ def prepare(source: Path, folder: Path) -> None:
         print(split, len(rows))
 
 
+def contrast_files(folder: Path, kind: str) -> Path:
+    """The problems of one kind as a data set of its own, and `pairs.jsonl`: mined tasks with and without the
+    instruction."""
+    own = folder / kind
+    own.mkdir(exist_ok=True)
+    for split in ("train", "test"):
+        rows = [row for row in read_jsonl(folder / f"{split}.jsonl") if row["kind"] == kind]
+        write_jsonl(own / f"{split}.jsonl", rows)
+    mined = [row["question"] for row in read_jsonl(own / "train.jsonl")]
+    pairs = [{"positive": question, "negative": question.partition("\n")[0]} for question in mined]
+    write_jsonl(own / "pairs.jsonl", pairs)
+    return own
+
+
 def contrast(folder: Path, model: str, outputs: Path) -> None:
     """A run for each kind of instruction: its vector from the problems that are mined, answers to the others."""
-    train, test = (read_jsonl(folder / f"{split}.jsonl") for split in ("train", "test"))
     for kind in KINDS:
         name = short(kind)
-        own = folder / name
-        own.mkdir(exist_ok=True)
-        write_jsonl(own / "test.jsonl", [row for row in test if row["kind"] == name])
-        pairs = [
-            {"positive": row["question"], "negative": row["question"].partition("\n")[0]}
-            for row in train
-            if row["kind"] == name
-        ]
-        write_jsonl(own / "pairs.jsonl", pairs)
+        own = contrast_files(folder, name)
         changes = [
             "run.stages=[eval]", f"run.name={name}", f"run.outputs={outputs}", f"model.path={model}",
             "model.threads=1", f"task.path={own}", "eval.methods=[greedy]", "eval.ablations=[]",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from engine.files import read_jsonl, write_jsonl
 from tests.bench import bench_esm_instructions as bench
 
 
@@ -55,6 +57,18 @@ def test_splits_share_no_task_and_have_wordings_of_their_own(monkeypatch: pytest
 )
 def test_an_answer_is_checked_by_its_instruction(instruction: str, kept: str, missed: str) -> None:
     assert bench.kept(kept, instruction) and not bench.kept(missed, instruction)
+
+
+def test_a_kind_of_instruction_has_files_of_its_own(tmp_path: Path) -> None:
+    kept = [
+        {"kind": "length", "question": "Write a poem.\nUse 40 words.", "answer": "Use 40 words."},
+        {"kind": "closing", "question": 'Sing.\nEnd with "Bye".', "answer": 'End with "Bye".'},
+    ]
+    for split in ("train", "test"):
+        write_jsonl(tmp_path / f"{split}.jsonl", kept)
+    own = bench.contrast_files(tmp_path, "closing")
+    assert read_jsonl(own / "train.jsonl") == read_jsonl(own / "test.jsonl") == kept[1:]
+    assert read_jsonl(own / "pairs.jsonl") == [{"positive": 'Sing.\nEnd with "Bye".', "negative": "Sing."}]
 
 
 def test_figures_of_a_method_beside_greedy() -> None:
