@@ -149,6 +149,7 @@ async def test_the_list_and_the_path_follow_each_other(
         app.dialog.path_input.value = "elsewhere.yaml"
         await look()
         assert "This file has no description." in app.told
+        await pilot.pause(0.2)  # the list is laid out anew above what is said
         await pilot.click(ConfigList, offset=(3, 2))
         await look()
     b, c, d = (f"configs/{name}.yaml" for name in "bcd")

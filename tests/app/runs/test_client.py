@@ -83,7 +83,9 @@ def test_a_run_that_is_resumed_with_other_stages_keeps_those_it_has_done(
 
 
 @pytest.mark.parametrize("characters", [1, 120])
-def test_a_command_to_a_run_without_worker(config: Path, tmp_path: Path, characters: int) -> None:
+def test_a_command_to_a_run_without_worker(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, characters: int
+) -> None:
     """A socket's address has some hundred characters at most: of a longer one it is only known whether it is there."""
     run = prepare_run(config, outputs=str(tmp_path / ("x" * characters)))
     said = order(run, "pause")
@@ -92,6 +94,7 @@ def test_a_command_to_a_run_without_worker(config: Path, tmp_path: Path, charact
     )  # fmt: skip
     run.control.touch()
     if characters == 1:
+        monkeypatch.chdir(run.path)
         assert order(run, "pause").text.endswith(
             ": see with `steer-tui` whether it still runs; if it runs on another machine, send the command there"
         )

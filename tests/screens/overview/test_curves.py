@@ -252,7 +252,8 @@ def test_a_mean_is_called_a_mean_beside_the_other_runs(label: str, overlaid_as: 
 
 
 def test_a_curve_and_its_dotted_baseline_sign_by_sign() -> None:
-    """0, 0.5 and 1 over 0.5, 0.5 and 0.25 in twelve cells of three lines, in eight of two, and in the four at least."""
+    """0, 0.5 and 1, a straight line, over 0.5, 0.5 and 0.25, level and then falling: in twelve cells of three lines, in
+    six of two, and in the four at least."""
     curve = Curve("accuracy", "the problems", "esm", (0.0, 0.5, 1.0), "greedy", (0.5, 0.5, 0.25), 2)
     drawn = [
         draw_curve(curve, width, height).plain.split("\n") for width, height in ((30, 4), (24, 3), (12, 2))
@@ -260,11 +261,11 @@ def test_a_curve_and_its_dotted_baseline_sign_by_sign() -> None:
     below = "      accuracy, over the problems"
     assert drawn == [
         [
-            "1.00 ┤⠀⠀⠀⠀⠀⠀⠀⠀⠀⡏⠉⠉ esm 1.00",
-            "     ┤⠄⠄⠄⡤⠤⠤⠤⠤⠤⠃⠀⠀ ",
-            "0.00 ┤⣀⣀⣀⠇⠀⠀⠀⠀⠀⠁⠁⠁ greedy 0.25",
+            "1.00 ┤⠀⠀⠀⠀⠀⠀⠀⠀⣀⠤⠒⠉ esm 1.00",
+            "     ┤⠄⠄⠄⠄⣀⠤⠒⠉⡀⡀⠀⠀ ",
+            "0.00 ┤⣀⠤⠒⠉⠀⠀⠀⠀⠀⠀⠁⠁ greedy 0.25",
             below,
         ],
-        ["1.00 ┤⠀⠀⠀⠀⢸⠉ esm 1.00", "0.00 ┤⣀⡸⠉⠉⠁⠂ greedy 0.25", below],
-        ["1.00 ┤⣀⠤⠤⠋ esm 1.00, greedy 0.25", below],
+        ["1.00 ┤⠀⠀⠀⣀⠔⠊ esm 1.00", "0.00 ┤⡠⠔⠉⠁⠁⠂ greedy 0.25", below],
+        ["1.00 ┤⣀⠤⠒⠉ esm 1.00, greedy 0.25", below],
     ]

@@ -223,7 +223,7 @@ async def test_from_a_count_to_the_first_pick_it_counts_and_back(session: Record
         text = await press(pilot, "tab", "tab", "enter")
         assert screen.shown_name == "picks" and "heldout-0001" in text
         await press(pilot, "backspace")
-        assert screen.shown_name == "training"
+        assert screen.shown_name == "results"
 
 
 async def test_every_tab_explains_its_emptiness(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_the_curve_stands_above_its_baseline(make: Make) -> None:
         (row,) = rows(run.path.parent.parent)
         (cell,) = (column.show(row) for column in COLUMNS if column.key == "curve")
         drawn.append(cell if isinstance(cell, str) else cell.text)
-    assert drawn == ["⠉⠉⠉⠉⠉⠑⠒", "⣀⡠⠤⠜⠉⠉⠉", "·"]
+    assert drawn == ["⠉⠉⠉⠉⠉⠒⠒", "⣀⡠⠤⠒⠉⠉⠉", "·"]
 
 
 async def test_what_is_typed_has_keys_below_it(outputs: Path) -> None:
