@@ -112,6 +112,7 @@ def asked(cost: float | None) -> ev.Event:
     ("events", "words"),
     [
         ([asked(1.25)], "2:00 of work, 900 tokens; servers cost 1.2500"),
+        ([asked(0.0)], "2:00 of work, 900 tokens; servers cost 0.0000"),
         ([asked(None)], "2:00 of work, 900 tokens; servers were asked, no price is configured"),
         ([], "2:00 of work, 900 tokens; no server was asked, nothing was paid"),
     ],

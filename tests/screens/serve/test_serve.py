@@ -167,6 +167,17 @@ def test_the_time_to_the_end_is_of_requests_that_were_answered() -> None:
     }
 
 
+def test_times_are_those_of_the_last_hundred_requests() -> None:
+    """Of 150 that took 1 s and then 100 that took 3."""
+    state = RunState()
+    for number in range(250):
+        seconds = 1.0 if number < 150 else 3.0
+        state.apply(
+            ev.RequestAnswered(request=str(number), outcome="answered", seconds=seconds, first=seconds / 2)
+        )
+    assert list(_times(state.serve).values()) == ["1.50", "3.00"]
+
+
 def test_the_lines_of_a_request(tmp_path: Path) -> None:
     """28 tokens were asked and 20 written; a wait below 0.1 s is none."""
     state = RunState()
