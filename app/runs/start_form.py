@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,8 +19,8 @@ Origin = Literal["default", "file", "changed"]
 
 
 def problem_words(problem: Problem) -> str:
-    """What is wrong with a typed value, without the option that nobody has typed, and with its field named once."""
-    return re.sub(r"^--set (?:(\S+) (?=\1\b))?", "", str(problem))
+    """What is wrong with a typed value, without the option that nobody has typed."""
+    return str(problem).removeprefix("--set ")
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ def _set(value: dict[Any, Any], override: str, origins: dict[Location, str]) -> 
         if not isinstance(target, dict):
             return []  # the file has no section there, which validation reports
     target[keys[-1]] = parsed
-    origins[tuple(keys)] = origin
+    origins[tuple(keys)] = "--set"
     return []
 
 

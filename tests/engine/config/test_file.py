@@ -39,7 +39,7 @@ def test_all_errors_of_a_file_come_at_once(tmp_path: Path) -> None:
         "c.yaml:3 online.L: found 0, expected a whole number at least 1",
         "did you mean `online.record_null`?",
         "did you mean `model`?",
-        "--set online.k_retrieve online.k_retrieve: found 'x'",
+        "--set online.k_retrieve: found 'x'",
     ):
         assert expected in found
 
