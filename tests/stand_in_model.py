@@ -35,10 +35,12 @@ def libraries(path: Path) -> Iterator[None]:
     assert process.stdin is not None and process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
     os.environ[SOCKET] = str(path)
-    yield
-    del os.environ[SOCKET]
-    process.stdin.close()
-    process.wait()
+    try:
+        yield
+    finally:
+        del os.environ[SOCKET]
+        process.stdin.close()
+        process.wait()
 
 
 class ModelApart:
