@@ -157,10 +157,11 @@ def _amount(value: float) -> str:
 
 
 def _interval(of: Verdict | Kept | Closest, unit: str, percent: bool) -> str:
-    """`+33.0 points [27, 39]`, `−46.0 tokens [−50, −42]`, `−0.7 points [−4.0, 2.7]`. A difference has the digits of the
-    two figures, its bounds only where it is small."""
+    """`+33.0 points [27, 39]`, `−46 tokens [−50, −42]`, `−0.7 points [−4.0, 2.7]`. Points have the decimal of the two
+    shares, all else only where the difference is small."""
     difference, low, high = (value * (100 if percent else 1) for value in (of.difference, of.low, of.high))
-    plus, digits = _number(difference, int(abs(difference) < 1000)), int(abs(difference) < 10)
+    digits = int(abs(difference) < 10)
+    plus = _number(difference, 1 if percent else digits)
     sign = "" if plus.startswith(_MINUS) or not plus.strip("0.") else "+"
     return f"{sign}{plus} {unit}{' ' * bool(unit)}[{_number(low, digits)}, {_number(high, digits)}]"
 

@@ -67,7 +67,7 @@ def test_lower_is_better_where_it_is(make: Make) -> None:
     about = about_group(group).plain
     assert (
         about
-        == "lowest     of 3 runs: b  no processor 60.0 → 30.0 tok  ▲ −30.0 [−9, −1]  answer length over 50 questions"
+        == "lowest     of 3 runs: b  no processor 60.0 → 30.0 tok  ▲ −30 [−9, −1]  answer length over 50 questions"
     )
 
 
