@@ -10,7 +10,7 @@ VLLM   := .venv-vllm
 SGLANG := .venv-sglang
 LLAMA  := .venv-llama
 
-.PHONY: run test test-slow test-vllm test-sglang test-llama lint train-embedded smollm2 menuconfig clean
+.PHONY: run test test-ray test-slow test-vllm test-sglang test-llama lint train-embedded smollm2 menuconfig clean
 
 # What a user needs; the developers' tools and Ray come with `make test`.
 run: $(USER)
@@ -18,9 +18,13 @@ run: $(USER)
 
 # A file to a process: what its tests share is made once.
 test: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow and not ray"
 
-# Minutes each: whole runs killed and resumed, clusters of several processes.
+# Clusters of several processes on this machine: as an engine from outside, beside `make test`.
+test-ray: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -m "ray and not slow" tests/engine
+
+# Minutes each: whole runs killed and resumed.
 test-slow: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 -m "slow and not vllm and not sglang"
 

@@ -113,11 +113,11 @@ def prepare(source: Path, folder: Path) -> None:
         print(split, len(rows))
 
 
-def contrast_files(folder: Path, kind: str) -> Path:
-    """The problems of one kind as a data set of its own, and `pairs.jsonl`: mined tasks with and without the
-    instruction."""
-    own = folder / kind
-    own.mkdir(exist_ok=True)
+def contrast_files(folder: Path, kind: str, outputs: Path) -> Path:
+    """The problems of one kind as a data set of its own, beside the runs, and `pairs.jsonl`: mined tasks with and
+    without the instruction."""
+    own = outputs / "problems" / kind
+    own.mkdir(parents=True, exist_ok=True)
     for split in ("train", "test"):
         rows = [row for row in read_jsonl(folder / f"{split}.jsonl") if row["kind"] == kind]
         write_jsonl(own / f"{split}.jsonl", rows)
@@ -131,7 +131,7 @@ def contrast(folder: Path, model: str, outputs: Path) -> None:
     """A run for each kind of instruction: its vector from the problems that are mined, answers to the others."""
     for kind in KINDS:
         name = short(kind)
-        own = contrast_files(folder, name)
+        own = contrast_files(folder, name, outputs)
         changes = [
             "run.stages=[eval]", f"run.name={name}", f"run.outputs={outputs}", f"model.path={model}",
             "model.threads=1", f"task.path={own}", "eval.methods=[greedy]", "eval.ablations=[]",

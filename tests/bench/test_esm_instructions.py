@@ -66,7 +66,7 @@ def test_a_kind_of_instruction_has_files_of_its_own(tmp_path: Path) -> None:
     ]
     for split in ("train", "test"):
         write_jsonl(tmp_path / f"{split}.jsonl", kept)
-    own = bench.contrast_files(tmp_path, "closing")
+    own = bench.contrast_files(tmp_path, "closing", tmp_path / "runs")
     assert read_jsonl(own / "train.jsonl") == read_jsonl(own / "test.jsonl") == kept[1:]
     assert read_jsonl(own / "pairs.jsonl") == [{"positive": 'Sing.\nEnd with "Bye".', "negative": "Sing."}]
 
