@@ -42,7 +42,7 @@ def _error(ended: Ended) -> RunError:
     return RunError(
         what=ended.reason or how_it_ended(ended.code),
         where=str(ended.directory.worker_log),
-        hint="everything finished is kept: correct the cause, then press r to resume the run",
+        hint="everything finished is kept: correct the cause, close this with esc, then press r to resume the run",
     )
 
 

@@ -335,5 +335,12 @@ class RunScreen(NotingScreen):
         status = self.session.status
         left = "" if status is None else status.failure
         return (
-            Fault("The run failed", left, str(self.session.run_dir), "press r to resume it") if left else None
+            Fault(
+                "The run failed",
+                left,
+                str(self.session.run_dir),
+                "close this with esc, then press r to resume it",
+            )
+            if left
+            else None
         )

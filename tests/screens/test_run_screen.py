@@ -478,7 +478,9 @@ def test_the_error_that_only_the_runs_folder_has(tmp_path: Path) -> None:
     screen = OverviewScreen(session)
     assert screen._fault() is None
     session.status = dataclasses.replace(status, failure="no disk")
-    assert screen._fault() == Fault("The run failed", "no disk", str(tmp_path), "press r to resume it")
+    assert screen._fault() == Fault(
+        "The run failed", "no disk", str(tmp_path), "close this with esc, then press r to resume it"
+    )
 
 
 async def test_keys_that_lead_to_methods_and_decisions(tmp_path: Path) -> None:
