@@ -43,9 +43,6 @@ def add_options(parser: ArgumentParser) -> None:
     waiting.add_argument("--timeout", type=float, metavar="S", help="seconds to wait at most")
     decided = add("decisions", "ESM's decisions, as CSV, JSON lines or Parquet", with_run=False)
     decided.add_argument("run", nargs="+", metavar="RUN", help="runs: their folders, ids or names")
-    decided.add_argument(
-        "--group", action="store_true", help="RUN is a group: all runs of this name, tag or sweep"
-    )
     decided.add_argument("--format", choices=FORMATS, help="default: csv, with --json: jsonl")
     decided.add_argument("--output", default="", metavar="FILE", help="default: standard output")
     decided.add_argument(

@@ -13,7 +13,6 @@ import msgspec
 
 from app.ctl.events import poll_all
 from app.ctl.output import DONE, form_line
-from app.runs.labels import Label, Labels
 from app.state.run import RunState
 from app.table.decision_fields import DECISION_FIELDS
 from app.table.decision_rows import DecisionRows
@@ -22,7 +21,7 @@ from app.table.filter_parser import FilterError, parse
 from app.wording.text import without_controls
 from engine.errors import RunError, disk_errors
 from engine.events import DecisionTaken, EntryPicked, ExampleEvaluated, PairMined, StageBegunAgain
-from engine.run.directory import RunDirectory, RunRecord, discover
+from engine.run.directory import RunDirectory
 from engine.run.event_log import LogReader, read_event, refuse_later
 from engine.spreadsheet import cell
 
@@ -63,29 +62,6 @@ def decisions(runs: Sequence[RunDirectory], query: Query) -> int:
     with disk_errors(Path(query.output)), open(query.output, "w", encoding="utf-8", newline="") as file:
         _write(runs, expression, query, file)
     return DONE
-
-
-def group(name: str, outputs: Path) -> list[RunDirectory]:
-    """All runs of an experiment's name, a tag or a sweep's folder, the newest first. Raises RunError if there is
-    none."""
-    labels = Labels(outputs)
-    labels.read()
-    matches = [
-        run.directory
-        for run in discover(outputs)
-        if name in _groups(run.record, labels.of(run.directory.path))
-    ]
-    if not matches:
-        raise RunError(
-            what=f"there is no group {name}: no run has this name or tag, none is of this sweep",
-            where=str(outputs),
-            hint="`steer-tui ctl list` lists them",
-        )
-    return matches
-
-
-def _groups(record: RunRecord, label: Label) -> tuple[str, ...]:
-    return (record.name, *label.tags, *([record.sweep.folder] if record.sweep is not None else []))
 
 
 def _parsed(filter_text: str) -> Expression | None:

@@ -83,7 +83,6 @@ def _about(source: RunSource) -> Block:
             ("worked", f"{duration(worked)} in {counted(record.attempts, 'attempts')}"),
             ("seed", str(record.seeds.get("run", ""))),
             ("branch of", branch and f"{branch.name}/{branch.run_id}, from iteration {branch.iteration} on"),
-            ("tags", ", ".join(source.label.tags)),
             ("log", f"{counted(state.seq + 1, 'events')} in events.jsonl"),
             ("lines of the log that are not events", str(source.damaged or "")),
         ]

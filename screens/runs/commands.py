@@ -37,7 +37,7 @@ class RunCommands(Keeping):
                 return row is not None and bool(row.status.failure)
             case "trash":
                 return row is not None and not row.working
-            case "mark" | "note" | "title" | "tags" | "archive":
+            case "mark" | "note":
                 return row is not None
             case "fold":
                 return self._sweep is not None
@@ -45,14 +45,10 @@ class RunCommands(Keeping):
                 return row is not None and row.record.sweep is not None
             case "undo":
                 return bool(self.trashed)
-            case "list_archived":
-                return self.source.archived or bool(self.source.hidden)
             case "compare":
                 return len(self.source.rows) > 1
             case "filter":  # while the list is read, too: else the letters behind it would be commands
                 return bool(self.source.rows) or not self.read_once
-            case "group":
-                return bool(self.source.rows)
             case _:
                 return True
 
