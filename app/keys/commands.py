@@ -122,7 +122,7 @@ RUNS = (
     Command("slash", "filter", "Filter", "List only the runs that match what you type."),
     Command("m", "mark", "Mark", "Mark this run, or take its mark away."),
     Command("c", "compare", "Compare",
-            "Compare the marked runs; if one is marked, that one and the run under the cursor."),
+            "Compare the two marked runs; if one is marked, that one and the run under the cursor."),
     Command("semicolon", "note", "Note", "Write a note on this run, beside its log."),
     Command("M", "notes", "Notes", "List the marks and notes of all listed runs."),
     Command("delete", "trash", "Trash",
@@ -289,11 +289,6 @@ COMPARE = (
     Command("f5", "read_again", "Read again", "Read both logs again: a run that is running has got further."),
     Command("escape", "back", "Back", "Close what is open."),
 )  # fmt: skip
-
-COMPARE_PAIRS = (
-    Command("equals_sign", "make_base", "Is A", "Compare the others with the run under the cursor."),
-    Command("escape", "back", "Back", "Close the comparison."),
-)
 
 START_FORM = (
     Command("slash", "search", "Search", "Show only fields whose name or help has these words."),

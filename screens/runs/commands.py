@@ -94,14 +94,14 @@ class RunCommands(Keeping):
         self.show_error("The run failed", error)
 
     def action_compare(self) -> None:
-        """Ask for the comparison of the marked runs."""
+        """Ask for the comparison of the two marked runs."""
         runs = list(self.marked)
         if len(runs) == 1 and self.selected is not None and self.selected.path not in runs:
             runs.append(self.selected.path)
-        if len(runs) < 2:
-            self.notify("Mark a run with m, go to another one, and press c.")
+        if len(runs) == 2:
+            self.post_message(CompareRequested((runs[0], runs[1])))
         else:
-            self.post_message(CompareRequested(runs))
+            self.notify("Two runs are compared: mark one with m, go to another one, and press c.")
 
     def _command(self, command: str) -> None:
         from app.runs.command_sender import (

@@ -79,7 +79,7 @@ the sweep again. ★ is the best result under a heading, of the runs that can be
 
 `/` lists the runs that match: plain words are looked for in name, state and configuration; `gain>0`, `state:failed`,
 `config~gsm8k` and `change~online.L` look into a field. The fields are name, state, method, change, config, id, result,
-gain, seconds and cost. The arrows ← → mark a column, `s` orders by it. `m` marks, `c` compares the marked runs, or the
+gain, seconds and cost. The arrows ← → mark a column, `s` orders by it. `m` marks, `c` compares two marked runs, or the
 one that is marked with the run under the cursor. `;` writes a note on a run, `M` lists the marks and notes of all
 listed runs. `del` moves a run to `.trash` in the outputs folder, `u` brings it back. Nothing is ever deleted here.
 """

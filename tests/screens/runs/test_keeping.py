@@ -224,6 +224,22 @@ async def test_marks_keep_their_order(outputs: Path) -> None:
         assert app.runs.marked == [paths[1]]
 
 
+async def test_two_marked_runs_are_compared(outputs: Path) -> None:
+    """Neither one nor three."""
+    app = RunsApp(outputs)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(app, pilot)
+        paths = [row.path for row in app.runs.source.runs]
+        await pilot.press("m", "m", "m", "c")
+        app.runs.table.go_to(0)
+        await pilot.press("m", "g", "c")
+        await pilot.pause()
+        assert [getattr(message, "runs", None) for message in app.asked] == [(paths[1], paths[2])]
+        await pilot.press("down", "m", "down", "c")
+        assert len(app.asked) == 1
+        assert [note.message[:3] for note in app._notifications] == ["Two"] * 2
+
+
 async def test_a_run_that_cannot_be_read_is_named(outputs: Path) -> None:
     """It is in no row; the title counts it, and one message says which it is and why."""
     broken = outputs / "demo" / "20250101-000000-beef"
