@@ -61,4 +61,4 @@ def _query(options: Namespace) -> Query:
     form = options.format or ("jsonl" if options.json else "csv")
     if options.json and form != "jsonl":
         raise RunError(what="--json means jsonl", where=f"--format {form}", hint="leave one of them out")
-    return Query(options.filter, options.whole, form, options.output)
+    return Query(options.filter, form, options.output)

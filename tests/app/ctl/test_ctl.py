@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyarrow import parquet
 
 from app.cli import main
 from app.ctl import orders
@@ -156,8 +155,6 @@ def test_decisions(ctl: Ctl, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     code, rows, _ = ctl("decisions", str(run), "--filter", "method:esm alpha>0.5")
     assert code == 0 and wanted and [row["seq"] for row in rows] == [seq for seq, _ in wanted]
     assert [row["chosen"] for row in rows] == [event.chosen for _, event in wanted]
-    whole = ctl("decisions", str(run), "--filter", "method:esm alpha>0.5", "--whole")[1]
-    assert [row["segment"] for row in whole] == [event.segment for _, event in wanted]
     assert main(["ctl", "decisions", str(run), "--filter", "method:esm alpha>0.5"]) == 0
     table = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [int(row["seq"]) for row in table] == [seq for seq, _ in wanted]
@@ -221,13 +218,6 @@ def test_decisions_of_several_runs_as_a_file(ctl: Ctl, tmp_path: Path) -> None:
     assert rows_of(runs[0], runs[0]) == {Path(runs[0]).name: wanted}
     assert ctl("decisions", runs[0], "none", *query)[0] == 2
 
-    path = tmp_path / "d.parquet"
-    command = ["ctl", "decisions", *runs, *query, "--format", "parquet"]
-    assert main(command) == 2  # Parquet is not text
-    assert main([*command, "--output", str(path)]) == 0
-    table = parquet.read_table(path).to_pydict()
-    assert table["seq"] == wanted * 2 and set(table["correct"]) <= {True, False}
-    assert [path.name for path in tmp_path.iterdir() if "unfinished" in path.name] == []
     assert main(["ctl", "decisions", *runs, *query, "--output", str(tmp_path / "d.csv")]) == 0
     assert len((tmp_path / "d.csv").read_text().splitlines()) == 1 + 2 * len(wanted)
 
