@@ -113,11 +113,9 @@ class OpenRuns(App[None]):
 
     @on(CompareRequested)
     def _compare_requested(self, message: CompareRequested) -> None:
-        from screens.compare.pairs import PairsScreen
         from screens.compare.screen import CompareScreen
 
-        two = len(message.runs) == 2
-        self.push_screen(CompareScreen(*message.runs) if two else PairsScreen(message.runs))
+        self.push_screen(CompareScreen(*message.runs))
 
     @on(SweepRequested)
     def _sweep_requested(self, message: SweepRequested) -> None:

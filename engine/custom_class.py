@@ -181,7 +181,7 @@ class _InRole:
             raise method.error(what=what, where=self._role.where, hint=_HINT) from error
 
 
-_HINT = "correct the class and resume the run; `steer-tui check-class` tries it out"
+_HINT = "correct the class and resume the run"
 
 
 def in_role(kind: str, role: Role) -> Any:

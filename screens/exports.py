@@ -24,7 +24,7 @@ _LONGEST_NAME = 60
 
 def write_report(run_dir: Path) -> list[Path]:
     """Write the report on a run, of its log up to now, into its `exports/`; the files. Raises SteerErrors, OSError."""
-    return _write(report([read_run(RunDirectory(run_dir))]), run_dir, "report")
+    return _write(report(read_run(RunDirectory(run_dir))), run_dir, "report")
 
 
 def write_item(session: Session, event: Event, notes: Sequence[Entry]) -> list[Path]:
@@ -35,7 +35,7 @@ def write_item(session: Session, event: Event, notes: Sequence[Entry]) -> list[P
 
 
 def _write(document: Document, run_dir: Path, name: str) -> list[Path]:
-    document = safe(document, [run_dir])
+    document = safe(document, run_dir)
     html = export_path(run_dir, name, ".html")
     markdown = html.with_suffix(".md")
     return [*write_document(document, "html", html), *write_document(document, "md", markdown)]

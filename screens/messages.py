@@ -38,9 +38,9 @@ class SystemRequested(Message):
 
 @dataclass
 class CompareRequested(Message):
-    """Compare two runs, or choose two of more."""
+    """Compare two runs."""
 
-    runs: list[Path]
+    runs: tuple[Path, Path]
 
 
 @dataclass

@@ -10,7 +10,7 @@ from textual.message import Message
 
 from app.runs.run_list import RunList
 from engine.events.verdict import Verdict
-from screens.messages import EventRequested, ResumeRequested
+from screens.messages import CompareRequested, EventRequested, ResumeRequested
 from screens.runs.screen import RunsScreen
 from screens.widgets.key_line import keys_of
 
@@ -36,6 +36,7 @@ class RunsApp(App[None]):
     def get_default_screen(self) -> RunsScreen:
         return self.runs
 
+    @on(CompareRequested)
     @on(EventRequested)
     @on(ResumeRequested)
     def _asked(self, message: Message) -> None:

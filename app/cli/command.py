@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 COMMANDS = (
-    "run", "batch", "sweep", "compare", "report", "check", "check-class", "doctor", "serve", "ctl", "export",
+    "run", "batch", "sweep", "compare", "report", "check", "doctor", "serve", "ctl", "export",
 )  # fmt: skip
 """Their names, in the order of the list that `steer-tui --help` shows."""
 

@@ -41,18 +41,12 @@ def add_options(parser: ArgumentParser) -> None:
     waiting = add("wait", "wait until no worker works on the run")
     waiting.add_argument("--until", choices=STATES, help="wait for this state instead")
     waiting.add_argument("--timeout", type=float, metavar="S", help="seconds to wait at most")
-    decided = add("decisions", "ESM's decisions, as CSV, JSON lines or Parquet", with_run=False)
+    decided = add("decisions", "ESM's decisions, as CSV or JSON lines", with_run=False)
     decided.add_argument("run", nargs="+", metavar="RUN", help="runs: their folders, ids or names")
-    decided.add_argument(
-        "--group", action="store_true", help="RUN is a group: all runs of this name, tag or sweep"
-    )
     decided.add_argument("--format", choices=FORMATS, help="default: csv, with --json: jsonl")
     decided.add_argument("--output", default="", metavar="FILE", help="default: standard output")
     decided.add_argument(
         "--filter", default="", metavar="TEXT", help='as in the console: "correct and alpha>0.5"'
-    )
-    decided.add_argument(
-        "--whole", action="store_true", help="as JSON lines: whole events, with candidates and texts"
     )
 
 

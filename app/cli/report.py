@@ -7,12 +7,11 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from app.cli.options import RUN, add_outputs
-from engine.errors import RunError
 
 
 def add_options(parser: ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("runs", nargs="+", metavar="RUN", help=f"{RUN}; others are compared with the first")
+    parser.add_argument("run", metavar="RUN", help=RUN)
     forms = parser.add_mutually_exclusive_group()
     for form, words in (("html", "as one HTML file (the default)"), ("md", "as Markdown")):
         forms.add_argument(
@@ -30,11 +29,8 @@ def execute(options: Namespace) -> int:
     from app.report.writer import safe, text_of, write_document
     from app.wording.text import without_controls
 
-    directories = [choose_run(run, options.outputs) for run in options.runs]
-    if len({directory.path.resolve() for directory in directories}) < len(directories):
-        raise RunError(what="a run is named twice", where=" ".join(options.runs), hint="name each run once")
-    sources = [read_run(directory) for directory in directories]
-    document = safe(report(sources), [source.path for source in sources])
+    source = read_run(choose_run(options.run, options.outputs))
+    document = safe(report(source), source.path)
     if options.output is None:
         sys.stdout.write(text_of(document, options.form))
         return 0

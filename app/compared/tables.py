@@ -1,4 +1,4 @@
-"""A comparison as tables, for batch and for reports."""
+"""A comparison as tables, for the command line."""
 
 from __future__ import annotations
 

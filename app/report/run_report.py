@@ -1,4 +1,4 @@
-"""A report on runs: what was run and found, the cases that people marked, how it was made and how to repeat it."""
+"""A report on a run: what was run and found, the cases that people marked, how it was made and how to repeat it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,12 @@ from app.blocks.block import (
 )
 from app.methods.pages import page_of
 from app.report.case import case_blocks, open_command, remark
-from app.report.compared import compared_blocks
 from app.report.item_words import item_words
 from app.report.result_blocks import method_blocks
 from app.report.source import RunSource
 from app.report.times import clock
 from app.result_tables import servers
 from app.runs.notes import Entry
-from app.runs.run_names import names_of
 from app.state.run import RunState, method_states
 from app.wording.text import counted, duration, listed
 from app.wording.verdict_text import verdict_sentence, verdicts
@@ -44,32 +42,17 @@ NO_VERDICT = (
 )
 
 
-def report(sources: Sequence[RunSource]) -> Document:
-    """The report; with several runs, they are compared with the first. Raises SteerErrors."""
-    names = names_of([source.path for source in sources])
-    titles = [_title(source, name) for source, name in zip(sources, names, strict=True)]
-    if len(sources) == 1:
-        return Document(titles[0], _run(sources[0], 2))
-    blocks = compared_blocks([source.path for source in sources])
-    for source, title in zip(sources, titles, strict=True):
-        blocks += [Heading(title), *_run(source, 3)]
-    return Document(f"Report on {counted(len(sources), 'runs')}", blocks)
-
-
-def _title(source: RunSource, name: str) -> str:
-    """`online.L=3 (demo/20261122-165601-abb9)`"""
-    folder = f"{source.status.record.name}/{source.status.record.run_id}"
-    return folder if name == source.status.record.name else f"{name} ({folder})"
-
-
-def _run(source: RunSource, level: int) -> list[Block]:
-    return [
+def report(source: RunSource) -> Document:
+    """The report on a run. Raises SteerErrors."""
+    record = source.status.record
+    blocks = [
         _about(source),
-        *_findings(source, level),
-        *_methods(source.state, level),
-        *_cases(source, level),
-        *_made(source, level),
+        *_findings(source),
+        *_methods(source.state),
+        *_cases(source),
+        *_made(source),
     ]
+    return Document(f"{record.name}/{record.run_id}", blocks)
 
 
 def _about(source: RunSource) -> Block:
@@ -83,26 +66,25 @@ def _about(source: RunSource) -> Block:
             ("worked", f"{duration(worked)} in {counted(record.attempts, 'attempts')}"),
             ("seed", str(record.seeds.get("run", ""))),
             ("branch of", branch and f"{branch.name}/{branch.run_id}, from iteration {branch.iteration} on"),
-            ("tags", ", ".join(source.label.tags)),
             ("log", f"{counted(state.seq + 1, 'events')} in events.jsonl"),
             ("lines of the log that are not events", str(source.damaged or "")),
         ]
     )
 
 
-def _findings(source: RunSource, level: int) -> list[Block]:
+def _findings(source: RunSource) -> list[Block]:
     sentences = [verdict_sentence(verdict) for verdict in verdicts(source.status.record.stages)]
     if not sentences:
         return [Paragraph(NO_VERDICT)]
     about = "Differences are paired, over the same items, with bootstrap 95% intervals in brackets."
-    return [Heading("What was found", level), Bullets(sentences), Paragraph(about, "dim")]
+    return [Heading("What was found"), Bullets(sentences), Paragraph(about, "dim")]
 
 
-def _methods(state: RunState, level: int) -> list[Block]:
+def _methods(state: RunState) -> list[Block]:
     blocks: list[Block] = []
     for kind in dict.fromkeys(kind for kind in method_states().values() if kind.title):
         if results := method_blocks(state, kind.title):
-            blocks += [Heading(kind.title, level), Paragraph(page_of(kind.title).about)]
+            blocks += [Heading(kind.title), Paragraph(page_of(kind.title).about)]
             stale = [name for name in kind.stages_shown if name in state.stages and state.stages[name].stale]
             blocks += [Paragraph(f"Stale, of an earlier attempt: {listed(stale)}.")] if stale else []
             blocks += results
@@ -112,7 +94,7 @@ def _methods(state: RunState, level: int) -> list[Block]:
 # ---------------------------------------------------------------- marked cases
 
 
-def _cases(source: RunSource, level: int) -> list[Block]:
+def _cases(source: RunSource) -> list[Block]:
     """What was marked or written down, in the order of the log."""
     written = source.written
     blocks: list[Block] = [remark(note) for note in written.of(None)]
@@ -120,33 +102,33 @@ def _cases(source: RunSource, level: int) -> list[Block]:
         {seq for seq in (*written.marks, *(note.seq for note in written.notes)) if seq is not None}
     )
     for seq in items[:_MOST_CASES]:
-        blocks += _case(source, seq, written.of(seq), level + 1)
+        blocks += _case(source, seq, written.of(seq))
     if len(items) > _MOST_CASES:
         blocks.append(
             Paragraph(f"{len(items) - _MOST_CASES} more marked items are in notes.jsonl of the run.")
         )
-    return [Heading("Marked cases and notes", level), *blocks] if blocks else []
+    return [Heading("Marked cases and notes"), *blocks] if blocks else []
 
 
-def _case(source: RunSource, seq: int, notes: Sequence[Entry], level: int) -> list[Block]:
+def _case(source: RunSource, seq: int, notes: Sequence[Entry]) -> list[Block]:
     try:
         logged = find_event(source.path / "events.jsonl", seq)
     except OSError:
         logged = None
     if logged is None:
         missing = Paragraph(f"The log has no event {seq} that this version knows.")
-        return [Heading(f"Event {seq}", level), missing, *map(remark, notes)]
+        return [Heading(f"Event {seq}", 3), missing, *map(remark, notes)]
     words = item_words(logged.event)
-    heading = Heading(words[:1].upper() + words[1:], level)
+    heading = Heading(words[:1].upper() + words[1:], 3)
     return [heading, *case_blocks(logged.event, source.cases, notes)]
 
 
 # ---------------------------------------------------------------- how it was made
 
 
-def _made(source: RunSource, level: int) -> list[Block]:
+def _made(source: RunSource) -> list[Block]:
     record = source.status.record
-    blocks: list[Block] = [Heading("How it was made", level)]
+    blocks: list[Block] = [Heading("How it was made")]
     stages = [
         (name, STAGE_WORDS.get(name, ""), stage.words, duration(stage.seconds), str(len(stage.files)))
         for name, stage in record.stages.items()
@@ -165,7 +147,7 @@ def _made(source: RunSource, level: int) -> list[Block]:
     config = shlex.quote(str(source.path / "config.yaml"))
     return [
         *blocks,
-        Heading("To repeat it", level),
+        Heading("To repeat it"),
         Paragraph("With the versions above, the run's own configuration has every field and the seed:"),
         Command(f"steer-tui batch --config {config}"),
         Paragraph("To look at it in the console:"),

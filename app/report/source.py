@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.methods.source import CaseSource
-from app.runs.labels import Label, label_of
 from app.runs.notes import Written, read_notes
 from app.state.run import RunState
 from engine.errors import DataError
@@ -22,7 +21,6 @@ class RunSource:
     status: RunStatus
     cases: CaseSource
     written: Written
-    label: Label
     models: list[ModelLoaded]
     damaged: int
 
@@ -57,5 +55,4 @@ def read_run(directory: RunDirectory) -> RunSource:
             if isinstance(entry.event, ModelLoaded):
                 models[entry.event.name, entry.event.fingerprint] = entry.event
     cases = CaseSource(directory.path, state, lambda *place: read_event(directory.events, *place))
-    written, label = read_notes(directory.path), label_of(directory.path)
-    return RunSource(status, cases, written, label, list(models.values()), damaged)
+    return RunSource(status, cases, read_notes(directory.path), list(models.values()), damaged)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from app.blocks.block import Document, Picture, in_one_column, with_texts
@@ -20,16 +20,13 @@ _NO_LETTERS = re.compile(r"[\ud800-\udfff\ufffe\uffff]")
 _INVISIBLE = re.compile(r"[\u200b-\u200d\u2060\ufeff]")
 
 
-def safe(document: Document, runs: Sequence[Path]) -> Document:
-    """The document without control codes, halves of letters, and secrets that the runs or the environment name."""
-    redactors = [redactor(run) for run in runs]
+def safe(document: Document, run: Path) -> Document:
+    """The document without control codes, halves of letters, and secrets that the run or the environment names."""
+    redact = redactor(run)
 
     def change(text: str) -> str:
         text = without_controls(_BREAKS.sub("\n", text))
-        text = _INVISIBLE.sub("", _NO_LETTERS.sub("?", text))
-        for redact in redactors:
-            text = redact(text)
-        return text
+        return redact(_INVISIBLE.sub("", _NO_LETTERS.sub("?", text)))
 
     return with_texts(Document(document.title, in_one_column(document.blocks)), change)
 

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.runs.labels import NO_LABEL, Label, Labels
-from app.runs.run_names import UNNAMED, RunName, ShownRun, name_runs
+from app.runs.run_names import UNNAMED, RunName, name_runs
 from app.runs.time_left import MOST_RUNS, Earlier, TimeLeft, earlier_times, time_left
 from app.wording.verdict_text import verdicts
 from engine.errors import RunError
@@ -57,7 +56,6 @@ class RunRow:
     status: RunStatus
     progress: StageState
     size: int
-    label: Label = NO_LABEL
     earlier: Earlier = field(default_factory=Earlier)
     name: RunName = UNNAMED
 
@@ -86,9 +84,8 @@ class RunRow:
 
     @property
     def title(self) -> str:
-        """The title that a person gave it, else what distinguishes it from the runs that it is shown with, else its
-        name."""
-        return self.label.title or self.name.text or self.record.name
+        """What distinguishes it from the runs that it is shown with, else its name."""
+        return self.name.text or self.record.name
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -132,7 +129,7 @@ class RunRow:
 
 def named(rows: Sequence[RunRow]) -> list[RunRow]:
     """Runs that are shown together, with their names."""
-    names = name_runs([ShownRun(row.record, row.label.title) for row in rows])
+    names = name_runs([row.record for row in rows])
     return [replace(row, name=name) for row, name in zip(rows, names, strict=True)]
 
 
@@ -151,7 +148,6 @@ class RunList:
     def __init__(self, *folders: Path) -> None:
         self.folders = list(folders)
         self._known: dict[Path, _Known] = {}
-        self._labels: dict[Path, Labels] = {}
         self.unreadable: dict[Path, RunError] = {}
         """Folders that have a record which cannot be read, after the last `read`: they are in no row."""
 
@@ -165,30 +161,12 @@ class RunList:
         self.unreadable = {}
         rows = {path: self._row(path) for folder in self.folders for path in run_folders(folder)}
         self._known = {path: known for path, known in self._known.items() if path in rows}
-        readable = self._labelled([row for row in rows.values() if row is not None])
+        readable = [row for row in rows.values() if row is not None]
         readable.sort(key=lambda row: (row.status.record.created, row.path.name), reverse=True)
         records = [row.record for row in readable[:MOST_RUNS]]
         return [
             replace(row, earlier=earlier_times(row.record, records)) if row.state == "running" else row
             for row in readable
-        ]
-
-    def labels(self, run: Path) -> Labels:
-        """The labels of the folder that a run is in."""
-        outputs = run.parent.parent
-        return self._labels.setdefault(outputs, Labels(outputs))
-
-    @property
-    def wrong_labels(self) -> list[str]:
-        """What is wrong with files of labels."""
-        return [labels.wrong for labels in self._labels.values() if labels.wrong]
-
-    def _labelled(self, rows: list[RunRow]) -> list[RunRow]:
-        for folder in {row.path.parent.parent: row.path for row in rows}.values():
-            self.labels(folder).read()
-        return [
-            row if row.label == (label := self.labels(row.path).of(row.path)) else replace(row, label=label)
-            for row in rows
         ]
 
     def _row(self, path: Path) -> RunRow | None:

@@ -10,7 +10,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from app.runs.labels import label_of
 from app.wording.text import counted
 from engine.comparison.fields import NO_SETTING
 from engine.config.changes import differing_fields
@@ -26,14 +25,6 @@ _LONGEST_VALUE = 24
 
 
 @dataclass(frozen=True)
-class ShownRun:
-    """A run among others. `title`: the one that a person gave it."""
-
-    record: RunRecord
-    title: str = ""
-
-
-@dataclass(frozen=True)
 class RunName:
     """What a run is called, and the fields that differ among the runs of its experiment."""
 
@@ -44,18 +35,16 @@ class RunName:
 UNNAMED = RunName("")
 
 
-def name_runs(runs: Sequence[ShownRun]) -> list[RunName]:
-    """Names for runs that are shown together. A person's title comes first; then the fields that differ among the runs
-    of an experiment, with the experiment behind them where there are several. What is alike is distinguished by its
-    time."""
+def name_runs(records: Sequence[RunRecord]) -> list[RunName]:
+    """Names for runs that are shown together: the fields that differ among the runs of an experiment, with the
+    experiment behind them where there are several. What is alike is distinguished by its time."""
     experiments: dict[str, list[int]] = {}
-    for number, run in enumerate(runs):
-        experiments.setdefault(run.record.name, []).append(number)
+    for number, record in enumerate(records):
+        experiments.setdefault(record.name, []).append(number)
     settings: dict[int, dict[str, Any]] = {}
     for numbers in experiments.values():
-        settings |= zip(numbers, _settings([runs[number].record for number in numbers]), strict=True)
-    texts = [_text(run, settings[number], len(experiments) > 1) for number, run in enumerate(runs)]
-    records = [run.record for run in runs]
+        settings |= zip(numbers, _settings([records[number] for number in numbers]), strict=True)
+    texts = [_text(record, settings[number], len(experiments) > 1) for number, record in enumerate(records)]
     texts = _distinguished(texts, [started(record.created).removeprefix("today ") for record in records])
     texts = _distinguished(texts, [record.run_id[-4:] for record in records])
     return [RunName(text, tuple(settings[number])) for number, text in enumerate(texts)]
@@ -63,10 +52,10 @@ def name_runs(runs: Sequence[ShownRun]) -> list[RunName]:
 
 def names_of(paths: Sequence[Path]) -> list[str]:
     """The same of the runs in these folders; what is no run is called by its folder."""
-    shown: dict[Path, ShownRun] = {}
+    shown: dict[Path, RunRecord] = {}
     for path in paths:
         try:
-            shown[path] = ShownRun(RunDirectory(path).read_whoever_wrote_it(), label_of(path).title)
+            shown[path] = RunDirectory(path).read_whoever_wrote_it()
         except RunError:
             continue
     names = dict(zip(shown, name_runs(list(shown.values())), strict=True))
@@ -88,10 +77,10 @@ def _settings(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
     return [{name: json.loads(differing[name][at]) for name in names} for at in range(len(records))]
 
 
-def _text(run: ShownRun, setting: Mapping[str, Any], is_among_others: bool) -> str:
-    name, branch = run.record.name, run.record.branched_from
-    if run.title or not setting:
-        return run.title or name
+def _text(record: RunRecord, setting: Mapping[str, Any], is_among_others: bool) -> str:
+    name, branch = record.name, record.branched_from
+    if not setting:
+        return name
     parts = [] if branch is None else [f"from iteration {branch.iteration}"]
     parts += _parts(dict(list(setting.items())[:_MOST_FIELDS]))
     more = len(setting) - _MOST_FIELDS

@@ -34,16 +34,13 @@ class AskScreen(Dialog[str]):
     input = query_one(Input)
     message = query_one(Static)
 
-    def __init__(
-        self, title: str, describe: Callable[[str], str], value: str = "", placeholder: str = ""
-    ) -> None:
+    def __init__(self, title: str, describe: Callable[[str], str], value: str = "") -> None:
         super().__init__(title, "-text")
         self._describe = describe
         self._value = value
-        self._placeholder = placeholder
 
     def contents(self) -> ComposeResult:
-        yield Input(self._value, placeholder=self._placeholder)
+        yield Input(self._value)
         yield Static(markup=False)
 
     def on_mount(self) -> None:

@@ -90,8 +90,7 @@ def _chip(stage: StageState) -> Text:
 def _last(row: RunRow) -> Text:
     if row.status.failure:
         return Text(f"✗ {' '.join(row.status.failure.split())}", "bold")
-    tags = f"   tags: {' '.join(row.label.tags)}" if row.label.tags else ""
-    return Text(f"{row.path}{_worker(row)}{tags}", "dim")
+    return Text(f"{row.path}{_worker(row)}", "dim")
 
 
 def _worker(row: RunRow) -> str:

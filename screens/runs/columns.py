@@ -44,10 +44,9 @@ def _rank(row: RunRow) -> int:
 
 
 def name_cell(row: RunRow) -> Cell:
-    """Its name, with the sign of a branch, and whether it is archived."""
+    """Its name, with the sign of a branch."""
     branch = "⑂ " if row.record.branched_from is not None else ""
-    put_aside = " (archived)" if row.label.archived else ""
-    return Cell(f"{branch}{row.title}{put_aside}", "dim" if row.label.archived else "")
+    return Cell(f"{branch}{row.title}")
 
 
 def _result(row: RunRow) -> Cell:
@@ -135,7 +134,6 @@ COLUMNS: Sequence[RunColumn] = (
     RunColumn("methods", "methods", 24, priority=3, flex=True, show=_methods, order=methods_text,
               help="▲ better than its baseline, ▼ worse, ≈ no difference shown"),
     RunColumn("changes", "changed fields", 16, priority=4, flex=True, show=_changes, order=VALUES["change"]),
-    RunColumn("tags", "tags", 9, priority=6, show=lambda r: " ".join(r.label.tags), order=VALUES["tag"]),
     RunColumn("seconds", "time", 7, "right", 2, show=lambda r: duration(r.seconds), order=VALUES["seconds"]),
     RunColumn("cost", "cost", 7, "right", 5, help="in the prices' unit", show=_cost, order=VALUES["cost"]),
     RunColumn("stage", "stage", 14, priority=8, show=_stage, order=lambda r: r.progress.name),

@@ -37,7 +37,7 @@ class RunCommands(Keeping):
                 return row is not None and bool(row.status.failure)
             case "trash":
                 return row is not None and not row.working
-            case "mark" | "note" | "title" | "tags" | "archive":
+            case "mark" | "note":
                 return row is not None
             case "fold":
                 return self._sweep is not None
@@ -45,14 +45,10 @@ class RunCommands(Keeping):
                 return row is not None and row.record.sweep is not None
             case "undo":
                 return bool(self.trashed)
-            case "list_archived":
-                return self.source.archived or bool(self.source.hidden)
             case "compare":
                 return len(self.source.rows) > 1
             case "filter":  # while the list is read, too: else the letters behind it would be commands
                 return bool(self.source.rows) or not self.read_once
-            case "group":
-                return bool(self.source.rows)
             case _:
                 return True
 
@@ -98,14 +94,14 @@ class RunCommands(Keeping):
         self.show_error("The run failed", error)
 
     def action_compare(self) -> None:
-        """Ask for the comparison of the marked runs."""
+        """Ask for the comparison of the two marked runs."""
         runs = list(self.marked)
         if len(runs) == 1 and self.selected is not None and self.selected.path not in runs:
             runs.append(self.selected.path)
-        if len(runs) < 2:
-            self.notify("Mark a run with m, go to another one, and press c.")
+        if len(runs) == 2:
+            self.post_message(CompareRequested((runs[0], runs[1])))
         else:
-            self.post_message(CompareRequested(runs))
+            self.notify("Two runs are compared: mark one with m, go to another one, and press c.")
 
     def _command(self, command: str) -> None:
         from app.runs.command_sender import (

@@ -63,8 +63,6 @@ def config_text(row: RunRow) -> str:
 
 FIELDS: tuple[tuple[Field, Callable[[RunRow], Value]], ...] = (
     (Field("name", "text", "name of the experiment"), lambda r: r.record.name),
-    (Field("title", "text", "the title you gave it, else its name"), lambda r: r.title),
-    (Field("tag", "text", "its tags: `tag~draft`"), lambda r: " ".join(r.label.tags) or None),
     (Field("state", "text", "running, paused, stopped, interrupted, failed, finished or prepared"), lambda r: r.state),
     (Field("method", "text", "its methods and stages: `method~esm`"), methods_text),
     (Field("change", "text", "fields changed against the file: `change~online.L`"), lambda r: changes_text(r) or None),

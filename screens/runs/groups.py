@@ -1,4 +1,4 @@
-"""The headings in the list of runs: over the runs of a name, a tag or a sweep, with the best result among them."""
+"""The headings in the list of runs: over the runs of a sweep, with the best result among them."""
 
 from __future__ import annotations
 
@@ -61,13 +61,12 @@ def _data(run: RunRow, verdict: Verdict) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Group:
-    """The heading over the runs of one name, tag or sweep. `sweep`: that one's folder; `folded`: its runs are not
-    listed."""
+    """The heading over the runs of one sweep. `sweep`: its folder; `folded`: its runs are not listed."""
 
     name: str
     runs: tuple[RunRow, ...]
-    sweep: Path | None = None
-    folded: bool = False
+    sweep: Path
+    folded: bool
 
     @property
     def best(self) -> Best | None:
@@ -80,14 +79,14 @@ class Group:
         points = [run.record.sweep for run in self.runs if run.record.sweep is not None]
         settings = {str({**point.setting, SEED: 0}) for point in points if not point.report}
         reports = sum(point.report for point in points)
-        if self.sweep is None or not settings:
+        if not settings:
             return ""
         return composition_words(len(settings), len(points) - reports, bool(reports))
 
     @property
     def title(self) -> str:
         """Its name, with a sign that says whether its runs are listed."""
-        return ("" if self.sweep is None else "▸ " if self.folded else "▾ ") + self.name
+        return ("▸ " if self.folded else "▾ ") + self.name
 
     def cell(self, column: str) -> Cell:
         """What stands in a column."""
@@ -103,7 +102,7 @@ class Group:
                 return Cell(f"★ {of_unit(best.verdict.value, best.verdict.unit)}", "strong")
             case "difference" if best is not None:
                 return difference_cell(best.verdict)
-            case "changes" if self.sweep is not None:
+            case "changes":
                 return Cell("enter shows the sweep", "dim")
             case "id" if best is not None:
                 return Cell(f"{best.word} of {best.among}", "dim")

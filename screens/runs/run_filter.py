@@ -11,7 +11,7 @@ from app.table.filter import Expression, Field, Rows, Value, predicate
 from screens.runs.fields import FIELDS, VALUES, changes_text, methods_text
 
 RUN_FIELDS: dict[str, Field] = {field.name: field for field, _ in FIELDS}
-_NAMED = ("name", "title", "tag", "state", "id")
+_NAMED = ("name", "state", "id")
 
 
 def values_of(rows: Sequence[RunRow], field: str) -> list[str]:
@@ -35,7 +35,7 @@ class _RunRows(Rows):
 
 def _searched(row: RunRow) -> str:
     """What a plain word is looked for in, in lower case."""
-    parts = (row.title, row.record.name, *row.label.tags, row.state, row.record.run_id)
+    parts = (row.title, row.record.name, row.state, row.record.run_id)
     config = msgspec.json.encode(
         row.record.config
     ).decode()  # fast: this happens for every run at every letter

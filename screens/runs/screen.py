@@ -35,7 +35,6 @@ It needs no GPU, no key and no network: you watch how small built-in language mo
 Press ? on any screen for its help.
 """
 NO_MATCH = "No run matches. Press / to change the filter."
-ARCHIVED = "All runs are archived. Press A to list them."
 
 
 class RunsScreen(RunCommands):
@@ -67,7 +66,7 @@ All runs in the folder `outputs/`, newest first. *result* is the figure of the r
 is from its baseline on the same items: ▲ better, ▼ worse, ≈ no difference is shown (the interval includes zero).
 *curve* shows how the result moved over the items, or over training; its scale has room for the baseline, too.
 *methods* has the same sign behind each method. *changed fields* are those that were set over the configuration file.
-A run is called by what differs among the runs of its experiment that are listed, `online.L=3 seed=1`, or by your title.
+A run is called by what differs among the runs of its experiment that are listed, `online.L=3 seed=1`.
 Below the list every method of the run under the cursor has its line of the overview: `greedy 63.5% → 96.5% ▲ +33.0 [27,
 39]` goes from the baseline to the method. ⑂ is a branch of another run.
 
@@ -78,13 +77,11 @@ or failed. Runs continue after the console is closed.
 The runs of a sweep stand under its heading ▸: `enter` shows the sweep, `space` lists its runs, `o` on one of them shows
 the sweep again. ★ is the best result under a heading, of the runs that can be compared: of one method, on one split.
 
-`/` lists the runs that match: plain words are looked for in name, title, tags, state and configuration; `gain>0`,
-`state:failed`, `tag~draft`, `config~gsm8k` and `change~online.L` look into a field. The fields are name, title,
-tag, state, method, change, config, id, result, gain, seconds and cost. The arrows ← → mark a column, `s` orders by it.
-`t` gives a title, `T` tags, `B` groups by name or tag. `m` marks, `c` compares the marked runs, or the one that is
-marked with the run under the cursor. `;` writes a note on a run, `M` lists the marks and notes of all listed runs. `a`
-archives: the run is listed only after `A`. `del` moves a run to `.trash` in the outputs folder, `u` brings it back.
-Nothing is ever deleted here.
+`/` lists the runs that match: plain words are looked for in name, state and configuration; `gain>0`, `state:failed`,
+`config~gsm8k` and `change~online.L` look into a field. The fields are name, state, method, change, config, id, result,
+gain, seconds and cost. The arrows ← → mark a column, `s` orders by it. `m` marks, `c` compares two marked runs, or the
+one that is marked with the run under the cursor. `;` writes a note on a run, `M` lists the marks and notes of all
+listed runs. `del` moves a run to `.trash` in the outputs folder, `u` brings it back. Nothing is ever deleted here.
 """
 
     table = query_one(StillTable)
@@ -104,7 +101,7 @@ Nothing is ever deleted here.
     def compose_content(self) -> ComposeResult:
         yield LazyStatic(id="runs-title")
         yield StillTable(self.source, "", id="runs-table")
-        yield FilterBar(RUN_FIELDS, "gain>0   state:failed   tag~draft   config~gsm8k   demo")
+        yield FilterBar(RUN_FIELDS, "gain>0   state:failed   config~gsm8k   demo")
         yield LazyStatic(id="runs-about")
         yield KeyLine()
 
@@ -157,8 +154,6 @@ Nothing is ever deleted here.
             self.arranged()
         self._show_about()
         self._show_title()
-        for wrong in self.runs.wrong_labels:
-            self._warn_once("Titles and tags were not read", wrong)
         for error in list(self.runs.unreadable.values()):
             self._warn_once("A run is not listed", str(error))
 
@@ -176,11 +171,9 @@ Nothing is ever deleted here.
         self._show_about()
 
     def _why_empty(self) -> str:
-        rows = self.source.rows
-        if not rows:
+        rows, expression = self.source.rows, self.source.expression
+        if not rows or expression is None:
             return EMPTY
-        if (expression := self.source.expression) is None:
-            return ARCHIVED
         from app.table.suggest import reasons  # with the state of a run, which the first paint does not need
 
         return "\n\n".join([*reasons(expression, partial(values_of, rows), "run"), NO_MATCH])
@@ -201,9 +194,7 @@ Nothing is ever deleted here.
         parts = [
             f"▶ {working} running" if working else "",
             f"filter {self._filter_text}: {len(self.source.runs)}" if self._filter_text else "",
-            f"by {self.source.grouping}" if self.source.grouping else "",
             f"{len(self.marked)} marked" if self.marked else "",
-            f"{self.source.hidden} archived (A)" if self.source.hidden else "",
             f"{counted(len(self.runs.unreadable), 'runs')} not readable" if self.runs.unreadable else "",
         ]
         for part in filter(None, parts):
@@ -219,7 +210,7 @@ Nothing is ever deleted here.
         elif group is not None:
             self.about.update(about_group(group))
         sweep = self.source.sweep(self.table.cursor)
-        offered = (row.state, row.status.failure, row.label, row.record.sweep) if row is not None else sweep
+        offered = (row.state, row.status.failure, row.record.sweep) if row is not None else sweep
         if offered != self._offered:
             self._offered = offered
             self.refresh_bindings()

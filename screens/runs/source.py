@@ -1,10 +1,9 @@
-"""The rows of the list of runs: filtered, ordered, in groups, and which of them are marked."""
+"""The rows of the list of runs: filtered, ordered, under the headings of sweeps, and which of them are marked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from app.runs.run_list import RunRow, named
 from app.runs.run_names import field_name
@@ -17,14 +16,12 @@ from screens.runs.run_filter import kept
 from screens.widgets.tables.column_layout import Column, fitted
 from screens.widgets.tables.rows import RowSource, sort_key
 
-Grouping: TypeAlias = Literal["", "name", "tag"]
-GROUPINGS: tuple[Grouping, ...] = ("", "name", "tag")
 _MOST_NAME = 40
 """Columns for names."""
 
 
 class RunSource(RowSource):
-    """Runs as rows; the key of a row is the run's folder, of a heading its name."""
+    """Runs as rows; the key of a row is the run's folder, of a heading its sweep."""
 
     noun = "runs"
 
@@ -33,8 +30,6 @@ class RunSource(RowSource):
         self.rows: list[RunRow] = []
         self.marked: list[Path] = []
         self.expression: Expression | None = None
-        self.archived = False
-        self.grouping: Grouping = ""
         self.unfolded: set[Path] = set()
         """Sweeps whose runs are listed."""
         self._order: Callable[[RunRow], Value] | None = None
@@ -51,9 +46,8 @@ class RunSource(RowSource):
         self.arrange()
 
     def arrange(self) -> None:
-        """Make the rows anew, after the filter, the order or the groups have changed."""
-        listed = [row for row in self.rows if self.archived or not row.label.archived]
-        matches = kept(listed, self.expression)
+        """Make the rows anew, after the filter or the order have changed."""
+        matches = kept(self.rows, self.expression)
         by_heading = self._by_heading(matches)
         names = {row.path: row for runs in by_heading.values() for row in named(runs)}
         matches = [names[row.path] for row in matches]
@@ -62,19 +56,15 @@ class RunSource(RowSource):
         self._shown = self._with_headings(matches)
         self.columns = self._columns = self._fitting()
 
-    def _by_heading(self, matches: Sequence[RunRow]) -> dict[str | Path | None, list[RunRow]]:
+    def _by_heading(self, matches: Sequence[RunRow]) -> dict[Path | None, list[RunRow]]:
         """The runs under each heading, in their order; under None those that have none."""
-        by_heading: dict[str | Path | None, list[RunRow]] = {}
+        by_heading: dict[Path | None, list[RunRow]] = {}
         for row in matches:
             by_heading.setdefault(self._heading_of(row), []).append(row)
         return by_heading
 
-    def _heading_of(self, row: RunRow) -> str | Path | None:
-        """What it stands under: its name or tag, or the folder of its sweep, which has no heading in another order."""
-        if self.grouping == "name":
-            return row.record.name
-        if self.grouping == "tag":
-            return (row.label.tags or ("no tag",))[0]
+    def _heading_of(self, row: RunRow) -> Path | None:
+        """What it stands under: the folder of its sweep, which has no heading in another order."""
         return None if self._order is not None else sweep_of(row)
 
     def _with_headings(self, matches: Sequence[RunRow]) -> list[RunRow | Group]:
@@ -89,12 +79,10 @@ class RunSource(RowSource):
                 shown += self._group(heading, by_heading.pop(heading))
         return shown
 
-    def _group(self, heading: str | Path, runs: list[RunRow]) -> list[RunRow | Group]:
+    def _group(self, sweep: Path, runs: list[RunRow]) -> list[RunRow | Group]:
         """A heading and its runs. While a filter is on, all of a sweep's runs that match are listed."""
-        if isinstance(heading, str):
-            return [Group(heading, tuple(runs)), *runs]
-        folded = heading not in self.unfolded and self.expression is None
-        group = Group(_sweep_name(runs[0]), tuple(runs), heading, folded)
+        folded = sweep not in self.unfolded and self.expression is None
+        group = Group(_sweep_name(runs[0]), tuple(runs), sweep, folded)
         runs.sort(key=lambda run: run.record.run_id)
         return [group] if folded else [group, *runs]
 
@@ -102,11 +90,6 @@ class RunSource(RowSource):
         """The columns; that of the names is as wide as these names are."""
         names = [item.title if isinstance(item, Group) else name_cell(item).text for item in self._shown]
         return [self._mark_column, *fitted(COLUMNS, "name", names, _MOST_NAME)]
-
-    @property
-    def hidden(self) -> int:
-        """How many runs are archived and not listed."""
-        return 0 if self.archived else sum(row.label.archived for row in self.rows)
 
     @property
     def runs(self) -> list[RunRow]:
@@ -159,7 +142,7 @@ class RunSource(RowSource):
 
     def key(self, row: int) -> Hashable:
         item = self._shown[row]
-        return item.path if isinstance(item, RunRow) else f"group {item.sweep or item.name}"
+        return item.path if isinstance(item, RunRow) else f"group {item.sweep}"
 
     def sort(self, column: str | None, reverse: bool) -> None:
         self._order = next((known.order for known in COLUMNS if known.key == column), None)

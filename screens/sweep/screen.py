@@ -200,7 +200,7 @@ current item. `r` resumes it; so does `steer-tui sweep --resume` with its folder
         best = self._run_of(next((row for row in rows if row.sign == "★"), None))
         this = self._run_of(self.selected)
         if best is not None and this is not None and this != best:
-            self.post_message(CompareRequested([best, this]))
+            self.post_message(CompareRequested((best, this)))
 
     def action_next_fields(self) -> None:
         """Other fields in the map."""

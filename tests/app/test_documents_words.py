@@ -95,7 +95,7 @@ def test_texts_of_models_are_made_safe_and_visible() -> None:
 
 def test_a_document_holds_nothing_that_is_hidden(tmp_path: Path) -> None:
     text = "a\r\nb\u2028c\ud800d\ufeffe\u200bf\x1bg http://me:pw@host/"
-    made = safe(Document("t\x07", [Paragraph((Span(text, "bad"), "end"), "dim")]), [tmp_path])
+    made = safe(Document("t\x07", [Paragraph((Span(text, "bad"), "end"), "dim")]), tmp_path)
     assert made.title == "t"
     [block] = made.blocks
     assert isinstance(block, Paragraph) and block.tone == "dim"

@@ -95,7 +95,7 @@ def test_texts_of_a_stage_that_is_half_done_stay(run: RunDirectory) -> None:
 
 
 def test_the_report_marks_them(run: RunDirectory) -> None:
-    text = to_markdown(report([read_run(run)]))
+    text = to_markdown(report(read_run(run)))
     assert "Stale, of an earlier attempt: ESM answers 96.5% of 200 examples right" in text
     assert "| stale |" in text.replace("  ", " ") and text.count("| stale |") == 2
 

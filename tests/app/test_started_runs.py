@@ -107,18 +107,13 @@ async def test_what_was_begun_is_shown(
         assert opened == [("start", path), ("run", path), ("resume", path), ("start", path), ("run", path)]
 
 
-async def test_two_runs_are_compared_and_several_are_paired(
-    app: SteerApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_two_runs_are_compared(app: SteerApp, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[Any] = []
     async with app.run_test():
-        for name in ("compare.pairs.PairsScreen", "compare.screen.CompareScreen"):
-            monkeypatch.setattr(f"screens.{name}", lambda *runs, name=name: (name.rpartition(".")[2], runs))
+        monkeypatch.setattr("screens.compare.screen.CompareScreen", lambda *runs: runs)
         monkeypatch.setattr(app, "push_screen", shown.append)
-        paths = [Path("a"), Path("b"), Path("c")]
-        for count in (2, 3):
-            app._compare_requested(CompareRequested(paths[:count]))
-    assert shown == [("CompareScreen", tuple(paths[:2])), ("PairsScreen", (paths,))]
+        app._compare_requested(CompareRequested((Path("a"), Path("b"))))
+    assert shown == [(Path("a"), Path("b"))]
 
 
 async def test_a_picture_that_cannot_be_written(app: SteerApp, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
@@ -23,7 +22,6 @@ from engine.slsm.custom_roles import CONTROLLER, JUDGE
 from engine.slsm.judges.judge import AnswerJudgeFailed
 from engine.slsm.multichallenge import Criterion
 from engine.slsm.state import FlatState, SemanticState
-from engine.testkit.roles import try_class
 
 KEY = "sk-a-key-of-this-machine"
 
@@ -245,13 +243,3 @@ def test_no_part_of_a_key_is_shown_where_a_value_is_cut(
     assert len(said) <= 100
     assert shown({"said": [KEY]}) == "{'said': ['***']}"
     assert KEY[:8] not in shown("x" * 20 + KEY + "y" * 200), "nor a part of it, where the text is cut"
-
-
-def test_a_class_whose_making_does_not_return(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Waits:
-        def __init__(self) -> None:
-            threading.Event().wait()
-
-    monkeypatch.setattr(sys.modules["worst_classes"], "Waits", Waits, raising=False)
-    (seen,) = try_class("slsm.judge", "worst_classes:Waits", 0.01)
-    assert seen.problem == "it did not return within 0.01 seconds"

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from app.runs.labels import Label, Labels
 from app.runs.notes import NOTHING, Notes, read_notes
 from app.runs.run_list import RunList
 from engine.comparison.run_items import read_items
@@ -84,16 +83,14 @@ def test_a_log_that_is_no_file(tmp_path: Path, put: Put) -> None:
 
 
 @in_its_place
-def test_a_lock_labels_notes_and_a_configuration_that_are_no_files(tmp_path: Path, put: Put) -> None:
+def test_a_lock_notes_and_a_configuration_that_are_no_files(tmp_path: Path, put: Put) -> None:
     run = a_run(tmp_path)
     run.config.unlink()
-    notes, labels = Notes(run.path), Labels(tmp_path)
-    for path in (run.lock, run.config, notes.path, labels.path):
+    notes = Notes(run.path)
+    for path in (run.lock, run.config, notes.path):
         put(path)
     assert read_lock(run.lock) is None
     assert read_notes(run.path) == NOTHING
-    labels.read()
-    assert "not labels" in labels.wrong or put is loop
     with pytest.raises(ConfigError):
         load_config(run.config)
     for write in (
@@ -103,9 +100,6 @@ def test_a_lock_labels_notes_and_a_configuration_that_are_no_files(tmp_path: Pat
     ):
         with pytest.raises(DiskError, match="something else has this name"):
             write()
-    if put is not loop:
-        with pytest.raises(DataError):
-            labels.put(run.path, Label("a title"))
 
 
 @in_its_place

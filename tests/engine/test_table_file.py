@@ -1,4 +1,4 @@
-"""Parquet files without the package that reads and writes them, which not every user has."""
+"""Parquet files without the package that reads them, which not every user has."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from engine.check.data import check_data
 from engine.config.file import load_config
 from engine.errors import DataError
 from engine.gflownet.graphs.sources import make_source
-from engine.table_file import write_parquet
 from engine.tasks.records import read_records
 
 HINT = r"pip install 'steer-tui\[parquet\]'"
@@ -19,12 +18,6 @@ HINT = r"pip install 'steer-tui\[parquet\]'"
 @pytest.fixture(autouse=True)
 def without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.table_file.find_spec", lambda name: None)
-
-
-def test_no_table_is_begun(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=HINT + ", or take csv or jsonl"):
-        write_parquet(tmp_path / "table.parquet", {"a": "number"}, [[1.0]])
-    assert not [*tmp_path.iterdir()]
 
 
 def test_a_data_set_says_what_to_install(tmp_path: Path) -> None:

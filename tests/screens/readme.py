@@ -16,7 +16,6 @@ from app.keys.key_rows import KeyRow, key_rows
 from app.methods.page import MethodPage
 from app.methods.pages import page_of
 from app.methods.what_if import HELP_OF_ALL
-from screens.compare.pairs import PairsScreen
 from screens.compare.screen import CompareScreen
 from screens.esm.decisions import DecisionsPane
 from screens.evolution.screen import EvolutionScreen
@@ -89,7 +88,6 @@ _SECTIONS: Sequence[tuple[type[DOMNode] | MethodPage, str, Sequence[tuple[str, s
     (page_of("Pool"), "", [("pool", "The pool of a query and its trajectories")]),
     (page_of("Server"), "", []),
     (CompareScreen, "", [("compare", "Two runs compared"), ("compare-trace", "An item that parts")]),
-    (PairsScreen, "", []),
     (SweepScreen, "", []),
     (NotesScreen, "", []),
     (ReplicasPanel, "", []),

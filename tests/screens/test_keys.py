@@ -19,7 +19,6 @@ from screens.widgets.key_line import Key, fitting
 from tests.screens.readme import readme
 
 MEANINGS = {
-    "a": {"Archive"},
     "b": {"Begin again", "Branch"},
     "c": {"Compare"},
     "d": {"Next"},
@@ -38,15 +37,12 @@ MEANINGS = {
     "q": {"Quit"},
     "r": {"Resume", "Start"},
     "s": {"Sort"},
-    "t": {"Title"},
     "u": {"Undo"},
     "v": {"Kind", "Figure", "Log axis"},
     "w": {"What if"},
     "x": {"SVG"},
     "y": {"Copy"},
     "z": {"Chart", "Curves"},
-    "A": {"Archived"},
-    "B": {"Group by"},
     "D": {"Previous"},
     "E": {"Error"},
     "F": {"Follow work", "Stay here"},
@@ -57,7 +53,6 @@ MEANINGS = {
     "O": {"Files"},
     "R": {"Report"},
     "S": {"Stop", "Stopping", "Stop and keep"},
-    "T": {"Tags"},
     "V": {"Fields"},
     "W": {"Levers"},
     "Y": {"Export"},

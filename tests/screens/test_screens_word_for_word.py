@@ -170,7 +170,7 @@ PROBLEMS = [Problem("online.L", "0", "a whole number at least 1"), Problem("onli
 RUNS = [RunDirectory(Path(f"outputs/demo/{number}")) for number in (1, 2)]
 DIALOGS: dict[str, Callable[[], Screen[Any]]] = {
     "leave": lambda: LeaveScreen(RUNS, RUNS[1:]),
-    "ask": lambda: AskScreen("How many?", _whole_number, "x", "a number"),
+    "ask": lambda: AskScreen("How many?", _whole_number, "x"),
     "confirm": lambda: ConfirmScreen("Begin eval [again]", "Done again: eval. " * 9),
     "error": lambda: ErrorPanel(
         Fault.of_error("Not started", SteerError(what="no room", where="a/b", hint="make some"))

@@ -131,7 +131,7 @@ def test_a_pace_that_cannot_be_drawn(fps: str, capsys: pytest.CaptureFixture[str
 
 def test_what_commands_take(parsed: list[tuple[str, Namespace]]) -> None:
     main(["sweep", "online.L=1,2", "run.seed=0..2", "--jobs", "2", "--most", "300", "--choose-on", ""])
-    main(["report", "a", "b", "--md", "--output", "o.md"])
+    main(["report", "a", "--md", "--output", "o.md"])
     main(["compare", "a", "b"])
     main(["check", "c.yaml", "d.yaml", "--set", "x=1"])
     main(["report", "a"])
@@ -142,7 +142,7 @@ def test_what_commands_take(parsed: list[tuple[str, Namespace]]) -> None:
         300,
         "",
     )
-    assert (report.runs, report.form, report.output) == (["a", "b"], "md", Path("o.md"))
+    assert (report.run, report.form, report.output) == ("a", "md", Path("o.md"))
     assert (compare.a, compare.b, compare.json, compare.outputs) == ("a", "b", False, Path("outputs"))
     assert (check.files, check.set) == ([Path("c.yaml"), Path("d.yaml")], ["x=1"])
     assert (plain.form, plain.output) == ("html", None)

@@ -1,18 +1,16 @@
-"""Values of options at their bounds, and exit codes."""
+"""Values of options at their bounds."""
 
 from __future__ import annotations
 
-from argparse import ArgumentTypeError, Namespace
+from argparse import ArgumentTypeError
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from app.cli import check_class
 from app.cli.options import count, names
 from app.cli.run import _fps
 from app.cli.sweep import _jobs
-from engine.testkit.trial import Seen
 
 
 @pytest.mark.parametrize(
@@ -31,23 +29,3 @@ def test_values_at_their_bounds(
     for text in refused:
         with pytest.raises(ArgumentTypeError):
             read(text)
-
-
-@pytest.mark.parametrize(
-    ("problems", "code", "last"),
-    [
-        (("", ""), 0, "fit for evolution.judge: 2 trials"),
-        (("it raises", ""), 2, "1 of 2 trials went wrong"),
-        (("it raises", "it hangs"), 2, "2 of 2 trials went wrong"),
-    ],
-)
-def test_one_trial_that_goes_wrong_is_enough(
-    problems: tuple[str, str], code: int, last: str,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    seen = [Seen(trial, problem) for trial, problem in zip(("plain", "huge"), problems, strict=True)]
-    monkeypatch.setattr("engine.testkit.apart.apart", lambda trials: seen)
-    assert check_class.execute(Namespace(role="evolution.judge", name="a:B", seconds=1.0)) == code
-    lines = capsys.readouterr().out.splitlines()
-    words = [f"ok    {one.trial}" if not one.problem else f"wrong {one.trial}: {one.problem}" for one in seen]
-    assert lines == [*words, last]

@@ -12,17 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyarrow import parquet
 
 from app.cli import main
 from app.ctl import orders
 from app.ctl.runs import run_form
-from app.runs.labels import Label, Labels
 from app.runs.run_list import RunRow
 from app.runs.time_left import TimeLeft
 from engine.events import DecisionTaken, Notice, StageBegunAgain
 from engine.run.control import ControlServer
-from engine.run.directory import RunDirectory, SweepPoint, inspect
+from engine.run.directory import RunDirectory, inspect
 from engine.run.gate import Gate
 from engine.run.lock import RunLock
 from engine.run.stage_state import StageState
@@ -157,8 +155,6 @@ def test_decisions(ctl: Ctl, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     code, rows, _ = ctl("decisions", str(run), "--filter", "method:esm alpha>0.5")
     assert code == 0 and wanted and [row["seq"] for row in rows] == [seq for seq, _ in wanted]
     assert [row["chosen"] for row in rows] == [event.chosen for _, event in wanted]
-    whole = ctl("decisions", str(run), "--filter", "method:esm alpha>0.5", "--whole")[1]
-    assert [row["segment"] for row in whole] == [event.segment for _, event in wanted]
     assert main(["ctl", "decisions", str(run), "--filter", "method:esm alpha>0.5"]) == 0
     table = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [int(row["seq"]) for row in table] == [seq for seq, _ in wanted]
@@ -202,13 +198,9 @@ def test_damaged_lines_are_counted(ctl: Ctl, tmp_path: Path) -> None:
     assert (code, len(rows), err) == (0, len(lines) - 3, said)
 
 
-def test_decisions_of_a_group_as_a_file(ctl: Ctl, tmp_path: Path) -> None:
+def test_decisions_of_several_runs_as_a_file(ctl: Ctl, tmp_path: Path) -> None:
     events = list(SyntheticRun(examples=3).events())
-    runs = [make_run(tmp_path, "many", events) for _ in range(2)]
-    other = make_run(tmp_path, "other", events)
-    labels = Labels(tmp_path)
-    labels.put(runs[0], Label(tags=("kept",)))
-    labels.put(other, Label(tags=("kept",)))
+    runs = [str(make_run(tmp_path, "many", events)) for _ in range(2)]
     query = ["--filter", "method:esm m:2", "--outputs", str(tmp_path)]
     wanted = [
         i for i, e in enumerate(events) if isinstance(e, DecisionTaken) and (e.method, e.m) == ("esm", 2)
@@ -222,23 +214,11 @@ def test_decisions_of_a_group_as_a_file(ctl: Ctl, tmp_path: Path) -> None:
             found.setdefault(row["run"].partition("/")[2], []).append(row["seq"])
         return found
 
-    assert rows_of("many", "--group") == {run.name: wanted for run in runs}
-    assert rows_of("kept", "--group") == {run.name: wanted for run in (runs[0], other)}
-    record = RunDirectory(runs[1]).read()
-    record.sweep = SweepPoint(folder="sweep-1", number=0, setting={})
-    RunDirectory(runs[1]).write(record)
-    assert rows_of("sweep-1", "--group") == {runs[1].name: wanted}
-    assert rows_of(str(runs[0]), str(runs[0])) == {runs[0].name: wanted}
-    assert ctl("decisions", "none", "--group", *query)[0] == 2
+    assert rows_of(*runs) == {Path(run).name: wanted for run in runs}
+    assert rows_of(runs[0], runs[0]) == {Path(runs[0]).name: wanted}
+    assert ctl("decisions", runs[0], "none", *query)[0] == 2
 
-    path = tmp_path / "d.parquet"
-    command = ["ctl", "decisions", "many", "--group", *query, "--format", "parquet"]
-    assert main(command) == 2  # Parquet is not text
-    assert main([*command, "--output", str(path)]) == 0
-    table = parquet.read_table(path).to_pydict()
-    assert table["seq"] == wanted * 2 and set(table["correct"]) <= {True, False}
-    assert [path.name for path in tmp_path.iterdir() if "unfinished" in path.name] == []
-    assert main(["ctl", "decisions", "many", "--group", *query, "--output", str(tmp_path / "d.csv")]) == 0
+    assert main(["ctl", "decisions", *runs, *query, "--output", str(tmp_path / "d.csv")]) == 0
     assert len((tmp_path / "d.csv").read_text().splitlines()) == 1 + 2 * len(wanted)
 
 

@@ -157,8 +157,6 @@ def test_a_worker_that_does_not_answer_is_stopped_by_a_signal(
     [
         (["decisions", "RUN", "--json", "--format", "csv"],
          '"--json means jsonl", "where": "--format csv", "mend": "leave one of them out"'),
-        (["decisions", "RUN", "--whole"], "whole decisions do not fit into a table (--whole): add --json"),
-        (["decisions", "RUN", "--format", "parquet"], "Parquet is not text (--format parquet): add --output FILE"),
         (["stage", "stop", "RUN", "eval", "--undo"],
          "a stop is not taken back (--undo): resume the run: steer-tui batch --resume RUN"),
         (["stop", "RUN"], "no worker works on this run: it is failed (RUN): steer-tui batch --resume RUN"),

@@ -202,7 +202,7 @@ def test_hostile_ids_notes_and_texts(tmp_path: Path) -> None:
     for seq in range(3):
         notes.toggle_mark(seq, HOSTILE)
         notes.add(seq, HOSTILE, HOSTILE)
-    document = safe(report([read_run(RunDirectory(run))]), [run])
+    document = safe(report(read_run(RunDirectory(run))), run)
     page = text_of(document, "html")
     words = _offline(page).words
     assert "<script>alert(1)</script><img src=x onerror=alert(2)>" in words  # as text
@@ -218,7 +218,7 @@ def test_secrets_of_the_environment_are_struck(tmp_path: Path, monkeypatch: pyte
         tmp_path, "secret", [evaluated("greedy", "q", True, text="say sk<&very-secret> http://u:pw@host/")]
     )
     Notes(run).add(0, "", "the key is sk<&very-secret>")
-    document = safe(report([read_run(RunDirectory(run))]), [run])
+    document = safe(report(read_run(RunDirectory(run))), run)
     for kind in ("html", "md"):
         text = text_of(document, kind)
         assert "very-secret" not in text and "pw@" not in text and "u:pw" not in text
@@ -231,21 +231,9 @@ def test_every_figure_of_the_findings_is_in_the_record(tmp_path: Path) -> None:
     record = RunDirectory(run).read()
     record.stages["eval"] = StageRecord(status="finished", verdict=verdict)
     RunDirectory(run).write(record)
-    page = text_of(report([read_run(RunDirectory(run))]), "html")
+    page = text_of(report(read_run(RunDirectory(run))), "html")
     assert "ESM answers 96.5% of 200 problems right; greedy 63.5%: +33.0 points" in page
     assert "1 event in events.jsonl" in page
-
-
-def test_several_runs_are_compared_with_the_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    right = [[evaluated("greedy", f"q{i}", i < good) for i in range(4)] for good in (1, 3)]
-    runs = [make_run(tmp_path, f"r{k}", events, {"online": {"L": k}}) for k, events in enumerate(right)]
-    assert main(["report", *map(str, runs), "--md"]) == 0
-    markdown = capsys.readouterr().out
-    assert "| online.L | 0 | 1 |" in markdown
-    assert "### A: r0, B: r1" in markdown
-    assert f"```\nsteer-tui compare {runs[0]} {runs[1]}\n```" in markdown
-    assert re.search(r"\| greedy \| \w+ \| 4 \| 0.250 \| 0.750 \| \+0.500 \|", markdown)
-    assert main(["report", str(runs[0]), str(runs[0])]) == 2
 
 
 def test_what_a_document_means_nothing_to_its_form() -> None:
@@ -266,7 +254,7 @@ def test_a_case_of_its_own_names_the_command_that_opens_it(all_methods: Path, tm
     seq = next(note.seq for note in source.written.notes if note.seq is not None)
     entry = find_event(all_methods / "events.jsonl", seq)
     assert entry is not None
-    document = safe(case_document(entry.event, source.cases, source.written.of(seq)), [all_methods])
+    document = safe(case_document(entry.event, source.cases, source.written.of(seq)), all_methods)
     (html,) = write_document(document, "html", tmp_path / "case.html")
     assert f"steer-tui {all_methods}@{seq}" in _offline(html.read_text()).words
 
@@ -321,7 +309,7 @@ def test_a_log_that_is_not_there_has_no_cases(tmp_path: Path) -> None:
     (run / "events.jsonl").unlink()
     source = read_run(RunDirectory(run))
     assert isinstance(source.cases, CaseSource)
-    assert "no event 17" in text_of(report([source]), "html")
+    assert "no event 17" in text_of(report(source), "html")
 
 
 def test_answers_stand_beside_those_of_the_unchanged_model(tmp_path: Path) -> None:
@@ -352,7 +340,7 @@ def test_lines_that_are_no_events_are_counted(tmp_path: Path) -> None:
         log.write(b"broken\nbroken\n")
     source = read_run(RunDirectory(run))
     assert source.damaged == 2
-    assert "- lines of the log that are not events: 2" in to_markdown(report([source])).splitlines()
+    assert "- lines of the log that are not events: 2" in to_markdown(report(source)).splitlines()
 
 
 def test_the_items_that_have_no_room_are_counted(tmp_path: Path) -> None:
@@ -361,14 +349,13 @@ def test_the_items_that_have_no_room_are_counted(tmp_path: Path) -> None:
     notes = Notes(run)
     for seq in range(63):
         notes.toggle_mark(seq, "")
-    text = to_markdown(report([read_run(RunDirectory(run))]))
+    text = to_markdown(report(read_run(RunDirectory(run))))
     assert "3 more marked items are in notes.jsonl of the run." in text.splitlines()
     assert "Event 59" in text and "Event 60" not in text
 
 
 def test_a_report_says_what_was_run_and_how(tmp_path: Path) -> None:
-    """All lines but those that tell when, in which folder and how to repeat it; sections of several runs lie a level
-    lower."""
+    """All lines but those that tell when, in which folder and how to repeat it."""
     run = make_run(tmp_path, "a", [decided("x", 1)], seed=7, versions={"steer-tui": "0.1.0"})
     directory = RunDirectory(run)
     record = directory.read()
@@ -377,7 +364,7 @@ def test_a_report_says_what_was_run_and_how(tmp_path: Path) -> None:
     record.attempts = 2
     directory.write(record)
     Notes(run).toggle_mark(0, "")
-    lines = to_markdown(report([read_run(directory)])).splitlines()
+    lines = to_markdown(report(read_run(directory))).splitlines()
     about = lines.index("- worked: 1:01 in 2 attempts")
     assert lines[0] == f"# a/{run.name}" and lines[about + 1 : about + 3] == [
         "- seed: 7",
@@ -395,9 +382,6 @@ def test_a_report_says_what_was_run_and_how(tmp_path: Path) -> None:
         "## Marked cases and notes", "### Decision of esm on x, segment 1", "## How it was made",
         "## To repeat it",
     ]  # fmt: skip
-    other = make_run(tmp_path, "b", [decided("x", 1)])
-    both = to_markdown(report([read_run(directory), read_run(RunDirectory(other))])).splitlines()
-    assert "### Marked cases and notes" in both and "#### Decision of esm on x, segment 1" in both
 
 
 def test_an_event_without_a_page_of_its_own_is_shown_by_its_fields(tmp_path: Path) -> None:

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.runs.labels import Label, Labels
 from app.runs.run_names import (
-    ShownRun,
     composition_words,
     name_runs,
     names_of,
@@ -36,7 +34,7 @@ def record(name: str = "demo", run_id: str = "20200517-140300-aaaa", **fields: A
 
 
 def names(*records: RunRecord) -> list[str]:
-    return [name.text for name in name_runs([ShownRun(one) for one in records])]
+    return [name.text for name in name_runs(records)]
 
 
 def test_what_differs_is_the_name_with_the_seed_last() -> None:
@@ -55,7 +53,7 @@ def test_fields_that_were_set_by_hand_come_first() -> None:
     runs = [record(decode__top=n, online__L=n) for n in (1, 2)]
     assert names(*runs) == ["online.L=1 decode.top=1", "online.L=2 decode.top=2"], "as in the configuration"
     runs[1].changes = {"decode.top": 2}
-    found = name_runs([ShownRun(one) for one in runs])
+    found = name_runs(runs)
     assert [name.text for name in found] == ["decode.top=1 online.L=1", "decode.top=2 online.L=2"]
     assert [name.fields for name in found] == [("decode.top", "online.L")] * 2
 
@@ -81,11 +79,6 @@ def test_runs_that_differ_in_nothing_have_their_name_and_time_then_their_id() ->
     assert names(record(), later) == ["demo 2020-05-17", "demo 2021-06-01"]
     same = [record(run_id="x-aaaa"), record(run_id="x-bbbb"), record(online__L=1)]
     assert names(*same) == ["online.L=7 2020-05-17 aaaa", "online.L=7 2020-05-17 bbbb", "online.L=1"]
-
-
-def test_a_persons_title_comes_first() -> None:
-    runs = [ShownRun(record(online__L=1), "the good one"), ShownRun(record(online__L=2))]
-    assert [name.text for name in name_runs(runs)] == ["the good one", "online.L=2"]
 
 
 def test_a_field_that_an_older_version_lacks_is_no_difference() -> None:
@@ -129,9 +122,8 @@ def test_settings_of_a_sweep_are_called_the_same() -> None:
 
 def test_names_of_folders(tmp_path: Path) -> None:
     paths = [make_run(tmp_path, "demo", [], {"online": {"L": length}}) for length in (1, 2, 3)]
-    Labels(tmp_path).put(paths[1], Label(title="mine"))
     found = names_of([*paths, tmp_path / "no" / "run"])
-    assert found == ["online.L=1", "mine", "online.L=3", "no/run"]
+    assert found == ["online.L=1", "online.L=2", "online.L=3", "no/run"]
 
 
 def test_what_runs_a_sweep_has() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 
 from app.cli import main
 from app.runs import run_list
-from app.runs.labels import Label, Labels
 from app.runs.run_list import RunList, RunRow, folder_size, read_progress, stage_states
 from app.runs.run_names import RunName, composition_words, setting_words, value_words
 from engine.events import Event, StageFinished, StageProgress, StageStarted, Verdict
@@ -65,11 +63,7 @@ def test_the_figures_of_a_run(tmp_path: Path) -> None:
 def test_the_title_of_a_run(tmp_path: Path) -> None:
     row = row_of(tmp_path)
     named = replace(row, name=RunName("online.L=3"))
-    assert [each.title for each in (row, named, replace(named, label=Label("mine")))] == [
-        "a",
-        "online.L=3",
-        "mine",
-    ]
+    assert [each.title for each in (row, named)] == ["a", "online.L=3"]
 
 
 def test_the_newest_run_comes_first_of_all_folders(tmp_path: Path) -> None:
@@ -86,12 +80,6 @@ def test_the_newest_run_comes_first_of_all_folders(tmp_path: Path) -> None:
         runs.add_folder(tmp_path / "two")
     assert runs.folders == [tmp_path / "one", tmp_path / "two"]
     assert [row.path for row in runs.read()] == [paths[1], paths[2], paths[0]]
-    labels = Labels(tmp_path / "two")
-    labels.put(paths[1], Label("titled"))
-    assert runs.read()[0].title == "titled" and runs.wrong_labels == []
-    labels.path.write_text("{")
-    os.utime(labels.path, (1, 1))
-    assert runs.read()[0].title == "a" and len(runs.wrong_labels) == 1
     RunDirectory(paths[0]).record.write_text("{")
     assert len(runs.read()) == 2 and list(runs.unreadable) == [paths[0]]
 

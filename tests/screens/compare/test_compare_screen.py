@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from io import StringIO
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -18,11 +16,10 @@ from app.shell import SteerApp
 from engine.comparison.items import Item
 from engine.comparison.trace import Step, align
 from engine.events import Event, MethodEvaluated, encode
-from screens.compare.pairs import PairsScreen, _beside
 from screens.compare.screen import CompareScreen
 from screens.compare.trace_drawing import draw_parting
 from screens.esm.screen import EsmScreen
-from screens.messages import CompareRequested, RunRequested
+from screens.messages import RunRequested
 from screens.panels.chart_screen import ChartScreen
 from screens.widgets.key_line import keys_of
 from tests.console import until
@@ -191,29 +188,6 @@ async def test_from_the_list_of_runs_to_a_decision_and_back(runs: tuple[Path, Pa
         await until(lambda: app.screen is app.home, "the list of runs")
 
 
-async def test_of_several_runs_two_are_chosen(runs: tuple[Path, Path], tmp_path: Path) -> None:
-    third = make_run(tmp_path, "c", answers(3.0, "p"), {"online": {"L": 9}})
-    app = SteerApp(None, None, tmp_path)
-    async with app.run_test(size=(100, 30)) as pilot:
-        app.post_message(CompareRequested([*runs, third]))
-        await until(lambda: isinstance(app.screen, PairsScreen), "the screen")
-        screen = app.screen
-        assert isinstance(screen, PairsScreen)
-
-        def changed() -> list[str]:
-            return [screen.source.item(row).changed for row in range(len(screen.source))]
-
-        await until(lambda: changed()[1:] == ["online.L 3 → 5", "online.L 3 → 9"], "both comparisons")
-        assert screen.source.item(2).findings == "1 unclear, 1 equal"
-        await pilot.press("down", "equals_sign")
-        await until(
-            lambda: changed()[::2] == ["online.L 5 → 3", "online.L 5 → 9"], "the comparisons with another run"
-        )
-        await pilot.press("down", "enter")
-        await until(lambda: isinstance(app.screen, CompareScreen), "the comparison of two")
-        assert isinstance(app.screen, CompareScreen) and app.screen.runs == (runs[1], third)
-
-
 async def test_z_lays_the_curves_of_both_runs_over_each_other(tmp_path: Path) -> None:
     """Each line ends with the letter of its run; greedy, which A alone has, is left out; `escape` comes back."""
     shares = {"a": [1.0, 1.0, 2 / 3], "b": [1.0, 0.5, 2 / 3]}
@@ -267,19 +241,6 @@ async def test_the_heading_names_the_runs_by_what_differs(tmp_path: Path, termin
         assert terminal[0] < 200 or f"B demo/{stopped.name}, stopped" in drawn(app)
 
 
-async def test_several_runs_are_named_beside_what_they_reached(tmp_path: Path) -> None:
-    """Also at 80 columns."""
-    paths = [make_run(tmp_path, "demo", answers(4.0, "r"), {"online": {"L": n, "k": n}}) for n in (3, 5)]
-    paths.append(make_run(tmp_path, "demo", [evaluated("esm", "z", True)], {"online": {"L": 9, "k": 3}}))
-    app = SteerApp(None, None, tmp_path)
-    async with app.run_test(size=(80, 24)):
-        app.post_message(CompareRequested(paths))
-        await until(lambda: "1 without common items" in drawn(app), "the comparisons")
-        text = drawn(app)
-        assert "A online.L=3 online.k=3" in text and "2 equal" in text
-        assert "online.L=5 online.k=5" in text and "online.L=9 online.k=3" in text
-
-
 @pytest.mark.parametrize("whole", [False, True])
 def test_the_first_step_that_differs_is_marked(whole: bool) -> None:
     """Whether or not the two before it are listed."""
@@ -296,50 +257,3 @@ def test_the_first_step_that_differs_is_marked(whole: bool) -> None:
     assert marked == ["▶ segment 3"]
     assert any("segment 1" in line for line in lines) == whole
     assert ("2 steps before it are the same in both; space shows all." in lines) != whole
-
-
-def test_better_and_worse_are_meant_of_the_run_beside_a(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where B is better, this run is better than A."""
-    monkeypatch.setattr("screens.compare.pairs.finding", lambda arm: arm)
-    comparison: Any = SimpleNamespace(
-        changed=[SimpleNamespace(name="online.L", a="3", b="5"), SimpleNamespace(name="task.n", a="", b="9")],
-        arms=["unclear", "A better", "B better", "unclear", "B better", "B better", "no common items"],
-    )
-    row = _beside(tmp_path, "b", comparison)
-    assert row.findings == "3 better, 1 worse, 2 unclear, 1 without common items"
-    assert row.changed == "online.L 3 → 5, task.n not there → 9"
-
-
-async def test_a_run_is_not_compared_with_itself_and_what_cannot_be_read_says_so(
-    runs: tuple[Path, Path], tmp_path: Path
-) -> None:
-    """The row of A says what it is; one that is gone says why."""
-    gone = make_run(tmp_path, "c", [])
-    (gone / "run.json").write_text("{")
-    screen = PairsScreen([*runs, gone])
-    asked: list[list[Path]] = []
-
-    class Pairs(App[None]):
-        def on_mount(self) -> None:
-            self.push_screen(screen)
-
-        def on_compare_requested(self, message: CompareRequested) -> None:
-            asked.append(list(message.runs))
-
-    async with Pairs().run_test(size=(120, 24)) as pilot:
-        rows = screen.source
-        await until(
-            lambda: all(rows.item(at).changed != "reading …" for at in range(len(rows))), "all are read"
-        )
-        first, second, third = (rows.item(at) for at in range(3))
-        assert (first.changed, first.is_base) == ("A: the others are compared with it", True)
-        assert second.changed == "online.L 3 → 5" and str(gone) in third.changed and third.findings == ""
-        await pilot.press("home", "enter", "down", "enter")
-        await pilot.pause()
-        assert asked == [[runs[0], runs[1]]]
-        [told] = [note.message for note in pilot.app._notifications]
-        assert told == "This is run A itself: choose another one."
-        await pilot.press("escape")
-        assert pilot.app.screen is not screen

@@ -36,6 +36,11 @@ def reached(run: RunDirectory, verdict: Verdict | None, split: str = "test", **f
     return row
 
 
+def heading(*rows: RunRow) -> Group:
+    """Over the runs of a sweep that are not listed."""
+    return Group("sweep", rows, Path("/sweep-1"), folded=True)
+
+
 def shorter(value: float, baseline: float = 60.0, tokens: float = 0.0) -> Verdict:
     """Tokens of an answer, of which fewer are better."""
     return Verdict(
@@ -51,7 +56,7 @@ def test_the_best_is_the_best_value_and_not_the_largest_change(make: Make) -> No
     ]
     best = best_of(rows)
     assert best is not None and best.run is rows[1] and best.count == 2
-    cells = {name: Group("both", tuple(rows)).cell(name).text for name in ("result", "difference", "id")}
+    cells = {name: heading(*rows).cell(name).text for name in ("result", "difference", "id")}
     assert cells == {"result": "★ 0.950", "difference": "▲ +0.150", "id": "best of 2 test runs"}
 
 
@@ -62,7 +67,7 @@ def test_lower_is_better_where_it_is(make: Make) -> None:
     ]
     best = best_of(rows)
     assert best is not None and best.run is rows[1]
-    group = Group("all", tuple(rows))
+    group = heading(*rows)
     assert [group.cell(name).text for name in ("result", "id")] == ["★ 30.0", "lowest of 3 runs"]
     about = about_group(group).plain
     assert (
@@ -104,7 +109,7 @@ def test_other_methods_and_stale_results_are_not_compared(make: Make) -> None:
     best = best_of(rows)
     assert best is not None and best.run is rows[1] and best.count == 2
     assert best_of([]) is None and best_of([reached(make("e", "stopped"), None)]) is None
-    assert Group("x", (rows[0],)).cell("result").text == "" and about_group(Group("x", ())).plain == ""
+    assert heading(rows[0]).cell("result").text == "" and about_group(heading()).plain == ""
 
 
 def test_a_sweeps_runs_are_counted_by_what_they_are(make: Make, tmp_path: Path) -> None:
@@ -123,9 +128,8 @@ def test_a_sweeps_runs_are_counted_by_what_they_are(make: Make, tmp_path: Path) 
     assert [group.cell(name).text for name in ("name", "state", "changes", "id")] == [
         "▸ sweep online.L", "— 5 runs", "enter shows the sweep", "best of 4 dev runs",
     ]  # fmt: skip
-    two = Group("sweep", (rows[0], rows[4]), tmp_path / "sweep-1")
+    two = heading(rows[0], rows[4])
     assert two.composition == "1 setting + 1 test run", "a reported setting is no further one"
-    assert Group("a", tuple(rows)).composition == "", "of a name, not of a sweep"
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
@@ -156,16 +160,20 @@ async def test_runs_of_a_sweep_are_told_apart_at_every_width(
 
 
 async def test_the_heading_under_the_cursor_says_the_best(make: Make, tmp_path: Path) -> None:
-    reached(make("demo", "finished"), esm_verdict(0.9, baseline=0.6))
-    reached(make("demo", "finished", age=60), esm_verdict(0.8, baseline=0.3))
+    for age, number, verdict in (
+        (0, 1, esm_verdict(0.9, baseline=0.6)),
+        (60, 0, esm_verdict(0.8, baseline=0.3)),
+    ):
+        point = SweepPoint(folder="sweep-1", number=number, setting={"online.L": number})
+        reached(make("demo", "finished", age=age), verdict, sweep=point)
     app = RunsApp(tmp_path / "outputs")
     async with app.run_test(size=(80, 24)) as pilot:
         await app.workers.wait_for_complete()
-        await pilot.press("B")
-        await pilot.press("g")
         await pilot.pause()
-        assert app.runs.selected is None
-        assert str(app.runs.about.content).startswith("best       of 2 test runs: demo")
+        assert app.runs.selected is None, "a heading is no run"
+        await pilot.press("delete", "m")
+        assert app.asked == [] and app.runs.marked == []
+        assert "best       of 2 test runs: demo" in str(app.runs.about.content)
         assert "greedy 60.0% → 90.0%  ▲ +30.0 [24, 36]  accuracy over 200 examples" in str(
             app.runs.about.content
         )
@@ -173,7 +181,7 @@ async def test_the_heading_under_the_cursor_says_the_best(make: Make, tmp_path: 
         await pilot.press("slash", *"gain>0", "enter")
         await pilot.pause()
         title = app.runs.title_line.render_line(0).text
-        assert "2 runs   filter gain>0: 2   by name   in /" in title
+        assert "2 runs   filter gain>0: 2   in /" in title
 
 
 def test_fields_of_the_filter(make: Make) -> None:
@@ -237,4 +245,3 @@ def test_runs_are_ordered_by_how_much_they_want_to_be_seen() -> None:
 def test_two_runs_can_be_compared(runs: int, offered: bool) -> None:
     screen: Any = SimpleNamespace(source=SimpleNamespace(rows=[object()] * runs), selected=None)
     assert RunCommands.check_action(screen, "compare", ()) == offered
-    assert RunCommands.check_action(screen, "group", ()) == bool(runs)

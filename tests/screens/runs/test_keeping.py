@@ -1,4 +1,4 @@
-"""The list of runs as a home: results, filter, order, groups, labels, archive, trash, marks, lineage."""
+"""The list of runs as a home: results, filter, order, notes, trash, marks, lineage."""
 
 from __future__ import annotations
 
@@ -14,17 +14,15 @@ import msgspec
 import pytest
 from msgspec import structs
 from textual.pilot import Pilot
-from textual.widgets import Input
 
-from app.runs.labels import Label
 from app.runs.run_list import RunList, RunRow
+from app.runs.run_names import UNNAMED, RunName
 from app.runs.trash import move_to_trash
 from app.table.column import cell_of
 from app.table.filter_parser import parse
 from engine.errors import RunError
 from engine.run.directory import BranchPoint, RunDirectory, StageRecord
 from engine.run.stage_state import RUNNING, StageState
-from screens.panels.ask import AskScreen
 from screens.panels.error_panel import ErrorPanel
 from screens.runs.about import about_group, about_run, metric_words
 from screens.runs.columns import COLUMNS
@@ -107,10 +105,6 @@ def test_filter_over_fields_and_words(outputs: Path) -> None:
     assert (
         keeps('config~"dataset=gsm8k"') == [0] and keeps("gsm8k") == [0] and keeps("change~online.L") == [1]
     )
-    labels = RunList(outputs)
-    labels.labels(found[1].path).put(found[1].path, Label("", ("paper-figure",), False))
-    found = rows(outputs)
-    assert keeps("paper") == keeps("tag:paper-figure") == [1]
     assert keeps("seconds>10") == [0, 1, 2] and keeps("nothing") == [] and keeps("") == [0, 1, 2]
 
 
@@ -137,7 +131,7 @@ async def test_what_is_typed_has_keys_below_it(outputs: Path) -> None:
         await settled(app, pilot)
         await pilot.press("slash")
         assert app.words == ["Apply", "Cancel"]
-        await pilot.press("escape", "t")
+        await pilot.press("escape", "semicolon")
         assert [key.word for key in keys_of(app.screen)] == ["OK", "Cancel"]
 
 
@@ -167,57 +161,14 @@ async def test_an_unknown_value_in_the_filter_is_met_with_what_there_is(outputs:
         assert app.runs.table.empty.startswith("No run has state finishd. Is it finished?")
 
 
-async def test_order_by_gain_and_groups_by_name(outputs: Path) -> None:
+async def test_order_by_gain(outputs: Path) -> None:
     app = RunsApp(outputs)
     async with app.run_test(size=(120, 40)) as pilot:
         await settled(app, pilot)
         app.runs.table.sort_by("difference")
         assert [row.record.name for row in app.runs.source.runs] == ["other", "demo", "demo"]
         app.runs.table.sort_by("difference", reverse=True)
-        await pilot.press("B")
-        drawn = app.rows()
-        assert len(drawn) == 5 and "2 runs" in drawn[0] and "0.965" in drawn[0] and "▲ +0.330" in drawn[0]
-        app.runs.table.go_to(0)
-        assert app.runs.selected is None, "a heading is no run"
-        await pilot.press("enter", "delete", "m", "a")
-        assert app.asked == [] and app.runs.marked == []
-        await pilot.press("B", "B")
-        assert len(app.runs.source) == 3
-
-
-def text_of(app: RunsApp) -> str:
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
-
-
-async def test_title_tags_and_archive(outputs: Path) -> None:
-    app = RunsApp(outputs)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await settled(app, pilot)
-        await pilot.press("t")
-        assert isinstance(app.screen, AskScreen)
-        assert "Without a title the list shows the name, demo." in text_of(app)
-        await pilot.press(*"best")
-        assert "The list shows this title instead of the name demo." in text_of(app)
-        await pilot.press("enter", "T")
-        assert "No tags. Separate tags by spaces." in text_of(app)
-        await pilot.press(*"paper gpu")
-        assert "2 tags: paper, gpu" in text_of(app)
-        await pilot.press("enter")
-        await settled(app, pilot)
-        assert app.runs.source.runs[0].title == "best"
-        assert "tags: paper gpu" in about_run(app.runs.source.runs[0]).plain
-        await pilot.press("t", "escape", "a")
-        await settled(app, pilot)
-        assert len(app.runs.source) == 2 and "1 archived" in str(app.runs.title_line.content)
-        await pilot.press("A")
-        await pilot.pause()
-        assert len(app.runs.source) == 3 and "best (archived)" in app.rows()[0]
-        await pilot.press("g", "a")
-        await settled(app, pilot)
-        assert [note.message for note in app._notifications] == [
-            "Archived; A lists it again.",
-            "No longer archived.",
-        ]
+        assert [row.record.name for row in app.runs.source.runs] == ["demo", "demo", "other"]
 
 
 async def test_trash_and_undo(outputs: Path) -> None:
@@ -273,17 +224,20 @@ async def test_marks_keep_their_order(outputs: Path) -> None:
         assert app.runs.marked == [paths[1]]
 
 
-async def test_a_list_of_archived_runs_says_how_to_see_them(outputs: Path) -> None:
-    """No filter is to blame for the empty list."""
+async def test_two_marked_runs_are_compared(outputs: Path) -> None:
+    """Neither one nor three."""
     app = RunsApp(outputs)
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(app, pilot)
-        for _ in range(3):
-            await pilot.press("g", "a")
-            await settled(app, pilot)
-        assert "A to list" in app.runs.table.render_line(2).text + app.runs.table.render_line(3).text
-        await pilot.press("A")
-        assert len(app.runs.source) == 3
+        paths = [row.path for row in app.runs.source.runs]
+        await pilot.press("m", "m", "m", "c")
+        app.runs.table.go_to(0)
+        await pilot.press("m", "g", "c")
+        await pilot.pause()
+        assert [getattr(message, "runs", None) for message in app.asked] == [(paths[1], paths[2])]
+        await pilot.press("down", "m", "down", "c")
+        assert len(app.asked) == 1
+        assert [note.message[:3] for note in app._notifications] == ["Two"] * 2
 
 
 async def test_a_run_that_cannot_be_read_is_named(outputs: Path) -> None:
@@ -322,19 +276,6 @@ def test_the_stage_at_work_stays_in_view(make: Make, tmp_path: Path) -> None:
     assert [words for words in bold if "stage-" in words] == ["▶ stage-6"]
 
 
-async def test_labels_that_are_garbage_are_told_once(outputs: Path) -> None:
-    (outputs / "labels.json").write_text("{")
-    app = RunsApp(outputs)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await settled(app, pilot)
-        await settled(app, pilot)
-        assert len([note for note in app._notifications if "labels" in note.message]) == 1
-        await pilot.press("t")
-        app.screen.query_one(Input).value = "mine"
-        await pilot.press("enter")
-        assert isinstance(app.screen, ErrorPanel) and (outputs / "labels.json").read_text() == "{"
-
-
 def test_what_stands_below_the_list_line_by_line(make: Make, tmp_path: Path) -> None:
     """Of a run at work, one that its worker left, one that was begun twice, and what is at work under a heading."""
     run = write(make("demo", "running"), changes={"online.L": 5}, attempts=2)
@@ -349,19 +290,21 @@ def test_what_stands_below_the_list_line_by_line(make: Make, tmp_path: Path) -> 
     ]
     half = StageState("eval", RUNNING, done=50, total=100, unit="problems", elapsed=50.0)
     status = replace(row.status, state="running", pid=42, host="here", heartbeat_age=2.4)
-    working = replace(row, status=status, progress=half, label=Label("mine", ("draft", "b"), False))
+    working = replace(row, status=status, progress=half, name=RunName("mine"))
     assert about_run(working).plain.splitlines() == [
         "✓ mine 1:01   ▶ eval   ",
         "time       about 0:50 left",
         "changed    online.L=5",
-        f"{run.path}   worker 42 on here, last heartbeat 2 s ago   tags: draft b",
+        f"{run.path}   worker 42 on here, last heartbeat 2 s ago",
     ]
     assert about_run(replace(row, status=replace(row.status, state="stopped"))).plain.splitlines()[-1] == (
         f"{run.path}   2 attempts"
     )
-    paused = replace(working, status=replace(status, state="paused"), label=Label())
+    paused = replace(working, status=replace(status, state="paused"), name=UNNAMED)
     nothing = replace(paused, progress=StageState(""))
-    assert about_group(Group("demo", (working, row, paused, nothing))).plain.splitlines() == [
+    assert about_group(
+        Group("sweep", (working, row, paused, nothing), tmp_path, folded=True)
+    ).plain.splitlines() == [
         "at work    mine  eval 50 of 100 problems  about 0:50 left",
         "at work    demo  eval 50 of 100 problems",
         "at work    demo",
@@ -423,7 +366,7 @@ def test_a_row_of_the_list_cell_by_cell(make: Make, tmp_path: Path) -> None:
     assert cells_of(row) == {
         "state": ("✓ finished", "good"), "name": ("demo", ""), "result": ("0.900", "strong"),
         "difference": ("▲ +0.265", "good"), "curve": none, "methods": ("ESM ▲", ""), "changes": ("online.L=5", ""),
-        "tags": ("", ""), "seconds": ("1:01", ""), "cost": ("0.25", ""), "stage": ("all stages", "dim"),
+        "seconds": ("1:01", ""), "cost": ("0.25", ""), "stage": ("all stages", "dim"),
         "progress": ("━━━━━━━━ 100%", "dim"), "eta": none,
     }  # fmt: skip
     half = StageState("eval", RUNNING, done=50, total=100, unit="problems", elapsed=50.0)
@@ -431,10 +374,10 @@ def test_a_row_of_the_list_cell_by_cell(make: Make, tmp_path: Path) -> None:
         row.status.record, changes={}, stages={"mine": StageRecord(), "eval": StageRecord(status="running")}
     )
     status = replace(row.status, record=plain, state="running", pid=42)
-    working = replace(row, status=status, progress=half, label=Label("mine", ("draft", "b"), True))
+    working = replace(row, status=status, progress=half, name=RunName("mine"))
     assert cells_of(working) == {
-        "state": ("▶ running 25%", "good"), "name": ("mine (archived)", "dim"), "result": none, "difference": none,
-        "curve": none, "methods": ("ESM", ""), "changes": none, "tags": ("draft b", ""), "seconds": ("0:50", ""),
+        "state": ("▶ running 25%", "good"), "name": ("mine", ""), "result": none, "difference": none,
+        "curve": none, "methods": ("ESM", ""), "changes": none, "seconds": ("0:50", ""),
         "cost": none, "stage": ("eval 50/100", ""), "progress": ("━━──────  25%", "accent"), "eta": ("?", "dim"),
     }  # fmt: skip
     point = BranchPoint(name="demo", run_id="x", path="/x", iteration=3)
@@ -443,7 +386,7 @@ def test_a_row_of_the_list_cell_by_cell(make: Make, tmp_path: Path) -> None:
         working,
         status=replace(status, record=empty, state="prepared", pid=None),
         progress=StageState(""),
-        label=Label(),
+        name=UNNAMED,
     )
     cells = cells_of(fresh)
     assert (cells["state"], cells["name"], cells["stage"], cells["methods"], cells["seconds"]) == (

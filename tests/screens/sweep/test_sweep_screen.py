@@ -72,7 +72,7 @@ async def test_table_map_and_remarks(tmp_path: Path, size: tuple[int, int]) -> N
         await pilot.pause()
         own, best = (folder.path.parent / name for name in ("1-0-0", "1-1-0"))
         assert isinstance(app.asked[0], RunRequested) and app.asked[0].run_dir == own
-        assert isinstance(app.asked[1], CompareRequested) and app.asked[1].runs == [best, own]
+        assert isinstance(app.asked[1], CompareRequested) and app.asked[1].runs == (best, own)
         await pilot.press("escape")
         await pilot.pause()
         assert app.screen is not screen

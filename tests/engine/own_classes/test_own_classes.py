@@ -1,19 +1,13 @@
-"""Classes of the user's own: the kit passes those that are fit, and says of every other what it does wrong; runs treat
-their failures as those of the built-in ones."""
+"""Classes of the user's own: runs and checks take them, and treat their failures as those of the built-in ones."""
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from app.cli import main
-from app.cli.check_class import ROLE_NAMES
 from engine.check import check_config
 from engine.config.config import Config
 from engine.config.file import load_config
@@ -30,106 +24,16 @@ from engine.run.stage import StageResult
 from engine.slsm.custom_roles import CONTROLLER
 from engine.slsm.state import SemanticState
 from engine.slsm.turns import Turn
-from engine.testkit import trial
-from engine.testkit.apart import apart
-from engine.testkit.roles import ROLES, try_class
-from engine.testkit.trial import Seen
 from tests.engine.slsm.stage_run import run_slsm
 from tests.kill_and_resume import DEMO
-
-GOOD = {
-    "evolution.judge": "Judge", "evolution.reflector": "Reflector", "slsm.judge": "AnswerJudge",
-    "slsm.controller": "Controller", "answer.reader": "Reader", "task.compare": "compare",
-}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
 def _importable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As with PYTHONPATH."""
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    monkeypatch.setattr(trial, "HUGE", 10_000)
-    monkeypatch.setitem(trial.TEXTS, "a text of 1,000,000 characters", "forty-two " * 1000)
     yield
     sys.modules.pop("own_roles", None)
-
-
-def test_the_command_knows_every_role() -> None:
-    assert set(ROLE_NAMES) == set(ROLES) == set(GOOD)
-
-
-@pytest.mark.parametrize("role", ROLE_NAMES)
-def test_a_class_that_is_fit_passes(role: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check-class", role, f"own_roles:{GOOD[role]}"]) == 0
-    said = capsys.readouterr().out
-    assert "wrong" not in said and f"fit for {role}" in said
-
-
-@pytest.mark.parametrize(
-    ("role", "name", "said"),
-    [
-        (
-            "evolution.judge",
-            "Raises",
-            "an empty text: it raised `own_roles:Raises` failed in `judge`: IndexError",
-        ),
-        ("evolution.judge", "Raises", "(own_roles.py:"),
-        ("evolution.judge", "ReturnsText", "it returned 'yes', not True, False, None or a Verdict"),
-        ("evolution.judge", "Draws", "gave something else"),
-        ("evolution.judge", "Blocks", "did not return within 1 seconds"),
-        ("evolution.judge", "Quits", "SystemExit: 3"),
-        ("evolution.judge", "EndsTheProcess", "judge an empty text: it ended the process it ran in"),
-        ("evolution.judge", "EndsTheProcess", "exit code 3"),
-        (
-            "evolution.judge",
-            "IsKilled",
-            "judge an ordinary text: it ended the process it ran in, a whole run with",
-        ),
-        ("evolution.judge", "IsKilled", "killed by SIGKILL"),
-        ("evolution.judge", "Remembers", "the call beside others gave something else"),
-        ("evolution.judge", "FewArguments", "`judge(question, golds, answer)`; this one takes (answer)"),
-        (
-            "evolution.judge",
-            "NoJudge",
-            "a class with the method `judge(question, golds, answer)`; it has none",
-        ),
-        ("evolution.judge", "WantsArguments", "made without arguments; making it failed: TypeError"),
-        ("evolution.judge", "compare", "expected a class; this is a function"),
-        ("evolution.judge", "Nobody", "a name of the module `own_roles`; it has "),
-        ("evolution.reflector", "FewDeltas", "missing clusters: 1, 2; not a finite number: 0"),
-        ("slsm.controller", "TwiceTheSame", "its diff does not fit: F1 is named twice"),
-        ("answer.reader", "FewTexts", "it returned 1 texts for 2 prompts"),
-        ("task.compare", "compares_with_words", "it returned 'yes', neither True nor False"),
-    ],
-)
-def test_the_kit_says_what_is_wrong(
-    role: str, name: str, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    seconds = "1" if name == "Blocks" else "120"
-    assert main(["check-class", role, f"own_roles:{name}", "--seconds", seconds]) == 2
-    assert said in capsys.readouterr().out
-
-
-def test_a_process_that_a_class_has_left_holds_nobody_up(tmp_path: Path) -> None:
-    def trials(begin: Callable[[str], None]) -> list[Seen]:
-        begin("judge")
-        if (left := os.fork()) == 0:
-            time.sleep(10)
-            (tmp_path / "over").touch()
-            os._exit(0)
-        (tmp_path / "left").write_text(str(left))
-        os._exit(3)
-
-    assert [one.trial for one in apart(trials)] == ["judge"]
-    assert not (tmp_path / "over").exists()
-    os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)
-
-
-def test_an_interrupt_is_no_error_of_the_class(capfd: pytest.CaptureFixture[str]) -> None:
-    def trials(begin: Callable[[str], None]) -> list[Seen]:
-        raise KeyboardInterrupt
-
-    apart(trials)
-    assert capfd.readouterr().err == ""
 
 
 def test_a_module_that_is_not_there_or_fails_is_told_apart(
@@ -144,7 +48,6 @@ def test_a_module_that_is_not_there_or_fails_is_told_apart(
         ConfigError, match=r"importing it failed: ModuleNotFoundError.*breaks_on_import\.py:1"
     ):
         make_custom("breaks_on_import:Judge", role)
-    assert try_class("slsm.judge", "no_such_folder:Judge", 60)[0].problem
 
 
 def test_failures_count_as_those_of_the_built_in_ones() -> None:

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-import os
-import random
-import signal
 import sys
-import threading
 
 from engine.slsm.controllers.diff import Change, StateDiff
 from engine.slsm.state import Fact, Plan, SemanticState
-
-NEVER = threading.Event()
-_COUNT = itertools.count()
 
 
 class Judge:
@@ -53,28 +45,9 @@ class Reader:
         return ["\n".join(triple.tail for triple in prompt.triples) or "unknown" for prompt in prompts]
 
 
-def compare(text, gold):
-    return text.endswith(gold)
-
-
 class Raises(Judge):
     def judge(self, question, golds, answer):
         return answer.split()[0] == "42"
-
-
-class ReturnsText(Judge):
-    def judge(self, question, golds, answer):  # pyright: ignore[reportIncompatibleMethodOverride]
-        return "yes"
-
-
-class Draws(Judge):
-    def judge(self, question, golds, answer):
-        return random.SystemRandom().random() < 0.5
-
-
-class Blocks(Judge):
-    def judge(self, question, golds, answer):
-        NEVER.wait()
 
 
 class Quits(Judge):
@@ -82,41 +55,8 @@ class Quits(Judge):
         sys.exit(3)
 
 
-class EndsTheProcess(Judge):
-    def judge(self, question, golds, answer):
-        if not answer:
-            os._exit(3)
-        return True
-
-
-class IsKilled(Judge):
-    def judge(self, question, golds, answer):
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-class Remembers(Judge):
-    """Right on an object of its own; not when calls share one."""
-
-    def __init__(self):
-        self.last = None
-
-    def judge(self, question, golds, answer):
-        self.last, before = answer, self.last
-        return before is None
-
-
-class FewArguments(Judge):
-    def judge(self, answer):  # pyright: ignore[reportIncompatibleMethodOverride]
-        return True
-
-
 class NoJudge:
     pass
-
-
-class WantsArguments(Judge):
-    def __init__(self, key):
-        self.key = key
 
 
 class FewDeltas(Reflector):
@@ -133,7 +73,3 @@ class TwiceTheSame(Controller):
 class FewTexts(Reader):
     def read(self, prompts, checkpoint):
         return ["one"]
-
-
-def compares_with_words(text, gold):
-    return "yes"

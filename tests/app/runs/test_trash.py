@@ -1,0 +1,43 @@
+"""Runs in the trash, and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.runs.trash import move_to_trash, restore
+from engine.errors import RunError
+from engine.run.directory import RunDirectory, discover
+from engine.run.lock import RunLock
+from tests.made_run import create_run
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    return create_run(tmp_path, "demo", seed=0, stages=["eval"], config={}, config_text="{}\n", versions={})
+
+
+def test_trash_and_back(run: RunDirectory, tmp_path: Path) -> None:
+    before = run.record.read_bytes()
+    moved = move_to_trash(run.path)
+    assert discover(tmp_path) == [] and moved.now == tmp_path / ".trash" / "demo" / run.path.name
+    restore(moved)
+    assert run.record.read_bytes() == before and not moved.now.exists()
+
+
+def test_what_stands_in_the_way_is_not_overwritten(run: RunDirectory) -> None:
+    moved = move_to_trash(run.path)
+    run.path.mkdir()
+    (run.path / "precious").write_text("x")
+    with pytest.raises(RunError, match="already something"):
+        restore(moved)
+    assert (run.path / "precious").read_text() == "x" and (moved.now / "run.json").exists()
+
+
+def test_run_that_a_worker_holds_stays(run: RunDirectory) -> None:
+    lock = RunLock(run.lock)
+    with pytest.raises(RunError, match="at work on this run"):
+        move_to_trash(run.path)
+    assert run.record.exists()
+    lock.release()
