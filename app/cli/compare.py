@@ -11,7 +11,6 @@ def add_options(parser: ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("a", metavar="A", help=RUN)
     parser.add_argument("b", metavar="B", help="the run that is compared with it")
-    parser.add_argument("--json", action="store_true", help="as JSON, with every item")
     add_outputs(parser)
 
 
@@ -22,10 +21,10 @@ def execute(options: Namespace) -> int:
     from app.terminal.text_console import make_console
 
     first, second = (choose_run(run, options.outputs).path for run in (options.a, options.b))
-    return run_compare(first, second, options.json, make_console())
+    return run_compare(first, second, make_console())
 
 
-SUMMARY = "compare two runs: changed fields, each method's figures, where answers part"
+SUMMARY = "compare two runs: changed fields, each method's figures"
 DETAILS = (
     "Figures are over the items that both runs have; differences are B minus A. Nothing is written. Exit code "
     "0: compared; 2: one is not a run, or both are the same."

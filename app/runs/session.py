@@ -3,8 +3,7 @@
 The state that is shown never changes: the thread folds a state of its own and hands out copies (which share their
 memory), and only `update`, which the drawing thread calls, exchanges what is shown. So a screen that draws never
 sees half an event, nor two states in one drawing. Scrubbing back folds on from the nearest copy that was kept on
-the way. What was read of a long log is kept in a snapshot, from which reading goes on when the run is opened again.
-The same code serves a live run, one attached to, and one that ended last year.
+the way. The same code serves a live run, one attached to, and one that ended last year.
 """
 
 from __future__ import annotations
@@ -19,8 +18,6 @@ from pathlib import Path
 
 from app.runs.orders import UserMessage, order
 from app.runs.time_left import Earlier, read_earlier_times
-from app.snapshots.keeper import SnapshotKeeper
-from app.snapshots.snapshot import KeptState, Prefix, Snapshot
 from app.state.event_index import EventIndex
 from app.state.run import RunState
 from engine.errors import RunError, SteerError
@@ -44,6 +41,16 @@ class Lag:
 
     unread_bytes: int = 0
     fold_ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class KeptState:
+    """A state on the way, and the place in the log behind its last event. It is to be shared before it is folded on."""
+
+    seq: int
+    offset: int
+    line: int
+    state: RunState
 
 
 class RunSession:
@@ -77,8 +84,7 @@ class RunSession:
         self._live = RunState()
         self._folded = 0
         self._latest = self._shown = RunState()
-        self._kept: list[KeptState] = [_kept(-1, RunState(), 0, 0)]
-        self._snapshots = SnapshotKeeper(self._directory.events)
+        self._kept: list[KeptState] = [KeptState(-1, 0, 0, RunState())]
         self._at_cursor: KeptState | None = None
         self.cursor: int | None = None
         self.frozen = False
@@ -123,7 +129,7 @@ class RunSession:
         shown, status, point = self._shown, self._status, self._at_cursor
         if self.cursor is not None:
             if point is not None and point.seq == self.cursor:
-                shown = point.state()
+                shown = point.state
         elif not self.frozen:
             shown = self._latest
         if status is not None and not status.alive:
@@ -208,47 +214,16 @@ class RunSession:
             raise
 
     def _follow(self) -> None:
-        self._restore_snapshot()
         while not self._closing:
             self._look_at_worker()
             self._follow_cursor()
             if self._fold_some():
                 time.sleep(0.0005)  # the drawing thread gets the interpreter in between
-            elif self._snapshots.is_due(
-                self._reader.offset, self._status is not None and not self._status.alive
-            ):
-                self._snapshots.save(self._snapshot())
             elif self._earlier is None:
                 self._earlier = read_earlier_times(self.run_dir)
             else:
                 self._wake.wait(_LOOK_EVERY)
                 self._wake.clear()
-        if self._snapshots.is_due(self._reader.offset):
-            # Whoever leaves the run does not wait for it, but the console's process does.
-            threading.Thread(target=self._snapshots.save, args=(self._snapshot(),), name="snapshot").start()
-
-    def _restore_snapshot(self) -> None:
-        """Begin where the run's last reader ended, if that is known."""
-        self.lag = Lag(self._reader.behind())
-        snapshot = self._snapshots.load()
-        if snapshot is None:
-            return
-        self._reader = LogReader(self._directory.events, *snapshot.prefix)
-        self._reader.unknown.update(snapshot.unknown)
-        self.index.take(snapshot.index)
-        self._kept += snapshot.kept
-        for problem in snapshot.problems:
-            self._note(problem)
-        self._live, self._latest = snapshot.state, snapshot.state.share()
-        self._folded = snapshot.prefix.offset
-        self.lag = Lag(self._reader.behind())
-        snapshot.finish()
-
-    def _snapshot(self) -> Snapshot:
-        reader = self._reader
-        prefix = Prefix(reader.offset, reader.line, reader.check)
-        problems = [text for text in self._problems if self._directory.events.name in text]
-        return Snapshot(prefix, self._live, self._kept[1:], self.index, dict(reader.unknown), problems)
 
     def _fold_some(self) -> bool:
         """Fold a portion of what is new; whether there was anything."""
@@ -277,7 +252,7 @@ class RunSession:
     def _keep(self) -> None:
         seq = self._live.seq
         if seq - self._kept[-1].seq >= self._keep_every:
-            self._kept.append(_kept(seq, self._live.share(), self._reader.offset, self._reader.line))
+            self._kept.append(KeptState(seq, self._reader.offset, self._reader.line, self._live.share()))
 
     def _follow_cursor(self) -> None:
         cursor, point = self.cursor, self._at_cursor
@@ -290,7 +265,7 @@ class RunSession:
         here = self._at_cursor
         if here is not None and near.seq < here.seq <= seq:
             near = here
-        state, reader = near.state().share(), LogReader(self._directory.events, near.offset, near.line)
+        state, reader = near.state.share(), LogReader(self._directory.events, near.offset, near.line)
         offset, line = near.offset, near.line
         while state.seq < seq:
             before = reader.offset
@@ -303,10 +278,10 @@ class RunSession:
                 break
             for event, start, length in entries:
                 if event.seq > seq:
-                    return _kept(seq, state, offset, line)
+                    return KeptState(seq, offset, line, state)
                 state.apply(event, start, length)
                 offset, line = start + length + 1, line + 1
-        return _kept(seq, state, offset, line)
+        return KeptState(seq, offset, line, state)
 
     def _look_at_worker(self) -> None:
         now = time.monotonic()
@@ -334,7 +309,3 @@ class RunSession:
             self.stop_requested &= command != "stop"
         self._messages.append(answer)
         self.look_now()
-
-
-def _kept(seq: int, state: RunState, offset: int, line: int) -> KeptState:
-    return KeptState(seq, offset, line, lambda: state)

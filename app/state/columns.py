@@ -10,49 +10,27 @@ it is what the run's files hold. The row changes in a copy: what was shared befo
 
 from __future__ import annotations
 
-import threading
 from array import array
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, Self, TypeVar, overload
 
 T = TypeVar("T")
 
 
-class Keys:
-    """Which row has which key. Shared by copies: for each, only rows below its own length count.
+class Keys(dict[Hashable, int]):
+    """Which row has which key. Shared by copies: for each, only rows below its own length count."""
 
-    `later` gives the rows when they are asked for first: of a long table, they take a while."""
-
-    __slots__ = ("_later", "_lock", "_rows")
-
-    def __init__(self, later: Callable[[], dict[Hashable, int]] | None = None) -> None:
-        self._rows: dict[Hashable, int] = {}
-        self._later = later
-        self._lock = threading.Lock()
+    __slots__ = ()
 
     def find(self, key: Hashable, length: int) -> int | None:
         """The row of `key` among the first `length` rows."""
-        row = self.rows().get(key)
+        row = self.get(key)
         return None if row is None or row >= length else row
-
-    def set(self, key: Hashable, row: int) -> None:
-        """Row `row` has this key."""
-        self.rows()[key] = row
-
-    def rows(self) -> dict[Hashable, int]:
-        """All keys with their rows."""
-        if self._later is not None:
-            with self._lock:
-                if self._later is not None:
-                    self._rows, self._later = self._later(), None
-        return self._rows
 
     def part(self, length: int) -> Keys:
         """The keys of the first `length` rows."""
-        other = Keys()
-        other._rows = {key: row for key, row in self.rows().items() if row < length}
-        return other
+        return Keys((key, row) for key, row in self.items() if row < length)
 
 
 class AppendOnlyList(Generic[T]):
@@ -80,7 +58,7 @@ class AppendOnlyList(Generic[T]):
             self._detach()
         self._items.append(item)
         if key is not None:
-            self._keys.set(key, self._n)
+            self._keys[key] = self._n
         self._n += 1
 
     def _detach(self) -> None:
@@ -93,19 +71,9 @@ class AppendOnlyList(Generic[T]):
 
     def share(self) -> AppendOnlyList[T]:
         """The items as of now, in the same memory."""
-        return AppendOnlyList.of(self._items, self._keys, self._n)
-
-    @classmethod
-    def of(cls, items: list[T], keys: Keys, length: int) -> AppendOnlyList[T]:
-        """The first `length` of `items`, in the same memory."""
-        shared: AppendOnlyList[T] = cls()
-        shared._items, shared._keys, shared._n = items, keys, length
+        shared: AppendOnlyList[T] = AppendOnlyList()
+        shared._items, shared._keys, shared._n = self._items, self._keys, self._n
         return shared
-
-    @property
-    def memory(self) -> tuple[list[T], Keys]:
-        """What copies share; it may hold more items than this one."""
-        return self._items, self._keys
 
     def __len__(self) -> int:
         return self._n
@@ -168,12 +136,6 @@ class Names:
         """The number of `text`, given to it if it is new."""
         return self.numbers[text]
 
-    def fill(self, texts: list[str]) -> None:
-        """Be the names of these texts, in the order of their numbers."""
-        self.texts[:] = texts
-        self.numbers.clear()
-        self.numbers.update((text, number) for number, text in enumerate(texts))
-
     def find(self, text: str) -> int | None:
         """The number of `text` if it has one."""
         return self.numbers.get(text)
@@ -210,10 +172,6 @@ class Columns:
         self._arrays, self._keys, self._n = arrays, keys, length
         self._by_name = dict(zip(self.TYPES, arrays, strict=True))
 
-    def row_keys(self) -> Iterable[Hashable]:
-        """The key of each row, from its columns alone; may go on behind the last row."""
-        raise NotImplementedError
-
     def find_key(self, key: Hashable) -> int | None:
         """The row that was added with this key."""
         return self._keys.find(key, self._n)
@@ -224,7 +182,7 @@ class Columns:
 
     def add(self, key: Hashable, *row: float) -> bool:
         """Add a row in the order of `TYPES`, unless there is one with this key; whether it is new."""
-        n, rows = self._n, self._keys.rows()
+        n, rows = self._n, self._keys
         known = rows.get(key)
         if known is not None and known < n:
             return False
@@ -234,7 +192,7 @@ class Columns:
                 self._n = n + 1
                 return True
             self.detach()
-            rows = self._keys.rows()
+            rows = self._keys
         rows[key] = n
         try:  # a loop that runs in C: for each decision of a run
             deque(map(array.append, self._arrays, row), maxlen=0)
@@ -273,26 +231,9 @@ class Columns:
         return other
 
     @property
-    def memory(self) -> Sequence[array]:
-        """The columns that copies share; they may hold more rows than this one."""
-        return self._arrays
-
-    @property
     def keys(self) -> Keys:
         """The rows by key, of all copies."""
         return self._keys
-
-    def first(self, length: int) -> Self:
-        """The first `length` rows, in the same memory."""
-        other = self.share()
-        other._n = length
-        return other
-
-    def filled(self, arrays: list[array]) -> Self:
-        """Another table with the same names, of these columns in the order of `TYPES`."""
-        other, rows = self.share(), len(arrays[-1])
-        other._adopt(arrays, Keys(lambda: dict(zip(other.row_keys(), range(rows), strict=False))), rows)
-        return other
 
     def shares(self, other: Columns) -> bool:
         """Whether both stand on the same memory: then the rows that both have are equal."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import nan
 from operator import attrgetter
-from struct import Struct, iter_unpack
+from struct import Struct
 from typing import Any, get_type_hints
 from zlib import crc32
 
@@ -74,17 +73,10 @@ class Decisions(Columns):
             offset,
         )
 
-    def row_keys(self) -> Iterable[bytes]:
-        fields = [self.column(name)[: len(self)] for name in ("method", "example", "m", "phase")]
-        packed = array("i", bytes(_KEY.size * len(self)))
-        for place, values in enumerate(fields):
-            packed[place :: len(fields)] = values
-        return (key for (key,) in iter_unpack(f"{_KEY.size}s", packed))
-
     def chain(self, method: int, example: int) -> list[int]:
         """The rows of an example's segments under a method, in their order, the tail last."""
         phases = [number for name in ("segment", "tail") if (number := self.names.find(name)) is not None]
-        row_of, rows = self.keys.rows(), list[int]()
+        row_of, rows = self.keys, list[int]()
         while True:
             before = len(rows)
             for phase in phases:
@@ -143,9 +135,6 @@ class Outcomes(Columns):
         so it is right for all of them."""
         if (row := self.find_key((method, example))) is not None:
             self.column("left")[row] = segment
-
-    def row_keys(self) -> Iterable[tuple[int, int]]:
-        return zip(self.column("method"), self.column("example"), strict=False)
 
     def correct(self, method: int, example: int) -> bool | None:
         """Whether the method got the example right; None while it is not known."""

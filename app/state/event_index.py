@@ -34,17 +34,6 @@ class EventIndex:
         self._times = array("d")
         self._stops = array("q")
 
-    def arrays(self) -> dict[str, array]:
-        """What there is beside the marks, to be stored and filled again."""
-        return {"seqs": self._seqs, "times": self._times, "stops": self._stops}
-
-    def take(self, other: EventIndex) -> None:
-        """Take in what another index holds of the same log, which begins where this one ends."""
-        self._times.extend(other._times)
-        self._seqs.extend(other._seqs)
-        self._stops.extend(other._stops)
-        self.marks.extend(other.marks)
-
     def add(self, event: ev.Event) -> None:
         """Take in the next event."""
         self._times.append(event.time)

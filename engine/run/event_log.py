@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-import zlib
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -198,16 +197,14 @@ def refuse_later_schema(path: Path) -> None:
 class LogReader:
     """Follows a log, live or finished, from its beginning or a known place.
 
-    `offset`: end of the last line read; `line`: its number; `check`: CRC-32 of the bytes up to there; `unknown`: how
-    many events of which unknown types were skipped. Nothing is buffered between polls, so a tail that a resuming
-    worker cuts off is never seen.
+    `offset`: end of the last line read; `line`: its number; `unknown`: how many events of which unknown types were
+    skipped. Nothing is buffered between polls, so a tail that a resuming worker cuts off is never seen.
     """
 
-    def __init__(self, path: Path, offset: int = 0, line: int = 0, check: int = 0) -> None:
+    def __init__(self, path: Path, offset: int = 0, line: int = 0) -> None:
         self.path = path
         self.offset = offset
         self.line = line
-        self.check = check
         self.unknown: Counter[str] = Counter()
 
     def poll(self, max_events: int = 10_000) -> list[LogEntry]:
@@ -216,11 +213,7 @@ class LogReader:
         Raises DataError with file and line at a line that is no event; the next poll goes on behind it. Raises
         RunError where the log cannot be read, or is shorter than before: then so does the next poll.
         """
-        data, base = self._read(), self.offset
-        try:
-            return self._decode(data, max_events)
-        finally:
-            self.check = zlib.crc32(memoryview(data)[: self.offset - base], self.check)
+        return self._decode(self._read(), max_events)
 
     def _decode(self, data: bytes, max_events: int) -> list[LogEntry]:
         base, ends = self.offset, _ends(data, max_events)

@@ -46,7 +46,7 @@ def test_options_that_do_not_go_together(
     [
         (["--sweep", "online.L=1,2"], "sweep"),
         (["--config", "c.yaml", "--sweep", "online.L=1,2"], "sweep"),
-        (["--compare", "a", "b", "--json"], "compare"),
+        (["--compare", "a", "b"], "compare"),
         (["--report=a", "--md"], "report"),
         (["--check"], "check"),
         (["--doctor", "--server", "http://h/v1"], "doctor"),

@@ -1,8 +1,7 @@
-"""`steer-tui compare`: what it prints, and its JSON."""
+"""`steer-tui compare`: what it prints."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +11,6 @@ import pytest
 
 from app.blocks.block import Paragraph, Table, plain, spans
 from app.cli import main
-from app.compare.json_form import _item, json_form
 from app.compared.columns import ITEMS, METHODS, ItemPair
 from app.compared.tables import changed_fields, method_tables
 from app.compared.words import cells_sentence, finding, parting_sentence, run_words
@@ -43,20 +41,6 @@ def test_tables(runs: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> No
         "only A",
     ):
         assert words in out
-
-
-def test_json(runs: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", *runs, "--json"]) == 0
-    form = json.loads(capsys.readouterr().out)
-    assert (form["form"], form["version"]) == ("steer-tui comparison", 1)
-    assert form["changed"] == [{"field": "online.L", "a": 3, "b": 5}]
-    method = form["methods"][0]
-    assert (method["system"], method["method"], method["n"]) == ("ESM", "esm", 2)
-    assert (method["only_a_right"], method["both_right"], method["p"]) == (1, 1, 1.0)
-    first, second = method["items"]
-    assert first["parts_at"]["step"] == "segment 2" and first["parts_at"]["differs"] == ["α", "text"]
-    assert first["parts_at"]["a"]["α"] == 1.0 and first["parts_at"]["b"]["text"] == "t"
-    assert second["parts_at"] is None
 
 
 def test_mistakes(runs: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,10 +75,6 @@ def test_runs_are_named_by_what_differs(settings: list[str], capsys: pytest.Capt
     first, second = capsys.readouterr().out.splitlines()[:2]
     ids = [Path(path).name for path in settings]
     assert first == f"A: online.L=3 (demo/{ids[0]})" and second == f"B: online.L=5 (demo/{ids[1]})"
-    assert main(["compare", *settings[:2], "--json"]) == 0
-    form = json.loads(capsys.readouterr().out)
-    assert [form[run]["shown_as"] for run in "ab"] == ["online.L=3", "online.L=5"]
-    assert [form[run]["name"] for run in "ab"] == ["demo", "demo"]
 
 
 def test_runs_that_share_no_items_are_not_called_unjudged(
@@ -110,9 +90,6 @@ def test_items_that_both_have_and_nobody_judged_are(tmp_path: Path) -> None:
     arm = replace(comparison.arms[0], figures=Figures(0))
     assert finding(arm) == "not judged"
     assert cells_sentence(arm) == "None of its items was judged in both runs."
-    form = json_form(replace(comparison, arms=[arm]))["methods"][0]
-    counts = ("both_right", "only_a_right", "only_b_right", "neither_right")
-    assert [form[name] for name in counts] == [None] * 4 and form["n"] == 0
     words = run_words((comparison.a, comparison.b))
     assert [run.name for run in words] == ["a", "b"] and words[0].about == f"a/{comparison.a.path.name}"
 
@@ -138,35 +115,12 @@ def test_tokens_go_from_a_to_b(tmp_path: Path) -> None:
     assert shown == ["80 → 92", "·"]
 
 
-def test_items_of_one_run_only_are_counted_for_that_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_items_of_one_run_only_are_counted_for_that_run(tmp_path: Path) -> None:
     """x is in both; y and z only in A, w only in B."""
     a = [evaluated("esm", name, True) for name in "xyz"]
     b = [evaluated("esm", name, True) for name in "xw"]
-    runs = str(make_run(tmp_path, "a", a)), str(make_run(tmp_path, "b", b))
-    assert main(["compare", *runs, "--json"]) == 0
-    (method,) = json.loads(capsys.readouterr().out)["methods"]
-    assert (method["n"], method["only_in_a"], method["only_in_b"]) == (1, 2, 1)
-
-
-def test_an_item_has_the_figures_of_each_run_by_its_letter() -> None:
-    a, b = Item("x", "?", "", 0.25, False, 80), Item("x", "?", "", 1.0, True, 92)
-    one = SimpleNamespace(decided={"chosen": "null"}, text="It is 3.")
-    other = SimpleNamespace(decided={"chosen": "e1"}, text="It is 4.")
-    pair = SimpleNamespace(step=SimpleNamespace(key="2"), differs=("chosen",), a=one, b=other)
-    parting: Any = SimpleNamespace(first=1, steps=[None, pair])
-    assert _item(a, b, parting) == {
-        "id": "x", "score_a": 0.25, "score_b": 1.0, "right_a": False, "right_b": True, "tokens_a": 80, "tokens_b": 92,
-        "parts_at": {
-            "step": "2", "differs": ["chosen"],
-            "a": {"chosen": "null", "text": "It is 3."}, "b": {"chosen": "e1", "text": "It is 4."},
-        },
-    }  # fmt: skip
-    parting.first = None
-    assert _item(a, b, parting)["parts_at"] is None
-    pair.b, parting.first = None, 1
-    assert _item(a, b, parting)["parts_at"]["b"] is None, "only A has this step"
+    (arm,) = compare_runs(make_run(tmp_path, "a", a), make_run(tmp_path, "b", b)).arms
+    assert (arm.figures.n, arm.paired.only_a, arm.paired.only_b) == (1, 2, 1)
 
 
 def test_each_method_has_a_table_of_its_own(tmp_path: Path) -> None:
@@ -263,29 +217,18 @@ def test_the_cells_of_an_item() -> None:
     ]
 
 
-def test_a_method_as_json_has_every_figure(tmp_path: Path) -> None:
+def test_a_method_has_every_figure(tmp_path: Path) -> None:
     """Of x and y A has both right and B one; B has another question behind z, and w is in B alone."""
     a = [evaluated("esm", name, True) for name in "xyz"]
     b = [evaluated("esm", "x", False), evaluated("esm", "y", True), evaluated("esm", "z", True, question="other"),
          evaluated("esm", "w", True)]  # fmt: skip
-    comparison = compare_runs(
-        make_run(tmp_path, "a", a, seed=3), make_run(tmp_path, "b", b, status="stopped", seed=4)
-    )
-    form = json_form(comparison)
-    assert [(form[side]["name"], form[side]["state"], form[side]["seed"], form[side]["path"]) for side in "ab"] == [
-        ("a", "finished", 3, str(comparison.a.path)), ("b", "stopped", 4, str(comparison.b.path)),
-    ]  # fmt: skip
-    (method,) = form["methods"]
-    items = method.pop("items")
-    assert (method.pop("low"), method.pop("high")) == (-1.0, 0.0)
-    assert method == {
-        "system": "ESM", "method": "esm", "stage": "eval", "right_means": comparison.arms[0].a.right_means, "n": 2,
-        "mean_a": 1.0, "mean_b": 0.5, "difference": -0.5, "p": 1.0, "tokens_a": 12.0, "tokens_b": 12.0,
-        "tokens_low": 0.0, "tokens_high": 0.0,
-        "both_right": 1, "only_a_right": 1, "only_b_right": 0, "neither_right": 0, "only_in_a": 0, "only_in_b": 1,
-        "other_question": 1, "unjudged": 0,
-    }  # fmt: skip
-    assert [(item["id"], item["right_a"], item["right_b"]) for item in items] == [
-        ("x", True, False),
-        ("y", True, True),
-    ]
+    (arm,) = compare_runs(make_run(tmp_path, "a", a), make_run(tmp_path, "b", b)).arms
+    assert (arm.a.system, arm.a.name, arm.a.stage) == ("ESM", "esm", "eval")
+    assert arm.figures == Figures(
+        2, mean_a=1.0, mean_b=0.5, difference=-0.5, low=-1.0, high=0.0, p=1.0, cells=(1, 1, 0, 0),
+        tokens_a=12.0, tokens_b=12.0, tokens_low=0.0, tokens_high=0.0,
+    )  # fmt: skip
+    paired = arm.paired
+    assert (paired.only_a, paired.only_b, paired.other_question, paired.unjudged) == (0, 1, 1, 0)
+    rights = [(one.id, one.right, other.right) for one, other in paired.pairs]
+    assert rights == [("x", True, False), ("y", True, True)]

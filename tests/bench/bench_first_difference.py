@@ -9,10 +9,12 @@ the same control point, or none.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from engine.comparison.comparison import compare_runs
+from engine.comparison.trace import Parting
 
 Answer = dict[str, Any]
 
@@ -37,16 +39,20 @@ def first_difference(one: Answer, other: Answer) -> int | None:
     return None
 
 
+def parting_at(parting: Parting) -> str | None:
+    """The key of the first step that differs."""
+    return None if parting.first is None else parting.steps[parting.first].step.key
+
+
 def main(first: Path, second: Path) -> None:
     """Compare, and print."""
-    command = [sys.executable, "-m", "app.cli", "compare", str(first), str(second), "--json"]
-    told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    esm = next(method for method in told["methods"] if method["method"] == "esm")
-    parts = {item["id"]: item["parts_at"] for item in esm["items"]}
+    told = compare_runs(first, second)
+    esm = next(arm for arm in told.arms if arm.a.name == "esm")
+    parts = {a.id: told.parting(esm, a, b) for a, b in esm.paired.pairs}
     ours, theirs = answers(first), answers(second)
     both = sorted(ours.keys() & theirs.keys())
     expected = {example: first_difference(ours[example], theirs[example]) for example in both}
-    named = {example: parts[example] and parts[example]["step"] for example in both}
+    named = {example: parting_at(parts[example]) for example in both}
     agree = [
         example
         for example in both

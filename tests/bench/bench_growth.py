@@ -32,7 +32,7 @@ from engine.esm.online.decide import retrieve
 from engine.lm.loading.load import load_model
 from engine.lm.protocol import Request, Sampling
 from engine.sweep.results import SweepReader
-from tests.bench.bench_reopen import write_run
+from tests.bench.bench_long_log import write_run
 from tests.engine.sweep.test_results import make_sweep
 
 HIDDEN, POINTS = 896, 6

@@ -143,7 +143,7 @@ def test_what_commands_take(parsed: list[tuple[str, Namespace]]) -> None:
         "",
     )
     assert (report.run, report.form, report.output) == ("a", "md", Path("o.md"))
-    assert (compare.a, compare.b, compare.json, compare.outputs) == ("a", "b", False, Path("outputs"))
+    assert (compare.a, compare.b, compare.outputs) == ("a", "b", Path("outputs"))
     assert (check.files, check.set) == ([Path("c.yaml"), Path("d.yaml")], ["x=1"])
     assert (plain.form, plain.output) == ("html", None)
 

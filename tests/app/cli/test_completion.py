@@ -42,7 +42,7 @@ def test_every_shell_gets_every_command(shell: str, capsys: pytest.CaptureFixtur
 
 def test_commands_options_files_and_folders(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert completed("steer-tui co", capsys, tmp_path) == {"compare"}
-    assert completed("steer-tui compare --j", capsys, tmp_path) == {"--json"}
+    assert completed("steer-tui compare --o", capsys, tmp_path) == {"--outputs"}
     assert completed("steer-tui ctl pa", capsys, tmp_path) == {"pause"}
     assert completed("steer-tui export vectors --format g", capsys, tmp_path) == {"gguf"}
     assert completed("steer-tui batch --config my", capsys, tmp_path) == {"my.yaml"}

@@ -4,22 +4,39 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from app.runs.session import RunSession
+from app.state.columns import AppendOnlyList, Columns, Names, Texts
 from app.state.event_index import EventIndex
+from app.state.method import MethodState
 from app.state.run import RunState
-from engine.events import DecisionTaken, ExampleEvaluated, Notice, StageFinished, StageStarted, encode
+from engine.events import (
+    DecisionTaken,
+    Event,
+    ExampleEvaluated,
+    Header,
+    Notice,
+    StageFinished,
+    StageStarted,
+    encode,
+)
 from engine.run.control import ControlServer
 from engine.run.directory import RunDirectory
 from engine.run.event_log import LogEntry, LogReader
 from engine.run.gate import Gate
 from engine.run.lock import RunLock
 from tests.made_run import create_run
+from tests.synthetic_evolution import evolution_events
+from tests.synthetic_gflownet import gflownet_events
+from tests.synthetic_pool import pool_events
 from tests.synthetic_run import SyntheticRun, write_log
+from tests.synthetic_slsm import slsm_events
 
 Wait = Callable[..., None]
 
@@ -99,6 +116,51 @@ def test_seek_equals_a_fresh_fold(
     session.seek(None)
     assert (session.cursor, session.behind) == (None, 0)
     assert figures(session.state) == figures(folded(entries))
+
+
+def run_of_all_methods() -> Iterator[Event]:
+    """Events of all methods in one log, some of them reported twice; every type of state has something to keep."""
+    parts = (
+        SyntheticRun(examples=12).events(),
+        evolution_events(),
+        gflownet_events(),
+        slsm_events(),
+        pool_events(),
+    )
+    first, *events = chain(*parts)
+    events = [first, *(event for event in events if not isinstance(event, Header))]
+    again = events[40:80] + [event for event in events if isinstance(event, ExampleEvaluated)][:5]
+    for seq, event in enumerate([*events, *again]):
+        yield structs.replace(event, seq=seq, time=1_760_000_000 + seq / 8)
+
+
+def whole(value: object) -> object:
+    """Everything that a state holds, comparable. Names and texts are left out: every state knows those of later
+    events, too."""
+    if isinstance(value, MethodState):
+        return type(value), {name: whole(below) for name, below in vars(value).items()}
+    if isinstance(value, Columns):
+        columns = [[repr(figure) for figure in value.column(name)[: len(value)]] for name in value.TYPES]
+        return columns, value.keys.part(len(value))
+    if isinstance(value, AppendOnlyList):
+        return [repr(item) for item in value]
+    if isinstance(value, dict):
+        return [(key, whole(below)) for key, below in value.items()]
+    return None if isinstance(value, Names | Texts) else (type(value), repr(value))
+
+
+def test_the_states_of_all_methods_are_exact_at_every_moment(
+    run: RunDirectory, watch: Callable[..., RunSession], wait_until: Wait
+) -> None:
+    write_log(run.events, run_of_all_methods())
+    entries = entries_of(run)
+    last = len(entries) - 1
+    session = watch(run, keep_every=50)
+    wait_until(lambda: session.state.seq == last, "the whole log")
+    for seq in (0, last, 49, 52, 1, last // 2, last // 2 - 1, 300, last - 1):
+        session.seek(seq)
+        wait_until(lambda seq=seq: session.state.seq == seq, f"event {seq}")
+        assert whole(session.state) == whole(folded(entries[: seq + 1])), seq
 
 
 def test_seek_stays_inside_the_log(
@@ -280,21 +342,6 @@ def test_index_knows_times_and_marks(index: EventIndex) -> None:
     assert (index.began(), index.time_of(4), index.at_time(15.5), index.at_time(0.0)) == (10.0, 12.0, 5, 0)
     assert [(mark.seq, mark.kind) for mark in index.marks] == [(0, "warning"), (1, "stage"), (5, "notice")]
     assert EventIndex().time_of(3) == 0.0 and EventIndex().step(0, 1) is None
-
-
-def test_an_index_is_put_together_of_two(index: EventIndex) -> None:
-    """As when the first part of a log comes from a snapshot."""
-    more = EventIndex()
-    more.add(StageStarted(seq=8, time=18.0, stage="next", total=1))
-    index.take(more)
-    assert (len(index), index.step(7, 1), index.stop(7, 1), index.time_of(8), index.at_time(99.0)) == (
-        7,
-        8,
-        8,
-        18.0,
-        8,
-    )
-    assert index.at_time(11.5) == 1 and index.marks[-1].text == "next"
 
 
 def test_a_run_whose_worker_was_started_is_starting_until_the_worker_has_it(

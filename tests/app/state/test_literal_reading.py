@@ -128,7 +128,7 @@ def test_marks_and_stops(events: Events) -> None:
         index.add(event)
     stops = [e.seq for e in once if isinstance(e, ev.DecisionTaken | ev.ExampleEvaluated | ev.RolloutsMined
              | ev.EntryPicked | ev.StageStarted | ev.StageFinished)]  # fmt: skip
-    assert list(index.arrays()["stops"]) == stops
+    assert [seq for seq in range(len(events)) if index.stop(seq - 1, 1) == seq] == stops
     assert [m.text for m in index.marks if m.kind == "stage"] == ["mine", "select", "memory", "eval"]
     assert [m.text for m in index.marks if m.kind == "notice"] == [
         e.text for e in once if isinstance(e, ev.Notice) and e.level == "info"

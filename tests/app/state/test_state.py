@@ -235,10 +235,10 @@ def test_numbers_that_no_column_holds_are_the_largest_that_it_does(number: int) 
     for place, event in enumerate([odd, *taken[1:4]]):
         state.apply(event, 100 * place, 100)
     decisions = state.esm.decisions
-    assert len(decisions) == 4 and {len(column) for column in decisions.memory} == {4}
+    assert len(decisions) == 4 and {len(decisions.column(name)) for name in decisions.TYPES} == {4}
     assert abs(decisions.column("m")[0]) >= (1 << 31) - 1
     assert decisions.column("m")[1] == taken[1].m and decisions.place(1) == (100, 100)
-    assert len(set(decisions.row_keys())) == 4
+    assert len(decisions.keys) == 4
 
 
 def test_only_a_resumed_worker_is_marked_in_the_time_line() -> None:

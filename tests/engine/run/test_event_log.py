@@ -215,7 +215,7 @@ def polled(reader: LogReader, most: int) -> tuple[object, ...]:
         found: object = reader.poll(most)
     except DataError as error:
         found = str(error)
-    return found, reader.offset, reader.line, reader.check, dict(reader.unknown)
+    return found, reader.offset, reader.line, dict(reader.unknown)
 
 
 def test_unknown_types_are_skipped_and_counted(tmp_path: Path) -> None:

@@ -1,13 +1,12 @@
-"""Opening a run with a million events for the first time and again: until it is usable, until all is there, memory.
+"""Opening a run with a million events: until it is usable, until all is there, memory.
 
-`python -m tests.bench.bench_reopen [events] [FOLDER]` writes a run into FOLDER (some minutes for a million; one that is
-there is taken), then opens it three times, each in a console of its own. FOLDER holds the cache, too.
+`python -m tests.bench.bench_long_log [events] [FOLDER]` writes a run into FOLDER (some minutes for a million; one that
+is there is taken), then opens it in a console of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import resource
 import statistics
 import subprocess
@@ -114,13 +113,7 @@ def main() -> None:
         if not list(folder.glob("long/*/run.json")):
             write_run(folder, events)
         path = next(folder.glob("long/*"))
-        for title in ("first", "again", "and again"):
-            print(title, end=": ", flush=True)
-            environment = os.environ | {"XDG_CACHE_HOME": str(folder / "cache")}
-            subprocess.run(
-                [sys.executable, "-m", __spec__.name, "--open", str(path)], env=environment, check=True
-            )
-        print(f"snapshot: {sum(f.stat().st_size for f in folder.rglob('*.snapshot')) / 1e6:.0f} MB")
+        subprocess.run([sys.executable, "-m", __spec__.name, "--open", str(path)], check=True)
 
 
 if __name__ == "__main__":
