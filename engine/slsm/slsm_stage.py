@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from engine.config.slsm import WITHOUT_MEMORY, SLSMSection
 from engine.errors import DataError
-from engine.events import BoardCompared, ConversationAnswered, ModeScored, SLSMBegan, without_envelope
+from engine.events import ConversationAnswered, ModeScored, SLSMBegan, without_envelope
 from engine.files import csv_text, write_atomic
 from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext, StageResult
@@ -20,7 +20,7 @@ from engine.slsm.from_config import make_chat_model, make_controller, make_dialo
 from engine.slsm.judges.judge import check_exact
 from engine.slsm.judges.mode_verdict import mode_verdict
 from engine.slsm.judges.pairs import compared_pairs
-from engine.slsm.judges.published_board import board_points, score_as_published
+from engine.slsm.judges.published_score import AXES, score_as_published
 from engine.slsm.judges.scoring import score_mode
 from engine.slsm.judges.verdicts import JudgeRunner
 from engine.slsm.model_turns import ModelTurns
@@ -215,18 +215,14 @@ class _SLSMRun:
             text = f"{about['unanswered']} of {len(answers)} requests gave no answer, which counts as failed"
             self.context.notice(f"{text}; the first is {_first_failure(answers)}", level="warning")
 
-    def _beside_published(self, cut: int, unjudged: int) -> BoardCompared | None:
-        """For MultiChallenge: what makes the scores comparable with the published ones or not."""
-        points = board_points(self.section, self.dialogues, cut, unjudged, self.attempts)
-        return BoardCompared(points=points) if points else None
-
-    def _their_count(self, board: BoardCompared) -> dict[str, object]:
-        """What differs from the authors' evaluation, and scores counted their way."""
-        counted = {
+    def _as_published(self) -> dict[str, float]:
+        """For MultiChallenge: scores counted as its authors do."""
+        if self.section.data.path is None or not set(self.dialogues.axes) <= AXES:
+            return {}
+        return {
             f"score_as_published_{mode}_{memory}": round(score_as_published(answers), 4)
             for (mode, memory), answers in self._by_variant.items()
         }
-        return {"differs_from_published": board.differs, **counted}
 
     def _nothing_judged(self) -> DataError:
         verdicts = self.records.verdicts.values()
@@ -265,17 +261,14 @@ class _SLSMRun:
             for item in scored
             if item.score is not None
         }
-        board = self._beside_published(counts["cut"], counts["unjudged"]) if scores else None
-        published = {} if board is None else self._their_count(board)
+        published = self._as_published() if scores else {}
         text = json.dumps({**about, **counts, **scores, **published}, indent=1)
         write_atomic(layout.summary(run_dir), text + "\n")
         files = [layout.results, layout.states, layout.modes, layout.pairs, layout.summary]
         self._warn(counts)
         if self.judge is not None and (not scores or 0 < counts["unjudged"] == len(self.records.verdicts)):
             raise self._nothing_judged()
-        if board is not None:
-            self.context.emit(board)
-        verdict = mode_verdict(answers, seed, "" if board is None else board.sentence)
+        verdict = mode_verdict(answers, seed)
         written = [str(path(run_dir).relative_to(run_dir)) for path in files]
         return StageResult({**counts, **scores}, written, verdict)
 
