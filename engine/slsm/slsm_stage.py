@@ -19,7 +19,6 @@ from engine.slsm.controllers.state_tracking import StateTracker
 from engine.slsm.from_config import make_chat_model, make_controller, make_dialogues, make_judge
 from engine.slsm.judges.judge import check_exact
 from engine.slsm.judges.mode_verdict import mode_verdict
-from engine.slsm.judges.pairs import compared_pairs
 from engine.slsm.judges.published_score import AXES, score_as_published
 from engine.slsm.judges.scoring import score_mode
 from engine.slsm.judges.verdicts import JudgeRunner
@@ -239,7 +238,6 @@ class _SLSMRun:
         run_dir, answers = self.context.run_dir, self._by_variant
         seed = derive_seed(self.context.config.run.seed, "slsm", "pairs")
         write_atomic(layout.modes(run_dir), csv_text([_row(item) for item in scored]))
-        write_atomic(layout.pairs(run_dir), csv_text(compared_pairs(answers, seed)))
         detections = self.records.detections.values()
         counts = {
             "controller_failures": self.tracker.failures() + sum(bool(one.failure) for one in detections),
@@ -264,7 +262,7 @@ class _SLSMRun:
         published = self._as_published() if scores else {}
         text = json.dumps({**about, **counts, **scores, **published}, indent=1)
         write_atomic(layout.summary(run_dir), text + "\n")
-        files = [layout.results, layout.states, layout.modes, layout.pairs, layout.summary]
+        files = [layout.results, layout.states, layout.modes, layout.summary]
         self._warn(counts)
         if self.judge is not None and (not scores or 0 < counts["unjudged"] == len(self.records.verdicts)):
             raise self._nothing_judged()

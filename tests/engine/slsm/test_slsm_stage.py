@@ -28,6 +28,7 @@ from engine.events import (
 )
 from engine.run.gate import StopRequested
 from engine.run.stage import StageContext, StageResult
+from engine.seeds import derive_seed
 from engine.slsm import layout, slsm_stage
 from engine.slsm.controllers.controller import Detection, Update
 from engine.slsm.controllers.rule_controller import RuleController
@@ -35,6 +36,7 @@ from engine.slsm.slsm_stage import RunSLSM, variants_of
 from engine.slsm.state import State
 from engine.slsm.turns import Turn
 from engine.tasks.generated.dialogues.records import generate_dialogues
+from tests.bench.print_slsm import answers_of, compared_pairs
 from tests.engine.slsm.small_run import small_config
 from tests.engine.slsm.stage_run import ALL, DIALOGUES, note_following_model, run_slsm
 
@@ -232,17 +234,17 @@ def test_what_it_says_is_what_its_files_say(tmp_path: Path) -> None:
     assert (verdict.value, verdict.baseline_value) == pytest.approx(
         (score["on_detection", "structured"], score["baseline", "none"])
     )
-    with layout.pairs(tmp_path).open() as file:
-        pair = next(
-            row
-            for row in csv.DictReader(file)
-            if (row["first"], row["second"]) == ("baseline none", "on_detection structured")
-        )
+    seed = derive_seed(small_config(**ALL).run.seed, "slsm", "pairs")
+    pair = next(
+        row
+        for row in compared_pairs(answers_of(tmp_path), seed)
+        if (row["first"], row["second"]) == ("baseline none", "on_detection structured")
+    )
     assert (verdict.n, verdict.fixed, verdict.broken) == (
-        int(pair["n"]), int(pair["second_only"]), int(pair["first_only"]),
+        pair["n"], pair["second_only"], pair["first_only"],
     )  # fmt: skip
     assert (verdict.difference, verdict.low, verdict.high) == pytest.approx(
-        tuple(float(pair[name]) for name in ("difference", "low", "high")), abs=1e-5
+        tuple(pair[name] for name in ("difference", "low", "high")), abs=1e-5
     )
 
 
