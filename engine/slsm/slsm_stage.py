@@ -93,7 +93,7 @@ class _SLSMRun:
         self._begin()
         # Whole batches, also in a resumed run: batches and the order of lines stay the same.
         batches = [conversations[first : first + size] for first in range(0, len(conversations), size)]
-        todo = [batch for batch in batches if not all(map(self._is_finished, batch))]
+        todo = [batch for batch in batches if self._lacks_records or not all(map(self._is_finished, batch))]
         done = len(conversations) - sum(map(len, todo))
         self.context.start(len(conversations), done, unit="conversations")
         for batch in todo:
@@ -137,29 +137,22 @@ class _SLSMRun:
     def _keys(self, conversation: Conversation, variant: Variant) -> list[ResultKey]:
         return [(conversation.id, *variant, attempt) for attempt in range(self.attempts)]
 
-    def _is_finished(self, conversation: Conversation) -> bool:
-        """Whether its results are kept, and all that they come from: what is missing is done again."""
-        keys = [key for variant in self.variants for key in self._keys(conversation, variant)]
-        states = (
-            (conversation.id, memory, turn) in self.tracker.states
-            for memory in self.memories
-            for turn in range(len(conversation.turns))
+    @property
+    def _lacks_records(self) -> bool:
+        """Whether a file that results come from was removed, or there is none yet: what it held is done again."""
+        kept = self.records
+        return not (
+            kept.answers
+            and (self.tracker.states or not self.memories)
+            and (kept.detections or not self.detector)
+            and (kept.verdicts or self.judge is None)
         )
-        return all(key in self.results and self._is_kept(self.results[key]) for key in keys) and all(states)
 
-    def _is_kept(self, result: ConversationAnswered) -> bool:
-        key, kept = result.conversation_id, self.records
-        detecting = result.mode in DETECTING
-        if (key, result.attempt, result.note) not in kept.answers:
-            return False
-        if detecting and (key, result.attempt, "") not in kept.answers:
-            return False
-        if result.failure:
-            return True
-        if detecting and (key, result.memory_mode, result.attempt) not in kept.detections:
-            return False
-        judged = self.judge is not None and key in self.dialogues.criteria
-        return not judged or (key, result.answer) in kept.verdicts
+    def _is_finished(self, conversation: Conversation) -> bool:
+        """Whether its results are kept, which are written last."""
+        return all(
+            key in self.results for variant in self.variants for key in self._keys(conversation, variant)
+        )
 
     def _answer_batch(self, conversations: Sequence[Conversation]) -> None:
         conversations = self.model_turns.fill(conversations)
