@@ -78,8 +78,6 @@ def sentence(event: ev.Event) -> str | None:
             return f"{method_name(event.method)}: accuracy {event.accuracy:.3f} on {counted(event.n, 'examples')}"
         case ev.ServeOpened():
             return f"takes requests at {event.url}; {event.key}"
-        case ev.BoardCompared():
-            return event.sentence
         case ev.Notice():
             return event.text if event.level == "info" else f"{event.level}: {event.text}"
         case _:

@@ -55,7 +55,6 @@ class SLSMState(MethodState):
         self.states: AppendOnlyList[StateAt] = AppendOnlyList()
         self.results: AppendOnlyList[ResultRow] = AppendOnlyList()
         self.modes: dict[tuple[str, str], ev.ModeScored] = {}
-        self.board: ev.BoardCompared | None = None
 
     @property
     def failures(self) -> int:
@@ -108,7 +107,6 @@ class SLSMState(MethodState):
 
 SLSMState.keeps(ev.SLSMBegan, "began")
 SLSMState.keeps(ev.ModeScored, "modes", "mode", "memory_mode")
-SLSMState.keeps(ev.BoardCompared, "board")
 
 
 @SLSMState.on(ev.ConversationOpened)

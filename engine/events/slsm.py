@@ -118,35 +118,6 @@ class ConversationAnswered(Event, tag=True, kw_only=True, frozen=True):
         return self.controller_tokens + self.model_tokens + self.detector_tokens
 
 
-class BoardPoint(msgspec.Struct, kw_only=True, frozen=True):
-    """A setting of an evaluation on MultiChallenge: as it is here, and as it is for the published scores."""
-
-    what: str
-    here: str
-    board: str
-    same: bool
-
-
-class BoardCompared(Event, tag=True, kw_only=True, frozen=True):
-    """Whether scores are comparable with the published ones of MultiChallenge: they are if all points are the same."""
-
-    points: list[BoardPoint]
-
-    @property
-    def differs(self) -> list[str]:
-        """What keeps the scores from being comparable."""
-        return [f"{point.what}: {point.here}, not {point.board}" for point in self.points if not point.same]
-
-    @property
-    def sentence(self) -> str:
-        """`Not comparable with published scores (conversations: 12, not 273).`"""
-        if self.differs:
-            return f"Not comparable with published scores ({'; '.join(self.differs)})."
-        return (
-            "Comparable with published scores: judge, counting and data are theirs, the prompt asks the same."
-        )
-
-
 class ModeScored(Event, tag=True, kw_only=True, frozen=True):
     """A line of `slsm/modes.csv`. `score`: macro mean over axes of the share of conversations that pass, with its
     stratified bootstrap 95% interval; None where nothing was judged. `difference`: to baseline, paired. `by_axis`:

@@ -50,11 +50,6 @@ def modes(run_dir: Path) -> Path:
     return folder(run_dir) / "modes.csv"
 
 
-def pairs(run_dir: Path) -> Path:
-    """Two modes on the same conversations: a line for each pair."""
-    return folder(run_dir) / "pairs.csv"
-
-
 def summary(run_dir: Path) -> Path:
     """JSON: data set and its hash, controller, model, judge, failures."""
     return folder(run_dir) / "summary.json"

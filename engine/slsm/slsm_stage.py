@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from engine.config.slsm import WITHOUT_MEMORY, SLSMSection
 from engine.errors import DataError
-from engine.events import BoardCompared, ConversationAnswered, ModeScored, SLSMBegan, without_envelope
+from engine.events import ConversationAnswered, ModeScored, SLSMBegan, without_envelope
 from engine.files import csv_text, write_atomic
 from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext, StageResult
@@ -19,8 +19,7 @@ from engine.slsm.controllers.state_tracking import StateTracker
 from engine.slsm.from_config import make_chat_model, make_controller, make_dialogues, make_judge
 from engine.slsm.judges.judge import check_exact
 from engine.slsm.judges.mode_verdict import mode_verdict
-from engine.slsm.judges.pairs import compared_pairs
-from engine.slsm.judges.published_board import board_points, score_as_published
+from engine.slsm.judges.published_score import AXES, score_as_published
 from engine.slsm.judges.scoring import score_mode
 from engine.slsm.judges.verdicts import JudgeRunner
 from engine.slsm.model_turns import ModelTurns
@@ -94,7 +93,7 @@ class _SLSMRun:
         self._begin()
         # Whole batches, also in a resumed run: batches and the order of lines stay the same.
         batches = [conversations[first : first + size] for first in range(0, len(conversations), size)]
-        todo = [batch for batch in batches if not all(map(self._is_finished, batch))]
+        todo = [batch for batch in batches if self._lacks_records or not all(map(self._is_finished, batch))]
         done = len(conversations) - sum(map(len, todo))
         self.context.start(len(conversations), done, unit="conversations")
         for batch in todo:
@@ -125,9 +124,7 @@ class _SLSMRun:
             self.context.notice(f"slsm.answers.path: {deviation}", level="warning")
         if left := self.dialogues.left_out:
             kept = len(self.dialogues.conversations)
-            text = (
-                f"slsm.data.conversations = {kept} leaves out {len(left)} of {kept + len(left)} conversations"
-            )
+            text = f"slsm.data.conversations = {kept} leaves out {left} of {kept + left} conversations"
             self.context.notice(text, level="warning")
 
     @property
@@ -138,29 +135,22 @@ class _SLSMRun:
     def _keys(self, conversation: Conversation, variant: Variant) -> list[ResultKey]:
         return [(conversation.id, *variant, attempt) for attempt in range(self.attempts)]
 
-    def _is_finished(self, conversation: Conversation) -> bool:
-        """Whether its results are kept, and all that they come from: what is missing is done again."""
-        keys = [key for variant in self.variants for key in self._keys(conversation, variant)]
-        states = (
-            (conversation.id, memory, turn) in self.tracker.states
-            for memory in self.memories
-            for turn in range(len(conversation.turns))
+    @property
+    def _lacks_records(self) -> bool:
+        """Whether a file that results come from was removed, or there is none yet: what it held is done again."""
+        kept = self.records
+        return not (
+            kept.answers
+            and (self.tracker.states or not self.memories)
+            and (kept.detections or not self.detector)
+            and (kept.verdicts or self.judge is None)
         )
-        return all(key in self.results and self._is_kept(self.results[key]) for key in keys) and all(states)
 
-    def _is_kept(self, result: ConversationAnswered) -> bool:
-        key, kept = result.conversation_id, self.records
-        detecting = result.mode in DETECTING
-        if (key, result.attempt, result.note) not in kept.answers:
-            return False
-        if detecting and (key, result.attempt, "") not in kept.answers:
-            return False
-        if result.failure:
-            return True
-        if detecting and (key, result.memory_mode, result.attempt) not in kept.detections:
-            return False
-        judged = self.judge is not None and key in self.dialogues.criteria
-        return not judged or (key, result.answer) in kept.verdicts
+    def _is_finished(self, conversation: Conversation) -> bool:
+        """Whether its results are kept, which are written last."""
+        return all(
+            key in self.results for variant in self.variants for key in self._keys(conversation, variant)
+        )
 
     def _answer_batch(self, conversations: Sequence[Conversation]) -> None:
         conversations = self.model_turns.fill(conversations)
@@ -215,18 +205,14 @@ class _SLSMRun:
             text = f"{about['unanswered']} of {len(answers)} requests gave no answer, which counts as failed"
             self.context.notice(f"{text}; the first is {_first_failure(answers)}", level="warning")
 
-    def _beside_published(self, cut: int, unjudged: int) -> BoardCompared | None:
-        """For MultiChallenge: what makes the scores comparable with the published ones or not."""
-        points = board_points(self.section, self.dialogues, cut, unjudged, self.attempts)
-        return BoardCompared(points=points) if points else None
-
-    def _their_count(self, board: BoardCompared) -> dict[str, object]:
-        """What differs from the authors' evaluation, and scores counted their way."""
-        counted = {
+    def _as_published(self) -> dict[str, float]:
+        """For MultiChallenge: scores counted as its authors do."""
+        if self.section.data.path is None or not set(self.dialogues.axes) <= AXES:
+            return {}
+        return {
             f"score_as_published_{mode}_{memory}": round(score_as_published(answers), 4)
             for (mode, memory), answers in self._by_variant.items()
         }
-        return {"differs_from_published": board.differs, **counted}
 
     def _nothing_judged(self) -> DataError:
         verdicts = self.records.verdicts.values()
@@ -243,7 +229,6 @@ class _SLSMRun:
         run_dir, answers = self.context.run_dir, self._by_variant
         seed = derive_seed(self.context.config.run.seed, "slsm", "pairs")
         write_atomic(layout.modes(run_dir), csv_text([_row(item) for item in scored]))
-        write_atomic(layout.pairs(run_dir), csv_text(compared_pairs(answers, seed)))
         detections = self.records.detections.values()
         counts = {
             "controller_failures": self.tracker.failures() + sum(bool(one.failure) for one in detections),
@@ -265,17 +250,14 @@ class _SLSMRun:
             for item in scored
             if item.score is not None
         }
-        board = self._beside_published(counts["cut"], counts["unjudged"]) if scores else None
-        published = {} if board is None else self._their_count(board)
+        published = self._as_published() if scores else {}
         text = json.dumps({**about, **counts, **scores, **published}, indent=1)
         write_atomic(layout.summary(run_dir), text + "\n")
-        files = [layout.results, layout.states, layout.modes, layout.pairs, layout.summary]
+        files = [layout.results, layout.states, layout.modes, layout.summary]
         self._warn(counts)
         if self.judge is not None and (not scores or 0 < counts["unjudged"] == len(self.records.verdicts)):
             raise self._nothing_judged()
-        if board is not None:
-            self.context.emit(board)
-        verdict = mode_verdict(answers, seed, "" if board is None else board.sentence)
+        verdict = mode_verdict(answers, seed)
         written = [str(path(run_dir).relative_to(run_dir)) for path in files]
         return StageResult({**counts, **scores}, written, verdict)
 

@@ -11,9 +11,20 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
+import msgspec
+
+from engine.config.file import load_config
+from engine.events import ConversationAnswered
+from engine.run.directory import RunDirectory
+from engine.seeds import derive_seed
 from engine.slsm import layout
+from engine.slsm.judges.scoring import both_judged
+from engine.statistics import macro_bootstrap, mcnemar
 
 _COLUMNS = ("mode", "memory", "score", "interval", "model calls", "model tokens", "note tokens",
             "notes", "fixed / wasted / broke", "cut", "no answer")  # fmt: skip
@@ -24,6 +35,49 @@ _LAST = "unanswered"
 def _rows(path: Path) -> list[dict[str, str]]:
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+def answers_of(run: Path) -> dict[tuple[str, str], list[ConversationAnswered]]:
+    """The results of a run by mode and memory, in the order of its modes."""
+    answers: dict[tuple[str, str], list[ConversationAnswered]] = {
+        (row["mode"], row["memory_mode"]): [] for row in _rows(layout.modes(run))
+    }
+    for line in layout.results(run).read_bytes().splitlines():
+        one = msgspec.json.decode(line, type=ConversationAnswered)
+        answers[one.mode, one.memory_mode].append(one)
+    return answers
+
+
+def compared_pairs(
+    answers: Mapping[tuple[str, str], Sequence[ConversationAnswered]], seed: int
+) -> list[dict[str, Any]]:
+    """A row for each pair of variants, over the conversations that are judged under both. `difference`: second minus
+    first, as macro mean over axes; `first_only`, `second_only`: conversations that pass under one alone; `p`: exact
+    McNemar."""
+    rows: list[dict[str, Any]] = []
+    for first, second in combinations(answers, 2):
+        axes = both_judged(answers[first], answers[second]).values()
+        if not axes:
+            continue
+        both = [pair for axis in axes for pair in axis]
+        a, b = [one for one, _ in both], [two for _, two in both]
+        difference = macro_bootstrap([[two - one for one, two in axis] for axis in axes], seed)
+        rows.append(
+            {
+                "first": " ".join(first),
+                "second": " ".join(second),
+                "n": len(both),
+                "first_passes": int(sum(a)),
+                "second_passes": int(sum(b)),
+                "first_only": sum(x > y for x, y in zip(a, b, strict=True)),
+                "second_only": sum(x < y for x, y in zip(a, b, strict=True)),
+                "difference": round(difference.difference, 6),
+                "low": round(difference.low, 6),
+                "high": round(difference.high, 6),
+                "p": mcnemar(a, b),
+            }
+        )
+    return rows
 
 
 def _print(columns: tuple[str, ...], rows: list[list[str]]) -> None:
@@ -43,21 +97,19 @@ def _mode(row: dict[str, str]) -> list[str]:
     ]  # fmt: skip
 
 
-def _pair(row: dict[str, str]) -> list[str]:
-    difference, low, high = (float(row[name]) for name in ("difference", "low", "high"))
+def _pair(row: dict[str, Any]) -> list[str]:
     return [
-        row["first"], row["second"], row["n"], f"{difference:+.3f}", f"[{low:+.3f}, {high:+.3f}]",
-        f"{row['first_only']} / {row['second_only']}", f"{float(row['p']):.2g}",
+        str(row["first"]), str(row["second"]), str(row["n"]), f"{row['difference']:+.3f}",
+        f"[{row['low']:+.3f}, {row['high']:+.3f}]", f"{row['first_only']} / {row['second_only']}",
+        f"{row['p']:.2g}",
     ]  # fmt: skip
 
 
 def main() -> None:
     """As the module says."""
     run = Path(sys.argv[1])
-    modes, pairs = (
-        _rows(layout.modes(run)),
-        _rows(layout.pairs(run)) if layout.pairs(run).stat().st_size else [],
-    )
+    seed = derive_seed(load_config(RunDirectory(run).config).run.seed, "slsm", "pairs")
+    modes, pairs = _rows(layout.modes(run)), compared_pairs(answers_of(run), seed)
     about = json.loads(layout.summary(run).read_text())
     shown = ("model", "dataset", "conversations", "controller", "judge", "cut", "unjudged")
     print({name: about[name] for name in shown})

@@ -27,7 +27,7 @@ from engine.gflownet.evaluation.evaluator import Evaluation
 from engine.gflownet.evaluation.verdict import sampler_verdict
 from engine.pool.verdicts import pool_verdict, selector_verdict
 from engine.slsm.judges.mode_verdict import mode_verdict
-from engine.slsm.judges.pairs import compared_pairs
+from tests.bench.print_slsm import compared_pairs
 from tests.small_esm import answer_line
 
 OWN, OTHER = [1.0, 1.0, 0.6, 0.0, 1.0], [0.0, 0.0, 0.3, 0.3, 1.0]

@@ -15,7 +15,7 @@ from app.table.column import Cell, ListColumn
 from app.wording.figures import fixed
 from app.wording.text import counted
 from app.wording.words import method_name
-from engine.events import BoardCompared, ModeScored
+from engine.events import ModeScored
 
 _CHOSEN = (
     "the best of {} looks better than it is: the interval does not count that it was chosen by this score; "
@@ -43,12 +43,11 @@ SCORES: Sequence[ListColumn[ModeScored]] = (
 
 
 def scores(state: SLSMState) -> list[Block]:
-    """Which mode is best, the table of all, and whether the scores are comparable with the published ones."""
+    """Which mode is best, and the table of all."""
     rows = list(state.modes.values())
     if not rows:
         return []
-    board = [] if state.board is None else board_lines(state.board)
-    return [*_best(rows), *table_of(SCORES, rows, "Memory notes, against no note", board)]
+    return [*_best(rows), *table_of(SCORES, rows, "Memory notes, against no note")]
 
 
 def _best(rows: Sequence[ModeScored]) -> list[Block]:
@@ -63,12 +62,6 @@ def _best(rows: Sequence[ModeScored]) -> list[Block]:
     )
     chosen = [Paragraph(_CHOSEN.format(len(others)), "dim")] if len(others) > 1 else []
     return [Paragraph(did, "dim"), *chosen]
-
-
-def board_lines(board: BoardCompared) -> list[str]:
-    """Whether the scores are comparable with the published ones, and what is as published."""
-    same = [f"{point.what} {point.here}" for point in board.points if point.same]
-    return [board.sentence, f"As published: {', '.join(same) or 'nothing'}."]
 
 
 def details(state: SLSMState) -> list[Block]:

@@ -23,7 +23,7 @@ FLAT = "flat"
 Answers = Mapping[tuple[str, str], Sequence[ConversationAnswered]]
 
 
-def mode_verdict(answers: Answers, seed: int, remark: str = "") -> Verdict | None:
+def mode_verdict(answers: Answers, seed: int) -> Verdict | None:
     """From all answers by mode and memory; None without a baseline or without conversations judged under both."""
     method, baseline = _first(answers, METHODS), _first(answers, BASELINES)
     if method is None or baseline is None:
@@ -52,7 +52,6 @@ def mode_verdict(answers: Answers, seed: int, remark: str = "") -> Verdict | Non
         baseline_calls=_calls(answers[baseline]),
         cost=sum(answer.cost for answer in answers[method]) or None,
         curve=running(bool(answer.passed) for answer in answers[method] if answer.passed is not None),
-        remark=remark,
     )
     simpler = (_beside(variant, method, answers, seed) for variant in _simpler(answers, method, baseline))
     return with_closest(verdict, filter(None, simpler))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from engine.slsm.policy import REMINDER
 from engine.slsm.slsm_stage import RunSLSM
 from engine.statistics import mcnemar
 from tests.bench.make_ifeval_conversations import made
+from tests.bench.print_slsm import answers_of, compared_pairs
 from tests.engine.slsm.ifeval_lines import ifeval_jsonl
 from tests.engine.slsm.note_following_model import NoteFollowingModel
 from tests.engine.slsm.small_run import small_config
@@ -94,8 +94,7 @@ def test_scores_and_pairs_are_those_of_the_answers(tmp_path: Path) -> None:
     assert 0 < sum(passed["reminder"]) < 16
     scores = {found.mode: found.score for found in events if isinstance(found, ModeScored)}
     assert scores["always"] == 1 and scores["baseline"] == 0
-    with layout.pairs(tmp_path).open() as file:
-        rows = {(row["first"], row["second"]): row for row in csv.DictReader(file)}
+    rows = {(row["first"], row["second"]): row for row in compared_pairs(answers_of(tmp_path), 1)}
     assert len(rows) == 10
     row = rows["reminder none", "always structured"]
     lost = 16 - int(sum(passed["reminder"]))
@@ -123,7 +122,7 @@ def test_a_killed_run_goes_on_with_the_turns_it_has(tmp_path: Path) -> None:
         run(tmp_path / "killed", model, checkpoint)
     assert layout.turns(tmp_path / "killed").read_text()
     run(tmp_path / "killed", model)
-    for path in (layout.turns, layout.answers, layout.results, layout.modes, layout.pairs):
+    for path in (layout.turns, layout.answers, layout.results, layout.modes):
         assert path(tmp_path / "killed").read_text() == path(tmp_path / "whole").read_text(), path.__name__
     kept = len(model.asked) - len(whole.asked)
     assert kept <= 5, "at most the batch under way is asked again"

@@ -28,6 +28,7 @@ from engine.events import (
 )
 from engine.run.gate import StopRequested
 from engine.run.stage import StageContext, StageResult
+from engine.seeds import derive_seed
 from engine.slsm import layout, slsm_stage
 from engine.slsm.controllers.controller import Detection, Update
 from engine.slsm.controllers.rule_controller import RuleController
@@ -35,6 +36,7 @@ from engine.slsm.slsm_stage import RunSLSM, variants_of
 from engine.slsm.state import State
 from engine.slsm.turns import Turn
 from engine.tasks.generated.dialogues.records import generate_dialogues
+from tests.bench.print_slsm import answers_of, compared_pairs
 from tests.engine.slsm.small_run import small_config
 from tests.engine.slsm.stage_run import ALL, DIALOGUES, note_following_model, run_slsm
 
@@ -184,17 +186,12 @@ def test_a_torn_last_line_is_written_again(whole: MakeWhole, tmp_path: Path, nam
 
 
 @pytest.mark.parametrize("name", ("states", "answers", "detections", "verdicts"))
-def test_lines_that_were_taken_out_are_done_again(tmp_path: Path, name: str) -> None:
-    """One in the middle, then all, while the results are there."""
-    run_slsm(tmp_path, n=3, **ALL)
-    whole = files(tmp_path)
-    path = getattr(layout, name)(tmp_path)
-    lines = path.read_text().splitlines(keepends=True)
-    for kept in (lines[: len(lines) // 2] + lines[len(lines) // 2 + 1 :], []):
-        path.write_text("".join(kept))
-        run_slsm(tmp_path, n=3, **ALL)
-        assert sorted(path.read_text().splitlines(keepends=True)) == sorted(lines)
-        assert {**files(tmp_path), path.name: 0} == {**whole, path.name: 0}
+def test_a_file_that_was_removed_is_written_again(whole: MakeWhole, tmp_path: Path, name: str) -> None:
+    """While the results are there."""
+    folder = whole(32).copy(tmp_path / "run")
+    getattr(layout, name)(folder).unlink()
+    run_slsm(folder, batch_size=32, **ALL)
+    assert files(folder) == files(whole(32).folder)
 
 
 def test_what_it_says_is_what_its_files_say(tmp_path: Path) -> None:
@@ -232,17 +229,17 @@ def test_what_it_says_is_what_its_files_say(tmp_path: Path) -> None:
     assert (verdict.value, verdict.baseline_value) == pytest.approx(
         (score["on_detection", "structured"], score["baseline", "none"])
     )
-    with layout.pairs(tmp_path).open() as file:
-        pair = next(
-            row
-            for row in csv.DictReader(file)
-            if (row["first"], row["second"]) == ("baseline none", "on_detection structured")
-        )
+    seed = derive_seed(small_config(**ALL).run.seed, "slsm", "pairs")
+    pair = next(
+        row
+        for row in compared_pairs(answers_of(tmp_path), seed)
+        if (row["first"], row["second"]) == ("baseline none", "on_detection structured")
+    )
     assert (verdict.n, verdict.fixed, verdict.broken) == (
-        int(pair["n"]), int(pair["second_only"]), int(pair["first_only"]),
+        pair["n"], pair["second_only"], pair["first_only"],
     )  # fmt: skip
     assert (verdict.difference, verdict.low, verdict.high) == pytest.approx(
-        tuple(float(pair[name]) for name in ("difference", "low", "high")), abs=1e-5
+        tuple(pair[name] for name in ("difference", "low", "high")), abs=1e-5
     )
 
 

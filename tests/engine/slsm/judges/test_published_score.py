@@ -1,10 +1,8 @@
-"""What a run on MultiChallenge says of its score beside the published ones."""
+"""Scores on MultiChallenge, counted as its authors count them, and with a judge as theirs."""
 
 from __future__ import annotations
 
-import csv
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,83 +11,21 @@ from pydantic import ValidationError
 
 from engine.config.slsm import SLSMSection
 from engine.errors import DataError
-from engine.events import BoardCompared, ConversationAnswered, ModeScored
+from engine.events import ConversationAnswered, ModeScored
 from engine.slsm import layout
-from engine.slsm.judges.published_board import board_points, content_of, score_as_published
-from engine.slsm.multichallenge import Criterion, Dialogues, parse_dialogues
+from engine.slsm.judges.published_score import score_as_published
 from tests.engine.slsm.test_published_answers import right, run
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
 
-AXES = ("INFERENCE_MEMORY", "INSTRUCTION_RETENTION", "SELF_COHERENCE", "RELIABLE_VERSION_EDITING")
 THEIRS: dict[str, Any] = {"kind": "openai", "prompt": "multichallenge", "openai": {}}
-
-
-def dialogues(count: int, axes: tuple[str, ...] = AXES) -> Dialogues:
-    records = [
-        {
-            "QUESTION_ID": str(number), "AXIS": axes[number % len(axes)], "TARGET_QUESTION": "Is it?",
-            "PASS_CRITERIA": "YES", "CONVERSATION": [{"role": "user", "content": "Hi"}],
-        }
-        for number in range(count)
-    ]  # fmt: skip
-    return parse_dialogues("\n".join(map(json.dumps, records)).encode(), "x", "x", None)
 
 
 def section(**changes: Any) -> SLSMSection:
     return SLSMSection.model_validate({"data": {"path": "x"}, "judge": THEIRS} | changes)
 
 
-def differences(section: SLSMSection, given: Dialogues, cut: int, unjudged: int = 0) -> list[str]:
-    return BoardCompared(points=board_points(section, given, cut, unjudged, section.attempts)).differs
-
-
-def test_their_setting_on_their_data_is_comparable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The published file itself is not here; the constant is its content's."""
-    given = dialogues(273)
-    monkeypatch.setattr("engine.slsm.judges.published_board.FIRST_PUBLISHED", content_of(given))
+def test_their_prompt_brings_their_judge() -> None:
     assert section().judge.openai.model == "gpt-4o-2024-08-06" and section().judge.openai.max_tokens == 4096
-    assert differences(section(), given, 0) == []
-    board = BoardCompared(points=board_points(section(), given, 0, 0, 1))
-    assert board.sentence.startswith("Comparable with published scores")
-
-
-@pytest.mark.parametrize(("prompt", "here"), (("default", "left out"), ("multichallenge", "failed")))
-def test_answers_without_a_verdict_matter_where_there_are_some(prompt: str, here: str) -> None:
-    given, judged_so = dialogues(273), section(judge=THEIRS | {"prompt": prompt})
-    each = [differences(judged_so, given, 0, unjudged) for unjudged in (0, 2)]
-    assert [[one for one in differing if "verdict" in one] for differing in each] == [
-        [], [f"answers without a verdict: 2, {here}, not failed on an axis of their own, NA"]
-    ]  # fmt: skip
-
-
-def test_the_version_of_the_data_is_its_content(tmp_path: Path) -> None:
-    one, other = dialogues(273), dialogues(273)
-    assert content_of(one) == content_of(replace(other, conversations=[*other.conversations][::-1]))
-    changed = replace(other, criteria={**other.criteria, "5": Criterion("Is it?", "NO")})
-    assert content_of(one) != content_of(changed)
-    assert any("data: another" in one for one in differences(section(), changed, 0))
-
-
-@pytest.mark.parametrize(
-    ("changes", "count", "cut", "said"),
-    (
-        ({"judge": {"kind": "exact"}}, 273, 0, "judge: exact, not gpt-4o-2024-08-06"),
-        ({"judge": {"kind": "openai", "openai": {"max_tokens": 4096}}}, 273, 0, "judge: gpt-4o, not"),
-        ({"judge": {"kind": "openai"}}, 273, 0, "prompt: default, not multichallenge"),
-        ({"judge": THEIRS | {"openai": {"max_tokens": 99}}}, 273, 0, "judge's tokens: 99, not 4096"),
-        ({"judge": THEIRS | {"openai": {"temperature": 1.0}}}, 273, 0, "temperature: 1, not 0"),
-        ({"attempts": 3}, 273, 0, "attempts: 3, not 1"),
-        ({}, 100, 0, "conversations: 100, not 273"),
-        ({"max_new_tokens": 7}, 273, 5, "answers: 5 cut at 7 tokens, not whole"),
-    ),
-)  # fmt: skip
-def test_each_difference_is_said(changes: dict[str, Any], count: int, cut: int, said: str) -> None:
-    assert any(said in one for one in differences(section(**changes), dialogues(count), cut))
-
-
-def test_other_data_is_not_compared() -> None:
-    assert differences(section(), dialogues(273, ("OTHER",)), 0) == []
-    assert differences(section(data={}), dialogues(273), 0) == [], "generated conversations"
 
 
 def answered(
@@ -131,16 +67,13 @@ def test_one_attempt_that_passes_is_enough_on_its_axis() -> None:
     assert score_as_published(given) == pytest.approx(5 / 9)
 
 
-def test_a_run_says_it_once_and_in_its_summary(tmp_path: Path) -> None:
+def test_a_run_has_it_in_its_summary(tmp_path: Path) -> None:
     """The generated dialogues have MultiChallenge's axes."""
     records = right()
     records[0]["RESPONSE"] = "Nothing."
-    events = run(tmp_path, records)
+    run(tmp_path, records)
     about = json.loads(layout.summary(tmp_path).read_text())
-    assert "conversations: 12, not 273" in about["differs_from_published"]
     assert about["score_as_published_baseline_none"] == about["score_baseline_none"]
-    assert sum(isinstance(one, BoardCompared) for one in events) == 1
-    assert list(csv.DictReader(layout.pairs(tmp_path).open())) == [], "one mode makes no pair"
 
 
 def judge_at(server: MisbehavingServer, **changes: Any) -> dict[str, Any]:
@@ -179,9 +112,6 @@ def test_a_judge_behind_a_server_is_asked_and_counted_as_configured(
     # Twelve on four axes, one without a verdict, all others pass. Theirs: (4 + 0) / 5. Ours: (2/3 + 3) / 4, or 4 / 4.
     assert about["score_as_published_baseline_none"] == 0.8
     assert about["score_baseline_none"] == (0.9167 if theirs else 1.0)
-    here = "failed" if theirs else "left out"
-    differs = f"answers without a verdict: 1, {here}, not failed on an axis of their own, NA"
-    assert differs in about["differs_from_published"]
 
 
 def test_where_no_answer_got_a_verdict_there_is_no_score(tmp_path: Path) -> None:
