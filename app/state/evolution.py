@@ -41,7 +41,6 @@ class IterationState:
 
     iteration: int
     deltas: dict[str, float]
-    inherited: str = ""
     scores: dict[str, ev.AnswersScored] = field(default_factory=dict)
     reply: ev.ReflectorReplied | None = None
     finished: bool = False
@@ -147,7 +146,7 @@ def _server(state: EvolutionState, event: ev.ServerChanged, place: Place) -> Non
 
 @EvolutionState.on(ev.IterationBegan)
 def _iteration(state: EvolutionState, event: ev.IterationBegan, place: Place) -> None:
-    state.change(event.iteration, deltas=event.deltas, inherited=event.inherited, place=place)
+    state.change(event.iteration, deltas=event.deltas, place=place)
 
 
 @EvolutionState.on(ev.AnswerJudged)

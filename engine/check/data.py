@@ -102,7 +102,6 @@ def _evolution(findings: Findings, config: Config) -> None:
 
     section = config.evolution
     _file(findings, section.initial_deltas, "evolution.initial_deltas")
-    _file(findings, section.branch_of, "evolution.branch_of")
     with findings.at("evolution.reflector"):
         read_prompts(section.reflector)
     labels = lambda path: f"{len(read_labelled_answers(str(path)))} labelled answers"  # noqa: E731

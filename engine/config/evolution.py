@@ -102,8 +102,10 @@ class EvolutionSection(Section):
     """The stage `evolve`."""
 
     OLDER = {"best_by": "validation"}
-    FIXED = ("max_calls",)
-    INSTEAD = "leave it out, or set max_tokens or max_cost"
+    FIXED = ("max_calls", "branch_of", "branch_iteration")
+    INSTEAD = (
+        "leave it out; max_tokens or max_cost limits what is spent, initial_deltas names deltas to start from"
+    )
 
     kconfig: str | None = Field(
         default=None,
@@ -168,10 +170,8 @@ class EvolutionSection(Section):
         "on the test set. 0: none.",
     )
     initial_deltas: str | None = Field(default=None, description="JSON file of initial deltas; none: zeros.")
-    branch_of: str | None = Field(
-        default=None, description="Run directory whose history is copied up to `branch_iteration`."
-    )
-    branch_iteration: NonNegativeInt = Field(default=0, description="Last iteration of that run to copy.")
+    branch_of: ClassVar[None] = None
+    branch_iteration: ClassVar[int] = 0
     max_new_tokens: PositiveInt = Field(default=192, description="Longest answer, in tokens.")
     temperature: Annotated[float, Field(ge=0, le=5)] = Field(default=0.0, description="0 is greedy decoding.")
     batch_size: PositiveInt = Field(

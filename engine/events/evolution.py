@@ -57,16 +57,14 @@ class EvolutionBegan(Event, tag=True, kw_only=True, frozen=True):
     reflector: str
     questions: int = 0
     cannot_tell: int = 0
-    branched_from: str = ""
 
 
 class IterationBegan(Event, tag=True, kw_only=True, frozen=True):
-    """An iteration with the deltas it uses. `inherited`: the run from which this run branched and that finished it."""
+    """An iteration with the deltas it uses."""
 
     iteration: int
     deltas: dict[str, float]
     examples: list[str] = []
-    inherited: str = ""
 
 
 class AnswerJudged(Event, tag=True, kw_only=True, frozen=True):

@@ -101,12 +101,10 @@ class _Loop:
                 questions=scope.questions,
                 cannot_tell=scope.unjudgeable,
                 reflector=evolution.reflector.name,
-                branched_from=section.branch_of or "",
             )
         )
         if warning := scope.warning(evolution.judge.name):
             self.context.notice(warning, level="warning")
-        evolution.announce_inherited()
 
     def _keep_best_whole(self) -> None:
         """Write the best deltas and their processor: valid from the start, and after a kill between the two files."""

@@ -44,10 +44,9 @@ def _rank(row: RunRow) -> int:
 
 
 def name_cell(row: RunRow) -> Cell:
-    """Its name, with the sign of a branch, and whether it is archived."""
-    branch = "⑂ " if row.record.branched_from is not None else ""
+    """Its name, and whether it is archived."""
     put_aside = " (archived)" if row.label.archived else ""
-    return Cell(f"{branch}{row.title}{put_aside}", "dim" if row.label.archived else "")
+    return Cell(f"{row.title}{put_aside}", "dim" if row.label.archived else "")
 
 
 def _result(row: RunRow) -> Cell:

@@ -20,7 +20,7 @@ from tests.screens.readme import readme
 
 MEANINGS = {
     "a": {"Archive"},
-    "b": {"Begin again", "Branch"},
+    "b": {"Begin again"},
     "c": {"Compare"},
     "d": {"Next"},
     "e": {"CSV"},

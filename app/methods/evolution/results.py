@@ -144,7 +144,7 @@ _REFUSED: Sequence[ListColumn[tuple[str, int]]] = (
 
 def refused_replies(state: EvolutionState) -> list[Table]:
     """How many of the reflector's replies broke which rule; nothing where each could be used."""
-    replies = [i.reply for i in state.iterations.values() if i.reply is not None and not i.inherited]
+    replies = [i.reply for i in state.iterations.values() if i.reply is not None]
     refused = [problems for reply in replies for problems in reply.refused]
     if not refused:
         return []

@@ -266,34 +266,6 @@ def test_stop_after_the_iteration(run: Path, model: LanguageModel) -> None:
     assert len(read_history(layout.history(run)).iterations) == 1
 
 
-def test_a_branch_goes_back_and_leaves_its_parent_alone(
-    whole: Path, model: LanguageModel, tmp_path: Path
-) -> None:
-    before = artefacts(whole)
-    config = configured(branch_of=str(whole), branch_iteration=1)
-    events = run_stage(Evolve(), config, tmp_path / "branch", model)
-    parent = read_history(layout.history(whole))
-    branch = read_history(layout.history(tmp_path / "branch"))
-    assert branch.iterations[0].deltas == parent.iterations[0].deltas and branch.iterations[0].inherited
-    assert branch.iterations[2].deltas == parent.iterations[1].deltas
-    assert not branch.iterations[2].inherited
-    assert {e.iteration for e in events if isinstance(e, AnswerJudged) and e.split == "minibatch"} == {2}
-    assert artefacts(whole) == before
-    asked = [a for a in read_jsonl(layout.answers(tmp_path / "branch")) if a["split"] == TEST_PLAIN]
-    assert len(asked) == 5  # its own, not its parent's
-    with pytest.raises(DataError, match="no finished iteration 9"):
-        run_stage(Evolve(), configured(branch_of=str(whole), branch_iteration=9), tmp_path / "other", model)
-
-
-def test_a_branch_goes_on_choosing_as_its_parent_did(
-    whole: Path, model: LanguageModel, tmp_path: Path
-) -> None:
-    """A composite of the validation set and one of a minibatch cannot be held against each other."""
-    config = configured(branch_of=str(whole), branch_iteration=1, best_by="minibatch")
-    with pytest.raises(ConfigError, match="expected `validation`, by which the parent chose its best deltas"):
-        run_stage(Evolve(), config, tmp_path / "branch", model)
-
-
 def test_minibatches_decide_and_a_test_set_alone_compares(run: Path, model: LanguageModel) -> None:
     """No validation set: nothing is asked of one, and no baseline is chosen on it."""
     alone = {"best_by": "minibatch", "validation_size": 0, "brief_prompts": [], "length_caps": 0}

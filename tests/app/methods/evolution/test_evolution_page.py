@@ -188,8 +188,6 @@ def test_the_states_of_an_iteration() -> None:
     assert shown(FIRST, ev.IterationFinished(iteration=0, best_iteration=0))[-1] == Cell("✓", "good")
     failed = ev.ReflectorReplied(iteration=0, reflector="o3", aborted="no JSON")
     assert shown(FIRST, failed)[-1] == Cell("aborted", "bad")
-    inherited = ev.IterationBegan(iteration=0, deltas={}, inherited="run-1")
-    assert shown(inherited)[-1] == Cell("inherited", "dim")
     assert ITERATIONS.remark(Log(began(), FIRST).state) == "4 planned" and ITERATIONS.remark(RunState()) == ""
 
 
@@ -560,17 +558,16 @@ CUT = {"the reply was cut off at the token limit": ""}
 
 def replied(iteration: int, *refused: dict[str, str], **more: Any) -> list[ev.Event]:
     """An iteration and the reply to it."""
-    began = ev.IterationBegan(iteration=iteration, deltas={}, inherited=more.pop("inherited", ""))
+    began = ev.IterationBegan(iteration=iteration, deltas={})
     return [began, ev.ReflectorReplied(iteration=iteration, reflector="o3", refused=list(refused), **more)]
 
 
 def test_refused_replies_are_counted_by_what_was_wrong() -> None:
-    """Six replies: good at once, good after a refused one, two refused, one refused before the server failed.
-    What a branch took over is its parent's."""
+    """Six replies: good at once, good after a refused one, two refused, one refused before the server failed."""
     both = {"missing clusters": "2", "beyond ±100": "3"}
     log = Log(
         began(), *replied(0), *replied(1, CUT), *replied(2, CUT, both, aborted="no valid reply"),
-        *replied(3, both, aborted="500"), *replied(4, CUT, inherited="parent"),
+        *replied(3, both, aborted="500"),
     )  # fmt: skip
     found = table(PAGE.results(log.state), "Replies of o3 that were refused: 4 of 6")
     assert rows(found) == [
@@ -648,11 +645,7 @@ def test_who_took_part_and_what_it_cost(log: Log) -> None:
         "judge, reflector: gpt-4o, o3; both: 1,200 calls, 34,567 tokens, cost 1.50",
         "score: composite = 0.4 × shortness + 0.6 × share of right answers; shortness = 1 / (1 + mean tokens / 40)",
     ]
-    branched = texts(PAGE.training(Log(began(branched_from="demo/1")).state))
-    assert (
-        branched[:2] == ["iterations: 0 of 4", "branched from: demo/1"]
-        and "judge, reflector: gpt-4o, o3" in branched
-    )
+    assert "judge, reflector: gpt-4o, o3" in texts(PAGE.training(Log(began()).state))
     assert PAGE.training(RunState()) == []
 
 
