@@ -153,14 +153,6 @@ class MethodCompared(Event, tag=True, kw_only=True, frozen=True):
     ahead_high: float | None = None
 
 
-class ComparisonDrawn(Event, tag=True, kw_only=True, frozen=True):
-    """What the comparison on the test set says, in words. `ahead`: the methods with a higher composite than the evolved
-    deltas, the highest first."""
-
-    text: str
-    ahead: list[str] = []
-
-
 class JudgeMeasured(Event, tag=True, kw_only=True, frozen=True):
     """How far the judge agrees with people, on answers that people labelled (`evolution.judge.labels`); a line of
     `tables/judge.csv`.

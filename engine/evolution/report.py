@@ -22,9 +22,9 @@ from engine.evolution.scoring.comparison import (
     PLAIN,
     SAME_LENGTH,
     Method,
+    baselines_ahead,
     cap_for,
     compare,
-    draw_comparison,
 )
 from engine.evolution.scoring.score import Outcome
 from engine.evolution.scoring.split_evaluator import SplitEvaluator
@@ -52,14 +52,13 @@ def write_report(
     comparison = _Comparison(evolution, evaluator, best)
     rows = compare(comparison.methods(), comparison.scale, evolution.context.config.run.seed)
     comparison.write_tables(rows)
-    drawn = draw_comparison(rows, all_zero=not any(best.deltas.values()), best_by=best.decided_on)
+    ahead = baselines_ahead(rows)
     for row in rows:
         evolution.context.emit(row)
-    evolution.context.emit(drawn)
     spent += evaluator.usage_of(*comparison.asked) + evaluator.spent_on_caps
     iterations = evolution.history.iterations
-    verdict = evolution_verdict(rows, comparison.compared, drawn.ahead, spent.cost, iterations)
-    return StageResult(begun | _compared(rows, drawn.ahead) | _spent(spent), _files(evolution), verdict)
+    verdict = evolution_verdict(rows, comparison.compared, ahead, spent.cost, iterations)
+    return StageResult(begun | _compared(rows, ahead) | _spent(spent), _files(evolution), verdict)
 
 
 Summary = dict[str, float | int | str]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -76,21 +75,17 @@ JUDGE: Sequence[ListColumn[JudgeMeasured]] = (
 def compared(state: EvolutionState) -> list[Block]:
     """The comparison on the test set, or what there is without one; and the judge."""
     rows = list(state.compared.values())
-    tables = table_of(LENGTHS, rows, "Length of an answer, against the unchanged model", _words(state))
+    tables = table_of(LENGTHS, rows, "Length of an answer, against the unchanged model", _request(state))
     tables += table_of(CORRECT, rows, "Right answers, against the unchanged model")
     tables += table_of(COMPOSITE, rows, "Composite, against the evolved deltas")
     tables = tables or _untested(state)
     return [*tables, *(judge(state, [""]) if tables else []), *refused_replies(state)]
 
 
-def _words(state: EvolutionState) -> list[str]:
-    """What the comparison says, and the request for short answers that the table names."""
-    conclusion, brief = state.drawn, state.compared.get("brief_prompt")
-    text = "" if conclusion is None else re.sub(r"(?<![\w-])-(?=\d)", "−", conclusion.text)
-    for name in ("chosen_cap", "length_cap", "brief_prompt", "no_processor"):
-        text = text.replace(name, method_name(name))
-    sentences = [f"{text[0].upper()}{text[1:]}."] if text else []
-    return [*sentences, *([f"{method_name('brief_prompt')}: {brief.prompt}"] if brief is not None else [])]
+def _request(state: EvolutionState) -> list[str]:
+    """The request for short answers that the tables name."""
+    brief = state.compared.get("brief_prompt")
+    return [] if brief is None else [f"{method_name(brief.method)}: {brief.prompt}"]
 
 
 _UNTESTED: Sequence[ListColumn[tuple[str, AnswersScored]]] = (

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from app.batch.result_tables import print_results
 from app.state.run import RunState
-from engine.events import ComparisonDrawn, Event, MethodEvaluated, ServerUsage, StageFinished
+from engine.events import Event, MethodEvaluated, ServerUsage, StageFinished
 from engine.run.directory import RunDirectory
 from tests.synthetic_evolution import evolution_events, published_events
 from tests.synthetic_gflownet import gflownet_events
@@ -107,9 +107,3 @@ def test_an_evolution_without_a_test_set_says_what_its_figures_are() -> None:
     )
     assert " ".join(lines).count(sentence) == 1
     assert "validation" not in "".join(lines) and "on the test set" not in "".join(lines)
-
-
-def test_what_the_comparison_says_names_methods_in_words() -> None:
-    drawn = ComparisonDrawn(text="on the test set chosen_cap is ahead of the evolved deltas")
-    text = printed([*evolution_events(), drawn])
-    assert "On the test set a cap chosen on validation is ahead" in " ".join(text.split())
