@@ -80,7 +80,6 @@ class EvolutionState(MethodState):
         self.baseline: ev.AnswersScored | None = None
         self.server: ev.ServerChanged | None = None
         self.compared: dict[str, ev.MethodCompared] = {}
-        self.judge: dict[str, ev.JudgeMeasured] = {}
         self.usage: ev.IterationFinished | None = None
 
     @property
@@ -125,7 +124,6 @@ class EvolutionState(MethodState):
 
 
 EvolutionState.keeps(ev.EvolutionBegan, "began")
-EvolutionState.keeps(ev.JudgeMeasured, "judge", "question_type")
 EvolutionState.keeps(ev.MethodCompared, "compared", "method")
 
 

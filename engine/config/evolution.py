@@ -78,7 +78,7 @@ class ReflectorSection(Section):
 
 
 class JudgeSection(Section):
-    FIXED = ("text_threshold", "attempts")
+    FIXED = ("text_threshold", "attempts", "labels")
 
     kind: Literal["auto", "numeric", "task", "openai"] | CustomClass = Field(
         default="openai",
@@ -90,11 +90,8 @@ class JudgeSection(Section):
         description="Largest relative difference of numbers that count as equal; absolute for 0.",
     )
     text_threshold: ClassVar[None] = None
-    labels: str | None = Field(
-        default=None,
-        description="Answers with people's labels (JSONL file, or a folder of them): shows how far the judge agrees.",
-    )
     attempts: ClassVar[int] = 3
+    labels: ClassVar[None] = None
     openai: OpenAISection = OpenAISection()
 
 
@@ -234,7 +231,7 @@ class EvolutionSections(MethodSections):
             "evolve", "engine.evolution.evolve_stage:Evolve", ("clusters",),
             writes=(
                 "evolution/deltas_*", "evolution/processor*", "evolution/answers.jsonl", "evolution/history.json",
-                "evolution/evolution_lengths.*", "evolution/tables", "evolution/judge_labels.jsonl",
+                "evolution/evolution_lengths.*", "evolution/tables",
                 "evolution/reflector_*", "evolution/server.log",
             ),
             reads=("run.seed", "model", "task", "prompt", "evolution"),

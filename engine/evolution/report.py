@@ -34,14 +34,12 @@ from engine.run.stage import StageResult
 from engine.servers.spent import Spent
 
 
-def write_report(
-    evolution: EvolutionRun, evaluator: SplitEvaluator, reason: str, measured: Spent
-) -> StageResult:
+def write_report(evolution: EvolutionRun, evaluator: SplitEvaluator, reason: str) -> StageResult:
     """The best deltas' figures: with a test set those of the comparison on it, whose tables are written; without one
-    those that they were chosen by. `measured`: what holding the judge against labels cost."""
+    those that they were chosen by."""
     best = evolution.history.best
     assert best is not None, "the first iteration is the best so far"
-    spent = evolution.history.usage + measured
+    spent = evolution.history.usage
     begun: Summary = {
         "iterations": len(evolution.history.iterations),
         "ended": reason,
@@ -103,7 +101,6 @@ def _files(evolution: EvolutionRun) -> list[str]:
     written = [
         layout.deltas_best, layout.processor_best, layout.deltas_current, layout.processor, layout.history,
         layout.answers, layout.plot, layout.comparison, layout.test_answers, layout.baselines,
-        layout.judge_labels, layout.judge_table,
     ]  # fmt: skip
     files = [file(run_dir) for file in written]
     return [str(path.relative_to(run_dir)) for path in files if path.is_file()]

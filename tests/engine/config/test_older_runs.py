@@ -67,6 +67,7 @@ FIXED = {
     ("clusters", "pca_dim"): 50, ("evolution", "max_calls"): None,
     ("evolution", "branch_of"): None, ("evolution", "branch_iteration"): 0, ("evolution", "reflector", "limit"): 8.0,
     ("evolution", "reflector", "answer_characters"): 4000, ("evolution", "judge", "attempts"): 3,
+    ("evolution", "judge", "labels"): None,
     ("evolution", "server", "health_interval"): 2.0, ("evolution", "server", "grace"): 15.0,
     ("slsm", "judge", "attempts"): 3, ("scale", "dashboard"): False, ("eval", "cases"): 10,
     ("eval", "contrast", "arms"): ["contrast_mean", "contrast_pca"], ("graphs", "batch_size"): 256,

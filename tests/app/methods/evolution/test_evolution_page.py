@@ -466,15 +466,10 @@ COMPARED = (
     compared("best", mean_tokens=20.0, composite=0.81, difference=0.05, low=0.01, high=0.09, p=1.0,
              tokens_difference=-20.0, tokens_low=-22.0, tokens_high=-18.0),
 )  # fmt: skip
-MEASURED = (
-    ev.JudgeMeasured(judge="gpt-4o", labels="l", answers=40, judged=30, agreement=0.9, kappa=0.8, kappa_low=0.6,
-                     kappa_high=0.95, precision=0.92, recall=0.88, refusals=9, refusals_right=2),
-    ev.JudgeMeasured(judge="gpt-4o", labels="l", question_type="names", answers=10, judged=0),
-)  # fmt: skip
 
 
 def test_the_methods_on_the_test_set() -> None:
-    log = Log(began(), *MEASURED, *COMPARED)
+    log = Log(began(), *COMPARED)
     found = PAGE.results(log.state)
     tokens = table(found, "Length of an answer, against the unchanged model")
     assert rows(tokens) == [
@@ -514,21 +509,10 @@ def test_at_eighty_columns_every_difference_has_its_interval() -> None:
     assert list(right.narrowed(70).header) == ["on the test set", "correct", "change", "95%", "p"]
 
 
-def test_the_judge_beside_people() -> None:
-    log = Log(began(cannot_tell=7), *MEASURED, *COMPARED)
-    overall = table(PAGE.results(log.state), "Judge gpt-4o, against people's labels")
-    assert rows(overall) == [
-        ["all questions", "40", "75%", "0.900", "0.800", "[0.600, 0.950]", "0.920", "0.880", "2 of 9"]
-    ]
-    more = PAGE.more_results(log.state)
-    assert rows(table(more, "Judge")) == [["names", "10", "0%", "·", "·", "·", "·", "·", "·"]]
+def test_questions_on_which_the_judge_cannot_tell_are_counted() -> None:
+    more = PAGE.more_results(Log(began(cannot_tell=7), *COMPARED).state)
     assert texts(more) == ["the judge cannot tell on 7 of 30 questions: their answers are not scored"]
-    early = Log(began(), *MEASURED)
-    assert PAGE.results(early.state) == []
-    assert [row[0] for row in rows(table(PAGE.more_results(early.state), "Judge"))] == [
-        "all questions",
-        "names",
-    ]
+    assert PAGE.more_results(Log(began(), *COMPARED).state) == []
 
 
 def test_without_a_test_set_nothing_is_compared() -> None:
