@@ -36,7 +36,7 @@ class OpenRuns(App[None]):
         self.session: RunSession | None = None
         self.engine_workers = Workers()
         self._parents: list[tuple[RunSession | None, int]] = []
-        """Runs below a branch that was started from them, with the number of screens that belong to them."""
+        """Runs from which another was opened, with the number of screens that belong to them."""
 
     @cached_property
     def run_screens(self) -> RunScreens:
@@ -160,7 +160,7 @@ class OpenRuns(App[None]):
         self._parents.clear()
 
     def _back_to_parent(self) -> None:
-        """From a branch to the run it was started from, as that was left; from a compared run to the comparison."""
+        """From a run to what it was opened from, as that was left: a comparison, a sweep or another run."""
         parent, depth = self._parents.pop()
         while len(self.screen_stack) > depth:
             self.pop_screen()

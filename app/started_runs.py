@@ -1,4 +1,4 @@
-"""What is started from the console: runs, branches, resumed runs and sweeps, and what became of their workers."""
+"""What is started from the console: runs, resumed runs and sweeps, and what became of their workers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from textual import on
 
 from app.leaving import Leaving
 from app.open_runs import OpenRuns
-from app.runs.client import prepare_branch, prepare_resume
+from app.runs.client import prepare_resume
 from app.worker_failures import WorkerFailures
 from engine.errors import SteerError
 from engine.run.directory import RunDirectory
-from screens.messages import BranchRequested, ResumeRequested
+from screens.messages import ResumeRequested
 
 
 class StartedRuns(OpenRuns):
@@ -80,14 +80,3 @@ class StartedRuns(OpenRuns):
             self.open_run(message.run_dir)
         else:
             self.notify("A worker resumes the run.")
-
-    @on(BranchRequested)
-    def _branch_requested(self, message: BranchRequested) -> None:
-        """Prepare and start a new run beside this one, and watch it."""
-        try:
-            directory = prepare_branch(RunDirectory(message.run_dir), message.iteration, message.iterations)
-        except (SteerError, OSError) as error:
-            self.show_error("The branch was not started", error)
-            return
-        if self.session is not None and self.start_worker(directory):
-            self.open_above(directory.path)

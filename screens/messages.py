@@ -18,15 +18,6 @@ class ResumeRequested(Message):
 
 
 @dataclass
-class BranchRequested(Message):
-    """Start a new run from the deltas of an iteration of this one; `iterations`: of both together."""
-
-    run_dir: Path
-    iteration: int
-    iterations: int
-
-
-@dataclass
 class SystemRequested(Message):
     """Show the screen of a method of the same run, or its overview; `place`: what to open there. `followed`: nobody
     asked for it, the work is there."""

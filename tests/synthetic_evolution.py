@@ -83,18 +83,6 @@ def _events(iterations: int, finish: bool, rng: random.Random) -> Iterator[ev.Ev
         clusters=NAMES, iterations=iterations, minibatch=4, validation=6, test=4, scale=40.0, weights=[0.4, 0.6],
         server="in process", judge="numeric (offline)", reflector="statistical (offline)", questions=30, cannot_tell=7,
     )  # fmt: skip
-    yield ev.JudgeMeasured(
-        judge="numeric (offline)", labels="labels.jsonl", answers=40, judged=30, cannot_tell=10, agreement=0.9,
-        kappa=0.8, kappa_low=0.6, kappa_high=0.95, precision=0.92, recall=0.88,
-    )  # fmt: skip
-    yield ev.JudgeMeasured(
-        judge="numeric (offline)",
-        labels="labels.jsonl",
-        question_type="names",
-        answers=10,
-        judged=0,
-        cannot_tell=10,
-    )
     yield ev.ServerChanged(state="healthy", server="in process", log=["serving statements with processor.py"])
     yield from _split(0, "baseline", 6, 0.0, rng)
     deltas = dict.fromkeys(NAMES, 0.0)
@@ -129,9 +117,6 @@ def _events(iterations: int, finish: bool, rng: random.Random) -> Iterator[ev.Ev
             shortness=0.67, composite=0.81, difference=0.0, low=-0.05, high=0.05, p=1.0, cannot_tell=2,
             tokens_difference=-20.0, tokens_low=-22.0, tokens_high=-18.0,
         )  # fmt: skip
-        yield ev.ComparisonDrawn(
-            text="on the test set the evolved deltas are ahead of every baseline, within the error"
-        )
         yield ev.StageFinished(
             seconds=9.0, summary={"iterations": iterations}, files=["evolution/history.json"]
         )

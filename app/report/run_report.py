@@ -56,7 +56,7 @@ def report(source: RunSource) -> Document:
 
 
 def _about(source: RunSource) -> Block:
-    record, state, branch = source.status.record, source.state, source.status.record.branched_from
+    record, state = source.status.record, source.state
     worked = sum(stage.seconds for stage in record.stages.values())
     return facts(
         [
@@ -65,7 +65,6 @@ def _about(source: RunSource) -> Block:
             ("begun", clock(record.created)),
             ("worked", f"{duration(worked)} in {counted(record.attempts, 'attempts')}"),
             ("seed", str(record.seeds.get("run", ""))),
-            ("branch of", branch and f"{branch.name}/{branch.run_id}, from iteration {branch.iteration} on"),
             ("log", f"{counted(state.seq + 1, 'events')} in events.jsonl"),
             ("lines of the log that are not events", str(source.damaged or "")),
         ]

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from app.wording.text import resume_command
 from engine.errors import ConfigError, RunError, disk_errors
 from engine.processes.engine_process import engine_command, engine_environment
 from engine.regular_file import open_to_append
 from engine.run.control_address import reachable_address
-from engine.run.directory import BranchPoint, RunDirectory, StageRecord, create_run, inspect, new_record
+from engine.run.directory import RunDirectory, StageRecord, create_run, inspect, new_record
 from engine.run.event_log import refuse_later
 from engine.run.lock import LockInfo, read_lock, signal_holder
 from engine.versions import versions
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
     from engine.run.stage_choices import Choice, StageChange
 
 _LONGEST_REPLY = 1 << 16
-_BRANCH = {"evolution.branch_of", "evolution.branch_iteration"}
-"""What `branched_from` returns."""
 
 
 class WorkerReply(msgspec.Struct, frozen=True):
@@ -62,26 +59,6 @@ def as_changes(fields: Mapping[str, object]) -> list[str]:
     return [f"{name}={json.dumps(value)}" for name, value in fields.items() if value is not None]
 
 
-def prepare_branch(parent: RunDirectory, iteration: int, iterations: int) -> RunDirectory:
-    """Make a new run beside `parent` that inherits its evolution up to `iteration` and starts from that
-    iteration's deltas; `iterations`: of both together. The parent is not touched. Raises SteerErrors."""
-    record = parent.read()
-    if (evolve := record.stages.get("evolve")) is not None and evolve.stale:
-        hint = f"resume the run first: {resume_command(parent.path)}"
-        raise RunError(what="`evolve` is stale: it is to be done again", where=str(parent.path), hint=hint)
-    path = parent.path.absolute()
-    overrides = as_changes(
-        {
-            "run.stages": ["evolve"],
-            "evolution.branch_of": str(path),
-            "evolution.branch_iteration": iteration,
-            "evolution.iterations": iterations,
-        }
-    )
-    point = BranchPoint(name=record.name, run_id=record.run_id, path=str(path), iteration=iteration)
-    return _prepare(parent.config, overrides, str(path.parent.parent), record.changes, point)
-
-
 def prepare_serving(sources: Sequence[RunDirectory], changes: Sequence[str]) -> RunDirectory:
     """A run that serves the first one's model with the levers of all, beside the first unless `changes` say where."""
     first = sources[0]
@@ -99,14 +76,7 @@ def prepare_serving(sources: Sequence[RunDirectory], changes: Sequence[str]) -> 
     return _prepare(first.config, [*overrides, *changes], outputs)
 
 
-def _prepare(
-    config_path: Path,
-    overrides: Sequence[str],
-    outputs: str | None,
-    inherited: Mapping[str, Any] | None = None,
-    branched_from: BranchPoint | None = None,
-) -> RunDirectory:
-    """`inherited`: changes that the run which is branched made to its own file."""
+def _prepare(config_path: Path, overrides: Sequence[str], outputs: str | None) -> RunDirectory:
     from engine.config.changes import changed_fields
     from engine.config.file import dump_config, load_config
 
@@ -117,16 +87,14 @@ def _prepare(
         before = load_config(config_path, where).model_dump(mode="json")
     except ConfigError:
         before = {}  # the file is right only with its changes
-    differing = changed_fields(before, resolved) if before else _named(overrides, resolved)
-    changes = {name: value for name, value in differing.items() if name not in _BRANCH}
+    changes = changed_fields(before, resolved) if before else _named(overrides, resolved)
     record = new_record(
         config.run.name,
         seed=config.run.seed,
         stages=config.run.stages,
         config=resolved,
         versions=versions(),
-        changes={**(inherited or {}), **changes},
-        branched_from=branched_from,
+        changes=changes,
     )
     return create_run(Path(config.run.outputs), record, dump_config(config))
 

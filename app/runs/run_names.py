@@ -18,7 +18,6 @@ from engine.run.directory import RunDirectory, RunRecord
 
 _SHORT = {"run.seed": "seed", "run.stages": "stages", "task.eval_split": "split"}
 """Fields that everybody knows without their section."""
-_NO_NAME = (*NO_SETTING, "evolution.branch_of", "evolution.branch_iteration")
 _MANY_FIELDS, _MOST_FIELDS = 2, 4
 """More fields stand without their sections; still more are only counted."""
 _LONGEST_VALUE = 24
@@ -72,17 +71,16 @@ def _settings(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
     last."""
     changed = {name for record in records for name in record.changes}
     differing = differing_fields([record.config for record in records])
-    names = [name for name, texts in differing.items() if all(texts) and name not in _NO_NAME]
+    names = [name for name, texts in differing.items() if all(texts) and name not in NO_SETTING]
     names.sort(key=lambda name: (name == "run.seed", name not in changed, name in _SHORT))
     return [{name: json.loads(differing[name][at]) for name in names} for at in range(len(records))]
 
 
 def _text(record: RunRecord, setting: Mapping[str, Any], is_among_others: bool) -> str:
-    name, branch = record.name, record.branched_from
+    name = record.name
     if not setting:
         return name
-    parts = [] if branch is None else [f"from iteration {branch.iteration}"]
-    parts += _parts(dict(list(setting.items())[:_MOST_FIELDS]))
+    parts = _parts(dict(list(setting.items())[:_MOST_FIELDS]))
     more = len(setting) - _MOST_FIELDS
     parts += [f"+{counted(more, 'fields')}"] if more > 0 else []
     return " ".join(parts) + (f" ({name})" if is_among_others else "")

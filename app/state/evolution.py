@@ -41,7 +41,6 @@ class IterationState:
 
     iteration: int
     deltas: dict[str, float]
-    inherited: str = ""
     scores: dict[str, ev.AnswersScored] = field(default_factory=dict)
     reply: ev.ReflectorReplied | None = None
     finished: bool = False
@@ -81,8 +80,6 @@ class EvolutionState(MethodState):
         self.baseline: ev.AnswersScored | None = None
         self.server: ev.ServerChanged | None = None
         self.compared: dict[str, ev.MethodCompared] = {}
-        self.drawn: ev.ComparisonDrawn | None = None
-        self.judge: dict[str, ev.JudgeMeasured] = {}
         self.usage: ev.IterationFinished | None = None
 
     @property
@@ -127,9 +124,7 @@ class EvolutionState(MethodState):
 
 
 EvolutionState.keeps(ev.EvolutionBegan, "began")
-EvolutionState.keeps(ev.JudgeMeasured, "judge", "question_type")
 EvolutionState.keeps(ev.MethodCompared, "compared", "method")
-EvolutionState.keeps(ev.ComparisonDrawn, "drawn")
 
 
 @EvolutionState.on(ev.ClustersBuilt)
@@ -147,7 +142,7 @@ def _server(state: EvolutionState, event: ev.ServerChanged, place: Place) -> Non
 
 @EvolutionState.on(ev.IterationBegan)
 def _iteration(state: EvolutionState, event: ev.IterationBegan, place: Place) -> None:
-    state.change(event.iteration, deltas=event.deltas, inherited=event.inherited, place=place)
+    state.change(event.iteration, deltas=event.deltas, place=place)
 
 
 @EvolutionState.on(ev.AnswerJudged)

@@ -93,7 +93,6 @@ def _clusters(findings: Findings, config: Config) -> None:
 
 
 def _evolution(findings: Findings, config: Config) -> None:
-    from engine.evolution.judges.labelled_answers import read_labelled_answers
     from engine.evolution.judges.offline import offline_judge
     from engine.evolution.judges.scope import scope_of
     from engine.evolution.questions import load_splits
@@ -102,11 +101,8 @@ def _evolution(findings: Findings, config: Config) -> None:
 
     section = config.evolution
     _file(findings, section.initial_deltas, "evolution.initial_deltas")
-    _file(findings, section.branch_of, "evolution.branch_of")
     with findings.at("evolution.reflector"):
         read_prompts(section.reflector)
-    labels = lambda path: f"{len(read_labelled_answers(str(path)))} labelled answers"  # noqa: E731
-    _described(findings, section.judge.labels, "evolution.judge.labels", labels)
     if section.questions == "task":
         place, name = "task.path", config.task.dataset
         is_here = _task_is_here(findings, config)

@@ -78,7 +78,7 @@ class ReflectorSection(Section):
 
 
 class JudgeSection(Section):
-    FIXED = ("text_threshold", "attempts")
+    FIXED = ("text_threshold", "attempts", "labels")
 
     kind: Literal["auto", "numeric", "task", "openai"] | CustomClass = Field(
         default="openai",
@@ -90,11 +90,8 @@ class JudgeSection(Section):
         description="Largest relative difference of numbers that count as equal; absolute for 0.",
     )
     text_threshold: ClassVar[None] = None
-    labels: str | None = Field(
-        default=None,
-        description="Answers with people's labels (JSONL file, or a folder of them): shows how far the judge agrees.",
-    )
     attempts: ClassVar[int] = 3
+    labels: ClassVar[None] = None
     openai: OpenAISection = OpenAISection()
 
 
@@ -102,8 +99,10 @@ class EvolutionSection(Section):
     """The stage `evolve`."""
 
     OLDER = {"best_by": "validation"}
-    FIXED = ("max_calls",)
-    INSTEAD = "leave it out, or set max_tokens or max_cost"
+    FIXED = ("max_calls", "branch_of", "branch_iteration")
+    INSTEAD = (
+        "leave it out; max_tokens or max_cost limits what is spent, initial_deltas names deltas to start from"
+    )
 
     kconfig: str | None = Field(
         default=None,
@@ -168,10 +167,8 @@ class EvolutionSection(Section):
         "on the test set. 0: none.",
     )
     initial_deltas: str | None = Field(default=None, description="JSON file of initial deltas; none: zeros.")
-    branch_of: str | None = Field(
-        default=None, description="Run directory whose history is copied up to `branch_iteration`."
-    )
-    branch_iteration: NonNegativeInt = Field(default=0, description="Last iteration of that run to copy.")
+    branch_of: ClassVar[None] = None
+    branch_iteration: ClassVar[int] = 0
     max_new_tokens: PositiveInt = Field(default=192, description="Longest answer, in tokens.")
     temperature: Annotated[float, Field(ge=0, le=5)] = Field(default=0.0, description="0 is greedy decoding.")
     batch_size: PositiveInt = Field(
@@ -234,7 +231,7 @@ class EvolutionSections(MethodSections):
             "evolve", "engine.evolution.evolve_stage:Evolve", ("clusters",),
             writes=(
                 "evolution/deltas_*", "evolution/processor*", "evolution/answers.jsonl", "evolution/history.json",
-                "evolution/evolution_lengths.*", "evolution/tables", "evolution/judge_labels.jsonl",
+                "evolution/evolution_lengths.*", "evolution/tables",
                 "evolution/reflector_*", "evolution/server.log",
             ),
             reads=("run.seed", "model", "task", "prompt", "evolution"),

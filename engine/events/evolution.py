@@ -57,16 +57,14 @@ class EvolutionBegan(Event, tag=True, kw_only=True, frozen=True):
     reflector: str
     questions: int = 0
     cannot_tell: int = 0
-    branched_from: str = ""
 
 
 class IterationBegan(Event, tag=True, kw_only=True, frozen=True):
-    """An iteration with the deltas it uses. `inherited`: the run from which this run branched and that finished it."""
+    """An iteration with the deltas it uses."""
 
     iteration: int
     deltas: dict[str, float]
     examples: list[str] = []
-    inherited: str = ""
 
 
 class AnswerJudged(Event, tag=True, kw_only=True, frozen=True):
@@ -153,41 +151,6 @@ class MethodCompared(Event, tag=True, kw_only=True, frozen=True):
     ahead: float | None = None
     ahead_low: float | None = None
     ahead_high: float | None = None
-
-
-class ComparisonDrawn(Event, tag=True, kw_only=True, frozen=True):
-    """What the comparison on the test set says, in words. `ahead`: the methods with a higher composite than the evolved
-    deltas, the highest first."""
-
-    text: str
-    ahead: list[str] = []
-
-
-class JudgeMeasured(Event, tag=True, kw_only=True, frozen=True):
-    """How far the judge agrees with people, on answers that people labelled (`evolution.judge.labels`); a line of
-    `tables/judge.csv`.
-
-    `question_type`: empty for all of them. Of `answers`, `judged` were judged; on `cannot_tell` others
-    the judge cannot tell, on the rest it failed. Of the judged, people call `refusals` refusals, of which the judge
-    calls `refusals_right` right; all that follows leaves them out. `agreement`: share on which both say the same;
-    `kappa`: Cohen's, with its 95% interval; None where all are of one kind. `precision`, `recall`: of "right", against
-    people.
-    """
-
-    judge: str
-    labels: str
-    question_type: str = ""
-    answers: int
-    judged: int
-    cannot_tell: int = 0
-    agreement: float | None = None
-    kappa: float | None = None
-    kappa_low: float | None = None
-    kappa_high: float | None = None
-    precision: float | None = None
-    recall: float | None = None
-    refusals: int = 0
-    refusals_right: int = 0
 
 
 class IterationFinished(Event, tag=True, kw_only=True, frozen=True):

@@ -11,7 +11,6 @@ from engine.evolution.answers import BASELINE, MINIBATCH, VALIDATION
 from engine.evolution.deltas import Deltas, write_deltas
 from engine.evolution.evolution_run import EvolutionRun
 from engine.evolution.history import Iteration, write_history
-from engine.evolution.judges.measured import measure_judge
 from engine.evolution.judges.scope import scope_of
 from engine.evolution.plot import draw
 from engine.evolution.processor import processor_source
@@ -21,7 +20,6 @@ from engine.evolution.scoring.score import Score
 from engine.evolution.scoring.split_evaluator import SplitEvaluator
 from engine.files import write_atomic
 from engine.run.stage import StageContext, StageResult
-from engine.servers.spent import Spent
 
 
 class ReflectorGaveUp(SteerError):
@@ -58,15 +56,12 @@ class _Loop:
         self.section = evolution.context.config.evolution
         self.history = evolution.history
         self.evaluator = SplitEvaluator(evolution)
-        self.measured = Spent()
-        """What holding the judge against people's labels cost."""
 
     def run(self) -> StageResult:
         section, evolution = self.section, self.evolution
         self.context.start(section.iterations, len(self.history.iterations), unit="iterations")
         self._announce()
         self._keep_best_whole()
-        self.measured = measure_judge(self.evolution)
         if section.validation_size:
             self._baseline()
         failures = 0
@@ -79,7 +74,7 @@ class _Loop:
         failures = self.history.aborted_in_a_row()
         if failures >= section.failures:  # an earlier attempt gave up at the last iteration
             raise _gave_up(failures, self.history.iterations[-1].aborted)
-        return write_report(evolution, self.evaluator, reason, self.measured)
+        return write_report(evolution, self.evaluator, reason)
 
     # ------------------------------------------------------------ before the first iteration
 
@@ -101,12 +96,10 @@ class _Loop:
                 questions=scope.questions,
                 cannot_tell=scope.unjudgeable,
                 reflector=evolution.reflector.name,
-                branched_from=section.branch_of or "",
             )
         )
         if warning := scope.warning(evolution.judge.name):
             self.context.notice(warning, level="warning")
-        evolution.announce_inherited()
 
     def _keep_best_whole(self) -> None:
         """Write the best deltas and their processor: valid from the start, and after a kill between the two files."""
@@ -180,12 +173,12 @@ class _Loop:
         write_atomic(layout.plot(run_dir), draw(history))
         # Last: it says that the iteration is done, so whatever is missing after a kill before this line is made again.
         write_history(layout.history(run_dir), history)
-        best, usage = history.best, history.usage + self.measured
+        best = history.best
         self.context.emit(
             IterationFinished(
                 iteration=number,
                 best_iteration=-1 if best is None else best.iteration,
-                **asdict(usage),
+                **asdict(history.usage),
             )
         )
         score = history.iterations[-1].score
@@ -195,7 +188,7 @@ class _Loop:
     def _reason_to_end(self) -> str:
         """Why the evolution ends here; empty to continue."""
         section, history = self.section, self.history
-        usage = history.usage + self.measured
+        usage = history.usage
         if len(history.iterations) >= section.iterations:
             return f"all {section.iterations} iterations"
         if section.patience and history.iterations and history.since_best >= section.patience:

@@ -19,7 +19,7 @@ class Iteration(msgspec.Struct, frozen=True, kw_only=True):
 
     `deltas` were used for its minibatch `examples`. `validation`: score on the fixed validation set, where that decides
     and the iteration looked better than the best so far; `best`: it was better. `new_deltas` and `summary` are the
-    reflector's; `aborted` says why there are none. `inherited`: run and iteration it was branched from.
+    reflector's; `aborted` says why there are none.
     """
 
     iteration: int
@@ -34,7 +34,6 @@ class Iteration(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int = 0
     aborted: str = ""
     usage: Spent = Spent()
-    inherited: str = ""
 
     @property
     def decided_by(self) -> Score:

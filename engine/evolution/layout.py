@@ -90,16 +90,6 @@ def baselines(run_dir: Path) -> Path:
     return folder(run_dir) / "tables" / "baselines.csv"
 
 
-def judge_labels(run_dir: Path) -> Path:
-    """The judge's verdicts on answers that people labelled, one a line."""
-    return folder(run_dir) / "judge_labels.jsonl"
-
-
-def judge_table(run_dir: Path) -> Path:
-    """How far the judge agrees with people."""
-    return folder(run_dir) / "tables" / "judge.csv"
-
-
 def reflector_message(run_dir: Path, iteration: int) -> Path:
     """The messages sent to the reflector."""
     return folder(run_dir) / f"reflector_message_{iteration:03d}.txt"

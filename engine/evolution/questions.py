@@ -93,7 +93,6 @@ def _of_task(config: Config, split: str, size: int) -> list[TaskExample]:
         replace(
             example,
             meta={
-                "type": "",
                 **example.meta,
                 "prompt": task.prompt(example, config.prompt.template),
                 "system": config.prompt.system,

@@ -22,9 +22,9 @@ from engine.evolution.scoring.comparison import (
     PLAIN,
     SAME_LENGTH,
     Method,
+    baselines_ahead,
     cap_for,
     compare,
-    draw_comparison,
 )
 from engine.evolution.scoring.score import Outcome
 from engine.evolution.scoring.split_evaluator import SplitEvaluator
@@ -34,14 +34,12 @@ from engine.run.stage import StageResult
 from engine.servers.spent import Spent
 
 
-def write_report(
-    evolution: EvolutionRun, evaluator: SplitEvaluator, reason: str, measured: Spent
-) -> StageResult:
+def write_report(evolution: EvolutionRun, evaluator: SplitEvaluator, reason: str) -> StageResult:
     """The best deltas' figures: with a test set those of the comparison on it, whose tables are written; without one
-    those that they were chosen by. `measured`: what holding the judge against labels cost."""
+    those that they were chosen by."""
     best = evolution.history.best
     assert best is not None, "the first iteration is the best so far"
-    spent = evolution.history.usage + measured
+    spent = evolution.history.usage
     begun: Summary = {
         "iterations": len(evolution.history.iterations),
         "ended": reason,
@@ -52,14 +50,13 @@ def write_report(
     comparison = _Comparison(evolution, evaluator, best)
     rows = compare(comparison.methods(), comparison.scale, evolution.context.config.run.seed)
     comparison.write_tables(rows)
-    drawn = draw_comparison(rows, all_zero=not any(best.deltas.values()), best_by=best.decided_on)
+    ahead = baselines_ahead(rows)
     for row in rows:
         evolution.context.emit(row)
-    evolution.context.emit(drawn)
     spent += evaluator.usage_of(*comparison.asked) + evaluator.spent_on_caps
     iterations = evolution.history.iterations
-    verdict = evolution_verdict(rows, comparison.compared, drawn.ahead, spent.cost, iterations)
-    return StageResult(begun | _compared(rows, drawn.ahead) | _spent(spent), _files(evolution), verdict)
+    verdict = evolution_verdict(rows, comparison.compared, ahead, spent.cost, iterations)
+    return StageResult(begun | _compared(rows, ahead) | _spent(spent), _files(evolution), verdict)
 
 
 Summary = dict[str, float | int | str]
@@ -104,7 +101,6 @@ def _files(evolution: EvolutionRun) -> list[str]:
     written = [
         layout.deltas_best, layout.processor_best, layout.deltas_current, layout.processor, layout.history,
         layout.answers, layout.plot, layout.comparison, layout.test_answers, layout.baselines,
-        layout.judge_labels, layout.judge_table,
     ]  # fmt: skip
     files = [file(run_dir) for file in written]
     return [str(path.relative_to(run_dir)) for path in files if path.is_file()]

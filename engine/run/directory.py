@@ -64,15 +64,6 @@ class StageRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
         return "skipped" if self.status == "pending" else f"{self.status}, skipped"
 
 
-class BranchPoint(msgspec.Struct, kw_only=True):
-    """Where a branch began: the run's name, id and folder, and its last iteration that was copied."""
-
-    name: str
-    run_id: str
-    path: str
-    iteration: int
-
-
 class SweepPoint(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The place of a run in a sweep: the sweep's folder beside the run's, its number there, and the values that it
     tries by field. `report`: it is the chosen setting's run on the split that is reported."""
@@ -88,8 +79,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
 
     `seeds` holds the run's seed; every draw's seed follows from it (`engine.seeds`). `failure` says what went
     wrong in one line, if the last attempt failed. `changes` are the fields that were set over the configuration
-    file when the run was prepared, dotted; `branched_from` is there in a branch of another run, `sweep` in a
-    run of a sweep. `begun_again`: how often the user had stages done again.
+    file when the run was prepared, dotted; `sweep` is there in a run of a sweep. `begun_again`: how often the user had
+    stages done again.
     """
 
     record_version: int = RECORD_VERSION
@@ -105,7 +96,6 @@ class RunRecord(msgspec.Struct, kw_only=True):
     config: dict[str, Any]
     failure: str = ""
     changes: dict[str, Any] = {}
-    branched_from: BranchPoint | None = None
     sweep: SweepPoint | None = None
     begun_again: int = 0
 
@@ -245,7 +235,6 @@ def new_record(
     config: Mapping[str, Any],
     versions: Mapping[str, str],
     changes: Mapping[str, Any] | None = None,
-    branched_from: BranchPoint | None = None,
 ) -> RunRecord:
     """The record of a run that has not begun; without a `run_id` it gets a new one."""
     now = time.time()
@@ -259,7 +248,6 @@ def new_record(
         versions=dict(versions),
         config=dict(config),
         changes=dict(changes or {}),
-        branched_from=branched_from,
     )
 
 

@@ -120,7 +120,6 @@ def _example(record: dict[str, Any], where: str) -> TaskExample:
             "prompt": statement_prompt(_evidence(record["evidence"], where), question),
             "answers": golds,
             "company": str(record.get("company", "")),
-            "type": str(record.get("question_type") or ""),
         },
     )
 

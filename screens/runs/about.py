@@ -29,9 +29,6 @@ def about_run(row: RunRow, room: int = 1000) -> Text:
         lines.append(stages)
     if row.time_left is not None:
         lines.append(_line("time", time_left_sentence(row.time_left)))
-    if (point := row.record.branched_from) is not None:
-        origin = _line("⑂ branch", f"of {point.name} at iteration {point.iteration}")
-        lines.append(origin.append(f"  {point.run_id}", "dim"))
     if row.record.changes:
         lines.append(_line("changed", changes_text(row)))
     return Text("\n", no_wrap=True, overflow="ellipsis").join([*lines, _last(row)])

@@ -44,9 +44,8 @@ def _rank(row: RunRow) -> int:
 
 
 def name_cell(row: RunRow) -> Cell:
-    """Its name, with the sign of a branch."""
-    branch = "⑂ " if row.record.branched_from is not None else ""
-    return Cell(f"{branch}{row.title}")
+    """Its name."""
+    return Cell(row.title)
 
 
 def _result(row: RunRow) -> Cell:

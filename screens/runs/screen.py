@@ -68,7 +68,7 @@ is from its baseline on the same items: ▲ better, ▼ worse, ≈ no difference
 *methods* has the same sign behind each method. *changed fields* are those that were set over the configuration file.
 A run is called by what differs among the runs of its experiment that are listed, `online.L=3 seed=1`.
 Below the list every method of the run under the cursor has its line of the overview: `greedy 63.5% → 96.5% ▲ +33.0 [27,
-39]` goes from the baseline to the method. ⑂ is a branch of another run.
+39]` goes from the baseline to the method.
 
 `enter` opens a run: a running one is followed live, a finished one is replayed. `+` starts a new run. `p` pauses the
 engine, `p` again continues; `S` stops it, and finished work is kept; `r` resumes a run that stopped, was interrupted

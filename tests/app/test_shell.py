@@ -23,11 +23,12 @@ from app.shell import SteerApp
 from engine.run.directory import RunDirectory, inspect
 from screens.evolution.screen import EvolutionScreen
 from screens.leaving import LeaveScreen, WaitingScreen
-from screens.messages import SystemRequested
+from screens.messages import RunRequested, SystemRequested
 from screens.new_run import NewRunScreen
 from screens.overview.screen import OverviewScreen
 from screens.panels.error_panel import ErrorPanel
 from screens.panels.help import HelpScreen
+from screens.panes.cases import CasesPane
 from screens.runs.screen import RunsScreen
 from screens.widgets.key_line import keys_of
 from screens.widgets.run_header import RunHeader
@@ -399,41 +400,31 @@ async def test_resize_while_a_run_goes_on(console: Callable[..., SteerApp], make
         assert isinstance(app.screen, OverviewScreen)
 
 
-async def test_branch_is_asked_for_and_esc_leads_back(
-    console: Callable[..., SteerApp], make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+async def test_esc_leads_back_to_the_run_from_which_another_was_opened(
+    console: Callable[..., SteerApp], make_run: MakeRun
 ) -> None:
-    """Back to the same iteration of the run it came from, then to the list."""
-    parent, branch = make_run("Count"), make_run("Count")
-    write_log(parent.events, evolution_events())
-    write_log(branch.events, evolution_events())
-    wanted: list[tuple[Path, int, int | None]] = []
-
-    def prepared(run: RunDirectory, iteration: int, iterations: int | None = None) -> RunDirectory:
-        wanted.append((run.path, iteration, iterations))
-        return branch
-
-    monkeypatch.setattr("app.started_runs.prepare_branch", prepared)
+    """Back to the same iteration, then to the list."""
+    first, second = make_run("Count"), make_run("Count")
+    write_log(first.events, evolution_events())
+    write_log(second.events, evolution_events())
     app = console()
-    monkeypatch.setattr(app, "start_worker", lambda directory: True)
     async with app.run_test(size=(100, 40)) as pilot:
-        app.open_run(parent.path)
+        app.open_run(first.path)
         await until(lambda: session_of(app).caught_up, "the log")
         app.post_message(SystemRequested("Evolution"))
         await on_screen(app, EvolutionScreen)
         screen = app.screen
-        assert isinstance(screen, EvolutionScreen)
         await until(lambda: screen.query("#iterations"), "the tab")
-        await until(lambda: len(screen.iterations.source) > 2, "the iterations")
-        await pilot.press("g", "down", "b")
-        assert wanted == []
-        await pilot.press("enter")
-        await until(lambda: session_of(app).run_dir == branch.path, "the branch")
-        assert wanted == [(parent.path, 1, 5)]
+        cases = screen.query_one("#iterations", CasesPane)
+        await until(lambda: len(cases.source) > 2, "the iterations")
+        await pilot.press("g", "down")
+        app.post_message(RunRequested(second.path, ""))
+        await until(lambda: session_of(app).run_dir == second.path, "the other run")
         await pilot.pause()
         await pilot.press("escape")
-        await until(lambda: app.screen is screen, "the run it came from")
-        assert session_of(app).run_dir == parent.path
-        selected = screen.iterations.under_cursor()
+        await until(lambda: app.screen is screen, "the run it was opened from")
+        assert session_of(app).run_dir == first.path
+        selected = cases.under_cursor()
         assert selected is not None and selected.item.iteration == 1
         await pilot.press("escape")
         await on_screen(app, OverviewScreen)

@@ -12,12 +12,10 @@ from app.batch.result_tables import print_results
 from app.blocks.markdown import to_markdown
 from app.report.run_report import report
 from app.report.source import read_run
-from app.runs.client import prepare_branch
 from app.runs.run_list import RunList, RunRow, stage_states
 from app.state.run import RunState
 from app.table.column import Cell
 from app.wording.stage_words import change_words, kept_words
-from engine.errors import RunError
 from engine.events import Header, StageBegunAgain, StageFinished, StagesChosen, StageStarted
 from engine.run.directory import RunDirectory, StageRecord, inspect
 from engine.run.event_log import EventLog, header_of
@@ -142,11 +140,3 @@ def test_a_stage_whose_worker_vanished_is_not_at_work(run: RunDirectory) -> None
     record.status, record.stages["evolve"].status = "running", "running"
     run.write(record)
     assert stage_states(inspect(run.path))["evolve"].status == STOPPED
-
-
-def test_no_branch_of_iterations_that_are_to_be_done_again(run: RunDirectory) -> None:
-    record = run.read()
-    record.stages["evolve"].status = "stale"
-    run.write(record)
-    with pytest.raises(RunError, match="`evolve` is stale"):
-        prepare_branch(run, 1, 2)

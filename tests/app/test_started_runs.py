@@ -1,4 +1,4 @@
-"""What the console says where a run, a branch, a sweep or an item cannot be started or opened."""
+"""What the console says where a run, a sweep or an item cannot be started or opened."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.shell import SteerApp
 from engine.errors import DiskError, RunError
 from engine.events import Notice
 from engine.run.directory import RunDirectory
-from screens.messages import BranchRequested, CompareRequested, ResumeRequested, SweepRequested
+from screens.messages import CompareRequested, ResumeRequested, SweepRequested
 from screens.panels.error_panel import ErrorPanel
 from tests.two_runs import decided, evaluated, make_run
 
@@ -61,9 +61,6 @@ async def test_what_cannot_be_started_or_opened_says_why(
         monkeypatch.setattr("app.runs.sweeps.start_queue", refuse)
         app._begin(run.path)
         assert fault(app) == f"The sweep was not started\n{why}" and app.leaving.sweeps == []
-        monkeypatch.setattr("app.started_runs.prepare_branch", refuse)
-        app._branch_requested(BranchRequested(run.path, 1, 2))
-        assert fault(app) == f"The branch was not started\n{why}"
         monkeypatch.setattr(app._failures, "look", lambda session: [REFUSED])
         app.show_failures()
         assert fault(app) == f"The engine ended\n{why}"

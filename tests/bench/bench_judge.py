@@ -1,11 +1,12 @@
-"""The offline judge against people's labels: FinanceBench's published answers, a quarter of the questions held out.
+"""A judge against people's labels: FinanceBench's published answers, a quarter of the questions held out.
 
-    python -m tests.bench.bench_judge [FOLDER]
+    python -m tests.bench.bench_judge [FOLDER [MODULE:CLASS]]
 
 FOLDER holds `financebench_open_source.jsonl` and `answers/`, as published; without it,
 ../shared/data/financebench. Rules were made on three quarters of the questions (by a digest of their ids), with the
 answers of all systems; answers to the last quarter were not read. Answers that people call refusals are counted apart,
-and once more as wrong ones. Writes results/judge.csv, which holds figures only.
+and once more as wrong ones. Writes results/judge.csv, which holds figures only. With MODULE:CLASS, a judge of your own,
+the figures are printed alone.
 """
 
 from __future__ import annotations
@@ -14,16 +15,19 @@ import csv
 import hashlib
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from engine.config.evolution import JudgeSection
-from engine.events import without_envelope
-from engine.evolution.judges.agreement import agreement_with_people
-from engine.evolution.judges.labelled_answers import LabelledAnswer, read_labelled_answers
+from engine.custom_class import in_role
+from engine.evolution.custom_classes import JUDGE
+from engine.evolution.judges.judge import Judge, Verdict, judge_with_retries
 from engine.evolution.judges.numeric_judge import NumericJudge
 from engine.tasks.records import read_records
+from tests.bench.judge.agreement import agreement_with_people
+from tests.bench.judge.labelled_answers import LabelledAnswer, read_labelled_answers
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared/data/financebench"
@@ -48,28 +52,36 @@ def cells(folder: Path) -> Iterator[tuple[str, list[LabelledAnswer]]]:
         yield part, [answer for answer in answers if held_out(ids[answer.question]) in held]
 
 
-def rows(folder: Path) -> Iterator[dict[str, Any]]:
-    """A row for each part, type of question and way to count refusals."""
-    judge = NumericJudge(JudgeSection().tolerance)
+def rows(folder: Path, judge: Judge) -> Iterator[dict[str, Any]]:
+    """A row for each part, type of question and way to count refusals. Each answer is judged once."""
+
+    @cache
+    def verdict(one: LabelledAnswer) -> Verdict:
+        return judge_with_retries(
+            judge, one.question, one.golds, one.answer, JudgeSection.attempts, lambda: None
+        )
+
     for part, answers in cells(folder):
-        verdicts = [judge.judge(one.question, one.golds, one.answer) for one in answers]
+        verdicts = [verdict(one) for one in answers]
         as_wrong = [replace(answer, refusal=False) for answer in answers]
         for counted, labelled in (("apart", answers), ("wrong", as_wrong)):
             for kind, figures in agreement_with_people(labelled, verdicts).items():
                 named = {"questions": part, "type": kind or "all", "refusals counted": counted}
                 yield named | {
                     name: round(value, 3) if isinstance(value, float) else value
-                    for name, value in without_envelope(figures).items()
-                    if name not in ("judge", "labels", "question_type")
+                    for name, value in asdict(figures).items()
                 }
 
 
 def main() -> None:
     """All figures, printed and written."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else DATA
-    found = list(rows(folder))
+    own = in_role(sys.argv[2], JUDGE) if len(sys.argv) > 2 else None
+    found = list(rows(folder, own or NumericJudge(JudgeSection().tolerance)))
     for row in found:
         print("  ".join(f"{name} {value}" for name, value in row.items()))
+    if own is not None:
+        return
     with RESULTS.open("w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(found[0]), lineterminator="\n")
         writer.writeheader()

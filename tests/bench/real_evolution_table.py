@@ -10,7 +10,6 @@ intervals resample questions, not answers.
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,9 +18,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from app.wording.verdict_text import verdict_sentence
 from engine.config.file import load_config
 from engine.evolution import layout
 from engine.evolution.scoring.score import CORRECTNESS_WEIGHT, SHORTNESS_WEIGHT
+from engine.run.directory import RunDirectory
 
 HEAD = (
     "| run | method | n | correct | − none | p | tokens | − none | composite | − best |\n"
@@ -117,8 +118,8 @@ def measures(draws: Figures, figures: Figures, scale: float) -> tuple[Figures, F
 
 def verdict(run: Path) -> str:
     """What the run itself says of its comparison."""
-    lines = (json.loads(text) for text in (run / "events.jsonl").read_text().splitlines() if "Drawn" in text)
-    return next((event["text"] for event in lines if event.get("type") == "ComparisonDrawn"), "")
+    stated = RunDirectory(run).read().stages["evolve"].verdict
+    return "" if stated is None else verdict_sentence(stated)
 
 
 def read(path: Path) -> list[dict[str, str]]:

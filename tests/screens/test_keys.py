@@ -19,7 +19,7 @@ from screens.widgets.key_line import Key, fitting
 from tests.screens.readme import readme
 
 MEANINGS = {
-    "b": {"Begin again", "Branch"},
+    "b": {"Begin again"},
     "c": {"Compare"},
     "d": {"Next"},
     "e": {"CSV"},

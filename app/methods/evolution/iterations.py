@@ -67,8 +67,6 @@ def _length(value: float | None) -> Cell:
 def _status(item: IterationState) -> Cell:
     if item.reply is not None and item.reply.aborted:
         return Cell("aborted", "bad")
-    if item.inherited:
-        return Cell("inherited", "dim")
     if item.finished:
         return Cell("✓", "good")
     return Cell("reflecting" if item.minibatch is not None else "answering", "warn")
@@ -111,8 +109,6 @@ def _title(state: EvolutionState, item: IterationState) -> Block:
     words: list[str | Span] = [Span(f"iteration {item.iteration}", "strong")]
     if item.best:
         words.append(Span("  ★ kept as best", "accent"))
-    if item.inherited:
-        words.append(Span(f"  from {item.inherited}", "dim"))
     if answers:
         link = Target("answers", str(item.iteration))
         words += ["  ", Span(f"its {counted(len(answers), 'answers')}", "accent", link)]

@@ -22,8 +22,7 @@ composite so far is kept as best (★): by its own minibatch, or, with `best_by:
 which deltas that look better are tried.
 
 *Cases: iterations* has a row for each iteration: what it gained over the best before it, why it has these deltas, its
-scores, each cluster's delta before, here and next, the reflector's reply and what came of it. `b` starts a new run from
-its deltas, after it has asked how many iterations shall follow; this run is not changed. `S` stops at once, *Stop
+scores, each cluster's delta before, here and next, the reflector's reply and what came of it. `S` stops at once, *Stop
 after* in the palette (`^p`) when the iteration is finished; answers that were given are kept and not asked for again.
 *Cases: answers* has every answer with the judge's reasoning, beside the unchanged model's answer to the same question;
 the tokens have the colour of their cluster. ▲ is right where the unchanged model is wrong, ▼ the other way round. `w`

@@ -1,8 +1,7 @@
-"""The evolved deltas beside the unchanged model and the baselines, and the judge beside people."""
+"""The evolved deltas beside the unchanged model and the baselines."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -11,10 +10,10 @@ from app.blocks.plots import interval_picture
 from app.methods.cells import bounds_of, difference_of, digits, interval_of
 from app.state.evolution import EvolutionState
 from app.table.column import Cell, ListColumn
-from app.wording.figures import NONE, fixed, probability, share
+from app.wording.figures import fixed, probability
 from app.wording.text import counted
 from app.wording.words import method_name
-from engine.events import AnswersScored, JudgeMeasured, MethodCompared
+from engine.events import AnswersScored, MethodCompared
 
 
 def _name(row: MethodCompared) -> Cell:
@@ -54,43 +53,22 @@ COMPOSITE: Sequence[ListColumn[MethodCompared]] = (
     ListColumn("n", "n", 4, "right", 4, help="answers that were judged"),
     ListColumn("cannot_tell", "cannot tell", 11, "right", 5, help="answers on which the judge cannot tell"),
 )  # fmt: skip
-JUDGE: Sequence[ListColumn[JudgeMeasured]] = (
-    ListColumn("type", "kind of question", 16, value=lambda r: r.question_type or "all questions"),
-    ListColumn("answers", "answers", 7, "right", 4),
-    ListColumn("judged", "judged", 6, "right", 3, help="share on which the judge could tell",
-               value=lambda r: share(r.judged / r.answers, 0)),
-    ListColumn("agreement", "agree", 6, "right", help="share of these on which judge and people say the same",
-               show=fixed),
-    ListColumn("kappa", "κ", 6, "right", help="Cohen's kappa: agreement beyond chance; 1 is perfect, 0 is chance",
-               show=fixed),
-    ListColumn("kappa_interval", "95%", 14, "right", 1, value=bounds_of("kappa_low", "kappa_high")),
-    ListColumn("precision", "precision", 9, "right", 2, help='of the judge\'s "right", against people', show=fixed),
-    ListColumn("recall", "recall", 6, "right", 2, show=fixed),
-    ListColumn("refusals", "refusals right", 14, "right", 3,
-               help="of the judged answers that people call refusals, which "
-               "no other figure counts, those that the judge calls right",
-               value=lambda r: f"{r.refusals_right} of {r.refusals}" if r.refusals else NONE),
-)  # fmt: skip
 
 
 def compared(state: EvolutionState) -> list[Block]:
-    """The comparison on the test set, or what there is without one; and the judge."""
+    """The comparison on the test set, or what there is without one."""
     rows = list(state.compared.values())
-    tables = table_of(LENGTHS, rows, "Length of an answer, against the unchanged model", _words(state))
+    tables = table_of(LENGTHS, rows, "Length of an answer, against the unchanged model", _request(state))
     tables += table_of(CORRECT, rows, "Right answers, against the unchanged model")
     tables += table_of(COMPOSITE, rows, "Composite, against the evolved deltas")
     tables = tables or _untested(state)
-    return [*tables, *(judge(state, [""]) if tables else []), *refused_replies(state)]
+    return [*tables, *refused_replies(state)]
 
 
-def _words(state: EvolutionState) -> list[str]:
-    """What the comparison says, and the request for short answers that the table names."""
-    conclusion, brief = state.drawn, state.compared.get("brief_prompt")
-    text = "" if conclusion is None else re.sub(r"(?<![\w-])-(?=\d)", "−", conclusion.text)
-    for name in ("chosen_cap", "length_cap", "brief_prompt", "no_processor"):
-        text = text.replace(name, method_name(name))
-    sentences = [f"{text[0].upper()}{text[1:]}."] if text else []
-    return [*sentences, *([f"{method_name('brief_prompt')}: {brief.prompt}"] if brief is not None else [])]
+def _request(state: EvolutionState) -> list[str]:
+    """The request for short answers that the tables name."""
+    brief = state.compared.get("brief_prompt")
+    return [] if brief is None else [f"{method_name(brief.method)}: {brief.prompt}"]
 
 
 _UNTESTED: Sequence[ListColumn[tuple[str, AnswersScored]]] = (
@@ -130,12 +108,6 @@ def _untested(state: EvolutionState) -> list[Table]:
     return table_of(_UNTESTED, rows, title, [sentence])
 
 
-def judge(state: EvolutionState, kinds: Sequence[str]) -> list[Table]:
-    """How far the judge agrees with people on these kinds of question; "": on all."""
-    rows = [state.judge[kind] for kind in kinds if kind in state.judge]
-    return table_of(JUDGE, rows, f"Judge {rows[0].judge}, against people's labels" if rows else "")
-
-
 _REFUSED: Sequence[ListColumn[tuple[str, int]]] = (
     ListColumn("rule", "what was wrong", 30, value=lambda r: r[0]),
     ListColumn("replies", "replies", 7, "right", value=lambda r: r[1]),
@@ -144,7 +116,7 @@ _REFUSED: Sequence[ListColumn[tuple[str, int]]] = (
 
 def refused_replies(state: EvolutionState) -> list[Table]:
     """How many of the reflector's replies broke which rule; nothing where each could be used."""
-    replies = [i.reply for i in state.iterations.values() if i.reply is not None and not i.inherited]
+    replies = [i.reply for i in state.iterations.values() if i.reply is not None]
     refused = [problems for reply in replies for problems in reply.refused]
     if not refused:
         return []
@@ -160,13 +132,12 @@ def refused_replies(state: EvolutionState) -> list[Table]:
 
 
 def details(state: EvolutionState) -> list[Block]:
-    """The judge by kind of question, and on how many it cannot tell."""
-    kinds = [kind for kind in state.judge if kind or not compared(state)]
-    began, blocks = state.began, list[Block](judge(state, kinds))
-    if began is not None and began.cannot_tell:
-        text = f"the judge cannot tell on {began.cannot_tell} of {began.questions} questions"
-        blocks.append(Paragraph(f"{text}: their answers are not scored", "warn"))
-    return blocks
+    """On how many questions the judge cannot tell."""
+    began = state.began
+    if began is None or not began.cannot_tell:
+        return []
+    text = f"the judge cannot tell on {began.cannot_tell} of {began.questions} questions"
+    return [Paragraph(f"{text}: their answers are not scored", "warn")]
 
 
 def tokens_picture(state: EvolutionState) -> list[Picture]:

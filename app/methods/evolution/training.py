@@ -77,7 +77,6 @@ def _usage(state: EvolutionState) -> list[Facts]:
         spent = f"; both: {calls}, {tokens}, cost {usage.cost:.2f}"
     rows = [
         ("iterations", f"{len(state.iterations)} of {began.iterations}"),
-        ("branched from", began.branched_from),
         ("model server", began.server),
         ("judge, reflector", f"{began.judge}, {began.reflector}{spent}"),
         ("score", composite_words(began)),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.events import ComparisonDrawn, MethodCompared
+from engine.events import MethodCompared
 from engine.evolution.scoring.score import CORRECTNESS_WEIGHT, SHORTNESS_WEIGHT, Outcome, score
 from engine.statistics import Interval, mcnemar, paired_bootstrap
 from engine.wilson import wilson
@@ -49,30 +49,11 @@ def compare(methods: Sequence[Method], scale: float, seed: int) -> list[MethodCo
     return [_row(method, by_name[PLAIN], by_name[BEST], scale, seed) for method in methods]
 
 
-def draw_comparison(rows: Sequence[MethodCompared], all_zero: bool, best_by: str) -> ComparisonDrawn:
-    """Whether a baseline is ahead of the evolved deltas, in words. `all_zero`: the best deltas change nothing;
-    `best_by`: what they were chosen on, in words."""
+def baselines_ahead(rows: Sequence[MethodCompared]) -> list[str]:
+    """The methods with a higher composite than the evolved deltas, the highest first."""
     best = next(row for row in rows if row.method == BEST)
-    others = sorted((row for row in rows if row.method != BEST), key=lambda row: -row.composite)
-    ahead = [row for row in others if row.composite > best.composite]
-    names = [row.method for row in ahead]
-    if ahead:
-        first = ahead[0]
-        beats = (first.ahead_low or 0.0) > 0
-        text = (
-            f"on the test set {first.method} {'beats' if beats else 'is ahead of'} the evolved deltas"
-            f"{'' if beats else ', within the error'}: {_figures(first, best)}"
-        )
-        also = f"; also ahead: {', '.join(names[1:])}" if len(names) > 1 else ""
-        return ComparisonDrawn(text=text + also, ahead=names)
-    if all_zero:
-        return ComparisonDrawn(text=f"no iteration did better on {best_by} than deltas of zero")
-    first = others[0]
-    sure = "" if (first.ahead_high or 0.0) < 0 else ", within the error"
-    return ComparisonDrawn(
-        text=f"on the test set the evolved deltas are ahead of every baseline{sure}; "
-        f"next is {first.method}: {_figures(first, best)}"
-    )
+    ahead = [row for row in rows if row.composite > best.composite]
+    return [row.method for row in sorted(ahead, key=lambda row: -row.composite)]
 
 
 def composite_difference(a: Sequence[Outcome], b: Sequence[Outcome], scale: float, seed: int) -> Interval:
@@ -138,8 +119,3 @@ def _beside_plain(method: Method, plain: Method, seed: int) -> dict[str, Any]:
         return row
     steered, unsteered = [float(bool(a)) for a, _ in both], [float(bool(b)) for _, b in both]
     return row | asdict(paired_bootstrap(steered, unsteered, seed)) | {"p": mcnemar(steered, unsteered)}
-
-
-def _figures(row: MethodCompared, best: MethodCompared) -> str:
-    interval = f"{row.ahead:+.3f} [{row.ahead_low:+.3f}, {row.ahead_high:+.3f}]"
-    return f"composite {row.composite:.3f} against {best.composite:.3f}, difference {interval}"

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from engine.errors import SteerError
-from engine.events import AnswerJudged, ServerChanged
+from engine.events import AnswerJudged, AnswersScored, ServerChanged
 from engine.evolution import layout
 from engine.evolution.answers import BASELINE, MINIBATCH, ON_TEST, VALIDATION, AnswerRecord
 from engine.evolution.deltas import Deltas
@@ -17,7 +17,6 @@ from engine.evolution.judges.judge import Verdict, judge_with_retries
 from engine.evolution.processor import generate_processor
 from engine.evolution.questions import ask
 from engine.evolution.scoring.score import Outcome, Score, score
-from engine.evolution.scoring.score_events import scored_event
 from engine.lm.model_server import ModelAnswer
 from engine.servers.side_by_side import Calls, map_side_by_side
 from engine.servers.spent import Spent
@@ -190,7 +189,9 @@ class SplitEvaluator:
             text = f"the judge failed on {figures.failures} of {figures.answers} answers"
             place = f"{split} of iteration {iteration}"
             self.context.notice(f"{text} ({place}); they are left out", level="warning")
-        self.context.emit(scored_event(iteration, split, figures, best))
+        self.context.emit(
+            AnswersScored(iteration=iteration, split=split, best=best, **msgspec.structs.asdict(figures))
+        )
         return figures
 
     def usage(self, iteration: int) -> Spent:

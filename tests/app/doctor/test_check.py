@@ -339,12 +339,6 @@ def test_financebench(tmp_path: Path) -> None:
     one = "evolution.test_size=1"
     assert "cannot tell" in findings(tmp_path, text, one)["evolution.judge"].what
     assert findings(tmp_path, text, one)["evolution.judge"].kind == "wrong"
-    labels = f"evolution.judge.labels={tmp_path / 'labels.jsonl'}"
-    assert findings(tmp_path, text, one, labels)["evolution.judge.labels"].kind == "absent"
-    write_lines(tmp_path / "labels.jsonl", {"question": "Q", "reference": "1", "answer": "1", "label": True})
-    assert "1 labelled answers" in findings(tmp_path, text, one, labels)["evolution.judge.labels"].what
-    write_lines(tmp_path / "labels.jsonl", {"question": "Q"})
-    assert findings(tmp_path, text, one, labels)["evolution.judge.labels"].kind == "wrong"
     write_lines(path, *(LINE | {"financebench_id": name} for name in "abc"))
     assert (
         findings(tmp_path, text, "evolution.financebench=hub:me/fb")["evolution.financebench"].kind

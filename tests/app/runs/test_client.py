@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.runs.client import prepare_branch, prepare_resume, prepare_run
+from app.runs.client import prepare_resume, prepare_run
 from app.runs.orders import order
 from engine.config.changes import changed_fields
 from engine.config.file import load_config
@@ -33,18 +33,6 @@ def test_record_keeps_what_differs_from_the_file(config: Path, tmp_path: Path) -
     config.write_text("run: {name: 7}\n")
     run = prepare_run(config, ["run.name=b", "online.L=2"], outputs=str(tmp_path / "outputs"))
     assert run.read().changes == {"run.name": "b", "online.L": 2}
-
-
-def test_branch_knows_where_it_began(config: Path, tmp_path: Path) -> None:
-    parent = prepare_run(config, ["online.L=5"], outputs=str(tmp_path / "outputs"))
-    before = parent.record.read_bytes()
-    branch = prepare_branch(parent, 2, iterations=9).read()
-    point = branch.branched_from
-    assert point is not None and (point.name, point.run_id, point.iteration) == ("a", parent.path.name, 2)
-    assert point.path == str(parent.path.absolute())
-    assert branch.changes == {"online.L": 5, "evolution.iterations": 9, "run.stages": ["evolve"]}
-    assert branch.config["evolution"]["branch_iteration"] == 2
-    assert parent.record.read_bytes() == before
 
 
 def test_refused_run_leaves_no_folder(config: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from app.runs.run_names import (
     setting_words,
     started,
 )
-from engine.run.directory import BranchPoint, RunRecord
+from engine.run.directory import RunRecord
 from tests.two_runs import make_run
 
 LONG_AGO = datetime(2020, 5, 17, 14, 3).timestamp()
@@ -83,13 +83,6 @@ def test_runs_that_differ_in_nothing_have_their_name_and_time_then_their_id() ->
 
 def test_a_field_that_an_older_version_lacks_is_no_difference() -> None:
     assert names(record(new__field=1, online__L=1), record(online__L=2)) == ["online.L=1", "online.L=2"]
-
-
-def test_a_branch_is_called_by_its_iteration() -> None:
-    branch = record(evolution__branch_of="/x", evolution__branch_iteration=3, evolution__iterations=9)
-    branch.branched_from = BranchPoint(name="demo", run_id="x", path="/x", iteration=3)
-    parent = record(evolution__branch_of="", evolution__branch_iteration=None, evolution__iterations=6)
-    assert names(branch, parent) == ["from iteration 3 evolution.iterations=9", "evolution.iterations=6"]
 
 
 @pytest.mark.parametrize(

@@ -23,25 +23,24 @@ SPENT = Spent(calls=30, tokens=500, cost=1.25)
         ({"patience": 3}, ""),
         ({"target": 0.75}, "the target 0.75 is reached"),
         ({"target": 0.76}, ""),
-        ({"max_tokens": 700}, "700 tokens are spent"),
-        ({"max_tokens": 701}, ""),
-        ({"max_cost": 1.5}, "1.5 is spent"),
-        ({"max_cost": 1.51}, ""),
+        ({"max_tokens": 500}, "500 tokens are spent"),
+        ({"max_tokens": 501}, ""),
+        ({"max_cost": 1.25}, "1.25 is spent"),
+        ({"max_cost": 1.26}, ""),
     ],
 )
 def test_why_it_ends(settings: dict[str, Any], reason: str) -> None:
-    """After four iterations, of which the second was the best; measuring the last deltas costs as well."""
+    """After four iterations, of which the second was the best."""
     section = Config().evolution.model_copy(
         update={"iterations": 9, "patience": 9, "target": None} | settings
     )
     history = SimpleNamespace(iterations=[None] * 4, since_best=2, reached=0.75, usage=SPENT)
-    measured = Spent(calls=10, tokens=200, cost=0.25)
-    loop: Any = SimpleNamespace(section=section, history=history, measured=measured)
+    loop: Any = SimpleNamespace(section=section, history=history)
     assert _Loop._reason_to_end(loop) == reason
 
 
 def test_without_a_score_no_target_is_reached_and_before_the_first_iteration_no_patience_is_lost() -> None:
     section = Config().evolution.model_copy(update={"patience": 1, "target": 0.5})
     history = SimpleNamespace(iterations=[], since_best=1, reached=None, usage=Spent())
-    loop: Any = SimpleNamespace(section=section, history=history, measured=Spent())
+    loop: Any = SimpleNamespace(section=section, history=history)
     assert _Loop._reason_to_end(loop) == ""

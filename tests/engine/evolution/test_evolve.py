@@ -1,4 +1,4 @@
-"""The loop, offline, on the model that comes along: files, stopping, resuming, branching, failing."""
+"""The loop, offline, on the model that comes along: files, stopping, resuming, failing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine.config.config import Config
-from engine.config.evolution import ClustersSection, EvolutionSection, JudgeSection
+from engine.config.evolution import ClustersSection, EvolutionSection
 from engine.config.models.model import ModelSection
 from engine.config.run import RunSection
 from engine.errors import ConfigError, DataError, SteerError
@@ -20,7 +20,6 @@ from engine.events import (
     AnswersScored,
     Event,
     EvolutionBegan,
-    JudgeMeasured,
     MethodCompared,
     Notice,
     ReflectorReplied,
@@ -264,34 +263,6 @@ def test_stop_after_the_iteration(run: Path, model: LanguageModel) -> None:
     with pytest.raises(StopRequested):
         Evolve().run(context)
     assert len(read_history(layout.history(run)).iterations) == 1
-
-
-def test_a_branch_goes_back_and_leaves_its_parent_alone(
-    whole: Path, model: LanguageModel, tmp_path: Path
-) -> None:
-    before = artefacts(whole)
-    config = configured(branch_of=str(whole), branch_iteration=1)
-    events = run_stage(Evolve(), config, tmp_path / "branch", model)
-    parent = read_history(layout.history(whole))
-    branch = read_history(layout.history(tmp_path / "branch"))
-    assert branch.iterations[0].deltas == parent.iterations[0].deltas and branch.iterations[0].inherited
-    assert branch.iterations[2].deltas == parent.iterations[1].deltas
-    assert not branch.iterations[2].inherited
-    assert {e.iteration for e in events if isinstance(e, AnswerJudged) and e.split == "minibatch"} == {2}
-    assert artefacts(whole) == before
-    asked = [a for a in read_jsonl(layout.answers(tmp_path / "branch")) if a["split"] == TEST_PLAIN]
-    assert len(asked) == 5  # its own, not its parent's
-    with pytest.raises(DataError, match="no finished iteration 9"):
-        run_stage(Evolve(), configured(branch_of=str(whole), branch_iteration=9), tmp_path / "other", model)
-
-
-def test_a_branch_goes_on_choosing_as_its_parent_did(
-    whole: Path, model: LanguageModel, tmp_path: Path
-) -> None:
-    """A composite of the validation set and one of a minibatch cannot be held against each other."""
-    config = configured(branch_of=str(whole), branch_iteration=1, best_by="minibatch")
-    with pytest.raises(ConfigError, match="expected `validation`, by which the parent chose its best deltas"):
-        run_stage(Evolve(), config, tmp_path / "branch", model)
 
 
 def test_minibatches_decide_and_a_test_set_alone_compares(run: Path, model: LanguageModel) -> None:
@@ -538,56 +509,6 @@ def test_a_set_that_the_judge_cannot_judge_at_all_is_refused(
     ):
         run_stage(Evolve(), configured(), run, model)
     assert judge.asked == 0 and not layout.answers(run).exists()
-
-
-LABELLED: list[dict[str, object]] = [
-    {"question": "What was cash?", "reference": "41", "answer": "It was 41.", "label": True, "type": "sums"},
-    {"question": "What was cash?", "reference": "41", "answer": "It was 14.", "label": False, "type": "sums"},
-    {
-        "question": "What was debt?",
-        "reference": "7",
-        "answer": "It was 7 or so.",
-        "label": False,
-        "type": "sums",
-    },
-    {"question": "What does it sell?", "reference": "Boats and oars", "answer": "Oars.", "label": False},
-]
-
-
-def test_the_judge_is_held_against_people(run: Path, model: LanguageModel, tmp_path: Path) -> None:
-    """Event, table and files; a resumed run has the verdicts, and another file is judged anew."""
-    labels = tmp_path / "labels.jsonl"
-    labels.write_text("".join(json.dumps(line) + "\n" for line in LABELLED))
-    config = configured(iterations=1, judge={"labels": str(labels)})
-    events = run_stage(Evolve(), config, run, model)
-    every, sums = [event for event in events if isinstance(event, JudgeMeasured)]
-    assert (every.judge, every.question_type, sums.question_type) == ("numeric (offline)", "", "sums")
-    assert (every.answers, every.judged, every.cannot_tell, sums.judged) == (4, 3, 1, 3)
-    assert every.agreement == pytest.approx(2 / 3) and every.kappa == pytest.approx(0.4)
-    assert (every.precision, every.recall) == (0.5, 1.0)
-    assert layout.judge_table(run).read_text().count("\n") == 3
-    assert len(read_jsonl(layout.judge_labels(run))) == 4
-    assert events.index(every) < next(i for i, one in enumerate(events) if isinstance(one, AnswerJudged))
-
-
-def test_labels_are_judged_once_and_their_cost_counts(
-    run: Path, model: LanguageModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first attempt fails on one of four; the second asks for that one alone."""
-    labels = tmp_path / "labels.jsonl"
-    labels.write_text("".join(json.dumps(line) + "\n" for line in LABELLED))
-    monkeypatch.setattr(JudgeSection, "attempts", 1)
-    config = configured(iterations=1, judge={"labels": str(labels)})
-    judge = Priced({2})
-    monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: judge)
-    events = run_stage(Evolve(), config, run, model)
-    first = next(event for event in events if isinstance(event, JudgeMeasured))
-    assert (first.answers, first.judged, first.cannot_tell) == (4, 3, 0)
-    asked = judge.asked
-    again = run_stage(Evolve(), config, run, model)
-    assert next(event for event in again if isinstance(event, JudgeMeasured)).judged == 4
-    spent = finish_stage(run, config, model).summary["spent_calls"]
-    assert isinstance(spent, int) and spent >= 4 + 22 and judge.asked > asked
 
 
 def test_bad_input(run: Path, model: LanguageModel, tmp_path: Path) -> None:

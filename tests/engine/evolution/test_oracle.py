@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.events import AnswersScored
 from engine.evolution.history import History, Iteration
 from engine.evolution.minibatch import split_questions
 from engine.evolution.scoring.score import Outcome, Score, score
-from engine.evolution.scoring.score_events import inherited_events
 from engine.tasks.example import TaskExample
 
 OUTCOMES = st.lists(
@@ -83,17 +81,6 @@ def test_only_a_higher_composite_is_a_new_best() -> None:
     assert [history.is_best(_score(value)) for value in (0.49, 0.5, 0.51)] == [False, False, True]
     history.iterations[0] = msgspec.structs.replace(first, validation=_score(0.6))
     assert [history.is_best(_score(value)) for value in (0.51, 0.6, 0.61)] == [False, False, True]
-
-
-def test_a_branch_tells_again_what_decided_on_its_parents_best() -> None:
-    """By minibatch the minibatch's score is marked best, by validation the validation's alone."""
-    item = Iteration(iteration=0, deltas={}, examples=[], score=_score(0.5), best=True)
-    validated = msgspec.structs.replace(item, validation=_score(0.6))
-    marked = [
-        [(event.split, event.best) for event in inherited_events(one) if isinstance(event, AnswersScored)]
-        for one in (item, validated)
-    ]
-    assert marked == [[("minibatch", True)], [("minibatch", False), ("validation", True)]]
 
 
 def test_questions_are_split_without_overlap_and_minibatches_differ() -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from engine.errors import DiskError, RunError
 from engine.run.directory import (
-    BranchPoint,
     RunDirectory,
     StageRecord,
     discover,
@@ -23,14 +22,14 @@ from engine.run.lock import HUNG_AFTER, RunLock, process_start, read_lock
 from tests.made_run import create_run
 
 
-def create(outputs: Path, name: str = "demo", branched_from: BranchPoint | None = None) -> RunDirectory:
+def create(outputs: Path, name: str = "demo") -> RunDirectory:
     how = {
         "seed": 7,
         "stages": ["mine", "eval"],
         "config": {"run": {"name": name}},
         "versions": {"python": "3"},
     }
-    return create_run(outputs, name, config_text="run: {}\n", branched_from=branched_from, **how)
+    return create_run(outputs, name, config_text="run: {}\n", **how)
 
 
 def set_status(run: RunDirectory, status: str) -> None:
@@ -68,12 +67,6 @@ def test_new_run_is_prepared_and_holds_what_it_was_given(tmp_path: Path) -> None
     assert run.path.parent == tmp_path / "demo" and record.run_id == run.path.name
     assert (record.status, record.seeds, list(record.stages)) == ("prepared", {"run": 7}, ["mine", "eval"])
     assert inspect(run.path).state == "prepared" and not inspect(run.path).alive
-
-
-def test_a_branch_says_where_it_began(tmp_path: Path) -> None:
-    begun = BranchPoint(name="demo", run_id="20231114-221320-0a1b", path="/runs/it", iteration=4)
-    assert create(tmp_path, branched_from=begun).read().branched_from == begun
-    assert create(tmp_path).read().branched_from is None
 
 
 def test_what_is_left_out_is_said_behind_the_status() -> None:

@@ -21,7 +21,7 @@ from app.runs.trash import move_to_trash
 from app.table.column import cell_of
 from app.table.filter_parser import parse
 from engine.errors import RunError
-from engine.run.directory import BranchPoint, RunDirectory, StageRecord
+from engine.run.directory import RunDirectory, StageRecord
 from engine.run.stage_state import RUNNING, StageState
 from screens.panels.error_panel import ErrorPanel
 from screens.runs.about import about_group, about_run, metric_words
@@ -60,11 +60,10 @@ async def settled(app: RunsApp, pilot: Pilot[None]) -> None:
 
 @pytest.fixture
 def outputs(make: Make, tmp_path: Path) -> Path:
-    """Three runs, newest first: a good one, a worse one with a changed field, and a branch that failed."""
+    """Three runs, newest first: a good one, a worse one with a changed field, and one of another name that failed."""
     write(make("demo", "finished"), verdict=0.965, config={"task": {"dataset": "gsm8k"}})
     write(make("demo", "finished", age=60), verdict=0.5, changes={"online.L": 5})
-    point = BranchPoint(name="demo", run_id="x", path="/x", iteration=3)
-    write(make("other", "failed", age=120, failure="no disk"), branched_from=point)
+    write(make("other", "failed", age=120, failure="no disk"))
     return tmp_path / "outputs"
 
 
@@ -76,10 +75,7 @@ async def test_result_gain_and_id_fit_into_eighty_columns(outputs: Path) -> None
         for line, row in zip(drawn, rows(outputs), strict=True):
             assert row.record.run_id in line
         assert (
-            "0.965" in drawn[0]
-            and "▲ +0.330" in drawn[0]
-            and "▼ −0.135" in drawn[1]
-            and "⑂ other" in drawn[2]
+            "0.965" in drawn[0] and "▲ +0.330" in drawn[0] and "▼ −0.135" in drawn[1] and "other" in drawn[2]
         )
         assert "ESM        greedy 63.5% → 96.5%  ▲ +33.0 [27, 39]  accuracy over 200 examples" in str(
             app.runs.about.content
@@ -87,7 +83,6 @@ async def test_result_gain_and_id_fit_into_eighty_columns(outputs: Path) -> None
         await pilot.press("down")
         assert "online.L=5" in str(app.runs.about.content)
         await pilot.press("down")
-        assert "⑂ branch   of demo at iteration 3  x\n" in str(app.runs.about.content)
         assert "✗ no disk" in str(app.runs.about.content)
         assert not app.runs.table.follow, "the last row is the oldest run, not the newest"
 
@@ -380,8 +375,7 @@ def test_a_row_of_the_list_cell_by_cell(make: Make, tmp_path: Path) -> None:
         "curve": none, "methods": ("ESM", ""), "changes": none, "seconds": ("0:50", ""),
         "cost": none, "stage": ("eval 50/100", ""), "progress": ("━━──────  25%", "accent"), "eta": ("?", "dim"),
     }  # fmt: skip
-    point = BranchPoint(name="demo", run_id="x", path="/x", iteration=3)
-    empty = structs.replace(plain, stages={}, branched_from=point)
+    empty = structs.replace(plain, stages={})
     fresh = replace(
         working,
         status=replace(status, record=empty, state="prepared", pid=None),
@@ -390,7 +384,7 @@ def test_a_row_of_the_list_cell_by_cell(make: Make, tmp_path: Path) -> None:
     )
     cells = cells_of(fresh)
     assert (cells["state"], cells["name"], cells["stage"], cells["methods"], cells["seconds"]) == (
-        ("○ prepared", "dim"), ("⑂ demo", ""), none, none, ("0:00", ""),
+        ("○ prepared", "dim"), ("demo", ""), none, none, ("0:00", ""),
     )  # fmt: skip
 
 

@@ -188,8 +188,6 @@ def test_the_states_of_an_iteration() -> None:
     assert shown(FIRST, ev.IterationFinished(iteration=0, best_iteration=0))[-1] == Cell("✓", "good")
     failed = ev.ReflectorReplied(iteration=0, reflector="o3", aborted="no JSON")
     assert shown(FIRST, failed)[-1] == Cell("aborted", "bad")
-    inherited = ev.IterationBegan(iteration=0, deltas={}, inherited="run-1")
-    assert shown(inherited)[-1] == Cell("inherited", "dim")
     assert ITERATIONS.remark(Log(began(), FIRST).state) == "4 planned" and ITERATIONS.remark(RunState()) == ""
 
 
@@ -468,16 +466,10 @@ COMPARED = (
     compared("best", mean_tokens=20.0, composite=0.81, difference=0.05, low=0.01, high=0.09, p=1.0,
              tokens_difference=-20.0, tokens_low=-22.0, tokens_high=-18.0),
 )  # fmt: skip
-SAID = ev.ComparisonDrawn(text="on the test set length_cap is behind, difference -0.014 [-0.017, -0.011]")
-MEASURED = (
-    ev.JudgeMeasured(judge="gpt-4o", labels="l", answers=40, judged=30, agreement=0.9, kappa=0.8, kappa_low=0.6,
-                     kappa_high=0.95, precision=0.92, recall=0.88, refusals=9, refusals_right=2),
-    ev.JudgeMeasured(judge="gpt-4o", labels="l", question_type="names", answers=10, judged=0),
-)  # fmt: skip
 
 
 def test_the_methods_on_the_test_set() -> None:
-    log = Log(began(), *MEASURED, *COMPARED, SAID)
+    log = Log(began(), *COMPARED)
     found = PAGE.results(log.state)
     tokens = table(found, "Length of an answer, against the unchanged model")
     assert rows(tokens) == [
@@ -497,10 +489,7 @@ def test_the_methods_on_the_test_set() -> None:
     ]
     assert [spans(row[3])[0].tone for row in right.rows] == ["dim", "bad", "", "good"]
     assert spans(tokens.rows[3][0])[0].tone == "strong" and (tokens.figures, right.figures) == (3, 5)
-    assert list(tokens.notes) == [
-        "On the test set a cap at the same length is behind, difference −0.014 [−0.017, −0.011].",
-        "a request for short answers: Be brief.",
-    ]
+    assert list(tokens.notes) == ["a request for short answers: Be brief."]
     composite = table(found, "Composite, against the evolved deltas")
     assert rows(composite) == [
         ["the unchanged model", "0.740", "−0.070", "[−0.090, −0.050]", "6", "0"],
@@ -520,21 +509,10 @@ def test_at_eighty_columns_every_difference_has_its_interval() -> None:
     assert list(right.narrowed(70).header) == ["on the test set", "correct", "change", "95%", "p"]
 
 
-def test_the_judge_beside_people() -> None:
-    log = Log(began(cannot_tell=7), *MEASURED, *COMPARED)
-    overall = table(PAGE.results(log.state), "Judge gpt-4o, against people's labels")
-    assert rows(overall) == [
-        ["all questions", "40", "75%", "0.900", "0.800", "[0.600, 0.950]", "0.920", "0.880", "2 of 9"]
-    ]
-    more = PAGE.more_results(log.state)
-    assert rows(table(more, "Judge")) == [["names", "10", "0%", "·", "·", "·", "·", "·", "·"]]
+def test_questions_on_which_the_judge_cannot_tell_are_counted() -> None:
+    more = PAGE.more_results(Log(began(cannot_tell=7), *COMPARED).state)
     assert texts(more) == ["the judge cannot tell on 7 of 30 questions: their answers are not scored"]
-    early = Log(began(), *MEASURED)
-    assert PAGE.results(early.state) == []
-    assert [row[0] for row in rows(table(PAGE.more_results(early.state), "Judge"))] == [
-        "all questions",
-        "names",
-    ]
+    assert PAGE.more_results(Log(began(), *COMPARED).state) == []
 
 
 def test_without_a_test_set_nothing_is_compared() -> None:
@@ -560,17 +538,16 @@ CUT = {"the reply was cut off at the token limit": ""}
 
 def replied(iteration: int, *refused: dict[str, str], **more: Any) -> list[ev.Event]:
     """An iteration and the reply to it."""
-    began = ev.IterationBegan(iteration=iteration, deltas={}, inherited=more.pop("inherited", ""))
+    began = ev.IterationBegan(iteration=iteration, deltas={})
     return [began, ev.ReflectorReplied(iteration=iteration, reflector="o3", refused=list(refused), **more)]
 
 
 def test_refused_replies_are_counted_by_what_was_wrong() -> None:
-    """Six replies: good at once, good after a refused one, two refused, one refused before the server failed.
-    What a branch took over is its parent's."""
+    """Six replies: good at once, good after a refused one, two refused, one refused before the server failed."""
     both = {"missing clusters": "2", "beyond ±100": "3"}
     log = Log(
         began(), *replied(0), *replied(1, CUT), *replied(2, CUT, both, aborted="no valid reply"),
-        *replied(3, both, aborted="500"), *replied(4, CUT, inherited="parent"),
+        *replied(3, both, aborted="500"),
     )  # fmt: skip
     found = table(PAGE.results(log.state), "Replies of o3 that were refused: 4 of 6")
     assert rows(found) == [
@@ -648,11 +625,7 @@ def test_who_took_part_and_what_it_cost(log: Log) -> None:
         "judge, reflector: gpt-4o, o3; both: 1,200 calls, 34,567 tokens, cost 1.50",
         "score: composite = 0.4 × shortness + 0.6 × share of right answers; shortness = 1 / (1 + mean tokens / 40)",
     ]
-    branched = texts(PAGE.training(Log(began(branched_from="demo/1")).state))
-    assert (
-        branched[:2] == ["iterations: 0 of 4", "branched from: demo/1"]
-        and "judge, reflector: gpt-4o, o3" in branched
-    )
+    assert "judge, reflector: gpt-4o, o3" in texts(PAGE.training(Log(began()).state))
     assert PAGE.training(RunState()) == []
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from engine.errors import DataError
-from engine.evolution.judges.agreement import agreement_with_people
 from engine.evolution.judges.judge import Verdict
-from engine.evolution.judges.labelled_answers import LabelledAnswer, read_labelled_answers
+from tests.bench.judge.agreement import agreement_with_people
+from tests.bench.judge.labelled_answers import LabelledAnswer, read_labelled_answers
 
 
 def answer(right: bool, question: str = "?", kind: str = "") -> LabelledAnswer:

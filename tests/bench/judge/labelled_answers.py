@@ -1,4 +1,4 @@
-"""Answers that people have labelled right or wrong, to hold a judge against (`evolution.judge.labels`)."""
+"""Answers that people have labelled right or wrong, to hold a judge against."""
 
 from __future__ import annotations
 

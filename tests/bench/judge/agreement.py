@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.events import JudgeMeasured
 from engine.evolution.judges.judge import Verdict
-from engine.evolution.judges.labelled_answers import LabelledAnswer
+from tests.bench.judge.labelled_answers import LabelledAnswer
 
 Counts = NDArray[np.float64]
 """(..., 4): right by both, by the judge alone, by people alone, by neither."""
@@ -19,13 +19,29 @@ _RESAMPLES = 2000
 _TAIL = 2.5
 
 
+@dataclass(frozen=True)
+class Agreement:
+    """Of `answers`, `judged` were judged; on `cannot_tell` others the judge cannot tell, on the rest it failed. Of the
+    judged, people call `refusals` refusals, of which the judge calls `refusals_right` right; all other figures leave
+    them out. `agreement`: share on which both say the same; `kappa`: Cohen's, with its 95% interval; None where all are
+    of one kind. `precision`, `recall`: of "right", against people."""
+
+    answers: int
+    judged: int
+    cannot_tell: int
+    agreement: float | None
+    kappa: float | None
+    kappa_low: float | None
+    kappa_high: float | None
+    precision: float | None
+    recall: float | None
+    refusals: int
+    refusals_right: int
+
+
 def agreement_with_people(
-    answers: Sequence[LabelledAnswer],
-    verdicts: Sequence[Verdict],
-    seed: int = 0,
-    judge: str = "",
-    labels: str = "",
-) -> dict[str, JudgeMeasured]:
+    answers: Sequence[LabelledAnswer], verdicts: Sequence[Verdict], seed: int = 0
+) -> dict[str, Agreement]:
     """Figures of all answers (""), and of each type of question where they are named. Answers that people call refusals
     are easy to tell: they are counted, and left out of all else.
 
@@ -34,10 +50,7 @@ def agreement_with_people(
     both = list(zip(answers, verdicts, strict=True))
     types = sorted({answer.type for answer in answers} - {""})
     groups = {"": both} | {kind: [pair for pair in both if pair[0].type == kind] for kind in types}
-    return {
-        kind: JudgeMeasured(judge=judge, labels=labels, question_type=kind, **_figures(pairs, seed))
-        for kind, pairs in groups.items()
-    }
+    return {kind: Agreement(**_figures(pairs, seed)) for kind, pairs in groups.items()}
 
 
 def kappa(counts: Counts) -> NDArray[np.float64]:
@@ -67,14 +80,14 @@ def _figures(pairs: Sequence[tuple[LabelledAnswer, Verdict]], seed: int) -> dict
         "answers": len(pairs),
         "judged": int(compared) + len(refusals),
         "cannot_tell": sum(verdict.cannot_tell for _, verdict in pairs),
-        "refusals": len(refusals),
-        "refusals_right": sum(refusals),
         "agreement": _share(both + neither, compared),
         "kappa": _finite(kappa(table.sum(0))),
         "kappa_low": low,
         "kappa_high": high,
         "precision": _share(both, both + judge),
         "recall": _share(both, both + people),
+        "refusals": len(refusals),
+        "refusals_right": sum(refusals),
     }
 
 
