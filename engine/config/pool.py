@@ -151,7 +151,9 @@ class PoolSection(Section):
 class SelectorSection(Section):
     """The stage `selector`."""
 
-    FIXED = ("inner", "policy_learning_rate", "weight_decay", "grad_clip", "random_pairs", "log_every")
+    FIXED = (
+        "inner", "policy_learning_rate", "weight_decay", "grad_clip", "random_pairs", "oracle_pairs", "log_every",
+    )  # fmt: skip
 
     hidden: Annotated[int, Field(ge=4, multiple_of=4)] = Field(
         default=64, description="Width of the learned space; four attention heads share it."
@@ -174,9 +176,8 @@ class SelectorSection(Section):
     )
     random_pairs: ClassVar[int] = 4
     """Pairs drawn for each held-out query by the random baseline."""
-    oracle_pairs: PositiveInt = Field(
-        default=500, description="Maximum pairs asked for each held-out query to find a fully right pair."
-    )
+    # Older runs also searched for the best pair of each held-out query.
+    oracle_pairs: ClassVar[int] = 500
     log_every: ClassVar[int] = 10
     eval_every: PositiveInt = Field(
         default=40, description="Steps between two evaluations on the held-out queries."
