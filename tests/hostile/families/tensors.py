@@ -22,7 +22,6 @@ from engine.gflownet.layout import entity_embeddings, relation_embeddings
 from engine.lm.embedding.text_embedding import embed_texts
 from engine.pool.data.embedding_table import read_embeddings
 from engine.pool.data.vqa_files import VQAQuestion
-from engine.pool.neighbours import load_or_search
 from engine.torch_file import load_torch
 from tests.hostile.family import Family
 
@@ -82,11 +81,6 @@ def _tables(data: bytes, folder: Path) -> object:
 def _kept(data: bytes, folder: Path) -> object:
     (folder / "k.npy").write_bytes(data)
     return embed_texts(["a", "b", "c"], lambda: None, folder / "k.npy", lambda: None, lambda _: None)  # type: ignore[arg-type]
-
-
-def _nearest(data: bytes, folder: Path) -> object:
-    (folder / "n.npz").write_bytes(data)
-    return load_or_search(folder / "n.npz", ["q"], _TABLE, [_TABLE[0]], 2, lambda: None)
 
 
 def _clusters(data: bytes, folder: Path) -> object:
@@ -166,19 +160,6 @@ FAMILIES = [
     Family("array", "bytes", lambda: [_npy(_TABLE), _npy(np.arange(5)), _lying()], _array),
     Family("tables of a run", "bytes", lambda: [_npy(_TABLE), _lying()], _tables),
     Family("kept embeddings", "bytes", lambda: [_npy(_TABLE), _lying()], _kept),
-    Family(
-        "kept neighbours",
-        "bytes",
-        lambda: [
-            _npz(
-                names=np.array(["q"]),
-                rows=np.array([[0, 1]]),
-                similarity=np.ones((1, 2), np.float32),
-                table=np.array(3),
-            )
-        ],
-        _nearest,
-    ),
     Family(
         "clusters",
         "bytes",
