@@ -18,15 +18,13 @@ class QuestionFiles(Section):
 
     questions: str = Field(
         min_length=1,
-        description="JSON with `questions` (`question_id`, `image_id`, `question`), or its .zip as published.",
+        description="JSON with `questions` (`question_id`, `image_id`, `question`).",
     )
-    annotations: str = Field(
-        min_length=1, description="JSON with `annotations` (`question_id`, `answers`), or its .zip."
-    )
+    annotations: str = Field(min_length=1, description="JSON with `annotations` (`question_id`, `answers`).")
     embeddings: str = Field(
         min_length=1,
-        description="[n, d] in .npy (memory-mapped), .npz, .pt or .safetensors: row i belongs to question i of the "
-        "file, or to the question or image whose id is the i-th of the ids with it (of a .npy: in NAME.ids.json).",
+        description="[n, d] in .npy (memory-mapped), .pt or .safetensors: row i belongs to question i of the file, or "
+        "to the question or image whose id is the i-th in NAME.ids.json beside it.",
     )
     images: str | None = Field(
         default=None,

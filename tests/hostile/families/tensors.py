@@ -1,4 +1,4 @@
-"""Arrays and tensors, of users and of a run: .npy, .npz, .safetensors, .pt, and the graphs' LMDB."""
+"""Arrays and tensors, of users and of a run: .npy, .safetensors, .pt, and the graphs' LMDB."""
 
 from __future__ import annotations
 
@@ -38,12 +38,6 @@ def _npy(array: np.ndarray) -> bytes:
 def _lying() -> bytes:
     """A header that claims 8 GB of numbers."""
     return _npy(np.zeros((3, 4), np.float32)).replace(b"(3, 4), }            ", b"(2000000000, 1), }   ")
-
-
-def _npz(**arrays: np.ndarray) -> bytes:
-    file = io.BytesIO()
-    np.savez_compressed(file, **arrays)  # pyright: ignore[reportArgumentType]
-    return file.getvalue()
 
 
 def _pt(value: object) -> bytes:
@@ -139,15 +133,9 @@ def _state_bytes() -> list[bytes]:
 FAMILIES = [
     Family("embeddings .npy", "bytes", lambda: [_npy(_TABLE), _lying()], _embeddings(".npy")),
     Family(
-        "embeddings .npz",
-        "bytes",
-        lambda: [_npz(e=_TABLE, ids=np.array(["0", "1", "2"])), _npz(e=np.zeros((3, 1 << 20), np.float32))],
-        _embeddings(".npz"),
-    ),
-    Family(
         "embeddings .pt",
         "bytes",
-        lambda: [_pt(torch.tensor(_TABLE)), _pt({"e": torch.tensor(_TABLE), "ids": [0, 1, 2]})],
+        lambda: [_pt(torch.tensor(_TABLE)), _pt({"e": torch.tensor(_TABLE)})],
         _embeddings(".pt"),
     ),
     Family(
