@@ -130,8 +130,8 @@ def _totals() -> ev.PoolTotals:
 
 
 def _selector(own: str) -> Iterator[ev.Event]:
-    for method, accuracy, positive in (("random", 0.45, 0.36), ("rices", 0.81, 0.75), ("oracle", 1.0, 1.0)):
-        yield _compared(method, accuracy, positive)
+    for method, accuracy in (("random", 0.45), ("rices", 0.81)):
+        yield _compared(method, accuracy)
     for step in range(10, 401, 10):
         supervised = step <= 200
         yield ev.SelectorStep(
@@ -140,14 +140,13 @@ def _selector(own: str) -> Iterator[ev.Event]:
             pairs=384, heldout_accuracy=0.7 + step / 2000 if step % 40 == 0 else None,
             heldout_positive=0.6 + step / 2000 if step % 40 == 0 else None,
         )  # fmt: skip
-    yield _compared("selector", 0.9, 0.86)
+    yield _compared("selector", 0.9)
     for number, score in enumerate((1.0, 0.0)):
         rices = 0.3 if number == 0 else 1.0
         chosen = (
             ("random", 0.0, 12, 13),
             ("random", 1.0, 14, 15),
             ("rices", rices, 0, 1),
-            ("oracle", 1.0, 2, 3),
         )
         yield ev.SelectorPicked(
             query_id=f"heldout-{number:04d}", question="Which digit is this?", answers={"7": 10}, pool=POOL,
@@ -160,17 +159,16 @@ def _selector(own: str) -> Iterator[ev.Event]:
         )  # fmt: skip
 
 
-def _compared(method: str, accuracy: float, positive: float) -> ev.SelectorCompared:
+def _compared(method: str, accuracy: float) -> ev.SelectorCompared:
     row = ev.SelectorCompared(
-        method=method, n=2, accuracy=accuracy, low=accuracy - 0.1, high=min(1.0, accuracy + 0.1), positive=positive,
-        positive_low=positive - 0.2, positive_high=min(1.0, positive + 0.2), asked=4 if method == "random" else 2,
+        method=method, n=2, accuracy=accuracy, low=accuracy - 0.1, high=min(1.0, accuracy + 0.1),
+        asked=4 if method == "random" else 2,
     )  # fmt: skip
     if method == "rices":
         return row
     against = accuracy - 0.81
     return msgspec.structs.replace(
         row, difference=against, difference_low=against - 0.05, difference_high=against + 0.05,
-        p=None if method == "random" else 0.012,
     )  # fmt: skip
 
 

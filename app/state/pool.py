@@ -52,7 +52,6 @@ class PickRow(NamedTuple):
     selector: float | None
     rices: float | None
     random: float | None
-    oracle: float | None
     place: Place
 
     def sign(self, method: str) -> int:
@@ -145,7 +144,7 @@ def _picked(state: PoolState, event: ev.SelectorPicked, place: Place) -> None:
     def score(method: str) -> float | None:
         return _mean([pick.score for pick in event.picks if pick.method == method])
 
-    scores = {method: score(method) for method in ("selector", "rices", "random", "oracle")}
+    scores = {method: score(method) for method in ("selector", "rices", "random")}
     row = row_of(PickRow, event, place, **scores)
     state.picks.append(row, key=event.query_id)
 

@@ -31,7 +31,6 @@ METHODS = {
     "selector": "the selector",
     "rices": "similarity (RICES)",
     "random": "random pairs",
-    "oracle": "the best known pair",
     "given": "the data as given",
     "pool": "the pool stage",
     "flat": "the flat memory",

@@ -218,14 +218,8 @@ def _rl_data(findings: Findings, config: Config, dataset: PoolDataset) -> None:
 
 
 def _question_files(findings: Findings, files: QuestionFiles, where: str) -> bool:
-    from engine.pool.data.vqa_files import vqa_file
-
-    named = {
-        "questions": str(vqa_file(Path(files.questions).expanduser())),
-        "annotations": str(vqa_file(Path(files.annotations).expanduser())),
-        "embeddings": files.embeddings,
-    }
-    here = [_file(findings, path, f"{where}.{name}") for name, path in named.items()]
+    named = ("questions", "annotations", "embeddings")
+    here = [_file(findings, getattr(files, name), f"{where}.{name}") for name in named]
     return all(here)
 
 

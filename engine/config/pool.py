@@ -18,15 +18,13 @@ class QuestionFiles(Section):
 
     questions: str = Field(
         min_length=1,
-        description="JSON with `questions` (`question_id`, `image_id`, `question`), or its .zip as published.",
+        description="JSON with `questions` (`question_id`, `image_id`, `question`).",
     )
-    annotations: str = Field(
-        min_length=1, description="JSON with `annotations` (`question_id`, `answers`), or its .zip."
-    )
+    annotations: str = Field(min_length=1, description="JSON with `annotations` (`question_id`, `answers`).")
     embeddings: str = Field(
         min_length=1,
-        description="[n, d] in .npy (memory-mapped), .npz, .pt or .safetensors: row i belongs to question i of the "
-        "file, or to the question or image whose id is the i-th of the ids with it (of a .npy: in NAME.ids.json).",
+        description="[n, d] in .npy (memory-mapped), .pt or .safetensors: row i belongs to question i of the file, or "
+        "to the question or image whose id is the i-th in NAME.ids.json beside it.",
     )
     images: str | None = Field(
         default=None,
@@ -151,7 +149,9 @@ class PoolSection(Section):
 class SelectorSection(Section):
     """The stage `selector`."""
 
-    FIXED = ("inner", "policy_learning_rate", "weight_decay", "grad_clip", "random_pairs", "log_every")
+    FIXED = (
+        "inner", "policy_learning_rate", "weight_decay", "grad_clip", "random_pairs", "oracle_pairs", "log_every",
+    )  # fmt: skip
 
     hidden: Annotated[int, Field(ge=4, multiple_of=4)] = Field(
         default=64, description="Width of the learned space; four attention heads share it."
@@ -174,9 +174,8 @@ class SelectorSection(Section):
     )
     random_pairs: ClassVar[int] = 4
     """Pairs drawn for each held-out query by the random baseline."""
-    oracle_pairs: PositiveInt = Field(
-        default=500, description="Maximum pairs asked for each held-out query to find a fully right pair."
-    )
+    # Older runs also searched for the best pair of each held-out query.
+    oracle_pairs: ClassVar[int] = 500
     log_every: ClassVar[int] = 10
     eval_every: PositiveInt = Field(
         default=40, description="Steps between two evaluations on the held-out queries."

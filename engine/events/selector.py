@@ -28,12 +28,11 @@ class SelectorStep(Event, tag=True, kw_only=True, frozen=True):
 
 
 class SelectorCompared(Event, tag=True, kw_only=True, frozen=True):
-    """A method on the `n` held-out queries (a line of `selector/comparison.csv`): random, rices, selector or oracle.
+    """A method on the `n` held-out queries (a line of `selector/comparison.csv`): random, rices or selector.
 
-    `accuracy`: mean VQA accuracy, `low` and `high` its bootstrap 95% interval; `positive`: share answered fully right,
-    with its Wilson interval, of random over all its draws. `difference`: accuracy minus that of rices with its paired
-    bootstrap interval, and McNemar's exact p of fully right answers. `asked`: picks; `failed`: queries left out of all
-    methods because the model failed on a pick.
+    `accuracy`: mean VQA accuracy, `low` and `high` its bootstrap 95% interval. `difference`: accuracy minus that of
+    rices with its paired bootstrap interval. `asked`: picks; `failed`: queries left out of all methods because the
+    model failed on a pick.
     """
 
     method: str
@@ -41,15 +40,11 @@ class SelectorCompared(Event, tag=True, kw_only=True, frozen=True):
     accuracy: float
     low: float
     high: float
-    positive: float
-    positive_low: float
-    positive_high: float
     asked: int
     failed: int = 0
     difference: float | None = None
     difference_low: float | None = None
     difference_high: float | None = None
-    p: float | None = None
 
 
 class SelectorPick(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):

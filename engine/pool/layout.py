@@ -20,11 +20,6 @@ def initial_evaluated(run_dir: Path) -> Path:
     return folder(run_dir) / "initial_evaluated.jsonl"
 
 
-def neighbours(run_dir: Path) -> Path:
-    """npz: every query's nearest rows, and their similarities."""
-    return folder(run_dir) / "neighbours.npz"
-
-
 def evaluated(run_dir: Path) -> Path:
     """Evaluated pairs: a JSON line for each query and pair."""
     return folder(run_dir) / "evaluated.jsonl"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import msgspec
+import numpy as np
 
 from engine.errors import DataError
 from engine.events import without_envelope
@@ -20,7 +21,6 @@ from engine.pool.data.records import (
 )
 from engine.pool.data.thumbnails import Thumbnails
 from engine.pool.from_config import given_rl_data, make_dataset, make_vqa_model
-from engine.pool.neighbours import load_or_search
 from engine.pool.pool_report import write_report
 from engine.pool.pool_work import (
     DecisionLine,
@@ -31,6 +31,7 @@ from engine.pool.pool_work import (
     normalised,
     unusable,
 )
+from engine.pool.top_k import top_k
 from engine.pool.vqa.evaluated_pairs import PairEvaluator
 from engine.pool.vqa.vqa import VQAModel
 from engine.run.keyed_records import KeyedRecords
@@ -86,11 +87,11 @@ class PoolJob:
         needed = max(self.context.config.pool.search_top_k, POOL_SIZE) + max(
             map(len, query_rows.values()), default=0
         )
-        queries = [self.dataset.query_embedding(name) for name in names]
-        neighbours = load_or_search(
-            layout.neighbours(self.context.run_dir), names, self.dataset.embeddings, queries, needed,
-            self.context.checkpoint,
-        )  # fmt: skip
+        table = self.dataset.embeddings
+        queries = np.array([self.dataset.query_embedding(name) for name in names], dtype=np.float32)
+        neighbours = top_k(
+            table, queries.reshape(len(names), table.shape[1]), needed, self.context.checkpoint
+        )
         for number, name in enumerate(names):
             self.nearest[name] = [row for row in neighbours.of(number) if row not in query_rows[name]]
 

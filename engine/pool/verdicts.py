@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from engine.closest import paired_closest, paired_verdict, with_closest
 from engine.events.verdict import Verdict
-from engine.pool.selector.heldout import ORACLE
 from engine.seeds import derive_seed
 from engine.verdict_curve import running, thinned
 
@@ -33,12 +32,12 @@ def selector_verdict(
     over_steps: Sequence[float],
 ) -> Verdict:
     """Of the held-out queries' VQA accuracy, by method and in one order; `over_steps`: while the selector learned.
-    Random pairs are simpler than both; the oracle knows the answers."""
+    Random pairs are simpler than both."""
     seed = derive_seed(run_seed, "selector", "bootstrap")
     ours = accuracy[selector]
     verdict = paired_verdict(
         selector, rices, "vqa_accuracy", ours, accuracy[rices], seed, items="held-out queries", graded=True,
         cost=cost or None, curve=thinned(over_steps),
     )  # fmt: skip
-    simpler = [name for name in accuracy if name not in (selector, rices, ORACLE)]
+    simpler = [name for name in accuracy if name not in (selector, rices)]
     return with_closest(verdict, (paired_closest(name, accuracy[name], ours, seed) for name in simpler))

@@ -41,8 +41,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "selector, nothing drawn": {"rollouts": 0},
 }
 COLUMNS = (
-    "seed", "method", "n", "accuracy", "low", "high", "positive", "positive_low", "positive_high", "difference",
-    "difference_low", "difference_high", "p",
+    "seed", "method", "n", "accuracy", "low", "high", "difference", "difference_low", "difference_high",
 )  # fmt: skip
 
 
@@ -89,7 +88,7 @@ def one_seed(seed: int, filled: bool) -> tuple[PoolTotals, dict[str, Scored], di
             events, took[variant + suffix] = run("selector", seed, copy, settings, filled)
             names = {"selector": variant + suffix}
             if variant == "selector" and not filled:
-                names |= {name: name for name in ("random", "rices", "oracle")}
+                names |= {name: name for name in ("random", "rices")}
             methods |= scored(events, names)
             shutil.rmtree(copy)
     return totals, methods, took
@@ -99,7 +98,7 @@ def rows_of(seed: int | str, methods: Mapping[str, Scored]) -> list[dict[str, An
     """Rounded rows of selector.csv."""
     return [
         {
-            key: round(value, 4) if isinstance(value, float) and key != "p" else value
+            key: round(value, 4) if isinstance(value, float) else value
             for key, value in {"seed": seed, **msgspec.to_builtins(row)}.items()
         }
         for row in compare(methods, 0)

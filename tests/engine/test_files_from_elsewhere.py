@@ -35,7 +35,6 @@ READERS: dict[str, Callable[[Path], object]] = {
     "paths": lambda path: list(_lines(path)),
     "RL data": read_rl_data,
     "questions": lambda path: read_vqa(path, path),
-    "packed questions": lambda path: read_vqa(path.rename(path.with_suffix(".zip")), path),
     "an image": _read,
     "embeddings": _safetensors,
     "a training state": lambda path: load_torch(path, "run it again"),

@@ -79,10 +79,8 @@ def test_of_a_pool_and_of_a_selector() -> None:
 
 
 def test_random_pairs_beside_a_selector() -> None:
-    """The oracle is no simpler: it knows the answers."""
     scores = {
-        "selector": np.array([1.0] * 6), "rices": np.array([0.0] * 6), "oracle": np.array([1.0] * 6),
-        "random": np.array([1.0] * 5 + [0.4]),
+        "selector": np.array([1.0] * 6), "rices": np.array([0.0] * 6), "random": np.array([1.0] * 5 + [0.4]),
     }  # fmt: skip
     closest = selector_verdict(scores, "selector", "rices", 1, 0.0, []).closest
     assert closest is not None and (closest.method, closest.n) == ("random", 6)

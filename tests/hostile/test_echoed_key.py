@@ -23,7 +23,7 @@ from tests.engine.servers.test_secrets import KEY
 from tests.kill_and_resume import DEMO, SMALL_EVOLUTION, SMALL_GFLOWNET
 
 WRITTEN = {KEY, *(write(KEY) for write in WAYS.values())}
-SELECTOR = "selector={supervised_steps: 4, policy_steps: 4, oracle_pairs: 12}"
+SELECTOR = "selector={supervised_steps: 4, policy_steps: 4}"
 CONVERSATION = [
     {"role": "user", "content": "My dog is Rex, 12 by now."},
     {"role": "assistant", "content": "Nice."},
@@ -147,9 +147,7 @@ def test_every_role(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     stages = "clusters, evolve, graphs, retriever, agent-graphs, gflownet, answer, pool, selector"
     with echoing_server(KEY) as server:
-        run = worked(
-            tmp_path, server, stages, "selector={supervised_steps: 4, policy_steps: 4, oracle_pairs: 12}"
-        )
+        run = worked(tmp_path, server, stages, "selector={supervised_steps: 4, policy_steps: 4}")
     assert set(server.asked) == {"verdict", "reflector_output", "text"}
     assert leaks_of(run) == [] and leaks("logging", caplog.text) == []
 

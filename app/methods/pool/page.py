@@ -21,7 +21,7 @@ size and tries pairs of the rows nearest to the query. A pair that raises the be
 candidates that no kept trajectory uses.
 
 *Cases: picks* has a row for each held-out query: the pair that the selector, similarity (RICES) and random draws
-picked for it, the best known pair, and the model's answers (✓ fully right, ◐ partly, ✗ wrong, – the model failed).
+picked for it, and the model's answers (✓ fully right, ◐ partly, ✗ wrong, – the model failed).
 *Cases: queries* has a row for each training query: oracle@64 is the best known score of a pair, in the original data
 and at the end. Opened, it shows the pairs that were committed, each with the answer and the score that it improved; the
 pool (`+` was injected, `•` belongs to a kept trajectory); the replaced candidates; and every trajectory with the rule

@@ -17,7 +17,7 @@ from app.wording.figures import fixed
 from app.wording.words import method_name
 from engine.events import SelectorPick, SelectorPicked
 
-_ORDER = ("selector", "rices", "random", "oracle")
+_ORDER = ("selector", "rices", "random")
 _EMPTY = """There are no picks yet.
 
 When the selector is trained, every held-out query gets a row here, with the pair that each
@@ -31,7 +31,6 @@ COLUMNS: Sequence[ListColumn[PickRow]] = (
                value=lambda q: q.sign("selector"), show=turned_cell),
     ListColumn("rices", "RICES", 8, priority=0, help="the two most similar candidates", show=score_cell),
     ListColumn("random", "random", 6, "right", 3, help="mean over its draws", show=digits(2)),
-    ListColumn("oracle", "oracle", 8, priority=4, help="best known pair of the pool", show=score_cell),
     ListColumn("question", "question", 16, flex=True, priority=5, show=one_line),
 )  # fmt: skip
 

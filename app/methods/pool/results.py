@@ -12,18 +12,17 @@ from app.methods.chart import Series, with_mean
 from app.state.pool import PoolState
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn
-from app.wording.figures import bounds, fixed, probability
+from app.wording.figures import bounds, fixed
 from app.wording.text import counted
 from app.wording.words import method_name
 from engine.events import OracleTotal, PoolTotals, SelectorCompared, SelectorStep
 
-ORDER = ("selector", "rices", "random", "oracle")
-_LINES = ("rices", "random", "oracle")
+ORDER = ("selector", "rices", "random")
+_LINES = ("rices", "random")
 _PHASES = ("supervised", "policy_gradient")
 _ORACLES = {"before": "original data", "inside": "with mined pairs", "after": "after injection"}
 _NOTES = (
     "similarity (RICES): the two candidates most similar to the query; random: pairs drawn from the pool",
-    "the best known pair: a lower bound of what is possible",
 )
 
 
@@ -35,9 +34,6 @@ PICKED: Sequence[ListColumn[SelectorCompared]] = (
     ListColumn("difference", "− RICES", 7, "right", help="accuracy minus that of RICES on the same queries",
                value=difference_of(*DIFFERENCE)),
     ListColumn("difference_interval", "95%", 16, "right", 1, value=interval_of(*DIFFERENCE)),
-    ListColumn("p", "p", 6, "right", 3, help="McNemar, exact, of fully right answers", show=probability),
-    ListColumn("positive", "right", 6, "right", 4, help="share answered fully right", show=fixed),
-    ListColumn("positive_interval", "95%", 14, "right", 6, value=bounds_of("positive_low", "positive_high")),
 )  # fmt: skip
 
 

@@ -1,25 +1,20 @@
-"""Reads questions and people's answers from the JSON files of VQAv2 and OK-VQA (visualqa.org, okvqa.allenai.org), or
-from their zip archives."""
+"""Reads questions and people's answers from the JSON files of VQAv2 and OK-VQA (visualqa.org, okvqa.allenai.org)."""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from sys import intern
 from typing import TypeVar
-from zipfile import BadZipFile, ZipFile
 
 import msgspec
 
 from engine.errors import DataError, reading_errors
 from engine.pool.data.dataset import majority
-from engine.regular_file import open_to_read, read_regular
+from engine.regular_file import read_regular
 
 _T = TypeVar("_T")
 
-_SMALL, _MOST_UNPACKED = 1 << 26, 200
-"""Bytes that any archive may unpack to, and times its own size that a larger one may: VQAv2's shrink to a tenth."""
 FEWEST_ANNOTATORS = 4
 """With fewer, no answer can be fully right (`official_vqa_accuracy`)."""
 
@@ -101,36 +96,10 @@ def _joined(
         yield VQAQuestion(name, question.image_id, question.question, given)
 
 
-def vqa_file(path: Path) -> Path:
-    """`path`, or if it is missing its archive `<path>.zip`."""
-    packed = path.with_name(f"{path.name}.zip")
-    return packed if packed.is_file() and not path.exists() else path
-
-
-def _bytes(path: Path) -> bytes:
-    path = vqa_file(path)
-    if path.suffix != ".zip":
-        return read_regular(path)
-    with open_to_read(path) as file, ZipFile(file) as archive:
-        names = [
-            name for name in archive.namelist() if name.endswith(".json") and not name.startswith("__MACOSX")
-        ]
-        if len(names) != 1:
-            raise BadZipFile(f"{len(names)} JSON files in it, not one")
-        unpacked = archive.getinfo(names[0]).file_size
-        if unpacked > max(_SMALL, _MOST_UNPACKED * path.stat().st_size):
-            raise BadZipFile(f"it unpacks to {unpacked:,} bytes")
-        try:
-            return archive.read(names[0])
-        except (zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
-            raise BadZipFile(str(error)) from error
-
-
 def _decoded(path: Path, kind: type[_T]) -> _T:
     no_json = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
     with (
-        reading_errors(path, "cannot be unpacked", "fetch the archive again, or unpack it", BadZipFile),
         reading_errors(path, "cannot be read", "name a JSON file", OSError),
-        reading_errors(path, "not what VQA files hold", "give the published JSON file", *no_json),
+        reading_errors(path, "not what VQA files hold", "give the published JSON file, unpacked", *no_json),
     ):
-        return msgspec.json.decode(_bytes(path), type=kind)
+        return msgspec.json.decode(read_regular(path), type=kind)

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 from engine.errors import DataError
 from engine.events import SelectorCompared
 from engine.pool.selector.heldout import RICES
-from engine.pool.trajectory_quality_controller import is_positive
 from engine.pool.vqa.evaluated_pairs import EvaluatedPair
 from engine.seeds import derive_seed
-from engine.statistics import mcnemar, paired_bootstrap
-from engine.wilson import wilson
+from engine.statistics import paired_bootstrap
 
 Scored = Mapping[str, Sequence[EvaluatedPair]]
 """A method's evaluated pairs by query."""
@@ -68,29 +66,17 @@ def _row(
 ) -> SelectorCompared:
     scores = accuracy[method]
     interval = paired_bootstrap(scores, np.zeros_like(scores), seed)
-    asked = [pair for pairs in rows for pair in pairs]
-    right = sum(is_positive(pair.score or 0.0) for pair in asked)
-    low, high = wilson(right, len(asked))
     row = SelectorCompared(
         method=method,
         n=len(scores),
         accuracy=interval.difference,
         low=interval.low,
         high=interval.high,
-        positive=right / len(asked),
-        positive_low=low,
-        positive_high=high,
-        asked=len(asked),
+        asked=sum(map(len, rows)),
         failed=failed,
     )
     if method == RICES or RICES not in accuracy:
         return row
     against = paired_bootstrap(scores, accuracy[RICES], seed)
-    # McNemar's test needs a single right or wrong for each query, not several draws.
-    p = None if len(asked) > len(scores) else mcnemar(_right(scores), _right(accuracy[RICES]))
     difference = {f"difference_{end}": getattr(against, end) for end in ("low", "high")}
-    return msgspec.structs.replace(row, difference=against.difference, p=p, **difference)
-
-
-def _right(accuracy: Floats) -> NDArray[np.bool_]:
-    return np.array([is_positive(value) for value in accuracy.tolist()])
+    return msgspec.structs.replace(row, difference=against.difference, **difference)

@@ -1,4 +1,4 @@
-"""Picks of similarity, chance, the selector and an oracle for held-out queries, and their scores."""
+"""Picks of similarity, chance and the selector for held-out queries, and their scores."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from engine.pool.global_positive_miner import ranked_pairs
 from engine.pool.selector.rl_beam_dataset import RLBeamDatasetWithEmbedding
 from engine.pool.selector.selector import Selector, best_pairs
 from engine.pool.top_k import similarities
-from engine.pool.trajectory_quality_controller import is_positive
 from engine.pool.vqa.evaluated_pairs import EvaluatedPair, PairEvaluator, RowPair
 from engine.pool.vqa.vqa import VQAAsk
 from engine.seeds import generator
 
-RANDOM, RICES, SELECTOR, ORACLE = "random", "rices", "selector", "oracle"
-_FIRST_ROUND = 8
+RANDOM, RICES, SELECTOR = "random", "rices", "selector"
 _AT_ONCE = 64
 """Queries in a batch of the selector."""
 
@@ -38,8 +36,6 @@ class HeldOut:
     """Picks and scores of every method; the model is asked through `evaluator`, with no pair twice.
 
     RICES (Yang et al. 2022) picks the two candidates most similar to the query, the more similar next to the question.
-    The oracle picks the best evaluated pair, of all methods and of pairs by falling similarity, until a pair is fully
-    right or `oracle_pairs` were asked; so it is a lower bound of the best pair.
     """
 
     def __init__(
@@ -90,23 +86,6 @@ class HeldOut:
                 pairs[name], probability[name] = [(row, last_row)], chance
         return MethodPicks(SELECTOR, pairs, probability)
 
-    def oracle(self, most: int) -> MethodPicks:
-        """The best evaluated pair of each query, after evaluating at most `most` more."""
-        asked, size = 0, _FIRST_ROUND
-        open_queries = [name for name in self.queries if not self._is_solved(name)]
-        ranked = {name: self._ranked(name, most) for name in open_queries}
-        while open_queries and asked < most:
-            asks = [
-                VQAAsk(name, pair) for name in open_queries for pair in ranked[name][asked : asked + size]
-            ]
-            self.evaluate(asks)
-            asked, size = asked + size, 2 * size
-            open_queries = [
-                name for name in open_queries if not self._is_solved(name) and asked < len(ranked[name])
-            ]
-        best = {name: self._best(name) for name in self.queries}
-        return MethodPicks(ORACLE, {name: [pair.pair] for name, pair in best.items() if pair is not None}, {})
-
     # ------------------------------------------------------------ scores
 
     def evaluate(self, asks: Sequence[VQAAsk]) -> list[EvaluatedPair]:
@@ -128,16 +107,3 @@ class HeldOut:
         )
         order = np.argsort(-similarity, kind="stable")
         return ranked_pairs(pool[order].tolist(), similarity[order], most, frozenset())
-
-    def _known(self, name: str) -> list[EvaluatedPair]:
-        """Scored pairs of the pool."""
-        pool = set(self.queries[name].candidate_pool_indices)
-        known = self._evaluator.known(name).values()
-        return [pair for pair in known if pair.score is not None and pool.issuperset(pair.pair)]
-
-    def _is_solved(self, name: str) -> bool:
-        return any(is_positive(pair.score or 0.0) for pair in self._known(name))
-
-    def _best(self, name: str) -> EvaluatedPair | None:
-        """The pair with the best score; of equal scores the first by row numbers."""
-        return min(self._known(name), key=lambda pair: (-(pair.score or 0.0), pair.pair), default=None)

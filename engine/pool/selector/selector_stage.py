@@ -129,11 +129,9 @@ class _SelectorRun:
     # ------------------------------------------------------------ comparing
 
     def _baselines(self) -> dict[str, tuple[MethodPicks, Scored]]:
-        """Picks and scores of random, RICES and then the oracle, which uses all pairs evaluated so far."""
-        first = (self.heldout.random(self.section.random_pairs), self.heldout.rices())
-        baselines = {picks.method: (picks, self.heldout.scored(picks)) for picks in first}
-        oracle = self.heldout.oracle(self.section.oracle_pairs)
-        return {**baselines, oracle.method: (oracle, self.heldout.scored(oracle))}
+        """Picks and scores of random pairs and of RICES."""
+        both = (self.heldout.random(self.section.random_pairs), self.heldout.rices())
+        return {picks.method: (picks, self.heldout.scored(picks)) for picks in both}
 
     def _measure(self) -> StageResult:
         picked = self.heldout.selector(self.selector)

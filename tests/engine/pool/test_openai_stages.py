@@ -39,7 +39,7 @@ def config(server: MisbehavingServer) -> Config:
     }  # fmt: skip
     selector = {
         "hidden": 8, "supervised_steps": 2, "policy_steps": 3, "batch_size": 4, "rollouts": 2,
-        "oracle_pairs": 12, "eval_every": 5,
+        "eval_every": 5,
     }  # fmt: skip
     return Config.model_validate({"pool": pool, "selector": selector})
 
@@ -64,7 +64,7 @@ def test_it_is_asked_for_each_pair_once_and_what_it_costs_is_kept(tmp_path: Path
     (totals,) = [event for event in events if isinstance(event, PoolTotals)]
     assert totals.asked == totals.calls == 5 * 6 and totals.cost > 0 and totals.model == "sees-digits"
     rows = {event.method: event for event in events if isinstance(event, SelectorCompared)}
-    assert set(rows) == {"random", "rices", "oracle", "selector"} and rows["rices"].n == 3
+    assert set(rows) == {"random", "rices", "selector"} and rows["rices"].n == 3
     notices = [event.text for event in events if isinstance(event, Notice)]
     assert "training may ask sees-digits with up to 24 pairs" in notices
 

@@ -85,11 +85,6 @@ def _vqa(data: bytes, folder: Path) -> object:
     return [question.majority for question in read_vqa(folder / "q.json", folder / "a.json")]
 
 
-def _archive(data: bytes, folder: Path) -> object:
-    (folder / "q.json.zip").write_bytes(data)
-    return read_vqa(folder / "q.json", folder / "q.json")
-
-
 def _rl_data(data: bytes, folder: Path) -> object:
     (folder / "rl.json").write_bytes(data)
     return read_rl_data(folder / "rl.json", 100)
@@ -198,15 +193,6 @@ _ROG = json.dumps(
 )
 
 
-def _zip() -> bytes:
-    from zipfile import ZIP_DEFLATED, ZipFile
-
-    file = io.BytesIO()
-    with ZipFile(file, "w", ZIP_DEFLATED) as archive:
-        archive.writestr("q.json", _VQA)
-    return file.getvalue()
-
-
 _WRITTEN = [
     b"So \\boxed{\\frac{1}{2}}.",
     b"\\boxed{0.5}",
@@ -250,7 +236,6 @@ FAMILIES = [
     Family("PathQuestion's questions", "text", lambda: [_QUESTIONS], _questions),
     Family("PathQuestion's triples", "text", lambda: [b"a\tspouse\tb\nb\tnationality\tuk\n"], _triples),
     Family("VQA", "json", lambda: [_VQA], _vqa),
-    Family("VQA's archive", "bytes", lambda: [_zip()], _archive),
     Family("RL data", "json", lambda: [_RL], _rl_data),
     Family("image", "bytes", lambda: [b"\x89PNG\r\n\x1a\nabc", b"\xff\xd8\xffabc"], _image),
     Family("RoG", "bytes", lambda: [_parquet(_ROG)], _rog),

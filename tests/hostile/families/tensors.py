@@ -1,4 +1,4 @@
-"""Arrays and tensors, of users and of a run: .npy, .npz, .safetensors, .pt, and the graphs' LMDB."""
+"""Arrays and tensors, of users and of a run: .npy, .safetensors, .pt, and the graphs' LMDB."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from engine.gflownet.layout import entity_embeddings, relation_embeddings
 from engine.lm.embedding.text_embedding import embed_texts
 from engine.pool.data.embedding_table import read_embeddings
 from engine.pool.data.vqa_files import VQAQuestion
-from engine.pool.neighbours import load_or_search
 from engine.torch_file import load_torch
 from tests.hostile.family import Family
 
@@ -39,12 +38,6 @@ def _npy(array: np.ndarray) -> bytes:
 def _lying() -> bytes:
     """A header that claims 8 GB of numbers."""
     return _npy(np.zeros((3, 4), np.float32)).replace(b"(3, 4), }            ", b"(2000000000, 1), }   ")
-
-
-def _npz(**arrays: np.ndarray) -> bytes:
-    file = io.BytesIO()
-    np.savez_compressed(file, **arrays)  # pyright: ignore[reportArgumentType]
-    return file.getvalue()
 
 
 def _pt(value: object) -> bytes:
@@ -82,11 +75,6 @@ def _tables(data: bytes, folder: Path) -> object:
 def _kept(data: bytes, folder: Path) -> object:
     (folder / "k.npy").write_bytes(data)
     return embed_texts(["a", "b", "c"], lambda: None, folder / "k.npy", lambda: None, lambda _: None)  # type: ignore[arg-type]
-
-
-def _nearest(data: bytes, folder: Path) -> object:
-    (folder / "n.npz").write_bytes(data)
-    return load_or_search(folder / "n.npz", ["q"], _TABLE, [_TABLE[0]], 2, lambda: None)
 
 
 def _clusters(data: bytes, folder: Path) -> object:
@@ -145,15 +133,9 @@ def _state_bytes() -> list[bytes]:
 FAMILIES = [
     Family("embeddings .npy", "bytes", lambda: [_npy(_TABLE), _lying()], _embeddings(".npy")),
     Family(
-        "embeddings .npz",
-        "bytes",
-        lambda: [_npz(e=_TABLE, ids=np.array(["0", "1", "2"])), _npz(e=np.zeros((3, 1 << 20), np.float32))],
-        _embeddings(".npz"),
-    ),
-    Family(
         "embeddings .pt",
         "bytes",
-        lambda: [_pt(torch.tensor(_TABLE)), _pt({"e": torch.tensor(_TABLE), "ids": [0, 1, 2]})],
+        lambda: [_pt(torch.tensor(_TABLE)), _pt({"e": torch.tensor(_TABLE)})],
         _embeddings(".pt"),
     ),
     Family(
@@ -166,19 +148,6 @@ FAMILIES = [
     Family("array", "bytes", lambda: [_npy(_TABLE), _npy(np.arange(5)), _lying()], _array),
     Family("tables of a run", "bytes", lambda: [_npy(_TABLE), _lying()], _tables),
     Family("kept embeddings", "bytes", lambda: [_npy(_TABLE), _lying()], _kept),
-    Family(
-        "kept neighbours",
-        "bytes",
-        lambda: [
-            _npz(
-                names=np.array(["q"]),
-                rows=np.array([[0, 1]]),
-                similarity=np.ones((1, 2), np.float32),
-                table=np.array(3),
-            )
-        ],
-        _nearest,
-    ),
     Family(
         "clusters",
         "bytes",

@@ -186,8 +186,7 @@ def test_of_a_selector() -> None:
     curve = Curve("held-out score", "the steps", "selector", (0.7, 0.9), "similarity")
     assert curve_of("Pool", state_of(events), None) == curve
     rices = ev.SelectorCompared(
-        method="rices", n=9, accuracy=0.85, low=0.8, high=0.9, positive=0.8, positive_low=0.7, positive_high=0.9,
-        asked=9,
+        method="rices", n=9, accuracy=0.85, low=0.8, high=0.9, asked=9,
     )  # fmt: skip
     with_level = curve_of("Pool", state_of([*events, rices]), None)
     assert with_level is not None and with_level.baseline == (0.85,)
