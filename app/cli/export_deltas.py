@@ -1,4 +1,4 @@
-"""`steer-tui export deltas`: the evolution's deltas as OpenAI's logit_bias, for vLLM, SGLang or transformers."""
+"""`steer-tui export deltas`: the evolution's deltas as OpenAI's logit_bias, or for vLLM."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from app.cli.options import add_outputs, count
 USES = {
     "logit-bias": 'client.chat.completions.create(…, **json.load(open("FILE")))',
     "vllm": "PYTHONPATH=FOLDER vllm serve MODEL --logits-processors STEM:ClusterDeltaVLLMProcessor",
-    "sglang": "send the file's field with each request, to a server with --enable-custom-logit-processor",
-    "transformers": "model.generate(…, logits_processor=LogitsProcessorList([ClusterDeltaLogitsProcessor()]))",
 }
 
 
@@ -30,14 +28,6 @@ def add_options(parser: ArgumentParser) -> None:
         metavar="N",
         help="logit-bias: most entries (default 300; 0: any number)",
     )
-    parser.add_argument(
-        "--lossy",
-        action="store_true",
-        help="logit-bias: where not all fit, keep the entries that matter most",
-    )
-    parser.add_argument(
-        "--model", metavar="MODEL", help="folder or hub name of the model it is for: its tokens are compared"
-    )
     add_outputs(parser)
 
 
@@ -48,22 +38,13 @@ def execute(options: Namespace) -> int:
 
     run = choose_run(options.run, options.outputs)
     out: Path = options.out
-    done = export_deltas(run, options.format, out, options.limit, options.lossy, options.model)
+    done = export_deltas(run, options.format, out, options.limit)
     use = USES[options.format].replace("FILE", str(out)).replace("FOLDER", str(out.resolve().parent))
     lines = [f"{sum(delta != 0 for delta in done.deltas.values())} of {len(done.deltas)} clusters have a delta: {out}",
              f"use:  {use.replace('STEM', out.stem)}"]  # fmt: skip
     if done.bias is not None:
-        bias = done.bias
-        lines.append(
-            f"bias: {len(bias.values)} tokens; {bias.shift:g} was taken from all, which changes no probability"
-        )
-        if bias.exact:
-            lines.append("lost: nothing")
-        else:
-            share = "" if bias.share is None else f" ({bias.share:.1%} of the tokens that were counted)"
-            lines.append(
-                f"lost: the deltas of {bias.left_out} tokens{share}; {bias.cut} biases were cut to the limit"
-            )
+        tokens, shift = len(done.bias.values), done.bias.shift
+        lines.append(f"bias: {tokens} tokens; {shift:g} was taken from all, which changes no probability")
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
 

@@ -99,10 +99,8 @@ class EvolutionSection(Section):
     """The stage `evolve`."""
 
     OLDER = {"best_by": "validation"}
-    FIXED = ("max_calls", "branch_of", "branch_iteration")
-    INSTEAD = (
-        "leave it out; max_tokens or max_cost limits what is spent, initial_deltas names deltas to start from"
-    )
+    FIXED = ("max_calls", "max_tokens", "target", "branch_of", "branch_iteration")
+    INSTEAD = "leave it out; max_cost and patience end it early, initial_deltas names deltas to start from"
 
     kconfig: str | None = Field(
         default=None,
@@ -144,16 +142,11 @@ class EvolutionSection(Section):
     patience: NonNegativeInt = Field(
         default=0, description="Stop after this many iterations without a new best; 0: never."
     )
-    target: Annotated[float, Field(gt=0, le=1)] | None = Field(
-        default=None, description="Stop when the composite of the best deltas reaches this."
-    )
+    target: ClassVar[None] = None
     max_calls: ClassVar[None] = None
-    max_tokens: PositiveInt | None = Field(
-        default=None,
-        description="Start no iteration after this many tokens of judge and reflector, prompts and completions.",
-    )
+    max_tokens: ClassVar[None] = None
     max_cost: Positive | None = Field(
-        default=None, description="Start no iteration once both have cost this much."
+        default=None, description="Start no iteration once judge and reflector have cost this much."
     )
     SHORTNESS_SCALE: Positive = Field(default=100.0, description="Tokens at which shortness is one half.")
     brief_prompts: list[Annotated[str, Field(min_length=1)]] = Field(

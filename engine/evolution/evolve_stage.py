@@ -188,15 +188,10 @@ class _Loop:
     def _reason_to_end(self) -> str:
         """Why the evolution ends here; empty to continue."""
         section, history = self.section, self.history
-        usage = history.usage
         if len(history.iterations) >= section.iterations:
             return f"all {section.iterations} iterations"
         if section.patience and history.iterations and history.since_best >= section.patience:
             return f"no new best in {section.patience} iterations"
-        if section.target is not None and (history.reached or 0.0) >= section.target:
-            return f"the target {section.target:g} is reached"
-        if section.max_tokens is not None and usage.tokens >= section.max_tokens:
-            return f"{usage.tokens} tokens are spent"
-        if section.max_cost is not None and usage.cost >= section.max_cost:
-            return f"{usage.cost:g} is spent"
+        if section.max_cost is not None and history.usage.cost >= section.max_cost:
+            return f"{history.usage.cost:g} is spent"
         return ""

@@ -133,8 +133,7 @@ def test_a_section_without_settings_is_the_published_algorithm() -> None:
         [],
         0,
     )
-    assert (section.patience, section.target) == (0, None)
-    assert (section.max_tokens, section.max_cost) == (None, None)
+    assert (section.patience, section.max_cost) == (0, None)
     # 3: the pool is all questions unless indices are listed.
     assert section.pool == "all" and section.initial_deltas is None
     # 4.3: clusters "0" to "11", of which two are the fixed ones.

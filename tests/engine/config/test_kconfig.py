@@ -49,7 +49,7 @@ def test_values_of_every_kind(tmp_path: Path) -> None:
         tmp_path,
         "CONFIG_EVOLUTION_ITERATIONS=7\n"
         'CONFIG_EVOLUTION_POOL="[3, 1, 4]"\n'
-        'CONFIG_EVOLUTION_TARGET="0.9"\n'
+        'CONFIG_EVOLUTION_TEMPERATURE="0.9"\n'
         'CONFIG_EVOLUTION_FINANCEBENCH="a \\"b\\".jsonl"\n'
         "CONFIG_EVOLUTION_REFLECTOR_KIND_STATISTICAL=y\n"
         "# CONFIG_EVOLUTION_REFLECTOR_KIND_OPENAI is not set\n"
@@ -57,7 +57,7 @@ def test_values_of_every_kind(tmp_path: Path) -> None:
     )
     config = load_config(path)
     found = config.evolution
-    assert (found.iterations, found.pool, found.target) == (7, [3, 1, 4], 0.9)
+    assert (found.iterations, found.pool, found.temperature) == (7, [3, 1, 4], 0.9)
     assert found.financebench == 'a "b".jsonl' and found.reflector.kind == "statistical"
     assert config.clusters.trust_files
 
@@ -70,7 +70,7 @@ def test_the_yaml_counts_more(tmp_path: Path) -> None:
 
 
 def test_everything_wrong_is_told_at_once_with_file_and_line(tmp_path: Path) -> None:
-    lines = "CONFIG_EVOLUTION_ITERATIONS=many\nCONFIG_NO_SUCH=1\nnonsense\nCONFIG_EVOLUTION_TARGET=0.9\n"
+    lines = "CONFIG_EVOLUTION_ITERATIONS=many\nCONFIG_NO_SUCH=1\nnonsense\nCONFIG_EVOLUTION_TEMPERATURE=0.9\n"
     with pytest.raises(ConfigError) as caught:
         load_config(yaml(tmp_path, lines))
     told = str(caught.value)
@@ -79,8 +79,8 @@ def test_everything_wrong_is_told_at_once_with_file_and_line(tmp_path: Path) -> 
 
 
 def test_a_value_out_of_range_names_its_line(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"\.config:1 CONFIG_EVOLUTION_TARGET.*at most 1"):
-        load_config(yaml(tmp_path, 'CONFIG_EVOLUTION_TARGET="3.5"\n'))
+    with pytest.raises(ConfigError, match=r"\.config:1 CONFIG_EVOLUTION_TEMPERATURE.*at most 5"):
+        load_config(yaml(tmp_path, 'CONFIG_EVOLUTION_TEMPERATURE="7.5"\n'))
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

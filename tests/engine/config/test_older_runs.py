@@ -65,6 +65,7 @@ FIXED = {
     ("clusters", "frequency_corpus"): None, ("clusters", "tokens_listed"): 12, ("slsm", "data", "turns"): 3,
     ("evolution", "judge", "text_threshold"): None,
     ("clusters", "pca_dim"): 50, ("evolution", "max_calls"): None,
+    ("evolution", "target"): None, ("evolution", "max_tokens"): None,
     ("evolution", "branch_of"): None, ("evolution", "branch_iteration"): 0, ("evolution", "reflector", "limit"): 8.0,
     ("evolution", "reflector", "answer_characters"): 4000, ("evolution", "judge", "attempts"): 3,
     ("evolution", "judge", "labels"): None,

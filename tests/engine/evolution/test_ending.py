@@ -21,26 +21,20 @@ SPENT = Spent(calls=30, tokens=500, cost=1.25)
         ({"iterations": 5}, ""),
         ({"patience": 2}, "no new best in 2 iterations"),
         ({"patience": 3}, ""),
-        ({"target": 0.75}, "the target 0.75 is reached"),
-        ({"target": 0.76}, ""),
-        ({"max_tokens": 500}, "500 tokens are spent"),
-        ({"max_tokens": 501}, ""),
         ({"max_cost": 1.25}, "1.25 is spent"),
         ({"max_cost": 1.26}, ""),
     ],
 )
 def test_why_it_ends(settings: dict[str, Any], reason: str) -> None:
     """After four iterations, of which the second was the best."""
-    section = Config().evolution.model_copy(
-        update={"iterations": 9, "patience": 9, "target": None} | settings
-    )
-    history = SimpleNamespace(iterations=[None] * 4, since_best=2, reached=0.75, usage=SPENT)
+    section = Config().evolution.model_copy(update={"iterations": 9, "patience": 9} | settings)
+    history = SimpleNamespace(iterations=[None] * 4, since_best=2, usage=SPENT)
     loop: Any = SimpleNamespace(section=section, history=history)
     assert _Loop._reason_to_end(loop) == reason
 
 
-def test_without_a_score_no_target_is_reached_and_before_the_first_iteration_no_patience_is_lost() -> None:
-    section = Config().evolution.model_copy(update={"patience": 1, "target": 0.5})
-    history = SimpleNamespace(iterations=[], since_best=1, reached=None, usage=Spent())
+def test_before_the_first_iteration_no_patience_is_lost() -> None:
+    section = Config().evolution.model_copy(update={"patience": 1})
+    history = SimpleNamespace(iterations=[], since_best=1, usage=Spent())
     loop: Any = SimpleNamespace(section=section, history=history)
     assert _Loop._reason_to_end(loop) == ""
