@@ -7,7 +7,7 @@ the vector at the token it was injected at.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -131,14 +131,12 @@ class LiteralModel:
         requests: Sequence[Request],
         *,
         logits_processor: LogitsProcessor | None = None,
-        checkpoint: Callable[[], None] = lambda: None,
         finished: Finished = ignore,
         unfinished: Unfinished = ignore,
     ) -> list[Completion]:
         """One at a time; captured states by one more pass over prompt and continuation."""
         found = []
         for request in requests:
-            checkpoint()
             injections = [] if request.steer is None else [(len(request.prompt) - 1, request.steer)]
             completion = self.go_on(
                 request.prompt, injections, request.sampling, request.seed, logits_processor

@@ -28,20 +28,14 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="folder, id or name of a run whose stage `select` is done")
     parser.add_argument("--format", required=True, choices=list(FORMATS), help="which tool reads it")
     parser.add_argument(
-        "--out", required=True, type=Path, metavar="FILE", help="file to write; with --each a folder"
+        "--out", required=True, type=Path, metavar="FILE", help="file to write; with --memory a folder"
     )
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
-        "--mean", action="store_true", help="the mean of all entries, layer by layer (the default)"
-    )
-    which.add_argument(
-        "--each", action="store_true", help="a file for each entry, and index.jsonl beside them"
-    )
-    which.add_argument(
         "--memory",
         action="store_true",
-        help="as --each, with keys and with the entries that hold no vector: `offline_memory.imports` reads its "
-        "index.jsonl as the same memory",
+        help="in place of their mean a file for each entry, with keys and with the entries that hold no vector: "
+        "`offline_memory.imports` reads the index.jsonl beside them as the same memory",
     )
     which.add_argument(
         "--contrast",
@@ -61,12 +55,6 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--scale", type=float, default=1.0, metavar="S", help="write S times each vector (default 1)"
     )
-    parser.add_argument(
-        "--hookpoint",
-        default="layers.{N}",
-        metavar="NAME",
-        help="for lm-eval: what the model's base_model calls decoder layer {N} (default layers.{N}; GPT-2: h.{N})",
-    )
     add_outputs(parser)
 
 
@@ -79,9 +67,9 @@ def execute(options: Namespace) -> int:
     from app.choose_run import choose_run
 
     run = choose_run(options.run, options.outputs)
-    if (options.each or options.memory) and options.out.is_file():
+    if options.memory and options.out.is_file():
         raise RunError(
-            what="--each writes a folder, and this is a file", where=str(options.out), hint="name a folder"
+            what="--memory writes a folder, and this is a file", where=str(options.out), hint="name a folder"
         )
     lines = _words(_written(run, options), options)
     sys.stdout.write("\n".join(lines) + "\n")
@@ -89,16 +77,15 @@ def execute(options: Namespace) -> int:
 
 
 def _written(run: RunDirectory, options: Namespace) -> Exported:
-    form, out, scale, hookpoint = options.format, options.out, options.scale, options.hookpoint
+    form, out, scale = options.format, options.out, options.scale
     if options.contrast:
         from engine.esm.export_contrast import export_contrast
 
         arm = "contrast_mean" if options.contrast == "mean" else "contrast_pca"
-        return export_contrast(run, form, out, arm, scale, hookpoint)
+        return export_contrast(run, form, out, arm, scale)
     from engine.esm.export import export
 
-    each = options.each or options.memory
-    return export(run, form, out, options.entries, options.layers, scale, each, hookpoint, options.memory)
+    return export(run, form, out, options.entries, options.layers, scale, options.memory)
 
 
 def _words(exported: Exported, options: Namespace) -> list[str]:

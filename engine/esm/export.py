@@ -111,13 +111,11 @@ def export(
     ids: Sequence[str] = (),
     layers: Sequence[int] = (),
     scale: float = 1.0,
-    each: bool = False,
-    hookpoint: str = "layers.{N}",
     memory: bool = False,
 ) -> Exported:
-    """Write the mean of the run's entries to the file `out`, or each entry to a file in the folder `out`; with `memory`
-    also their keys and, unless `ids` are named, the entries of kind right. Raises DataError, DiskError."""
-    check_form(scale, hookpoint)
+    """Write the mean of the run's entries to the file `out`; with `memory` each entry to a file in the folder `out`,
+    with its key and, unless `ids` are named, the entries of kind right. Raises DataError, DiskError."""
+    check_scale(scale)
     entries = library_vectors(run.path, ids, layers)
     config = run.read().config
     model = str(config["model"].get("path") or config["model"]["backend"])
@@ -126,18 +124,17 @@ def export(
         online["k_scale"] * online["beta"] * float(np.mean([entry.record["quality"] for entry in entries]))
     )
     groups = {out: entries}
-    if each:
+    if memory:
         groups = {out / f"{entry.record['file']}{FORMATS[form].suffix}": [entry] for entry in entries}
     for path, group in groups.items():
-        write_atomic(path, vector_file(form, as_layer_vectors(group), model, scale, hookpoint))
-    if each:
+        write_atomic(path, vector_file(form, as_layer_vectors(group), model, scale))
+    if memory:
         lines = [
-            {"file": path.name, **_line(group[0].record, run.path, out, memory)}
-            for path, group in groups.items()
+            {"file": path.name, **_line(group[0].record, run.path, out)} for path, group in groups.items()
         ]
-        if memory and not ids:
+        if not ids:
             lines += [
-                {"kind": "right", **_line(record, run.path, out, memory)}
+                {"kind": "right", **_line(record, run.path, out)}
                 for record in _library(run.path)
                 if not record["vector_path"] and (not layers or record["layer"] in layers)
             ]
@@ -145,21 +142,16 @@ def export(
     return Exported(list(groups), len(entries), sorted({e.record["layer"] for e in entries}), strength)
 
 
-def check_form(scale: float, hookpoint: str) -> None:
-    """Raises DataError for a scale or a hookpoint that no file can have."""
-    if not np.isfinite(scale) or "{N}" not in hookpoint:
-        raise DataError(
-            what=f"scale {scale} or hookpoint {hookpoint!r} cannot be used",
-            where="export",
-            hint="give a finite --scale, and a --hookpoint with {N}",
-        )
+def check_scale(scale: float) -> None:
+    """Raises DataError for a scale that no file can have."""
+    if not np.isfinite(scale):
+        raise DataError(what=f"scale {scale} cannot be used", where="export", hint="give a finite --scale")
 
 
-def _line(record: Record, run_dir: Path, out: Path, memory: bool) -> Record:
-    """What the index says of an entry; with `memory` its control point, and its key, which is copied to `out`."""
+def _line(record: Record, run_dir: Path, out: Path) -> Record:
+    """What the index says of an entry; its key is copied to `out`."""
     line = {name: record[name] for name in ("lib_id", "tool_name", "name", "layer", "quality")}
-    if memory:
-        line |= {"m": record["control_point_m"], "key": f"{record['file']}_key.pt"}
-        key = load_vector(inside(layout.library(run_dir), record["key_path"]))
-        write_atomic(out / line["key"], vector_bytes(key))
+    line |= {"m": record["control_point_m"], "key": f"{record['file']}_key.pt"}
+    key = load_vector(inside(layout.library(run_dir), record["key_path"]))
+    write_atomic(out / line["key"], vector_bytes(key))
     return line

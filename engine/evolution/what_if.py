@@ -166,7 +166,7 @@ class WhatIf:
         if deltas is not None:
             processor = LoadedProcessor(processor_source(self._clusters, dict(deltas)), "the deltas to try")
         question = ask(example, self._config, request.iteration, self._suffix(request.split))
-        (answer,) = answer_questions(model, [question], processor, lambda: None)
+        (answer,) = answer_questions(model, [question], processor)
         verdict = judge_with_retries(
             self._judge,
             example.question,

@@ -226,7 +226,6 @@ class KeepingModel:
         requests: Sequence[Request],
         *,
         logits_processor: LogitsProcessor | None = None,
-        checkpoint: Callable[[], None] = lambda: None,
         finished: Finished = ignore,
         unfinished: Unfinished = ignore,
     ) -> list[Completion]:
@@ -245,7 +244,6 @@ class KeepingModel:
                     for i in missing
                 ],
                 logits_processor=process,
-                checkpoint=checkpoint,
                 finished=finished,
                 unfinished=unfinished,
             )

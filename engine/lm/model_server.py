@@ -73,7 +73,6 @@ def answer_questions(
     model: LanguageModel,
     questions: Sequence[ModelQuestion],
     processor: LogitsProcessor | None,
-    checkpoint: Callable[[], None],
     answered: Answered = ignore,
 ) -> list[ModelAnswer]:
     """A language model's answer to each question, in order."""
@@ -92,7 +91,7 @@ def answer_questions(
         answers[number] = ModelAnswer(done.text, tokens, finished=done.ended == "eos")
         answered(number, answers[number])
 
-    model.generate(requests, logits_processor=processor, checkpoint=checkpoint, finished=take)
+    model.generate(requests, logits_processor=processor, finished=take)
     return [answers[number] for number in range(len(questions))]
 
 
@@ -129,7 +128,7 @@ class InProcessServer:
         checkpoint: Callable[[], None],
         answered: Answered = ignore,
     ) -> list[ModelAnswer]:
-        return answer_questions(self._load(), questions, self._processor, checkpoint, answered)
+        return answer_questions(self._load(), questions, self._processor, answered)
 
     def log_tail(self) -> list[str]:
         return list(self._log)

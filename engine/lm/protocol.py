@@ -241,7 +241,7 @@ class LanguageModel(Protocol):
 
     @property
     def between(self) -> Between:
-        """Called between its passes."""
+        """Called between its passes: it may block (pause) or raise (stop)."""
         ...
 
     @between.setter
@@ -258,12 +258,11 @@ class LanguageModel(Protocol):
         requests: Sequence[Request],
         *,
         logits_processor: LogitsProcessor | None = None,
-        checkpoint: Callable[[], None] = lambda: None,
         finished: Finished = ignore,
         unfinished: Unfinished = ignore,
     ) -> list[Completion]:
-        """One completion a request, in order. `checkpoint` is called between passes: it may block (pause) or raise
-        (stop). `finished` is told each completion as it ends, `unfinished` those that a stop leaves under way."""
+        """One completion a request, in order. `finished` is told each completion as it ends, `unfinished` those that a
+        stop leaves under way."""
         ...
 
     def states(

@@ -89,7 +89,7 @@ class LocalChatModel:
             answered(number, answers[number])
 
         if requests:
-            self._model.generate(requests, checkpoint=checkpoint, finished=take)
+            self._model.generate(requests, finished=take)
         for number, prompt in enumerate(prompts):
             why = f"the conversation has {len(prompt)} tokens, the model's context {context}"
             yield answers.get(number) or ChatAnswer("", Spent(), failure=why)

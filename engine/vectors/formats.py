@@ -1,4 +1,4 @@
-"""Write a file in any of the formats of `names.FORMATS`, and read whatever is one of them."""
+"""Write a file in any of the formats of `names.FORMATS`, and read these and other tools' `.pt` files."""
 
 from __future__ import annotations
 
@@ -12,33 +12,19 @@ from engine.regular_file import open_to_read
 from engine.vectors.gguf_form import gguf_bytes, read_gguf
 from engine.vectors.layer_vectors import LayerVectors
 from engine.vectors.safetensors_form import read_safetensors, safetensors_bytes
-from engine.vectors.torch_forms import easysteer_bytes, lm_eval_bytes, read_torch, steering_vectors_bytes
+from engine.vectors.torch_forms import read_torch
 
 
-def vector_file(
-    form: str, vectors: LayerVectors, model: str, scale: float, hookpoint: str = "layers.{N}"
-) -> bytes:
-    """The content of a file in `form`, each vector times `scale` (for lm-eval that is the coefficient beside it).
-    Raises DataError where the format cannot hold the vectors."""
+def vector_file(form: str, vectors: LayerVectors, model: str, scale: float) -> bytes:
+    """The content of a file in `form`, each vector times `scale`. Raises DataError where the format cannot hold the
+    vectors."""
     if form == "gguf" and 0 in vectors.layers:
         raise DataError(
             what="llama.cpp steers no layer 0, and refuses a file that has it",
             where="--format gguf",
             hint="leave it out with --layers, or choose another format",
         )
-    if form == "easysteer" and len(vectors.layers) != 1:
-        raise DataError(
-            what=f"EasySteer's .pt holds one vector, and there are layers {', '.join(map(str, vectors.layers))}",
-            where="--format easysteer",
-            hint="choose one with --layers, or --format gguf, which EasySteer reads as well",
-        )
-    if form == "lm-eval":
-        return lm_eval_bytes(vectors, scale, hookpoint)
     scaled = replace(vectors, vectors={n: np.float32(scale) * v for n, v in vectors.numbered()})
-    if form == "steering-vectors":
-        return steering_vectors_bytes(scaled)
-    if form == "easysteer":
-        return easysteer_bytes(scaled)
     return safetensors_bytes(scaled, model) if form == "safetensors" else gguf_bytes(scaled, model)
 
 

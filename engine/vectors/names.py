@@ -21,15 +21,5 @@ FORMATS = {
     "repeng": Format(
         ".gguf", "ControlVector.import_gguf(FILE); ControlModel(model, [N]), layers counted from 0"
     ),
-    "steering-vectors": Format(
-        ".pt",
-        "SteeringVector(**torch.load(FILE, weights_only=True)); decoder blocks counted from 0",
-    ),
-    "easysteer": Format(
-        ".pt", "one tensor: name its layer in the request (target_layers=[N]), counted from 0"
-    ),
-    "lm-eval": Format(
-        ".pt", "lm_eval --model steered --model_args pretrained=…,steer_path=FILE. Modules `layers.N`, from 0"
-    ),
     "safetensors": Format(".safetensors", "a tensor `direction.N` for each layer N, counted from 0"),
 }

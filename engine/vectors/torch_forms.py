@@ -1,4 +1,4 @@
-"""`.pt` files: as steering-vectors, EasySteer and lm-evaluation-harness's steered models take them.
+"""`.pt` files of steering-vectors, EasySteer and lm-evaluation-harness's steered models.
 
 - steering-vectors: `{"layer_activations": {N: tensor}, "layer_type": "decoder_block"}`, as its SteeringVector
   has them; N is the decoder block whose output is steered, from 0
@@ -11,7 +11,6 @@ All hold tensors and plain values alone, and are read with `weights_only`: a pic
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,34 +23,6 @@ from engine.torch_file import load_tensors
 from engine.vectors.layer_vectors import LayerVectors, as_vector
 
 _HOOKPOINT = re.compile(r"(?:.*\.)?(?:layers|h|blocks)\.(\d+)")
-
-
-def steering_vectors_bytes(vectors: LayerVectors) -> bytes:
-    """For `SteeringVector(**torch.load(file, weights_only=True))`."""
-    layers = {layer: torch.from_numpy(vector) for layer, vector in vectors.numbered()}
-    return _saved({"layer_activations": layers, "layer_type": "decoder_block"})
-
-
-def easysteer_bytes(vectors: LayerVectors) -> bytes:
-    """The one vector, without its layer."""
-    [(_, vector)] = vectors.numbered()
-    return _saved(torch.from_numpy(vector))
-
-
-def lm_eval_bytes(vectors: LayerVectors, coefficient: float, hookpoint: str) -> bytes:
-    """`hookpoint` names a decoder layer with `{N}`: `layers.{N}`, for GPT-2's family `h.{N}`."""
-    return _saved(
-        {
-            hookpoint.replace("{N}", str(layer)): {
-                "steering_vector": torch.from_numpy(vector),
-                "steering_coefficient": coefficient,
-                "action": "add",
-                "bias": None,
-                "head_index": None,
-            }
-            for layer, vector in vectors.numbered()
-        }
-    )
 
 
 def read_torch(path: Path) -> LayerVectors:
@@ -117,9 +88,3 @@ def _vector(value: object, where: str) -> Any:
             what=f"expected a tensor, found {type(value).__name__}", where=where, hint="save a tensor"
         )
     return as_vector(value.detach().to(torch.float32).numpy(), where)
-
-
-def _saved(content: object) -> bytes:
-    buffer = io.BytesIO()
-    torch.save(content, buffer)
-    return buffer.getvalue()

@@ -1,10 +1,11 @@
 """Exported vectors in the hands of the tools that read them, against this program, on the included arithmetic model.
 
-`python -m tests.bench.bench_other_tools [MODEL FOLDER]`, in an environment that has `repeng`, `steering-vectors` or
-`lm_eval` beside this program's packages; a tool that is not there is skipped. Prints, for each tool:
+`python -m tests.bench.bench_other_tools [MODEL FOLDER]`, in an environment that has `repeng` or `steering-vectors`
+beside this program's packages; a tool that is not there is skipped. Prints, for each tool:
 
 - apply: the largest difference of the residual stream after the steered layer at the last token, where each adds the
-  vector that it has read; and of the next token's logits, where the tool can add it to the last token alone
+  same vector (repeng from the exported file); and of the next token's logits, where the tool can add it to the last
+  token alone
 - make: the cosine of its direction with ours, made from the same pairs of prompts
 """
 
@@ -89,7 +90,7 @@ def steering_vectors(bench: Bench) -> None:
     from steering_vectors import SteeringVector, train_steering_vector
     from steering_vectors.aggregators import pca_aggregator
 
-    read = SteeringVector(**torch.load(bench.file("steering-vectors"), weights_only=True))
+    read = SteeringVector({bench.layer: torch.from_numpy(bench.vector)}, "decoder_block")
     with read.apply(bench.network):
         bench.told("steering-vectors", bench.state_and_logits(), last_only=False)
     last = bench.tokens.shape[1] - 1
@@ -126,25 +127,6 @@ def repeng(bench: Bench) -> None:
     bench.told("repeng", seen, last_only=False)
 
 
-def lm_eval(bench: Bench) -> None:
-    """Its hooks, with what its steered model reads from the file."""
-    from functools import partial
-
-    from lm_eval.models.hf_steered import SteeredModel, steer
-
-    content = torch.load(bench.file("lm-eval"), weights_only=True)
-    hooks = {
-        name: partial(
-            SteeredModel.add,
-            vector=entry["steering_vector"] * entry["steering_coefficient"],
-            head_index=entry["head_index"],
-        )
-        for name, entry in content.items()
-    }
-    with steer(bench.network, hooks):
-        bench.told("lm-eval", bench.state_and_logits(), last_only=False)
-
-
 def main() -> None:
     folder = sys.argv[1] if len(sys.argv) > 1 else str(EMBEDDED)
     with tempfile.TemporaryDirectory() as work:
@@ -153,9 +135,7 @@ def main() -> None:
         print(
             f"layer {bench.layer} of 0 to {layers - 1}; a vector of length {np.linalg.norm(bench.vector):.3g}"
         )
-        for package, check in (
-            ("steering_vectors", steering_vectors), ("repeng", repeng), ("lm_eval", lm_eval),
-        ):  # fmt: skip
+        for package, check in (("steering_vectors", steering_vectors), ("repeng", repeng)):
             if importlib.util.find_spec(package) is None:
                 print(f"{package}: not installed, skipped")
             else:

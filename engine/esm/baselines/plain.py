@@ -26,7 +26,6 @@ class Decoding:
     config: Config
     task: Task
     examples: Sequence[TaskExample]
-    checkpoint: Callable[[], None]
     ended: Ended
 
 
@@ -81,7 +80,7 @@ def _generate(
         if len(samples[place]) == draws:
             ended(place, [samples[place][draw] for draw in range(draws)])
 
-    of.model.generate(requests, checkpoint=of.checkpoint, finished=take)
+    of.model.generate(requests, finished=take)
 
 
 def _voted(example: TaskExample, samples: Sequence[Completion], task: Task) -> Answer:

@@ -63,7 +63,7 @@ class _Answerer:
         self.config, self.sources = work.config, work.sources
         self.task = configured_task(work.config.task)
         self.model: LanguageModel = context.load_model(work.config.model)
-        self.checkpoint, self.clock, self.emit = context.checkpoint, context.clock, context.emit
+        self.clock, self.emit = context.clock, context.emit
         self.variants: dict[str, Variant] = {}
 
     def answer(self, batch: Batch) -> Answered:
@@ -81,7 +81,7 @@ class _Answerer:
             controller = Controller(self.model, self.config, self._variant(method.name), self.emit, ended)
             controller.run([example.id for example in examples], prompts)
         else:
-            maker(method)(Decoding(self.model, self.config, self.task, examples, self.checkpoint, ended))
+            maker(method)(Decoding(self.model, self.config, self.task, examples, ended))
         in_order = [lines[position] for position in range(len(examples))]
         return Answered(batch.method, in_order, self.clock() - started)
 

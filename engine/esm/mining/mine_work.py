@@ -78,7 +78,7 @@ class _Miner:
         self.points = config.control_points
         self.task = configured_task(config.task)
         self.model = model
-        self.checkpoint, self.emit = context.checkpoint, context.emit
+        self.emit = context.emit
         self.layers = candidate_layers(self.section.candidate_layers, model.info.num_layers)
 
     def mine(self, batch: Batch) -> list[MinedExample]:
@@ -88,7 +88,7 @@ class _Miner:
             position, draw = divmod(place, self.section.K)
             self._take(sampled[position], draw, completion)
 
-        self.model.generate(self._requests(sampled), checkpoint=self.checkpoint, finished=ended)
+        self.model.generate(self._requests(sampled), finished=ended)
         verified, spent = self._verified(sampled)
         mined = [self._mined(one, results) for one, results in zip(sampled, verified, strict=True)]
         return [replace(mined[0], tokens=mined[0].tokens + spent), *mined[1:]]
@@ -114,7 +114,7 @@ class _Miner:
         """What each pair does, example by example, and the tokens that it took to see."""
         if not self.section.verify:
             return [[None for _ in one.pairs] for one in sampled], 0
-        verifier = Verifier(self.config, self.model, self.task, self.checkpoint)
+        verifier = Verifier(self.config, self.model, self.task)
         pairs = [pair for one in sampled for pair in one.pairs]
         results = iter(verifier.verify(pairs, lambda pair, verified: self.emit(_pair_event(pair, verified))))
         return [[next(results) for _ in one.pairs] for one in sampled], verifier.tokens

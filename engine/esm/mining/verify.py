@@ -96,12 +96,10 @@ def _by_answer(trials: Sequence[_Trial]) -> dict[Key, list[_Trial]]:
 class Verifier:
     """Writes the answers of many pairs in one call to the model. `tokens` counts what it generated."""
 
-    def __init__(
-        self, config: Config, model: LanguageModel, task: Task, checkpoint: Callable[[], None]
-    ) -> None:
+    def __init__(self, config: Config, model: LanguageModel, task: Task) -> None:
         self.budget = config.offline_mine.max_new_tokens
         self.strength = config.online.k_scale * config.online.beta
-        self.model, self.task, self.checkpoint = model, task, checkpoint
+        self.model, self.task = model, task
         self.tokens = 0
 
     def verify(self, pairs: Sequence[Mined], report: Callable[[Mined, Verified], None]) -> list[Verified]:
@@ -143,7 +141,7 @@ class Verifier:
             for answer in answers
         ]
         if requests:
-            completions = self.model.generate(requests, checkpoint=self.checkpoint, finished=ended)
+            completions = self.model.generate(requests, finished=ended)
             self.tokens += sum(len(completion.tokens) for completion in completions)
 
     def _is_correct(self, answer: _Answer, rest: str) -> bool:

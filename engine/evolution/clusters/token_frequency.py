@@ -60,7 +60,7 @@ def count_tokens(context: StageContext, vocabulary: Vocabulary, done: int, total
             )
             for example in batch
         ]
-        completions = model.generate(requests, checkpoint=context.checkpoint)
+        completions = model.generate(requests)
         new = [GeneratedAnswer(e.id, c.tokens) for e, c in zip(batch, completions, strict=True)]
         append_jsonl(path, map(msgspec.to_builtins, new))
         records += new

@@ -131,7 +131,7 @@ class ModelReader:
         requests = [Request(encode(prompt.text, self._system), self._sampling) for prompt in prompts]
         return [
             Reading(completion.text, cut=completion.ended == "length")
-            for completion in self._model.generate(requests, checkpoint=checkpoint)
+            for completion in self._model.generate(requests)
         ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
 
@@ -110,7 +110,6 @@ class TransformersModel:
         requests: Sequence[Request],
         *,
         logits_processor: LogitsProcessor | None = None,
-        checkpoint: Callable[[], None] = lambda: None,
         finished: Finished = ignore,
         unfinished: Unfinished = ignore,
     ) -> list[Completion]:
@@ -126,17 +125,13 @@ class TransformersModel:
         )
         jobs = _jobs([requests[index] for index in order], logits_processor)
 
-        def between(call: object, working: Callable[[], Working]) -> None:
-            checkpoint()
-            self.between(call, working)
-
         decoding = Decoding(
             self.network,
             self.tokenizer,
             self._find,
             jobs,
             self.max_num_seqs,
-            between,
+            self.between,
             numbered(finished, order),
             numbered(unfinished, order),
         )

@@ -105,11 +105,10 @@ class Driver:
         self,
         requests: Sequence[EngineRequest],
         processor: LogitsProcessor | None = None,
-        checkpoint: Callable[[], None] = lambda: None,
         ended: Callable[[EngineRequest], None] = lambda request: None,
     ) -> None:
         """Run all requests to their ends; `ended` is called for each that has tokens to write, when it has ended. If
-        `checkpoint` or `ended` raises, all are aborted and the error is raised."""
+        `between` or `ended` raises, all are aborted and the error is raised."""
         waiting = [request for request in requests if request.max_tokens > 0]
         if not waiting:
             return
@@ -122,7 +121,7 @@ class Driver:
                     number = str(next(self._numbers))
                     unfinished[number] = request
                     names[self._submit(number, request)] = request
-                self._drain(waiting, unfinished, checkpoint, ended)
+                self._drain(waiting, unfinished, ended)
             except BaseException:
                 self._abandon(list(unfinished))
                 raise
@@ -132,14 +131,12 @@ class Driver:
         self,
         requests: Sequence[EngineRequest],
         unfinished: dict[str, EngineRequest],
-        checkpoint: Callable[[], None],
         ended: Callable[[EngineRequest], None],
     ) -> None:
         """Step the engine until `unfinished` is empty."""
         mark = object()
         while unfinished:
             self.between(mark, requests, len(unfinished))
-            checkpoint()
             through: list[EngineRequest] = []
             abort: list[str] = []
             for output in self._engine.step():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -59,7 +59,6 @@ class VllmModel:
         requests: Sequence[Request],
         *,
         logits_processor: LogitsProcessor | None = None,
-        checkpoint: Callable[[], None] = lambda: None,
         finished: Finished = ignore,
         unfinished: Unfinished = ignore,
     ) -> list[Completion]:
@@ -78,9 +77,9 @@ class VllmModel:
                 early[index] = self._completion(run)
                 finished(index, early[index])
 
-        self._driver.run(runs, logits_processor, checkpoint, take)
+        self._driver.run(runs, logits_processor, take)
         completions = [early.get(index) or self._completion(run) for index, run in enumerate(runs)]
-        self._read_states(requests, runs, completions, checkpoint)
+        self._read_states(requests, runs, completions)
         for index in set(range(len(requests))) - early.keys():
             finished(index, completions[index])
         return completions
@@ -103,7 +102,6 @@ class VllmModel:
         requests: Sequence[Request],
         runs: Sequence[EngineRequest],
         completions: Sequence[Completion],
-        checkpoint: Callable[[], None],
     ) -> None:
         """Fill in `states` and `state_ends` of the completions whose requests capture."""
         reads: dict[int, EngineRequest] = {}
@@ -116,7 +114,7 @@ class VllmModel:
                 tokens = [*request.prompt, *completion.tokens[: completion.state_ends[-1]]]
                 positions = [len(request.prompt) + end - 1 for end in completion.state_ends]
                 reads[index] = self._read(tokens, positions, request.capture_layers, run.args)
-        self._driver.run(list(reads.values()), checkpoint=checkpoint)
+        self._driver.run(list(reads.values()))
         for index, run in reads.items():
             completions[index].states = run.states
 

@@ -28,9 +28,7 @@ def test_of_many_files_three_are_named(
     exported = Exported([Path(f"f{number}.gguf") for number in range(files)], files, [2, 5], 1.25)
     monkeypatch.setattr("app.choose_run.choose_run", lambda run, outputs: None)
     monkeypatch.setattr("engine.esm.export.export", lambda *options: exported)
-    assert (
-        main(["export", "vectors", "run", "--format", "gguf", "--out", "out", "--each", "--scale", "2"]) == 0
-    )
+    assert main(["export", "vectors", "run", "--format", "gguf", "--out", "out", "--scale", "2"]) == 0
     first, _, strength, *_ = capsys.readouterr().out.splitlines()
     assert first == f"{files} entries, layers 2, 5 (counted from 0): {named}"
     about = "ESM adds about 1.25 times such a vector where an entry matches well"
@@ -96,8 +94,8 @@ def test_a_folder_of_files_is_not_written_over_a_file(
     monkeypatch.setattr("app.choose_run.choose_run", lambda *_: None)
     out = tmp_path / "a.gguf"
     out.touch()
-    options = Namespace(run="r", outputs=tmp_path, each=True, memory=False, out=out)
+    options = Namespace(run="r", outputs=tmp_path, memory=True, out=out)
     with pytest.raises(RunError) as error:
         export_vectors.execute(options)
-    assert str(error.value) == f"--each writes a folder, and this is a file ({out}): name a folder"
+    assert str(error.value) == f"--memory writes a folder, and this is a file ({out}): name a folder"
     assert export_vectors._numbers("3, 0") == [3, 0]

@@ -104,18 +104,14 @@ def test_a_line_counts_an_answer_strictly_only_where_it_is_marked() -> None:
         info = SimpleNamespace(hidden_size=2)
         tokenizer = SimpleNamespace(encode_chat=lambda text, system: [1, 2])
 
-        def generate(
-            self, requests: list[Request], checkpoint: object, finished: Finished
-        ) -> list[Completion]:
+        def generate(self, requests: list[Request], finished: Finished) -> list[Completion]:
             done = [Completion([1] * 4, [], text, "eos") for text in texts]
             for place, completion in enumerate(done):
                 finished(place, completion)
             return done
 
     nothing = lambda *_: None  # noqa: E731
-    context = SimpleNamespace(
-        load_model=lambda section: Says(), checkpoint=nothing, clock=lambda: 0.0, emit=nothing
-    )
+    context = SimpleNamespace(load_model=lambda section: Says(), clock=lambda: 0.0, emit=nothing)
     config = Config.model_validate({"task": {"dataset": "gsm8k"}})
     examples = [TaskExample("a", "Q", "7"), TaskExample("b", "Q", "5")]
     answer = Answering(config, Sources()).open(cast("WorkContext", context))

@@ -28,8 +28,13 @@ def vectors() -> list[Vector]:
 
 
 @pytest.fixture
-def run(tmp_path: Path, vectors: list[Vector]) -> Path:
-    """A run's folder with a library of three vectors and one entry without."""
+def keys() -> list[Vector]:
+    return list(np.random.default_rng(2).standard_normal((4, SIZE)).astype(np.float32))
+
+
+@pytest.fixture
+def run(tmp_path: Path, vectors: list[Vector], keys: list[Vector]) -> Path:
+    """A run's folder with a library of three vectors and one entry without; each has a key."""
     folder = tmp_path / "run"
     records = [
         {
@@ -38,10 +43,10 @@ def run(tmp_path: Path, vectors: list[Vector]) -> Path:
             "name": "A → B, step 1" if i == 1 else "",
             "kind": "right" if i == 3 else "wrong",
             "example_id": f"e{i}",
-            "control_point_m": 1,
+            "control_point_m": i + 1,
             "layer": layer,
             "quality": 0.5,
-            "key_path": "",
+            "key_path": f"vectors/key{i}.pt",
             "model": "m",
             "vector_path": None if i == 3 else f"vectors/{i}.pt",
         }
@@ -49,8 +54,9 @@ def run(tmp_path: Path, vectors: list[Vector]) -> Path:
     ]
     (folder / "esm/library/vectors").mkdir(parents=True)
     write_jsonl(folder / "esm/library/library.jsonl", records)
-    for i, vector in enumerate(vectors):
-        (folder / f"esm/library/vectors/{i}.pt").write_bytes(vector_bytes(vector))
+    for kind, written in (("", vectors), ("key", keys)):
+        for i, vector in enumerate(written):
+            (folder / f"esm/library/vectors/{kind}{i}.pt").write_bytes(vector_bytes(vector))
     config = msgspec.json.decode(Config().model_dump_json())
     record = RunRecord(
         name="r", run_id="r", created=1.0, updated=1.0, seeds={}, stages={}, versions={}, config=config
@@ -97,16 +103,11 @@ def test_the_strength_is_that_of_a_perfect_match(run: Path, tmp_path: Path) -> N
     ],
 )
 def test_a_memory_is_exported_with_its_right_entries_unless_entries_are_named(
-    run: Path, tmp_path: Path, ids: tuple[str, ...], layers: tuple[int, ...], kept: list[str]
-) -> None:
-    library, out = run / "esm/library/library.jsonl", tmp_path / "out"
-    keys = np.random.default_rng(2).standard_normal((4, SIZE)).astype(np.float32)
-    records = read_jsonl(library)
-    for place, record in enumerate(records):
-        record |= {"key_path": f"vectors/key{place}.pt", "control_point_m": place + 1}
-        (run / "esm/library" / record["key_path"]).write_bytes(vector_bytes(keys[place]))
-    write_jsonl(library, records)
-    export(RunDirectory(run), "safetensors", out, ids, layers, scale=2.0, each=True, memory=True)
+    run: Path, vectors: list[Vector], keys: list[Vector], tmp_path: Path,
+    ids: tuple[str, ...], layers: tuple[int, ...], kept: list[str],
+) -> None:  # fmt: skip
+    out = tmp_path / "out"
+    export(RunDirectory(run), "safetensors", out, ids, layers, scale=2.0, memory=True)
     index = read_jsonl(out / "index.jsonl")
     assert [line["lib_id"] for line in index] == kept
     for line in index:
@@ -114,20 +115,19 @@ def test_a_memory_is_exported_with_its_right_entries_unless_entries_are_named(
         assert (line.get("kind") == "right") is (place == 3) is ("file" not in line)
         assert (line["m"], line["layer"]) == (place + 1, LAYERS[place])
         np.testing.assert_array_equal(load_vector(out / line["key"]), keys[place])
+        if place < len(vectors):
+            written = read_vectors(out / line["file"]).vectors
+            assert list(written) == [LAYERS[place]]
+            np.testing.assert_array_equal(written[LAYERS[place]], 2 * vectors[place])
 
 
-def test_picked_entries_and_each_by_itself(run: Path, vectors: list[Vector], tmp_path: Path) -> None:
-    picked, each = tmp_path / "picked.pt", tmp_path / "each"
-    command = ["export", "vectors", str(run), "--format"]
-    chosen = ["--entries", "A -> B, step 1,lib_0", "--layers", "2"]
-    assert main([*command, "easysteer", "--out", str(picked), *chosen]) == 0
-    np.testing.assert_array_equal(read_vectors(picked).unplaced, vectors[1])
-    assert main([*command, "safetensors", "--out", str(each), "--each"]) == 0
-    index = read_jsonl(each / "index.jsonl")
-    assert [line["lib_id"] for line in index] == ["lib_0", "lib_1", "lib_2"]
-    assert [line["name"] for line in index] == ["pair0_wrong", "A → B, step 1", "pair2_wrong"]
-    for line, vector in zip(index, vectors, strict=True):
-        np.testing.assert_array_equal(read_vectors(each / line["file"]).vectors[line["layer"]], vector)
+def test_picked_entries(run: Path, vectors: list[Vector], tmp_path: Path) -> None:
+    picked = tmp_path / "picked.safetensors"
+    command = ["export", "vectors", str(run), "--format", "safetensors", "--out", str(picked)]
+    assert main([*command, "--entries", "A -> B, step 1,lib_0", "--layers", "2"]) == 0
+    written = read_vectors(picked).vectors
+    assert list(written) == [2]
+    np.testing.assert_array_equal(written[2], vectors[1])
 
 
 @pytest.mark.parametrize(
@@ -154,12 +154,15 @@ def test_no_file_is_named_by_what_the_library_calls_an_entry(run: Path, tmp_path
     records[0]["lib_id"], records[1]["lib_id"] = name, name.lower()
     write_jsonl(library, records)
     before = set(tmp_path.iterdir())
-    assert main(["export", "vectors", str(run), "--format", "gguf", "--out", str(out), "--each"]) == 0
+    assert main(["export", "vectors", str(run), "--format", "gguf", "--out", str(out), "--memory"]) == 0
     assert set(tmp_path.iterdir()) == {*before, out}
     assert [path.name for path in sorted(out.iterdir())] == [
         "index.jsonl",
-        *(f"lib_{place:05d}.gguf" for place in range(3)),
-    ]
+        *(
+            f"lib_{place:05d}{ending}" for place in range(4) for ending in (".gguf", "_key.pt")
+            if place < 3 or ending == "_key.pt"
+        ),
+    ]  # fmt: skip
     assert [line["lib_id"] for line in read_jsonl(out / "index.jsonl")][:2] == [name, name.lower()]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from app.cli import main
 from engine.config.config import Config
@@ -200,7 +201,7 @@ def test_a_line_that_is_no_entry_is_told(
     line: dict[str, object], said: str, model: TransformersModel, tmp_path: Path
 ) -> None:
     for name, vector in (("one.pt", _vector(1, model)), ("short.pt", np.ones(3, dtype=np.float32))):
-        (tmp_path / name).write_bytes(vector_file("easysteer", LayerVectors({2: vector}), "m", 1.0))
+        torch.save(torch.from_numpy(vector), tmp_path / name)
     index = _lines(tmp_path, {"file": "one.pt", "layer": 2, "text": "fine"}, line)
     with pytest.raises(DataError) as caught:
         read_imports(index, Config(), model.info, model)
@@ -210,9 +211,7 @@ def test_a_line_that_is_no_entry_is_told(
 def test_names_and_keys_that_are_missing_are_told(
     mined: Path, model: TransformersModel, tmp_path: Path
 ) -> None:
-    (tmp_path / "one.pt").write_bytes(
-        vector_file("easysteer", LayerVectors({2: _vector(1, model)}), "m", 1.0)
-    )
+    torch.save(torch.from_numpy(_vector(1, model)), tmp_path / "one.pt")
     bare = {"file": "one.pt", "layer": 2, "tool_name": "same", "m": 1}
     with pytest.raises(DataError, match="called as another one is, same among them"):
         _imported(_lines(tmp_path, bare, bare), mined, model)

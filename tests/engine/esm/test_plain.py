@@ -39,9 +39,7 @@ def test_greedy_asks_once_as_the_settings_of_decoding_say() -> None:
     class Telling:
         tokenizer = SimpleNamespace(encode_chat=lambda text, system: [len(text)])
 
-        def generate(
-            self, requests: list[Request], checkpoint: object, finished: Finished
-        ) -> list[Completion]:
+        def generate(self, requests: list[Request], finished: Finished) -> list[Completion]:
             asked.extend(requests)
             done = [Completion([7, index], [], f"text {index}", "eos") for index in range(len(requests))]
             for index in (2, 0, 1):
@@ -52,7 +50,7 @@ def test_greedy_asks_once_as_the_settings_of_decoding_say() -> None:
     examples = load_task_dataset("generated", None, "dev", 3)
     ended: dict[int, Answer] = {}
     model = cast("LanguageModel", Telling())
-    greedy(Decoding(model, config, get_task("generated"), examples, lambda: None, ended.__setitem__))
+    greedy(Decoding(model, config, get_task("generated"), examples, ended.__setitem__))
     assert list(ended) == [2, 0, 1], "an answer is there when it has ended, not when all have"
     answers = [ended[index] for index in range(3)]
     assert [request.prompt for request in asked] == [[len(example.question)] for example in examples]
@@ -70,7 +68,7 @@ def test_a_sample_that_gives_the_winner_is_committed_and_the_others_are_paid_for
     examples = load_task_dataset("generated", None, "dev", 6, seed=3)
     prompts = [encoded_prompt(config, task, model, example) for example in examples]
     ended: dict[int, Answer] = {}
-    majority_vote(Decoding(model, config, task, examples, lambda: None, ended.__setitem__))
+    majority_vote(Decoding(model, config, task, examples, ended.__setitem__))
     voted = [ended[index] for index in range(len(examples))]
     split = 0
     for example, prompt, answer in zip(examples, prompts, voted, strict=True):

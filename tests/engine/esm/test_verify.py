@@ -35,7 +35,7 @@ class Scripted:
         return "".join(map(chr, tokens))
 
     def generate(
-        self, requests: Sequence[Request], *, checkpoint: object, finished: Callable[[int, Completion], None]
+        self, requests: Sequence[Request], *, finished: Callable[[int, Completion], None]
     ) -> list[Completion]:
         self.asked = list(requests)
         done = [Completion(tokens=[1, 2], text=text, logprobs=[], ended="eos") for text in self.texts]
@@ -69,7 +69,7 @@ def test_a_pair_is_reported_with_the_last_of_its_three_answers() -> None:
     with the vectors. They end as 2, 4, 0 (now the second pair is known), 3, 1 (now the first)."""
     model = Scripted((2, 4, 0, 3, 1), ["3", "7", "5", "7", "1"])
     config = load_config(DEMO, ["offline_mine.max_new_tokens=10", "online.k_scale=2", "online.beta=3"])
-    verifier = Verifier(config, cast(LanguageModel, model), cast(Task, Last()), lambda: None)
+    verifier = Verifier(config, cast(LanguageModel, model), cast(Task, Last()))
     first, second = pair(1, "x", "ww"), pair(2, "yyy", "ww")
     reported: list[tuple[str, Verified]] = []
     results = verifier.verify([first, second], lambda mined, result: reported.append((mined.name, result)))
@@ -91,6 +91,6 @@ def test_a_pair_is_reported_with_the_last_of_its_three_answers() -> None:
 
 def test_no_pair_asks_for_no_answer() -> None:
     model = Scripted((), [])
-    verifier = Verifier(load_config(DEMO, []), cast(LanguageModel, model), cast(Task, Last()), lambda: None)
+    verifier = Verifier(load_config(DEMO, []), cast(LanguageModel, model), cast(Task, Last()))
     assert verifier.verify([], lambda mined, result: None) == []
     assert model.asked == [] and verifier.tokens == 0

@@ -200,7 +200,9 @@ def test_deltas_steer(run: Path, model: LanguageModel) -> None:
     assert by_split["validation"].mean_tokens < 0.7 * by_split["baseline"].mean_tokens
 
 
-def test_stopped_anywhere_it_ends_as_if_it_had_not_been(run: Path, whole: Path, model: LanguageModel) -> None:
+def test_stopped_anywhere_it_ends_as_if_it_had_not_been(
+    run: Path, whole: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every checkpoint may be the last one of an attempt."""
     rng, stops = random.Random(3), 0
     for _ in range(200):
@@ -211,6 +213,7 @@ def test_stopped_anywhere_it_ends_as_if_it_had_not_been(run: Path, whole: Path, 
             if left[0] < 0:
                 raise StopRequested
 
+        monkeypatch.setattr(model, "between", lambda call, working, stop=checkpoint: stop())
         context = StageContext(
             "evolve", configured(**IN_PARTS), run, lambda event: None, checkpoint, lambda section: model
         )

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from engine.errors import ModelError
-from engine.lm.protocol import NEWEST_TOKENS, Branch, LanguageModel, Request, Sampling, Steer
+from engine.lm.protocol import NEWEST_TOKENS, Branch, LanguageModel, Request, Sampling, Steer, Working
 from engine.lm.reporting import Reporting
 from engine.lm.transformers.kv_cache import RunningKv
 from engine.lm.transformers.model import TransformersModel
@@ -75,7 +75,8 @@ def test_chunks_change_nothing(pair: Callable[[str], Pair], rows: int) -> None:
     requests = random_requests(model, 11, count=20)
     small = TransformersModel(model.network, model.tokenizer, model.info, max_num_seqs=rows)
     calls: list[int] = []
-    found = small.generate(requests, checkpoint=lambda: calls.append(1))
+    small.between = lambda call, working: calls.append(1)
+    found = small.generate(requests)
     assert_same(found, model.generate(requests))
     assert len(calls) >= -(-len(requests) // rows)
 
@@ -122,14 +123,15 @@ def test_seeds_differ(pair: Callable[[str], Pair]) -> None:
     assert len({tuple(completion.tokens) for completion in model.generate(requests)}) == 8
 
 
-def test_what_checkpoint_raises_comes_through(pair: Callable[[str], Pair]) -> None:
-    model, _ = pair("qwen2")
+def test_what_is_raised_between_passes_comes_through(pair: Callable[[str], Pair]) -> None:
+    model = _few_rows(pair("qwen2")[0], 4)
 
-    def stop() -> None:
+    def stop(call: object, working: Callable[[], Working]) -> None:
         raise KeyboardInterrupt
 
+    model.between = stop
     with pytest.raises(KeyboardInterrupt):
-        model.generate([Request([1], Sampling(2))], checkpoint=stop)
+        model.generate([Request([1], Sampling(2))])
 
 
 def test_logits_processor(pair: Callable[[str], Pair]) -> None:
@@ -291,19 +293,16 @@ def test_between_its_passes_a_model_tells_how_far_it_is(pair: Callable[[str], Pa
     assert any(working.text for working in told)
 
 
-def test_a_long_text_is_told_by_its_newest_tokens_and_a_checkpoint_silences_nobody(
-    pair: Callable[[str], Pair],
-) -> None:
+def test_a_long_text_is_told_by_its_newest_tokens(pair: Callable[[str], Pair]) -> None:
     model = _few_rows(pair("qwen2")[0], 4)
     told: list[str] = []
-    asked: list[int] = []
     model.between = lambda call, working: told.append(working().text)
     ends, model.tokenizer.eos_token_ids = model.tokenizer.eos_token_ids, frozenset()
     try:
-        (found,) = model.generate([Request([5, 6], Sampling(60, 1.0))], checkpoint=lambda: asked.append(1))
+        (found,) = model.generate([Request([5, 6], Sampling(60, 1.0))])
     finally:
         model.tokenizer.eos_token_ids = ends
-    assert len(told) == len(asked) > 60
+    assert len(told) > 60
     assert told[-1] == model.tokenizer.decode(found.tokens[59 - NEWEST_TOKENS : 59])
 
 

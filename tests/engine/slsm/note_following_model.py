@@ -5,10 +5,20 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from engine.lm.protocol import Completion, Finished, LogitsProcessor, ModelInfo, Request, ignore
+from engine.lm.protocol import (
+    Between,
+    Completion,
+    Finished,
+    LogitsProcessor,
+    ModelInfo,
+    Request,
+    Working,
+    go_on,
+    ignore,
+)
 from engine.slsm.note import HEADER
 from engine.tasks.generated.dialogues.dialogue import Dialogue
 
@@ -39,6 +49,7 @@ class NoteFollowingModel:
 
     def __init__(self, dialogues: Sequence[Dialogue]) -> None:
         self.tokenizer = LetterTokenizer()
+        self.between: Between = go_on
         self.asked: list[tuple[str, int]] = []
         self._dialogues = {
             self._key([part for turn in dialogue.turns for part in turn], dialogue.question): dialogue
@@ -50,12 +61,11 @@ class NoteFollowingModel:
         requests: Sequence[Request],
         *,
         logits_processor: LogitsProcessor | None = None,
-        checkpoint: Callable[[], None] = lambda: None,
         finished: Finished = ignore,
     ) -> list[Completion]:
         found = []
         for request in requests:
-            checkpoint()
+            self.between(found, lambda: Working(len(requests), len(found), 0, ""))
             asked = self.tokenizer.decode(request.prompt)
             self.asked.append((asked, request.seed))
             text = self.answer(json.loads(asked), request.seed if request.sampling.temperature else 0)

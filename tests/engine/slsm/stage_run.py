@@ -39,6 +39,7 @@ def run_slsm(
     data = {"data": {"conversations": n}}
     config = small_config(**data | slsm)
     model = model or note_following_model(n)
+    model.between = lambda call, working: checkpoint()
     context = StageContext("slsm", config, folder, events.append, checkpoint, lambda section: model)
     result = RunSLSM().run(context)
     if results is not None:

@@ -51,6 +51,7 @@ def run(
     path.write_bytes(made(ifeval_jsonl(COUNT), "ifeval.jsonl", tasks=2))
     events: list[Event] = []
     loaded: Any = model
+    loaded.between = lambda call, working: checkpoint()
     config = small_config(**({"data": {"path": str(path)}, "compare": MODES, "batch_size": 5} | slsm))
     RunSLSM().run(StageContext("slsm", config, folder, events.append, checkpoint, lambda section: loaded))
     return events

@@ -121,6 +121,7 @@ def run_stopped(folder: Path, rng: random.Random, most: int, **slsm: Any) -> tup
     model: Any = note_following_model()
     for stops in range(200):
         checkpoint = stopping(rng.randint(2, most))
+        model.between = lambda call, working, stop=checkpoint: stop()
         try:
             RunSLSM().run(
                 StageContext("slsm", config, folder, events.append, checkpoint, lambda section: model)

@@ -47,7 +47,7 @@ def measure(context: StageContext, example: TaskExample, samples: int) -> tuple[
         )
         for draw in range(samples)
     ]
-    completions = model.generate(requests, checkpoint=context.checkpoint)
+    completions = model.generate(requests)
     answers = Counter(str(task.extract(completion.text)) for completion in completions)
     answer, count = answers.most_common(1)[0]
     line = {

@@ -170,6 +170,7 @@ def test_what_a_stop_left_is_not_done_again(tmp_path: Path, monkeypatch: pytest.
             if left[0] < 0:
                 raise StopRequested
 
+        model.between = lambda call, working, stop=checkpoint: stop()
         context = StageContext(
             "clusters", config, tmp_path / "stopped", lambda event: None, checkpoint, lambda section: model
         )

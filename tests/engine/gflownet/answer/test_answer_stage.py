@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -89,7 +89,7 @@ class EchoingModel:
     info = SimpleNamespace(name="echo")
     tokenizer = SimpleNamespace(encode_chat=lambda user, system: [system, user])
 
-    def generate(self, requests: Sequence[Request], checkpoint: Callable[[], None]) -> list[Any]:
+    def generate(self, requests: Sequence[Request]) -> list[Any]:
         return [
             SimpleNamespace(text=" | ".join(map(str, request.prompt)), ended="eos") for request in requests
         ]

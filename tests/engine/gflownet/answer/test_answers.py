@@ -63,7 +63,7 @@ def test_a_model_of_this_process_is_asked_with_the_evidence() -> None:
     """An answer that ends at the limit of tokens is cut."""
     asked: list[Request] = []
 
-    def generate(requests: list[Request], checkpoint: Any) -> list[Any]:
+    def generate(requests: list[Request]) -> list[Any]:
         asked.extend(requests)
         return [
             SimpleNamespace(text=f"a{one.prompt[-1]}", ended=("stop", "length")[one.prompt[-1]])

@@ -198,18 +198,22 @@ def test_a_bad_processor_ends_the_call_and_not_the_engine(model: Any) -> None:
     assert model.generate([request]) == [plain]
 
 
-def test_what_checkpoint_raises_comes_through(model: Any) -> None:
+def test_what_is_raised_between_passes_comes_through(model: Any) -> None:
     """And the engine is free again: what was under way neither goes on nor comes up later."""
     calls: list[int] = []
 
-    def stop_at_fifth() -> None:
+    def stop_at_fifth(call: object, working: object) -> None:
         calls.append(1)
         if len(calls) == 5:
             raise KeyboardInterrupt
 
     requests = random_requests(model, 4)
-    with pytest.raises(KeyboardInterrupt):
-        model.generate([replace(r, sampling=Sampling(40)) for r in requests], checkpoint=stop_at_fifth)
+    before, model.between = model.between, stop_at_fifth
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            model.generate([replace(r, sampling=Sampling(40)) for r in requests])
+    finally:
+        model.between = before
     first = model.generate(requests)
     assert_same(model.generate(requests), first, 1e-3, 1e-3)
 
