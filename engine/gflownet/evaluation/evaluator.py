@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -219,22 +219,3 @@ def best_setting(
         return means[name], means[f"unique_success_paths@{evaluation.k}"]
 
     return max(settings, key=worth)
-
-
-def differences(
-    evaluation: Evaluation, baseline: Evaluation, names: Sequence[str], run_seed: int
-) -> list[dict[str, float | str]]:
-    """Paired differences of means over the same questions, with bootstrap 95% intervals."""
-    rows: list[dict[str, float | str]] = []
-    for name in names:
-        seed = derive_seed(run_seed, "gflownet", f"bootstrap {name}")
-        interval = paired_bootstrap(evaluation.both_ways[name], baseline.both_ways[name], seed)
-        rows.append(
-            {
-                "metric": name,
-                "method": evaluation.method,
-                "against": baseline.method,
-                **asdict(interval),
-            }
-        )
-    return rows
