@@ -63,7 +63,7 @@ def improved(own: str = "") -> ev.PoolQueryDone:
     return ev.PoolQueryDone(
         query_id="train-0000", question="Which digit is this?", answers={"7": 9, "1": 1}, given_pool=70,
         pool_before=POOL, pool_after=after, similarity=[round(0.95 - place / 200, 4) for place in range(64)],
-        injected=[7, 24], referenced=[0, 1, 7, 24], oracle_before=0.3, oracle_inside=0.3, oracle_after=1.0,
+        injected=[7, 24], referenced=[0, 1, 7, 24], oracle_before=0.3, oracle_after=1.0,
         trajectories=[
             _given((0, 1), 0.3, kept=1),
             _given((0, 24), 0.0, rule="its candidate was replaced"),
@@ -97,7 +97,7 @@ def _as_it_was(own: str) -> ev.PoolQueryDone:
     return ev.PoolQueryDone(
         query_id="train-0001", question="Is this digit even?", answers={"no": 10}, given_pool=20, pool_before=POOL,
         pool_after=POOL, similarity=[0.9] * 64, injected=[], referenced=[0, 1, 2, 3], oracle_before=1.0,
-        oracle_inside=1.0, oracle_after=1.0, filled=44, asked=2, picture=own,
+        oracle_after=1.0, filled=44, asked=2, picture=own,
         trajectories=[
             ev.PoolTrajectory(pair=pair, score=1.0, origin="sample", verdict="given", kept=4) for pair in pairs
         ],
@@ -109,7 +109,7 @@ def _in_vain() -> ev.PoolQueryDone:
     return ev.PoolQueryDone(
         query_id="train-0002", question="Which digit comes after this one?", answers={"8": 6, "2": 4}, given_pool=64,
         pool_before=POOL, pool_after=after, similarity=[0.9] * 64, injected=[63], referenced=[63], oracle_before=0.6,
-        oracle_inside=0.6, oracle_after=0.6, asked=2, warning="injection did not raise oracle@64",
+        oracle_after=0.6, asked=2, warning="injection did not raise oracle@64",
         trajectories=[
             _given((8, 9), 0.6, kept=6),
             _mined((8, 139), 0.3, "committed", "new score", kept=6, answer="2"),
@@ -122,7 +122,6 @@ def _totals() -> ev.PoolTotals:
         queries=3, heldout=2, injected=3, warnings=1, asked=10, failed=1, calls=11, tokens=2_400, cost=0.0125,
         model="vision-1",
         before=ev.OracleTotal(mean=1.9 / 3, positive=1, low=0.061, high=0.792),
-        inside=ev.OracleTotal(mean=1.9 / 3, positive=1, low=0.061, high=0.792),
         after=ev.OracleTotal(mean=2.6 / 3, positive=2, low=0.208, high=0.939),
         left_out={"embedding not finite": 4}, dropped={"trajectory: another points to the same": 2},
         rules={"refused: no improvement": 1, "committed: higher maximum": 1, "committed: new score": 2},

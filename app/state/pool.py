@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import ClassVar, NamedTuple
 
 from app.state.columns import AppendOnlyList
 from app.state.method import MethodState, Place, row_of
 from engine import events as ev
-from engine.wilson import wilson
 
 _RIGHT = 1 - 1e-9
 """From this score on an answer is fully right."""
@@ -30,14 +29,12 @@ class QueryRow(NamedTuple):
     question: str
     given_pool: int
     before: float
-    inside: float
     after: float
     right_before: int
     right_after: int
     injected: int
     committed: int
     refused: int
-    asked: int
     failed: int
     warning: str
     place: Place
@@ -58,27 +55,6 @@ class PickRow(NamedTuple):
         """1: the method's pick scores more than that of RICES, -1: less, 0: as much, or one of them failed."""
         score: float | None = getattr(self, method, None)
         return 0 if score is None or self.rices is None else (score > self.rices) - (score < self.rices)
-
-
-def so_far(queries: Sequence[QueryRow]) -> ev.PoolTotals:
-    """The totals of the queries that are done, until the stage reports its own."""
-    return ev.PoolTotals(
-        queries=len(queries),
-        before=_oracle([row.before for row in queries]),
-        inside=_oracle([row.inside for row in queries]),
-        after=_oracle([row.after for row in queries]),
-        injected=sum(row.injected for row in queries),
-        warnings=sum(bool(row.warning) for row in queries),
-        rules={name: sum(getattr(row, name) for row in queries) for name in ("committed", "refused")},
-        asked=sum(row.asked for row in queries),
-        failed=sum(row.failed for row in queries),
-    )
-
-
-def _oracle(scores: Sequence[float]) -> ev.OracleTotal:
-    positive = sum(map(is_right, scores))
-    low, high = wilson(positive, len(scores))
-    return ev.OracleTotal(mean=_mean(scores) or 0.0, positive=positive, low=low, high=high)
 
 
 class PoolState(MethodState):
@@ -102,11 +78,6 @@ class PoolState(MethodState):
         self.compared: dict[str, ev.SelectorCompared] = {}
         self.picks: AppendOnlyList[PickRow] = AppendOnlyList()
 
-    @property
-    def latest(self) -> ev.PoolTotals | None:
-        """The stage's totals, or those so far; None before a query is done."""
-        return self.totals or (so_far(self.queries[:]) if len(self.queries) else None)
-
 
 PoolState.keeps(ev.PoolTotals, "totals")
 PoolState.keeps(ev.SelectorStep, "steps", "step")
@@ -125,7 +96,7 @@ def _query(state: PoolState, event: ev.PoolQueryDone, place: Place) -> None:
     verdicts = Counter(t.verdict for t in event.trajectories)
     row = row_of(
         QueryRow, event, place,
-        before=event.oracle_before, inside=event.oracle_inside, after=event.oracle_after,
+        before=event.oracle_before, after=event.oracle_after,
         right_before=len({t.pair for t in right if t.verdict == "given"}),
         right_after=len({t.pair for t in right if t.kept}),
         injected=len(event.injected), committed=verdicts["committed"], refused=verdicts["refused"],

@@ -35,6 +35,8 @@ class QuestionFiles(Section):
 class PoolFilesSection(Section):
     """Files of dataset `files`: demonstrations are the rows of a single embedding table."""
 
+    FIXED = ("query_id",)
+
     demonstrations: QuestionFiles | None = Field(
         default=None, description="Questions whose answers may be shown as demonstrations."
     )
@@ -47,9 +49,8 @@ class PoolFilesSection(Section):
     heldout_share: Share = Field(
         default=0.2, description="Share of the images whose queries are all kept out of training."
     )
-    query_id: Literal["question_id", "row"] = Field(
-        default="question_id", description="How RL data names a query: by its id, or by its row in the file."
-    )
+    query_id: ClassVar[str] = "question_id"
+    """How RL data names a query."""
 
 
 class VisionSection(OpenAISection):

@@ -92,10 +92,9 @@ class SamplerStep(Event, tag=True, kw_only=True, frozen=True):
 class SamplerEvaluated(Event, tag=True, kw_only=True, frozen=True):
     """A method on a split after `step` steps: gflownet (independent draws), distinct, greedy, beam, prior. `metrics`
     has the spec's names (GFlowNet 9); `total_variation` there is between P_F and R / sum R, over the `listed` questions
-    whose paths could all be listed. `settings` were chosen on validation; `intervals` are 95% bounds of some metrics;
-    `scatter` are pairs (log P_F, log R) of some sampled trajectories. `n` questions have an agent graph; figures called
-    `..._all@K` are over these and the `missed` ones, of which no path reaches an answer. `best`: the best weights so
-    far, by validation."""
+    whose paths could all be listed. `settings` were chosen on validation; `intervals` are 95% bounds of some metrics.
+    `n` questions have an agent graph; figures called `..._all@K` are over these and the `missed` ones, of which no path
+    reaches an answer. `best`: the best weights so far, by validation."""
 
     step: int
     split: str
@@ -107,7 +106,6 @@ class SamplerEvaluated(Event, tag=True, kw_only=True, frozen=True):
     settings: dict[str, float] = {}
     listed: int = 0
     intervals: dict[str, tuple[float, float]] = {}
-    scatter: list[tuple[float, float]] = []
     best: bool = False
 
 

@@ -46,7 +46,7 @@ class PoolQueryDone(Event, tag=True, kw_only=True, frozen=True):
     64 rows before injection, of which `filled` were added to make 64 and `cut` rows were taken out; `pool_after`:
     after; both by place. `injected`: places with new rows; `referenced`: places that the final trajectories point to;
     `similarity`: of `pool_after`. Oracles: best score known of a pair in the pool, of those that came with the data,
-    of all before injection, of all after. `dropped`: candidates and trajectories by reason. `asked`, `failed`: pairs
+    and of all after injection. `dropped`: candidates and trajectories by reason. `asked`, `failed`: pairs
     the model was asked with. `picture`: as in `PoolThumbnails`.
     """
 
@@ -60,7 +60,6 @@ class PoolQueryDone(Event, tag=True, kw_only=True, frozen=True):
     injected: list[int]
     referenced: list[int]
     oracle_before: float
-    oracle_inside: float
     oracle_after: float
     trajectories: list[PoolTrajectory]
     filled: int = 0
@@ -83,13 +82,12 @@ class OracleTotal(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class PoolTotals(Event, tag=True, kw_only=True, frozen=True):
-    """All training queries together (`pool/report.json`). `before`, `inside`, `after`: as the oracles of
+    """All training queries together (`pool/report.json`). `before`, `after`: as the oracles of
     `PoolQueryDone`; `rules`: mined trajectories by verdict and rule; `reserve`, `repeated`: trajectories of
     the data that were refused, and that repeat another."""
 
     queries: int
     before: OracleTotal
-    inside: OracleTotal
     after: OracleTotal
     left_out: dict[str, int] = {}
     heldout: int = 0

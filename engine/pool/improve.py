@@ -35,14 +35,13 @@ class Improved:
     """`query` with its final pool and trajectories; without trajectories if none was scored and given or committed.
 
     An oracle is the best known score of any pair within a pool: `oracle_before` of the data's own pairs,
-    `oracle_inside` of all pairs in the pool before injection, `oracle_after` of all in the pool after it.
+    `oracle_after` of all in the pool after injection.
     """
 
     query: RLQueryData
     injection: PoolInjection
     verdicts: list[PoolTrajectory]
     oracle_before: float
-    oracle_inside: float
     oracle_after: float
 
 
@@ -86,14 +85,12 @@ def improve(
         injection.query, pointer_candidates=[pointing(old, old.rows, pool) for old in selected]
     )
     known = {trajectory.rows: trajectory.vqa_acc_score for trajectory in given if not trajectory.failed}
-    all_known = known | scores
     return Improved(
         query=final,
         injection=injection,
         verdicts=_verdicts(query, mined, plan, final),
         oracle_before=oracle(query.candidate_pool_indices, known),
-        oracle_inside=oracle(query.candidate_pool_indices, all_known),
-        oracle_after=oracle(pool, all_known),
+        oracle_after=oracle(pool, known | scores),
     )
 
 

@@ -19,7 +19,7 @@ from engine.run.stage import StageContext, StageResult
 from engine.wilson import wilson
 
 _COLUMNS = (
-    "query_id", "given_pool", "oracle_before", "oracle_inside", "oracle_after", "injected", "asked", "failed",
+    "query_id", "given_pool", "oracle_before", "oracle_after", "injected", "asked", "failed",
     "committed", "warning",
 )  # fmt: skip
 
@@ -82,7 +82,6 @@ def _totals(
     return PoolTotals(
         queries=len(decisions),
         before=_oracle([decision["oracle_before"] for decision in decisions]),
-        inside=_oracle([decision["oracle_inside"] for decision in decisions]),
         after=_oracle([decision["oracle_after"] for decision in decisions]),
         left_out=left_out,
         heldout=heldout,

@@ -179,7 +179,6 @@ class QueryMiner:
                 {place for final in improved.query.pointer_candidates for place in final.pointer}
             ),
             oracle_before=improved.oracle_before,
-            oracle_inside=improved.oracle_inside,
             oracle_after=improved.oracle_after,
             trajectories=improved.verdicts,
             filled=len(normal.filled),

@@ -46,7 +46,7 @@ def test_a_moment(seconds: float, words: str) -> None:
         (ev.DecisionTaken(method="esm", example="t-1", m=2, gate="chosen"), "decision of esm on t-1, segment 2"),
         (ev.PoolQueryDone(query_id="q", question="", answers={}, given_pool=0, pool_before=[], pool_after=[],
                           similarity=[], referenced=[], injected=[], trajectories=[], oracle_before=0.0,
-                          oracle_inside=0.0, oracle_after=0.0), "query q"),
+                          oracle_after=0.0), "query q"),
         (ev.Notice(seq=12, text="x"), "Notice 12"),
     ],
 )  # fmt: skip

@@ -3,7 +3,7 @@
     python -m tests.bench.bench_pool [seed ...]
 
 Every seed has pictures, pools, queries and a selector of its own. `pool.csv`: training queries whose pool has a fully
-right pair, before injection (of the pairs that came with the data, then of all that were asked) and after it.
+right pair, before injection (of the pairs that came with the data) and after it.
 `selector.csv`: the methods on the held-out queries, by seed and together; also the selector without policy-gradient
 steps, and with recorded trajectories alone. Each selector twice: trained on committed trajectories, repeated where
 they are too few, as the spec has it, and with `pool.fill_with_refused` ("filled"). `pool_filled.csv`: filled minus
@@ -123,7 +123,7 @@ def filled_rows(seed: int | str, methods: Mapping[str, Scored]) -> list[dict[str
 def pool_rows(seed: int, filled: bool, totals: PoolTotals) -> list[dict[str, Any]]:
     """Rows of pool.csv."""
     rows: list[dict[str, Any]] = []
-    for when in ("before", "inside", "after"):
+    for when in ("before", "after"):
         oracle = getattr(totals, when)
         low, high = wilson(oracle.positive, totals.queries)
         rows.append(

@@ -39,7 +39,7 @@ def test_a_line_is_what_the_log_writes_without_its_envelope() -> None:
 def test_all_fields_include_the_defaults() -> None:
     total = OracleTotal(mean=0.5, positive=1, low=0.1, high=0.9)
     totals = PoolTotals(
-        seq=4, stage="pools", queries=2, before=total, inside=total, after=total, left_out={}, heldout=1,
+        seq=4, stage="pools", queries=2, before=total, after=total, left_out={}, heldout=1,
         injected=0, warnings=0, dropped={}, rules={}, asked=0, failed=0, calls=0, tokens=0, cost=0.0,
     )  # fmt: skip
     fields = without_envelope(totals)

@@ -44,7 +44,6 @@ of the data.
     more_results=lambda state: results.coverage(state.gflownet),
     result_charts=(
         Chart("answers that the first K paths meet, share", "K, paths of a question", results.reached_by_k),
-        Chart("questions with an answer met, share", "K, paths of a question", results.success_by_k),
     ),
     training=lambda state: [*training.steps(state.gflownet), *training.data(state.gflownet)],
     training_charts=(

@@ -150,22 +150,17 @@ def _every_figure(events: Sequence[SamplerEvaluated]) -> Table:
 # ---------------------------------------------------------------- curves and pictures
 
 
-def _by_k(event: SamplerEvaluated, name: str) -> Series:
-    """A method's figure over the number of paths; a single point is no line."""
-    stem = name.format("")
+def _by_k(event: SamplerEvaluated) -> Series:
+    """What a method reaches over the number of paths; a single point is no line."""
+    stem = _REACHED.format("")
     ks = sorted(int(metric.removeprefix(stem)) for metric in event.metrics if metric.startswith(stem))
     ks = ks if len(ks) > 1 else []
-    return Series(sampler_name(event.method), ks, [event.metrics[name.format(k)] for k in ks])
+    return Series(sampler_name(event.method), ks, [event.metrics[_REACHED.format(k)] for k in ks])
 
 
 def reached_by_k(state: RunState) -> list[Series]:
     """The share of the answers that the first K paths meet."""
-    return [_by_k(event, _REACHED) for event in state.gflownet.test]
-
-
-def success_by_k(state: RunState) -> list[Series]:
-    """The share of questions of which one of the first K paths meets an answer."""
-    return [_by_k(event, _SUCCESS) for event in state.gflownet.test]
+    return [_by_k(event) for event in state.gflownet.test]
 
 
 def pictures(state: GFlowNetState) -> list[Picture]:

@@ -35,7 +35,6 @@ a repetition (`pool.fill_with_refused`). Candidates are drawn as pictures if the
     what_if=WHAT_IF,
     overview=OVERVIEW,
     results=results.results,
-    more_results=results.more_results,
     training=lambda state: results.course(state.pool),
     training_charts=(
         Chart("accuracy on held-out queries, 0 to 1", "training step", results.accuracy_curves),

@@ -84,7 +84,6 @@ def _about(event: PoolQueryDone) -> list[Words]:
         (Span("people answered ", "dim"), answers_line(event.answers)),
         (
             Span("best pair (oracle@64) ", "dim"), fixed(event.oracle_before, 2), Span(" → ", "dim"),
-            fixed(event.oracle_inside, 2), Span(" with mined pairs → ", "dim"),
             Span(fixed(event.oracle_after, 2), "strong"), Span(" at the end", "dim"),
         ),
         *_committed(event),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from app.blocks.block import Block, Paragraph, Picture, Span, Table, Target, Words, table_of
 from app.blocks.plots import interval_picture
@@ -15,12 +15,11 @@ from app.table.column import Cell, ListColumn
 from app.wording.figures import bounds, fixed
 from app.wording.text import counted
 from app.wording.words import method_name
-from engine.events import OracleTotal, PoolTotals, SelectorCompared, SelectorStep
+from engine.events import PoolTotals, SelectorCompared, SelectorStep
 
 ORDER = ("selector", "rices", "random")
 _LINES = ("rices", "random")
 _PHASES = ("supervised", "policy_gradient")
-_ORACLES = {"before": "original data", "inside": "with mined pairs", "after": "after injection"}
 _NOTES = (
     "similarity (RICES): the two candidates most similar to the query; random: pairs drawn from the pool",
 )
@@ -39,12 +38,7 @@ PICKED: Sequence[ListColumn[SelectorCompared]] = (
 
 def results(state: RunState) -> list[Block]:
     """The methods on the held-out queries; the best known pairs when all pools are done."""
-    return [*picked(state.pool), *(oracles(state.pool) if state.pool.totals else [])]
-
-
-def more_results(state: RunState) -> list[Block]:
-    """The best known pairs so far; what was mined."""
-    return [*([] if state.pool.totals else oracles(state.pool)), *mined(state.pool)]
+    return [*picked(state.pool), *oracles(state.pool.totals)]
 
 
 def picked(state: PoolState) -> list[Block]:
@@ -74,62 +68,28 @@ def _left_out(rows: Sequence[SelectorCompared]) -> list[Block]:
     return [Paragraph(text, "warn")] if failed else []
 
 
-def oracles(state: PoolState) -> list[Block]:
-    """The best known pairs of all pools; running figures until the stage is through."""
-    totals = state.latest
+def oracles(totals: PoolTotals | None) -> list[Block]:
+    """The best known pairs of all pools, when all are done."""
     if totals is None or not (n := totals.queries):
         return []
-    known: list[tuple[str, OracleTotal]] = [(name, getattr(totals, key)) for key, name in _ORACLES.items()]
+    known = {"original data": totals.before, "after injection": totals.after}
     rows = [
         (
-            name, Span(fixed(total.mean), "strong"), f"{total.positive:,}/{n:,}", fixed(total.positive / n),
-            bounds(total.low, total.high),
+            name, Span(fixed(oracle.mean), "strong"), f"{oracle.positive:,}/{n:,}", fixed(oracle.positive / n),
+            bounds(oracle.low, oracle.high),
         )
-        for name, total in known
+        for name, oracle in known.items()
     ]  # fmt: skip
-    so_far = " so far" if state.totals is None else ""
-    about = f"{counted(n, 'queries')}{so_far}, {counted(totals.injected, 'candidates')} injected"
+    about = f"{counted(n, 'queries')}, {counted(totals.injected, 'candidates')} injected"
     header = ("oracle@64", "mean", "fully right", "share", "95%")
-    return [Table(header, rows, 4, f"Best known pair of a pool, {about}")]
+    return [Table(header, rows, 4, f"Best known pair of a pool, {about}"), *_warnings(totals.warnings)]
 
 
-def mined(state: PoolState) -> list[Block]:
-    """Mined trajectories, what the model was asked, what was left out."""
-    totals = state.latest
-    if totals is None:
+def _warnings(count: int) -> list[Block]:
+    if not count:
         return []
-    blocks: list[Block] = [
-        _counts("mined trajectories", _rules(totals) | {"candidates injected": totals.injected}),
-        _counts("the model", _asked(totals)),
-    ]
-    if totals.dropped or totals.left_out:
-        blocks.append(_counts("dropped and left out", {**totals.left_out, **totals.dropped}))
-    if totals.warnings:
-        first = Span(counted(totals.warnings, "queries"), "warn", Target("warning", "first"))
-        words = Span("! ", "warn"), first, " with a warning: marked ! in the table of queries"
-        blocks.append(Paragraph(words))
-    return blocks
-
-
-def _rules(totals: PoolTotals) -> dict[str, int]:
-    more = {"refused, but kept as reserve": totals.reserve, "repetitions in the data": totals.repeated}
-    return dict(sorted(totals.rules.items())) | {word: count for word, count in more.items() if count}
-
-
-def _asked(totals: PoolTotals) -> dict[str, int | str]:
-    asked: dict[str, int | str] = {"pairs asked": totals.asked, "failed": totals.failed}
-    if not totals.calls:  # they are counted at the end
-        return asked
-    cost = f"{totals.cost:,.4f}" if totals.cost else "0"
-    return asked | {"calls": totals.calls, "tokens": totals.tokens, "cost": cost}
-
-
-def _counts(title: str, counts: Mapping[str, int | str]) -> Table:
-    rows = [
-        (name, count if isinstance(count, str) else Span(f"{count:,}", "" if count else "dim"))
-        for name, count in counts.items()
-    ]
-    return Table((title, ""), rows, 1)
+    first = Span(counted(count, "queries"), "warn", Target("warning", "first"))
+    return [Paragraph((Span("! ", "warn"), first, " with a warning: marked ! in the table of queries"))]
 
 
 def measured(state: PoolState) -> list[SelectorStep]:

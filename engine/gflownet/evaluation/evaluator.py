@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -30,7 +30,6 @@ STOP_SCORES = (0.01, 0.03, 0.1, 0.3, 1.0)
 EDGE_BONUSES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 TEMPERATURES = (0.5, 0.7, 1.0, 1.4, 2.0)
 QUESTIONS_AT_ONCE = 32
-SCATTERED = 300
 
 
 @dataclass
@@ -89,8 +88,6 @@ class Evaluation:
             seed = derive_seed(run_seed, "gflownet", f"bootstrap {name}")
             interval = paired_bootstrap(values, np.zeros(len(values)), seed, resamples)
             intervals[name] = (interval.low, interval.high)
-        every = max(1, len(self.log_pf) // SCATTERED)
-        scatter = list(zip(self.log_pf[::every], self.log_reward[::every], strict=True))
         return SamplerEvaluated(
             step=step,
             split=split,
@@ -102,7 +99,6 @@ class Evaluation:
             settings=self.settings,
             listed=self.listed,
             intervals=intervals,
-            scatter=scatter,
         )
 
 
@@ -223,22 +219,3 @@ def best_setting(
         return means[name], means[f"unique_success_paths@{evaluation.k}"]
 
     return max(settings, key=worth)
-
-
-def differences(
-    evaluation: Evaluation, baseline: Evaluation, names: Sequence[str], run_seed: int
-) -> list[dict[str, float | str]]:
-    """Paired differences of means over the same questions, with bootstrap 95% intervals."""
-    rows: list[dict[str, float | str]] = []
-    for name in names:
-        seed = derive_seed(run_seed, "gflownet", f"bootstrap {name}")
-        interval = paired_bootstrap(evaluation.both_ways[name], baseline.both_ways[name], seed)
-        rows.append(
-            {
-                "metric": name,
-                "method": evaluation.method,
-                "against": baseline.method,
-                **asdict(interval),
-            }
-        )
-    return rows

@@ -19,7 +19,6 @@ from engine.gflownet.evaluation.evaluator import (
     Evaluator,
     best_setting,
     deciding_figure,
-    differences,
 )
 from engine.gflownet.evaluation.question_paths import Drawing, QuestionSampler
 from engine.gflownet.evaluation.questions import QuestionBatches, load_questions
@@ -36,7 +35,6 @@ from engine.gflownet.training.training import Training
 from engine.run.stage import StageContext, StageResult
 from engine.torch_file import torch_threads
 
-BASELINES = ("beam", "prior")
 Summary = dict[str, float | int | str]
 
 
@@ -201,16 +199,6 @@ class _SamplerJob:
         names = list(dict.fromkeys(name for row in rows for name in row))
         metrics = layout.metrics(self.context.run_dir)
         write_atomic(metrics, csv_text(rows, names))
-        compared = [name for name in evaluations[0].both_ways if "@" in name]
-        rest = [each for each in evaluations if each.method in BASELINES]
-        lines = [
-            line
-            for evaluation in evaluations[:2]
-            for other in rest
-            for line in differences(evaluation, other, compared, self.seed)
-        ]
-        comparison = metrics.with_name("comparison.csv")
-        write_atomic(comparison, csv_text(lines))
         write_atomic(
             metrics.with_name("metrics.json"),
             json.dumps({row["method"]: row for row in rows}, indent=2) + "\n",
@@ -218,7 +206,7 @@ class _SamplerJob:
         log = metrics.with_name("log.csv")
         test = {"step": self.training.step, **evaluations[0].means()}
         write_atomic(log, csv_text(*log_table(recover_jsonl(self.log), recover_jsonl(self.validated), test)))
-        return [f"gflownet/{path.relative_to(folder)}" for path in (metrics, comparison, log)]
+        return [f"gflownet/{path.relative_to(folder)}" for path in (metrics, log)]
 
     def _paths(self, test: QuestionBatches, drawing: Drawing) -> str:
         """Every held-out question's paths, as drawn for the figures."""

@@ -21,10 +21,10 @@ from engine.seeds import generator
 class _QuestionSource:
     """The questions of a group of files, with an embedding each."""
 
-    def __init__(self, files: QuestionFiles, where: str, id_is_row: bool) -> None:
+    def __init__(self, files: QuestionFiles, where: str) -> None:
         self.questions = read_vqa(_path(files.questions), _path(files.annotations))
         self.embeddings = read_embeddings(_path(files.embeddings), self.questions)
-        self.ids = [str(row) if id_is_row else q.question_id for row, q in enumerate(self.questions)]
+        self.ids = [question.question_id for question in self.questions]
         self._images = files.images
         self._where = where
         self.image(self.questions[0])  # raises at once for an unfit pattern
@@ -59,14 +59,13 @@ class FilesDataset:
     def __init__(self, files: PoolFilesSection, seed: int) -> None:
         """Raises DataError and ConfigError for unusable files, and for files that do not fit each other."""
         assert files.demonstrations is not None, "PoolSection asks for it"
-        by_row = files.query_id == "row"
-        self._shown = _QuestionSource(files.demonstrations, "pool.files.demonstrations", by_row)
+        self._shown = _QuestionSource(files.demonstrations, "pool.files.demonstrations")
         queries = self._shown
         if files.queries is not None:
-            queries = _QuestionSource(files.queries, "pool.files.queries", by_row)
+            queries = _QuestionSource(files.queries, "pool.files.queries")
         sources = [queries]
         if files.heldout is not None:
-            sources.append(_QuestionSource(files.heldout, "pool.files.heldout", by_row))
+            sources.append(_QuestionSource(files.heldout, "pool.files.heldout"))
         self._queries = _by_id(sources, self.embeddings.shape[1])
         if len(sources) > 1:
             _check_apart(*sources)
@@ -143,7 +142,7 @@ def _by_id(sources: Sequence[_QuestionSource], width: int) -> dict[str, tuple[_Q
                 raise DataError(
                     what=f"query {name} is both trained on and held out",
                     where="pool.files.heldout",
-                    hint="give files that share no question; ids that are rows cannot tell two files apart",
+                    hint="give files that share no question",
                 )
             by_id[name] = source, row
     return by_id

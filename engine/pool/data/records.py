@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -40,6 +40,9 @@ class NotInPoolError(DataError, ValueError):
     """A row that is not in the pool."""
 
 
+_Pair = Annotated[list[int], msgspec.Meta(min_length=SHOTS, max_length=SHOTS)]
+
+
 class TrajectoryData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Two demonstrations and the score of the model's answer with them.
 
@@ -47,10 +50,10 @@ class TrajectoryData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     [0, 1]; `extra`: all other fields of the file, unchanged.
     """
 
-    pointer: list[int]
-    pointer_global: list[int] | None = None
-    vqa_correct: int
-    vqa_acc_score: float
+    pointer: _Pair
+    pointer_global: _Pair | None = None
+    vqa_correct: bool | Annotated[int, msgspec.Meta(ge=0, le=1)]
+    vqa_acc_score: Annotated[float, msgspec.Meta(ge=0, le=1)]
     gen_method: str
     extra: dict[str, Any] = {}
 
@@ -72,8 +75,8 @@ class RLQueryData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """A query: `candidate_pool_indices` are rows of the embedding table, in an order that positions depend on;
     `query_id`: as it came."""
 
-    query_id: int | str
-    candidate_pool_indices: list[int]
+    query_id: int | Annotated[str, msgspec.Meta(min_length=1)]
+    candidate_pool_indices: list[Annotated[int, msgspec.Meta(ge=0)]]
     pointer_candidates: list[TrajectoryData]
     extra: dict[str, Any] = {}
 
@@ -162,109 +165,66 @@ def _entries(data: Any, path: Path) -> Iterable[tuple[str | None, Any]]:
 
 def parse_query(key: str | None, record: Any, source: str, table_size: int | None = None) -> RLQueryData:
     """A query of the file. `key`: its id if the file is an object; `source`: the file's name in errors."""
-    where = f"query {key[:LONGEST_ID]}" if key is not None else "a query of the list"
+    stated = record.get("query_id", key) if isinstance(record, dict) else key
+    where = f"query {str(stated)[:LONGEST_ID]}"
     if not isinstance(record, dict):
         raise _bad(source, where, f"found {_shown(record)}, expected an object")
-    query_id = _query_id(key, record, source, where)
-    where = f"query {query_id}"
-    pool = _pool(record, source, where, table_size)
-    trajectories = record.get("pointer_candidates")
-    if not isinstance(trajectories, list):
-        raise _bad(source, where, f"pointer_candidates is {_shown(trajectories)}, expected a list")
-    known = {"query_id", "pointer_candidates", *POOL_NAMES}
-    return RLQueryData(
-        query_id=query_id,
-        candidate_pool_indices=pool,
-        pointer_candidates=[
-            _trajectory(trajectory, pool, source, f"{where}, trajectory {number}")
-            for number, trajectory in enumerate(trajectories)
-        ],
-        extra={
-            name: _kept(name, value, source, where) for name, value in record.items() if name not in known
-        },
-    )
-
-
-def _query_id(key: str | None, record: dict[str, Any], source: str, where: str) -> int | str:
-    stated = record.get("query_id", key)
-    if isinstance(stated, bool) or not isinstance(stated, (str, int)) or stated == "":
-        raise _bad(source, where, f"query_id is {_shown(stated)}, expected a number or a text")
-    if key is not None and str(stated) != key:
-        raise _bad(source, where, f"query_id is {_shown(stated)}, its key is {_shown(key)}")
-    if len(str(stated)) > LONGEST_ID:
-        raise _bad(source, where, f"query_id has {len(str(stated)):,} characters, more than {LONGEST_ID}")
-    return stated
-
-
-def _pool(record: dict[str, Any], source: str, where: str, table_size: int | None) -> list[int]:
-    given = [(name, record[name]) for name in POOL_NAMES if name in record]
-    if not given:
+    pools = [record[name] for name in POOL_NAMES if name in record]
+    if not pools:
         raise _bad(source, where, f"has neither {' nor '.join(POOL_NAMES)}")
-    name, pool = given[0]
-    if any(other != pool for _, other in given):
+    if pools[0] != pools[-1]:
         raise _bad(source, where, f"{' and '.join(POOL_NAMES)} are not the same")
-    if not isinstance(pool, list):
-        raise _bad(source, where, f"{name} is {_shown(pool)}, expected a list of rows")
-    for place, row in enumerate(pool):
-        if not _is_int(row) or row < 0:
-            raise _bad(source, where, f"{name}[{place}] is {_shown(row)}, expected a row from 0")
-        if table_size is not None and row >= table_size:
-            what = f"{name}[{place}] is {row}, but the embedding table has {table_size} rows"
-            hint = "give the embeddings this file was made with"
-            raise _bad(source, where, what, hint, OutOfRangeError)
-    return pool
+    trajectories = record.get("pointer_candidates")
+    if isinstance(trajectories, list):
+        trajectories = [
+            _trajectory(trajectory, source, f"{where}, trajectory {number}")
+            for number, trajectory in enumerate(trajectories)
+        ]
+    known = {"query_id": stated, "candidate_pool_indices": pools[0], "pointer_candidates": trajectories}
+    extra = _extra(record, {*known, *POOL_NAMES}, source, where)
+    try:
+        query = msgspec.convert({**known, "extra": extra}, RLQueryData)
+    except msgspec.ValidationError as error:
+        raise _bad(source, where, str(error)) from error
+    _check(query, key, source, where, table_size)
+    return query
 
 
-def _trajectory(record: Any, pool: list[int], source: str, where: str) -> TrajectoryData:
+def _trajectory(record: Any, source: str, where: str) -> Any:
+    """A trajectory's record as its type has it: unknown fields apart, and scores also where it failed."""
     if not isinstance(record, dict):
-        raise _bad(source, where, f"found {_shown(record)}, expected an object")
-    pointer = _ints(record.get("pointer"), "pointer", source, where)
-    for place in pointer:
-        if not 0 <= place < len(pool):
+        return record
+    known = {name: value for name, value in record.items() if name in _KNOWN}
+    if record.get("eval_failed"):
+        known |= {name: known.get(name) or 0 for name in ("vqa_correct", "vqa_acc_score")}
+    return {**known, "extra": _extra(record, _KNOWN, source, where)}
+
+
+def _extra(record: dict[str, Any], known: Collection[str], source: str, where: str) -> dict[str, Any]:
+    return {name: _kept(name, value, source, where) for name, value in record.items() if name not in known}
+
+
+def _check(query: RLQueryData, key: str | None, source: str, where: str, table_size: int | None) -> None:
+    """What types do not say: its id, and that every number leads into the pool or the table."""
+    pool = query.candidate_pool_indices
+    if key is not None and query.name != key:
+        raise _bad(source, where, f"query_id is {_shown(query.query_id)}, its key is {_shown(key)}")
+    if len(query.name) > LONGEST_ID:
+        raise _bad(source, where, f"query_id has {len(query.name):,} characters, more than {LONGEST_ID}")
+    if table_size is not None and (row := max(pool, default=0)) >= table_size:
+        what = f"a row of the pool is {row}, but the embedding table has {table_size} rows"
+        raise _bad(source, where, what, "give the embeddings this file was made with", OutOfRangeError)
+    for number, trajectory in enumerate(query.pointer_candidates):
+        there, pointer = f"{where}, trajectory {number}", trajectory.pointer
+        if not all(0 <= place < len(pool) for place in pointer):
             what = f"pointer {pointer} leaves the pool of {len(pool)}"
-            raise _bad(source, where, what, kind=OutOfRangeError)
-    pointer_global: list[int] | None = None
-    if record.get("pointer_global") is not None:
-        pointer_global = _ints(record["pointer_global"], "pointer_global", source, where)
-        mapped = [pool[place] for place in pointer]
-        if pointer_global != mapped:
-            what = f"pointer {pointer} leads to rows {mapped}, but pointer_global is {pointer_global}"
-            raise _bad(source, where, what)
-    extra = {name: _kept(name, value, source, where) for name, value in record.items() if name not in _KNOWN}
-    correct, score = _scores(record, bool(extra.get("eval_failed", False)), source, where)
-    method = record.get("gen_method")
-    if not isinstance(method, str):
-        raise _bad(source, where, f"gen_method is {_shown(method)}, expected a text")
-    return TrajectoryData(
-        pointer=pointer,
-        pointer_global=pointer_global,
-        vqa_correct=correct,
-        vqa_acc_score=score,
-        gen_method=method,
-        extra=extra,
-    )
-
-
-def _ints(value: Any, name: str, source: str, where: str) -> list[int]:
-    if not isinstance(value, list) or len(value) != SHOTS or not all(map(_is_int, value)):
-        raise _bad(source, where, f"{name} is {_shown(value)}, expected {SHOTS} whole numbers")
-    return value
-
-
-def _scores(record: dict[str, Any], failed: bool, source: str, where: str) -> tuple[int, float]:
-    """(vqa_correct, vqa_acc_score); a failed trajectory may lack them."""
-    correct, score = record.get("vqa_correct"), record.get("vqa_acc_score")
-    if failed:
-        correct, score = correct or 0, score or 0.0
-    if not isinstance(correct, (bool, int)) or correct not in (0, 1):
-        raise _bad(source, where, f"vqa_correct is {_shown(correct)}, expected 0 or 1")
-    if isinstance(score, bool) or not isinstance(score, (int, float)) or not 0 <= score <= 1:
-        raise _bad(source, where, f"vqa_acc_score is {_shown(score)}, expected a number from 0 to 1")
-    return int(correct), float(score)
-
-
-def _is_int(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+            raise _bad(source, there, what, kind=OutOfRangeError)
+        rows = list(query.pair(trajectory))
+        if trajectory.pointer_global not in (None, rows):
+            what = (
+                f"pointer {pointer} leads to rows {rows}, but pointer_global is {trajectory.pointer_global}"
+            )
+            raise _bad(source, there, what)
 
 
 def _kept(name: str, value: Any, source: str, where: str = "a note") -> Any:

@@ -113,17 +113,17 @@ def test_a_whole_run_told_again_from_any_event_on_is_the_same_run() -> None:
 @pytest.mark.parametrize(("second", "held"), [(3, Place(0, 1)), (4, Place(7, 1))])
 def test_a_list_keeps_the_row_and_its_order(second: int, held: Place) -> None:
     rows: AppendOnlyList[QueryRow] = AppendOnlyList()
-    for place, (name, asked) in enumerate([("q1", 3), ("q2", 5)]):
-        rows.append(query(name, asked, Place(place, 1)), key=name)
+    for place, (name, failed) in enumerate([("q1", 3), ("q2", 5)]):
+        rows.append(query(name, failed, Place(place, 1)), key=name)
     copy = rows.share()
     rows.append(query("q1", second, Place(7, 1)), key="q1")
-    assert [(row.query_id, row.asked) for row in rows] == [("q1", second), ("q2", 5)]
+    assert [(row.query_id, row.failed) for row in rows] == [("q1", second), ("q2", 5)]
     assert rows[0].place == held
-    assert [(row.query_id, row.asked) for row in copy] == [("q1", 3), ("q2", 5)]
+    assert [(row.query_id, row.failed) for row in copy] == [("q1", 3), ("q2", 5)]
 
 
-def query(name: str, asked: int, place: Place) -> QueryRow:
-    return QueryRow(name, "?", 64, 0.0, 0.0, 0.0, 0, 0, 0, 0, 0, asked, 0, "", place)
+def query(name: str, failed: int, place: Place) -> QueryRow:
+    return QueryRow(name, "?", 64, 0.0, 0.0, 0, 0, 0, 0, 0, failed, "", place)
 
 
 def test_rollouts_are_counted_by_example_and_draw() -> None:
@@ -157,15 +157,13 @@ def test_totals_follow_the_later_report() -> None:
     """A pool query asked again, and a controller's call that failed at first."""
     done = ev.PoolQueryDone(
         query_id="q", question="?", answers={}, given_pool=0, pool_before=[], pool_after=[], similarity=[],
-        injected=[], referenced=[], oracle_before=0.0, oracle_inside=0.0, oracle_after=0.3, trajectories=[], asked=2,
+        injected=[], referenced=[], oracle_before=0.0, oracle_after=0.3, trajectories=[], asked=2,
     )  # fmt: skip
     failed = ev.StateUpdated(
         conversation_id="c", memory_mode="flat", turn=0, plan_mode="", failure="no reply"
     )
     state = folded(done, failed, replace(done, asked=5, oracle_after=1.0), replace(failed, failure=""))
-    assert state.pool.latest is not None
-    assert (state.pool.latest.queries, state.pool.latest.asked) == (1, 5)
-    assert (state.pool.latest.after.mean, state.pool.latest.after.positive) == (1.0, 1)
+    assert [row.after for row in state.pool.queries] == [1.0]
     assert state.slsm.failures == 0
     assert folded(failed, failed).slsm.failures == 1
     assert isinstance(state.pool, MethodState)

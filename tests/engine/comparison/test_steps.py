@@ -94,7 +94,7 @@ def test_of_a_pool() -> None:
     done = PoolQueryDone(
         query_id="q", question="What colour?", answers={"red": 8, "grey": 2}, picture="7", given_pool=2,
         pool_before=[40, 41], pool_after=[40, 77], similarity=[0.5, 0.4], injected=[1], referenced=[],
-        oracle_before=0.6, oracle_inside=0.3, oracle_after=1.0,
+        oracle_before=0.6, oracle_after=1.0,
         trajectories=[
             PoolTrajectory(pair=(a, b), score=score, origin="beam", verdict="given") for a, b, score in pairs
         ],

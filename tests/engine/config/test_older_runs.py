@@ -75,7 +75,7 @@ FIXED = {
     ("retriever", "recall_k"): [10, 50, 100], ("gflownet", "learning_rate_end"): 2e-4,
     ("gflownet", "log_z_learning_rate"): 1e-2, ("gflownet", "grad_clip"): 1.0, ("gflownet", "log_every"): 10,
     ("selector", "inner"): 256, ("selector", "weight_decay"): 1e-2, ("selector", "random_pairs"): 4,
-    ("selector", "oracle_pairs"): 500,
+    ("selector", "oracle_pairs"): 500, ("pool", "files", "query_id"): "question_id",
     ("selector", "log_every"): 10, ("serve", "max_body"): 1_048_576, ("serve", "client_timeout"): 30.0,
     ("model", "vllm", "pipeline_parallel_size"): 1, ("model", "vllm", "max_num_batched_tokens"): None,
     ("model", "vllm", "enable_prefix_caching"): True, ("model", "vllm", "enforce_eager"): False,

@@ -41,7 +41,7 @@ def test_the_state_counts_the_pairs_of_unfinished_queries_once() -> None:
     state.apply(
         PoolQueryDone(
             query_id="q1", question="?", answers={}, given_pool=0, pool_before=[], pool_after=[], similarity=[],
-            injected=[], referenced=[], oracle_before=0.0, oracle_inside=0.0, oracle_after=0.6, trajectories=[],
+            injected=[], referenced=[], oracle_before=0.0, oracle_after=0.6, trajectories=[],
         )
     )  # fmt: skip
     assert list(state.pool.under_way) == ["q2"]

@@ -24,9 +24,9 @@ def trajectory(verdict: str, rule: str = "", kept: int = 0) -> dict[str, Any]:
     return {"verdict": verdict, "rule": rule, "kept": kept}
 
 
-def line(name: str, before: float, inside: float, after: float, **more: Any) -> DecisionLine:
+def line(name: str, before: float, after: float, **more: Any) -> DecisionLine:
     decision = {
-        "query_id": name, "given_pool": 60, "oracle_before": before, "oracle_inside": inside, "oracle_after": after,
+        "query_id": name, "given_pool": 60, "oracle_before": before, "oracle_after": after,
         "injected": [], "asked": 4, "failed": 1, "warning": "", "dropped": {}, "trajectories": [],
     }  # fmt: skip
     return DecisionLine(query_id=name, decision=decision | more)
@@ -34,16 +34,16 @@ def line(name: str, before: float, inside: float, after: float, **more: Any) -> 
 
 LINES = [
     line(
-        "a", 0.3, 0.6, 1.0, injected=[3, 9], dropped={"unknown row": 2}, warning=FEW,
+        "a", 0.3, 1.0, injected=[3, 9], dropped={"unknown row": 2}, warning=FEW,
         trajectories=[
             trajectory("given", "", 3), trajectory("committed", "positive", 2), trajectory("refused", "partial", 1),
         ],
     ),
     line(
-        "b", 1.0, 1.0, 1.0, injected=[4], dropped={"unknown row": 1, "the same row": 5},
+        "b", 1.0, 1.0, injected=[4], dropped={"unknown row": 1, "the same row": 5},
         trajectories=[trajectory("committed", "positive", 1), trajectory("refused", "partial"), {"verdict": "given"}],
     ),
-    line("c", 0.0, 0.2, 0.6, warning=FEW),
+    line("c", 0.0, 0.6, warning=FEW),
     DecisionLine(query_id="d", left_out="no answers"),
 ]  # fmt: skip
 PAIRS = [
@@ -64,7 +64,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, StageResult
 
 
 def test_the_totals(written: tuple[Path, StageResult, list[Event]]) -> None:
-    """Intervals of 1, 1 and 2 of 3 by Wilson; of the kept ones each but the first is a repetition."""
+    """Intervals of 1 and 2 of 3 by Wilson; of the kept ones each but the first is a repetition."""
     folder, _, events = written
     one, two = (0.0614919447, 0.7923403992), (0.2076596008, 0.9385080553)
     (totals,) = (event for event in events if isinstance(event, PoolTotals))
@@ -74,7 +74,7 @@ def test_the_totals(written: tuple[Path, StageResult, list[Event]]) -> None:
         return OracleTotal(mean=pytest.approx(mean), positive=positive, low=low, high=high)  # type: ignore[arg-type]
 
     assert totals == PoolTotals(
-        queries=3, before=oracle(1.3 / 3, 1, one), inside=oracle(0.6, 1, one), after=oracle(2.6 / 3, 2, two),
+        queries=3, before=oracle(1.3 / 3, 1, one), after=oracle(2.6 / 3, 2, two),
         left_out={"no answers": 1}, heldout=7, injected=3, warnings=2, dropped={"unknown row": 3, "the same row": 5},
         rules={"committed: positive": 2, "refused: partial": 2}, reserve=1, repeated=3, asked=3, failed=1, calls=7,
         tokens=70, cost=0.75, model="the model",
@@ -91,7 +91,7 @@ def test_a_line_for_each_query(written: tuple[Path, StageResult, list[Event]]) -
     with layout.oracle(written[0]).open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert rows[0] == {
-        "query_id": "a", "given_pool": "60", "oracle_before": "0.3", "oracle_inside": "0.6", "oracle_after": "1.0",
+        "query_id": "a", "given_pool": "60", "oracle_before": "0.3", "oracle_after": "1.0",
         "injected": "2", "asked": "4", "failed": "1", "committed": "1", "warning": FEW,
     }  # fmt: skip
     assert [row["committed"] for row in rows] == ["1", "1", "0"]

@@ -94,7 +94,7 @@ async def test_results_say_the_answers_first(session: RecordedSession, size: tup
         assert "Answers of the reader, against triples" in text and "sampled paths" in text
         assert "[+0.400, +1.000]" in text
         if size == WIDE:
-            assert "questions with an answer met, share" in text
+            assert "answers that the first K paths meet, share" in text
             assert "independent draws (GFlowNet)" in text
         screen = pilot.app.screen
         assert isinstance(screen, MethodScreen)

@@ -14,11 +14,10 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from app.blocks.block import Target
-from app.blocks.terminal import draw
 from app.methods.place import Place
 from app.methods.pool.candidates import WITH_PICTURES, Candidates
-from app.methods.pool.results import accuracy_curves, mined
-from app.state.pool import PoolState, so_far
+from app.methods.pool.results import accuracy_curves
+from app.state.pool import PoolState
 from app.state.run import RunState
 from engine import events as ev
 from screens.method_screen import MethodScreen
@@ -147,12 +146,12 @@ def test_every_row_is_legible(width: int, first: int) -> None:
 
 @each_size
 async def test_results(session: RecordedSession, size: tuple[int, int]) -> None:
-    """The methods on the held-out queries, the pools' best pairs, what was mined and asked."""
+    """The methods on the held-out queries, the pools' best pairs, the warnings."""
     async with PoolApp(session).run_test(size=size) as pilot:
         text = await scrolled(pilot, "2")
         for shown in ("Best known pair of a pool, 3 queries", "after injection", "0.867", "[0.208, 0.939]",
-                      "committed: new score", "1 query with a warning", "0.0125", "embedding not finite",
-                      "0.900", "+0.090", "[+0.040, +0.140]", "random pairs", "similarity (RICES)"):  # fmt: skip
+                      "1 query with a warning", "0.900", "+0.090", "[+0.040, +0.140]", "random pairs",
+                      "similarity (RICES)"):  # fmt: skip
             assert shown in text, shown
 
 
@@ -163,31 +162,10 @@ async def test_the_tables_of_a_page_are_files_named_by_their_titles(
         await press(pilot, "2", "e")
         await pilot.app.workers.wait_for_complete()
     files = {path.name[:-20]: path.read_text().splitlines() for path in (tmp_path / "exports").glob("*.csv")}
-    assert {"demonstrations-picked", "best-known-pair-of-a-pool", "mined-trajectories", "the-model"} <= set(
-        files
-    )
+    assert {"demonstrations-picked", "best-known-pair-of-a-pool"} <= set(files)
     assert files["best-known-pair-of-a-pool"][:2] == [
         "oracle@64,mean,fully right,share,95%", 'original data,0.633,1/3,0.333,"[0.061, 0.792]"',
     ]  # fmt: skip
-
-
-async def test_totals_so_far_are_those_of_the_end(session: RecordedSession, tmp_path: Path) -> None:
-    """Running figures, summed over the queries, agree with what the stage tells in the end."""
-    running, totals = so_far(session.state.pool.queries[:]), session.state.pool.totals
-    assert totals is not None and running.queries == totals.queries
-    for name in ("before", "inside", "after"):
-        ours, reported = getattr(running, name), getattr(totals, name)
-        assert ours.mean == pytest.approx(reported.mean) and ours.positive == reported.positive
-    assert (running.injected, running.warnings, running.asked) == (
-        totals.injected,
-        totals.warnings,
-        totals.asked,
-    )
-    assert (running.rules["committed"], running.failed) == (3, totals.failed)
-    early = recorded(tmp_path / "early", finish=False)
-    async with PoolApp(early).run_test(size=SMALL) as pilot:
-        text = await press(pilot, "2")
-        assert "3 queries so far" in text and "0.867" in text
 
 
 @each_size
@@ -269,7 +247,7 @@ def test_what_is_told_twice_counts_once(tmp_path: Path) -> None:
         state.apply(*entry)
     once: PoolState = state.pool
     assert len(once.queries) == 3 and len(once.picks) == 2
-    assert once.latest is not None and once.latest.injected == 3
+    assert once.totals is not None and once.totals.injected == 3
 
 
 def test_a_copy_is_not_touched_by_what_follows(tmp_path: Path) -> None:
@@ -281,7 +259,6 @@ def test_a_copy_is_not_touched_by_what_follows(tmp_path: Path) -> None:
     for entry in entries[5:]:
         state.apply(*entry)
     assert not len(early.pool.queries) and not early.pool.compared and early.pool.totals is None
-    assert early.pool.latest is None
     for entry in entries[5:]:
         early.apply(*entry)
     assert list(early.pool.queries) == list(state.pool.queries)
@@ -329,30 +306,6 @@ def test_baselines_lie_at_their_accuracy_on_the_held_out_chart() -> None:
     selector, baseline = accuracy_curves(state)
     assert (list(selector.x), list(selector.y)) == ([50], [0.75])
     assert (baseline.label, list(baseline.x), list(baseline.y)) == ("rices", [0, 300], [0.625, 0.625])
-
-
-@pytest.mark.parametrize(
-    ("reserve", "repeated", "shown"),
-    (
-        (0, 0, []),
-        (0, 7, ["repetitions in the data 7"]),
-        (5, 2, ["refused, but kept as reserve 5", "repetitions in the data 2"]),
-    ),
-)
-def test_repetitions_and_refused_ones_in_the_data_are_counted_apart(
-    reserve: int, repeated: int, shown: list[str]
-) -> None:
-    oracle = ev.OracleTotal(mean=1.0, positive=1, low=0.2, high=1.0)
-    totals = ev.PoolTotals(
-        queries=1, before=oracle, inside=oracle, after=oracle, reserve=reserve, repeated=repeated
-    )
-    console = Console(width=100)
-    with console.capture() as captured:
-        state = PoolState()
-        state.totals = totals
-        console.print(draw(mined(state), defaultdict(Style.null), 100))
-    lines = [" ".join(line.split()) for line in captured.get().splitlines()]
-    assert [line for line in lines if line.startswith(("repetitions", "refused, but"))] == shown
 
 
 async def test_clicks_and_keys_lead_to_tabs_kinds_and_charts(session: RecordedSession) -> None:

@@ -24,7 +24,6 @@ from app.methods.pool.scores import answers_line, score_cell
 from app.methods.pool.what_if import WHAT_IF
 from app.methods.source import CaseSource
 from app.methods.what_if import Choice
-from app.state.pool import so_far
 from app.state.run import RunState
 from app.table.column import Cell, cell_of
 from engine import events as ev
@@ -66,17 +65,17 @@ def trajectory(
 
 
 def query(name: str, before: float, after: float, **more: Any) -> ev.PoolQueryDone:
-    known: dict[str, Any] = {"injected": [], "trajectories": [], "inside": before}
+    known: dict[str, Any] = {"injected": [], "trajectories": []}
     known |= more
     return ev.PoolQueryDone(
         query_id=name, question="How many?", answers={"7": 9, "1": 1}, given_pool=70, pool_before=[4, 5, 6],
-        pool_after=[4, 9, 6], similarity=[0.9, 0.8, 0.7], referenced=[0], oracle_before=before,
-        oracle_inside=known.pop("inside"), oracle_after=after, **known,
+        pool_after=[4, 9, 6], similarity=[0.9, 0.8, 0.7], referenced=[0], oracle_before=before, oracle_after=after,
+        **known,
     )  # fmt: skip
 
 
 BETTER = query(
-    "q1", 0.3, 1.0, inside=0.6, injected=[1], asked=6, failed=1, cut=6, dropped={"twice": 2}, warning="no help",
+    "q1", 0.3, 1.0, injected=[1], asked=6, failed=1, cut=6, dropped={"twice": 2}, warning="no help",
     trajectories=[
         trajectory("given", (4, 5), 0.3, 1, rule="as given"), trajectory("given", (6, 4), 1.0),
         trajectory("given", (4, 6), 1.0), trajectory("committed", (9, 4), 1.0, 2, rule="higher maximum", answer="7"),
@@ -118,7 +117,7 @@ def test_a_query_in_full() -> None:
     assert lines[:8] == [
         "How many?   q1",
         "people answered 7 9×, 1 1×",
-        "best pair (oracle@64) 0.30 → 0.60 with mined pairs → 1.00 at the end",
+        "best pair (oracle@64) 0.30 → 1.00 at the end",
         "committed 9 + 4  ✓ 1.00 answered 7  a new score; best before 1.00",
         "committed 9 + 6  ✓ 1.00 answered 1  a new score; best before 1.00",
         "pool 70 → 3   6 removed   0 added   6 pairs asked, 1 failed",
@@ -248,46 +247,25 @@ def test_at_eighty_columns_the_difference_keeps_its_interval() -> None:
     assert list(table.narrowed(60).header) == ["method", "accuracy", "− RICES", "95%"]
 
 
-def test_the_pools_so_far() -> None:
-    """Means of 0.3 and 1, of 0.6 and 1, of 1 and 0.6; one query in two is fully right: Wilson 0.095 to 0.905."""
-    state = state_of(BETTER, WORSE)
-    [best, rules, model] = [block for block in PAGE.more_results(state) if isinstance(block, Table)]
-    assert best.caption == "Best known pair of a pool, 2 queries so far, 1 candidate injected"
-    assert [" ".join(map(plain, row)) for row in best.rows] == [
-        "original data 0.650 1/2 0.500 [0.095, 0.905]", "with mined pairs 0.800 1/2 0.500 [0.095, 0.905]",
-        "after injection 0.800 1/2 0.500 [0.095, 0.905]",
-    ]  # fmt: skip
-    assert [tuple(map(plain, row)) for row in rules.rows] == [
-        ("committed", "2"), ("refused", "3"), ("candidates injected", "1"),
-    ]  # fmt: skip
-    assert [tuple(map(plain, row)) for row in model.rows] == [("pairs asked", "6"), ("failed", "1")]
-    assert so_far(state.pool.queries[:]).warnings == 1
-    assert PAGE.more_results(state_of()) == []
-
-
 def test_the_pools_in_the_end() -> None:
+    """Nothing before the stage is through; then also which queries have a warning."""
+
     def oracle(mean: float, positive: int) -> ev.OracleTotal:
         return ev.OracleTotal(mean=mean, positive=positive, low=0.1, high=0.9)
 
     totals = ev.PoolTotals(
-        queries=4, before=oracle(0.3, 1), inside=oracle(0.6, 2), after=oracle(0.9, 3), injected=5, asked=7, calls=8,
-        tokens=1234, cost=0.5, rules={"refused: worse": 3, "committed: better": 2}, reserve=1, repeated=0,
-        left_out={"no answer": 2},
-    )  # fmt: skip
-    state = state_of(BETTER, totals)
-    [best] = [block for block in PAGE.results(state) if isinstance(block, Table)]
+        queries=4, before=oracle(0.3, 1), after=oracle(0.9, 3), injected=5, warnings=1, rules={}
+    )
+    assert PAGE.results(state_of(BETTER)) == []
+    [best, warned] = PAGE.results(state_of(BETTER, totals))
+    assert isinstance(best, Table) and isinstance(warned, Paragraph)
     assert best.caption == "Best known pair of a pool, 4 queries, 5 candidates injected"
     assert [" ".join(map(plain, row)) for row in best.rows] == [
-        "original data 0.300 1/4 0.250 [0.100, 0.900]", "with mined pairs 0.600 2/4 0.500 [0.100, 0.900]",
-        "after injection 0.900 3/4 0.750 [0.100, 0.900]",
+        "original data 0.300 1/4 0.250 [0.100, 0.900]", "after injection 0.900 3/4 0.750 [0.100, 0.900]",
     ]  # fmt: skip
-    rules, model, dropped = [block for block in PAGE.more_results(state) if isinstance(block, Table)]
-    assert [tuple(map(plain, row)) for row in rules.rows] == [
-        ("committed: better", "2"), ("refused: worse", "3"), ("refused, but kept as reserve", "1"),
-        ("candidates injected", "5"),
-    ]  # fmt: skip
-    assert [plain(row[1]) for row in model.rows] == ["7", "0", "8", "1,234", "0.5000"]
-    assert [tuple(map(plain, row)) for row in dropped.rows] == [("no answer", "2")]
+    assert plain(warned.text) == "! 1 query with a warning: marked ! in the table of queries"
+    assert spans(warned.text)[1].target == Target("warning", "first")
+    [_] = PAGE.results(state_of(BETTER, msgspec.structs.replace(totals, warnings=0)))
 
 
 def step(number: int, phase: str, heldout: float | None) -> ev.SelectorStep:
@@ -408,32 +386,6 @@ def test_answers_with_other_demonstrations() -> None:
         ("yours: rows 9+4", ["✓ 1.00  VQA accuracy"]),
         ("yours: rows 9+9", ["–  VQA accuracy", "the model failed"]),
     ]  # fmt: skip
-
-
-def test_what_the_search_dropped_and_which_queries_have_a_warning() -> None:
-    """q1 has a warning; what was dropped is counted at the end, as are the calls, here at no cost."""
-
-    def lines(*events: ev.Event) -> list[Any]:
-        return [
-            (plain(block.text), spans(block.text)[1].target) if isinstance(block, Paragraph)
-            else [tuple(map(plain, row)) for row in block.rows]
-            for block in results.mined(state_of(*events).pool) if isinstance(block, Paragraph | Table)
-        ]  # fmt: skip
-
-    warned = ("! 1 query with a warning: marked ! in the table of queries", Target("warning", "first"))
-    assert lines(BETTER, WORSE)[2:] == [warned]
-    assert len(lines(WORSE)) == 2
-    none = ev.OracleTotal(mean=0.0, positive=0, low=0.0, high=0.0)
-    totals = ev.PoolTotals(
-        queries=1, before=none, inside=none, after=none, injected=0, asked=1234, failed=2, calls=8, tokens=0, cost=0.0,
-        rules={}, repeated=3, dropped={"twice": 2},
-    )  # fmt: skip
-    assert lines(totals) == [
-        [("repetitions in the data", "3"), ("candidates injected", "0")],
-        [("pairs asked", "1,234"), ("failed", "2"), ("calls", "8"), ("tokens", "0"), ("cost", "0")],
-        [("twice", "2")],
-    ]
-    assert results.oracles(state_of().pool) == []
 
 
 def test_what_is_worth_opening_of_a_pool() -> None:

@@ -17,7 +17,6 @@ from engine.gflownet.evaluation.evaluator import (
     Evaluator,
     best_setting,
     deciding_figure,
-    differences,
 )
 from engine.gflownet.sampler.actor import GFlowNetActor, Sampling
 from engine.gflownet.sampler.graph_batch import GraphBatch
@@ -133,11 +132,3 @@ def test_means_and_correlations_of_an_evaluation():
     assert means["success@1"] == 0.5 and means["success_all@1"] == 0.25
     assert means["logpf_logr_corr"] == pytest.approx(np.corrcoef(log_pf, log_reward)[0, 1], abs=1e-6)
     assert means["logpf_logr_spearman"] == pytest.approx(1)
-
-
-def test_differences_are_those_of_the_first_against_the_second():
-    own = Evaluation("distinct", 2, figures={"success@1": [1.0, 1.0, 1.0, 0.0]})
-    beam = Evaluation("beam", 2, figures={"success@1": [0.0, 1.0, 0.0, 0.0]})
-    (row,) = differences(own, beam, ["success@1"], run_seed=0)
-    assert (row["method"], row["against"], row["difference"]) == ("distinct", "beam", 0.5)
-    assert 0 <= float(row["low"]) < 0.5 < float(row["high"]) <= 1

@@ -110,19 +110,21 @@ def test_held_out_paths_are_drawn_with_the_weight_of_the_prior_at_the_end_of_tra
     module.eval()
     each = 1 if method == "greedy" else config.gflownet.num_eval_rollouts
 
-    def drawn(alpha: float) -> list[float]:
-        log_pf: list[float] = []
+    def mean_length(alpha: float) -> float:
+        lengths = []
         sampling = Sampling(prior_alpha=alpha, greedy=method == "greedy")
         for number in range(len(test)):
             batch, names = test.batch([number])
             with torch.no_grad():
                 seeds = rollout_seeds(config.run.seed, "evaluate", names, each)
-                log_pf += module.sample(batch, module.embedder(batch), seeds, sampling)[0].log_pf.tolist()
-        return log_pf
+                walks = module.sample(batch, module.embedder(batch), seeds, sampling)[0].walks
+            lengths.append(float(walks.length.double().mean()))
+        return sum(lengths) / len(lengths)
 
-    shown = [log_pf for log_pf, _ in event_of(measured, method).scatter]
-    assert shown == pytest.approx(drawn(ALPHA), abs=1e-4)
-    assert shown != pytest.approx(drawn(2.0), abs=1e-2) and shown != pytest.approx(drawn(0.0), abs=1e-2)
+    shown = event_of(measured, method).metrics["length_mean"]
+    assert shown == pytest.approx(mean_length(ALPHA), abs=1e-6)
+    assert shown != pytest.approx(mean_length(0.0), abs=1e-3)
+    assert shown != pytest.approx(mean_length(2.0), abs=1e-3)
 
 
 def test_distinct_paths_are_drawn_with_that_weight_too(folder: Path, config: Config, measured: list[Event]):
