@@ -34,23 +34,17 @@ def cluster_words(state: EvolutionState, name: str) -> str:
 
 
 class DeltaRow(NamedTuple):
-    """A cluster's delta in the iteration before, in this one, and in the next; None where there is none."""
+    """A cluster's delta in the iteration before and in this one; None where there is none."""
 
     name: str
     words: str
     before: float | None
     here: float
-    next: float | None
 
     @property
     def change(self) -> float:
         """Since the iteration before."""
         return 0.0 if self.before is None else self.here - self.before
-
-    @property
-    def next_change(self) -> float:
-        """Until the next iteration."""
-        return 0.0 if self.next is None else self.next - self.here
 
 
 def _delta(value: float | None) -> str:
@@ -67,8 +61,6 @@ DELTAS: Sequence[ListColumn[DeltaRow]] = (
     ListColumn("before", "before", 6, "right", 4, show=_delta),
     ListColumn("here", "here", 6, "right", show=_delta),
     ListColumn("change", "here − before", 13, "right", 1, show=_change),
-    ListColumn("next", "next", 6, "right", 2, show=_delta),
-    ListColumn("next_change", "next − here", 11, "right", 3, show=_change),
 )
 
 
@@ -76,16 +68,15 @@ def delta_rows(state: EvolutionState, item: IterationState) -> list[DeltaRow]:
     """All clusters, the most changed first."""
     earlier = state.iterations.get(item.iteration - 1)
     before = {} if earlier is None else earlier.deltas
-    after = {} if item.reply is None else item.reply.deltas
     rows = [
-        DeltaRow(name, cluster_words(state, name), before.get(name), value, after.get(name))
+        DeltaRow(name, cluster_words(state, name), before.get(name), value)
         for name, value in item.deltas.items()
     ]
-    return sorted(rows, key=lambda row: -max(abs(row.change), abs(row.next_change)))
+    return sorted(rows, key=lambda row: -abs(row.change))
 
 
 def delta_table(state: EvolutionState, item: IterationState) -> list[Table]:
-    """The deltas of an iteration, beside those before and after."""
+    """The deltas of an iteration, beside those before."""
     notes = ["added to the logits of every token of the cluster, in nats: below 0 its tokens become rarer"]
     return table_of(DELTAS, delta_rows(state, item), f"Deltas of iteration {item.iteration}", notes)
 

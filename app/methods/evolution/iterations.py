@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from app.blocks.block import Block, Heading, Paragraph, Span, Table, Target, Tone, Words, facts, writing
-from app.blocks.fit import fit
 from app.methods.cases import Cases
 from app.methods.cells import linked_counts
 from app.methods.evolution.answers import is_of
-from app.methods.evolution.clusters import cluster_words, delta_rows, delta_table
+from app.methods.evolution.clusters import delta_table
 from app.methods.source import CaseSource
 from app.state.evolution import EvolutionState, IterationState
 from app.state.method import Place
@@ -27,28 +26,21 @@ _EMPTY = """No iteration has started yet.
 First the vocabulary is divided into clusters; a validation set, where there is one, is answered
 once without a processor. After that every iteration gets a row here: the scores of its answers,
 and the state of the reflector's reply."""
-_MOST, _WORDS = 4, 20
-"""How many changed clusters are named, and in how many columns each."""
 _QUIET = ("healthy", "stopping", "stopped")
 """States of the model server of which nothing has to be said."""
 
 
 class IterationRow(NamedTuple):
-    """An iteration, and the one that tries the reflector's reply to it."""
+    """An iteration, and where its case is."""
 
     item: IterationState
-    next: IterationState | None
     place: Place
 
 
 def iteration_rows(state: RunState) -> list[IterationRow]:
     """The iterations that began."""
-    items = state.evolution.iterations
-    return [
-        IterationRow(item, items.get(item.iteration + 1), item.place)
-        for item in items.values()
-        if item.place is not None
-    ]
+    items = state.evolution.iterations.values()
+    return [IterationRow(item, item.place) for item in items if item.place is not None]
 
 
 def _of(split: str, name: str) -> Callable[[IterationRow], float | None]:
@@ -150,21 +142,13 @@ def _why(state: EvolutionState, item: IterationState) -> list[Block]:
     earlier = state.iterations.get(item.iteration - 1)
     if earlier is None or earlier.reply is None or earlier.reply.aborted:
         return []
-    link = Span(f"iteration {earlier.iteration}", "accent", Target("iteration", str(earlier.iteration)))
-    why: Words = (Span("the reply to ", "dim"), link, Span(": ", "dim"), earlier.reply.summary)
-    return [facts([("why these", why), ("changed", _changed(state, item))])]
+    reply = earlier.reply.summary
+    why: Words = (Span("the reply to ", "dim"), _link(earlier.iteration), Span(": ", "dim"), reply)
+    return [facts([("why these", why)])]
 
 
-def _changed(state: EvolutionState, item: IterationState) -> str:
-    """The clusters whose deltas differ from those before, with their words, the largest change first."""
-    rows = sorted(delta_rows(state, item), key=lambda row: -abs(row.change))
-    rows = [row for row in rows if row.change]
-    more = f", and {len(rows) - _MOST} more" if len(rows) > _MOST else ""
-    named = (
-        f"{row.name} {fit(cluster_words(state, row.name), _WORDS)} {signed(row.change, 2)}"
-        for row in rows[:_MOST]
-    )
-    return ", ".join(named) + more
+def _link(iteration: int) -> Span:
+    return Span(f"iteration {iteration}", "accent", Target("iteration", str(iteration)))
 
 
 def _scores(state: EvolutionState, item: IterationState) -> list[Block]:
@@ -215,7 +199,7 @@ def _not_tried(state: EvolutionState, item: IterationState) -> list[Block]:
 
 
 def _reply(state: EvolutionState, item: IterationState) -> list[Block]:
-    """What the reflector answered, and what came of it."""
+    """What the reflector answered, and which iteration tries it."""
     reply = item.reply
     if reply is None:
         return []
@@ -225,7 +209,7 @@ def _reply(state: EvolutionState, item: IterationState) -> list[Block]:
     if reply.aborted:
         return [*blocks, Paragraph(f"no valid reply: {reply.aborted}", "bad")]
     sent = [Paragraph(f"sent: {reply.message}", "dim")] if reply.message else []
-    return [*blocks, writing(reply.summary), *_outcome(state, item.iteration + 1), *sent]
+    return [*blocks, writing(reply.summary), *_tried(state, item.iteration + 1), *sent]
 
 
 def _refused(reply: ReflectorReplied) -> list[Block]:
@@ -236,17 +220,8 @@ def _refused(reply: ReflectorReplied) -> list[Block]:
     ]
 
 
-def _outcome(state: EvolutionState, iteration: int) -> list[Block]:
-    """What the deltas of a reply did in the iteration that tried them."""
-    tried = state.iterations.get(iteration)
-    if tried is None or tried.minibatch is None:
-        return []
-    link = Span(f"iteration {iteration}", "accent", Target("iteration", str(iteration)))
-    figures = (
-        f": {fixed(tried.minibatch.mean_tokens, 1)} tokens, {fixed(tried.minibatch.correctness)} correct"
-    )
-    best = Span("  ★ kept as best" if tried.best else "", "accent")
-    return [Paragraph(("→ ", link, figures, best)), *_gained(state, tried)]
+def _tried(state: EvolutionState, iteration: int) -> list[Block]:
+    return [Paragraph(("→ ", _link(iteration)))] if iteration in state.iterations else []
 
 
 def _is_best(state: RunState, row: IterationRow) -> bool:
