@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from app.cli.options import add_outputs
+from app.cli.options import add_outputs, default_config
 from engine.errors import RunError
 
 
@@ -32,7 +32,7 @@ def execute(options: Namespace) -> int:
         raise RunError(what="--model and --key-env are for a server", where="", hint="add --server URL")
     from app.doctor.machine import run_doctor
 
-    return run_doctor(options.outputs)
+    return run_doctor(options.outputs, default_config())
 
 
 SUMMARY = "show what works on this machine and what is missing, or what a server can do"

