@@ -117,7 +117,7 @@ def export(
 ) -> Exported:
     """Write the mean of the run's entries to the file `out`, or each entry to a file in the folder `out`; with `memory`
     also their keys and, unless `ids` are named, the entries of kind right. Raises DataError, DiskError."""
-    check_form(scale, hookpoint)
+    _check_form(scale, hookpoint)
     entries = library_vectors(run.path, ids, layers)
     config = run.read().config
     model = str(config["model"].get("path") or config["model"]["backend"])
@@ -145,7 +145,7 @@ def export(
     return Exported(list(groups), len(entries), sorted({e.record["layer"] for e in entries}), strength)
 
 
-def check_form(scale: float, hookpoint: str) -> None:
+def _check_form(scale: float, hookpoint: str) -> None:
     """Raises DataError for a scale or a hookpoint that no file can have."""
     if not np.isfinite(scale) or "{N}" not in hookpoint:
         raise DataError(
