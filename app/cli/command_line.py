@@ -15,7 +15,7 @@ SHELLS = ("bash", "zsh", "tcsh")
 _ABOUT = ("-h", "--help", "--version", "--print-completion")
 _COMMAND_OF = {
     "--sweep": "sweep", "--compare": "compare", "--report": "report", "--check": "check", "--doctor": "doctor",
-    "--stages": "batch", "--resume": "batch", "--detach": "batch",
+    "--stages": "batch", "--resume": "batch",
     "export-vectors": "export vectors", "export-deltas": "export deltas",
 }  # fmt: skip
 """What belongs to a command that was not named."""

@@ -23,7 +23,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "said"),
     [
         (["--batch", "some-run"], "unrecognized arguments: some-run"),
-        (["run", "some-run", "--detach"], "unrecognized arguments: --detach"),
+        (["run", "some-run", "--json"], "unrecognized arguments: --json"),
         (["report", "some-run", "--set", "online.L=1"], "unrecognized arguments: --set"),
         (["report", "some-run", "--html", "--md"], "--md: not allowed with argument --html"),
         (["--batch", "--resume", "x", "--config", "c.yaml"], "--config: not allowed with argument --resume"),
@@ -53,7 +53,6 @@ def test_options_that_do_not_go_together(
         (["--batch", "--doctor"], "doctor"),
         (["--resume", "x"], "batch"),
         (["--stages", "eval"], "batch"),
-        (["--detach"], "batch"),
         (["export-vectors", "a"], "export vectors"),
         (["export-deltas", "a"], "export deltas"),
     ],

@@ -83,7 +83,7 @@ def test_the_first_page_lists_every_command_before_the_options(
         (["--config", "c.yaml", "--set", "online.L=1"], "run"),
         (["run", "report"], "run"),  # a run of this name
         (["--batch"], "batch"),
-        (["--config", "c.yaml", "--batch", "--stages", "eval", "--detach"], "batch"),
+        (["--config", "c.yaml", "--batch", "--stages", "eval"], "batch"),
         (["batch", "--config", "c.yaml"], "batch"),
         (["check"], "check"),
     ],
@@ -101,11 +101,11 @@ def test_what_was_typed_is_taken_where_nothing_is_given(
 
 
 def test_the_flag_batch_means_the_same_as_the_command(parsed: list[tuple[str, Namespace]]) -> None:
-    given = ["--resume", "x", "--stages", "a, b", "--outputs", "o", "--detach"]
+    given = ["--resume", "x", "--stages", "a, b", "--outputs", "o"]
     main(["--batch", *given])
     main(["batch", *given])
     (_, old), (_, new) = parsed
-    assert old == new and (new.resume, new.stages, new.outputs, new.detach) == ("x", ["a", "b"], "o", True)
+    assert old == new and (new.resume, new.stages, new.outputs) == ("x", ["a", "b"], "o")
     assert (new.config, new.set) == (None, [])
 
 
