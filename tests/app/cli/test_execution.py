@@ -55,14 +55,14 @@ def test_the_console_opens_the_list_a_dialog_or_a_run(
     monkeypatch.setattr("engine.run.directory.find_runs", lambda run, outputs: [RunDirectory(tmp_path / run)])
     monkeypatch.setattr("engine.run.event_log.refuse_later", lambda run: None)
     monkeypatch.chdir(tmp_path)
-    main(["--outputs", "o", "--fps", "4"])
+    main(["--outputs", "o"])
     main(["--config", "c.yaml", "--set", "a=1"])
     main(["--set", "a=1", "b=2"])
     main(["some-run"])
     main(["some-run@x@17"])
     lists, config, changed, run, place, event = calls.made
-    rest = {"fps": 2.0, "event": None, "changes": []}
-    assert lists == ((None, None, Path("o")), rest | {"fps": 4.0})
+    rest: dict[str, Any] = {"event": None, "changes": []}
+    assert lists == ((None, None, Path("o")), rest)
     assert config == ((Path("c.yaml"), None, None), rest | {"changes": ["a=1"]})
     assert changed == ((INSTALLED, None, None), rest | {"changes": ["a=1", "b=2"]})
     assert run == ((None, tmp_path / "some-run", None), rest)
