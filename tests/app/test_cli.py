@@ -30,6 +30,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["some-run", "--config", "c.yaml"], "--config: not allowed with argument RUN"),
         (["--batch", "--stages", "a,,b"], "expected names, separated by commas"),
         (["--nonsense"], "unrecognized arguments: --nonsense"),
+        (["--sweep", "online.L=1,2"], "unrecognized arguments: --sweep"),
         (["export", "some-run"], "invalid choice: 'some-run'"),
     ],
 )
@@ -39,32 +40,6 @@ def test_options_that_do_not_go_together(
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2 and said in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("given", "command"),
-    [
-        (["--sweep", "online.L=1,2"], "sweep"),
-        (["--config", "c.yaml", "--sweep", "online.L=1,2"], "sweep"),
-        (["--compare", "a", "b", "--json"], "compare"),
-        (["--report=a", "--md"], "report"),
-        (["--check"], "check"),
-        (["--doctor", "--server", "http://h/v1"], "doctor"),
-        (["--batch", "--doctor"], "doctor"),
-        (["--resume", "x"], "batch"),
-        (["--stages", "eval"], "batch"),
-        (["export-vectors", "a"], "export vectors"),
-        (["export-deltas", "a"], "export deltas"),
-    ],
-)
-def test_what_belongs_to_a_command_names_it(
-    given: list[str], command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(given) == 2
-    word = next(word for word in given if command.split()[-1] in word or command == "batch").partition("=")[0]
-    assert capsys.readouterr().err == (
-        f"this belongs to a command ({word}): use `steer-tui {command}`, which `steer-tui {command} --help` explains\n"
-    )
 
 
 @pytest.mark.parametrize(
