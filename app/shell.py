@@ -37,7 +37,6 @@ from app.terminal.watch import watch_terminal
 from app.textual_internals import without_markup
 from app.wording.text import counted, without_controls
 from engine.errors import SteerError
-from screens.console_screen import FRAMES
 from screens.runs.screen import RunsScreen
 
 _OUTPUTS = Path("outputs")
@@ -48,7 +47,6 @@ def run_console(
     run_dir: Path | None = None,
     outputs: Path | None = None,
     choose_from: Sequence[Path] = (),
-    fps: float = FRAMES,
     event: int | None = None,
     changes: Sequence[str] = (),
 ) -> int:
@@ -59,7 +57,6 @@ def run_console(
         os.environ.pop(name, None)
     sys.setswitchinterval(0.001)  # keys do not wait for the thread that folds the log
     app = SteerApp(config_path, run_dir, outputs, choose_from)
-    app.fps = fps
     app.event = event
     app.changes = changes
     app.run()
@@ -101,7 +98,6 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, CalmApp[None])
     ) -> None:
         super().__init__(outputs)
         without_markup(self.console)
-        self.fps = FRAMES
         self.event: int | None = None
         """Number of the event in whose item the run is opened first."""
         self.changes: Sequence[str] = ()

@@ -14,9 +14,6 @@ from screens.widgets.key_line import KeyLine
 NARROWEST = 60
 """Columns below which a screen says so instead of drawing."""
 
-FRAMES = 2.0
-"""Drawings a second of what nobody asked for, where the app says nothing else (`fps`)."""
-
 Result = TypeVar("Result")
 
 

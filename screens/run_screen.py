@@ -13,7 +13,6 @@ from textual.binding import BindingType
 
 from app.keys.commands import METHOD_KEYS, RUN, RUN_WITHOUT_KEY, TIMELINE, Command, bindings
 from engine.errors import SteerError
-from screens.console_screen import FRAMES
 from screens.messages import ResumeRequested, SystemRequested
 from screens.method_progress import active_method
 from screens.noting import NotingScreen
@@ -27,6 +26,8 @@ from screens.widgets.run_header import RunHeader
 from screens.widgets.stage_bar import StageBar
 from screens.widgets.timeline import Timeline
 
+FRAMES = 2.0
+"""Drawings a second of what nobody asked for."""
 POLL_SECONDS = 0.1
 _ATTENTION = 1.0
 """Seconds after another moment was asked for in which everything is drawn at once."""
@@ -36,7 +37,7 @@ class RunScreen(NotingScreen):
     """Base of the screens of one run. A subclass says `TITLE_WORD`, gives its widgets in `compose_body` (between
     the stages and the time line) and draws `self.session.state` in `show`.
 
-    `show` is called as often as the app says (`fps`), at once when another moment was asked for; only while the
+    `show` is called `FRAMES` times a second, at once when another moment was asked for; only while the
     screen is visible, the terminal has taken the last frame, and something changed: new events, another cursor,
     frozen or not. Return True from `busy` to be called again although nothing changed (unfinished drawing).
 
@@ -95,7 +96,7 @@ class RunScreen(NotingScreen):
         self._moment = moment
         if getattr(self.app, "terminal_busy", False):
             return
-        due = now - self._drawn_at >= 1 / getattr(self.app, "fps", FRAMES) - POLL_SECONDS / 2
+        due = now - self._drawn_at >= 1 / FRAMES - POLL_SECONDS / 2
         if due or self.busy or now - self._asked_at < _ATTENTION:
             self.poll()
 

@@ -17,9 +17,6 @@ def add_options(parser: ArgumentParser) -> None:
     add_set(parser)
     add_stages(parser)
     add_new_outputs(parser)
-    parser.add_argument(
-        "--detach", action="store_true", help="start the worker, print the run's folder and return"
-    )
 
 
 def execute(options: Namespace) -> int:
@@ -39,10 +36,6 @@ def execute(options: Namespace) -> int:
     else:
         config = options.config or default_config()
         directory = prepare_run(config, options.set, options.stages, options.outputs)
-    if options.detach:
-        from app.batch.detach import start_detached
-
-        return start_detached(directory)
     return run_batch(directory, make_console(), make_console(stderr=True))
 
 

@@ -8,17 +8,11 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 
 from app.cli.command import COMMANDS, load_command
-from engine.errors import DiskError, RunError, SteerError
+from engine.errors import DiskError, SteerError
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 SHELLS = ("bash", "zsh", "tcsh")
 _ABOUT = ("-h", "--help", "--version", "--print-completion")
-_COMMAND_OF = {
-    "--sweep": "sweep", "--compare": "compare", "--report": "report", "--check": "check", "--doctor": "doctor",
-    "--stages": "batch", "--resume": "batch", "--detach": "batch",
-    "export-vectors": "export vectors", "export-deltas": "export deltas",
-}  # fmt: skip
-"""What belongs to a command that was not named."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,16 +38,9 @@ def _command(given: list[str]) -> tuple[str, list[str]]:
     """The command's name and what follows; without a name it is `run`, with `--batch` it is `batch`."""
     if given and given[0] in COMMANDS:
         return given[0], given[1:]
-    batch = "--batch" in given
-    for word in (word.partition("=")[0] for word in given):
-        command = _COMMAND_OF.get(word)
-        if command and not (batch and command == "batch"):
-            raise RunError(
-                what="this belongs to a command",
-                where=word,
-                hint=f"use `steer-tui {command}`, which `steer-tui {command} --help` explains",
-            )
-    return ("batch", [word for word in given if word != "--batch"]) if batch else ("run", given)
+    if "--batch" in given:
+        return "batch", [word for word in given if word != "--batch"]
+    return "run", given
 
 
 def _about(given: list[str]) -> int:

@@ -14,7 +14,6 @@ from engine.vectors.names import FORMATS
 
 if TYPE_CHECKING:
     from engine.esm.export import Exported
-    from engine.run.directory import RunDirectory
 
 LOST = (
     "A file holds one vector a layer, and the tool adds it to every token. The rest of ESM is not in the file: choosing"
@@ -36,11 +35,6 @@ def add_options(parser: ArgumentParser) -> None:
         action="store_true",
         help="in place of their mean a file for each entry, with keys and with the entries that hold no vector: "
         "`offline_memory.imports` reads the index.jsonl beside them as the same memory",
-    )
-    which.add_argument(
-        "--contrast",
-        choices=("mean", "pca"),
-        help="the vector of the run's pairs of prompts (eval.contrast) instead of the library",
     )
     parser.add_argument(
         "--entries",
@@ -65,40 +59,29 @@ def _numbers(text: str) -> list[int]:
 def execute(options: Namespace) -> int:
     """Write the file or files and say how to use them."""
     from app.choose_run import choose_run
+    from engine.esm.export import export
 
     run = choose_run(options.run, options.outputs)
     if options.memory and options.out.is_file():
         raise RunError(
             what="--memory writes a folder, and this is a file", where=str(options.out), hint="name a folder"
         )
-    lines = _words(_written(run, options), options)
+    exported = export(
+        run, options.format, options.out, options.entries, options.layers, options.scale, options.memory,
+    )  # fmt: skip
+    lines = _words(exported, options)
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
 
 
-def _written(run: RunDirectory, options: Namespace) -> Exported:
-    form, out, scale = options.format, options.out, options.scale
-    if options.contrast:
-        from engine.esm.export_contrast import export_contrast
-
-        arm = "contrast_mean" if options.contrast == "mean" else "contrast_pca"
-        return export_contrast(run, form, out, arm, scale)
-    from engine.esm.export import export
-
-    return export(run, form, out, options.entries, options.layers, scale, options.memory)
-
-
 def _words(exported: Exported, options: Namespace) -> list[str]:
     files, more = ", ".join(map(str, exported.files[:3])), len(exported.files) - 3
-    what = f"{exported.entries} {'pairs' if options.contrast else 'entries'}"
     layers = f"layers {', '.join(map(str, exported.layers))} (counted from 0)"
     use = f"use:      {FORMATS[options.format].use}"
     scaled = "" if options.scale == 1 else f"; this file holds {options.scale:g} times"
-    lines = [f"{what}, {layers}: {files}" + (f" and {more} more" if more > 0 else ""), use]
-    if options.contrast:
-        return [*lines, f"strength: the run adds {exported.strength:.3g} times this vector{scaled}"]
+    what = f"{exported.entries} entries, {layers}: {files}" + (f" and {more} more" if more > 0 else "")
     about = f"ESM adds about {exported.strength:.3g} times such a vector where an entry matches well"
-    return [*lines, f"strength: {about}{scaled}", LOST]
+    return [what, use, f"strength: {about}{scaled}", LOST]
 
 
 SUMMARY = "write the vectors of ESM's library as files for llama.cpp, repeng and others"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,6 @@ def add_console_options(container: Any) -> None:
     """All options but which run and which configuration; `container`: a parser, or a group of options."""
     add_set(container, "open the dialog of a new run with these changes of the configuration")
     add_new_outputs(container)
-    container.add_argument(
-        "--fps",
-        type=_fps,
-        default=2.0,
-        metavar="N",
-        help="how often a second the console draws what goes on (default: 2; keys are answered at once)",
-    )
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -34,16 +27,6 @@ def add_options(parser: ArgumentParser) -> None:
     )
     add_config(what)
     add_console_options(parser)
-
-
-def _fps(text: str) -> float:
-    try:
-        fps = float(text)
-    except ValueError:
-        fps = 0.0
-    if not 0.1 <= fps <= 30:
-        raise ArgumentTypeError("expected 0.1 to 30 drawings a second")
-    return fps
 
 
 def execute(options: Namespace) -> int:
@@ -76,10 +59,10 @@ def execute(options: Namespace) -> int:
 
         if len(matches) > 1:  # which of them is meant is for the user to say
             place = matches[0].path.parent.parent
-            return run_console(outputs=place, choose_from=[run.path for run in matches], fps=options.fps)
+            return run_console(outputs=place, choose_from=[run.path for run in matches])
         config = options.config or (default_config() if options.set else None)
         path = matches[0].path if matches else None
-        return run_console(config, path, outputs, fps=options.fps, event=event, changes=options.set)
+        return run_console(config, path, outputs, event=event, changes=options.set)
 
 
 def _require_terminal() -> None:

@@ -24,13 +24,14 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "said"),
     [
         (["--batch", "some-run"], "unrecognized arguments: some-run"),
-        (["run", "some-run", "--detach"], "unrecognized arguments: --detach"),
+        (["run", "some-run", "--json"], "unrecognized arguments: --json"),
         (["report", "some-run", "--set", "online.L=1"], "unrecognized arguments: --set"),
         (["report", "some-run", "--html", "--md"], "--md: not allowed with argument --html"),
         (["--batch", "--resume", "x", "--config", "c.yaml"], "--config: not allowed with argument --resume"),
         (["some-run", "--config", "c.yaml"], "--config: not allowed with argument RUN"),
         (["--batch", "--stages", "a,,b"], "expected names, separated by commas"),
         (["--nonsense"], "unrecognized arguments: --nonsense"),
+        (["--sweep", "online.L=1,2"], "unrecognized arguments: --sweep"),
         (["export", "some-run"], "invalid choice: 'some-run'"),
     ],
 )
@@ -40,33 +41,6 @@ def test_options_that_do_not_go_together(
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2 and said in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("given", "command"),
-    [
-        (["--sweep", "online.L=1,2"], "sweep"),
-        (["--config", "c.yaml", "--sweep", "online.L=1,2"], "sweep"),
-        (["--compare", "a", "b"], "compare"),
-        (["--report=a", "--md"], "report"),
-        (["--check"], "check"),
-        (["--doctor", "--server", "http://h/v1"], "doctor"),
-        (["--batch", "--doctor"], "doctor"),
-        (["--resume", "x"], "batch"),
-        (["--stages", "eval"], "batch"),
-        (["--detach"], "batch"),
-        (["export-vectors", "a"], "export vectors"),
-        (["export-deltas", "a"], "export deltas"),
-    ],
-)
-def test_what_belongs_to_a_command_names_it(
-    given: list[str], command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(given) == 2
-    word = next(word for word in given if command.split()[-1] in word or command == "batch").partition("=")[0]
-    assert capsys.readouterr().err == (
-        f"this belongs to a command ({word}): use `steer-tui {command}`, which `steer-tui {command} --help` explains\n"
-    )
 
 
 @pytest.mark.parametrize(

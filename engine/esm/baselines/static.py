@@ -3,7 +3,6 @@ every control point at which ESM may steer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from engine.config.config import Config
@@ -17,7 +16,7 @@ from engine.esm.baselines.prompt_pairs import (
 from engine.esm.evaluation.sources import Making
 from engine.esm.layers import contrast_layer
 from engine.esm.online.variants import Variant, one_vector
-from engine.lm.protocol import LanguageModel, ModelInfo, Vector
+from engine.lm.protocol import ModelInfo, Vector
 from engine.vectors.formats import read_vectors
 from engine.vectors.layer_vectors import the_vector
 
@@ -55,13 +54,6 @@ def contrast_pca(of: Making) -> Variant:
 
 
 def _from_pairs(of: Making) -> Variant:
-    vector = contrast_vector(of.name, of.model, of.config, of.sources.pairs or ())
-    return one_vector(of.name, *vector, of.config.eval.contrast.scale)
-
-
-def contrast_vector(
-    name: str, model: LanguageModel, config: Config, pairs: Sequence[PromptPair]
-) -> tuple[int, Vector]:
-    """The vector of `contrast_mean` or `contrast_pca`, with its layer."""
-    layer = contrast_layer(config, model.info)
-    return layer, _FROM_PAIRS[name](differences(model, pairs, layer, config.prompt.system))
+    config, layer = of.config, contrast_layer(of.config, of.model.info)
+    vectors = differences(of.model, of.sources.pairs or (), layer, config.prompt.system)
+    return one_vector(of.name, layer, _FROM_PAIRS[of.name](vectors), config.eval.contrast.scale)

@@ -83,7 +83,7 @@ def test_the_first_page_lists_every_command_before_the_options(
         (["--config", "c.yaml", "--set", "online.L=1"], "run"),
         (["run", "report"], "run"),  # a run of this name
         (["--batch"], "batch"),
-        (["--config", "c.yaml", "--batch", "--stages", "eval", "--detach"], "batch"),
+        (["--config", "c.yaml", "--batch", "--stages", "eval"], "batch"),
         (["batch", "--config", "c.yaml"], "batch"),
         (["check"], "check"),
     ],
@@ -101,32 +101,20 @@ def test_what_was_typed_is_taken_where_nothing_is_given(
 
 
 def test_the_flag_batch_means_the_same_as_the_command(parsed: list[tuple[str, Namespace]]) -> None:
-    given = ["--resume", "x", "--stages", "a, b", "--outputs", "o", "--detach"]
+    given = ["--resume", "x", "--stages", "a, b", "--outputs", "o"]
     main(["--batch", *given])
     main(["batch", *given])
     (_, old), (_, new) = parsed
-    assert old == new and (new.resume, new.stages, new.outputs, new.detach) == ("x", ["a", "b"], "o", True)
+    assert old == new and (new.resume, new.stages, new.outputs) == ("x", ["a", "b"], "o")
     assert (new.config, new.set) == (None, [])
 
 
 def test_the_console_takes_what_it_took(parsed: list[tuple[str, Namespace]]) -> None:
-    main(["--config", "c.yaml", "--set", "a=1", "b=2", "--set", "c=3", "--outputs", "o", "--fps", "4"])
+    main(["--config", "c.yaml", "--set", "a=1", "b=2", "--set", "c=3", "--outputs", "o"])
     main([])
     (_, given), (_, none) = parsed
-    assert (given.config, given.set, given.outputs, given.fps) == (
-        Path("c.yaml"),
-        ["a=1", "b=2", "c=3"],
-        "o",
-        4.0,
-    )
-    assert (none.run, none.config, none.set, none.outputs, none.fps) == (None, None, [], None, 2.0)
-
-
-@pytest.mark.parametrize("fps", ("0.09", "30.1", "fast", "nan"))
-def test_a_pace_that_cannot_be_drawn(fps: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--fps", fps])
-    assert "expected 0.1 to 30 drawings a second" in capsys.readouterr().err
+    assert (given.config, given.set, given.outputs) == (Path("c.yaml"), ["a=1", "b=2", "c=3"], "o")
+    assert (none.run, none.config, none.set, none.outputs) == (None, None, [], None)
 
 
 def test_what_commands_take(parsed: list[tuple[str, Namespace]]) -> None:

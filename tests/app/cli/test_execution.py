@@ -55,14 +55,14 @@ def test_the_console_opens_the_list_a_dialog_or_a_run(
     monkeypatch.setattr("engine.run.directory.find_runs", lambda run, outputs: [RunDirectory(tmp_path / run)])
     monkeypatch.setattr("engine.run.event_log.refuse_later", lambda run: None)
     monkeypatch.chdir(tmp_path)
-    main(["--outputs", "o", "--fps", "4"])
+    main(["--outputs", "o"])
     main(["--config", "c.yaml", "--set", "a=1"])
     main(["--set", "a=1", "b=2"])
     main(["some-run"])
     main(["some-run@x@17"])
     lists, config, changed, run, place, event = calls.made
-    rest = {"fps": 2.0, "event": None, "changes": []}
-    assert lists == ((None, None, Path("o")), rest | {"fps": 4.0})
+    rest: dict[str, Any] = {"event": None, "changes": []}
+    assert lists == ((None, None, Path("o")), rest)
     assert config == ((Path("c.yaml"), None, None), rest | {"changes": ["a=1"]})
     assert changed == ((INSTALLED, None, None), rest | {"changes": ["a=1", "b=2"]})
     assert run == ((None, tmp_path / "some-run", None), rest)
@@ -123,15 +123,12 @@ def test_a_new_run_and_a_resumed_one(calls: Calls, monkeypatch: pytest.MonkeyPat
     calls.instead_of("app.runs.client.prepare_resume")
     monkeypatch.setattr("app.choose_run.choose_run", lambda text, outputs: RunDirectory(outputs / text))
     calls.instead_of("app.batch.run_batch.run_batch")
-    calls.instead_of("app.batch.detach.start_detached")
     main(["batch", "--config", "c.yaml", "--set", "a=1", "--stages", "mine,eval", "--outputs", "o"])
-    main(["batch", "--resume", "x", "--stages", "eval", "--detach"])
-    prepared, worked, resumed, detached = calls.made
+    main(["batch", "--resume", "x", "--stages", "eval"])
+    prepared, worked, resumed, again = calls.made
     assert prepared == ((Path("c.yaml"), ["a=1"], ["mine", "eval"], "o"), {})
     assert worked[0][0] is run
-    again = RunDirectory(Path("outputs/x"))
-    assert resumed[0][0].path == again.path and resumed[0][1] == ["eval"]
-    assert detached[0][0].path == again.path
+    assert resumed[0][0].path == again[0][0].path == Path("outputs/x") and resumed[0][1] == ["eval"]
 
 
 def test_a_new_sweep_and_a_resumed_one(calls: Calls) -> None:

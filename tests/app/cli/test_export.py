@@ -67,10 +67,10 @@ def test_what_a_logit_bias_holds(
     ]
 
 
-def written(entries: int = 2, files: int = 1, **more: Any) -> list[str]:
-    options = Namespace(**({"contrast": "", "scale": 1.0, "format": "gguf"} | more))
+def written(files: int = 1, **more: Any) -> list[str]:
+    options = Namespace(**({"scale": 1.0, "format": "gguf"} | more))
     names = [Path(f"{number}.gguf") for number in range(files)]
-    exported: Any = SimpleNamespace(files=names, entries=entries, layers=[2, 5], strength=1.2345)
+    exported: Any = SimpleNamespace(files=names, entries=2, layers=[2, 5], strength=1.2345)
     return export_vectors._words(exported, options)
 
 
@@ -82,9 +82,6 @@ def test_what_was_written_and_how_strong_it_is() -> None:
     assert written() == [f"2 entries, {layers}: 0.gguf", use, strength, lost]
     assert written(scale=2.5, files=3) == [
         f"2 entries, {layers}: 0.gguf, 1.gguf, 2.gguf", use, f"{strength}; this file holds 2.5 times", lost,
-    ]  # fmt: skip
-    assert written(7, contrast="mean") == [
-        f"7 pairs, {layers}: 0.gguf", use, "strength: the run adds 1.23 times this vector",
     ]  # fmt: skip
 
 

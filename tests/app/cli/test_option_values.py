@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 
 from app.cli.options import count, names
-from app.cli.run import _fps
 from app.cli.sweep import _jobs
 
 
 @pytest.mark.parametrize(
     ("read", "values", "refused"),
     [
-        (_fps, {"0.1": 0.1, "2": 2.0, "30": 30.0}, ("0.09", "30.1", "0", "-2", "fast", "nan")),
         (_jobs, {"1": 1, "12": 12}, ("0", "-1", "1.5", "")),
         (count, {"0": 0, "300": 300}, ("-1", "1.5", "", "²")),
         (names, {"a": ["a"], "a, b": ["a", "b"]}, ("", "a,,b", "a,")),

@@ -16,6 +16,7 @@ import pytest
 from app.cli import main
 from app.ctl import orders
 from app.ctl.runs import run_form
+from app.runs.client import prepare_run
 from app.runs.run_list import RunRow
 from app.runs.time_left import TimeLeft
 from engine.events import DecisionTaken, Notice, StageBegunAgain
@@ -222,28 +223,20 @@ def test_decisions_of_several_runs_as_a_file(ctl: Ctl, tmp_path: Path) -> None:
     assert len((tmp_path / "d.csv").read_text().splitlines()) == 1 + 2 * len(wanted)
 
 
-def test_a_detached_run_is_found_by_the_next_command(
+def test_a_run_at_work_is_stopped_and_waited_for(
     make_config: Callable[..., Path],
-    events_of: Callable[..., list[Any]],
+    worker: Callable[[RunDirectory], subprocess.Popen[bytes]],
+    wait_until: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("ITEM_SECONDS", "0.05")
-    processes: list[subprocess.Popen[bytes]] = []
-    from app.batch import detach
-
-    start = detach.start_worker
-    monkeypatch.setattr(detach, "start_worker", lambda run: processes.append(start(run)) or processes[-1])
-    try:
-        assert main(["batch", "--detach", "--config", str(make_config("Count", items=2_000))]) == 0
-        run = RunDirectory(Path(capsys.readouterr().out.strip()))
-        assert main(["ctl", "stop", str(run.path)]) == 0
-        assert main(["ctl", "wait", str(run.path), "--timeout", "120"]) == 3
-        assert run.read().status == "stopped"
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait(10)
+    run = prepare_run(make_config("Count", items=2_000))
+    worker(run)
+    wait_until(lambda: inspect(run.path).alive, "the worker")
+    assert main(["ctl", "wait", str(run.path), "--until", "running", "--timeout", "120"]) == 0
+    assert main(["ctl", "stop", str(run.path)]) == 0
+    assert main(["ctl", "wait", str(run.path), "--timeout", "120"]) == 3
+    assert run.read().status == "stopped"
 
 
 def test_stages_are_chosen(ctl: Ctl, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

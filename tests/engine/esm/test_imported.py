@@ -16,7 +16,6 @@ from engine.config.config import Config
 from engine.config.file import load_config
 from engine.errors import DataError
 from engine.esm import layout
-from engine.esm.baselines.prompt_pairs import differences, mean_difference, principal_difference, read_pairs
 from engine.esm.library.imported import Imported, keys_of, read_imports
 from engine.esm.library.memory import EpisodicMemory
 from engine.esm.library.memory_stage import BuildMemory
@@ -26,7 +25,7 @@ from engine.lm.loading.load import EMBEDDED
 from engine.lm.protocol import Vector
 from engine.lm.transformers.model import TransformersModel
 from engine.run.directory import RunDirectory, RunRecord
-from engine.vectors.formats import read_vectors, vector_file
+from engine.vectors.formats import vector_file
 from engine.vectors.layer_vectors import LayerVectors
 from engine.vectors.names import FORMATS
 from tests.kill_and_resume import DEMO
@@ -219,34 +218,3 @@ def test_names_and_keys_that_are_missing_are_told(
         _imported(_lines(tmp_path, bare), tmp_path / "new", model)
     with pytest.raises(DataError, match="names no entries"):
         _imported(_lines(tmp_path), tmp_path / "new", model)
-
-
-def test_the_vectors_of_pairs_are_exported(
-    mined: Path, model: TransformersModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pairs = tmp_path / "pairs.jsonl"
-    pairs.write_text(
-        '{"positive": "3 + 4 = 7", "negative": "3 + 4 = 8"}\n{"positive": "so", "negative": "no"}\n'
-    )
-    command = [
-        "export",
-        "vectors",
-        str(mined),
-        "--format",
-        "gguf",
-        "--out",
-        str(tmp_path / "c.gguf"),
-        "--contrast",
-    ]
-    assert main([*command, "mean"]) == 2
-    assert "this run has no pairs of prompts" in capsys.readouterr().err.replace("\n", " ")
-    _record(mined, load_config(DEMO, [*SMALL, f"eval.contrast.path={pairs}", "eval.contrast.layer=2"]))
-    found = differences(model, read_pairs(pairs), 2)
-    for arm, made in (("mean", mean_difference), ("pca", principal_difference)):
-        assert main([*command, arm]) == 0
-        read = read_vectors(tmp_path / "c.gguf")
-        assert read.layers == [2]
-        np.testing.assert_allclose(read.vectors[2], made(found), atol=1e-5)
-    assert main([*command, "mean", "--scale", "-2"]) == 0
-    turned = read_vectors(tmp_path / "c.gguf").vectors[2]
-    np.testing.assert_allclose(turned, -2 * mean_difference(found), atol=1e-5)
