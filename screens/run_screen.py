@@ -17,7 +17,6 @@ from screens.messages import ResumeRequested, SystemRequested
 from screens.method_progress import active_method
 from screens.noting import NotingScreen
 from screens.panels.error_panel import ErrorPanel, Fault
-from screens.panels.replicas import ReplicasPanel
 from screens.run_session import Session, at_rest, engine_state, shown_stages
 from screens.systems import systems_of
 from screens.widgets.key_line import KeyLine
@@ -323,10 +322,6 @@ class RunScreen(NotingScreen):
             self.notify(f"Nothing was written: {error}", severity="error", markup=False)
             return
         self.notify("\n".join(map(str, files)), title=title, markup=False)
-
-    def action_show_replicas(self) -> None:
-        """Watch the replicas."""
-        self.app.push_screen(ReplicasPanel(self.session))
 
     def _fault(self) -> Fault | None:
         """What went wrong: from the log, else from the run's folder."""

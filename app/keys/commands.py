@@ -166,7 +166,6 @@ REPORT = Command("R", "write_report", "Report", "Write the report on this run as
 RUN_WITHOUT_KEY = (
     Command("", "write_report", REPORT.label, REPORT.help),
     Command("", "show_error", "Error", ERROR.help),
-    Command("", "show_replicas", "Replicas", "Show the replicas, their speed and the address of Ray's dashboard."),
 )  # fmt: skip
 """Commands of a run's screens that only the palette has: the header leads there where there is something to see."""
 

@@ -39,7 +39,7 @@ class MethodState:
     `title`: the method's name on the screen; `stages_shown`: whose work it shows; `also_shows`: stages of others in
     which it is at work, too; `page`: `module:name` of what it shows (a `MethodPage`); `screen`: `module:Class` of its
     screen, where that does more than show the page. Both are imported when they are opened. A state without a title
-    (the run's, the replicas') is no method. `fields_of_stage`: by stage, the fields that hold what it reported ("":
+    (the run's) is no method. `fields_of_stage`: by stage, the fields that hold what it reported ("":
     what all did); a stage of `stages_shown` that is not named holds the others.
     """
 

@@ -21,7 +21,6 @@ from app.state.evolution import EvolutionState
 from app.state.gflownet import GFlowNetState
 from app.state.method import Fold, MethodState, Place
 from app.state.pool import PoolState
-from app.state.scale import ScaleState
 from app.state.serve import ServeState
 from app.state.slsm import SLSMState
 from engine import events as ev
@@ -45,6 +44,7 @@ class RunState(MethodState):
         self.models: dict[str, ev.ModelLoaded] = {}
         self.loading: ev.ModelLoading | None = None
         self.preparing = ""
+        self.cluster: ev.ClusterJoined | None = None
         self.usage: dict[tuple[str, str], ev.ServerUsage] = {}
         self.esm = ESMState()
         self.evolution = EvolutionState()
@@ -52,7 +52,6 @@ class RunState(MethodState):
         self.slsm = SLSMState()
         self.pool = PoolState()
         self.serve = ServeState()
-        self.scale = ScaleState()
         self.efficiency = EfficiencyState()
         self.others = {name: kind() for name, kind in plugins("states").items()}
         self.seq = -1
@@ -111,6 +110,7 @@ def _folds() -> dict[type, tuple[str, Fold]]:
 
 RunState.keeps(ev.Header, "header")
 RunState.keeps(ev.ModelLoading, "loading")
+RunState.keeps(ev.ClusterJoined, "cluster")
 RunState.keeps(ev.ServerUsage, "usage", "stage", "role")
 
 

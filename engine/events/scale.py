@@ -1,4 +1,4 @@
-"""Events of replicas: which process does a stage's work, and how fast. Results are in the stage's own events."""
+"""Events of replicas: which process does a stage's work. Results are in the stage's own events."""
 
 from __future__ import annotations
 
@@ -34,13 +34,3 @@ class ReplicaLost(Event, tag=True, kw_only=True, frozen=True):
     life: int
     redone: int
     reason: str = ""
-
-
-class ReplicaProgress(Event, tag=True, kw_only=True, frozen=True):
-    """The work of a replica for this stage so far: `done` in the stage's units, `busy` seconds of work; `elapsed`:
-    seconds since the first replica was ready for it."""
-
-    replica: int
-    done: int
-    busy: float
-    elapsed: float = 0.0

@@ -81,9 +81,6 @@ class PoolMining:
         model = model or make_vqa_model(self.config, context, dataset)
         return QueryMiner(self.config.pool, dataset, model, context).settle
 
-    def size(self, item: PoolQuery) -> int:
-        return 1
-
 
 def normalised(
     query: RLQueryData, dataset: PoolDataset, nearest: Sequence[int], controller: TrajectoryQualityController

@@ -19,6 +19,3 @@ class ModelIdentity:
     def open(self, context: WorkContext) -> Callable[[None], ModelInfo]:
         info = context.load_model(self.model).info
         return lambda item: info
-
-    def size(self, item: None) -> int:
-        return 0

@@ -41,11 +41,10 @@ class Opened:
 
 @dataclass(frozen=True)
 class Done:
-    """The result of an item, after `seconds` of work."""
+    """The result of an item."""
 
     result: Any
     side_output: SideOutput
-    seconds: float
 
 
 class _Requests(UsageBook):
@@ -99,9 +98,8 @@ class Replica:
     def do(self, item: Any) -> Done:
         """Do one item."""
         assert self._do is not None, "open comes first"
-        began = time.monotonic()
         result = self._do(item)
-        return Done(result, self._take_side_output(), time.monotonic() - began)
+        return Done(result, self._take_side_output())
 
     def _take_side_output(self) -> SideOutput:
         taken, self._side_output = self._side_output, SideOutput()

@@ -1,4 +1,4 @@
-"""Replicas on a Ray cluster: opens work on each, replaces those that die, and reports their figures."""
+"""Replicas on a Ray cluster: opens work on each, and replaces those that die."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from typing import Any
 
 from engine.config.scale import ScaleSection
 from engine.errors import ModelError, RunError
-from engine.events import Event, ReplicaLost, ReplicaProgress, ReplicaStarted
+from engine.events import Event, ReplicaLost, ReplicaStarted
 from engine.scale.replica import Done, Opened, Replica
 from engine.scale.work import Work, WorkContext
 from engine.versions import versions
 
 _FAILED_STARTS = 3
-_REPORT_EVERY = 1.0
 _DELIVERY = 5.0
 """Seconds in which a mailbox answers."""
 _PATIENCE = 30.0
@@ -33,10 +32,6 @@ class Member:
     life_reported: int = 0
     ready: bool = False
     held: dict[int, Any] = field(default_factory=dict)
-    done: int = 0
-    busy: float = 0.0
-    reported: float = 0.0
-    reported_done: int = 0
 
 
 @dataclass(frozen=True)
@@ -175,16 +170,14 @@ class Team:
 
         self._replicas = replicas
         self._work = ray.put(work)
-        self._size = work.size
         self._context = context
         self._arrivals: SimpleQueue[Arrival] = SimpleQueue()
         self._collecting: Any = None
         self._failed_starts = 0
         self._began = context.clock()
-        self._first_ready = 0.0
         self._waiting_reported = False
         for member in replicas.members:
-            member.held, member.done, member.busy, member.reported_done = {}, 0, 0.0, 0
+            member.held = {}
             self._open(member)
 
     @property
@@ -215,18 +208,6 @@ class Team:
         self._report_waiting()
         return done, lost
 
-    def report(self, last: bool = False) -> None:
-        """Log the progress of each replica, at most once a second; `last`: all that is not logged yet."""
-        now = self._context.clock()
-        for member in self.members:
-            if member.done != member.reported_done and (last or now - member.reported >= _REPORT_EVERY):
-                member.reported, member.reported_done = now, member.done
-                busy = round(member.busy, 3)
-                elapsed = round(now - self._first_ready, 3)
-                self._context.emit(
-                    ReplicaProgress(replica=member.number, done=member.done, busy=busy, elapsed=elapsed)
-                )
-
     def _log_events(self, patience: float = 0.0) -> None:
         """Log what replicas have reported, and ask for more. `patience`: seconds to wait for the answer."""
         import ray
@@ -256,15 +237,12 @@ class Team:
         elif arrival.index is None:
             self._started(member, arrival.value)
         else:
-            item = member.held.pop(arrival.index)
-            member.done += self._size(item)
-            member.busy += arrival.value.seconds
+            del member.held[arrival.index]
             done.append((arrival.index, arrival.value))
 
     def _started(self, member: Member, opened: Opened) -> None:
         self._replicas.check(opened, self._context)
         member.ready, self._failed_starts = True, 0
-        self._first_ready = self._first_ready or self._context.clock()
         if member.life_reported == member.life:
             return
         member.life_reported = member.life
@@ -290,6 +268,8 @@ class Team:
         self._context.emit(
             ReplicaLost(replica=member.number, life=member.life, redone=len(lost), reason=reason)
         )
+        died = f"replica {member.number} died (items to do again: {len(lost)})"
+        self._context.notice(f"{died}: {reason}", level="warning")
         if self._failed_starts >= _FAILED_STARTS:
             raise RunError(
                 what=f"{self._failed_starts} replicas in a row died before they were ready: {reason}",

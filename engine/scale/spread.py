@@ -66,6 +66,8 @@ class RaySpread:
                     dashboard=self._cluster.dashboard,
                 )
             )
+            if self._cluster.dashboard:
+                context.notice(f"Ray's dashboard shows the replicas: {self._cluster.dashboard}")
             self._replicas = Replicas(section)
         return self._replicas
 
@@ -107,17 +109,13 @@ class _Spreading:
         self.losses: Counter[int] = Counter()
 
     def run(self) -> Iterator[Any]:
-        try:
-            while self._give() or self.turn in self.done:
-                self.context.checkpoint()
-                done, lost = self.team.arrivals(0 if self.turn in self.done else _CHECK_EVERY)
-                self.done.update(done)
-                self._take_back(lost)
-                self.team.report()
-                if self.turn in self.done:
-                    yield self._next()
-        finally:
-            self.team.report(last=True)
+        while self._give() or self.turn in self.done:
+            self.context.checkpoint()
+            done, lost = self.team.arrivals(0 if self.turn in self.done else _CHECK_EVERY)
+            self.done.update(done)
+            self._take_back(lost)
+            if self.turn in self.done:
+                yield self._next()
 
     def _give(self) -> bool:
         """Give items to replicas that can take them; False when none is left or in work."""

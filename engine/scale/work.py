@@ -75,10 +75,6 @@ class Work(Protocol[ItemT, ResultT]):
         """Load what the work needs, once in each process; returns the function that does one item."""
         ...
 
-    def size(self, item: ItemT) -> int:
-        """Size of an item in the units that the stage counts."""
-        ...
-
 
 ReadyWork = Callable[[Iterable[ItemT]], Iterator[ResultT]]
 """Work that a process has opened: items, drawn as they are needed -> the result of each, in order."""

@@ -21,7 +21,7 @@ _SIGNS = {"running": "●", "finished": "✓", "failed": "✗", "stopped": "■"
 
 class RunHeader(Widget):
     """Run and stage on the left; on the right FROZEN, AS OF EVENT or LIVE, and PAUSED when the engine is. A click goes
-    to the method, to what went wrong, or to the replicas."""
+    to the method, or to what went wrong."""
 
     DEFAULT_CSS = """
     RunHeader {
@@ -64,9 +64,8 @@ class RunHeader(Widget):
         elif (model := state.model_of(self._stages())) is not None:
             chosen = f", {model.dtype}" if model.dtype_reason else ""
             text.append(f"  {model.name} on {model.device}{chosen}", tone(self, "dim"))
-        if state.scale.joined is not None:
-            replicas = counted(len(state.scale.rows), "replicas")
-            text.append("  ").append(replicas, tone(self, "strong") + _leads_to("show_replicas"))
+        if state.cluster is not None:
+            text.append(f"  {counted(state.cluster.replicas, 'replicas')}", tone(self, "strong"))
         if state.unknown:
             text.append(f"  {counted(state.unknown, 'unknown events')} ignored", tone(self, "dim"))
         return text

@@ -77,11 +77,9 @@ def identical() -> None:
             different = sorted(
                 name for name in found.keys() | expected if found.get(name) != expected.get(name)
             )
-            progress = [event for event in events_of(run) if isinstance(event, ev.ReplicaProgress)]
             rows.append(
                 {
                     "replicas": replicas or "one process",
-                    "that_worked": len({event.replica for event in progress}),
                     "files": len(found),
                     "different": len(different),
                     "seconds": round(seconds, 1),
@@ -158,10 +156,6 @@ def efficiency(pairs: int = 7) -> None:
             Mine().run(
                 StageContext("mine", config, Path(folder), events.append, lambda: None, model, spread=how)
             )
-        last = {event.replica: event for event in events if isinstance(event, ev.ReplicaProgress)}
-        if last:
-            elapsed = max(event.elapsed for event in last.values())
-            at_work[members] = round(sum(event.busy for event in last.values()) / members / elapsed, 3)
         times = [event.elapsed for event in events if isinstance(event, ev.StageProgress)]
         return times[-1]
 
@@ -171,7 +165,6 @@ def efficiency(pairs: int = 7) -> None:
         return loaded
 
     everyone: list[Any] = []
-    at_work: dict[int, float] = {}
     seconds(2)
     assert spread._replicas is not None
     everyone = list(spread._replicas.members)
@@ -189,12 +182,11 @@ def efficiency(pairs: int = 7) -> None:
                 "speedup_of_two": round(took[1] / took[2], 3),
                 "efficiency": round(took[1] / took[2] / 2, 3),
                 "one_replica_against_one_process": round(took[0] / took[1], 3),
-                "share_of_time_at_work": at_work[2],
             }
         )
         print(rows[-1], flush=True)
     spread.close()
-    for name in ("efficiency", "one_replica_against_one_process", "share_of_time_at_work"):
+    for name in ("efficiency", "one_replica_against_one_process"):
         found = sorted(row[name] for row in rows)
         print(f"{name}: median {statistics.median(found):.3f}, {found[0]:.3f} to {found[-1]:.3f}")
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")

@@ -61,9 +61,6 @@ class StandIn:
 
         return wait
 
-    def size(self, item: Any) -> int:
-        return len(item if isinstance(item, list) else item.examples)
-
 
 def relabelled(sample: Any, item: Any) -> Any:
     """The sample under the names of the item's examples."""
@@ -99,8 +96,7 @@ class Simulated:
 
     def do(self, number: int, item: Any) -> Done:
         with self.one_at_a_time[number]:
-            began = time.monotonic()
-            return Done(self.do_one(item), SideOutput(), time.monotonic() - began)
+            return Done(self.do_one(item), SideOutput())
 
 
 class Handle:

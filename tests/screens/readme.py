@@ -26,7 +26,6 @@ from screens.notes.screen import NotesScreen
 from screens.overview.efficiency import EfficiencyPanel
 from screens.overview.screen import OverviewScreen
 from screens.overview.stages import StagesPanel
-from screens.panels.replicas import ReplicasPanel
 from screens.panels.search import SearchScreen
 from screens.panes.cases import CasesPane
 from screens.runs.screen import RunsScreen
@@ -49,14 +48,14 @@ terminal that is not set to UTF-8 gets a warning and signs of ASCII: `+` right, 
 
 A letter means one thing in the whole console: what the first three tables say is not repeated for each screen. The
 footer lists the keys that do something here and now, `?` all of them, and `^p` finds every command by its words;
-*Report*, *Theme*, *Lag*, *Replicas*, *Error* and *Stop after* need no key. `esc` closes what is open, or goes one level
+*Report*, *Theme*, *Lag*, *Error* and *Stop after* need no key. `esc` closes what is open, or goes one level
 up.
 
 `p` pauses the engine after its current item, `p` again continues. `r` *resumes* a run that stopped, was interrupted or
 failed: it starts a worker again. `space` freezes only the view: the header shows FROZEN and how many events it is
 behind. A run opens with its overview; the header names its methods with their state and number: `alt` and the number,
 or a click on it or on a stage, goes there, `o` back to the overview. `F` follows the work from method to method. Where
-a run failed or has replicas, a click on the header's words shows them. Stages and time line are shown while something
+a run failed, a click on the header's word shows why. Stages and time line are shown while something
 works or the view is in the past; `[` goes there, `L` comes back.
 
 On a method's screen `m` marks the row under the cursor (◆) and `;` writes a note on it (◇; ◈ where it has both); `M`
@@ -90,7 +89,6 @@ _SECTIONS: Sequence[tuple[type[DOMNode] | MethodPage, str, Sequence[tuple[str, s
     (CompareScreen, "", [("compare", "Two runs compared"), ("compare-trace", "An item that parts")]),
     (SweepScreen, "", []),
     (NotesScreen, "", []),
-    (ReplicasPanel, "", []),
     (Timeline, "# The time line\n\n", []),
     (LeaveScreen, "", []),
 )

@@ -28,14 +28,12 @@ from screens.method_screen import MethodScreen
 from screens.overview.screen import OverviewScreen
 from screens.panels.ask import AskScreen
 from screens.panels.error_panel import ErrorPanel, Fault
-from screens.panels.replicas import ReplicasPanel
 from screens.panels.session_panel import SessionPanel
 from screens.run_screen import RunScreen
 from screens.slsm.screen import SLSMScreen
 from tests.recorded_session import RecordedSession
 from tests.screens.compare.test_compare_screen import answers
 from tests.screens.overview.test_overview import session_of
-from tests.screens.test_replicas import scale_events
 from tests.screens.test_what_methods_show import TextFile
 from tests.synthetic_evolution import evolution_events
 from tests.synthetic_gflownet import gflownet_events
@@ -142,11 +140,9 @@ async def test_the_overview_and_its_panels(
 
 @each_size
 async def test_a_run_at_work(size: tuple[int, int], tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    """In the middle of its answers, and over replicas."""
+    """In the middle of its answers."""
     working = session_of(tmp_path, upto=200)
     text = await tour(OverviewScreen(working), size, "enter", "escape dollar_sign")
-    replicas = RecordedSession(write_log(tmp_path / "events.jsonl", scale_events("http://dash")), tmp_path)
-    text += await tour(ReplicasPanel(replicas), size)
     assert text == snapshot(extension_class=TextFile)
 
 

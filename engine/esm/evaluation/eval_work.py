@@ -54,9 +54,6 @@ class Answering:
         """Load the model. Raises ModelError."""
         return _Answerer(self, context).answer
 
-    def size(self, item: Batch) -> int:
-        return len(item.examples)
-
 
 class _Answerer:
     def __init__(self, work: Answering, context: WorkContext) -> None:

@@ -63,9 +63,6 @@ class SideEffects:
 
         return measured
 
-    def size(self, item: Sequence[str]) -> int:
-        return len(item)
-
 
 def mean_kl(lines: Sequence[Line]) -> float:
     """Nats a token."""

@@ -52,9 +52,6 @@ class Mining:
         """Load the model. Raises ModelError, and DataError for layers that it does not have."""
         return _Miner(self.config, context.load_model(self.config.model), context).mine
 
-    def size(self, item: Batch) -> int:
-        return len(item)
-
 
 @dataclass
 class _Sampled:

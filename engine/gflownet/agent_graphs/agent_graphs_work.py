@@ -43,6 +43,3 @@ class AgentBuilding:
             return results
 
         return build
-
-    def size(self, item: ScoredGraphs) -> int:
-        return len(item.records)

@@ -32,9 +32,6 @@ class Asks:
 
         return ask
 
-    def size(self, item: int) -> int:
-        return 1
-
 
 def test_everything_comes_back_with_its_item() -> None:
     events: list[Event] = []

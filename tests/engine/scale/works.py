@@ -32,9 +32,6 @@ class Squares:
 
         return square
 
-    def size(self, item: int) -> int:
-        return 1
-
 
 @dataclass(frozen=True)
 class Reports:
@@ -54,9 +51,6 @@ class Reports:
 
         return wait
 
-    def size(self, item: int) -> int:
-        return 1
-
 
 @dataclass(frozen=True)
 class Fails:
@@ -74,9 +68,6 @@ class Fails:
             return n
 
         return work
-
-    def size(self, item: int) -> int:
-        return 1
 
     def _fail(self) -> None:
         if self.kind == "config":
@@ -104,9 +95,6 @@ class DiesOnce:
 
         return work
 
-    def size(self, item: int) -> int:
-        return 1
-
 
 @dataclass(frozen=True)
 class DiesWhenOpened:
@@ -115,9 +103,6 @@ class DiesWhenOpened:
     def open(self, context: WorkContext) -> Callable[[int], int]:
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError
-
-    def size(self, item: int) -> int:
-        return 1
 
 
 @dataclass(frozen=True)
@@ -130,9 +115,6 @@ class Processes:
             return os.getpid()
 
         return ask
-
-    def size(self, item: int) -> int:
-        return 1
 
 
 @dataclass(frozen=True)
@@ -156,9 +138,6 @@ class OwnWeights:
 
         return wait
 
-    def size(self, item: int) -> int:
-        return 1
-
 
 @dataclass(frozen=True)
 class Folder:
@@ -167,9 +146,6 @@ class Folder:
     def open(self, context: WorkContext) -> Callable[[int], str]:
         return lambda n: os.getcwd()
 
-    def size(self, item: int) -> int:
-        return 1
-
 
 @dataclass(frozen=True)
 class Devices:
@@ -177,6 +153,3 @@ class Devices:
 
     def open(self, context: WorkContext) -> Callable[[int], str | None]:
         return lambda n: os.environ.get("CUDA_VISIBLE_DEVICES")
-
-    def size(self, item: int) -> int:
-        return 1

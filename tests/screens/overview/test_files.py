@@ -1,15 +1,19 @@
-"""The figures and files of the stages, from events made by hand."""
+"""The figures and files of the stages, from events made by hand; their panel over a run that goes on."""
 
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
+from textual.app import App
 
 from app.blocks.block import Facts, Heading, Paragraph, plain
 from app.state.run import RunState
 from engine import events as ev
-from screens.overview.files import file_blocks
+from screens.overview.files import FilesPanel, file_blocks
+from tests.recorded_session import RecordedSession
+from tests.synthetic_run import write_log
 
 
 def lines(*events: ev.Event) -> list[str]:
@@ -59,3 +63,24 @@ def test_what_failed_and_what_the_run_said(monkeypatch: pytest.MonkeyPatch) -> N
         "✗ mine  failed  0 of 1 problem", "no disk: /a", "how to fix: make room", "○ eval  waiting", "notices",
         "08:53:20  mine: ! slow", "08:53:21  : hello",
     ]  # fmt: skip
+
+
+async def test_the_open_panel_goes_with_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The screen below it does not look while it is covered: the panel asks the session itself."""
+    events = [HEADER, ev.StageStarted(seq=1, stage="mine", total=9, unit="problems")]
+    recorded = RecordedSession(write_log(tmp_path / "events.jsonl", events), tmp_path, upto=1)
+    panel = FilesPanel(recorded)
+    async with App[None]().run_test(size=(80, 24)) as pilot:
+        await pilot.app.push_screen(panel)
+        await pilot.pause()
+        panel.poll()  # drawn in its size
+        await pilot.pause()
+        assert "of 9 problems" not in shown(panel)
+        monkeypatch.setattr(recorded, "update", lambda: recorded.grow(1) or True)
+        panel.poll()
+        await pilot.pause()
+        assert "0 of 9 problems" in shown(panel)
+
+
+def shown(panel: FilesPanel) -> str:
+    return "\n".join(strip.text for strip in panel._compositor.render_strips())

@@ -123,7 +123,6 @@ def test_what_each_word_of_the_header_leads_to(monkeypatch: pytest.MonkeyPatch) 
             ev.WorkerStarted(pid=1, attempt=1, stages=["mine", "graphs"]),
             ev.StageStarted(stage="mine", total=4), ev.StageProgress(stage="mine", done=1, total=4),
             ev.ClusterJoined(stage="mine", engine="ray", address="a", own=False, replicas=1, dashboard=""),
-            ev.ReplicaStarted(stage="mine", replica=0, life=1, node="anna", pid=41),
         ):  # fmt: skip
             state.apply(event)
         state.unknown = 1
@@ -138,7 +137,7 @@ def test_what_each_word_of_the_header_leads_to(monkeypatch: pytest.MonkeyPatch) 
         ]
         assert leads == [
             ("Overview", "screen.overview"), ("1 ESM", "screen.method(1)"), (" ▶ 25%", "screen.method(1)"),
-            ("2 GFlowNet", "screen.method(2)"), (" ○", "screen.method(2)"), ("1 replica", "screen.show_replicas"),
+            ("2 GFlowNet", "screen.method(2)"), (" ○", "screen.method(2)"),
         ]  # fmt: skip
 
 
