@@ -74,3 +74,21 @@ def test_control_variants_change_one_thing_of_the_run_s_own_esm(embedded: Transf
         }
         assert hits["esm"] == hits["random_vector"] == hits["mean_vector_gated"] == ["w", "r"]
         assert (hits["no_right_entries"], hits["mean_vector"]) == (["w"], ["mean_l2"])
+
+
+def test_the_mean_vector_is_as_good_as_the_entries_that_have_vectors(embedded: TransformersModel) -> None:
+    """Two of quality 0.5 and 0.7, and one that speaks for null, which is in neither mean."""
+    width = embedded.info.hidden_size
+    vectors = [np.full(width, number, dtype=np.float32) for number in (2.0, 4.0)]
+    entries = [
+        Entry("w", 2, 1, 0.5, vectors[0], "x"),
+        Entry("v", 2, 1, 0.7, vectors[1], "x"),
+        Entry("r", 2, 1, 0.0, None, "x"),
+    ]
+    sources = Sources(EpisodicMemory.of(entries, np.ones((3, width), dtype=np.float32)))
+    retrieve = make_variant("mean_vector", embedded, Config(), sources).retrieve
+    assert retrieve is not None
+    [hit] = retrieve(2, np.ones((1, width), dtype=np.float32)).hits
+    assert hit.entry.vector is not None
+    assert (hit.entry.quality, set(hit.entry.vector)) == (pytest.approx(0.6), {3.0})
+    assert hit.ahat == pytest.approx(0.6)

@@ -19,7 +19,7 @@ from engine.esm.evaluation.eval_stage import Evaluate
 from engine.esm.evaluation.eval_work import Answering, Batch
 from engine.esm.examples import training_examples
 from engine.esm.mining.gold import gold_rollout
-from engine.esm.mining.mine_stage import Mine
+from engine.esm.mining.mine_stage import Mine, top_pairs
 from engine.esm.mining.mine_work import Mining
 from engine.esm.vectors import load_vector
 from engine.events import DecisionTaken, EntryPicked, Event, MethodEvaluated, PairMined, StageFinished
@@ -109,6 +109,13 @@ def test_a_pair_is_verified_by_greedy_answers_from_its_prefixes(embedded: Transf
             assert found == [pair.record[key] for key in VERIFIED]
             outcomes[tuple(found)] += 1
     assert len(outcomes) > 2, "the cases do not differ"
+
+
+def test_the_best_pairs_stand_in_the_order_in_which_they_were_mined() -> None:
+    """The best of all comes last; of two that are as good the earlier is kept."""
+    qualities = {"a": 0.5, "b": 0.7, "c": 0.1, "d": 0.5, "e": 0.9}
+    pairs = [{"pair_id": name, "quality": quality} for name, quality in qualities.items()]
+    assert [pair["pair_id"] for pair in top_pairs(pairs, 3)] == ["a", "b", "e"]
 
 
 def test_without_verification_every_pair_is_two_candidates(

@@ -207,6 +207,17 @@ def test_where_decoding_again_leaves_the_record(text: str, step: dict[str, Any],
     assert difference_to(line, again, {"w1": "+ → -, step 1"}) == said
 
 
+def test_choices_are_those_at_control_points(what_if: WhatIf) -> None:
+    """What follows the last one is never steered, so that nothing was chosen there."""
+    decisions = [
+        DecisionTaken(method="esm", example="e", m=1, gate="best", chosen="w1", alpha=1.5),
+        DecisionTaken(method="esm", example="e", m=2, gate="null_best"),
+        DecisionTaken(method="esm", example="e", m=3, gate="", phase="tail"),
+    ]
+    tried = what_if._tried(Answer("e", text="So.", decisions=decisions), 1, "7")
+    assert (tried.alpha, tried.chosen) == (1.5, ["w1", None])
+
+
 def test_an_entry_is_known_by_its_name(what_if: WhatIf, place: tuple[dict[str, Any], dict[str, Any]]) -> None:
     """Made of the texts that were mined, each once; the event has the id and the name."""
     names = [entry.name for entry in what_if.memory.entries]

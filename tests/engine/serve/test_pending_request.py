@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from engine.events import DecisionTaken
+from engine.levers.lever import ESM
 from engine.levers.token_logprobs import ScoredToken
 from engine.serve.pending_request import PendingRequest, Update, Written
 
@@ -24,3 +26,21 @@ def test_a_token_is_told_when_all_its_text_is_sent() -> None:
     assert sent[1:] == [Written("o three", tokens[1:])]
     request.send_updates([])
     assert len(sent) == 2 and (request.sent, request.reported) == (13, 3)
+
+
+def test_decisions_of_a_second_answer_are_told_from_its_first_on() -> None:
+    """The first answer, with its two decisions, is given up."""
+
+    def prepared(*gates: str) -> Any:
+        decisions = [
+            DecisionTaken(method="esm", example="", m=m, gate=gate) for m, gate in enumerate(gates, 1)
+        ]
+        answer = SimpleNamespace(decisions=decisions, tokens=[7, 8, 9], probe_tokens=4)
+        return SimpleNamespace(text=SimpleNamespace(answer=answer))
+
+    parsed: Any = SimpleNamespace(chosen=SimpleNamespace(levers=[ESM]))
+    request = PendingRequest("r", parsed, "?", lambda update: None, prepared("first_segment", "best"))
+    assert [decision.gate for decision in request.new_decisions()] == ["first_segment", "best"]
+    request.write_again(prepared("first_segment"))
+    assert [decision.gate for decision in request.new_decisions()] == ["first_segment"]
+    assert request.new_decisions() == [] and request.spent == 3 + 4

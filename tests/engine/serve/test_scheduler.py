@@ -11,6 +11,7 @@ from engine.config.serve import ServeSection
 from engine.errors import ModelError
 from engine.events import Event, RequestAnswered, ServeLoad
 from engine.levers.in_flight_batch import InFlight
+from engine.levers.levers import Prepared
 from engine.serve import scheduler
 from engine.serve.pending_request import Failed, PendingRequest, Update
 from engine.serve.scheduler import MOST_FAILURES, Busy, RequestScheduler
@@ -86,3 +87,26 @@ def test_a_model_that_fails_again_and_again_ends_the_stage(monkeypatch: pytest.M
         busy._round()
     with pytest.raises(ModelError, match="out of memory"):
         busy._round()
+
+
+def test_a_request_that_is_written_again_gets_the_next_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It had one already: those that wait for their first came later."""
+    levers: Any = SimpleNamespace(model=SimpleNamespace(open=lambda prompts: None))
+    section = ServeSection(max_in_flight=1)
+    busy = RequestScheduler(levers, section, lambda event: None, lambda done, tokens: None)
+    monkeypatch.setattr(busy._batch, "add", lambda text: None)
+    monkeypatch.setattr(busy, "_announce", lambda request: None)
+    nobody: Any = None
+
+    def request(name: str) -> PendingRequest:
+        prepared = Prepared(InFlight(name, [1], nobody), nobody, [], nobody)
+        return PendingRequest(name, nobody, "Q", lambda update: None, prepared)
+
+    begun, second, third = (request(name) for name in ("begun", "second", "third"))
+    begun.began = 1.0
+    busy.submit(second)
+    busy.submit(third)
+    busy._checked.append((begun, Prepared(InFlight("with a note", [1], nobody), nobody, [], nobody)))
+    busy._take_checked()
+    busy._start_waiting()
+    assert [(one.name, one.text.name) for one in busy._in_flight.values()] == [("begun", "with a note")]

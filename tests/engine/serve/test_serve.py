@@ -28,6 +28,7 @@ from engine.events import (
     RequestAnswered,
     RequestTaken,
     ServeLoad,
+    StageProgress,
     encode,
 )
 from engine.files import read_jsonl
@@ -340,6 +341,9 @@ def test_an_answer_and_what_the_log_has_of_it(served: Served) -> None:
         request=name, outcome="answered", finish="length", tokens=3, probe_tokens=0, first=None, seconds=0.0,
         segments=1, steered=0, did=[LeverActed(**did)], text=written,
     )  # fmt: skip
+    all_answered, progress = served.of(RequestAnswered), served.of(StageProgress)[-1]
+    assert progress.tokens == sum(one.tokens + one.probe_tokens for one in all_answered)
+    assert (progress.done, progress.total) == (len(all_answered), 0), "nobody knows how many will be asked"
 
 
 def test_full_places_and_vanished_clients(served: Served) -> None:
@@ -436,6 +440,15 @@ def test_a_server_without_a_key_that_others_reach_says_so(
     said = [event.text for event in server.of(Notice) if event.level == "warning"]
     expected = ["anybody who reaches 0.0.0.0 can use this server: it asks for no key"] if warned else []
     assert [text for text in said if "key" in text] == expected
+
+
+def test_a_server_can_have_levers_and_use_none_unasked(
+    full_run: Path, embedded: TransformersModel, tmp_path: Path
+) -> None:
+    """`levers: []` is not `levers` left out, which means all of them."""
+    server = Served(full_run, tmp_path, embedded, "serve.levers=[]")
+    server.stop()
+    assert server.opened.usual == [] and "esm" in [one.lever for one in server.opened.levers if one.fits]
 
 
 def test_what_no_context_can_hold_is_refused_before_it_is_tokenized(

@@ -276,6 +276,14 @@ def test_a_proxy_that_is_used_is_told_once_by_its_host(through: Any) -> None:
     assert doctor.proxy == host and doctor.get("/x").status == 200
 
 
+def test_what_a_proxy_says_is_shown_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(b"someone:geheim-7 is not allowed to go there", status=403) as proxy:
+        there = f"http://someone:geheim-7@127.0.0.1:{proxy.server_address[1]}"
+        monkeypatch.setattr("engine.servers.http.proxy_of", lambda url: there)
+        said = Http("http://models.invalid/v1", "", 5).get("/models").why()
+    assert said == "403: *** is not allowed to go there"
+
+
 def test_hosts_that_the_environment_takes_out_go_straight(
     through: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

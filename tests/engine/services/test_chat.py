@@ -74,6 +74,20 @@ def test_modes_and_memories_can_change_between_turns(run: Path) -> None:
     assert detected["answered"]["conflicts"] and detected["answered"]["model_calls"] == 2
 
 
+def test_all_that_was_said_while_the_controller_was_off_is_caught_up(run: Path) -> None:
+    """Turn after turn: what the second one adds is not lost with the third."""
+    *_, last = talk(
+        run,
+        {"say": "My dog is Rex.", "mode": "baseline"},
+        {"say": "My cat is Tom.", "mode": "baseline"},
+        {"say": "My bird is Kim.", "mode": "baseline"},
+        {"say": "Hello.", "mode": "always"},
+    )
+    known = [sorted(item["text"] for item in one["items"]) for one in last["states"]]
+    bird, cat, dog = "The user's bird is Kim", "The user's cat is Tom", "The user's dog is Rex"
+    assert known == [[dog], [cat, dog], [bird, cat, dog], [bird, cat, dog]]
+
+
 def test_begin_anew(run: Path) -> None:
     replies = talk(run, {"say": "My dog is Rex."}, {"forget": True}, {"say": "What is my dog?"})
     assert replies[1] == {"turns": [], "states": [], "answered": None}

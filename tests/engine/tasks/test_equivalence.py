@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
+
 import pytest
 
+from engine.tasks import equivalence_process
 from engine.tasks.extractors import extract_pred, last_box
 from engine.tasks.metrics import is_correct
 
@@ -13,6 +17,18 @@ def test_an_answer_that_nobody_can_compute_is_wrong(answer: str) -> None:
     """And the next one is judged as ever."""
     assert not is_correct("math500", answer, "\\frac{1}{2}")
     assert is_correct("math500", "0.50", "\\frac{1}{2}")
+
+
+def test_an_answer_that_the_library_stumbles_over_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stumbles(*given: object, **settings: object) -> None:
+        raise RecursionError
+
+    for function in ("parse", "verify"):
+        library = {"parse": lambda text, **settings: [text], "verify": lambda *given, **settings: True}
+        monkeypatch.setitem(sys.modules, "math_verify", SimpleNamespace(**library))
+        assert equivalence_process._equal("1", "x")
+        monkeypatch.setitem(sys.modules, "math_verify", SimpleNamespace(**{**library, function: stumbles}))
+        assert not equivalence_process._equal("1", "x")
 
 
 @pytest.mark.parametrize("dataset", ["gsm8k", "math500", "arc-c", "generated"])

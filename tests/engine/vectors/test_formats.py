@@ -159,7 +159,10 @@ BAD = [
         (_torch(content), NO_FORM)
         for content in ({"x": 3}, {}, {"layer_activations": {}}, {1: 2, "x": 3}, [])
     ),
-    (_torch(torch.full((SIZE,), torch.nan)), "a vector holds NaN or infinity (a.pt): make the vectors again"),
+    *(
+        (_torch(torch.tensor([1.0, bad])), "a vector holds NaN or infinity (a.pt): make the vectors again")
+        for bad in (torch.nan, torch.inf)
+    ),
     (
         _torch({1: torch.ones(2, SIZE)}),
         "a tensor has shape (2, 12), not that of one vector (a.pt: layer 1): save one vector a layer",
