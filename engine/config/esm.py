@@ -247,7 +247,7 @@ class FieldSection(Section):
 
 
 class EvalSection(Section):
-    FIXED = ("bootstrap_resamples", "cases")
+    FIXED = ("side_effects", "bootstrap_resamples", "cases")
 
     methods: list[Annotated[str, one_of("methods")]] = Field(
         default=["greedy", "esm"], min_length=1, description="Methods to evaluate."
@@ -270,10 +270,7 @@ class EvalSection(Section):
     batch_size_greedy: PositiveInt = Field(
         default=64, description="Examples in each call of plain greedy decoding."
     )
-    side_effects: Annotated[int, Field(ge=0, le=24)] = Field(
-        default=0,
-        description="Unrelated questions on which the KL of esm to the unsteered model is measured; 0: none.",
-    )
+    side_effects: ClassVar[int] = 0
     bootstrap_resamples: ClassVar[int] = 10_000
     cases: ClassVar[int] = 10
     """Improved and worsened examples written to cases/."""
