@@ -20,7 +20,7 @@ from rich.text import Text
 from app.terminal.text_console import make_console
 from app.wording.text import counted, file_size
 from engine.doctor.local_models import local_models
-from engine.lm.loading.gguf_file import OLLAMA, lacking_packages
+from engine.lm.loading.gguf_file import lacking_packages
 from engine.lm.loading.smollm2 import INSTALL
 from engine.versions import package_version
 
@@ -200,7 +200,7 @@ def _real_models() -> Iterator[Finding]:
 
 
 def _needs_gguf(path: str) -> bool:
-    return path == "smollm2" or path.startswith(OLLAMA) or path.endswith(".gguf")
+    return path == "smollm2" or path.endswith(".gguf")
 
 
 def _extra(name: str) -> Finding:

@@ -1,4 +1,4 @@
-"""Language models that lie on this machine: in the SmolLM2 package, Ollama's store, the hub's cache, and the folders
+"""Language models that lie on this machine: in the SmolLM2 package, the hub's cache, and the folders
 where people put them. Nothing is loaded, and a large disk is not searched through."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import ModelError
-from engine.lm.loading.gguf_file import OLLAMA, gguf_file, gguf_parts, ollama_folder
+from engine.lm.loading.gguf_file import gguf_file, gguf_parts
 from engine.lm.loading.smollm2 import PACKAGE, packaged_file
 from engine.lm.loading.weight_files import total_size, weight_files
 
@@ -37,22 +37,8 @@ def local_models(environment: Mapping[str, str] = os.environ) -> Iterator[LocalM
     file = packaged_file()
     if file is not None:
         yield LocalModel("smollm2", total_size([file]), f"in the package {PACKAGE}")
-    yield from _of_ollama()
     yield from _of_hub(_hub_cache(environment))
     yield from _in_folders(FOLDERS, time.monotonic() + SECONDS)
-
-
-def _of_ollama() -> Iterator[LocalModel]:
-    manifests = ollama_folder() / "manifests" / "registry.ollama.ai"
-    for manifest in sorted(manifests.glob("*/*/*")):
-        owner, model, tag = manifest.parts[-3:]
-        name = ("" if owner == "library" else f"{owner}/") + model + ("" if tag == "latest" else f":{tag}")
-        try:
-            file = gguf_file(OLLAMA + name)
-        except ModelError:  # torn, or its file of weights is not here
-            continue
-        if file is not None:
-            yield LocalModel(OLLAMA + name, total_size([file]), "Ollama's")
 
 
 def _hub_cache(environment: Mapping[str, str]) -> Path:

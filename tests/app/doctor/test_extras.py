@@ -91,7 +91,6 @@ def test_a_terminal_is_wide_enough_and_has_every_sign(
     ("path", "asked"),
     [
         ("smollm2", True),
-        ("ollama:qwen3", True),
         ("/models/a.gguf", True),
         ("/models/a.gguf/b", False),
         ("gpt2", False),

