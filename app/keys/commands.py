@@ -132,7 +132,7 @@ RUNS = (
 
 SWEEP = (
     Command("V", "next_fields", "Fields", "Show the next two fields in the map."),
-    Command("v", "next_figure", "Figure", "Show the next figure in the map: result, difference, KL, tokens."),
+    Command("v", "next_figure", "Figure", "Show the next figure in the map: result, difference, tokens."),
     Command("c", "compare_best", "Compare", "Compare this setting's run with the best setting's."),
     Command("r", "resume_sweep", "Resume", "Go on with the sweep."),
     Command("S", "stop_sweep", "Stop", "Stop the sweep: its runs stop after their current item."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.blocks.block import Block, Bullets, table_of
-from app.swept.columns import columns_of, setting_rows
+from app.swept.columns import COLUMNS, setting_rows
 from app.swept.words import counts_words, progress_words, remarks
 from engine.sweep.results import SweepResults
 
@@ -14,5 +14,5 @@ def summary(results: SweepResults) -> list[Block]:
     """Everything that is printed at the end, from top to bottom."""
     rows = setting_rows(results, {})
     title = f"Settings, each against its baseline on the same items; {progress_words(results)}"
-    tables = [replace(table, about=()) for table in table_of(columns_of(rows), rows, title)]
+    tables = [replace(table, about=()) for table in table_of(COLUMNS, rows, title)]
     return [*tables, Bullets(list(filter(None, (*remarks(results), counts_words(results)))))]

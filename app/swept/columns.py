@@ -12,7 +12,6 @@ from app.swept.words import (
     NONE,
     figure_words,
     interval_words,
-    kl_words,
     state_words,
 )
 from app.table.column import Cell, ListColumn, Tone
@@ -72,12 +71,6 @@ def setting_rows(results: SweepResults, shares: Mapping[str, float]) -> list[Set
     ]  # fmt: skip
 
 
-def columns_of(rows: Sequence[SettingRow]) -> list[ListColumn[SettingRow]]:
-    """The columns that any of the settings has figures for."""
-    has_kl = any(row.one.kl is not None for row in rows)
-    return [column for column in COLUMNS if has_kl or column.key != "kl"]
-
-
 COLUMNS: Sequence[ListColumn[SettingRow]] = (
     ListColumn("sign", "", 1, priority=0, value=lambda r: r.sign, show=lambda sign: Cell(sign, "accent"),
                help="★ the best setting, ≈ cannot be told from it"),
@@ -90,8 +83,6 @@ COLUMNS: Sequence[ListColumn[SettingRow]] = (
     ListColumn("gain", "difference", 10, "right", 0, value=lambda r: r, show=_gain, help="result − baseline"),
     ListColumn("interval", "95% interval", 17, "right", 1, value=lambda r: interval_words(r.one),
                help="of the difference, paired over the items"),
-    ListColumn("kl", "KL/token", 8, "right", 2, value=lambda r: r, show=lambda r: kl_words(r.one),
-               help="how far steering changes answers to unrelated questions (eval.side_effects)"),
     ListColumn("tokens", "tokens", 6, "right", 3, value=lambda r: r.one.tokens,
                show=lambda tokens: NONE if tokens is None else f"{tokens:.0f}", help="of an answer, probes included"),
     ListColumn("n", "n", 5, "right", 3, value=lambda r: r.one.n, show=lambda n: str(n) if n else NONE),

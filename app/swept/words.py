@@ -7,7 +7,7 @@ from pathlib import Path
 
 from app.runs.run_names import composition_words, setting_words
 from app.swept.progress import SweepProgress
-from app.wording.figures import NONE, fixed, of_unit
+from app.wording.figures import NONE, of_unit
 from app.wording.text import counted, duration, how_many
 from app.wording.words import method_name
 from engine.events.verdict import SHARE
@@ -34,11 +34,6 @@ def interval_words(one: SettingResult) -> str:
     if one.gain is None:
         return NONE
     return f"[{figure_words(one, one.gain.low, True)}, {figure_words(one, one.gain.high, True)}]"
-
-
-def kl_words(one: SettingResult) -> str:
-    """Nats a token."""
-    return fixed(one.kl, 4)
 
 
 def state_words(one: SettingResult, share: float | None = None) -> str:

@@ -213,14 +213,14 @@ class ContrastSection(Section):
 class FieldSection(Section):
     methods: list[Annotated[str, one_of("field")]] = Field(
         default=[],
-        description="What others do: a request in the prompt; SEAL's vector away from reflecting thoughts; the same "
-        "from stable thoughts only; CAST's mean vector under a condition; ESM with the settings that STIR published.",
+        description="What others do: a request in the prompt; SEAL's vector away from reflecting thoughts; CAST's "
+        "mean vector under a condition; ESM with the settings that STIR published.",
     )
     layer: NonNegativeInt | None = Field(
         default=None,
-        description="Layer of `seal`, `stable` and `cast`, 0-based; none: the one that is mined.",
+        description="Layer of `seal` and `cast`, 0-based; none: the one that is mined.",
     )
-    scale: Finite = Field(default=1.0, description="`seal`, `stable` and `cast` add scale * vector.")
+    scale: Finite = Field(default=1.0, description="`seal` and `cast` add scale * vector.")
     prompt: str = Field(
         default="Check each step before you write it.",
         min_length=1,
@@ -231,23 +231,23 @@ class FieldSection(Section):
             "verify", "make sure", "hold on", "think again", "'s correct", "'s incorrect", "Let me check",
             "seems right",
         ],
-        description="Words that mark a thought that reflects (`seal`, `stable`).",
+        description="Words that mark a thought that reflects (`seal`).",
     )  # fmt: skip
     transition: list[Annotated[str, Field(min_length=1)]] = Field(
         default=[
             "think differently", "another way", "another approach", "another method", "another solution",
             "another strategy", "another technique",
         ],
-        description="Words that mark a thought that changes course (`seal`, `stable`).",
+        description="Words that mark a thought that changes course (`seal`).",
     )  # fmt: skip
     openings: list[Annotated[str, Field(min_length=1)]] = Field(
         default=["Wait", "Alternatively"],
-        description="Beginnings that mark a thought of either kind (`seal`, `stable`).",
+        description="Beginnings that mark a thought of either kind (`seal`).",
     )
 
 
 class EvalSection(Section):
-    FIXED = ("bootstrap_resamples", "cases")
+    FIXED = ("side_effects", "bootstrap_resamples", "cases")
 
     methods: list[Annotated[str, one_of("methods")]] = Field(
         default=["greedy", "esm"], min_length=1, description="Methods to evaluate."
@@ -270,10 +270,7 @@ class EvalSection(Section):
     batch_size_greedy: PositiveInt = Field(
         default=64, description="Examples in each call of plain greedy decoding."
     )
-    side_effects: Annotated[int, Field(ge=0, le=24)] = Field(
-        default=0,
-        description="Unrelated questions on which the KL of esm to the unsteered model is measured; 0: none.",
-    )
+    side_effects: ClassVar[int] = 0
     bootstrap_resamples: ClassVar[int] = 10_000
     cases: ClassVar[int] = 10
     """Improved and worsened examples written to cases/."""

@@ -59,8 +59,6 @@ _ALL = (
                "greedy, with a request behind the question; not steered", steers=False),
     EvalMethod("seal", "field", "answers", "baselines.field",
                "one vector away from thoughts that reflect, before every segment; no memory"),
-    EvalMethod("stable", "field", "answers", "baselines.field",
-               "as seal, from thoughts that samples repeat; no memory"),
     EvalMethod("cast", "field", "library", "baselines.field",
                "one mean vector, only where a condition on the state is met; no memory"),
     EvalMethod("stir", "field", "memory", "baselines.field", "esm with the settings that STIR published"),

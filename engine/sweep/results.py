@@ -18,8 +18,6 @@ if TYPE_CHECKING:  # numpy: too slow for the console's start
     from engine.statistics import Interval
     from engine.sweep.resolution import Resolution
 
-KL = "kl_per_token"
-"""The figure of a stage's summary that says how far steering changed answers to unrelated questions."""
 Key = tuple[str, str]
 """An item's id, and what it asks."""
 
@@ -37,8 +35,8 @@ class RunScores:
 @dataclass(frozen=True)
 class SettingResult:
     """A setting over all its seeds. `states`: of its runs, "" for one that has not begun; `value`, `baseline_value`:
-    means over `n` items; `gain`: the method minus its baseline, with the paired interval; `kl`: mean KL of a token to
-    the unsteered model on unrelated questions, if it was measured. All of the runs that are finished; None before."""
+    means over `n` items; `gain`: the method minus its baseline, with the paired interval. All of the runs that
+    are finished; None before."""
 
     setting: Mapping[str, Any]
     points: tuple[Point, ...]
@@ -49,7 +47,6 @@ class SettingResult:
     baseline_value: float | None = None
     gain: Interval | None = None
     tokens: float | None = None
-    kl: float | None = None
     scores: Mapping[Key, float] = field(default_factory=dict)
 
     @property
@@ -152,7 +149,7 @@ class SweepReader:
         known = [scores for scores in results if scores is not None]
         if not known or len(known) < len(results):
             return plain
-        return _pooled(plain, known, [runs[point.run_id].record for point in done])
+        return _pooled(plain, known)
 
     def _of_run(self, record: RunRecord, path: Path) -> RunScores | None:
         if record.run_id not in self._scores:
@@ -184,14 +181,13 @@ def _arm(items: RunItems, name: str) -> dict[Key, float]:
     return {(item.id, item.asked): item.score for item in arm.items.values() if item.score is not None}
 
 
-def _pooled(plain: SettingResult, runs: Sequence[RunScores], records: Sequence[RunRecord]) -> SettingResult:
+def _pooled(plain: SettingResult, runs: Sequence[RunScores]) -> SettingResult:
     from engine.seeds import derive_seed
     from engine.statistics import Interval, paired_bootstrap
 
     verdict = runs[0].verdict
     scores, base = _averaged([run.scores for run in runs]), _averaged([run.base for run in runs])
     tokens = [run.verdict.tokens for run in runs if run.verdict.tokens is not None]
-    kls = [float(s.summary[KL]) for record in records for s in record.stages.values() if KL in s.summary]
     if scores:
         n, value, base_value = len(scores), _mean(scores.values()), _mean(base.values())
         gain = paired_bootstrap(list(scores.values()), list(base.values()), derive_seed(0, "sweep", "gain"))
@@ -201,7 +197,7 @@ def _pooled(plain: SettingResult, runs: Sequence[RunScores], records: Sequence[R
         gain = Interval(verdict.difference, verdict.low, verdict.high) if len(runs) == 1 else None
     return SettingResult(
         plain.setting, plain.points, plain.states, verdict, n, value, base_value, gain,
-        _mean(tokens) if tokens else None, _mean(kls) if kls else None, scores,
+        _mean(tokens) if tokens else None, scores,
     )  # fmt: skip
 
 

@@ -12,12 +12,12 @@ from textual.color import Color
 
 from app.blocks.fit import fit
 from app.runs.run_names import value_words
-from app.swept.words import figure_words, kl_words
+from app.swept.words import figure_words
 from app.wording.figures import NONE
 from engine.sweep.results import SettingResult, SweepResults
 
-Figure = Literal["result", "difference", "KL", "tokens"]
-FIGURES: tuple[Figure, ...] = ("result", "difference", "KL", "tokens")
+Figure = Literal["result", "difference", "tokens"]
+FIGURES: tuple[Figure, ...] = ("result", "difference", "tokens")
 _LEAST, _MOST = 7, 18
 _WITH_INTERVAL = 16
 """Columns of a cell from which its interval fits."""
@@ -78,7 +78,7 @@ def _find(results: SweepResults, part: Slice, x: Any, y: Any) -> SettingResult |
 def _value(one: SettingResult, figure: Figure) -> float | None:
     if figure == "difference":
         return one.gain.difference if one.gain else None
-    return {"result": one.value, "KL": one.kl, "tokens": one.tokens}[figure]
+    return {"result": one.value, "tokens": one.tokens}[figure]
 
 
 def _words(one: SettingResult | None, part: Slice, results: SweepResults, room: int) -> str:
@@ -86,8 +86,6 @@ def _words(one: SettingResult | None, part: Slice, results: SweepResults, room: 
     if one is None or value is None:
         return NONE
     sign = "★" if one is results.best else ""
-    if part.figure == "KL":
-        return sign + kl_words(one)
     if part.figure == "tokens":
         return f"{sign}{value:.0f}"
     words = sign + figure_words(one, value, part.figure == "difference")

@@ -17,7 +17,7 @@ from textual.widgets import Static
 from app.blocks.model_text import one_line
 from app.keys.commands import SWEEP, bindings
 from app.runs.sweeps import start_queue, stop_queue
-from app.swept.columns import COLUMNS, SettingRow, columns_of, setting_rows
+from app.swept.columns import COLUMNS, SettingRow, setting_rows
 from app.swept.progress import SweepProgress, progress_of
 from app.swept.words import counts_words, left_words, progress_words, remarks, work_words
 from engine.errors import SteerError
@@ -115,7 +115,7 @@ current item. `r` resumes it; so does `steer-tui sweep --resume` with its folder
         """Draw these."""
         self.results = results
         rows = setting_rows(results, progress.shares)
-        self.source.show(rows, fitted(columns_of(rows), "setting", [row.name for row in rows], _MOST_SETTING))
+        self.source.show(rows, fitted(COLUMNS, "setting", [row.name for row in rows], _MOST_SETTING))
         self.table.refresh_rows()
         self.title_line.update(_title(results, progress))
         lines = [*work_words(results, progress), *remarks(results), counts_words(results)]

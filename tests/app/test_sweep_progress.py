@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from textual.color import Color
 
-from app.swept.columns import columns_of, setting_rows
+from app.swept.columns import COLUMNS, setting_rows
 from app.swept.progress import progress_of
 from app.swept.words import (
     _resolved,
@@ -149,20 +149,15 @@ def test_what_a_setting_is_at(states: Sequence[str], share: float | None, words:
     assert state_words(SettingResult({}, points, tuple(states)), share) == words
 
 
-def test_rows_and_columns(at_work: SweepFolder, tmp_path: Path) -> None:
+def test_rows_and_columns(at_work: SweepFolder) -> None:
     results = SweepReader(at_work).read()
     rows = setting_rows(results, progress_of(results).shares)
     assert [(row.name, row.sign, row.share) for row in rows] == [
         ("online.L=1", "★", 1.0),
         ("online.L=2", "", 0.125),
     ]
-    columns = columns_of(rows)
-    shown = {c.key: c.show(c.value(rows[1])) for c in columns}
+    shown = {c.key: c.show(c.value(rows[1])) for c in COLUMNS}
     assert getattr(shown["state"], "text", "") == "▶ 12%" and getattr(shown["state"], "tone", "") == "accent"
-    assert "kl" not in shown and "tokens" in shown
-    with_kl = SweepReader(make_sweep(tmp_path / "kl", [20, 38], kls=[None, 0.5])).read()
-    assert "kl" in [column.key for column in columns_of(setting_rows(with_kl, {}))]
-    assert {c.key: c.width for c in columns_of(setting_rows(with_kl, {}))}["setting"] == 22
 
 
 @pytest.mark.parametrize(
@@ -207,7 +202,7 @@ def test_the_ground_of_a_cell_goes_from_low_over_plain_to_high(
     value: float, scale: tuple[float, float], ground: tuple[int, int, int]
 ) -> None:
     """Here from red over black to green: 60% of a colour at the ends, half as much half way."""
-    one: Any = SimpleNamespace(value=value, kl=None, tokens=None, gain=None)
+    one: Any = SimpleNamespace(value=value, tokens=None, gain=None)
     style = _style(one, "result", scale, Color(200, 0, 0), Color(0, 200, 0), Color(0, 0, 0))
     assert style.bgcolor is not None and style.bgcolor.triplet is not None
     assert all(abs(a - b) <= 1 for a, b in zip(style.bgcolor.triplet, ground, strict=True))
@@ -270,19 +265,19 @@ def test_the_cells_of_a_setting() -> None:
     second is done."""
     ended, waits = ("finished", "finished"), ("finished", "running")
     settings = [
-        setting(42.0, 3, *ended, kl=0.01234, tokens=42.4), setting(50.0, 5, *waits, tokens=50.6),
+        setting(42.0, 3, *ended, tokens=42.4), setting(50.0, 5, *waits, tokens=50.6),
         SettingResult({"online.L": 9}, POINTS, ("failed", "")), setting(None, 7, "", ""),
     ]  # fmt: skip
     results = swept(*settings)
     results.compared, results.resolution = [0, 1], Resolution(1234, 0, (1,), 0.1, 0.0)
     rows = setting_rows(results, {"one": 0.5})
     assert [row.share for row in rows] == [0.25] * 4
-    cells = [[cell_of(column.show(column.value(row))) for column in columns_of(rows)] for row in rows]
+    cells = [[cell_of(column.show(column.value(row))) for column in COLUMNS] for row in rows]
     assert [[cell.text for cell in row] for row in cells] == [
-        ["★", "online.L=3", "✓", "42.0", "85.0", "▲ −43.0", "[−50.0, −36.0]", "0.0123", "42", "1234"],
-        ["≈", "online.L=5", "▶ 1 of 2 25%", "50.0", "85.0", "▲ −35.0", "[−42.0, −28.0]", "·", "51", "1234"],
-        ["", "online.L=9", "failed", "·", "·", "·", "·", "·", "·", "·"],
-        ["", "online.L=7", "waits", "·", "85.0", "·", "·", "·", "·", "1234"],
+        ["★", "online.L=3", "✓", "42.0", "85.0", "▲ −43.0", "[−50.0, −36.0]", "42", "1234"],
+        ["≈", "online.L=5", "▶ 1 of 2 25%", "50.0", "85.0", "▲ −35.0", "[−42.0, −28.0]", "51", "1234"],
+        ["", "online.L=9", "failed", "·", "·", "·", "·", "·", "·"],
+        ["", "online.L=7", "waits", "·", "85.0", "·", "·", "·", "1234"],
     ]
     assert [[row[at].tone for at in (0, 2, 3, 5)] for row in cells] == [
         ["accent", "good", "strong", "good"], ["accent", "accent", "dim", "good"], ["accent", "warn", "dim", "dim"],

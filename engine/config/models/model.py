@@ -50,7 +50,7 @@ class ModelSection(Section):
     )
     path: str | None = Field(
         default=None,
-        description="Folder, GGUF file, ollama:NAME, smollm2, or hub name; embedded: arithmetic (the default), "
+        description="Folder, GGUF file, smollm2, or hub name; embedded: arithmetic (the default), "
         "statements or dialogues.",
     )
     device: Literal["auto", "cpu", "cuda", "mps"] = Field(default="auto", description="Where the model runs.")

@@ -2,7 +2,6 @@
 
 - `prompted`: greedy decoding with a request behind the question
 - `seal`: one fixed vector away from reflecting thoughts, before every segment: `seal.py`
-- `stable`: the same of stable thoughts, less what the questions are about: `stable.py`
 - `cast`: the library's mean vector, only where a condition on the state is met: `cast.py`
 - `stir`: ESM as STIR published its settings (Shi et al. 2026, arXiv 2602.04925, and the README of its code): the 256
   entries that were picked first, injected with k_scale 0.75. STIR mines at 60% of the depth and verifies no entries;
@@ -22,7 +21,6 @@ from engine.esm import layout
 from engine.esm.baselines.cast import Condition, fit
 from engine.esm.baselines.plain import Decoding, greedy
 from engine.esm.baselines.seal import MOST_TEXTS, Answered, seal_vector
-from engine.esm.baselines.stable import sampled_thoughts, stable_vector
 from engine.esm.evaluation.sources import Making
 from engine.esm.examples import training_examples
 from engine.esm.layers import field_layer
@@ -49,16 +47,6 @@ def seal(of: Making) -> Variant:
     section, layer = of.config.eval.field, field_layer(of.config, of.model.info)
     delimiter, system = of.config.control_points.segment_delimiter, of.config.prompt.system
     vector = seal_vector(of.model, of.sources.answers or (), layer, delimiter, section, system)
-    return one_vector(of.name, layer, vector, section.scale)
-
-
-def stable(of: Making) -> Variant:
-    """The same of stable thoughts."""
-    config, layer = of.config, field_layer(of.config, of.model.info)
-    delimiter, section = config.control_points.segment_delimiter, config.eval.field
-    sampled = sampled_thoughts(of.model, delimiter, config.offline_mine.temperature, config.run.seed)
-    answers, system = of.sources.answers or (), config.prompt.system
-    vector = stable_vector(of.model, answers, layer, delimiter, section, sampled, system)
     return one_vector(of.name, layer, vector, section.scale)
 
 

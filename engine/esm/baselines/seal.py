@@ -38,7 +38,7 @@ def executes(thought: str, section: FieldSection) -> bool:
 
 
 @dataclass(frozen=True)
-class Thoughts:
+class _Thoughts:
     """One mined answer as the model reads it. `tokens`: the prompt and all thoughts but the last; thought i begins
     after `ends[i]`, the last token of the delimiter before it, and `executing[i]` tells its kind."""
 
@@ -47,12 +47,12 @@ class Thoughts:
     executing: list[bool]
 
 
-def read_thoughts(
+def _read_thoughts(
     model: LanguageModel, answered: Answered, delimiter: str, section: FieldSection, system: str | None
-) -> Thoughts:
+) -> _Thoughts:
     """The thoughts behind the first one."""
     prompt, text = answered
-    read = Thoughts(list(model.tokenizer.encode_chat(prompt, system)), [], [])
+    read = _Thoughts(list(model.tokenizer.encode_chat(prompt, system)), [], [])
     before, *thoughts = text.split(delimiter)
     for thought in thoughts:
         read.tokens.extend(model.tokenizer.encode(before + delimiter))
@@ -62,14 +62,13 @@ def read_thoughts(
     return read
 
 
-def thought_states(model: LanguageModel, read: Sequence[Thoughts], layer: int) -> list[NDArray[np.float32]]:
-    """(thoughts, hidden_size) of each answer: the states of the delimiters before its thoughts."""
+def _states(model: LanguageModel, read: Sequence[_Thoughts], layer: int) -> NDArray[np.float64]:
+    """(thoughts, hidden_size), of all answers: the states of the delimiters before their thoughts."""
     by_answer: list[NDArray[np.float32]] = []
     for first in range(0, len(read), _AT_ONCE):
         part = read[first : first + _AT_ONCE]
-        states = model.states([one.tokens for one in part], [one.ends for one in part], [layer])
-        by_answer += [layer_states[:, 0] for layer_states in states]
-    return by_answer
+        by_answer += model.states([one.tokens for one in part], [one.ends for one in part], [layer])
+    return np.concatenate(by_answer)[:, 0].astype(np.float64)
 
 
 def seal_vector(
@@ -81,20 +80,15 @@ def seal_vector(
     system: str | None = None,
 ) -> Vector:
     """(hidden_size,). Raises DataError where one of the two kinds of thoughts does not occur."""
-    read = [read_thoughts(model, one, delimiter, section, system) for one in answered]
+    read = [_read_thoughts(model, one, delimiter, section, system) for one in answered]
     goes_on = np.array([kind for one in read for kind in one.executing], dtype=bool)
     if not goes_on.any() or goes_on.all():
-        raise one_kind_only("seal", len(answered), len(goes_on), int((~goes_on).sum()))
-    states = np.concatenate(thought_states(model, read, layer)).astype(np.float64)
+        raise DataError(
+            what=f"of {len(goes_on)} thoughts in {len(answered)} mined answers {int((~goes_on).sum())} reflect or "
+            "change course; `seal` needs some that do and some that do not",
+            where="eval.field",
+            hint="name the words by which such thoughts are known in `reflection`, `transition` or `openings`, or "
+            "leave `seal` out of `eval.field.methods`",
+        )
+    states = _states(model, read, layer)
     return (states[goes_on].mean(axis=0) - states[~goes_on].mean(axis=0)).astype(np.float32)
-
-
-def one_kind_only(method: str, answers: int, thoughts: int, reflect: int) -> DataError:
-    """The error of a method that needs both kinds of thoughts."""
-    return DataError(
-        what=f"of {thoughts} thoughts in {answers} mined answers {reflect} reflect or change "
-        f"course; `{method}` needs some that do and some that do not",
-        where="eval.field",
-        hint="name the words by which such thoughts are known in `reflection`, `transition` or `openings`, or "
-        f"leave `{method}` out of `eval.field.methods`",
-    )

@@ -14,13 +14,10 @@ from engine.esm.evaluation.compare import compared
 from engine.esm.evaluation.eval_work import Answered, Answering, Batch
 from engine.esm.evaluation.methods import read_sources
 from engine.esm.evaluation.report import write_report
-from engine.esm.evaluation.side_effects import BATCH, SideEffects
 from engine.esm.evaluation.sources import Sources
-from engine.esm.evaluation.unrelated import UNRELATED
 from engine.esm.examples import evaluation_examples, training_examples
-from engine.esm.lines import Record
 from engine.events import MethodEvaluated
-from engine.files import append_jsonl, recover_batches, write_jsonl
+from engine.files import write_jsonl
 from engine.run.stage import StageContext, StageResult
 from engine.tasks.example import TaskExample
 from engine.tasks.loaders import check_disjoint
@@ -43,9 +40,8 @@ class Evaluate:
             job.end_if_whole(name)
         for batch in answered(job.batches()):
             job.record_batch(batch)
-        side_effects = job.side_effects()
         names = job.sources.memory.names if job.sources.memory else {}
-        return write_report(context.run_dir, context.config, job.lines, side_effects, names)
+        return write_report(context.run_dir, context.config, job.lines, names)
 
 
 @dataclass
@@ -109,25 +105,6 @@ class _Job:
         if len(self.lines[method]) >= _FIGURES_AGAIN * self.figured.get(method, 0):
             self._figures(method, final=False)
         self.end_if_whole(method)
-
-    def side_effects(self) -> list[Record]:
-        """What esm changes in answers to unrelated questions, if that is asked for: a line for each question."""
-        count = self.config.eval.side_effects
-        if not count or self.sources.memory is None or "esm" not in self.names:
-            return []
-        if self.config.online.carry_steering or self.config.model.backend == "vllm":
-            text = "side effects are not measured with online.carry_steering, nor on vLLM"
-            self.context.notice(text, level="warning")
-            return []
-        path = layout.evaluation(self.context.run_dir, "esm") / "side_effects.jsonl"
-        questions = UNRELATED[:count]
-        lines = recover_batches(path, BATCH, count)
-        measured = self.context.prepare(SideEffects(self.config, self.sources.memory))
-        left = [questions[first : first + BATCH] for first in range(len(lines), count, BATCH)]
-        for batch in measured(iter(left)):
-            append_jsonl(path, batch)
-            lines.extend(batch)
-        return lines
 
     def end_if_whole(self, method: str) -> None:
         """Once all examples are through: the method's last figures."""

@@ -15,9 +15,7 @@ from engine.config.esm_methods import METHODS
 from engine.esm import layout
 from engine.esm.evaluation.answer_lines import AnswerLine
 from engine.esm.evaluation.compare import Comparison, compared
-from engine.esm.evaluation.side_effects import mean_kl
 from engine.esm.evaluation.verdict import esm_verdict
-from engine.esm.lines import Record
 from engine.files import csv_text, write_atomic
 from engine.run.stage import StageResult
 
@@ -30,7 +28,6 @@ def write_report(
     run_dir: Path,
     config: Config,
     lines: Mapping[str, Sequence[AnswerLine]],
-    side_effects: Sequence[Record] = (),
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> StageResult:
     """Everything under tables/ and cases/. Returns the stage's summary, files and verdict. `names`: of entries,
@@ -54,9 +51,6 @@ def write_report(
         written.append(layout.cases(run_dir) / f"cases_T{t_max}.md")
         write_atomic(written[-1], _cases(lines["esm"], lines["greedy"], config.eval.cases, names))
     summary: Summary = {f"accuracy_{name}": row["accuracy"] for name, row in rows.items()}
-    if side_effects:
-        summary["kl_per_token"] = mean_kl(side_effects)
-        written.append(layout.evaluation(run_dir, "esm") / "side_effects.jsonl")
     written += [layout.evaluation(run_dir, name) / "per_example.jsonl" for name in lines]
     return StageResult(
         summary, [str(path.relative_to(run_dir)) for path in written], esm_verdict(rows, lines, config)

@@ -1,9 +1,7 @@
-"""Models as GGUF, as llama.cpp and Ollama keep them: weights, tokenizer and chat template in one file, or in parts."""
+"""Models as GGUF, as llama.cpp keeps them: weights, tokenizer and chat template in one file, or in parts."""
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from pathlib import Path
 
@@ -14,22 +12,15 @@ from engine.versions import package_version
 
 PACKAGES = ("gguf", "accelerate")
 """What transformers needs to read the file."""
-OLLAMA = "ollama:"
-"""`ollama:NAME` or `ollama:NAME:TAG` names a model that Ollama has fetched to this machine."""
 _PART = re.compile(r"-(\d{5})-of-(\d{5})(\.gguf)$", re.IGNORECASE)
-_NAME = re.compile(r"\w[\w.-]*")
-_MODEL_LAYER = "application/vnd.ollama.image.model"
 
 
 def gguf_file(path: str) -> Path | None:
     """The GGUF file that `model.path` names, the first part of a model in parts; None where it names something else.
     Raises ModelError for one that is not there or is no GGUF file, or of which a part is missing."""
-    if path.startswith(OLLAMA):
-        file = _ollama_blob(path.removeprefix(OLLAMA))
-    elif path.lower().endswith(".gguf"):
-        file = Path(path).expanduser()
-    else:
+    if not path.lower().endswith(".gguf"):
         return None
+    file = Path(path).expanduser()
     _check(file, path)
     return file
 
@@ -80,43 +71,3 @@ def _check_magic(file: Path, where: str) -> None:
         ) from error
     if magic != MAGIC:
         raise ModelError(what="this is no GGUF file", where=where, hint=COPY_AGAIN)
-
-
-def ollama_folder() -> Path:
-    """Where Ollama keeps its models."""
-    return Path(os.environ.get("OLLAMA_MODELS") or "~/.ollama/models").expanduser()
-
-
-def _ollama_blob(name: str) -> Path:
-    """The file with the weights of an Ollama model on this machine. Raises ModelError."""
-    models = ollama_folder()
-    model, _, tag = name.partition(":")
-    where, parts = f"{OLLAMA}{name}", [*model.split("/"), tag or "latest"]
-    if len(parts) > 3 or not all(_NAME.fullmatch(part) for part in parts):
-        raise ModelError(
-            what="this is no name of an Ollama model",
-            where=where,
-            hint=f"write {OLLAMA}NAME or {OLLAMA}NAME:TAG",
-        )
-    owned = parts if len(parts) == 3 else ["library", *parts]
-    manifest = models.joinpath("manifests", "registry.ollama.ai", *owned)
-    try:
-        layers = json.loads(manifest.read_text(encoding="utf-8"))["layers"]
-        digest = next(layer["digest"] for layer in layers if layer["mediaType"] == _MODEL_LAYER)
-    except FileNotFoundError as error:
-        raise ModelError(
-            what=f"Ollama has no such model here ({models})",
-            where=where,
-            hint=f"ollama pull {name}; if its models lie elsewhere, set OLLAMA_MODELS",
-        ) from error
-    except (OSError, ValueError, LookupError, TypeError, StopIteration) as error:
-        raise ModelError(
-            what="Ollama's list of this model's files cannot be read",
-            where=str(manifest),
-            hint=f"ollama pull {name}",
-        ) from error
-    if not re.fullmatch(r"sha256:[0-9a-f]{64}", str(digest)):
-        raise ModelError(
-            what="Ollama's list names no file of weights", where=str(manifest), hint=f"ollama pull {name}"
-        )
-    return models / "blobs" / digest.replace(":", "-")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,6 @@ from engine.errors import DataError
 from engine.esm.baselines import cast
 from engine.esm.baselines.field import cast_variant
 from engine.esm.baselines.seal import executes, seal_vector
-from engine.esm.baselines.stable import sampled_thoughts, stable_vector, without_content
 from engine.esm.evaluation.eval_stage import Evaluate
 from engine.esm.evaluation.methods import make_variant
 from engine.esm.evaluation.sources import Sources
@@ -69,56 +67,6 @@ def test_seals_vector_equals_a_literal_computation(model: TransformersModel) -> 
     np.testing.assert_allclose(found, literal, atol=2e-4)
     with pytest.raises(DataError, match="of 6 thoughts in 2 mined answers 0 reflect"):
         seal_vector(model, ANSWERS, LAYER, "\n\n", FieldSection(reflection=[], transition=[], openings=[]))
-
-
-def _literal_state(model: TransformersModel, tokens: list[int]) -> np.ndarray:
-    with torch.no_grad():
-        hidden = model.network.model(input_ids=torch.tensor([tokens]), output_hidden_states=True)
-    return hidden.hidden_states[LAYER + 1][0, -1].double().numpy()
-
-
-def test_the_stable_vector_equals_a_literal_computation(model: TransformersModel) -> None:
-    """The only reflecting thought of the first answer is repeated 8 times of 10, that of the second 7 times: the first
-    answer alone counts."""
-    asked: list[list[int]] = []
-
-    def sampled(beginnings: Sequence[Sequence[int]]) -> list[list[str]]:
-        asked.extend(list(beginning) for beginning in beginnings)
-        return [["Quick: 9"] * 8 + ["Forward: 9"] * 2, ["Quick: 9"] * 7 + ["Forward: 9"] * 3]
-
-    answers = [ANSWERS[0], (ANSWERS[1][0], "Forward: 9\n\nQuick: 7\n\nForward: 9 - 2 = 7\n\n#### 7")]
-    prompts = [model.tokenizer.encode_chat(prompt) for prompt, _ in answers]
-    starts: list[list[int]] = []
-    for prompt, (_, answer) in zip(prompts, answers, strict=True):
-        tokens = list(prompt)
-        for piece in answer.split("\n\n")[:-1]:
-            tokens = [*tokens, *model.tokenizer.encode(piece + "\n\n")]
-            starts.append(tokens)
-    found = stable_vector(model, answers, LAYER, "\n\n", WORDS, sampled)
-    assert asked == [starts[0], starts[3]]
-    reflecting, *going_on = [_literal_state(model, tokens) for tokens in starts[:3]]
-    difference = np.mean(going_on, axis=0) - reflecting
-    basis = np.linalg.qr(np.stack([_literal_state(model, prompt) for prompt in prompts]).T)[0]
-    literal = difference - basis @ (basis.T @ difference)
-    np.testing.assert_allclose(found, literal, atol=2e-4)
-    with pytest.raises(DataError, match="of 2 thoughts that reflect or change course 0 are stable"):
-        stable_vector(model, answers, LAYER, "\n\n", WORDS, lambda asked: [["Forward: 9"] * 10] * len(asked))
-
-
-def test_content_is_the_first_four_directions() -> None:
-    questions = np.diag([9.0, 8.0, 7.0, 6.0, 5.0, 4.0])
-    np.testing.assert_allclose(without_content(np.arange(1.0, 7.0), questions), [0, 0, 0, 0, 5, 6], atol=1e-6)
-
-
-def test_sampled_thoughts_do_not_depend_on_their_company(model: TransformersModel) -> None:
-    beginnings = [
-        [*model.tokenizer.encode_chat(prompt), *model.tokenizer.encode("Forward: 3\n\n")]
-        for prompt, _ in ANSWERS
-    ]
-    draw = sampled_thoughts(model, "\n\n", 1.0, 3)
-    both, first = draw(beginnings), draw(beginnings[:1])
-    assert [len(texts) for texts in both] == [10, 10] and both[0] == first[0]
-    assert len(set(both[0])) > 1 and all(text.count("\n\n") <= 1 for text in both[0])
 
 
 def test_casts_condition_equals_a_literal_computation() -> None:

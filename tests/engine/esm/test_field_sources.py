@@ -15,17 +15,14 @@ import pytest
 from engine.config.config import Config
 from engine.config.esm_methods import METHODS
 from engine.config.file import load_config
-from engine.errors import DataError
 from engine.esm.baselines import cast
 from engine.esm.baselines.seal import seal_vector
-from engine.esm.baselines.stable import sampled_thoughts, stable_vector
 from engine.esm.evaluation.eval_stage import Evaluate
 from engine.esm.evaluation.methods import make_variant, read_sources
-from engine.esm.evaluation.sources import Sources
 from engine.esm.layers import field_layer
 from engine.esm.vectors import vector_bytes
 from engine.files import write_jsonl
-from engine.lm.protocol import Completion, ModelInfo, Request, Sampling
+from engine.lm.protocol import Completion, ModelInfo, Request
 from engine.lm.transformers.model import TransformersModel
 from engine.tasks.loaders import load_task_dataset
 from tests.engine.esm.test_field import ANSWERS, LAYER, WORDS
@@ -34,71 +31,26 @@ from tests.run_stage import run_stage
 
 
 class Telling:
-    """A model that writes down what it is asked, and writes the seed of a request as its text."""
+    """A model that writes down whose states it is asked for."""
 
     def __init__(self, model: TransformersModel) -> None:
-        self.model, self.tokenizer, self.info = model, model.tokenizer, model.info
-        self.requests: list[Request] = []
+        self.model, self.tokenizer = model, model.tokenizer
         self.sequences: list[list[int]] = []
-
-    def generate(self, requests: Sequence[Request]) -> list[Completion]:
-        self.requests += requests
-        return [Completion([], [], str(request.seed), "stop") for request in requests]
 
     def states(self, sequences: Sequence[Sequence[int]], *rest: Any) -> Any:
         self.sequences += [list(tokens) for tokens in sequences]
         return self.model.states(sequences, *rest)
 
 
-def test_every_sampled_thought_has_a_draw_of_its_own(embedded: TransformersModel) -> None:
-    """More beginnings than go into one call: each is drawn ten times, as the settings say."""
-    telling, beginnings = Telling(embedded), [[1, number] for number in range(40)]
-    drawn = sampled_thoughts(telling, "END", 0.7, 3)(beginnings)  # pyright: ignore[reportArgumentType]
-    assert [list(request.prompt) for request in telling.requests] == [
-        b for b in beginnings for _ in range(10)
-    ]
-    assert {request.sampling for request in telling.requests} == {Sampling(128, 0.7, "END")}
-    assert [len(texts) for texts in drawn] == [10] * 40 and len({t for texts in drawn for t in texts}) == 400
-    few = sampled_thoughts(telling, "END", 0.7, 3)(beginnings[:20])  # pyright: ignore[reportArgumentType]
-    other = sampled_thoughts(telling, "END", 0.7, 4)(beginnings)  # pyright: ignore[reportArgumentType]
-    assert few == drawn[:20]
-    assert not {t for texts in other for t in texts} & {t for texts in drawn for t in texts}
-
-
-def test_thoughts_and_questions_are_read_under_the_system_prompt(embedded: TransformersModel) -> None:
+def test_thoughts_are_read_under_the_system_prompt(embedded: TransformersModel) -> None:
     beginnings = [embedded.tokenizer.encode_chat(prompt, "be brief") for prompt, _ in ANSWERS]
     assert beginnings[0] != embedded.tokenizer.encode_chat(ANSWERS[0][0])
     telling = Telling(embedded)
     model = typing.cast("TransformersModel", telling)
     seal_vector(model, ANSWERS, LAYER, "\n\n", WORDS, "be brief")
     assert len(telling.sequences) == 2
-    drawn = [["Quick: 9"] * 10]
-    stable_vector(model, ANSWERS, LAYER, "\n\n", WORDS, lambda asked: drawn * len(asked), "be brief")
-    assert len(telling.sequences) == 6, "thoughts of both answers, and both questions"
-    for number, tokens in enumerate(telling.sequences):
-        begin = beginnings[number % 2]
+    for begin, tokens in zip(beginnings, telling.sequences, strict=True):
         assert tokens[: len(begin)] == begin
-
-
-def test_the_sources_hand_over_the_run_s_settings(embedded: TransformersModel) -> None:
-    """Temperature and seed of stable thoughts, and with them what is drawn."""
-    telling = Telling(embedded)
-    config = Config.model_validate(
-        {
-            "run": {"seed": 11},
-            "offline_mine": {"temperature": 0.6},
-            "control_points": {"segment_delimiter": "\n\n"},
-            "eval": {"field": {"methods": ["stable"], "openings": ["Quick:"], "layer": LAYER}},
-        }
-    )
-    with pytest.raises(DataError, match="0 are stable"):
-        # The model writes numbers: none of them reflects.
-        make_variant("stable", telling, config, Sources(answers=tuple(ANSWERS)))  # pyright: ignore[reportArgumentType]
-    asked = list(telling.requests)
-    assert {request.sampling for request in asked} == {Sampling(128, 0.6, "\n\n")}
-    beginnings = [list(request.prompt) for request in asked[::10]]
-    sampled_thoughts(telling, "\n\n", 0.6, 11)(beginnings)  # pyright: ignore[reportArgumentType]
-    assert telling.requests[len(asked) :] == asked
 
 
 def test_the_layer_is_the_middle_one_of_those_that_are_mined(embedded: TransformersModel) -> None:

@@ -133,40 +133,6 @@ def test_the_text_side_needs_no_weights(folder: Path, file: Path) -> None:
     assert here.tokenizer.encode("3 + 4") == there.tokenizer.encode("3 + 4")
 
 
-def test_a_model_of_ollama_is_found_by_name(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    digest = "sha256:" + "0" * 64
-    layers = [
-        {"mediaType": "application/vnd.ollama.image.template", "digest": "sha256:" + "1" * 64},
-        {"mediaType": "application/vnd.ollama.image.model", "digest": digest},
-    ]
-    manifest = tmp_path / "manifests/registry.ollama.ai/library/tiny/latest"
-    manifest.parent.mkdir(parents=True)
-    manifest.write_text(json.dumps({"layers": layers}))
-    blob = tmp_path / "blobs" / digest.replace(":", "-")
-    blob.parent.mkdir()
-    blob.write_bytes(file.read_bytes())
-    monkeypatch.setenv("OLLAMA_MODELS", str(tmp_path))
-    assert gguf_file("ollama:tiny") == gguf_file("ollama:tiny:latest") == blob
-    assert load_text_side("ollama:tiny").vocab_size == load_text_side(str(file)).vocab_size
-    for name, told in (
-        ("ollama:other", "no such model"),
-        ("ollama:../../x", "no name"),
-        ("ollama:a/b/c", "no name"),
-        ("ollama:", "no name"),
-    ):
-        with pytest.raises(ModelError, match=told):
-            gguf_file(name)
-    owned = tmp_path / "manifests/registry.ollama.ai/me/tiny/q4"
-    owned.parent.mkdir(parents=True)
-    owned.write_text(json.dumps({"layers": layers}))
-    assert gguf_file("ollama:me/tiny:q4") == blob
-    manifest.write_text(json.dumps({"layers": [{**layers[1], "digest": "../../../etc/passwd"}]}))
-    with pytest.raises(ModelError, match="names no file of weights"):
-        gguf_file("ollama:tiny")
-
-
 @pytest.fixture
 def parts(folder: Path, tmp_path: Path) -> list[Path]:
     write_gguf(folder, tmp_path / "big.gguf", tensors_a_part=16)

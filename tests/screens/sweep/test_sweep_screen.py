@@ -49,7 +49,7 @@ class SweepApp(App[None]):
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)])
 async def test_table_map_and_remarks(tmp_path: Path, size: tuple[int, int]) -> None:
-    folder = make_sweep(tmp_path, [20, 38, 21], kls=[0.01, 0.5, 0.02])
+    folder = make_sweep(tmp_path, [20, 38, 21])
     app = SweepApp(folder)
     async with app.run_test(size=size) as pilot:
         screen = app.sweep
@@ -67,7 +67,7 @@ async def test_table_map_and_remarks(tmp_path: Path, size: tuple[int, int]) -> N
         assert "Figure" in words and "Fields" not in words and "Stop" not in words
         await pilot.press("v", "v")
         await pilot.pause()
-        assert "KL  across online.L" in drawn(app) and "0.5000" in drawn(app)
+        assert "tokens  across online.L" in drawn(app) and "★104" in drawn(app)
         await pilot.press("enter", "c")
         await pilot.pause()
         own, best = (folder.path.parent / name for name in ("1-0-0", "1-1-0"))
@@ -137,7 +137,7 @@ async def test_a_sweep_at_work_says_how_far_it_is(tmp_path: Path, size: tuple[in
         text = drawn(app)
         assert "sweep   45%, about 3:40 left  2 of 5 runs finished (2 settings × 2 seeds + 1" in text
         assert "At work: online.L=2 seed=0, eval 50 of 200 problems" in text
-        assert "▶ 12%" in text and "KL/token" not in text
+        assert "▶ 12%" in text
         row = next(line for line in text.splitlines() if "★ online.L=1" in line)
         assert "✓" in row and "0.500" in row
     for lock in locks:
