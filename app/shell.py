@@ -29,7 +29,6 @@ from app.settings import read_setting, write_setting
 from app.started_runs import StartedRuns
 from app.terminal.ascii_signs import ASCII_SIGNS, WARNING, takes_unicode
 from app.terminal.control_filter import NO_CONTROLS
-from app.terminal.loop_lag import LoopLag
 from app.terminal.output import CalmApp
 from app.terminal.plain_attributes import plain_attributes
 from app.terminal.themes import DARK, LIGHT, THEMES, hidden
@@ -102,7 +101,6 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, CalmApp[None])
         """Number of the event in whose item the run is opened first."""
         self.changes: Sequence[str] = ()
         """Changes of the configuration with which the dialog of a new run is opened first."""
-        self.lag = LoopLag()
         self._config_path = config_path
         self._run_dir = run_dir
         self._choose_from = choose_from
@@ -141,7 +139,6 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, CalmApp[None])
 
     async def on_mount(self) -> None:
         self._listen_to_signals()
-        self.set_interval(self.lag.every, self.lag.tick)
         self.set_interval(0.5, self.show_failures)
         self.set_timer(0.5, Thread(target=_import_the_rest, daemon=True).start)
         if not self.unicode:
@@ -212,13 +209,3 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, CalmApp[None])
     def action_toggle_dark(self) -> None:
         """The other theme."""
         self.theme = LIGHT.name if self.current_theme.dark else DARK.name
-
-    def action_show_lag(self) -> None:
-        """How far the console is behind."""
-        lag = self.session.lag if self.session is not None else None
-        log = (
-            f"log: {counted(lag.unread_bytes, 'bytes')} unread, last portion {lag.fold_ms:.1f} ms\n"
-            if lag
-            else ""
-        )
-        self.notify(f"{log}keys and drawing: {self.lag}", title="Lag", markup=False)

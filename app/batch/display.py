@@ -1,14 +1,11 @@
-"""What batch shows during a run: progress bars on a terminal, timestamped lines anywhere else."""
+"""What batch shows during a run: timestamped lines."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
 from app.wording.stage_words import choices_sentence, texts_under_way
@@ -17,22 +14,6 @@ from app.wording.verdict_text import verdict_sentence
 from app.wording.words import figures_words, method_name
 from engine import events as ev
 from engine.run.stage_state import Stages, StageState
-
-
-class Display(Protocol):
-    """Where batch prints."""
-
-    def show(self, event: ev.Event, stages: Stages) -> None:
-        """Show an event, and the stages after it."""
-        ...
-
-    def print(self, text: str, style: str = "") -> None:
-        """Print one line."""
-        ...
-
-    def close(self) -> None:
-        """Restore the terminal."""
-        ...
 
 
 def pace(stage: StageState) -> str:
@@ -84,7 +65,7 @@ def sentence(event: ev.Event) -> str | None:
             return None
 
 
-class PlainDisplay:
+class Display:
     """Lines that begin with the time of day; progress at most every `every` seconds."""
 
     def __init__(
@@ -96,6 +77,7 @@ class PlainDisplay:
         self._reported = 0.0
 
     def show(self, event: ev.Event, stages: Stages) -> None:
+        """Show an event, and the stages after it."""
         if isinstance(event, ev.StageStarted):
             self._reported = self._clock()
             self._line(event.stage, f"started, {pace(stages[event.stage])}")
@@ -105,13 +87,12 @@ class PlainDisplay:
         elif isinstance(event, ev.ModelLoading) and event.doing and not self._due():
             pass
         elif text := sentence(event):
-            self._line(event.stage, text)
+            is_warning = isinstance(event, ev.Notice) and event.level == "warning"
+            self._line(event.stage, text, "yellow" if is_warning else "")
 
     def print(self, text: str, style: str = "") -> None:
+        """Print one line."""
         self._console.print(Text(text, style=style), soft_wrap=True)
-
-    def close(self) -> None:
-        pass
 
     def _due(self) -> bool:
         """Whether progress is to be shown again; it then counts as shown."""
@@ -121,66 +102,5 @@ class PlainDisplay:
             self._reported = now
         return due
 
-    def _line(self, stage: str, text: str) -> None:
-        self.print(f"{time.strftime('%H:%M:%S')} {stage + ': ' if stage else ''}{text}")
-
-
-class BarDisplay:
-    """A progress bar for each stage; other events as lines above the bars."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._bars: dict[str, TaskID] = {}
-        self._load: TaskID | None = None
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=20),
-            _PaceColumn(),
-            console=console,
-            refresh_per_second=8,
-        )
-        self._progress.start()
-
-    def show(self, event: ev.Event, stages: Stages) -> None:
-        if isinstance(event, ev.StageStarted | ev.StageProgress | ev.ModelWorking):
-            self._bar(stages[event.stage])
-        elif isinstance(event, ev.ModelLoading) and event.doing:
-            self._load_bar(event)
-        elif text := sentence(event):
-            if isinstance(event, ev.ModelLoaded) and self._load is not None:
-                self._progress.remove_task(self._load)
-                self._load = None
-            self.print(f"{event.stage}: {text}" if event.stage else text, _style(event))
-
-    def print(self, text: str, style: str = "") -> None:
-        self._progress.console.print(Text(text, style=style), soft_wrap=True)
-
-    def close(self) -> None:
-        self._progress.stop()
-
-    def _bar(self, stage: StageState) -> None:
-        if stage.name not in self._bars:
-            self._bars[stage.name] = self._progress.add_task(stage.name, total=stage.total or None, pace="")
-        bar = self._bars[stage.name]
-        self._progress.update(bar, completed=stage.done, total=stage.total or None, pace=pace(stage))
-
-    def _load_bar(self, event: ev.ModelLoading) -> None:
-        if self._load is None:
-            self._load = self._progress.add_task("loading", total=1.0, pace="")
-        doing = f"{event.name}: {event.doing} {event.share:.0%}"
-        self._progress.update(self._load, completed=event.share, pace=doing)
-
-
-class _PaceColumn(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(task.fields["pace"], no_wrap=True)
-
-
-def _style(event: ev.Event) -> str:
-    return "yellow" if isinstance(event, ev.Notice) and event.level == "warning" else ""
-
-
-def make_display(console: Console) -> Display:
-    """Bars on a terminal that wants colour, lines elsewhere."""
-    plain = not console.is_terminal or console.is_dumb_terminal or bool(os.environ.get("NO_COLOR"))
-    return PlainDisplay(console) if plain else BarDisplay(console)
+    def _line(self, stage: str, text: str, style: str = "") -> None:
+        self.print(f"{time.strftime('%H:%M:%S')} {stage + ': ' if stage else ''}{text}", style)

@@ -1,4 +1,4 @@
-"""`steer-tui batch`: the same worker and the same log as in the console, shown as lines or progress bars."""
+"""`steer-tui batch`: the same worker and the same log as in the console, shown as lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.text import Text
 
-from app.batch.display import Display, make_display
+from app.batch.display import Display
 from app.batch.result_tables import print_results
 from app.runs.client import request_stop, start_worker
 from app.runs.workers import how_it_ended, recorded_failure
@@ -66,20 +66,17 @@ def run_batch(directory: RunDirectory, console: Console, errors: Console) -> int
             for entry in history:
                 state.apply(*entry)
         process = start_worker(directory)
-        display = make_display(console)
+        display = Display(console)
         display.print(f"run: {directory.path}")
         batch = _Batch(directory, tail, process, display, state, errors, interrupts)
         try:
             code = batch.follow()
         except KeyboardInterrupt:
-            display.close()
             batch.print_resume("left; the engine stops after its current item")
             return INTERRUPTED
         except BaseException:  # a closed pipe, a bug: leave no worker behind
             request_stop(directory)
             raise
-        finally:
-            display.close()
         print_results(state, console, directory)
         batch.report(code)
         return code

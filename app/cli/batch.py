@@ -41,7 +41,7 @@ def execute(options: Namespace) -> int:
 
 SUMMARY = "work on a run without a console, to its end"
 DETAILS = (
-    "What the run does is printed as lines or progress bars, its results as tables. Ctrl+C stops it and keeps "
+    "What the run does is printed as lines, its results as tables. Ctrl+C stops it and keeps "
     "what is finished; --resume goes on there. Exit code 0: finished; 1: a stage failed; 2: wrong input; 130: "
     "interrupted."
 )

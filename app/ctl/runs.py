@@ -33,7 +33,7 @@ def show_run(directory: RunDirectory, as_json: bool) -> int:
     """One run with its stages."""
     status = inspect(directory.path)
     earlier = read_earlier_times(directory.path) if status.state == "running" else Earlier()
-    row = RunRow(status, read_progress(directory), 0, earlier=earlier)
+    row = RunRow(status, read_progress(directory), earlier=earlier)
     record = row.status.record
     if as_json:
         stages = [

@@ -100,7 +100,6 @@ EVERYWHERE: tuple[Command, ...] = (
 WITHOUT_KEY = (
     Command("", "app.toggle_dark", "Dark/light", "Switch between the dark and the light theme."),
     Command("", "app.change_theme", "Theme", "Choose a theme."),
-    Command("", "app.show_lag", "Lag", "Show how far the console is behind the log."),
 )
 """Commands of everywhere that only the palette has."""
 

@@ -7,7 +7,6 @@ keeps its row.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -44,7 +43,6 @@ from engine.run.stage_state import (
 )
 
 _TAIL = 1 << 16
-_SIZE_EVERY = 10.0
 Signature = tuple[tuple[int, int], ...]
 
 
@@ -55,7 +53,6 @@ class RunRow:
 
     status: RunStatus
     progress: StageState
-    size: int
     earlier: Earlier = field(default_factory=Earlier)
     name: RunName = UNNAMED
 
@@ -139,7 +136,6 @@ class _Known:
 
     signature: Signature
     row: RunRow
-    size_at: float = field(default_factory=time.monotonic)
 
 
 class RunList:
@@ -185,17 +181,9 @@ class RunList:
             refuse_later_schema(directory.events)
         except RunError as error:
             status = replace(status, state=LATER, failure=error.what)
-        progress = read_progress(directory)
-        size, size_at = self._size(path, known, status.alive)
-        row = RunRow(status, progress, size)
-        self._known[path] = _Known(signature, row, size_at)
+        row = RunRow(status, read_progress(directory))
+        self._known[path] = _Known(signature, row)
         return row
-
-    def _size(self, path: Path, known: _Known | None, working: bool) -> tuple[int, float]:
-        now = time.monotonic()
-        if known is not None and working and now - known.size_at < _SIZE_EVERY:
-            return known.row.size, known.size_at
-        return folder_size(path), now
 
 
 def stage_states(status: RunStatus) -> dict[str, StageState]:
@@ -253,22 +241,6 @@ _decoder = msgspec.json.Decoder(StageStarted | StageProgress | StageFinished)
 _HEADS = tuple(
     f'{{"type":"{kind.__name__}"'.encode() for kind in (StageStarted, StageProgress, StageFinished)
 )
-
-
-def folder_size(path: Path) -> int:
-    """Bytes of all files below `path`; what vanishes meanwhile is not counted."""
-    total, left = 0, [str(path)]  # no recursion: a folder from elsewhere may be nested however deeply
-    while left:
-        try:
-            with os.scandir(left.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        left.append(entry.path)
-                    else:
-                        total += entry.stat(follow_symlinks=False).st_size
-        except OSError:
-            continue
-    return total
 
 
 def _signature(directory: RunDirectory) -> Signature:

@@ -36,14 +36,6 @@ _HEALTH_EVERY = 1.0
 
 
 @dataclass(frozen=True)
-class Lag:
-    """How far the session is behind the log: bytes not folded yet, and milliseconds the last portion took."""
-
-    unread_bytes: int = 0
-    fold_ms: float = 0.0
-
-
-@dataclass(frozen=True)
 class KeptState:
     """A state on the way, and the place in the log behind its last event. It is to be shared before it is folded on."""
 
@@ -60,7 +52,7 @@ class RunSession:
     stays as it is and `behind` counts what happened since. `revision` is another number whenever something shown may be
     another. `status`: of the worker, `STARTING` while one that `has_started_worker` knows has not yet taken the run.
     `stop_requested`: here, and the worker has not stopped yet. `index`: marks and stops of the log; `earlier`: how long
-    the stages took in other runs.
+    the stages took in other runs; `unread_bytes`: of the log, not folded yet.
     """
 
     def __init__(
@@ -76,7 +68,7 @@ class RunSession:
         self._status: RunStatus | None = None
         self.earlier = Earlier()
         self._earlier: Earlier | None = None
-        self.lag = Lag()
+        self.unread_bytes = 0
         self._directory = RunDirectory(run_dir)
         self._keep_every = keep_every
         self._has_started_worker = has_started_worker
@@ -119,7 +111,7 @@ class RunSession:
     @property
     def reading(self) -> float | None:
         """Share of a long log that is read, 0 to 1; None when little is left."""
-        unread, folded = self.lag.unread_bytes, self._folded
+        unread, folded = self.unread_bytes, self._folded
         return folded / (folded + unread) if unread > _MUCH else None
 
     # ------------------------------------------------------------ what the screens ask for
@@ -227,15 +219,15 @@ class RunSession:
 
     def _fold_some(self) -> bool:
         """Fold a portion of what is new; whether there was anything."""
-        began, before = time.perf_counter(), self._reader.offset
+        before = self._reader.offset
         try:
             entries = self._reader.poll(_CHUNK)
         except (SteerError, OSError) as error:
             self._note(error)
             return self._reader.offset > before  # reading continues behind a broken line
         if not entries:
-            if self.lag.unread_bytes:
-                self.lag = Lag(self._reader.behind(), self.lag.fold_ms)
+            if self.unread_bytes:
+                self.unread_bytes = self._reader.behind()
             return False
         for event, offset, length in entries:
             self._live.apply(event, offset, length)
@@ -246,7 +238,7 @@ class RunSession:
         self._keep()
         self._latest = self._live.share()
         self._folded = self._reader.offset
-        self.lag = Lag(self._reader.behind(), (time.perf_counter() - began) * 1000)
+        self.unread_bytes = self._reader.behind()
         return True
 
     def _keep(self) -> None:

@@ -40,7 +40,7 @@ def progress_of(results: SweepResults) -> SweepProgress:
 
 def _row(status: RunStatus) -> RunRow:
     ended = status.state in _ENDED
-    return RunRow(status, StageState("") if ended else read_progress(status.directory), 0)
+    return RunRow(status, StageState("") if ended else read_progress(status.directory))
 
 
 def _seconds_left(results: SweepResults, rows: Sequence[RunRow]) -> float | None:

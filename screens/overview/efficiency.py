@@ -1,8 +1,8 @@
-"""The panel that says where the time, the tokens, the memory and the money went, stage by stage and over time."""
+"""The panel that says where the time, the tokens, the memory and the money went, stage by stage."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.binding import BindingType
@@ -19,7 +19,6 @@ from app.wording.usage_text import total_cost
 from engine.run.stage_state import StageState
 from screens.panels.session_panel import BlocksPanel
 from screens.run_session import Session, shown_stages
-from screens.widgets.charts.spark import spark
 
 _HEADINGS = ("stage", "share of the time", "time", "tokens", "tokens/s", "memory", "GPU")
 
@@ -32,8 +31,8 @@ class EfficiencyPanel(BlocksPanel):
 # Efficiency
 
 Where the run's time went, stage by stage; the tokens its models generated, and how fast; the largest memory that a
-stage's process held. Below, over time: tokens a second, and memory. Servers are listed with their calls, tokens and
-cost. How many tokens an answer of ESM takes, and its probes, is on ESM's screen under *Results*.
+stage's process held. Servers are listed with their calls, tokens and cost. How many tokens an answer of ESM takes, and
+its probes, is on ESM's screen under *Results*.
 """
     TITLE_WORD = "Where time, tokens and memory went"
 
@@ -47,7 +46,7 @@ def efficiency_blocks(state: RunState, shown: Sequence[StageState], width: int) 
     if not any(spent.values()):
         return [Paragraph("No stage has worked yet.")]
     table = _stages(state, shown, spent, 16 if width >= 90 else 8)
-    return [_in_all(state, sum(spent.values())), table, *_over_time(state, width), *servers(state)]
+    return [_in_all(state, sum(spent.values())), table, *servers(state)]
 
 
 def _in_all(state: RunState, seconds: float) -> Paragraph:
@@ -87,25 +86,3 @@ def _count(value: float | None) -> str:
 def _memory(use: StageUse) -> tuple[str, str]:
     """The process's and the GPU's."""
     return file_size(use.resident) if use.resident else "", file_size(use.gpu) if use.gpu else ""
-
-
-def _over_time(state: RunState, width: int) -> list[Paragraph]:
-    """Tokens a second and memory, as small curves over a clock."""
-    moments, across = state.efficiency.moments, max(20, min(80, width - 36))
-    memory = [float(moment.resident) for moment in moments if moment.resident]
-    curves = [
-        *_curve("tokens/s", [moment.per_second for moment in moments], _count, across),
-        *_curve("memory", memory, lambda value: file_size(round(value)), across),
-    ]
-    clock = duration(state.time - state.began)
-    return [*curves, Paragraph(f"{'':9}0:00{clock:>{across - 4}}", "dim")] if curves else []
-
-
-def _curve(name: str, values: Sequence[float], say: Callable[[float], str], across: int) -> list[Paragraph]:
-    if len(values) < 2 or not max(values):
-        return []
-    upper, lower = spark(values, across, 2)
-    return [
-        Paragraph((Span(f"{name:<9}", "dim"), f"{upper} {say(max(values))} at most")),
-        Paragraph(f"{'':9}{lower} {say(min(values)) or 0} at least"),
-    ]

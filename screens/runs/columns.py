@@ -105,16 +105,6 @@ def _cost(row: RunRow) -> Cell:
     return NONE if row.cost is None else Cell(f"{row.cost:,.2f}")
 
 
-def size(count: int) -> str:
-    """`12 kB`, `3.4 MB`"""
-    value = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000:
-            return f"{value:.0f} {unit}" if unit in ("B", "kB") or value >= 100 else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:.1f} TB"
-
-
 @dataclass(frozen=True)
 class RunColumn(Column):
     """`show`: what stands in it of a run; `order`: what runs are ordered by, if they can be."""
@@ -141,7 +131,6 @@ COLUMNS: Sequence[RunColumn] = (
               order=lambda r: None if r.time_left is None else r.time_left.whole),
     RunColumn("started", "started", 12, "right", 6, show=lambda r: started(r.record.created),
               order=lambda r: r.record.created),
-    RunColumn("size", "size", 7, "right", 10, show=lambda r: size(r.size), order=lambda r: r.size),
     RunColumn("id", "id", 20, priority=1, name=True, show=lambda r: r.record.run_id, order=VALUES["id"]),
 )  # fmt: skip
 """What matters least goes first where room is short; state, name and result never do."""

@@ -351,7 +351,7 @@ async def test_palette_has_the_commands_of_the_screen(
         await on_screen(app, OverviewScreen)
         provider = BoundCommands(app.screen)
         names = [hit.text async for hit in provider.discover()]
-        for word in ("Detach  (^d)", "Cost  ($)", "Report  (R)", "Theme", "Lag"):
+        for word in ("Detach  (^d)", "Cost  ($)", "Report  (R)", "Theme"):
             assert word in names, word
         await pilot.press("ctrl+p")
         await pilot.press(*"time line", "down", "enter")
@@ -365,7 +365,6 @@ async def test_themes_are_ours_and_change(console: Callable[..., SteerApp]) -> N
         await app.run_action("app.toggle_dark")
         assert app.theme == "steer-light"
         await app.run_action("app.toggle_dark")
-        await app.run_action("app.show_lag")
         assert app.theme == "steer-dark"
 
 

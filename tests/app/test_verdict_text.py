@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from app.batch.display import PlainDisplay, sentence
+from app.batch.display import Display, sentence
 from app.batch.result_tables import print_results
 from app.state.run import RunState
 from app.wording.verdict_text import (
@@ -261,7 +261,7 @@ def test_the_log_brings_it_to_the_state_and_batch_prints_it() -> None:
     assert verdicts(state.stages) == [ESM] == verdicts(state.stages, ["mine", "eval"])
     assert sentence(told) == f"finished in 0:06 (accuracy esm 0.965). {verdict_sentence(ESM)}"
     assert sentence(finished(None)) == "finished in 0:06 (accuracy esm 0.965)"
-    PlainDisplay(Console(file=out, width=500)).show(told, state.stages)
+    Display(Console(file=out, width=500)).show(told, state.stages)
     print_results(state, Console(file=out, width=500), RunDirectory(Path("outputs/demo/1")))
     assert out.getvalue().count(verdict_sentence(ESM)) == 2
 

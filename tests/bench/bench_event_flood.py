@@ -25,7 +25,6 @@ from textual.screen import Screen
 
 from app import garbage
 from app.shell import SteerApp
-from app.terminal.loop_lag import LoopLag
 from engine.events import (
     DecisionTaken,
     ExampleEvaluated,
@@ -37,6 +36,7 @@ from engine.events import (
 from engine.run.directory import RunDirectory
 from engine.run.event_log import EventLog
 from screens.esm.screen import EsmScreen
+from tests.bench.loop_lag import LoopLag
 from tests.synthetic_run import SyntheticRun
 
 GOAL_MS = 100
@@ -78,8 +78,8 @@ async def type_and_measure(directory: RunDirectory, rate: int, seconds: float) -
                 ages.append((time.time() - session.state.time) * 1000)
 
         screen.show = show_and_note
-        app.lag = LoopLag()
-        app.set_interval(app.lag.every, app.lag.tick)
+        lag = LoopLag()
+        app.set_interval(lag.every, lag.tick)
         paints = note_paints(app)
         table = screen.decisions.table
         table.focus()
@@ -106,11 +106,9 @@ async def type_and_measure(directory: RunDirectory, rate: int, seconds: float) -
         print(f"{total:,} events in {seconds:g} s; log {directory.events.stat().st_size / 1e6:.1f} MB")
         print("key to paint:     ", quantiles(keys), f"of {len(keys)} (goal {GOAL_MS} ms)")
         print("  processor time: ", quantiles(drawn), "of the thread that draws")
-        print("loop late:        ", app.lag)
+        print("loop late:        ", lag)
         print("age of last event:", quantiles(ages), f"at {len(ages)} drawings (goal {GOAL_MS} ms)")
-        print(
-            f"last portion folded in {session.lag.fold_ms:.1f} ms, {session.lag.unread_bytes:,} bytes unread"
-        )
+        print(f"{session.unread_bytes:,} bytes unread")
 
 
 def note_paints(app: SteerApp) -> list[float]:

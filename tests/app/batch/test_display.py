@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 from rich.console import Console
 
-from app.batch.display import BarDisplay, PlainDisplay, make_display, pace, sentence
+from app.batch.display import Display, pace, sentence
 from app.state.run import RunState
 from engine import events as ev
 from engine.run.stage_state import Stages, fold_stages
@@ -24,7 +24,7 @@ LOADED = ev.ModelLoaded(
 def test_lines_tell_what_is_loaded_and_now_and_then_how_far() -> None:
     console = Console(file=StringIO(), width=200)
     seconds = iter((10.0, 11.0, 12.0, 16.0))
-    display = PlainDisplay(console, clock=lambda: next(seconds))
+    display = Display(console, clock=lambda: next(seconds))
     display.show(BEGUN, {})
     for _ in range(4):
         display.show(HALF, {})
@@ -37,20 +37,6 @@ def test_lines_tell_what_is_loaded_and_now_and_then_how_far() -> None:
         half,
         "model smollm2 on cpu (transformers, 134.5 M parameters, bfloat16: 2.6 times as fast as float32 here)",
     ]
-
-
-def test_a_bar_stands_while_a_model_is_loaded() -> None:
-    console = Console(file=StringIO(), width=120, force_terminal=True)
-    display = BarDisplay(console)
-    try:
-        for event in (BEGUN, HALF):
-            display.show(event, {})
-        (task,) = display._progress.tasks
-        assert (task.completed, task.fields["pace"]) == (0.45, "smollm2: unpacking 45%")
-        display.show(LOADED, {})
-        assert not display._progress.tasks
-    finally:
-        display.close()
 
 
 def test_the_state_knows_what_is_being_loaded_until_it_is_or_the_worker_ends() -> None:
@@ -84,7 +70,7 @@ def test_progress_tells_how_far_a_server_s_answers_are() -> None:
     """On every line that is due, and no more once all are there."""
     console, stages = Console(file=StringIO(), width=200), Stages()
     seconds = iter((0.0, 2.0, 6.0, 7.0, 12.0))
-    display = PlainDisplay(console, clock=lambda: next(seconds))
+    display = Display(console, clock=lambda: next(seconds))
     waiting = ev.ModelWorking(
         stage="slsm", role="controller", sequences=8, done=0, under_way=2, tokens=0, tokens_per_second=0.0
     )
@@ -133,29 +119,17 @@ def test_an_event_in_words(event: ev.Event, words: str | None) -> None:
     assert sentence(event) == words
 
 
-def test_every_stage_has_a_bar_and_the_rest_are_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A long line is not cut: the terminal wraps it."""
-    console = Console(file=StringIO(), width=80, force_terminal=True)
-    display, stages = make_display(console), Stages()
-    assert isinstance(display, BarDisplay)
+def test_a_warning_is_yellow_and_no_line_is_cut() -> None:
+    """The terminal wraps a long one."""
+    console, stages = Console(file=StringIO(), width=80, force_terminal=True, no_color=False), Stages()
+    display = Display(console)
     for event in (
         ev.StageStarted(stage="mine", total=40, unit="examples"),
-        ev.StageStarted(stage="eval", total=0, unit="answers"),
-        ev.StageProgress(stage="mine", done=10, total=40, tokens=100, elapsed=5.0),
+        ev.Notice(stage="mine", text="so far"),
         ev.Notice(stage="mine", text="x" * 90, level="warning"),
     ):
         fold_stages(stages, event)
         display.show(event, stages)
-    mine, evaluated = display._progress.tasks
-    assert (mine.description, mine.completed, mine.total) == ("mine", 10, 40)
-    assert mine.fields["pace"] == "10 of 40 examples, 20 tokens/s, 0:15 left"
-    assert (evaluated.description, evaluated.total, evaluated.fields["pace"]) == (
-        "eval",
-        None,
-        "0 answers so far",
-    )
-    display.close()
-    assert f"\x1b[33mmine: warning: {'x' * 90}\x1b[0m" in console.file.getvalue()  # type: ignore[attr-defined]
-    assert isinstance(make_display(Console(file=StringIO())), PlainDisplay)
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert isinstance(make_display(console), PlainDisplay)
+    started, noted, warned = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert started.endswith(" mine: started, 0 of 40 examples") and noted.endswith(" mine: so far")
+    assert warned.startswith("\x1b[33m") and warned.endswith(f" mine: warning: {'x' * 90}\x1b[0m")

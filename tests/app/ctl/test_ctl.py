@@ -300,5 +300,5 @@ def test_the_time_of_all_stages_is_null_where_one_is_not_known(
     """90 s are known; how long eval takes is not."""
     monkeypatch.setattr(RunRow, "time_left", left)
     run = RunDirectory(make_run(tmp_path, "a", []))
-    row = RunRow(inspect(run.path), StageState("mine", done=3, total=4), 0)
+    row = RunRow(inspect(run.path), StageState("mine", done=3, total=4))
     assert run_form(row)["eta_all"] == seconds

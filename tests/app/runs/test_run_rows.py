@@ -11,7 +11,7 @@ import pytest
 
 from app.cli import main
 from app.runs import run_list
-from app.runs.run_list import RunList, RunRow, folder_size, read_progress, stage_states
+from app.runs.run_list import RunList, RunRow, read_progress, stage_states
 from app.runs.run_names import RunName, composition_words, setting_words, value_words
 from engine.events import Event, StageFinished, StageProgress, StageStarted, Verdict
 from engine.run.directory import RunDirectory, StageRecord, inspect
@@ -38,7 +38,7 @@ def row_of(tmp_path: Path, status: str = "failed", **changes: Any) -> RunRow:
         "last": StageRecord(),
     }  # fmt: skip
     run.write(record)
-    return replace(RunRow(inspect(run.path), read_progress(run), 0), **changes)
+    return replace(RunRow(inspect(run.path), read_progress(run)), **changes)
 
 
 def test_the_figures_of_a_run(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_the_figures_of_a_run(tmp_path: Path) -> None:
     done = replace(row, status=replace(row.status, state="finished"))
     assert not done.resumable and replace(row, progress=StageState("")).fraction == 2 / 4
     row.record.stages = {}
-    nothing = RunRow(row.status, StageState(""), 0)
+    nothing = RunRow(row.status, StageState(""))
     assert (nothing.fraction, nothing.cost, nothing.seconds) == (0.0, None, 0.0)
 
 
@@ -105,17 +105,6 @@ def test_of_several_stages_the_last_one_counts(tmp_path: Path) -> None:
     more = [StageFinished(stage="eval", seconds=9.0), StageStarted(stage="b", total=3)]
     run = RunDirectory(make_run(tmp_path, "a", [*AT_WORK, *more]))
     assert (read_progress(run).name, read_progress(run).total) == ("b", 3)
-
-
-def test_the_size_of_a_folder_is_that_of_all_files_below(tmp_path: Path) -> None:
-    (tmp_path / "deep" / "er").mkdir(parents=True)
-    (tmp_path / "a").write_bytes(b"123")
-    (tmp_path / "deep" / "er" / "b").write_bytes(b"12345")
-    (tmp_path / "link").symlink_to(tmp_path / "deep")
-    assert (
-        folder_size(tmp_path) - (tmp_path / "link").lstat().st_size == 8
-        and folder_size(tmp_path / "none") == 0
-    )
 
 
 def test_a_run_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

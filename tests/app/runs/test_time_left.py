@@ -147,10 +147,10 @@ def test_list_and_script_say_it(tmp_path: Path) -> None:
     _run(tmp_path, {"mine": 10.0, "select": 20.0, "eval": 60.0}, seed=1)
     run = _run(tmp_path, {"mine": 10.0, "select": 0.0, "eval": 0.0}, finished=False)
     status = inspect(run.path)
-    works = RunRow(replace(status, state="running"), AT_WORK, 0, earlier=read_earlier_times(run.path))
+    works = RunRow(replace(status, state="running"), AT_WORK, earlier=read_earlier_times(run.path))
     assert run_form(works)["eta"] == 60.0 and run_form(works)["eta_all"] == 120.0
     assert "about 2:00 left (eval as in 1 earlier run)" in about_run(works).plain
-    rests = RunRow(status, AT_WORK, 0)
+    rests = RunRow(status, AT_WORK)
     assert rests.time_left is None and run_form(rests)["eta_all"] is None
 
 

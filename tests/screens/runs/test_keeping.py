@@ -348,9 +348,7 @@ async def test_the_error_of_a_run_in_the_list(outputs: Path) -> None:
 def cells_of(row: RunRow) -> dict[str, tuple[str, str]]:
     """Every cell of a run but those of its place and time."""
     cells = {column.key: cell_of(column.show(row)) for column in COLUMNS}
-    return {
-        key: (cell.text, cell.tone) for key, cell in cells.items() if key not in ("started", "size", "id")
-    }
+    return {key: (cell.text, cell.tone) for key, cell in cells.items() if key not in ("started", "id")}
 
 
 def test_a_row_of_the_list_cell_by_cell(make: Make, tmp_path: Path) -> None:

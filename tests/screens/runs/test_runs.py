@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from app.runs.run_list import RunList, folder_size, read_progress
+from app.runs.run_list import RunList, read_progress
 from engine.events import Header, Notice, StageFinished, StageProgress, StageStarted, encode
 from engine.run.directory import RunDirectory, StageRecord
 from engine.run.lock import RunLock
 from screens.console_screen import TooNarrow
 from screens.runs.about import about_run
-from screens.runs.columns import COLUMNS, size
+from screens.runs.columns import COLUMNS
 from screens.runs.fields import headline
 from screens.widgets.key_line import KeyLine, fitting, keys_of
 from tests.runs_app import RunsApp, esm_verdict
@@ -234,24 +234,6 @@ def test_last_words_in_the_about_line(make: Make, tmp_path: Path) -> None:
     make("a", "failed", failure="no such column (data.jsonl:3): name it `question`")
     [row] = RunList(tmp_path / "outputs").read()
     assert "✗ no such column (data.jsonl:3)" in about_run(row).plain
-
-
-def test_the_size_of_a_folder_counts_what_lies_in_it(tmp_path: Path) -> None:
-    """Not what links lead to, which may be the folder itself: 3 and 5 bytes, and the two links."""
-    (tmp_path / "deep" / "er").mkdir(parents=True)
-    (tmp_path / "a").write_bytes(b"abc")
-    (tmp_path / "deep" / "er" / "b").write_bytes(b"abcde")
-    (tmp_path / "deep" / "round").symlink_to(tmp_path)
-    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
-    links = sum((tmp_path / name).lstat().st_size for name in ("deep/round", "gone"))
-    assert folder_size(tmp_path) == 8 + links and folder_size(tmp_path / "nowhere") == 0
-
-
-def test_figures_in_words() -> None:
-    counts = (0, 999, 12_345, 3_456_000, 34_560_000, 345_600_000, 2_000_000_000, 10**12, 2 * 10**15)
-    assert [size(count) for count in counts] == [
-        "0 B", "999 B", "12 kB", "3.5 MB", "34.6 MB", "346 MB", "2.0 GB", "1.0 TB", "2000.0 TB",
-    ]  # fmt: skip
 
 
 async def test_letters_that_are_typed_are_not_offered_as_keys(make: Make, tmp_path: Path) -> None:

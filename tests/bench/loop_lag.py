@@ -1,4 +1,4 @@
-"""How late the console's own clock ticks, which is how long a key waits."""
+"""How late the clock of a console's event loop ticks, which is how long a key waits."""
 
 from __future__ import annotations
 
