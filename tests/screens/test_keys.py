@@ -40,7 +40,7 @@ MEANINGS = {
     "s": {"Sort"},
     "t": {"Title"},
     "u": {"Undo"},
-    "v": {"Kind", "Figure", "Log axis"},
+    "v": {"Kind", "Figure"},
     "w": {"What if"},
     "x": {"SVG"},
     "y": {"Copy"},
