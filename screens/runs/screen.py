@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,7 +16,7 @@ from app.runs.run_list import RunList, RunRow
 from app.wording.text import counted
 from screens.runs.about import about_group, about_run
 from screens.runs.commands import RunCommands
-from screens.runs.run_filter import RUN_FIELDS, values_of
+from screens.runs.run_filter import RUN_FIELDS
 from screens.widgets.filter_bar import FilterBar
 from screens.widgets.key_line import KeyLine
 from screens.widgets.lazy_static import LazyStatic
@@ -176,14 +175,9 @@ Nothing is ever deleted here.
         self._show_about()
 
     def _why_empty(self) -> str:
-        rows = self.source.rows
-        if not rows:
+        if not self.source.rows:
             return EMPTY
-        if (expression := self.source.expression) is None:
-            return ARCHIVED
-        from app.table.suggest import reasons  # with the state of a run, which the first paint does not need
-
-        return "\n\n".join([*reasons(expression, partial(values_of, rows), "run"), NO_MATCH])
+        return ARCHIVED if self.source.expression is None else NO_MATCH
 
     @property
     def selected(self) -> RunRow | None:
