@@ -210,22 +210,6 @@ TIMELINE = (
 CHART = (
     Command("left", "move(-1)", "Crosshair", "Move the crosshair one point.", display="←→"),
     Command("right", "move(1)", "Right", "Move the crosshair one point to the right.", shown=False),
-    Command("shift+left", "leap(-1)", "Far left", "Move the crosshair by a tenth of the line.", shown=False),
-    Command("shift+right", "leap(1)", "Far right", "Move the crosshair by a tenth of the line.", shown=False),
-    Command("home", "end(0)", "First point", "Put the crosshair on the first point.", shown=False),
-    Command("end", "end(-1)", "Last point", "Put the crosshair on the last point.", shown=False),
-    Command("v", "log", "Log axis", "Spread the values by their logarithm, or not."),
-    *(
-        Command(
-            str(i),
-            f"line({i})",
-            "Line",
-            f"Hide line {i}, or show it again.",
-            shown=i == 1,
-            display="1 … 9" if i == 1 else None,
-        )
-        for i in range(1, 10)
-    ),
     Command("tab", "next_chart", "Next chart", "Show the next chart of the tab.", priority=True),
     Command("escape,z", "close", "Close", "Back to the tab.", display="esc"),
 )

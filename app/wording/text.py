@@ -37,9 +37,9 @@ def counted(count: int, nouns: str) -> str:
     return f"{count:,} {nouns}"
 
 
-def listed(names: Sequence[str], last: str = "and") -> str:
+def listed(names: Sequence[str]) -> str:
     """`mine, select and eval`"""
-    return f" {last} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def how_many(done: int, total: int, unit: str) -> str:

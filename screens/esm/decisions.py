@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, ClassVar
 
 from textual import on
@@ -21,7 +20,6 @@ from app.table.column import Column
 from app.table.decision_fields import DECISION_FIELDS
 from app.table.filter import Expression
 from app.table.filter_parser import parse
-from app.table.suggest import reasons, values_of
 from app.wording.figures import fixed, interval, signed
 from app.wording.text import counted
 from screens.esm.decision_source import DecisionSource
@@ -61,7 +59,7 @@ class DecisionsPane(CasesPane):
 
     def show(self) -> None:
         super().show()
-        self.table.empty = self._why_empty()
+        self.table.empty = NO_MATCH if self.source.view.total else self.cases.empty
 
     def _begin(self) -> None:
         if self.source.view.complete:
@@ -73,14 +71,6 @@ class DecisionsPane(CasesPane):
 
     def is_notable(self, item: int) -> bool:
         return self.source.turned(item)
-
-    def _why_empty(self) -> str:
-        view = self.source.view
-        if not view.total:
-            return self.cases.empty
-        if len(view) or not view.complete:
-            return NO_MATCH
-        return "\n\n".join([*reasons(view.expression, partial(values_of, self.source.state)), NO_MATCH])
 
     # ------------------------------------------------------------ the decision under the cursor
 

@@ -1,8 +1,8 @@
-"""A chart on the whole screen: a crosshair with values, a logarithmic axis, lines shown and hidden."""
+"""A chart on the whole screen, with the values under a crosshair."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -37,10 +37,8 @@ class ChartScreen(ConsoleScreen[None]):
     HELP = """\
 # A chart
 
-The arrows move the crosshair from point to point, with `shift` by a tenth of the line, `home` and `end` to its ends;
-the line below the chart has the values under it. A digit hides a line or shows it again. `v` spreads values that are
-no shares by their logarithm: what is not positive is left out then. `tab` goes to the next chart of the tab.
-Dim dots are the raw values, the line in colour is their running mean.
+The arrows move the crosshair from point to point; the line below the chart has the values under it. `tab` goes to the
+next chart of the tab. Dim dots are the raw values, the line in colour is their running mean.
 """
 
     chart = query_one("#chart-whole", Chart)
@@ -75,82 +73,39 @@ Dim dots are the raw values, the line in colour is their running mean.
 
     def action_move(self, by: int) -> None:
         """Put the crosshair on another point; where there is none yet, on the last or first one."""
-        at = self._places()
+        at = sorted({x for one in self.chart.series for x in one.x})
         if not at:
             return
-        here = self.chart.at
-        if here is None:
+        if self.chart.at is None:
             now = len(at) - 1 if by < 0 else 0
-        else:  # between two points, where a line was hidden, the next one is one step away
-            now = by + (bisect_left(at, here) if by < 0 else bisect_right(at, here) - 1)
+        else:
+            now = bisect_left(at, self.chart.at) + by
         self.chart.at = at[max(0, min(now, len(at) - 1))]
         self._show()
-
-    def action_leap(self, by: int) -> None:
-        """The crosshair by tenths of the line."""
-        self.action_move(by * max(1, len(self._places()) // 10))
-
-    def action_end(self, which: int) -> None:
-        """The crosshair on the first point (0) or the last one (-1)."""
-        if at := self._places():
-            self.chart.at = at[which]
-            self._show()
-
-    def action_log(self) -> None:
-        """Spread by the logarithm, or not."""
-        if not self.chart.log_axis and not any(y > 0 for one in self.chart.series for y in one.y):
-            self.notify("No value is positive: there is no logarithm to draw.")
-            return
-        self.chart.log_axis = not self.chart.log_axis
-        self._show()
-
-    def action_line(self, number: int) -> None:
-        """Hide a line, or show it again."""
-        labels = _labels(self.chart.series)
-        if number <= len(labels):
-            hidden = self.chart.hidden ^ {labels[number - 1]}
-            if len(hidden) < len(labels):
-                self.chart.hidden = hidden
-                self._show()
 
     def action_next_chart(self) -> None:
         """The tab's next chart."""
         self._at = (self._at + 1) % len(self._charts)
-        self.chart.hidden, self.chart.at, self.chart.log_axis = frozenset(), None, False
+        self.chart.at = None
         self._show()
-        self.refresh_bindings()
 
     def action_close(self) -> None:
         """Back to the tab."""
         self.dismiss()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "log":
-            return not self._charts[self._at].of_shares
         return len(self._charts) > 1 if action == "next_chart" else True
-
-    def _places(self) -> list[float]:
-        return sorted({x for one in self.chart.series if one.label not in self.chart.hidden for x in one.x})
-
-
-def _labels(series: Sequence[Series]) -> list[str]:
-    return list(dict.fromkeys(one.label for one in series))
 
 
 def readout(chart: Chart, series: Sequence[Series]) -> Text:
-    """The values under the crosshair: of each line that of its last point up to there. Hidden lines stand in
-    brackets; the digit before a name hides it."""
+    """The values under the crosshair: of each line that of its last point up to there."""
     where = "← → put a crosshair on the lines" if chart.at is None else f"{chart.x_title} {tick(chart.at)}"
     text = Text(where, "bold")
-    numbers = {label: i + 1 for i, label in enumerate(_labels(series))}
     for one in series:
-        name = f"{numbers[one.label]} {'' if one.faint else one.mark + ' '}{one.label}"
-        if one.label in chart.hidden:
-            text.append(f"   ({name})", "dim")
-            continue
+        name = one.label if one.faint else f"{one.mark} {one.label}"
         value = one.y[-1] if chart.at is None else value_at(one, chart.at)
         text.append(f"   {name} ").append(NONE if value is None else figure(value), "bold")
-    return text.append("   log axis" if chart.log_axis else "")
+    return text
 
 
 def value_at(series: Series, x: float) -> float | None:

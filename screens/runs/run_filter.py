@@ -11,14 +11,6 @@ from app.table.filter import Expression, Field, Rows, Value, predicate
 from screens.runs.fields import FIELDS, VALUES, changes_text, methods_text
 
 RUN_FIELDS: dict[str, Field] = {field.name: field for field, _ in FIELDS}
-_NAMED = ("name", "state", "id")
-
-
-def values_of(rows: Sequence[RunRow], field: str) -> list[str]:
-    """What the runs have in a field of names; nothing for other fields."""
-    if field not in _NAMED:
-        return []
-    return sorted({str(value) for row in rows if (value := VALUES[field](row)) is not None})
 
 
 class _RunRows(Rows):

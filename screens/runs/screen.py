@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,7 +16,7 @@ from app.runs.run_list import RunList, RunRow
 from app.wording.text import counted
 from screens.runs.about import about_group, about_run
 from screens.runs.commands import RunCommands
-from screens.runs.run_filter import RUN_FIELDS, values_of
+from screens.runs.run_filter import RUN_FIELDS
 from screens.widgets.filter_bar import FilterBar
 from screens.widgets.key_line import KeyLine
 from screens.widgets.lazy_static import LazyStatic
@@ -164,19 +163,11 @@ listed runs. `del` moves a run to `.trash` in the outputs folder, `u` brings it 
 
     def arranged(self) -> None:
         """The rows are others: the filter, the order, a mark or the runs themselves have changed."""
-        self.table.empty = self._why_empty()
+        self.table.empty = NO_MATCH if self.source.rows else EMPTY
         self.table.refresh_rows()
         self._go_to_selected()
         self._show_title()
         self._show_about()
-
-    def _why_empty(self) -> str:
-        rows, expression = self.source.rows, self.source.expression
-        if not rows or expression is None:
-            return EMPTY
-        from app.table.suggest import reasons  # with the state of a run, which the first paint does not need
-
-        return "\n\n".join([*reasons(expression, partial(values_of, rows), "run"), NO_MATCH])
 
     @property
     def selected(self) -> RunRow | None:

@@ -42,7 +42,6 @@ def test_counts_and_names() -> None:
     ]  # fmt: skip
     names = ["mine", "select", "eval"]
     assert [listed(names[:n]) for n in range(4)] == ["", "mine", "mine and select", "mine, select and eval"]
-    assert listed(names, "or") == "mine, select or eval"
     assert [how_many(*parts) for parts in ((50, 1, "items"), (1000, 2000, "items"), (1, 0, "items"))] == [
         "50 of 1 item", "1,000 of 2,000 items", "1 item so far",
     ]  # fmt: skip

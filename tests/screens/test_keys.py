@@ -38,7 +38,7 @@ MEANINGS = {
     "r": {"Resume", "Start"},
     "s": {"Sort"},
     "u": {"Undo"},
-    "v": {"Kind", "Figure", "Log axis"},
+    "v": {"Kind", "Figure"},
     "w": {"What if"},
     "x": {"SVG"},
     "y": {"Copy"},

@@ -28,9 +28,7 @@ class Chart(Widget):
     }
     """
 
-    log_axis: reactive[bool] = reactive(False)
     at: reactive[float | None] = reactive(None)
-    hidden: reactive[frozenset[str]] = reactive(frozenset())
 
     @dataclass
     class Opened(Message):
@@ -50,11 +48,6 @@ class Chart(Widget):
             self.series = series
             self.refresh()
 
-    @property
-    def of_shares(self) -> bool:
-        """Whether its values are shares, by the unit in the title: a logarithm would say nothing of them."""
-        return self.y_title.endswith(", share")
-
     def on_click(self) -> None:
         self.post_message(self.Opened(self))
 
@@ -63,6 +56,5 @@ class Chart(Widget):
         if not self.series or width < 1 or height < 1:
             return Text(self._empty, tone(self, "dim"))
         styles = {name: tone(self, name) for name in _STYLES}
-        frame = Frame(width, height, self.y_title, self.x_title, self.log_axis, self.at)
-        visible = [one for one in self.series if one.label not in self.hidden]
-        return Text("\n", no_wrap=True).join(draw_plot(visible, frame, styles))
+        frame = Frame(width, height, self.y_title, self.x_title, self.at)
+        return Text("\n", no_wrap=True).join(draw_plot(self.series, frame, styles))

@@ -51,25 +51,24 @@ _COLOURS = ("faint", "point", "cross", *(f"line-{i}" for i in range(_LINES)))
 @dataclass(frozen=True)
 class Frame:
     """`width` × `height` cells; `y` and `x`: the axes' titles with their units; `at`: where on x the crosshair
-    stands. `log`: the y axis; values that are not positive are left out."""
+    stands."""
 
     width: int
     height: int
     y: str
     x: str
-    log: bool = False
     at: float | None = None
 
 
 def draw_plot(series: Sequence[Series], frame: Frame, styles: Styles) -> list[Text]:
     """`height` lines of `width` cells. What cannot be drawn in so little room is said in figures."""
-    shown = [(s, x, y) for s in numbered(series) for x, y in [_points(s, frame)] if x]
+    shown = [(s, x, y) for s in numbered(series) for x, y in [thin(s.x, s.y, 4 * max(20, frame.width))] if x]
     ys = [value for _, _, y in shown for value in y]
     if not ys:
         return _padded([Text(fit(frame.y, frame.width), styles["title"])], frame)
     named = [(s, y[-1]) for s, _, y in shown if not s.faint]
     high = frame.height - _AROUND
-    up = spanning(ys, UP * max(1, high), max(2, high // 2), frame.log)
+    up = spanning(ys, UP * max(1, high), max(2, high // 2))
     left = max(map(cell_len, up.labels)) + 1
     longest = max((cell_len(_name(s, value)) for s, value in named), default=0)
     margin = min(max(cell_len(frame.x), longest) + 1, frame.width * 2 // 5)
@@ -110,14 +109,6 @@ def _name(series: Series, value: float, width: int = 1000) -> str:
     return fit(
         f"{series.mark} {fit(series.label, max(4, width - 3 - len(figure(value))))} {figure(value)}", width
     )
-
-
-def _points(series: Series, frame: Frame) -> tuple[list[float], list[float]]:
-    x, y = thin(series.x, series.y, 4 * max(20, frame.width))
-    if frame.log:
-        kept = [(a, b) for a, b in zip(x, y, strict=True) if b > 0]
-        x, y = [a for a, _ in kept], [b for _, b in kept]
-    return x, y
 
 
 def _style(series: Series) -> str:

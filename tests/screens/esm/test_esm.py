@@ -12,16 +12,13 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from app.methods.esm.decisions import DECISIONS
 from app.state.esm import ESMState
-from app.table.decision_fields import DECISION_FIELDS
-from app.table.filter_parser import parse
 from app.wording.text import counted
 from engine.events import DecisionTaken, Event, MethodEvaluated, StageStarted, Unknown, decode
 from engine.run.find_event import find_event
 from engine.run.stage_state import RUNNING
 from engine.wilson import wilson
-from screens.esm.decisions import NO_MATCH, DecisionsPane, gains
+from screens.esm.decisions import NO_MATCH, gains
 from screens.esm.screen import EsmScreen
 from screens.messages import SystemRequested
 from screens.panes.cases import CasesPane
@@ -224,30 +221,13 @@ async def test_wrong_filter_says_where_and_changes_nothing(session: RecordedSess
         assert len(screen.decisions.source) == len(session.state.esm.decisions)
 
 
-async def test_an_unknown_value_is_named_with_what_was_meant(session: RecordedSession) -> None:
+async def test_a_filter_that_finds_nothing_says_how_to_change_it(session: RecordedSession) -> None:
     """Instead of an empty table."""
     async with EsmApp(session).run_test(size=WIDE) as pilot:
-        await type_filter(pilot, "method:em gate:chosen")
-        assert "No decision has method em. Is it esm" in drawn(pilot.app)
-        await type_filter(pilot, "chosen:wrong-9999")
-        assert "No decision has chosen wrong-9999. Is it wrong-00" in drawn(pilot.app)
+        screen = await type_filter(pilot, "method:em gate:chosen")
+        assert screen.decisions.table.empty == NO_MATCH and "Press / to change the filter" in drawn(pilot.app)
         screen = await type_filter(pilot, "gate:zzz or gate:chosen")
         assert len(screen.decisions.source)
-
-
-def test_why_no_decision_is_shown_is_told_once_all_were_searched(
-    session: RecordedSession, tmp_path: Path
-) -> None:
-    pane = DecisionsPane(session, DECISIONS)
-    view, state = pane.source.view, session.state.esm
-    view.filter(parse("method:nobody", DECISION_FIELDS))
-    assert pane._why_empty() == NO_MATCH, "not one decision was looked at yet"
-    view.update(state)
-    assert pane._why_empty() == f"No decision has method nobody. Is it no_memory?\n\n{NO_MATCH}"
-    view.filter(parse("method:esm", DECISION_FIELDS))
-    view.update(state)
-    assert pane._why_empty() == NO_MATCH
-    assert DecisionsPane(RecordedSession([], tmp_path), DECISIONS)._why_empty() == DECISIONS.empty
 
 
 def test_gains_from_the_longest_to_the_shortest() -> None:

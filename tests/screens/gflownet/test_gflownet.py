@@ -12,7 +12,6 @@ from textual.pilot import Pilot
 from app.methods.place import Place
 from engine import events as ev
 from screens.method_screen import MethodScreen
-from screens.panels.chart_screen import ChartScreen
 from tests.recorded_session import RecordedSession
 from tests.synthetic_gflownet import gflownet_events
 from tests.synthetic_run import write_log
@@ -109,17 +108,6 @@ async def test_the_training_is_charted(session: RecordedSession, size: tuple[int
         assert "step 200 of 200" in text and "loss" in text
         assert ("residual δ and log Z, nats" in text) == (size == WIDE)
         assert "answer out of reach 3" in await press(pilot, "end")
-
-
-async def test_a_chart_of_shares_has_no_logarithmic_axis(session: RecordedSession) -> None:
-    """The loss has one; `tab` twice leads to the share of paths that meet an answer."""
-    async with GFlowNetApp(session).run_test(size=WIDE) as pilot:
-        assert "Log axis" in await press(pilot, "3", "z")
-        text = await press(pilot, "tab", "tab", "v")
-        assert "sampled paths that meet an answer, share" in text and "og axis" not in text
-        screen = pilot.app.screen
-        assert isinstance(screen, ChartScreen) and not screen.chart.log_axis
-        assert "log axis" in await press(pilot, "tab", "v")
 
 
 async def test_the_step_whose_weights_are_kept_is_marked(tmp_path: Path) -> None:

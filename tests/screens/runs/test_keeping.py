@@ -30,6 +30,7 @@ from screens.runs.commands import RunCommands
 from screens.runs.fields import changes_text
 from screens.runs.groups import Group
 from screens.runs.run_filter import RUN_FIELDS, kept
+from screens.runs.screen import NO_MATCH
 from screens.widgets.key_line import keys_of
 from tests.runs_app import RunsApp, esm_verdict
 
@@ -147,13 +148,13 @@ async def test_filter_is_typed_and_kept(outputs: Path) -> None:
         assert len(app.runs.source) == 3
 
 
-async def test_an_unknown_value_in_the_filter_is_met_with_what_there_is(outputs: Path) -> None:
+async def test_a_filter_that_keeps_no_run_says_how_to_change_it(outputs: Path) -> None:
     app = RunsApp(outputs)
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(app, pilot)
         await pilot.press("slash", *"state:finishd")
         await pilot.pause()
-        assert app.runs.table.empty.startswith("No run has state finishd. Is it finished?")
+        assert not len(app.runs.source) and app.runs.table.empty == NO_MATCH
 
 
 async def test_order_by_gain(outputs: Path) -> None:

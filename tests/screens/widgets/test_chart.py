@@ -14,7 +14,6 @@ from textual.app import App, ComposeResult
 
 from app.curves import thin, ticks
 from app.methods.chart import Series, running_mean, with_mean
-from screens.widgets.charts.axis import spanning
 from screens.widgets.charts.chart import Chart
 from screens.widgets.charts.plot import Frame, draw_plot
 
@@ -67,23 +66,14 @@ def test_ticks_of_accuracies() -> None:
     assert ticks([4, 25], 6) == [0.0, 5.0, 10.0, 15.0, 20.0, 25.0]
 
 
-def test_a_logarithmic_axis_has_powers_of_ten() -> None:
-    """Equal factors are equally far apart."""
-    axis = spanning([0.01, 100.0], 101, 5, log=True)
-    assert list(axis.ticks) == [0.01, 0.1, 1.0, 10.0, 100.0]
-    assert [axis.dot(tick) for tick in axis.ticks] == [0, 25, 50, 75, 100]
-
-
 @given(
     st.lists(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=30), min_size=1, max_size=5),
-    st.integers(4, 120), st.integers(1, 30), st.booleans(),
+    st.integers(4, 120), st.integers(1, 30),
 )  # fmt: skip
-def test_a_chart_has_the_size_that_it_is_given(
-    ys: list[list[float]], width: int, height: int, log: bool
-) -> None:
+def test_a_chart_has_the_size_that_it_is_given(ys: list[list[float]], width: int, height: int) -> None:
     """Whatever the values are; with little room it says the values instead."""
     series = [Series(f"line {i}", range(len(y)), y) for i, y in enumerate(ys)]
-    lines = plain(series, Frame(width, height, "figure, unit", "step", log, at=3))
+    lines = plain(series, Frame(width, height, "figure, unit", "step", at=3))
     assert len(lines) == height and all(cell_len(line) <= width for line in lines)
 
 

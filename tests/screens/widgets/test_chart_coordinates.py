@@ -118,24 +118,6 @@ def test_a_sign_lies_on_the_line_whose_point_it_marks() -> None:
         assert before[row][column] != " ", at
 
 
-def test_a_logarithmic_axis_spreads_equal_factors_equally() -> None:
-    """0.01, 1 and 100: below, in the middle and above, with labels at powers of ten."""
-    points = Series("a", [0, 5, 10], [0.01, 1.0, 100.0], "★", points=True)
-    lines = draw_plot([points], Frame(37, 14, "y", "x", log=True), STYLES)
-    assert [i for i, line in enumerate(lines) if "★" in line.plain[:27]] == [1, 6, 11]
-    labels = [line.plain[:5].strip(" │┤") for line in lines[1:12]]
-    assert (labels[0], labels[5], labels[10]) == ("100", "1", "0.01")
-
-
-def test_what_is_not_positive_is_left_out_of_a_logarithmic_axis() -> None:
-    """The line goes on from the point before to the point after it."""
-    with_zero = draw_plot(
-        [Series("a", [0, 5, 10], [0.1, 0.0, 10.0])], Frame(40, 13, "y", "x", log=True), STYLES
-    )
-    without = draw_plot([Series("a", [0, 10], [0.1, 10.0])], Frame(40, 13, "y", "x", log=True), STYLES)
-    assert [line.plain for line in with_zero] == [line.plain for line in without]
-
-
 @pytest.mark.parametrize("gap", [nan, inf, -inf])
 def test_a_value_that_is_no_number_leaves_the_rest_where_it_is(gap: float) -> None:
     """The line joins its neighbours, and no axis is stretched."""
