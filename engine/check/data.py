@@ -161,11 +161,7 @@ def _dialogues(findings: Findings, config: Config) -> None:
     elif _file(findings, data.path, SETTING, HUB_FILES, report=False):
         with findings.at(SETTING):
             dialogues = read_dialogues(dialogues_file(data.path), data.conversations)
-            left = (
-                f", {len(dialogues.left_out)} left out (slsm.data.conversations)"
-                if dialogues.left_out
-                else ""
-            )
+            left = f", {dialogues.left_out} left out (slsm.data.conversations)" if dialogues.left_out else ""
             findings.here(f"{data.path}: {len(dialogues.conversations)} conversations{left}", SETTING)
             if config.slsm.judge.kind == "exact" and (unjudged := check_exact(dialogues.criteria)):
                 what = f"the exact judge cannot judge {unjudged} of them: they are answered, not scored"

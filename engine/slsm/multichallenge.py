@@ -63,13 +63,13 @@ class Criterion:
 @dataclass(frozen=True)
 class Dialogues:
     """Conversations. `criteria`: by conversation id, none for a plain chat; `digest`: SHA-256 of the data; `left_out`:
-    ids of those that the file holds beyond the limit."""
+    how many the file holds beyond the limit."""
 
     conversations: Sequence[Conversation]
     criteria: Mapping[str, Criterion] = field(default_factory=dict)
     digest: str = ""
     name: str = ""
-    left_out: Sequence[str] = ()
+    left_out: int = 0
 
     @property
     def axes(self) -> list[str]:
@@ -109,10 +109,10 @@ def parse_dialogues(data: bytes, where: str, name: str, most: int | None) -> Dia
 def _dialogues(records: Iterable[Record], where: str, name: str, most: int | None, digest: str) -> Dialogues:
     conversations: dict[str, Conversation] = {}
     criteria: dict[str, Criterion] = {}
-    left_out: list[str] = []
+    left_out = 0
     for number, (place, record) in enumerate(records, 1):
         if len(conversations) == most:
-            left_out.append(_given_id(_as_published(record), number))
+            left_out += 1
             continue
         conversation, criterion = _conversation(_as_published(record), place, number)
         if conversation.id in conversations:
@@ -127,10 +127,6 @@ def _dialogues(records: Iterable[Record], where: str, name: str, most: int | Non
             where, "no conversation", "one JSON object a line, in MultiChallenge's form or with `messages`"
         )
     return Dialogues(list(conversations.values()), criteria, digest, name, left_out)
-
-
-def _given_id(record: Mapping[str, Any], number: int) -> str:
-    return str(record.get("QUESTION_ID", record.get("id", f"chat-{number}")))
 
 
 def _as_published(record: dict[str, Any]) -> dict[str, Any]:

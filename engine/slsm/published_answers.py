@@ -85,18 +85,11 @@ def _deviations(path: Path, given: set[str], dialogues: Dialogues) -> list[str]:
             "earlier turns of these conversations are written by the model under test, which a file is not",
             "use `local` or `openai`, or data with all turns, such as MultiChallenge",
         )
-    asked = [one.id for one in dialogues.conversations]
-    missing = [key for key in asked if key not in given]
-    unknown = sorted(given - {*asked, *dialogues.left_out})
-    deviations = [
-        f"{what} {len(keys)} of {of}: {', '.join(keys[:3])}{', …' * (len(keys) > 3)}"
-        for what, keys, of in (
-            ("no answer to", missing, f"{len(asked)} conversations"),
-            ("no conversation for", unknown, f"{len(given)} answers"),
-        )
-        if keys
-    ]
-    if len(missing) == len(asked):
+    asked = {one.id for one in dialogues.conversations}
+    missing, unknown = len(asked - given), 0 if dialogues.left_out else len(given - asked)
+    deviations = [f"no answer to {missing} of {len(asked)} conversations"] if missing else []
+    deviations += [f"no conversation for {unknown} of {len(given)} answers"] if unknown else []
+    if missing == len(asked):
         raise DataError(
             what="; ".join(deviations),
             where=str(path),

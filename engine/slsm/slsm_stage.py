@@ -124,9 +124,7 @@ class _SLSMRun:
             self.context.notice(f"slsm.answers.path: {deviation}", level="warning")
         if left := self.dialogues.left_out:
             kept = len(self.dialogues.conversations)
-            text = (
-                f"slsm.data.conversations = {kept} leaves out {len(left)} of {kept + len(left)} conversations"
-            )
+            text = f"slsm.data.conversations = {kept} leaves out {left} of {kept + left} conversations"
             self.context.notice(text, level="warning")
 
     @property

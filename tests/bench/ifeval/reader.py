@@ -84,7 +84,7 @@ def read_ifeval(data: bytes, where: str, name: str, most: int | None, between: i
         {conversation.id: Criterion(kept_question(sentence), "YES") for conversation, sentence in kept},
         hashlib.sha256(data).hexdigest(),
         name,
-        tuple(conversation.id for conversation, _ in made[len(kept) :]),
+        len(made) - len(kept),
     )
 
 

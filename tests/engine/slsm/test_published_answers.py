@@ -101,13 +101,13 @@ def test_what_the_file_lacks_is_reported_and_counts_as_the_authors_count_it(tmp_
     about = json.loads(layout.summary(tmp_path).read_text())
     assert (about["score_baseline_none"], about["score_as_published_baseline_none"]) == (0.8333, 0.8333)
     notices = [event.text for event in events if isinstance(event, Notice) and event.level == "warning"]
-    missing = [records[number]["QUESTION_ID"] for number in first[:2]]
-    assert f"slsm.answers.path: no answer to 2 of 12 conversations: {', '.join(missing)}" in notices
-    assert "slsm.answers.path: no conversation for 1 of 11 answers: stranger" in notices
+    assert "slsm.answers.path: no answer to 2 of 12 conversations" in notices
+    assert "slsm.answers.path: no conversation for 1 of 11 answers" in notices
 
 
 def test_answers_beyond_the_limit_are_no_matter(tmp_path: Path) -> None:
     events = run(tmp_path, right(), data={"path": str(tmp_path / "questions.jsonl"), "conversations": 4})
+    assert not [one.text for one in events if isinstance(one, Notice) and "slsm.answers.path" in one.text]
     assert sum(isinstance(one, ConversationAnswered) for one in events) == 4
 
 
@@ -116,10 +116,10 @@ def test_answers_beyond_the_limit_are_no_matter(tmp_path: Path) -> None:
     (
         (
             [{"id": "a", "answer": "x"}],
-            "no answer to 12 of 12 .*; no conversation for 1 of 1 answers: a",
+            "no answer to 12 of 12 conversations; no conversation for 1 of 1 answers",
             "answers",
         ),
-        ([], "no answer to 12 of 12 conversations: .*, …", ""),
+        ([], "no answer to 12 of 12 conversations", ""),
         ([*right(), right()[0]], "occurs twice", ".jsonl:13"),
         (["{"], "not JSON", ".jsonl:1"),
         ([{"RESPONSE": "x"}], "the id is None", ".jsonl:1"),

@@ -56,7 +56,7 @@ def test_the_seed_decides_and_nothing_else() -> None:
     part = read(data, most=2)
     whole = read(data).conversations
     assert list(part.conversations) == list(whole[:2])
-    assert list(part.left_out) == [one.id for one in whole[2:]]
+    assert part.left_out == len(whole) - 2
 
 
 def test_the_last_task_is_drawn_where_the_prompt_has_none() -> None:
@@ -82,7 +82,7 @@ def test_the_file_made_of_it_is_read_as_the_same_conversations(tmp_path: Path) -
     found, whole = read_dialogues(path, 3), read(ifeval_jsonl())
     assert list(found.conversations) == list(whole.conversations[:3])
     assert found.criteria == {one.id: whole.criteria[one.id] for one in found.conversations}
-    assert list(found.left_out) == [whole.conversations[3].id]
+    assert found.left_out == len(whole.conversations) - 3 == 1
 
 
 def test_only_the_assistant_may_leave_a_turn_open(tmp_path: Path) -> None:
