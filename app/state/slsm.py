@@ -88,22 +88,6 @@ class SLSMState(MethodState):
             return 0
         return int(bool(row.passed)) - int(bool(before.passed))
 
-    def turned(self, mode: str, baseline: str, memory: str = "") -> tuple[list[int], list[int]]:
-        """Numbers of the mode's results in which a note turned an answer of `baseline` right, and of those in which it
-        turned one wrong. Without `memory` those of the kind that answered first: the verdict is about them."""
-        rows = [(at, row) for at, row in enumerate(self.results) if row.mode == mode and row.injected]
-        memory = memory or (rows[0][1].memory_mode if rows else "")
-        plain = {
-            (row.conversation_id, row.attempt): row.passed for row in self.results if row.mode == baseline
-        }
-        right: list[int] = []
-        wrong: list[int] = []
-        for at, row in rows:
-            before = plain.get((row.conversation_id, row.attempt))
-            if row.memory_mode == memory and None not in (before, row.passed) and before != row.passed:
-                (right if row.passed else wrong).append(at)
-        return right, wrong
-
 
 SLSMState.keeps(ev.SLSMBegan, "began")
 SLSMState.keeps(ev.ModeScored, "modes", "mode", "memory_mode")

@@ -6,6 +6,7 @@ from app.methods.overview import Curve, Highlight, Overview, running_means
 from app.methods.place import Place
 from app.methods.slsm.answers import ANSWERS
 from app.state.run import RunState
+from app.state.slsm import ResultRow
 from app.wording.text import counted
 from app.wording.verdict_text import verdicts
 from app.wording.words import short_method_name
@@ -14,8 +15,7 @@ from app.wording.words import short_method_name
 def curve(state: RunState) -> Curve:
     """Of the mode and the baseline of the verdict; a mode with the memory that answered first."""
     mode, baseline = _compared(state)
-    rows = [row for row in state.slsm.results if row.mode == mode]
-    noted = running_means(row.passed for row in rows if row.memory_mode == rows[0].memory_mode)
+    noted = running_means(row.passed for _, row in _answers(state, mode))
     plain = running_means(row.passed for row in state.slsm.results if row.mode == baseline)
     names = short_method_name(mode), short_method_name(baseline)
     return Curve("passed so far", "the conversations", names[0], noted, names[1], plain)
@@ -24,15 +24,21 @@ def curve(state: RunState) -> Curve:
 def highlights(state: RunState) -> list[Highlight]:
     """Answers that notes turned, the comparison."""
     places: list[Highlight] = []
-    mode, baseline = _compared(state)
-    right, wrong = state.slsm.turned(mode, baseline)
-    for rows, words in ((wrong, "that a note broke"), (right, "that a note turned right")):
-        if rows:
+    mode, _ = _compared(state)
+    turned = [(state.slsm.against_plain(row), at) for at, row in _answers(state, mode)]
+    for sign, words in ((-1, "that a note broke"), (1, "that a note turned right")):
+        if rows := [at for turn, at in turned if turn == sign]:
             text = f"{counted(len(rows), 'answers')} {words} ({mode.replace('_', ' ')})"
             places.append(Highlight(text, Place(ANSWERS.name, rows[0], open=True)))
     if state.slsm.modes:
         places.append(Highlight("every mode with its score and its cost", Place("results")))
     return places
+
+
+def _answers(state: RunState, mode: str) -> list[tuple[int, ResultRow]]:
+    """A mode's answers with their numbers, under the kind of memory that answered first: the verdict is about them."""
+    rows = [(at, row) for at, row in enumerate(state.slsm.results) if row.mode == mode]
+    return [(at, row) for at, row in rows if row.memory_mode == rows[0][1].memory_mode]
 
 
 def _compared(state: RunState) -> tuple[str, str]:

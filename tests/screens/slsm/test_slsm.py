@@ -113,7 +113,8 @@ async def test_from_a_count_in_modes_to_what_it_counts(session: RecordedSession)
         assert isinstance(screen, SLSMScreen)
         screen.follow(Target("fixed", "on_detection structured"))
         text = await press(pilot)
-        row = session.state.slsm.results[session.state.slsm.turned("on_detection", "baseline")[0][0]]
+        slsm = session.state.slsm
+        row = next(one for one in slsm.results if one.mode == "on_detection" and slsm.against_plain(one) == 1)
         assert f"{row.conversation_id}  on_detection, structured" in text and screen.shown_name == "answers"
         await press(pilot, "backspace")
         assert screen.shown_name == "results"
