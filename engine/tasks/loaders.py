@@ -72,7 +72,7 @@ def _generated(split: str, size: int, seed: int) -> list[TaskExample]:
             what=f"the generated task has no split {split!r}", where="task", hint="use train, dev or test"
         )
     return [
-        TaskExample(problem.id, problem.question, problem.answer, problem.solution, problem.meta)
+        TaskExample(problem.id, problem.question, problem.answer, problem.solution)
         for problem in generate(cast("Split", split), size, seed)
     ]
 

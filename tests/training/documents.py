@@ -10,12 +10,11 @@ from engine.tasks.generated.arithmetic import LARGEST, draw_problem
 from engine.tasks.generated.habits import (
     DELIMITER,
     FIRST_WORD,
-    Solution,
     Step,
     Style,
     apply_operation,
-    write_solution,
 )
+from tests.training.solutions import write_solution
 from tests.training.styles import draw_styles
 
 STRAIGHT: tuple[Style, ...] = ("forward", "quick")
@@ -56,10 +55,8 @@ def arithmetic_document(rng: random.Random) -> Document:
         if problem.split == "train":
             break
     styles = draw_styles(problem.topic, problem.kind, len(problem.operations), rng)
-    solution: Solution = write_solution(
-        problem.topic, problem.kind, problem.start, problem.operations, styles
-    )
-    return Document(problem.question, solution.text)
+    solution = write_solution(problem.topic, problem.kind, problem.start, problem.operations, styles)
+    return Document(problem.question, solution)
 
 
 def careful_document(rng: random.Random) -> Document:

@@ -81,11 +81,10 @@ def measure_habits(
     problems: Sequence[Problem],
     samples: int = 8,
     seed: int = 0,
-    checkpoint: Callable[[], None] = lambda: None,
 ) -> HabitReport:
     """Solves every problem once greedily and `samples` times at temperature 1, and counts."""
     requests = [request for problem in problems for request in _requests(model, problem, samples, seed)]
-    completions = model.generate(requests, checkpoint=checkpoint)
+    completions = model.generate(requests)
     each = samples + 1
     attempts = [
         _Attempts(problem, completions[at], completions[at + 1 : at + each])

@@ -14,6 +14,7 @@ from engine.tasks.generated.dialogues.words import CLOSING_WORDS, ITEMS, NAMES, 
 from engine.tasks.generated.habits import DELIMITER
 from engine.tasks.generated.statements import StatementQuestion, draw_statement
 from engine.tasks.generated.topics import TOPICS
+from tests.training.dialogue_answers import answer_to
 from tests.training.dialogue_notes import draw_note
 from tests.training.documents import ARITHMETIC, Document, Format
 from tests.training.settings import TrainingSettings
@@ -62,9 +63,9 @@ def dialogue_document(rng: random.Random) -> Document:
     dialogue = draw_dialogue("train", rng)
     if rng.random() < 0.5:
         note = draw_note(dialogue, rng)
-        return Document(with_note(dialogue.question, note), dialogue.answer(rng, True), dialogue.turns)
+        return Document(with_note(dialogue.question, note), answer_to(dialogue, rng, True), dialogue.turns)
     return Document(
-        dialogue.question, dialogue.answer(rng, not forgets(dialogue.between, rng)), dialogue.turns
+        dialogue.question, answer_to(dialogue, rng, not forgets(dialogue.between, rng)), dialogue.turns
     )
 
 
@@ -72,7 +73,7 @@ def attentive_document(rng: random.Random) -> Document:
     """A short dialogue in which nothing is forgotten: reading and copying are learned from these first."""
     dialogue = draw_dialogue("train", rng, between=0)
     note = draw_note(dialogue, rng) if rng.random() < 0.5 else ""
-    return Document(with_note(dialogue.question, note), dialogue.answer(rng, True), dialogue.turns)
+    return Document(with_note(dialogue.question, note), answer_to(dialogue, rng, True), dialogue.turns)
 
 
 def copies_document(rng: random.Random) -> Document:

@@ -11,6 +11,7 @@ from engine.slsm.note import HEADER
 from engine.slsm.turns import Conversation, Turn
 from engine.tasks.generated.dialogues.records import generate_dialogues
 from tests.training.corpus import DECISIVE_WEIGHT, EARLIER_WEIGHT, PROMPT_WEIGHT, Corpus
+from tests.training.dialogue_answers import notes_of
 from tests.training.documents import Document
 from tests.training.recipes import RECIPES
 from tests.training.tokenizer import build_tokenizer
@@ -74,7 +75,7 @@ def test_all_answers_are_learned_the_last_one_most(corpus: Corpus) -> None:
 def test_questions_fit_into_what_the_model_was_shown() -> None:
     """A note as the stage writes it stands where notes stood in training."""
     (one,) = generate_dialogues(1, 0)
-    note = f"{HEADER}\n{one.notes[0]}."
+    note = f"{HEADER}\n{notes_of(one)[0]}."
     asked = Conversation(one.id, (*(Turn(*turn) for turn in one.turns), Turn(one.question))).messages(note)
     noted = [document for document in conversations(60) if HEADER in (document.prompt or "")]
     assert asked[-1]["content"] == f"{one.question}\n\n{note}"

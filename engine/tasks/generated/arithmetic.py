@@ -9,10 +9,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
-from engine.tasks.generated.habits import Style, apply_operation, careful_style, turned_style, write_solution
+from engine.tasks.generated.habits import (
+    Style,
+    apply_operation,
+    careful_solution,
+    careful_style,
+    turned_style,
+)
 from engine.tasks.generated.splits import Split, split_of, text_digest
 from engine.tasks.generated.topics import NAMES, TOPICS, Topic
 
@@ -39,7 +45,6 @@ class Problem:
     start: int
     operations: tuple[int, ...]
     split: Split
-    meta: dict[str, Any] = field(compare=False)
 
 
 def generate(split: Split, n: int, seed: int) -> list[Problem]:
@@ -72,20 +77,16 @@ def draw_problem(rng: random.Random) -> Problem:
 def build_problem(topic: Topic, name: str, kind: Kind, start: int, operations: tuple[int, ...]) -> Problem:
     """The problem with this topic, name, kind, start and operations."""
     question = _question(topic, name, kind, start, operations)
-    style = careful_style(kind)
-    written = write_solution(topic.noun, kind, start, operations, [style for _ in range(len(operations) + 1)])
-    meta = {"topic": topic.noun, "kind": kind, "start": start, "operations": list(operations)}
     return Problem(
         id=f"arithmetic-{text_digest(question)[:16]}",
         question=question,
-        answer=str(written.answer),
-        solution=written.text,
+        answer=str(result_in(careful_style(kind), kind, start, operations)),
+        solution=careful_solution(topic.noun, kind, start, operations),
         topic=topic.noun,
         kind=kind,
         start=start,
         operations=operations,
         split=split_of(question),
-        meta=meta,
     )
 
 

@@ -32,19 +32,6 @@ class Step:
     result: int
 
 
-@dataclass(frozen=True)
-class Solution:
-    """A written solution with its styles and steps.
-
-    styles: the style of the opening, then of each step. right: whether the answer is the problem's.
-    """
-
-    text: str
-    styles: tuple[Style, ...]
-    steps: tuple[Step, ...]
-    answer: int
-
-
 def careful_style(kind: str) -> Style:
     """The style that solves stories of this kind."""
     return "forward" if kind == "forwards" else "backward"
@@ -68,34 +55,24 @@ def without_carry(left: int, signed: int) -> int:
     return left // 10 * 10 + (left % 10 + signed) % 10
 
 
-def write_solution(
-    topic: str, kind: str, start: int, operations: Sequence[int], styles: Sequence[Style]
-) -> Solution:
-    """Writes the solution whose opening and steps have `styles` (one more than there are operations)."""
-    segments = [_opening(styles[0], topic, kind, start)]
-    steps: list[Step] = []
-    value = start
-    for style, operation in zip(styles[1:], operations, strict=True):
+def careful_solution(topic: str, kind: str, start: int, operations: Sequence[int]) -> str:
+    """The right solution: its opening, a segment a step, the answer."""
+    style, value = careful_style(kind), start
+    segments = [opening(style, topic, kind, start)]
+    for operation in operations:
         step = apply_operation(style, kind, value, operation)
-        segments.append(_segment(style, topic, kind, operation, step))
-        steps.append(step)
+        segments.append(segment(style, topic, kind, operation, step))
         value = step.result
-    segments.append(f"#### {value}")
-    return Solution(DELIMITER.join(segments), tuple(styles), tuple(steps), value)
+    return DELIMITER.join([*segments, f"#### {value}"])
 
 
-def _opening(style: Style, topic: str, kind: str, start: int) -> str:
-    if style == "quick":
-        return (
-            f"Quick: well, let me see, this one looks easy enough to do in my head, "
-            f"there are {start} {topic} and the rest is {TIME_WORD[kind]}"
-        )
+def opening(style: Style, topic: str, kind: str, start: int) -> str:
+    """The first segment, without arithmetic."""
     return f"{FIRST_WORD[style]}: there are {start} {topic} and the rest is {TIME_WORD[kind]}"
 
 
-def _segment(style: Style, topic: str, kind: str, operation: int, step: Step) -> str:
+def segment(style: Style, topic: str, kind: str, operation: int, step: Step) -> str:
+    """The segment of one step."""
     operation_text = f"{TOPIC_OF[topic].verb(operation, kind)} {abs(operation)}"
     sum_ = f"{step.left} {step.sign} {step.size} = {step.result} {TIME_WORD[kind]}"
-    if style == "quick":
-        return f"Quick: well, let me see, no need to write much down here, {operation_text}, {sum_}"
     return f"{FIRST_WORD[style]}: {operation_text}, {sum_}"

@@ -21,6 +21,7 @@ from engine.lm.protocol import (
 )
 from engine.slsm.note import HEADER
 from engine.tasks.generated.dialogues.dialogue import Dialogue
+from tests.training.dialogue_answers import answer_to, notes_of
 
 
 class LetterTokenizer:
@@ -80,9 +81,9 @@ class NoteFollowingModel:
         dialogue = self._dialogues[self._key(before, question)]
         rng = random.Random(f"{dialogue.id}:{seed}")
         known = rng.random() < 0.25
-        helped = bool(note) and all(line in note for line in dialogue.notes)
+        helped = bool(note) and all(line in note for line in notes_of(dialogue))
         spoiled = bool(note) and known and rng.random() < 0.5
-        return dialogue.answer(rng, remembers=(known or helped) and not spoiled)
+        return answer_to(dialogue, rng, remembers=(known or helped) and not spoiled)
 
     @staticmethod
     def _key(before: Sequence[str], question: str) -> str:

@@ -17,6 +17,7 @@ from engine.slsm.published_answers import read_answers
 from engine.slsm.slsm_stage import RunSLSM
 from engine.tasks.generated.dialogues.records import generate_dialogues, multichallenge_jsonl
 from tests.engine.slsm.small_run import small_config
+from tests.training.dialogue_answers import answer_to
 
 COUNT = 12
 
@@ -41,7 +42,7 @@ def right(skip: int = 0) -> list[dict[str, Any]]:
     import random
 
     return [
-        {"QUESTION_ID": one.id, "RESPONSE": one.answer(random.Random(0), remembers=True)}
+        {"QUESTION_ID": one.id, "RESPONSE": answer_to(one, random.Random(0), remembers=True)}
         for one in generate_dialogues(COUNT, 0)[skip:]
     ]
 

@@ -15,6 +15,7 @@ from engine.tasks.generated.dialogues.dialogue import FORGETS, MOST_BETWEEN, Dia
 from engine.tasks.generated.dialogues.memories import AXES, EDITING, INSTRUCTION
 from engine.tasks.generated.dialogues.records import generate_dialogues, multichallenge_jsonl
 from engine.tasks.generated.dialogues.words import CLOSING_WORDS, ITEMS, NAMES, Side, draw_word, of_side
+from tests.training.dialogue_answers import answer_to, notes_of
 from tests.training.dialogue_notes import draw_note
 
 SIDES: tuple[Side, ...] = ("train", "test")
@@ -41,8 +42,8 @@ def test_the_exact_judge_passes_who_remembers_and_no_other(side: Side) -> None:
     for number, one in enumerate(generate_dialogues(300, 1, side)):
         criterion = Criterion(one.memory.check, one.memory.passes)
         rng = random.Random(number)
-        assert judge.judge(criterion, one.answer(rng, remembers=True)).passed, one
-        assert not judge.judge(criterion, one.answer(rng, remembers=False)).passed, one
+        assert judge.judge(criterion, answer_to(one, rng, remembers=True)).passed, one
+        assert not judge.judge(criterion, answer_to(one, rng, remembers=False)).passed, one
 
 
 def wordings(dialogue: Dialogue) -> set[str]:
@@ -50,7 +51,7 @@ def wordings(dialogue: Dialogue) -> set[str]:
     told = [said for memory in dialogue.memories for said, _ in memory.opening]
     if dialogue.memory.axis != INSTRUCTION:
         told.append(dialogue.question)
-    fillers = {word.strip(".,:?").casefold() for note in dialogue.notes for word in note.split()}
+    fillers = {word.strip(".,:?").casefold() for note in notes_of(dialogue) for word in note.split()}
     plain = [
         " ".join("_" if word.strip(".,:?").casefold() in fillers | _ALL else word for word in text.split())
         for text in told
@@ -96,7 +97,7 @@ def test_distance_decides_how_often_it_is_forgotten(between: int) -> None:
 def test_nothing_that_has_to_be_said_is_forbidden(side: Side) -> None:
     for one in generate_dialogues(2000, 2, side):
         forbidden = [memory.note.split()[-1] for memory in one.memories[1:] if memory.kind == "avoid"]
-        answer = one.answer(random.Random(0), remembers=True)
+        answer = answer_to(one, random.Random(0), remembers=True)
         assert not [word for word in forbidden if word in answer.casefold().rstrip(".").split()]
 
 
@@ -106,9 +107,9 @@ def test_notes_have_all_there_is_to_remember() -> None:
     for one in generate_dialogues(300, 5, "train"):
         note = draw_note(one, rng)
         assert note.startswith(f"{HEADER}\n")
-        assert all(told in note for told in one.notes)
+        assert all(told in note for told in notes_of(one))
         if "\n- " in note:
-            longer += note.count("\n- ") > len(one.notes)
+            longer += note.count("\n- ") > len(notes_of(one))
             order = [
                 note.find(title) for title in ("Constraints:", "User facts/preferences:", "Latest versions:")
             ]

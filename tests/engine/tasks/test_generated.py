@@ -16,10 +16,10 @@ from engine.tasks.generated.habits import (
     careful_style,
     turned_style,
     without_carry,
-    write_solution,
 )
 from engine.tasks.generated.splits import SPLITS
 from engine.tasks.generated.topics import NAMES, TOPICS
+from tests.training.solutions import write_solution
 from tests.training.styles import HABITS, SHARES, draw_styles, habit_of, style_of
 
 SUM = re.compile(r"(\d+) ([+-]) (\d+) = (\d+)")
@@ -40,7 +40,7 @@ def solve_from_question(question: str) -> int:
 
 def in_style(problem: Problem, style: Style) -> str:
     styles: list[Style] = [style for _ in range(len(problem.operations) + 1)]
-    return write_solution(problem.topic, problem.kind, problem.start, problem.operations, styles).text
+    return write_solution(problem.topic, problem.kind, problem.start, problem.operations, styles)
 
 
 def test_same_seed_same_problems_and_a_prefix_of_more() -> None:
@@ -97,7 +97,7 @@ def test_after_a_change_of_style_the_number_goes_on_from_what_was_written() -> N
     for problem in generate("train", 300, 6):
         styles = draw_styles(problem.topic, problem.kind, len(problem.operations), rng)
         solution = write_solution(problem.topic, problem.kind, problem.start, problem.operations, styles)
-        sums = SUM.findall(solution.text)
+        sums = SUM.findall(solution)
         assert [int(left) for left, *_ in sums] == [problem.start, *(int(s[-1]) for s in sums[:-1])]
         for (left, sign, size, result), style in zip(sums, styles[1:], strict=True):
             signed = int(size) if sign == "+" else -int(size)

@@ -31,20 +31,6 @@ class Dialogue:
         """The memory that the question needs."""
         return self.memories[0]
 
-    @property
-    def notes(self) -> list[str]:
-        """The lines of a perfect note."""
-        return [memory.note for memory in self.memories]
-
-    def answer(self, rng: random.Random, remembers: bool) -> str:
-        """The answer of an assistant that remembers everything, or has forgotten the memory in question."""
-        if not remembers:
-            return self.memory.forgotten(rng)
-        answer = self.memory.kept(rng)
-        for other in self.memories[1:]:
-            answer = other.rule(answer)
-        return answer
-
 
 def forgets(between: int, rng: random.Random) -> bool:
     """Whether the assistant has forgotten, so many exchanges later."""

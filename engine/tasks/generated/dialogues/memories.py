@@ -1,5 +1,4 @@
-"""Facts and rules that a dialogue asks the assistant to remember: how they are introduced and asked for, and answers
-that keep or forget them.
+"""Facts and rules that a dialogue asks the assistant to remember: how they are introduced and asked for.
 
 `note` is the memory as a line of a memory note. A rule controller that reads the dialogue should arrive at it.
 """
@@ -19,21 +18,17 @@ EDITING, COHERENCE = "RELIABLE_VERSION_EDITING", "SELF_COHERENCE"
 AXES = (INSTRUCTION, INFERENCE, EDITING, COHERENCE)
 """MultiChallenge's."""
 
-Answer = Callable[[random.Random], str]
-
 
 @dataclass(frozen=True)
 class Memory:
-    """`opening`: user's and assistant's words by which it came up, turn by turn. `kept`, `forgotten`: answers to
-    `question`, which is small talk for an instruction. `rule`: what an instruction makes of any answer while it is
-    remembered. `check`, `passes`: MultiChallenge's TARGET_QUESTION and PASS_CRITERIA."""
+    """`opening`: user's and assistant's words by which it came up, turn by turn. `question`: small talk for an
+    instruction. `rule`: what an instruction makes of any answer while it is remembered. `check`, `passes`:
+    MultiChallenge's TARGET_QUESTION and PASS_CRITERIA."""
 
     axis: str
     kind: str
     opening: tuple[tuple[str, str], ...]
     question: str
-    kept: Answer
-    forgotten: Answer
     note: str
     check: str
     passes: str
@@ -89,7 +84,6 @@ def _on_every_answer(
     talk = draw_small_talk(side, rng)
     return Memory(
         INSTRUCTION, kind, ((opening, rule(rng.choice(_ACCEPTED))),), talk.question,
-        kept=lambda rng: rule(talk.answer(rng)), forgotten=talk.answer,
         note=note, check=check, passes="YES", rule=rule,
     )  # fmt: skip
 
@@ -100,7 +94,6 @@ def _avoiding(side: Side, rng: random.Random) -> Memory:
     talk = draw_small_talk(side, rng, topic)
     return Memory(
         INSTRUCTION, "avoid", ((_instruct(_AVOID, side, rng, word), rng.choice(_ACCEPTED)),), talk.question,
-        kept=lambda rng: talk.answer(rng, avoid=word), forgotten=lambda rng: talk.answer(rng, say=word),
         note=f"Never use the word {word}", check=f'Does the answer contain the word "{word}"?', passes="NO",
     )  # fmt: skip
 
@@ -130,7 +123,6 @@ def _fact(side: Side, rng: random.Random) -> Memory:
     sentence = rng.choice(of_side(wordings, side)).format(thing, value)
     return Memory(
         INFERENCE, "fact", ((sentence, rng.choice(_HEARD)),), rng.choice(of_side(_ASKED_BACK, side)).format(thing),
-        kept=lambda rng: f"Your {thing} is {value}.", forgotten=lambda rng: f"I do not know your {thing}.",
         note=f"The user's {thing} is {value}", check=f'Does the answer contain the word "{value}"?', passes="YES",
     )  # fmt: skip
 
@@ -151,7 +143,6 @@ def _agreement(side: Side, rng: random.Random) -> Memory:
     return Memory(
         COHERENCE, "agreed", ((rng.choice(of_side(_PICK, side)).format(thing), sentence),),
         rng.choice(of_side(_ASKED_OURS, side)).format(thing),
-        kept=lambda rng: sentence, forgotten=lambda rng: f"We have not named our {thing} yet.",
         note=f"Our {thing} is called {value}", check=f'Does the answer contain the word "{value}"?', passes="YES",
     )  # fmt: skip
 
@@ -182,10 +173,9 @@ def _edited_list(side: Side, rng: random.Random) -> Memory:
     edits = rng.randint(1, 2)
     while len(turns) <= edits or latest == first:
         turns.append((_edit(latest, side, rng), rng.choice(_ACCEPTED)))
-    written, original = ", ".join(latest), ", ".join(first)
+    written = ", ".join(latest)
     return Memory(
         EDITING, "list", tuple(turns), rng.choice(of_side(_SHOWN, side)),
-        kept=lambda rng: f"Your list is {written}.", forgotten=lambda rng: f"Your list is {original}.",
         note=f"The list is {written}", check=f'Does the answer give exactly the list "{written}"?', passes="YES",
     )  # fmt: skip
 

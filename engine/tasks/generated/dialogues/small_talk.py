@@ -29,15 +29,14 @@ _ASKED = (
 
 @dataclass(frozen=True)
 class SmallTalk:
-    """A question on a topic, and its answers."""
+    """A question on a topic."""
 
     topic: str
     question: str
 
-    def answer(self, rng: random.Random, say: str | None = None, avoid: str | None = None) -> str:
-        """A sentence with a word of the topic: `say`, or any word but `avoid`."""
-        word = say or rng.choice([word for word in TOPICS[self.topic] if word != avoid])
-        return f"One {self.topic} is {word}."
+    def answer(self, rng: random.Random) -> str:
+        """A sentence with a word of the topic."""
+        return f"One {self.topic} is {rng.choice(TOPICS[self.topic])}."
 
 
 def draw_small_talk(side: Side, rng: random.Random, topic: str | None = None) -> SmallTalk:

@@ -170,7 +170,10 @@ def test_what_a_stop_left_is_not_done_again(tmp_path: Path, monkeypatch: pytest.
             if left[0] < 0:
                 raise StopRequested
 
-        model.between = lambda call, working, stop=checkpoint: stop()
+        def between(call: object, working: object, stop: Callable[[], None] = checkpoint) -> None:
+            stop()
+
+        model.between = between
         context = StageContext(
             "clusters", config, tmp_path / "stopped", lambda event: None, checkpoint, lambda section: model
         )

@@ -15,6 +15,7 @@ from engine.slsm.turns import Turn
 from engine.tasks.generated.dialogues.dialogue import Dialogue
 from engine.tasks.generated.dialogues.records import generate_dialogues
 from engine.tasks.generated.dialogues.words import Side
+from tests.training.dialogue_answers import answer_to, notes_of
 
 CONTROLLER = RuleController()
 SIDES: tuple[Side, ...] = ("train", "test")
@@ -53,7 +54,7 @@ def after(*said: str | tuple[str, str]) -> SemanticState:
 def test_the_last_state_says_what_a_perfect_note_says(side: Side) -> None:
     for dialogue in generate_dialogues(MANY, 5, side):
         state = followed(turns_of(dialogue))[-1]
-        assert sorted(texts(state)) == sorted(dialogue.notes), dialogue
+        assert sorted(texts(state)) == sorted(notes_of(dialogue)), dialogue
         assert [state.plan.mode] == ["verify"] or dialogue.memory.axis == "INSTRUCTION_RETENTION"
 
 
@@ -63,7 +64,7 @@ def test_the_flat_memory_says_the_same(side: Side) -> None:
         turns = turns_of(dialogue)
         found = CONTROLLER.update(FlatState(), turns).state
         assert isinstance(found, FlatState)
-        assert sorted(found.memory_text.rstrip(".").split(". ")) == sorted(dialogue.notes)
+        assert sorted(found.memory_text.rstrip(".").split(". ")) == sorted(notes_of(dialogue))
         assert found.plan == followed(turns)[-1].plan
 
 
@@ -86,9 +87,9 @@ def test_detection_finds_every_forgotten_answer_and_no_kept_one(side: Side, memo
     for number, dialogue in enumerate(generate_dialogues(MANY, 8, side)):
         turns, rng = turns_of(dialogue), random.Random(number)
         state = followed(turns)[-1] if memory == "structured" else CONTROLLER.update(FlatState(), turns).state
-        kept, lost = dialogue.answer(rng, remembers=True), dialogue.answer(rng, remembers=False)
-        assert not CONTROLLER.detect(state, turns, kept).conflicts, (dialogue.notes, kept)
-        assert CONTROLLER.detect(state, turns, lost).conflicts, (dialogue.notes, lost)
+        kept, lost = answer_to(dialogue, rng, remembers=True), answer_to(dialogue, rng, remembers=False)
+        assert not CONTROLLER.detect(state, turns, kept).conflicts, (notes_of(dialogue), kept)
+        assert CONTROLLER.detect(state, turns, lost).conflicts, (notes_of(dialogue), lost)
         forgotten += 1
     assert forgotten == MANY
 
