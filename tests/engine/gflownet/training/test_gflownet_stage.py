@@ -136,7 +136,10 @@ def test_files_events_and_tables_tell_the_same(trained: Trained):
     assert paths.value == pytest.approx(test["gflownet"].metrics[name]), "the headline: independent draws"
     assert f"10 distinct paths reach {test['distinct'].metrics[name]:.1%}" in paths.remark
     assert paths.baseline_value == pytest.approx(test["beam"].metrics[name])
-    lines = csv.DictReader(io.StringIO(layout.metrics(folder).with_name("comparison.csv").read_text()))
+    lines = list(csv.DictReader(io.StringIO(layout.metrics(folder).with_name("comparison.csv").read_text())))
+    assert {(row["method"], row["against"]) for row in lines} == {
+        (own, other) for own in ("gflownet", "distinct") for other in ("beam", "prior")
+    }
     line = next(
         row for row in lines if (row["metric"], row["method"], row["against"]) == (name, "gflownet", "beam")
     )
