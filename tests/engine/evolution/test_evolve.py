@@ -31,13 +31,14 @@ from engine.evolution.clusters.cluster_map import load_cluster_map
 from engine.evolution.clusters.clusters_stage import BuildClusters
 from engine.evolution.deltas import read_deltas
 from engine.evolution.evolve_stage import Evolve
-from engine.evolution.history import History, read_history, write_history
+from engine.evolution.history import History, Iteration, read_history, write_history
 from engine.evolution.judges.judge import JudgeFailed, Verdict
 from engine.evolution.plot import draw
 from engine.evolution.processor import expected_row
 from engine.evolution.processors.check import check_processor
 from engine.evolution.reflectors.reflection import read_stored_reply
 from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
+from engine.evolution.report import _chosen_by
 from engine.evolution.scoring.score import Outcome, score
 from engine.files import read_jsonl
 from engine.lm.loading.load import load_model
@@ -460,6 +461,20 @@ class Narrow(Priced):
         verdict = super().judge(question, golds, answer)
         reason = self.cannot_tell(question, golds)
         return Verdict(None, reason, verdict.usage) if reason else verdict
+
+
+def test_the_summary_without_a_test_set_counts_the_judged_answers() -> None:
+    """Two of four: of the others, the judge cannot tell on one, and failed on one."""
+    outcomes = [Outcome(10, True), Outcome(20, False), Outcome(30, None, True), Outcome(40, None)]
+    best = Iteration(iteration=0, deltas={}, examples=[], score=score(outcomes, 100.0))
+    assert _chosen_by(best) == {
+        "measured_on": "its minibatch, which chose it",
+        "composite": round(0.4 / 1.25 + 0.6 / 2, 4),
+        "tokens": 25.0,
+        "judged": 2,
+        "cannot_tell": 1,
+        "correctness": 0.5,
+    }
 
 
 def test_where_the_judge_cannot_tell_answers_are_counted_and_not_scored(

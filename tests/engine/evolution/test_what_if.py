@@ -13,12 +13,14 @@ from engine.config.models.model import ModelSection
 from engine.config.run import RunSection
 from engine.errors import DataError
 from engine.evolution import layout
+from engine.evolution.answers import AnswerRecord
 from engine.evolution.clusters.clusters_stage import BuildClusters
 from engine.evolution.evolve_stage import Evolve
 from engine.evolution.history import read_history
 from engine.evolution.what_if import WhatIf, WhatIfRequest
 from engine.files import read_jsonl
 from engine.lm.loading.load import load_model
+from engine.lm.model_server import ModelAnswer
 from engine.run.stage import StageContext
 from tests.offline_evolution import offline
 from tests.run_stage import run_stage
@@ -110,6 +112,23 @@ def test_a_difference_to_the_record_is_told(
     )
     tried = what_if.tried(of(line))
     assert not tried.exact and "part after" in tried.difference
+
+
+@pytest.mark.parametrize(
+    ("again", "said"),
+    [
+        ([5, 6, 7], ""),
+        ([5, 9, 7], "the answers part after 1 of 3 tokens"),
+        ([5, 6], "the answers part after 2 of 3 tokens"),
+        ([5, 6, 7, 8], "the answers part after 3 of 3 tokens"),
+    ],
+)
+def test_where_answers_part(what_if: WhatIf, again: list[int], said: str) -> None:
+    """Also where one only goes on after the other's end."""
+    record = AnswerRecord(
+        iteration=0, split="validation", example_id="e", answer="A", token_ids=[5, 6, 7], correct=True, reasoning=""
+    )  # fmt: skip
+    assert what_if._difference(record, ModelAnswer("A", again)) == said
 
 
 @pytest.mark.parametrize(

@@ -102,3 +102,8 @@ def test_those_that_fit_together_are_kept(shared: Any) -> None:
     first, second = shared.models(section("a", share=0.4)), shared.models(section("b", share=0.4))
     third = shared.models(section("c", share=0.4))
     assert (first.closed, second.closed, third.closed) == (True, False, False)
+
+
+def test_two_that_fill_the_device_are_kept_together(shared: Any) -> None:
+    first, second = shared.models(section("a", share=0.5)), shared.models(section("b", share=0.5))
+    assert (first.closed, second.closed) == (False, False)

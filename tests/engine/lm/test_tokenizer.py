@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from engine.errors import ModelError
@@ -43,6 +45,16 @@ def test_pieces_are_what_each_token_adds() -> None:
     dash = pieces.index("—")
     assert pieces[dash - 2 : dash] == ["", ""] and pieces.count("") == 2
     assert tokenizer.pieces([]) == [] and tokenizer.pieces(tokens[dash - 2 : dash]) == ["", "\ufffd"]
+
+
+def test_a_piece_keeps_the_space_that_the_first_of_a_text_loses() -> None:
+    """Some libraries take away the space before the first word of whatever is decoded."""
+    words = {1: " One", 2: " two", 3: " three"}
+    library = SimpleNamespace(
+        eos_token_id=None,
+        decode=lambda tokens, **settings: "".join(words[token] for token in tokens).removeprefix(" "),
+    )
+    assert HfTokenizer(library).pieces([1, 2, 3]) == ["One", " two", " three"]
 
 
 def test_ends_come_from_tokenizer_and_generation_settings() -> None:

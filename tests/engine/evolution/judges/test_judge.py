@@ -63,6 +63,9 @@ from engine.servers.spent import Spent
         ("41 in fiscal 2022", "41", True),
         ("2", "It rose by 2, from 39 to 41.", True),
         ("2", "It fell by 3, from 44 to 41.", False),
+        # the first claim counts beside the last figure, if it says no more than is wanted
+        ("41", "Cash was 41 million. Debt was 39 million.", True),
+        ("41", "Cash was 41 or 43 million. Debt was 39 million.", False),
         ("41", "Cash was 41 million. It stands in the balance sheet of December 31, 2018.", True),
         ("41", "Cash was 41 million, says the 10-K of its 5-year plan, Note 12.", True),
         (

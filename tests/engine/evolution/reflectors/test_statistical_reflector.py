@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from engine.config.config import Config
 from engine.evolution.deltas import Deltas
+from engine.evolution.from_config import make_reflector
 from engine.evolution.history import History, Iteration
 from engine.evolution.reflectors.reflector import JudgedAnswer, ReflectorInput
 from engine.evolution.reflectors.statistical_reflector import (
@@ -18,6 +22,7 @@ from engine.evolution.reflectors.statistical_reflector import (
     search_state,
 )
 from engine.evolution.scoring.score import Outcome, Score, score
+from engine.run.stage import StageContext
 
 NAMES = [str(i) for i in range(6)]
 PADDING = {3: 14, 4: 9}
@@ -149,3 +154,17 @@ def test_a_step_is_halved_for_each_iteration_below_the_best_by_more_than_its_err
         (go_on, 8, False), (go_on, 8, False), (go_on, 8, False), (go_on, 8, False), (back, 4, True), (back, 2, True),
         (go_on, 2, False),
     ]  # fmt: skip
+
+
+def test_step_and_limit_are_those_of_the_configuration(tmp_path: Path) -> None:
+    """A right answer of 10 tokens beside one of 20: half of what is longer is too much, all of it in cluster 3."""
+    nobody: Any = None
+    reflector = {"kind": "statistical", "step": 3.0}
+    config = Config.model_validate({"evolution": {"reflector": reflector}})
+    context = StageContext("evolve", config, tmp_path, lambda event: None, lambda: None, nobody)
+    deltas = {"0": 7.5, "1": 5.0, "2": 5.0, "3": 5.0}
+    answers = [judged_as(True, *[2] * 10), judged_as(True, *[2] * 10, *[3] * 10), judged_as(True, *[2] * 10)]
+    reply = make_reflector(context).reflect(
+        ReflectorInput(0, deltas, {}, answers, History(iterations=[])), ""
+    )
+    assert reply.deltas == {"0": 8.0, "1": 5.0, "2": 5.0, "3": 3.5}, "the end cannot go beyond 8"

@@ -17,6 +17,7 @@ from engine.gflownet.graphs.graphs_stage import BuildGraphs, relation_words
 from engine.gflownet.graphs.raw import RawSample, Unreadable, has_text
 from engine.gflownet.graphs.rog import RogSource, parse_row
 from engine.gflownet.graphs.store import RetrievalStore
+from engine.run.stage import StageResult
 from tests.engine.gflownet.small_run import small_config
 from tests.run_stage import run_stage
 
@@ -130,15 +131,16 @@ def test_what_is_normal_is_no_error():
 def test_files_become_graphs_and_bad_rows_are_counted(folder: Path, tmp_path: Path):
     rows = [row(id="q0"), row(id="q1", graph=[]), row(id="q2", q_entity=["Nowhere"]), row(id="", question="x"),
             row(id="q4", a_entity=["Atlantis"], answer=["The lost city"]),
-            row(id="q5", answer=[], a_entity=[])]  # fmt: skip
+            row(id="q5", answer=[], a_entity=[]), row(id="q6", graph=[])]  # fmt: skip
     write(folder, rows, "test")
-    settings = section(folder).model_dump()
-    events = run_stage(BuildGraphs(), small_config(graphs=settings), tmp_path / "run")
+    settings, results = section(folder).model_dump(), list[StageResult]()
+    events = run_stage(BuildGraphs(), small_config(graphs=settings), tmp_path / "run", results=results)
     test = next(event for event in events if isinstance(event, GraphsBuilt) and event.split == "test")
     assert test.samples == 2
     assert test.dropped == {
-        "an empty graph": 1, "no question entity in the graph": 1, "no id": 1, "no answer is given": 1,
+        "an empty graph": 2, "no question entity in the graph": 1, "no id": 1, "no answer is given": 1,
     }  # fmt: skip
+    assert results[0].summary["test_dropped"] == 5, "questions, not reasons"
     with RetrievalStore(layout.retrieval_store(tmp_path / "run")) as store:
         first, last = store.record("test", 0), store.record("test", 1)
     assert len(first.labels) == 4, "the same triple twice is one edge"

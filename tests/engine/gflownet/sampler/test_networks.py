@@ -16,7 +16,7 @@ from engine.gflownet.sampler.policies.edge_frontier import EdgeFrontierPolicy
 from engine.gflownet.sampler.policies.edge_gat import EdgeGATPolicy
 from engine.gflownet.sampler.policies.edge_mlp_mixer import EdgeMLPMixerPolicy
 from engine.gflownet.sampler.policies.make import make_policy
-from engine.gflownet.sampler.segments import log_softmax
+from engine.gflownet.sampler.segments import argmax_with_stop, log_softmax
 from tests.engine.gflownet.small_graphs import WIDTH, SmallGraph, small_batch
 
 HIDDEN = 8
@@ -180,3 +180,10 @@ def test_a_policy_is_made_as_configured(kind: str, expected: type):
     assert [layer.p for layer in policy.score if isinstance(layer, torch.nn.Dropout)] == [0.25]  # type: ignore[attr-defined]
     assert [layer.heads for layer in getattr(policy, "layers", [])] == [2] * policy.look_ahead
     assert policy.steps.num_embeddings == 4
+
+
+def test_of_equals_the_stop_is_likeliest_and_then_the_first():
+    """Four walkers: stop as good as an edge, two edges as good, stop the best, no edge at all."""
+    values, owner = torch.tensor([1.0, 3.0, 2.0, 2.0, 0.5]), torch.tensor([0, 0, 1, 1, 2])
+    stop = torch.tensor([3.0, 1.0, 0.9, -7.0])
+    assert argmax_with_stop(values, owner, stop).tolist() == [-1, 2, -1, -1]

@@ -438,3 +438,12 @@ def test_who_listens_to_the_network_is_seen():
             listening.bind((host, 0))
             listening.listen()
             assert network_addresses(listening.getsockname()[1]) == seen
+
+
+def test_an_address_of_version_4_in_the_table_of_version_6_is_one_of_version_4():
+    """As a server has it that listens for both."""
+    with socket.socket(socket.AF_INET6) as listening:
+        listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listening.bind(("::ffff:127.0.0.1", 0))
+        listening.listen()
+        assert network_addresses(listening.getsockname()[1]) == [], "nobody else reaches it"

@@ -14,16 +14,20 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image as Pillow
 
+from engine.config.config import Config
 from engine.config.pool import VisionSection
 from engine.errors import DataError
 from engine.pool.data.dataset import Image
 from engine.pool.data.digits import DigitsDataset
 from engine.pool.data.image_url import image_url, png
+from engine.pool.from_config import make_vqa_model
 from engine.pool.vqa.evaluated_pairs import PairEvaluator
 from engine.pool.vqa.openai_vqa import OpenAIVQA
 from engine.pool.vqa.vqa import VQAAsk, VQAReply
 from engine.run.gate import StopRequested
+from engine.scale.work import WorkContext
 from engine.servers.client import OpenAIClient, ServerFailed
+from engine.servers.known_servers import KnownServers
 from engine.servers.spent import Spent
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
 
@@ -229,6 +233,17 @@ def test_the_configured_rate_is_kept(dataset: DigitsDataset) -> None:
     with misbehaving_server(nearest_neighbour) as server:
         list(model(dataset, server, waits, requests_per_minute=60).answer(asks, go_on))
     assert sorted(round(wait) for wait in waits) == [1, 2, 3]
+
+
+def test_the_rate_is_that_of_the_configuration(dataset: DigitsDataset) -> None:
+    openai = {
+        "base_url": "http://127.0.0.1:9/v1", "model": "m", "api_key_env": "none", "requests_per_minute": 30
+    }  # fmt: skip
+    config = Config.model_validate({"pool": {"vqa": {"kind": "openai", "openai": openai}}})
+    nobody: Any = None
+    context = WorkContext("pool", nobody, go_on, lambda event: None, nobody, KnownServers())
+    made = make_vqa_model(config, context, dataset)
+    assert isinstance(made, OpenAIVQA) and made._client._rate._gap == 2.0, "seconds between two requests"
 
 
 # ---------------------------------------------------------------- images

@@ -79,6 +79,7 @@ KEPT_AND_BROKEN = (
     ("Do not answer in French", "I do not know where he lives.", "Je ne sais pas où il habite."),
     ("Answer in Chinese", "我不知道他住在哪里。", "Ich weiß nicht, wo er wohnt."),
     ("Reply in JSON", '{"a": 1}', 'Here: {"a": 1}'),
+    ("Answer in JSON", '\n```json\n{"a": 1}\n```\n', 'Here:\n```json\n{"a": 1}\n```'),
     ("Give your answers as bullet points", "- a\n- b", "a and b"),
     ("Do not use bullet points", "a - b", "- a\n- b"),
     ("Use a numbered list", "1. a\n2. b", "- a\n- b"),

@@ -320,6 +320,14 @@ def test_nothing_that_is_typed_breaks_it(mode: str) -> None:
         CONTROLLER.detect(state, turns, turns[-1].user)
 
 
+def test_a_list_grows_up_to_the_longest_text_of_an_item() -> None:
+    """`The list is tea, milk` has 21 letters, and 6 further items with their commas 6 * 302: 167 are left of 2000."""
+    further = [f"Add {letter * 300}." for letter in "abcdef"]
+    for letters, known in ((165, 2000), (166, 1833)):
+        (text,) = texts(after("My list is tea, milk.", *further, f"Add {'x' * letters}."))
+        assert len(text) == known
+
+
 def test_long_texts_break_nothing() -> None:
     for said in ("my dog is " * 300, "my dog is a, " * 300, f"My list is {'a, ' * 900}b."):
         assert after(said, said) == SemanticState()
