@@ -17,11 +17,11 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(options: Namespace) -> int:
     """Do it; the exit code."""
     from app.choose_run import choose_run
-    from app.compare.run_compare import run_compare
+    from app.compared.print_comparison import print_comparison
     from app.terminal.text_console import make_console
 
     first, second = (choose_run(run, options.outputs).path for run in (options.a, options.b))
-    return run_compare(first, second, make_console())
+    return print_comparison(first, second, make_console())
 
 
 SUMMARY = "compare two runs: changed fields, each method's figures"

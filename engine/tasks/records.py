@@ -10,8 +10,8 @@ from typing import Any
 
 from engine.errors import DataError
 from engine.files import whole_letters
+from engine.parquet import require_pyarrow
 from engine.regular_file import open_to_read
-from engine.table_file import require_pyarrow
 
 Record = tuple[str, dict[str, Any]]
 """Position of a record (`file:line`, `file: row n`), and its fields."""

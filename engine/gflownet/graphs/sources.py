@@ -9,7 +9,7 @@ from engine.config.gflownet import GraphsSection
 from engine.gflownet.graphs.generated.questions import QuestionGenerator
 from engine.gflownet.graphs.raw import RawSample, Unreadable
 from engine.gflownet.layout import SPLITS
-from engine.table_file import require_pyarrow
+from engine.parquet import require_pyarrow
 
 ROG_HUB_FILES = "data/*.parquet"
 """In `hub:rmanluo/RoG-webqsp` and `hub:rmanluo/RoG-cwq`."""

@@ -107,6 +107,9 @@ def _check_safetensors(file: Path) -> None:
         ) from error
     if size < whole:
         raise cut(file, size, whole)
+    if size > whole:
+        what = f"this file has {size - whole:,} bytes beyond its {whole:,}"
+        raise ModelError(what=what, where=str(file), hint=COPY_AGAIN)
 
 
 def _check_archive(file: Path) -> None:

@@ -219,6 +219,15 @@ def test_safetensors_cut_at_any_place(folder: Path) -> None:
         refused(folder, "no safetensors file" if len(damaged) > 7 else "is cut")
 
 
+def test_safetensors_with_something_behind_the_weights(folder: Path) -> None:
+    """The library refuses them as well: the file and its header do not belong together."""
+    file = folder / "model.safetensors"
+    size = len(file.read_bytes())
+    with file.open("ab") as opened:
+        opened.write(b"xyz")
+    refused(folder, f"this file has 3 bytes beyond its {size:,}")
+
+
 def test_each_shard_of_an_index_is_looked_at(folder: Path) -> None:
     content = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").unlink()

@@ -1,4 +1,4 @@
-"""Tables as Parquet files. Pyarrow is imported only where data sets are read."""
+"""What reads Parquet files: pyarrow, which is an extra."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ HINT = r"pip install 'steer-tui\[parquet\]'"
 
 @pytest.fixture(autouse=True)
 def without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.table_file.find_spec", lambda name: None)
+    monkeypatch.setattr("engine.parquet.find_spec", lambda name: None)
 
 
 def test_a_data_set_says_what_to_install(tmp_path: Path) -> None:

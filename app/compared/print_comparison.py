@@ -13,7 +13,7 @@ from app.compared.words import run_words
 from engine.comparison.comparison import compare_runs
 
 
-def run_compare(a: Path, b: Path, console: Console) -> int:
+def print_comparison(a: Path, b: Path, console: Console) -> int:
     """Compare the runs in two folders and print it; returns the exit code. Raises SteerErrors."""
     comparison = compare_runs(a, b)
     runs = run_words((comparison.a, comparison.b))

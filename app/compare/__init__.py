@@ -1,1 +1,0 @@
-"""`steer-tui compare A B`: two runs compared without a console."""
