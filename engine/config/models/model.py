@@ -54,8 +54,9 @@ class ModelSection(Section):
         "statements or dialogues.",
     )
     device: Literal["auto", "cpu", "cuda", "mps"] = Field(default="auto", description="Where the model runs.")
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
-        default="auto", description="Weights' number type."
+    dtype: Literal["auto", "float32", "bfloat16", "float16", "int8"] = Field(
+        default="auto",
+        description="Weights' number type. `int8`: linear layers with weights and inputs of 8 bits, on a CPU.",
     )
     max_num_seqs: PositiveInt = Field(
         default=256, description="Sequences in a device batch, probes included."
@@ -72,4 +73,6 @@ class ModelSection(Section):
             raise ValueError(
                 f"`model.path` for backend `{self.backend}`: a model folder, a GGUF file or a hub name"
             )
+        if self.backend == "vllm" and self.dtype == "int8":
+            raise ValueError("`model.dtype: int8` is for the backends `embedded` and `transformers`")
         return self

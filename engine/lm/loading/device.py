@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from engine.errors import ModelError
-from engine.lm.loading.cpu_dtype import cpu_dtype
+from engine.lm.loading.cpu_dtype import cpu_dtype, has_bfloat16
 
 DTYPES = {
     "float32": torch.float32,
@@ -51,7 +51,9 @@ def pick_device(name: str, setting: str = "model.device") -> torch.device:
 
 def pick_dtype(name: str, device: torch.device, config: Any) -> tuple[torch.dtype, str]:
     """The number type called `name`, and why it was taken where that was open. `auto`: the type of the saved weights;
-    on the CPU float32, or bfloat16 for a large model that it makes faster."""
+    on the CPU float32, or bfloat16 for a large model that it makes faster. `int8`: what stands beside 8-bit layers."""
+    if name == "int8":
+        return torch.bfloat16 if has_bfloat16() else torch.float32, ""
     if name in DTYPES:
         return DTYPES[name], ""
     if device.type == "cpu":

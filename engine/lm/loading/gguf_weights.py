@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import math
-import mmap
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
 import torch
 import transformers
-from torch import Tensor
+from torch import Tensor, nn
 from transformers.modeling_gguf_pytorch_utils import (
     TENSOR_PROCESSORS,
     TensorProcessor,
     get_gguf_hf_weights_map,
 )
 
+from engine.lm.loading.int8_linear import Int8Weights, round_linear_layers
+from engine.lm.loading.mapped import free_unused, mapped
+
 CHUNK = 2**15
 """Numbers unpacked at a time: their intermediate results stay in the processor's cache, and torch converts so many on
 one thread, without waiting for another on busy cores."""
+_ONE = Lock()
 _TABLES = ("token_embd.weight", "output.weight")
 """The largest tensors. The library changes none of their numbers, so that they need no copy in float32."""
-
-_PRIVATE: Any = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
 
 
 @dataclass
@@ -34,25 +35,38 @@ class FileWeight:
     packed: Any
     processor: Any
     dtype: torch.dtype
+    rounded: dict[str, Int8Weights] | None = None
+    """Takes the weight in 8 bits by its tensor's name, so that it is never held whole in another number type; the
+    library then gets a tensor of one number that stands for all."""
 
     def __getitem__(self, _: Any) -> Tensor:
-        """The tensor as the library's own way unpacks it."""
-        if self.packed.name in _TABLES:
-            tensor = _mapped(_shape(self.packed), self.dtype)
-            _unpack(self.packed, tensor)
-        else:
-            numbers = _mapped(_shape(self.packed), torch.float32)
-            _unpack(self.packed, numbers)
-            changed = self.processor.process(weights=numbers.numpy(), name=self.packed.name).weights
-            tensor = _mapped(changed.shape, self.dtype).copy_(torch.from_numpy(np.ascontiguousarray(changed)))
-        self.reader.forget_pages()
-        return tensor
+        """The tensor as the library's own way unpacks it; one at a time, however many threads the library has."""
+        with _ONE:
+            tensor = self._tensor()
+            if self.rounded is not None:
+                self.rounded[self.packed.name] = Int8Weights(tensor)
+                tensor = torch.zeros(1, dtype=self.dtype).expand(tensor.shape)
+            self.reader.forget_pages()
+            free_unused()
+            return tensor
+
+    def _tensor(self) -> Tensor:
+        table = self.packed.name in _TABLES
+        numbers = mapped(_shape(self.packed), self.dtype if table else torch.float32)
+        _unpack(self.packed, numbers)
+        if table:
+            return numbers
+        changed = self.processor.process(weights=numbers.numpy(), name=self.packed.name).weights
+        whole = torch.from_numpy(np.ascontiguousarray(changed))
+        return whole if self.rounded is not None else mapped(whole.shape, self.dtype).copy_(whole)
 
 
-def file_model(reader: Any, config: Any, dtype: torch.dtype, options: dict[str, Any]) -> Any:
-    """What `from_pretrained` returns with `options` for an opened file. None where one parameter is made of several
-    tensors (experts), or the package has no names for the architecture: the library then reads the file its own
-    way."""
+def file_model(
+    reader: Any, config: Any, dtype: torch.dtype, options: dict[str, Any], int8: bool = False
+) -> Any:
+    """What `from_pretrained` returns with `options` for an opened file; with `int8`, linear layers have 8 bits. None
+    where one parameter is made of several tensors (experts), or the package has no names for the architecture: the
+    library then reads the file its own way."""
     if any("_exps." in packed.name for packed in reader.tensors):
         return None
     architecture = reader.get_field("general.architecture").contents()
@@ -63,22 +77,27 @@ def file_model(reader: Any, config: Any, dtype: torch.dtype, options: dict[str, 
         names = get_gguf_hf_weights_map(model, processor)
     except NotImplementedError:
         return None
+    linear = (
+        {f"{path}.weight" for path, part in model.named_modules() if type(part) is nn.Linear}
+        if int8
+        else set()
+    )
+    rounded: dict[str, Int8Weights] = {}
     weights = {
-        names[packed.name]: FileWeight(reader, packed, processor, dtype)
+        name: FileWeight(reader, packed, processor, dtype, rounded if name in linear else None)
         for packed in reader.tensors
-        if packed.name in names
+        if (name := names.get(packed.name))
     }
-    return type(model).from_pretrained(None, config=config, state_dict=weights, dtype=dtype, **options)
+    loaded, report = type(model).from_pretrained(
+        None, config=config, state_dict=weights, dtype=dtype, **options
+    )
+    if int8:
+        round_linear_layers(loaded, {names[name]: weight for name, weight in rounded.items()})
+    return loaded, report
 
 
 def _shape(packed: Any) -> tuple[int, ...]:
     return tuple(reversed(packed.shape.tolist()))
-
-
-def _mapped(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    """An empty tensor whose memory the system gets back as soon as it is dropped."""
-    memory = mmap.mmap(-1, math.prod(shape) * dtype.itemsize, **_PRIVATE)
-    return torch.frombuffer(memory, dtype=dtype).view(shape)
 
 
 def _unpack(packed: Any, numbers: Tensor) -> None:

@@ -22,6 +22,7 @@ from engine.lm.loading.gguf_file import gguf_file, gguf_parts, lacking_packages
 from engine.lm.loading.gguf_reader import reading
 from engine.lm.loading.gguf_weights import file_model
 from engine.lm.loading.hub_cache import looks_local
+from engine.lm.loading.int8_linear import check_int8, round_linear_layers
 from engine.lm.loading.load_progress import reading_bars
 from engine.lm.loading.weight_files import weight_files
 from engine.lm.loading.whole_files import check_files
@@ -29,20 +30,23 @@ from engine.lm.loading.whole_files import check_files
 
 @dataclass
 class Pretrained:
-    """A model on its device, its tokenizer, the ids its generation settings end a text with, its fingerprint, and why
-    it has its number type ("": it was asked for)."""
+    """A model on its device, its tokenizer, the ids its generation settings end a text with, its fingerprint, its
+    number type, and why it has that ("": it was asked for)."""
 
     model: Any
     tokenizer: Any
     eos: frozenset[int]
     fingerprint: str
+    dtype: str
     dtype_reason: str
 
 
 def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
     """Load from a local folder, a GGUF file or a hub name. Weights of a GGUF file are unpacked to `dtype`. Raises
     ModelError."""
-    target = pick_device(device)
+    target, int8 = pick_device(device), dtype == "int8"
+    if int8:
+        check_int8(target)
     source, options = _source(path)
     check_files(path)
     with quiet(), _explained(path), _reading(source, options) as opened:
@@ -50,15 +54,18 @@ def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
         tokenizer = _tokenizer(source, options)
         number_type, reason = pick_dtype(dtype, target, config)
         how = {"attn_implementation": _attention(config), "output_loading_info": True}
-        loaded: Any = opened and file_model(opened(), config, number_type, how)
+        loaded: Any = opened and file_model(opened(), config, number_type, how, int8)
         loaded = loaded or transformers.AutoModelForCausalLM.from_pretrained(
             source, dtype=number_type, **how, **options
         )
         model, report = loaded
         _check_complete(path, report)
         model = model.requires_grad_(False).to(target).eval()
+        if int8:
+            round_linear_layers(model, {})
         eos = _eos_ids(getattr(model, "generation_config", None), model.config)
-        return Pretrained(model, tokenizer, eos, model_fingerprint(path), reason)
+        name = "int8" if int8 else str(number_type).removeprefix("torch.")
+        return Pretrained(model, tokenizer, eos, model_fingerprint(path), name, reason)
 
 
 @dataclass

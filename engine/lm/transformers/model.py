@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from engine.errors import ModelError
 from engine.lm.context import check_prompt, within_context
 from engine.lm.loading.device import memory_errors
+from engine.lm.loading.int8_linear import parameter_total
 from engine.lm.loading.pretrained import load_pretrained
 from engine.lm.occurrences import Occurrences
 from engine.lm.positions import check_layers, from_front
@@ -73,7 +74,7 @@ class TransformersModel:
 
         Raises ModelError for anything that keeps the model from loading or from being steered exactly."""
         pretrained = load_pretrained(path, device, dtype)
-        parameters = sum(parameter.numel() for parameter in pretrained.model.parameters())
+        parameters = parameter_total(pretrained.model)
         if threads or parameters <= ONE_THREAD:
             torch.set_num_threads(threads or 1)
         try:
@@ -90,7 +91,7 @@ class TransformersModel:
             name=name or path,
             backend=backend,
             device=str(network.device),
-            dtype=str(network.dtype).removeprefix("torch."),
+            dtype=pretrained.dtype,
             dtype_reason=pretrained.dtype_reason,
             num_layers=network.num_layers,
             hidden_size=network.hidden_size,

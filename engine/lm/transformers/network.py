@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.lm.decoder_layers import decoder_layers
+from engine.lm.loading.int8_linear import parameter_total
 from engine.lm.transformers.attention_mask import additive, mask_for, mask_windows
 from engine.lm.transformers.batching import MAX_TOKENS
 from engine.lm.transformers.capture_hook import capturing, last_column
@@ -52,7 +53,7 @@ class Network:
             # columns changes with every token.
             torch.backends.cuda.enable_cudnn_sdp(False)
         self.dtype: torch.dtype = parameter.dtype
-        self.pass_tokens = pass_tokens(self.device, sum(weights.numel() for weights in model.parameters()))
+        self.pass_tokens = pass_tokens(self.device, parameter_total(model))
         probe = KvProbe()
         logits = self._probe(probe)
         self.layout = probe.layout()

@@ -1,0 +1,146 @@
+"""Linear layers of 8 bits: worked out by hand, against a literal computation, and in whole models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from engine.config.models.model import ModelSection
+from engine.errors import ModelError
+from engine.lm.loading import device, int8_linear
+from engine.lm.loading.int8_linear import (
+    Int8Linear,
+    Int8Weights,
+    check_int8,
+    has_int8,
+    parameter_total,
+    round_linear_layers,
+)
+from engine.lm.loading.pretrained import load_pretrained
+from engine.lm.protocol import Request, Sampling
+from engine.lm.transformers.model import TransformersModel
+from tests.engine.lm.test_gguf import write_gguf
+from tests.tiny_models import save_tiny
+
+pytestmark = pytest.mark.skipif(not has_int8(), reason="this processor has no 8-bit products")
+
+
+class _Doubled(nn.Linear):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return 2 * super().forward(input)
+
+
+def _layer(weight: torch.Tensor, bias: torch.Tensor | None = None) -> Int8Linear:
+    return Int8Linear(Int8Weights(weight), bias, weight.numel())
+
+
+def _literal(weight: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+    """Whole numbers and their scales, in float64."""
+
+    def rounded(rows: torch.Tensor) -> torch.Tensor:
+        scales = (rows.abs().amax(-1, keepdim=True) / 127).clamp(min=1e-30)
+        return (rows / scales).round().double() * scales.double()
+
+    return rounded(inputs.float()) @ rounded(weight.float()).T
+
+
+def test_an_output_worked_out_by_hand() -> None:
+    # Weights 2, -1 become 127, -64 (63.5 goes to the even one) times 2/127; inputs 4, 1 become 127, 32 times 4/127.
+    expected = (127 * 127 - 64 * 32) * (2 / 127) * (4 / 127) + 0.5
+    layer = _layer(torch.tensor([[2.0, -1.0]]), torch.tensor([0.5]))
+    assert layer(torch.tensor([[4.0, 1.0]])).item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_sums_are_not_cut_off_and_zeros_stay_zero() -> None:
+    layer = _layer(torch.full((3, 64), 127.0))
+    assert layer(torch.full((1, 64), -127.0)).tolist() == [[-127.0 * 127 * 64] * 3]
+    assert layer(torch.zeros(1, 64)).tolist() == [[0.0] * 3]
+    assert _layer(torch.zeros(2, 4))(torch.ones(1, 4)).tolist() == [[0.0] * 2]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("rows", [1, 2, 16, 33])
+def test_it_is_the_literal_product(rows: int, dtype: torch.dtype) -> None:
+    torch.manual_seed(rows)
+    weight = torch.randn(200, 48).to(dtype)
+    inputs = (torch.randn(rows, 3, 48) * torch.logspace(-3, 3, rows)[:, None, None]).to(dtype)
+    outputs = _layer(weight)(inputs)
+    assert outputs.dtype == dtype
+    expected = _literal(weight, inputs)
+    largest = expected.abs().amax(-1, keepdim=True)
+    assert ((outputs - expected).abs() <= largest * (1e-5 if dtype == torch.float32 else 2**-8)).all()
+
+
+def test_a_row_does_not_depend_on_the_rows_beside_it() -> None:
+    torch.manual_seed(0)
+    layer, inputs = _layer(torch.randn(80, 48)), torch.randn(16, 48) * torch.logspace(-3, 3, 16)[:, None]
+    together = layer(inputs)
+    assert all(torch.equal(layer(inputs[row : row + 1])[0], together[row]) for row in range(16))
+
+
+def test_what_is_no_number_stays_visible() -> None:
+    outputs = _layer(torch.ones(2, 4))(torch.tensor([[1.0, float("inf"), 0, 0], [1, float("nan"), 0, 0]]))
+    assert not outputs.isfinite().any()
+
+
+def test_plain_layers_alone_are_rounded_and_counted() -> None:
+    embed = nn.Embedding(5, 8)
+    model = nn.ModuleDict(
+        {
+            "embed": nn.Embedding(5, 8),
+            "up": nn.Linear(8, 6),
+            "head": nn.Linear(8, 5, bias=False),
+            "own": _Doubled(8, 2),
+        }
+    )
+    model["head"].weight = embed.weight
+    table = embed.weight.clone()
+    round_linear_layers(model, {})
+    kinds = {name: type(module) for name, module in model.items()}
+    assert kinds == {"embed": nn.Embedding, "up": Int8Linear, "head": Int8Linear, "own": _Doubled}
+    assert torch.equal(embed.weight, table)
+    assert parameter_total(model) == 5 * 8 + (8 * 6 + 6) + (8 * 2 + 2)
+
+
+@pytest.mark.parametrize("architecture", ["qwen2", "llama_tied", "gemma2"])
+def test_a_model_writes_the_same_alone_and_in_a_batch(
+    folder: Callable[[str], Path], architecture: str
+) -> None:
+    model = TransformersModel.load(str(folder(architecture)), device="cpu", dtype="int8")
+    plain = TransformersModel.load(str(folder(architecture)), device="cpu", dtype="float32")
+    assert (model.info.dtype, model.info.parameters) == ("int8", plain.info.parameters)
+    assert not any(type(module) is nn.Linear for module in model.network.model.modules())
+    requests = [Request([3, 4, 5 + row], Sampling(6)) for row in range(3)]
+    together = [completion.tokens for completion in model.generate(requests)]
+    assert [model.generate([request])[0].tokens for request in requests] == together
+
+
+def test_a_file_is_rounded_as_its_folder_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "has_bfloat16", lambda: False)
+    folder = save_tiny(tmp_path / "tiny", "qwen2", "{% for m in messages %}{{ m['content'] }}{% endfor %}")
+    file = write_gguf(folder, tmp_path / "tiny.gguf")
+    ids = torch.tensor([[3, 4, 5, 6]])
+    rounded = {
+        kind: load_pretrained(str(path), "cpu", "int8") for kind, path in (("folder", folder), ("file", file))
+    }
+    assert torch.equal(*(pretrained.model(input_ids=ids).logits for pretrained in rounded.values()))
+    assert rounded["file"].dtype == "int8"
+    # No number that only stood for a tensor is left.
+    sizes = {name: weights.shape for name, weights in rounded["folder"].model.named_parameters()}
+    assert {name: weights.shape for name, weights in rounded["file"].model.named_parameters()} == sizes
+
+
+def test_what_cannot_round_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_int8(torch.device("cpu"))
+    with pytest.raises(ModelError, match=r"need the CPU, and the model runs on cuda"):
+        check_int8(torch.device("cuda"))
+    monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: False)
+    assert not int8_linear.has_int8()
+    with pytest.raises(ModelError, match=r"cannot multiply 8-bit numbers"):
+        check_int8(torch.device("cpu"))
+    with pytest.raises(ValueError, match=r"`model.dtype: int8` is for the backends"):
+        ModelSection(backend="vllm", path="x", dtype="int8")
