@@ -91,7 +91,7 @@ def test_plain_layers_alone_are_rounded_and_counted() -> None:
     embed = nn.Embedding(5, 8)
     model = nn.ModuleDict(
         {
-            "embed": nn.Embedding(5, 8),
+            "embed": embed,
             "up": nn.Linear(8, 6),
             "head": nn.Linear(8, 5, bias=False),
             "own": _Doubled(8, 2),
