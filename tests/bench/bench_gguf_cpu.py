@@ -22,15 +22,15 @@ from typing import Any
 
 TOKENS, STREAMS = 32, (1, 16)
 PROMPT = "def quicksort(items):\n    # variant {}\n"
-WAYS = ("here", "transformers", "llama.cpp")
+WAYS = ("here", "here in int8", "transformers", "llama.cpp")
 
 
-def here(file: str) -> Any:
+def here(file: str, dtype: str = "bfloat16") -> Any:
     """Loads; returns what decodes `count` streams."""
     from engine.lm.protocol import Request, Sampling
     from engine.lm.transformers.model import TransformersModel
 
-    model = TransformersModel.load(file, device="cpu", dtype="bfloat16", threads=1)
+    model = TransformersModel.load(file, device="cpu", dtype=dtype, threads=1)
     model.tokenizer.eos_token_ids = frozenset()
 
     def decode(count: int) -> None:
@@ -38,6 +38,11 @@ def here(file: str) -> Any:
         model.generate([Request(prompt, Sampling(TOKENS)) for prompt in prompts])
 
     return decode
+
+
+def here_in_int8(file: str) -> Any:
+    """The same in 8 bits."""
+    return here(file, "int8")
 
 
 def transformers_generate(file: str) -> Any:
@@ -86,7 +91,7 @@ def llama_cpp(file: str) -> Any:
 
 def worker(way: str, file: str) -> None:
     """Measure one way and print it."""
-    load = (here, transformers_generate, llama_cpp)[WAYS.index(way)]
+    load = (here, here_in_int8, transformers_generate, llama_cpp)[WAYS.index(way)]
     decode = load(file)
     found = {"loading s": time.process_time()}
     for count in STREAMS:
@@ -112,7 +117,7 @@ def main() -> None:
         return
     runs: dict[str, list[dict[str, float]]] = {}
     for _ in range(options.turns):
-        for way in WAYS if options.llama else WAYS[:2]:
+        for way in WAYS if options.llama else WAYS[:3]:
             python = options.llama if way == "llama.cpp" else sys.executable
             command = [python, __file__, options.file, "--way", way]
             done = subprocess.run(
