@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-import torch
-
-from engine.errors import DataError
 from engine.events import AgentGraphsBuilt
 from engine.gflownet import layout
 from engine.gflownet.agent_graphs.builder import Dropped, GAgentBuilder
@@ -70,21 +67,14 @@ class _AgentGraphsJob:
         return samples
 
     def _built(self, split: str) -> tuple[list[GAgentSample], Counter[str]]:
-        """Raises DataError for scores that do not fit the graphs."""
         graphs, scores = self.data[split], read_scores(self.context.run_dir, split)
-        if len(scores) != len(graphs):
-            raise self._unfit(split, f"{len(graphs)} {split} graphs, but scores of {len(scores)}")
         samples: list[GAgentSample] = []
         dropped: Counter[str] = Counter()
         # Held-out questions get no ground-truth edges: an answer that selection loses stays lost.
         keep_gt = self.section.force_include_gt and split == "train"
         for number, score in enumerate(scores):
             self.context.checkpoint()
-            graph = graphs[number]
-            if score.shape != graph.labels.shape or not _probabilities(score):
-                what = f"sample {graph.sample_id}: no scores in (0, 1] for its {len(graph.labels)} edges"
-                raise self._unfit(split, what)
-            result = self.builder.build(graph, score, keep_gt)
+            result = self.builder.build(graphs[number], score, keep_gt)
             if isinstance(result, Dropped):
                 dropped[result.reason] += 1
             else:
@@ -97,17 +87,6 @@ class _AgentGraphsJob:
     def _progress(self, count: int, split: str) -> None:
         self.done += count
         self.context.progress(self.done, self.total, note=split)
-
-    def _unfit(self, split: str, what: str) -> DataError:
-        return DataError(
-            what=what,
-            where=str(layout.edge_scores(self.context.run_dir, split)),
-            hint="remove the scores and run the stage retriever again",
-        )
-
-
-def _probabilities(scores: torch.Tensor) -> bool:
-    return bool(((scores > 0) & (scores <= 1)).all())
 
 
 def _described(split: str, samples: list[GAgentSample], dropped: Mapping[str, int]) -> AgentGraphsBuilt:
