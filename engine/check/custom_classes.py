@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
+from operator import attrgetter
 
 from engine.check.finding import Finding, Findings, run_checks
 from engine.config.config import Config
 from engine.custom_class import is_custom, make_custom
 
+_FIELDS = {
+    "evolution.judge.kind": ("evolve", "engine.evolution.judges.judge:Judge"),
+    "evolution.reflector.kind": ("evolve", "engine.evolution.reflectors.reflector:Reflector"),
+    "slsm.judge.kind": ("slsm", "engine.slsm.judges.judge:AnswerJudge"),
+    "slsm.controller.kind": ("slsm", "engine.slsm.controllers.controller:MemoryController"),
+    "answer.reader": ("answer", "engine.gflownet.answer.readers:Reader"),
+}
+"""The fields that take a class, each with its stage and the protocol, imported only where a class is named."""
+
 
 def check_custom_classes(config: Config) -> Iterator[Finding]:
     """A finding for each class that one of the run's stages takes."""
-    named = [one for one in _named(config, set(config.run.stages)) if is_custom(one[1])]
+    named = [
+        (field, kind, protocol)
+        for field, (stage, protocol) in _FIELDS.items()
+        if stage in config.run.stages and is_custom(kind := attrgetter(field)(config))
+    ]
     return run_checks(*((lambda findings, one=one: _check(findings, *one)) for one in named))
 
 
-def _named(config: Config, stages: set[str]) -> Iterator[tuple[str, str, type]]:
-    if "evolve" in stages:
-        from engine.evolution.judges.judge import Judge
-        from engine.evolution.reflectors.reflector import Reflector
-
-        yield "evolution.judge.kind", config.evolution.judge.kind, Judge
-        yield "evolution.reflector.kind", config.evolution.reflector.kind, Reflector
-    if "slsm" in stages:
-        from engine.slsm.controllers.controller import MemoryController
-        from engine.slsm.judges.judge import AnswerJudge
-
-        yield "slsm.judge.kind", config.slsm.judge.kind, AnswerJudge
-        yield "slsm.controller.kind", config.slsm.controller.kind, MemoryController
-    if "answer" in stages and is_custom(config.answer.reader):
-        from engine.gflownet.answer.readers import Reader  # imports torch: only where there is one
-
-        yield "answer.reader", config.answer.reader, Reader
-
-
-def _check(findings: Findings, where: str, kind: str, protocol: type) -> None:
+def _check(findings: Findings, where: str, kind: str, protocol: str) -> None:
+    module, _, name = protocol.partition(":")
     with findings.at(where):
-        make_custom(kind, where, protocol)
+        make_custom(kind, where, getattr(import_module(module), name))
         findings.here(f"{kind} can be used", where)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 from collections import Counter
@@ -23,7 +22,7 @@ from engine.run.stage import StageContext, StageResult
 
 
 class BuildMemory:
-    """Writes keys.npy, entries.jsonl and memory.json (which model the keys are states of, and their digest)."""
+    """Writes keys.npy, entries.jsonl and memory.json (which model the keys are states of)."""
 
     name = "memory"
 
@@ -31,7 +30,7 @@ class BuildMemory:
         """Recomputed whole on resume; the three files are written atomically, memory.json last."""
         library_dir, memory_dir = layout.library(context.run_dir), layout.memory(context.run_dir)
         info = context.model_info()
-        library = read_entries(library_dir / "library.jsonl", "select", info.num_layers)
+        library = read_entries(library_dir / "library.jsonl", "select")
         wrong_model = sorted({record["model"] for record in library} - {info.fingerprint})
         if wrong_model:
             raise DataError(
@@ -41,9 +40,6 @@ class BuildMemory:
             )
         context.start(len(library), unit="entries")
         raw = [load_vector(inside(library_dir, r["key_path"]), info.hidden_size) for r in library]
-        for record in library:
-            if record["vector_path"]:
-                load_vector(inside(library_dir, record["vector_path"]), info.hidden_size)
         library = EntryNamer(layout.mine(context.run_dir)).named(library)
         keys = np.stack(raw) if raw else np.zeros((0, info.hidden_size), dtype=np.float32)
         if context.config.offline_memory.normalize_keys:
@@ -51,9 +47,8 @@ class BuildMemory:
         buffer = io.BytesIO()
         np.save(buffer, keys.astype(np.float32))
         write_atomic(memory_dir / "keys.npy", buffer.getvalue())
-        digest = hashlib.sha256(buffer.getvalue()).hexdigest()
         write_jsonl(memory_dir / "entries.jsonl", library)
-        built = msgspec.to_builtins(MemoryModel(info.fingerprint, info.hidden_size, info.num_layers, digest))
+        built = msgspec.to_builtins(MemoryModel(info.fingerprint, info.hidden_size, info.num_layers))
         write_atomic(memory_dir / "memory.json", json.dumps(built, indent=2) + "\n")
         counts = _by_control_point(library)
         layers = sorted({record["layer"] for record in library})
