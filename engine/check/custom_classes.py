@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 from operator import attrgetter
+from pkgutil import resolve_name
 
 from engine.check.finding import Finding, Findings, run_checks
 from engine.config.config import Config
@@ -31,7 +31,6 @@ def check_custom_classes(config: Config) -> Iterator[Finding]:
 
 
 def _check(findings: Findings, where: str, kind: str, protocol: str) -> None:
-    module, _, name = protocol.partition(":")
     with findings.at(where):
-        make_custom(kind, where, getattr(import_module(module), name))
+        make_custom(kind, where, resolve_name(protocol))
         findings.here(f"{kind} can be used", where)
