@@ -7,7 +7,6 @@ from pathlib import Path
 
 from app.wording.text import without_controls
 from engine.run.directory import RunDirectory, find_runs
-from engine.run.event_log import refuse_later
 
 
 def choose_run(text: str, outputs: Path) -> RunDirectory:
@@ -19,5 +18,5 @@ def choose_run(text: str, outputs: Path) -> RunDirectory:
     if others:
         notice = f"{text}: {len(others) + 1} runs; this is the newest, {newest.path}"
         sys.stderr.write(f"{without_controls(notice)}\n")  # folders may be named by others
-    refuse_later(newest)
+    newest.read()
     return newest

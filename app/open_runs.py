@@ -13,7 +13,6 @@ from app.methods.place import Place
 from app.runs.workers import Workers
 from engine.errors import RunError, SteerError
 from engine.run.directory import RunDirectory
-from engine.run.event_log import refuse_later
 from screens.messages import (
     CompareRequested,
     EventRequested,
@@ -68,7 +67,7 @@ class OpenRuns(App[None]):
     def open_run(self, path: Path, method: str = "", place: Place | None = None) -> None:
         """Watch a run, whether it is running or not, on the screen of `method` at a place, or else on its overview."""
         try:
-            refuse_later(RunDirectory(path))
+            RunDirectory(path).read()
         except RunError as error:
             self.show_error("The run was not opened", error)
             return

@@ -32,12 +32,11 @@ def load_torch(path: Path, hint: str) -> dict[str, Any]:
     return state
 
 
-def load_tensors(path: Path, what: str, hint: str, mapped: bool = False) -> Any:
-    """Tensors and plain values, whoever saved them. `mapped`: not read into memory. Raises DataError: `what`, why, and
-    `hint`."""
+def load_tensors(path: Path, what: str, hint: str) -> Any:
+    """Tensors and plain values, whoever saved them. Raises DataError: `what`, why, and `hint`."""
     try:
         check_packed(path)
-        return torch.load(path, weights_only=True, map_location="cpu", mmap=mapped)
+        return torch.load(path, weights_only=True, map_location="cpu")
     except pickle.UnpicklingError as error:
         # torch's own advice here is to load without weights_only: not with a file from elsewhere
         raise DataError(what=f"{what}: it is not a tensor", where=str(path), hint=hint) from error

@@ -32,7 +32,6 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(options: Namespace) -> int:
     """Do it; the exit code."""
     from engine.run.directory import find_runs
-    from engine.run.event_log import refuse_later
 
     if options.run and options.set:
         raise RunError(
@@ -43,7 +42,7 @@ def execute(options: Namespace) -> int:
     run, event = at_event(options.run or "")
     matches = find_runs(run, outputs or Path("outputs")) if run else []
     if len(matches) == 1:
-        refuse_later(matches[0])
+        matches[0].read()
     if event is not None:
         from screens.event_places import event_place
 

@@ -20,7 +20,7 @@ from app.wording.text import without_controls
 from engine.errors import RunError, disk_errors
 from engine.events import DecisionTaken, EntryPicked, ExampleEvaluated, PairMined, StageBegunAgain
 from engine.run.directory import RunDirectory
-from engine.run.event_log import LogReader, refuse_later
+from engine.run.event_log import LogReader
 from engine.spreadsheet import cell
 
 _NAMES = tuple(DECISION_FIELDS)
@@ -41,8 +41,6 @@ class Query(NamedTuple):
 def decisions(runs: Sequence[RunDirectory], query: Query) -> int:
     """Write the decisions of the runs, one after the other. Raises RunError for a filter that is wrong."""
     expression = _parsed(query.filter)
-    for run in runs:
-        refuse_later(run)
     if not query.output:
         _write(runs, expression, query, sys.stdout)
         return DONE

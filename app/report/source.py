@@ -11,7 +11,7 @@ from app.state.run import RunState
 from engine.errors import DataError
 from engine.events import ModelLoaded
 from engine.run.directory import RunDirectory, RunStatus, inspect
-from engine.run.event_log import LogReader, read_event, refuse_later
+from engine.run.event_log import LogReader, read_event
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,6 @@ class RunSource:
 def read_run(directory: RunDirectory) -> RunSource:
     """Read a run, finished or under way. Raises RunError."""
     status = inspect(directory.path)
-    refuse_later(directory)
     state, damaged = RunState(), 0
     models: dict[tuple[str, str], ModelLoaded] = {}
     reader = LogReader(directory.events)

@@ -23,7 +23,6 @@ from engine.processes.engine_process import engine_command, engine_environment
 from engine.regular_file import open_to_append
 from engine.run.control_address import reachable_address
 from engine.run.directory import RunDirectory, StageRecord, create_run, inspect, new_record
-from engine.run.event_log import refuse_later
 from engine.run.lock import LockInfo, read_lock, signal_holder
 from engine.versions import versions
 
@@ -115,7 +114,6 @@ def prepare_resume(directory: RunDirectory, stages: Sequence[str] | None = None)
             where=str(directory.path),
             hint=f"watch it with `steer-tui {directory.path}`, or stop it first",
         )
-    refuse_later(directory)
     if stages is None:
         return
     from engine.config.file import dump_config, load_config
@@ -174,7 +172,6 @@ def choose_stage(directory: RunDirectory, choice: Choice, stage: str, undo: bool
 
     status = inspect(directory.path)
     if not status.alive:
-        refuse_later(directory)
         return choose(directory, choice, stage, undo)
     change_of(status.record, choice, stage, undo, working=True)  # says best what is wrong
     reply = send(directory, "stage", choice=choice, stage=stage, undo=undo)

@@ -22,7 +22,6 @@ from engine.events import StageFinished, StageProgress, StageStarted
 from engine.events.verdict import Verdict
 from engine.regular_file import file_stamp, open_to_read
 from engine.run.directory import (
-    LATER,
     STALE,
     RunDirectory,
     RunRecord,
@@ -31,7 +30,6 @@ from engine.run.directory import (
     inspect,
     run_folders,
 )  # fmt: skip
-from engine.run.event_log import refuse_later_schema
 from engine.run.stage_state import (
     RUNNING,
     SKIPPED,
@@ -116,7 +114,7 @@ class RunRow:
     @property
     def resumable(self) -> bool:
         """Whether a new worker could continue it."""
-        return not self.working and self.state not in ("finished", LATER)
+        return not self.working and self.state != "finished"
 
     @property
     def fraction(self) -> float:
@@ -177,10 +175,6 @@ class RunList:
             if directory.record.exists():  # else it was moved away a moment ago
                 self.unreadable[path] = error
             return None
-        try:
-            refuse_later_schema(directory.events)
-        except RunError as error:
-            status = replace(status, state=LATER, failure=error.what)
         row = RunRow(status, read_progress(directory))
         self._known[path] = _Known(signature, row)
         return row

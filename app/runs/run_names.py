@@ -54,7 +54,7 @@ def names_of(paths: Sequence[Path]) -> list[str]:
     shown: dict[Path, RunRecord] = {}
     for path in paths:
         try:
-            shown[path] = RunDirectory(path).read_whoever_wrote_it()
+            shown[path] = RunDirectory(path).read()
         except RunError:
             continue
     names = dict(zip(shown, name_runs(list(shown.values())), strict=True))

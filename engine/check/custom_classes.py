@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
+from pkgutil import resolve_name
 
 from engine.check.finding import Finding, Findings, run_checks
 from engine.config.config import Config
-from engine.custom_class import Role, is_custom, make_custom
+from engine.custom_class import is_custom, make_custom
+
+_FIELDS = {
+    "evolution.judge.kind": ("evolve", "engine.evolution.judges.judge:Judge"),
+    "evolution.reflector.kind": ("evolve", "engine.evolution.reflectors.reflector:Reflector"),
+    "slsm.judge.kind": ("slsm", "engine.slsm.judges.judge:AnswerJudge"),
+    "slsm.controller.kind": ("slsm", "engine.slsm.controllers.controller:MemoryController"),
+    "answer.reader": ("answer", "engine.gflownet.answer.readers:Reader"),
+}
+"""The fields that take a class, each with its stage and the protocol, imported only where a class is named."""
 
 
 def check_custom_classes(config: Config) -> Iterator[Finding]:
     """A finding for each class that one of the run's stages takes."""
-    named = [(role, kind) for role, kind in _named(config, set(config.run.stages)) if is_custom(kind)]
+    named = [
+        (field, kind, protocol)
+        for field, (stage, protocol) in _FIELDS.items()
+        if stage in config.run.stages and is_custom(kind := attrgetter(field)(config))
+    ]
     return run_checks(*((lambda findings, one=one: _check(findings, *one)) for one in named))
 
 
-def _named(config: Config, stages: set[str]) -> Iterator[tuple[Role, str]]:
-    if "evolve" in stages:
-        from engine.evolution.custom_classes import JUDGE, REFLECTOR
-
-        yield from ((JUDGE, config.evolution.judge.kind), (REFLECTOR, config.evolution.reflector.kind))
-    if "slsm" in stages:
-        from engine.slsm.custom_roles import CONTROLLER, JUDGE
-
-        yield from ((JUDGE, config.slsm.judge.kind), (CONTROLLER, config.slsm.controller.kind))
-    if "answer" in stages and is_custom(config.answer.reader):
-        from engine.gflownet.answer.custom_reader import READER  # imports torch: only where there is one
-
-        yield READER, config.answer.reader
-
-
-def _check(findings: Findings, role: Role, kind: str) -> None:
-    with findings.at(role.where):
-        make_custom(kind, role)
-        findings.here(f"{kind} can be used", role.where)
+def _check(findings: Findings, where: str, kind: str, protocol: str) -> None:
+    with findings.at(where):
+        make_custom(kind, where, resolve_name(protocol))
+        findings.here(f"{kind} can be used", where)

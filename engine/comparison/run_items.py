@@ -22,7 +22,7 @@ from engine.events import Event, ModelLoaded, Unknown, decode
 from engine.plugins import plugins
 from engine.regular_file import open_to_read
 from engine.run.directory import RunDirectory, RunStatus, inspect
-from engine.run.event_log import LONGEST_LINE, read_event, refuse_later
+from engine.run.event_log import LONGEST_LINE, read_event
 
 _READERS: Sequence[type[MethodReader]] = (ESMReader, EvolutionReader, GFlowNetReader, SLSMReader, PoolReader)
 Takers = dict[type[Event], list[MethodReader]]
@@ -57,7 +57,6 @@ class RunItems:
 def read_items(path: Path) -> RunItems:
     """The outcomes of the run at `path`, as far as its log goes. Raises RunError if it is no run, or if a later
     version wrote it."""
-    refuse_later(RunDirectory(path))
     kinds = (*_READERS, *plugins("comparisons").values())
     run = RunItems(inspect(path), _readers={kind.system: kind() for kind in kinds})
     takers: Takers = {}

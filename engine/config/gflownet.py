@@ -17,7 +17,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class GraphsSection(Section):
     """The stage `graphs`: g_raw to g_retrieval (spec 0.1, 0.2)."""
 
-    FIXED = ("batch_size",)
+    FIXED = ("batch_size", "hold_out")
 
     dataset: Literal["generated", "rog", "pathquestion"] = Field(
         default="generated",
@@ -31,11 +31,10 @@ class GraphsSection(Section):
     knowledge_base: str | None = Field(
         default=None, description="pathquestion: the file of triples that belongs to the questions."
     )
-    hold_out: Literal["questions", "relation_paths"] = Field(
-        default="questions",
-        description="pathquestion: paraphrases, or all questions with the same relations, are in one split.",
+    hold_out: ClassVar[str] = "questions"
+    split_seed: NonNegativeInt = Field(
+        default=0, description="pathquestion: draws the three splits; paraphrases are in one of them."
     )
-    split_seed: NonNegativeInt = Field(default=0, description="pathquestion: draws the three splits.")
     train_size: PositiveInt = Field(default=400, description="Questions to train on.")
     validation_size: PositiveInt = Field(default=50, description="Questions to select the best scorer by.")
     test_size: PositiveInt = Field(default=100, description="Held-out questions.")

@@ -23,7 +23,7 @@ class QuestionFiles(Section):
     annotations: str = Field(min_length=1, description="JSON with `annotations` (`question_id`, `answers`).")
     embeddings: str = Field(
         min_length=1,
-        description="[n, d] in .npy (memory-mapped), .pt or .safetensors: row i belongs to question i of the file, or "
+        description="[n, d] in .npy (memory-mapped) or .safetensors: row i belongs to question i of the file, or "
         "to the question or image whose id is the i-th in NAME.ids.json beside it.",
     )
     images: str | None = Field(

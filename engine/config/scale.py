@@ -1,4 +1,4 @@
-"""Configuration of the processes that do the work of `mine`, `eval`, `pool` and `agent-graphs`."""
+"""Configuration of the processes that do the work of `mine` and `eval`."""
 
 from __future__ import annotations
 

@@ -24,8 +24,6 @@ _VARIED = "Write ten random English words, separated by spaces."
 _ARGUES = "Reply with the single word hello. Do not write JSON, braces or quotes: only the word hello."
 _LIMIT = 6
 _HOT = 2.0
-_BIASED = 300
-"""A token id that any vocabulary has. Which text it stands for does not matter."""
 _SCHEMA = {
     "name": "probe",
     "schema": {
@@ -62,15 +60,15 @@ class NoCompletion(Exception):
 
 @dataclass(frozen=True)
 class Check:
-    """`look` takes the probe, the reply to its first question and a greedy answer; `meaning`: the consequence of no."""
+    """`look` takes the probe and the reply to its first question; `meaning`: the consequence of no."""
 
     name: str
-    look: Callable[[ChatProbe, ProbeReply, ProbeReply], Seen]
+    look: Callable[[ChatProbe, ProbeReply], Seen]
     meaning: str
 
-    def __call__(self, probe: ChatProbe, first: ProbeReply, greedy: ProbeReply) -> Capability:
+    def __call__(self, probe: ChatProbe, first: ProbeReply) -> Capability:
         try:
-            seen = self.look(probe, first, greedy)
+            seen = self.look(probe, first)
         except NoCompletion as error:
             seen = Seen("no", str(error))
         except (AttributeError, LookupError, TypeError) as error:  # fields of unexpected types
@@ -128,50 +126,6 @@ def seeds(probe: ChatProbe) -> Seen:
     return Seen("ok", "the same seed gives the same answer, another seed another answer")
 
 
-def logprobs(probe: ChatProbe) -> Seen:
-    """Whether log-probabilities of the tokens come."""
-    reply = probe.ask(_COUNT, 4, logprobs=True, top_logprobs=2)
-    _completion(reply)
-    logprobs = reply.choices[0].get("logprobs") if reply.choices else None
-    content = logprobs.get("content") if isinstance(logprobs, dict) else None
-    if isinstance(content, list) and content and isinstance(content[0].get("logprob"), int | float):
-        return Seen("ok", f"{len(content[0].get('top_logprobs') or [])} alternatives a token")
-    return Seen("no", "accepted, but none came")
-
-
-def several(probe: ChatProbe) -> Seen:
-    """Whether a request can have more than one choice."""
-    reply = probe.ask(_VARIED, 8, 1.0, n=2)
-    _completion(reply)
-    if len(reply.choices) == 2:
-        return Seen("ok", "2 choices for n = 2")
-    return Seen("no", f"{len(reply.choices)} choice for n = 2")
-
-
-def stops(probe: ChatProbe, greedy: ProbeReply) -> Seen:
-    """Whether a stop string is obeyed, tested with a string from the middle of the greedy answer."""
-    text = greedy.text
-    middle = text[len(text) // 2 :][:2]
-    if greedy.completion is None or len(text) < 4 or not middle.strip():
-        return Seen("unknown", "the model wrote too little to stop it")
-    stopped = _completion(probe.ask(_COUNT, 48, stop=[middle])).text
-    if middle not in stopped and text.startswith(stopped.rstrip()):
-        return Seen("ok", "the answer ends where it should")
-    if stopped == text:
-        return Seen("no", "accepted, but not obeyed")
-    return Seen("unknown", "the model did not write the same again")
-
-
-def logit_bias(probe: ChatProbe, greedy: ProbeReply) -> Seen:
-    """Whether a bias of +100 on a token changes a greedy answer."""
-    biased = _completion(probe.ask(_COUNT, 8, logit_bias={str(_BIASED): 100})).text
-    if not greedy.text:
-        return Seen("unknown", "the model wrote nothing to compare with")
-    if greedy.text.startswith(biased) and biased:
-        return Seen("no", "accepted, but not obeyed")
-    return Seen("ok", "a token of +100 is all that is written")
-
-
 def json_schema(probe: ChatProbe) -> Seen:
     """Whether a schema is enforced against a prompt that argues for something else."""
     completion = _completion(probe.ask(_ARGUES, 96, schema=_SCHEMA))
@@ -225,42 +179,21 @@ def system_messages(probe: ChatProbe) -> Seen:
     return Seen("ok", "accepted") if probe.form.system else Seen("no", "refused")
 
 
-def waiting(probe: ChatProbe) -> Capability:
-    """Whether a 429 says how long to wait; known only if the server turned a request away."""
-    if not probe.turned_away:
-        return Capability("Retry-After", "unknown", "no request was turned away")
-    says, times = any(probe.turned_away), len(probe.turned_away)
-    if says:
-        return Capability("Retry-After", "ok", f"429 {times} times, with how long to wait")
-    meaning = "waits double from one second on; `concurrency` and `requests_per_minute` hold requests back"
-    return Capability("Retry-After", "no", f"429 {times} times, without how long to wait", meaning)
-
-
 _IN_PROMPT = "the schema goes into the prompt; answers are checked here and asked for again"
 CHECKS = (
-    Check("system messages", lambda probe, first, greedy: system_messages(probe),
+    Check("system messages", lambda probe, first: system_messages(probe),
           "their text goes before the user's first message"),
-    Check("usage", lambda probe, first, greedy: usage(first),
+    Check("usage", lambda probe, first: usage(first),
           "characters are counted, cost is unknown; limits in tokens have no effect"),
-    Check("token limit", lambda probe, first, greedy: token_limits(probe), _LONGER),
-    Check("json_schema", lambda probe, first, greedy: json_schema(probe), _IN_PROMPT),
-    Check("json_object", lambda probe, first, greedy: json_mode(probe), "only asked for where json_schema is refused"),
-    Check("seed", lambda probe, first, greedy: seeds(probe),
-          "sampled answers cannot be repeated; those at temperature 0 may"),
-    Check("images", lambda probe, first, greedy: images(probe), _BLIND),
-    Check("stop strings", lambda probe, first, greedy: stops(probe, greedy), "no role needs them"),
-    Check("logit_bias", lambda probe, first, greedy: logit_bias(probe, greedy),
-          "no role needs it: evolution brings its own processor"),
-    Check("logprobs", lambda probe, first, greedy: logprobs(probe), "no role needs them"),
-    Check("n > 1", lambda probe, first, greedy: several(probe),
-          "no role needs it: every answer is a request of its own"),
+    Check("token limit", lambda probe, first: token_limits(probe), _LONGER),
+    Check("json_schema", lambda probe, first: json_schema(probe), _IN_PROMPT),
+    Check("json_object", lambda probe, first: json_mode(probe), "only asked for where json_schema is refused"),
+    Check("seed", lambda probe, first: seeds(probe),
+          "sampled answers cannot be repeated; those at temperature 0 may (SGLang honours seeds where it is started "
+          "with --enable-deterministic-inference)"),
+    Check("images", lambda probe, first: images(probe), _BLIND),
 )  # fmt: skip
 """In the order of the report."""
-
-
-def greedy_answer(probe: ChatProbe) -> ProbeReply:
-    """The model's plain greedy answer, to compare with."""
-    return probe.ask(_COUNT, 48)
 
 
 def _quote(text: str) -> str:

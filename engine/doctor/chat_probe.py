@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -30,12 +29,6 @@ class ProbeReply:
         """Text of the first choice, empty without a completion."""
         return self.completion.text if self.completion else ""
 
-    @property
-    def choices(self) -> list[Any]:
-        """All choices as the server sent them."""
-        choices = self.answer.fields.get("choices")
-        return choices if isinstance(choices, list) else []
-
 
 class ChatProbe:
     """Asks a model of a server. `form`: the form of request that it accepts; `notes`: what that form leaves out."""
@@ -43,11 +36,8 @@ class ChatProbe:
     def __init__(self, http: Http, model: str) -> None:
         self._http = http
         self._model = model
-        self._guard = threading.Lock()
         self.form = RequestForm()
         self.notes: list[str] = []
-        self.turned_away: list[bool] = []
-        """For each 429, whether the server said how long to wait."""
 
     def ask(
         self,
@@ -74,8 +64,6 @@ class ChatProbe:
             if answer.status != 429:
                 break
             pause = retry_after(answer.headers, time.time())
-            with self._guard:
-                self.turned_away.append(pause is not None)
             time.sleep(min(attempt if pause is None else pause, _LONGEST_WAIT))
             answer = self._http.post("/chat/completions", request)
         return ProbeReply(answer, _completion(answer))

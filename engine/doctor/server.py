@@ -1,14 +1,13 @@
-"""Examine a server: can it be reached, which product and models it has, and what its chat completions can do."""
+"""Examine a server: can it be reached, which models it has, and what its chat completions can do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from engine.doctor.capabilities import CHECKS, Capability, greedy_answer, waiting
+from engine.doctor.capabilities import CHECKS, Capability
 from engine.doctor.chat_probe import ChatProbe, ProbeReply
-from engine.doctor.product import find_product
 from engine.doctor.side_by_side import side_by_side
 from engine.servers.address import is_address
 from engine.servers.http import Http, HttpAnswer
@@ -19,10 +18,6 @@ TIMEOUT = 120.0
 _AT_ONCE = 4
 _NO_LIST = (404, 405, 501)
 _BASE = "is this the base of an OpenAI-compatible interface? it often ends in /v1"
-_HINTS = {
-    ("SGLang", "seed"): "SGLang honours seeds where it is started with --enable-deterministic-inference"
-}
-"""Capabilities that a product has only with an option."""
 _FIRST = [
     {"role": "system", "content": "You answer briefly."},
     {"role": "user", "content": "Say hello in one word."},
@@ -58,10 +53,6 @@ def examine(
     if reached.state == "no":
         yield ServerReport(False)
         return
-    product, sign = find_product(http, models)
-    yield Capability(
-        "product", "ok" if product else "unknown", f"{product} (by {sign})" if product else "unknown product"
-    )
     listed, name = _models(models, model)
     yield listed
     if not name:
@@ -74,13 +65,9 @@ def examine(
         yield ServerReport(False)
         return
     sees = False
-    for capability in _capabilities(probe, first):
-        hint = _HINTS.get((product.partition(" ")[0], capability.name), "")
-        if hint and capability.state == "no":
-            capability = replace(capability, meaning=f"{capability.meaning}; {hint}")
+    for capability in side_by_side(lambda check: check(probe, first), CHECKS, _AT_ONCE):
         sees = sees or (capability.name == "images" and capability.state == "ok")
         yield capability
-    yield waiting(probe)
     yield ServerReport(True, http.address, name, sees)
 
 
@@ -148,10 +135,3 @@ def _chat(probe: ChatProbe, first: ProbeReply, name: str, lists_models: bool) ->
             "raise max_tokens: it may be a thinking model",
         )
     return Capability("chat completions", "ok", text, meaning)
-
-
-def _capabilities(probe: ChatProbe, first: ProbeReply) -> Iterator[Capability]:
-    """The result of each check, in order, several checked at once."""
-    greedy = greedy_answer(probe)
-
-    yield from side_by_side(lambda check: check(probe, first, greedy), CHECKS, _AT_ONCE)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from engine.custom_class import in_role, is_custom
+from engine.custom_class import is_custom, make_custom
 from engine.events import ServerChanged
 from engine.evolution import layout
-from engine.evolution.custom_classes import REFLECTOR
 from engine.evolution.judges.judge import Judge
 from engine.evolution.judges.offline import offline_judge
 from engine.evolution.processor import load_logits_processor, sglang_processor_string
@@ -45,7 +44,7 @@ def make_reflector(context: StageContext) -> Reflector:
         client = context.client(section.openai, "reflector", "evolution.reflector.openai")
         return OpenAIReflector(client, section.openai.model, read_prompts(section).system)
     if is_custom(section.kind):
-        return in_role(section.kind, REFLECTOR)
+        return make_custom(section.kind, "evolution.reflector.kind", Reflector)
     return StatisticalReflector(section.step, section.limit)
 
 

@@ -14,7 +14,6 @@ from engine.pool.vqa.digits_vqa import DigitsVQA
 from engine.pool.vqa.evaluated_pairs import PairEvaluator
 from engine.pool.vqa.vqa import BareVQAModel, VQAModel
 from engine.run.stage import StageContext
-from engine.scale.work import WorkContext
 
 
 def make_dataset(config: Config) -> PoolDataset:
@@ -27,7 +26,7 @@ def make_dataset(config: Config) -> PoolDataset:
     return FilesDataset(section.files, config.run.seed)
 
 
-def make_vqa_model(config: Config, context: WorkContext, dataset: PoolDataset) -> BareVQAModel:
+def make_vqa_model(config: Config, context: StageContext, dataset: PoolDataset) -> BareVQAModel:
     """The configured vision model. Raises ConfigError for a missing API key."""
     section = config.pool.vqa
     if section.kind == "openai":

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from engine.pool.data.dataset import PoolDataset
 from engine.pool.top_k import similarities, top_k
 from engine.pool.trajectory_quality_controller import is_partial, is_positive
-from engine.pool.vqa.evaluated_pairs import EvaluatedPair, PairAsker, RowPair
+from engine.pool.vqa.evaluated_pairs import EvaluatedPair, PairEvaluator, RowPair
 from engine.pool.vqa.vqa import VQAAsk, VQAModel
 
 
@@ -24,7 +24,7 @@ class GlobalPositiveMiner:
 
     `img_emb_data`: [N, d]; `vqa_interface`: the model that answers; `dataset`: the queries. `search_top_k`: number of
     rows to combine; `max_eval_pairs`: most pairs; `batch_size`: pairs at once; `enough_positives`: stop after the batch
-    that reaches this many fully right pairs, 0 for never; `asker`: asks the model, and knows what it was asked before.
+    that reaches this many fully right pairs, 0 for never; `evaluator`: asks the model, and knows what was asked.
     """
 
     def __init__(
@@ -37,11 +37,11 @@ class GlobalPositiveMiner:
         *,
         batch_size: int = 50,
         enough_positives: int = 0,
-        asker: PairAsker | None = None,
+        evaluator: PairEvaluator | None = None,
     ) -> None:
         self._table = img_emb_data
         self._dataset = dataset
-        self._asker = asker or PairAsker(vqa_interface, dataset.annotations, _nothing)
+        self._evaluator = evaluator or PairEvaluator(None, vqa_interface, dataset.annotations)
         self.search_top_k = search_top_k
         self.max_eval_pairs = max_eval_pairs
         self.batch_size = batch_size
@@ -80,7 +80,7 @@ class GlobalPositiveMiner:
         for first in range(0, len(pairs), self.batch_size):
             checkpoint()
             batch = [VQAAsk(query_id, pair) for pair in pairs[first : first + self.batch_size]]
-            evaluated += self._asker.evaluate(batch, checkpoint)
+            evaluated += self._evaluator.evaluate(batch, checkpoint)
             positive = sum(pair.score is not None and is_positive(pair.score) for pair in evaluated)
             if self.enough_positives and positive >= self.enough_positives:
                 break

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 
 from engine.errors import DataError
-from engine.events import without_envelope
+from engine.events import PoolPairEvaluated, without_envelope
 from engine.pool import layout
 from engine.pool.data.dataset import HELDOUT, TRAIN, PoolDataset, training_queries
 from engine.pool.data.records import (
@@ -24,15 +24,14 @@ from engine.pool.from_config import given_rl_data, make_dataset, make_vqa_model
 from engine.pool.pool_report import write_report
 from engine.pool.pool_work import (
     DecisionLine,
-    PoolMining,
-    PoolQuery,
+    QueryMiner,
     SettledQuery,
     make_controller,
     normalised,
     unusable,
 )
 from engine.pool.top_k import top_k
-from engine.pool.vqa.evaluated_pairs import PairEvaluator
+from engine.pool.vqa.evaluated_pairs import EvaluatedPair, PairEvaluator
 from engine.pool.vqa.vqa import VQAModel
 from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext, StageResult
@@ -46,7 +45,7 @@ class BuildPools:
     def run(self, context: StageContext) -> StageResult:
         """Work on every query without a line in decisions.jsonl."""
         dataset = make_dataset(context.config)
-        model = make_vqa_model(context.config, context.work_context(), dataset)
+        model = make_vqa_model(context.config, context, dataset)
         return PoolJob(context, dataset, model, given_rl_data(context, dataset, model)).run()
 
 
@@ -60,7 +59,9 @@ class PoolJob:
         self.model = model
         self.data = data
         self.training = training_queries(self.data, dataset.splits)
-        self.evaluator = PairEvaluator(layout.evaluated(context.run_dir), model, dataset.annotations)
+        self.evaluator = PairEvaluator(
+            layout.evaluated(context.run_dir), model, dataset.annotations, self._report
+        )
         self.thumbnails = Thumbnails(dataset, context.emit)
         self.nearest: dict[str, list[int]] = {}
 
@@ -68,15 +69,14 @@ class PoolJob:
         """Settle all unfinished queries, then write the data and the report."""
         context, path = self.context, layout.decisions(self.context.run_dir)
         lines = KeyedRecords(path, DecisionLine, lambda line: line.query_id)
-        settled = context.prepare(
-            PoolMining(context.config, made=(self.dataset, self.model)), self.evaluator.record_batch
-        )
+        miner = QueryMiner(context, self.dataset, self.model, self.evaluator)
         context.start(len(self.training), len(lines), unit="queries")
         self._search()
         left = [query_id for query_id in self.training if query_id not in lines]
-        for query in settled(self._queries(left)):
-            lines.add(self._line(query))
-            context.progress(len(lines), len(self.training), note=query.query_id)
+        for query_id in left:
+            context.checkpoint()
+            lines.add(self._line(miner.settle(self.data[query_id], self.nearest.get(query_id))))
+            context.progress(len(lines), len(self.training), note=query_id)
         return self._finish([lines[query_id] for query_id in self.training])
 
     def _search(self) -> None:
@@ -95,10 +95,12 @@ class PoolJob:
         for number, name in enumerate(names):
             self.nearest[name] = [row for row in neighbours.of(number) if row not in query_rows[name]]
 
-    def _queries(self, names: Sequence[str]) -> Iterator[PoolQuery]:
-        for name in names:
-            asked = list(self.evaluator.known(name).values())
-            yield PoolQuery(self.data[name], self.nearest.get(name), asked)
+    def _report(self, pair: EvaluatedPair) -> None:
+        self.context.emit(
+            PoolPairEvaluated(
+                query_id=pair.query_id, pair=pair.pair, score=pair.score, answer=pair.answer or ""
+            )
+        )
 
     def _line(self, settled: SettledQuery) -> DecisionLine:
         """The query's line for decisions.jsonl; also logs the decision."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,38 +10,26 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.config.config import Config
 from engine.config.pool import PoolSection
-from engine.events import PoolPairEvaluated, PoolQueryDone
+from engine.events import PoolQueryDone
 from engine.pool.candidate_pool_injector import CandidatePoolInjector
 from engine.pool.data.dataset import PoolDataset
 from engine.pool.data.records import RLQueryData
 from engine.pool.data.thumbnails import shown_query
-from engine.pool.from_config import make_dataset, make_vqa_model
 from engine.pool.global_positive_miner import GlobalPositiveMiner
 from engine.pool.improve import Improved, improve
 from engine.pool.normalise import Normalised, normalise
 from engine.pool.top_k import similarities
 from engine.pool.trajectory_quality_controller import TrajectoryQualityController, is_positive
-from engine.pool.vqa.evaluated_pairs import EvaluatedPair, PairAsker
+from engine.pool.vqa.evaluated_pairs import EvaluatedPair, PairEvaluator
 from engine.pool.vqa.vqa import VQAModel
-from engine.scale.work import WorkContext
+from engine.run.stage import StageContext
 
 UNKNOWN, NOT_FINITE, NOTHING = (
     "unknown to the data set",
     "embedding not finite",
     "no scored trajectory was given or committed",
 )
-
-
-@dataclass(frozen=True)
-class PoolQuery:
-    """A query to settle. `nearest`: rows by falling similarity, None if the data set lacks the query; `asked`: pairs
-    that an earlier attempt evaluated."""
-
-    data: RLQueryData
-    nearest: list[int] | None
-    asked: Sequence[EvaluatedPair] = ()
 
 
 @dataclass(frozen=True)
@@ -61,25 +49,6 @@ class DecisionLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     left_out: str = ""
     decision: dict[str, Any] | None = None
     query: dict[str, Any] | None = None
-
-
-@dataclass(frozen=True)
-class PoolMining:
-    """Settles queries, in this or another process; reports each evaluated pair, and hands them over early, as lists of
-    `EvaluatedPair`.
-    `made`: data set and model of this process, which are not pickled."""
-
-    config: Config
-    made: tuple[PoolDataset, VQAModel] | None = None
-
-    def __reduce__(self) -> tuple[type[PoolMining], tuple[Config]]:
-        return PoolMining, (self.config,)
-
-    def open(self, context: WorkContext) -> Callable[[PoolQuery], SettledQuery]:
-        """A function that settles a query. Raises DataError and ConfigError."""
-        dataset, model = self.made or (make_dataset(self.config), None)
-        model = model or make_vqa_model(self.config, context, dataset)
-        return QueryMiner(self.config.pool, dataset, model, context).settle
 
 
 def normalised(
@@ -112,52 +81,40 @@ class QueryMiner:
     """Settles queries one after the other, each on its own."""
 
     def __init__(
-        self, section: PoolSection, dataset: PoolDataset, model: VQAModel, context: WorkContext
+        self, context: StageContext, dataset: PoolDataset, model: VQAModel, evaluator: PairEvaluator
     ) -> None:
-        self.section = section
-        self.dataset = dataset
-        self.model = model
         self.context = context
+        self.section = section = context.config.pool
+        self.dataset = dataset
         self.controller = make_controller(section)
         self.injector = CandidatePoolInjector(dataset.embeddings, section.max_inject_per_query)
-
-    def settle(self, item: PoolQuery) -> SettledQuery:
-        name = item.data.name
-        if item.nearest is None or unusable(self.dataset, name, item.nearest):
-            return SettledQuery(name, left_out=unusable(self.dataset, name, item.nearest))
-        normal = normalised(item.data, self.dataset, item.nearest, self.controller)
-        mined = self._mined(normal.query, item.nearest, item.asked)
-        embedding = self.dataset.query_embedding(name)
-        improved = improve(normal.query, mined, embedding, self.controller, self.injector)
-        if not improved.query.pointer_candidates:
-            return SettledQuery(name, left_out=NOTHING)
-        given = len(item.data.candidate_pool_indices)
-        return SettledQuery(name, decision=self._event(given, normal, mined, improved), query=improved.query)
-
-    def _mined(
-        self, query: RLQueryData, nearest: Sequence[int], asked: Iterable[EvaluatedPair]
-    ) -> list[EvaluatedPair]:
-        section, name = self.section, query.name
-        asker = PairAsker(self.model, self.dataset.annotations, self.context.keep, self._report)
-        asker.remember(asked)
-        miner = GlobalPositiveMiner(
-            self.dataset.embeddings,
-            self.model,
-            self.dataset,
+        self.miner = GlobalPositiveMiner(
+            dataset.embeddings,
+            model,
+            dataset,
             section.search_top_k,
             section.max_eval_pairs,
             batch_size=section.batch_size,
             enough_positives=section.enough_positives,
-            asker=asker,
+            evaluator=evaluator,
         )
-        known = frozenset(query.pair(given) for given in query.pointer_candidates if not given.failed)
-        return miner.evaluate_pairs(name, nearest, known, self.context.checkpoint)
 
-    def _report(self, pair: EvaluatedPair) -> None:
-        answer = pair.answer or ""
-        self.context.emit(
-            PoolPairEvaluated(query_id=pair.query_id, pair=pair.pair, score=pair.score, answer=answer)
+    def settle(self, data: RLQueryData, nearest: list[int] | None) -> SettledQuery:
+        """`nearest`: rows by falling similarity, None if the data set lacks the query."""
+        name = data.name
+        if nearest is None or unusable(self.dataset, name, nearest):
+            return SettledQuery(name, left_out=unusable(self.dataset, name, nearest))
+        normal = normalised(data, self.dataset, nearest, self.controller)
+        known = frozenset(
+            normal.query.pair(given) for given in normal.query.pointer_candidates if not given.failed
         )
+        mined = self.miner.evaluate_pairs(name, nearest, known, self.context.checkpoint)
+        embedding = self.dataset.query_embedding(name)
+        improved = improve(normal.query, mined, embedding, self.controller, self.injector)
+        if not improved.query.pointer_candidates:
+            return SettledQuery(name, left_out=NOTHING)
+        given = len(data.candidate_pool_indices)
+        return SettledQuery(name, decision=self._event(given, normal, mined, improved), query=improved.query)
 
     def _event(
         self, given: int, normal: Normalised, mined: Sequence[EvaluatedPair], improved: Improved

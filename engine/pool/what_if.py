@@ -43,7 +43,7 @@ class WhatIf:
         self._context = context
         self._dataset = make_dataset(context.config)
         self._known: dict[tuple[str, tuple[int, int]], EvaluatedPair] = {}
-        self._model = make_vqa_model(context.config, context.work_context(), self._dataset)
+        self._model = make_vqa_model(context.config, context, self._dataset)
 
     def tried(self, request: WhatIfRequest) -> AnswerTried:
         """The answers: with the recorded pair, with no demonstration, and with each requested pair. Raises DataError

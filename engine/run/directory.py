@@ -23,10 +23,9 @@ from engine.regular_file import LARGEST_RECORD, read_regular
 from engine.run.lock import HUNG_AFTER, LockInfo, read_lock
 
 RECORD_VERSION = 1
+"""Goes up with what an earlier version would read wrongly, in the record or in the log."""
 STALE = "stale"
 """Status of a stage that is to be done again, or rests on one: its results are of an earlier attempt."""
-LATER = "later version"
-"""State of a run whose record or log was written by a later version."""
 STARTING = "starting"
 """State of a run, for who has started its worker, until the worker has taken the run."""
 _LATEST = 1e11
@@ -132,15 +131,6 @@ class RunDirectory:
 
     def read(self) -> RunRecord:
         """The record. Raises RunError if this is no run, or one of a later version."""
-        record = self.read_whoever_wrote_it()
-        if record.record_version > RECORD_VERSION:
-            hint = "update steer-tui, or use the version that wrote it"
-            raise RunError(what=_of_later_version(record), where=str(self.record), hint=hint)
-        return record
-
-    def read_whoever_wrote_it(self) -> RunRecord:
-        """The record, of a later version as well, whose fields may mean something else. Raises RunError if this is no
-        run."""
         try:
             record = msgspec.json.decode(read_regular(self.record, LARGEST_RECORD), type=RunRecord)
             if not all(0 <= moment < _LATEST for moment in (record.created, record.updated)):
@@ -153,6 +143,13 @@ class RunDirectory:
             what = f"this is not a run's record: {error}"
             hint = "restore the file, or start a new run"
             raise RunError(what=what, where=str(self.record), hint=hint) from error
+        if record.record_version > RECORD_VERSION:
+            raise RunError(
+                what=f"this run was written by a later version of steer-tui (its record has version "
+                f"{record.record_version}, this version reads up to {RECORD_VERSION})",
+                where=str(self.record),
+                hint="update steer-tui, or use the version that wrote it",
+            )
         return record
 
     def write(self, record: RunRecord) -> None:
@@ -161,20 +158,13 @@ class RunDirectory:
         write_atomic(self.record, msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
 
 
-def _of_later_version(record: RunRecord) -> str:
-    return (
-        f"this run was written by a later version of steer-tui (its record has version {record.record_version}, "
-        f"this version reads up to {RECORD_VERSION})"
-    )
-
-
 @dataclass(frozen=True)
 class RunStatus:
     """A run's record together with whether its worker lives.
 
     `state`: prepared, running, paused, finished, stopped, failed as recorded; *interrupted* when the worker
-    vanished without a last word; *hung* (presumed) when it lives and its heartbeat is old; `LATER` where a later
-    version wrote the record. `heartbeat_age` is in seconds, None without a living worker.
+    vanished without a last word; *hung* (presumed) when it lives and its heartbeat is old. `heartbeat_age` is in
+    seconds, None without a living worker.
     """
 
     directory: RunDirectory
@@ -192,16 +182,14 @@ class RunStatus:
 
 
 def inspect(path: Path) -> RunStatus:
-    """What state a run is in. Raises RunError if `path` is no run."""
+    """What state a run is in. Raises RunError if `path` is no run, or one of a later version."""
     directory = RunDirectory(path)
-    record = directory.read_whoever_wrote_it()
+    record = directory.read()
     lock = read_lock(directory.lock)
     if lock is None or not lock.alive:
         state, failure = _state_of_dead(record, lock)
         return RunStatus(directory, record, state, failure=failure)
-    if record.record_version > RECORD_VERSION:
-        state = LATER
-    elif lock.age > HUNG_AFTER:
+    if lock.age > HUNG_AFTER:
         state = "hung"
     else:
         state = record.status if record.status == "paused" else "running"
@@ -209,8 +197,6 @@ def inspect(path: Path) -> RunStatus:
 
 
 def _state_of_dead(record: RunRecord, lock: LockInfo | None) -> tuple[str, str]:
-    if record.record_version > RECORD_VERSION:
-        return LATER, _of_later_version(record)
     if record.status not in ("running", "paused"):
         return record.status, record.failure
     if lock is not None and lock.last_words:

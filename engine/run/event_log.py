@@ -34,7 +34,7 @@ from engine.events import (
     encode,
 )
 from engine.regular_file import open_regular, open_to_read, written_from
-from engine.run.directory import RunDirectory, RunRecord
+from engine.run.directory import RunRecord
 
 _BOUNDARIES = (Header, WorkerStarted, WorkerStopped, StageFinished, StageFailed, StageStopped)
 _CHUNK = 1 << 18
@@ -170,28 +170,6 @@ class EventLog:
                 return start + newline
             end = start
         return -1
-
-
-def refuse_later(directory: RunDirectory) -> None:
-    """Raises RunError if a later version wrote the run's record or its log, or if it is no run."""
-    directory.read()
-    refuse_later_schema(directory.events)
-
-
-def refuse_later_schema(path: Path) -> None:
-    """Raises RunError if the log in `path` was written by a later version, whose events mean what nobody here knows."""
-    try:
-        with open_to_read(path) as file:
-            header = decode(file.readline(_CHUNK))
-    except (OSError, msgspec.DecodeError):  # no log yet, or none: whoever reads it says so
-        return
-    if isinstance(header, Header) and header.schema_version > SCHEMA_VERSION:
-        raise RunError(
-            what=f"this run was written by a later version of steer-tui (its log has schema {header.schema_version}, "
-            f"this version reads up to {SCHEMA_VERSION})",
-            where=str(path),
-            hint="update steer-tui, or use the version that wrote it",
-        )
 
 
 class LogReader:

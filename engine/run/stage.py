@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from engine.config.config import Config
 from engine.config.models.model import ModelSection
@@ -14,7 +14,7 @@ from engine.events import Event, Notice, StageProgress, StageStarted, Verdict
 from engine.lm.protocol import LanguageModel, ModelInfo
 from engine.run.memory_use import gpu_bytes, resident_bytes
 from engine.scale.model_identity import ModelIdentity
-from engine.scale.work import ItemT, Keep, ReadyWork, ResultT, Role, Spread, Work, WorkContext, in_process
+from engine.scale.work import ItemT, ReadyWork, ResultT, Spread, Work, WorkContext, in_process
 from engine.seeds import derive_seed
 from engine.servers.known_servers import KnownServers
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from engine.servers.client import OpenAIClient
 
 
+Role = Literal["reflector", "judge", "controller", "model", "vision"]
+"""What a stage uses a model behind a server for; requests are counted by role."""
 _MEASURE_EVERY = 1.0
 
 
@@ -81,23 +83,22 @@ class StageContext:
         """Of the run's own model, from where it is loaded anyway."""
         return next(self.prepare(ModelIdentity(self.config.model))([None]))
 
-    def prepare(
-        self, work: Work[ItemT, ResultT], keep: Keep = lambda kept: None
-    ) -> ReadyWork[ItemT, ResultT]:
-        """Open `work` where the configuration wants it done. `keep` receives what the work hands over early."""
-        return self.spread(work, self.work_context(keep))
-
-    def work_context(self, keep: Keep = lambda kept: None) -> WorkContext:
-        """What work may use in this process."""
-        return WorkContext(
-            self.stage, self.load_model, self.checkpoint, self.emit, keep, self.servers, clock=self.clock
-        )
+    def prepare(self, work: Work[ItemT, ResultT]) -> ReadyWork[ItemT, ResultT]:
+        """Open `work` where the configuration wants it done."""
+        return self.spread(work, WorkContext(self.load_model, self.checkpoint, self.emit, self.clock))
 
     def client(
         self, section: OpenAISection, role: Role, where: str, requests_per_minute: float = 0
     ) -> OpenAIClient:
-        """As `WorkContext.client`."""
-        return self.work_context().client(section, role, where, requests_per_minute)
+        """A client whose requests are counted for `role`; a pause holds its waiting, a stop ends it. `where` is the
+        section's path in the configuration. Raises ConfigError where the section's key is not set."""
+        from engine.servers.client import OpenAIClient
+
+        self.servers.usage.open()
+        return OpenAIClient(
+            section, where, checkpoint=self.checkpoint, notice=self.notice, requests_per_minute=requests_per_minute,
+            stage=self.stage, role=role, servers=self.servers, emit=self.emit,
+        )  # fmt: skip
 
     def start(self, total: int, done: int = 0, unit: str = "items") -> None:
         """Announce the stage's size and how much of it an earlier attempt left."""

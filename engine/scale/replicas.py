@@ -11,7 +11,7 @@ from typing import Any
 from engine.config.scale import ScaleSection
 from engine.errors import ModelError, RunError
 from engine.events import Event, ReplicaLost, ReplicaStarted
-from engine.scale.replica import Done, Opened, Replica
+from engine.scale.replica import Opened, Replica
 from engine.scale.work import Work, WorkContext
 from engine.versions import versions
 
@@ -134,17 +134,17 @@ class _Process(Replica):
         if not ray.get_gpu_ids():  # Ray itself hides no GPU from an actor that was given none
             os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
-    def start(self, stage: str, work: Work[Any, Any], replicas: int, folder: str) -> Opened:
+    def start(self, work: Work[Any, Any], folder: str) -> Opened:
         """`open` in `folder`, from which the configuration's relative paths count, if this machine has it."""
         import ray
 
         with suppress(OSError):
             os.chdir(folder)
-        opened = self.open(stage, work, replicas, [str(gpu) for gpu in ray.get_gpu_ids()])
+        opened = self.open(work, [str(gpu) for gpu in ray.get_gpu_ids()])
         self._await_delivery()
         return opened
 
-    def do(self, item: Any) -> Done:
+    def do(self, item: Any) -> Any:
         done = super().do(item)
         self._await_delivery()
         return done
@@ -190,10 +190,10 @@ class Team:
         member.held[index] = item
         self._expect(member, index, member.actor.do.remote(item))
 
-    def arrivals(self, timeout: float) -> tuple[list[tuple[int, Done]], list[LostItem]]:
+    def arrivals(self, timeout: float) -> tuple[list[tuple[int, Any]], list[LostItem]]:
         """The items done since the last call, and those lost with their replica. Waits up to `timeout` seconds for
         the first. Raises what the work raised, and RunError where replicas cannot be kept alive."""
-        done: list[tuple[int, Done]] = []
+        done: list[tuple[int, Any]] = []
         lost: list[LostItem] = []
         self._log_events()
         arrived: list[Arrival] = []
@@ -226,7 +226,7 @@ class Team:
 
     # ------------------------------------------------------------ one arrival
 
-    def _take(self, arrival: Arrival, done: list[tuple[int, Done]], lost: list[LostItem]) -> None:
+    def _take(self, arrival: Arrival, done: list[tuple[int, Any]], lost: list[LostItem]) -> None:
         member = arrival.member
         if arrival.life != member.life:
             return
@@ -284,10 +284,7 @@ class Team:
 
     def _open(self, member: Member) -> None:
         member.ready = False
-        replicas, folder = len(self.members), os.getcwd()
-        self._expect(
-            member, None, member.actor.start.remote(self._context.stage, self._work, replicas, folder)
-        )
+        self._expect(member, None, member.actor.start.remote(self._work, os.getcwd()))
 
     def _expect(self, member: Member, index: int | None, reference: Any) -> None:
         life, arrivals = member.life, self._arrivals

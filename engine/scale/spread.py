@@ -13,7 +13,6 @@ from engine.config.scale import ScaleSection
 from engine.errors import RunError
 from engine.events import ClusterJoined
 from engine.scale.cluster import Cluster
-from engine.scale.replica import Done
 from engine.scale.replicas import LostItem, Replicas, Team
 from engine.scale.work import ItemT, ReadyWork, ResultT, Spread, Work, WorkContext, in_process
 
@@ -104,7 +103,7 @@ class _Spreading:
         self.source = enumerate(items)
         self.waiting: deque[tuple[int, Any]] = deque()
         self.drawn = 0
-        self.done: dict[int, Done] = {}
+        self.done: dict[int, Any] = {}
         self.turn = 0
         self.losses: Counter[int] = Counter()
 
@@ -115,7 +114,8 @@ class _Spreading:
             self.done.update(done)
             self._take_back(lost)
             if self.turn in self.done:
-                yield self._next()
+                self.turn += 1
+                yield self.done.pop(self.turn - 1)
 
     def _give(self) -> bool:
         """Give items to replicas that can take them; False when none is left or in work."""
@@ -149,13 +149,3 @@ class _Spreading:
                     "scale/ray.log, or in the logs of the cluster that was joined",
                 )
             self.waiting.appendleft((loss.index, loss.item))
-
-    def _next(self) -> Any:
-        """The result whose turn it is; its requests and early records are handed on first."""
-        done = self.done.pop(self.turn)
-        self.turn += 1
-        for request in done.side_output.requests:
-            self.context.servers.usage.take(request)
-        for kept in done.side_output.kept:
-            self.context.keep(kept)
-        return done.result

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.config.models.openai import OFFLINE
-from engine.custom_class import in_role, is_custom
+from engine.custom_class import is_custom, make_custom
 from engine.errors import ConfigError, wrong_value
 from engine.files import write_atomic
 from engine.run.stage import StageContext
@@ -16,7 +16,6 @@ from engine.slsm.controllers.controller import MemoryController
 from engine.slsm.controllers.detection import CheckedController
 from engine.slsm.controllers.openai_controller import OpenAIController
 from engine.slsm.controllers.rule_controller import RuleController
-from engine.slsm.custom_roles import CONTROLLER, JUDGE
 from engine.slsm.judges.judge import AnswerJudge, ExactAnswerJudge
 from engine.slsm.judges.openai_judge import OpenAIAnswerJudge
 from engine.slsm.multichallenge import Dialogues, dialogues_file, parse_dialogues, read_dialogues
@@ -50,8 +49,10 @@ def make_controller(context: StageContext) -> MemoryController:
 
 def _controller(context: StageContext) -> MemoryController:
     section = context.config.slsm.controller
-    if section.kind != "openai":
-        return in_role(section.kind, CONTROLLER) if is_custom(section.kind) else RuleController()
+    if is_custom(section.kind):
+        return make_custom(section.kind, "slsm.controller.kind", MemoryController)
+    if section.kind == "rules":
+        return RuleController()
     where = "slsm.controller.openai"
     try:
         client = context.client(section.openai, "controller", where)
@@ -87,5 +88,5 @@ def make_judge(context: StageContext) -> AnswerJudge | None:
         client = context.client(section.openai, "judge", "slsm.judge.openai")
         return OpenAIAnswerJudge(client, section.openai.model, section.prompt == "multichallenge")
     if is_custom(section.kind):
-        return in_role(section.kind, JUDGE)
+        return make_custom(section.kind, "slsm.judge.kind", AnswerJudge)
     return ExactAnswerJudge() if section.kind == "exact" else None

@@ -26,7 +26,6 @@ SIGNS: dict[str, tuple[str, Tone]] = {
     "failed": ("✗ failed", "bad"),
     "finished": ("✓ finished", "good"),
     "prepared": ("○ prepared", "dim"),
-    "later version": ("? newer", "warn"),
 }
 NONE = Cell("·", "dim")
 _CURVE = 7

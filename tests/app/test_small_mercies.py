@@ -17,8 +17,7 @@ from app.settings import read_setting, settings_file, write_setting
 from app.shell import SteerApp
 from engine.comparison.run_items import read_items
 from engine.errors import RunError
-from engine.events import SCHEMA_VERSION
-from engine.run.directory import LATER, RECORD_VERSION, RunDirectory
+from engine.run.directory import RECORD_VERSION, RunDirectory
 from engine.run.lock import RunLock
 from screens.leaving import LeaveScreen
 from screens.panels.error_panel import ErrorPanel
@@ -38,17 +37,13 @@ def run(tmp_path: Path) -> RunDirectory:
     return directory
 
 
-@pytest.fixture(params=["log", "record"])
-def later_run(run: RunDirectory, request: pytest.FixtureRequest) -> RunDirectory:
-    """A run of which a later version wrote the log, or run.json."""
-    file, field, version = {
-        "log": (run.events, "schema_version", SCHEMA_VERSION),
-        "record": (run.record, "record_version", RECORD_VERSION),
-    }[request.param]
-    text = file.read_text()
-    later = re.sub(rf'("{field}": ?){version}', rf"\g<1>{version + 1}", text, count=1)
+@pytest.fixture
+def later_run(run: RunDirectory) -> RunDirectory:
+    """A run that a later version wrote."""
+    text = run.record.read_text()
+    later = re.sub(f'("record_version": ?){RECORD_VERSION}', rf"\g<1>{RECORD_VERSION + 1}", text, count=1)
     assert later != text
-    file.write_text(later)
+    run.record.write_text(later)
     return run
 
 
@@ -96,7 +91,7 @@ async def test_messages_are_not_in_the_picture(tmp_path: Path) -> None:
         assert "Overlay" in app.export_screenshot()
 
 
-# ---------------------------------------------------------------- a log of a later version
+# ---------------------------------------------------------------- a run of a later version
 
 
 def test_a_later_run_is_refused_in_one_line(
@@ -104,8 +99,8 @@ def test_a_later_run_is_refused_in_one_line(
 ) -> None:
     with pytest.raises(RunError, match="later version"):
         prepare_resume(later_run)
-    [row] = RunList(later_run.path.parent.parent).read()
-    assert row.state == LATER and not row.resumable and "later version" in row.status.failure
+    runs = RunList(later_run.path.parent.parent)
+    assert not runs.read() and "later version" in runs.unreadable[later_run.path].what
     path, out = str(later_run.path), str(later_run.path / "out")
     for command in (
         ["batch", "--resume", path],

@@ -32,7 +32,6 @@ from engine.lm.protocol import LanguageModel
 from engine.lm.transformers.model import TransformersModel
 from engine.run.event_log import EventLog
 from engine.scale.work import WorkContext
-from engine.servers.known_servers import KnownServers
 from engine.tasks.loaders import load_task_dataset
 from tests.bench.bench_esm_sweep import DEMO
 from tests.run_stage import run_stage
@@ -56,7 +55,7 @@ def tokens_per_second(
             held.append(event)
         writing += time.process_time() - began
 
-    context = WorkContext("eval", lambda s: model, lambda: None, emit, lambda kept: None, KnownServers())
+    context = WorkContext(lambda s: model, lambda: None, emit)
     answer: Callable = Answering(config, Sources(memory=memory)).open(context)
     examples = load_task_dataset("generated", None, "dev", BATCH)
     began = time.process_time()

@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.config.evolution import JudgeSection
-from engine.custom_class import in_role
-from engine.evolution.custom_classes import JUDGE
+from engine.custom_class import make_custom
 from engine.evolution.judges.judge import Judge, Verdict, judge_with_retries
 from engine.evolution.judges.numeric_judge import NumericJudge
 from engine.tasks.records import read_records
@@ -76,7 +75,7 @@ def rows(folder: Path, judge: Judge) -> Iterator[dict[str, Any]]:
 def main() -> None:
     """All figures, printed and written."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else DATA
-    own = in_role(sys.argv[2], JUDGE) if len(sys.argv) > 2 else None
+    own = make_custom(sys.argv[2], "evolution.judge.kind", Judge) if len(sys.argv) > 2 else None
     found = list(rows(folder, own or NumericJudge(JudgeSection().tolerance)))
     for row in found:
         print("  ".join(f"{name} {value}" for name, value in row.items()))

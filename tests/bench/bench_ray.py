@@ -2,7 +2,7 @@
 
 python -m tests.bench.bench_ray [identical] [efficiency] [kills]
 
-`identical`: stages mine to eval, agent-graphs and pool in one process and over 1, 2, 4 and 7 replicas, files compared
+`identical`: stages mine to eval in one process and over 1, 2, 4 and 7 replicas, files compared
 byte by byte. `efficiency`: stage mine over one and over two replicas of one thread each, in turns in the same
 processes. `kills`: a replica killed with SIGKILL every 10 s.
 """
@@ -36,14 +36,10 @@ from tests.kill_and_resume import DEMO, artefacts, prepared, run_whole
 
 RESULTS = Path(__file__).parent / "results"
 ALL = (
-    "run.stages=[mine, select, memory, eval, graphs, retriever, agent-graphs, pool]",
+    "run.stages=[mine, select, memory, eval]",
     "task.train_size=56", "task.eval_size=28", "offline_mine.K=4",
     "offline_mine.batch_size_examples=4", "online.batch_size_examples=4", "eval.batch_size_greedy=4",
     "eval.methods=[greedy, majority_vote, esm]", "eval.ablations=[no_probing, random_vector]", "offline_select.B=60",
-    "graphs={nodes: 400, edges: 80, train_size: 150, validation_size: 20, test_size: 30, embedder: hashed, "
-    "max_hops: 2}",
-    "retriever={epochs: 2, hidden: 32}", "agent_graphs={anchor_top_k: 30}",
-    "pool={train_queries: 60, heldout_queries: 8}",
 )  # fmt: skip
 KILLED = (
     "run.stages=[mine, select, memory, eval]", "task.train_size=96", "task.eval_size=32",

@@ -37,7 +37,7 @@ from engine.files import csv_text, write_atomic
 from engine.lm.loading.load import load_model
 from engine.run.event_log import EventLog
 from engine.run.stage import StageContext
-from engine.scale.replica import Done, Opened, SideOutput
+from engine.scale.replica import Opened
 from engine.scale.replicas import Replicas
 from engine.scale.spread import RaySpread
 from engine.scale.work import WorkContext, in_process
@@ -89,14 +89,14 @@ class Simulated:
     def __init__(self) -> None:
         self.one_at_a_time: dict[int, threading.Lock] = defaultdict(threading.Lock)
 
-    def start(self, number: int, stage: str, work: Any, replicas: int, folder: str) -> Opened:
-        here = WorkContext(stage, None, None, None, None, None)  # type: ignore[arg-type]
+    def start(self, number: int, work: Any, folder: str) -> Opened:
+        here = WorkContext(None, None, None)  # type: ignore[arg-type]
         self.do_one = work.open(here)
-        return Opened("simulated", os.getpid(), [], {}, [], SideOutput(), 0.0)
+        return Opened("simulated", os.getpid(), [], {}, [], 0.0)
 
-    def do(self, number: int, item: Any) -> Done:
+    def do(self, number: int, item: Any) -> Any:
         with self.one_at_a_time[number]:
-            return Done(self.do_one(item), SideOutput())
+            return self.do_one(item)
 
 
 class Handle:
@@ -219,8 +219,7 @@ def measure(spread: RaySpread, name: str, replicas: int, latency: float, seconds
             log.emit(event, name)
 
         items, take_in = DRIVERS[name](Path(folder), emit, count)
-        here = WorkContext(name, None, lambda: None, emit, lambda kept: None, None)  # type: ignore[arg-type]
-        here = replace(here, servers=_servers())
+        here = WorkContext(None, lambda: None, emit)  # type: ignore[arg-type]
         results = spread(StandIn(latency, samples()[name]), here)(items)
         # From when the first item was begun: replicas are ready then.
         first = next(results)
@@ -248,12 +247,6 @@ def measure(spread: RaySpread, name: str, replicas: int, latency: float, seconds
         results.close()  # type: ignore[attr-defined]
         log.close()
     return row
-
-
-def _servers() -> Any:
-    from engine.servers.known_servers import KnownServers
-
-    return KnownServers()
 
 
 def opened() -> RaySpread:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from engine.config.config import Config
-from engine.custom_class import in_role, is_custom
-from engine.evolution.custom_classes import JUDGE
+from engine.custom_class import is_custom, make_custom
 from engine.evolution.judges.judge import Judge
 from engine.evolution.judges.numeric_judge import NumericJudge
 from engine.evolution.judges.task_judge import TaskJudge
@@ -17,7 +16,7 @@ def offline_judge(config: Config) -> Judge | None:
     if section.judge_kind == "openai":
         return None
     if is_custom(section.judge_kind):
-        return in_role(section.judge_kind, JUDGE)
+        return make_custom(section.judge_kind, "evolution.judge.kind", Judge)
     if section.judge_kind == "task":
         return TaskJudge(configured_task(config.task))
     return NumericJudge(section.judge.tolerance)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-import torch
-
-from engine.errors import DataError
 from engine.events import AgentGraphsBuilt
 from engine.gflownet import layout
-from engine.gflownet.agent_graphs.agent_graphs_work import AgentBuilding, ScoredGraphs
-from engine.gflownet.agent_graphs.builder import Dropped
+from engine.gflownet.agent_graphs.builder import Dropped, GAgentBuilder
 from engine.gflownet.agent_graphs.samples import GAgentSample
 from engine.gflownet.agent_graphs.store import load_samples, save_samples
 from engine.gflownet.graphs.dataset import GRetrievalDataset
@@ -19,10 +15,10 @@ from engine.gflownet.graphs.dropped import read_dropped, write_dropped
 from engine.gflownet.graphs.store import RetrievalStore
 from engine.gflownet.retriever.retriever_stage import read_scores
 from engine.run.stage import StageContext, StageResult
-from engine.scale.work import ReadyWork
+from engine.torch_file import torch_threads
 
 GRAPHS_AT_ONCE = 50
-"""A batch."""
+"""Between two reports of progress."""
 
 
 class BuildAgentGraphs:
@@ -31,7 +27,7 @@ class BuildAgentGraphs:
     name = "agent-graphs"
 
     def run(self, context: StageContext) -> StageResult:
-        with RetrievalStore(layout.retrieval_store(context.run_dir)) as store:
+        with torch_threads(1), RetrievalStore(layout.retrieval_store(context.run_dir)) as store:
             return _AgentGraphsJob(context, store).run()
 
 
@@ -39,26 +35,24 @@ class _AgentGraphsJob:
     def __init__(self, context: StageContext, store: RetrievalStore) -> None:
         self.context = context
         self.section = context.config.agent_graphs
+        self.builder = GAgentBuilder(self.section)
         self.data = {split: GRetrievalDataset(store, split) for split in layout.SPLITS}
         self.total = sum(map(len, self.data.values()))
         self.done = 0
 
     def run(self) -> StageResult:
         context = self.context
-        built = context.prepare(AgentBuilding(self.section))
         context.start(self.total, unit="questions")
         summary: dict[str, float | int | str] = {}
         for split, graphs in self.data.items():
-            samples = self._split(split, built)
+            samples = self._split(split)
             summary[split] = len(samples)
             summary[f"{split}_dropped"] = len(graphs) - len(samples)
         paths = [layout.agent_graphs(context.run_dir, split) for split in layout.SPLITS]
         paths.append(layout.dropped_samples(context.run_dir))
         return StageResult(summary, [str(path.relative_to(context.run_dir)) for path in paths])
 
-    def _split(
-        self, split: str, built: ReadyWork[ScoredGraphs, list[GAgentSample | Dropped]]
-    ) -> list[GAgentSample]:
+    def _split(self, split: str) -> list[GAgentSample]:
         run_dir = self.context.run_dir
         path = layout.agent_graphs(run_dir, split)
         dropped = read_dropped(run_dir, "agent-graphs", split)
@@ -66,59 +60,33 @@ class _AgentGraphsJob:
             samples = load_samples(path)
             self._progress(len(self.data[split]), split)
         else:
-            samples, dropped = self._built(split, built)
+            samples, dropped = self._built(split)
             write_dropped(run_dir, "agent-graphs", split, dropped)
             save_samples(path, samples)
         self.context.emit(_described(split, samples, dropped))
         return samples
 
-    def _built(
-        self, split: str, built: ReadyWork[ScoredGraphs, list[GAgentSample | Dropped]]
-    ) -> tuple[list[GAgentSample], Counter[str]]:
+    def _built(self, split: str) -> tuple[list[GAgentSample], Counter[str]]:
+        graphs, scores = self.data[split], read_scores(self.context.run_dir, split)
         samples: list[GAgentSample] = []
         dropped: Counter[str] = Counter()
-        for batch in built(self._batches(split)):
-            for result in batch:
-                if isinstance(result, Dropped):
-                    dropped[result.reason] += 1
-                else:
-                    samples.append(result)
-            self._progress(len(batch), split)
-        return samples, dropped
-
-    def _batches(self, split: str) -> Iterator[ScoredGraphs]:
-        """Raises DataError for scores that do not fit the graphs."""
-        graphs, scores = self.data[split], read_scores(self.context.run_dir, split)
-        if len(scores) != len(graphs):
-            raise self._unfit(split, f"{len(graphs)} {split} graphs, but scores of {len(scores)}")
         # Held-out questions get no ground-truth edges: an answer that selection loses stays lost.
         keep_gt = self.section.force_include_gt and split == "train"
-        for first in range(0, len(graphs), GRAPHS_AT_ONCE):
-            numbers = range(first, min(first + GRAPHS_AT_ONCE, len(graphs)))
-            records = [graphs.record(number) for number in numbers]
-            # Copies: a view of one long tensor would be sent with all of it.
-            copies = [scores[number].clone() for number in numbers]
-            for record, score in zip(records, copies, strict=True):
-                edges = len(record.labels)
-                if score.shape != (edges,) or not _probabilities(score):
-                    what = f"sample {record.sample_id}: no scores in (0, 1] for its {edges} edges"
-                    raise self._unfit(split, what)
-            yield ScoredGraphs(records, copies, keep_gt)
+        for number, score in enumerate(scores):
+            self.context.checkpoint()
+            result = self.builder.build(graphs[number], score, keep_gt)
+            if isinstance(result, Dropped):
+                dropped[result.reason] += 1
+            else:
+                samples.append(result)
+            if (number + 1) % GRAPHS_AT_ONCE == 0:
+                self._progress(GRAPHS_AT_ONCE, split)
+        self._progress(len(graphs) % GRAPHS_AT_ONCE, split)
+        return samples, dropped
 
     def _progress(self, count: int, split: str) -> None:
         self.done += count
         self.context.progress(self.done, self.total, note=split)
-
-    def _unfit(self, split: str, what: str) -> DataError:
-        return DataError(
-            what=what,
-            where=str(layout.edge_scores(self.context.run_dir, split)),
-            hint="remove the scores and run the stage retriever again",
-        )
-
-
-def _probabilities(scores: torch.Tensor) -> bool:
-    return bool(((scores > 0) & (scores <= 1)).all())
 
 
 def _described(split: str, samples: list[GAgentSample], dropped: Mapping[str, int]) -> AgentGraphsBuilt:

@@ -38,11 +38,6 @@ class GAgentPyGDataset:
     def __len__(self) -> int:
         return len(self._samples)
 
-    @property
-    def sample_ids(self) -> list[str]:
-        """The samples' ids, each once."""
-        return [sample.sample_id for sample in self._samples]
-
     def __getitem__(self, number: int) -> AgentData:
         return to_data(self._samples[number])
 

@@ -9,9 +9,8 @@ from typing import Protocol
 import numpy as np
 
 from engine.config.gflownet import AnswerSection
-from engine.custom_class import in_role, is_custom
+from engine.custom_class import is_custom, make_custom
 from engine.events import PathStep
-from engine.gflownet.answer.custom_reader import READER
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt, rough_tokens
 from engine.lm.embedding.sentence_embedder import SentenceEmbedder
 from engine.lm.protocol import LanguageModel, Request, Sampling
@@ -186,7 +185,7 @@ def make_reader(context: StageContext, embedder: Callable[[], SentenceEmbedder])
         client = context.client(section.openai, "model", "answer.openai")
         return OpenAIReader(client, section.openai.model, system)
     if is_custom(section.reader):
-        return in_role(section.reader, READER)
+        return make_custom(section.reader, "answer.reader", Reader)
     if section.reader == "model":
         model = context.load_model(section.model or context.config.model)
         return ModelReader(model, section.max_new_tokens, system)

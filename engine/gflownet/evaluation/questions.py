@@ -84,7 +84,7 @@ class QuestionBatches:
 def load_questions(
     run_dir: Path, split: str, tables: EmbeddingTables, module: GFlowNetModule
 ) -> QuestionBatches:
-    """A split's questions. Raises DataError where there are none, or their embeddings have another width."""
+    """A split's questions. Raises DataError where there are none."""
     path = layout.agent_graphs(run_dir, split)
     questions = QuestionBatches(GAgentPyGDataset(path), tables, module)
     if not len(questions):
@@ -92,12 +92,5 @@ def load_questions(
             what=f"no {split} question has an answer its agent graph reaches",
             where=str(path),
             hint="see dropped.json; a larger agent_graphs.anchor_top_k keeps more",
-        )
-    width = questions.data[0].question_emb.shape[1]
-    if width != tables.width:
-        raise DataError(
-            what=f"questions are embedded in {width} dimensions, entities in {tables.width}",
-            where=str(path),
-            hint="embed both with the same model: run the stages from graphs on again",
         )
     return questions

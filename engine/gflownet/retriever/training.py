@@ -105,16 +105,7 @@ def mean_recalls(
 def _batch(data: GRetrievalDataset, numbers: Sequence[int], tables: EmbeddingTables) -> Any:
     from torch_geometric.data import Batch
 
-    graphs = [data[number] for number in numbers]
-    for graph in graphs:
-        if graph.question_emb.shape[1] != tables.width:
-            raise DataError(
-                what=f"sample {graph.sample_id}: its question is embedded in {graph.question_emb.shape[1]} "
-                f"dimensions, entities and relations in {tables.width}",
-                where="gflownet/g_retrieval.lmdb",
-                hint="embed all with the same model: remove the folder gflownet and run the stage graphs again",
-            )
-    return Batch.from_data_list(graphs)
+    return Batch.from_data_list([data[number] for number in numbers])
 
 
 def _finite(values: torch.Tensor) -> torch.Tensor:

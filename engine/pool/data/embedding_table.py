@@ -1,11 +1,11 @@
-"""Reads precomputed embeddings, with or without ids: .npy (memory-mapped), .pt and .safetensors."""
+"""Reads precomputed embeddings, with or without ids: .npy (memory-mapped) and .safetensors."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,6 @@ from engine.array_file import load_array
 from engine.errors import DataError, reading_errors
 from engine.pool.data.vqa_files import VQAQuestion
 from engine.regular_file import check_regular
-
-if TYPE_CHECKING:
-    import torch
 
 
 def read_embeddings(path: Path, questions: Sequence[VQAQuestion]) -> NDArray[Any]:
@@ -80,8 +77,6 @@ def _keys(ids: Any, rows: int, path: Path) -> list[str]:
 
 def _read(path: Path) -> NDArray[Any]:
     """The table alone."""
-    if path.suffix in (".pt", ".pth"):
-        return _torch(path)
     if path.suffix == ".safetensors":
         return _safetensors(path)
     with reading_errors(path, "no array", "save it with numpy.save", OSError, ValueError):
@@ -96,23 +91,8 @@ def _ids_beside(path: Path) -> Any:
         return json.loads(file.read_bytes())
 
 
-def _torch(path: Path) -> NDArray[Any]:
-    import torch
-
-    from engine.torch_file import load_tensors
-
-    # Mapped: a table of gigabytes must not be in memory twice.
-    loaded = load_tensors(path, "no tensor", "save it with torch.save", mapped=True)
-    if not isinstance(loaded, torch.Tensor):
-        raise DataError(
-            what=f"holds {type(loaded).__name__}, not a tensor",
-            where=str(path),
-            hint="save the embeddings [n, d] alone with torch.save",
-        )
-    return _array(loaded, path)
-
-
 def _safetensors(path: Path) -> NDArray[Any]:
+    import torch
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -125,23 +105,6 @@ def _safetensors(path: Path) -> NDArray[Any]:
             where=str(path),
             hint=f"save the embeddings [n, d] alone; ids of their rows go into {path.stem}.ids.json",
         )
-    return _array(next(iter(loaded.values())), path)
-
-
-def _array(value: torch.Tensor, path: Path) -> NDArray[Any]:
-    """A tensor as an array, with floats that numpy does not know (bfloat16) as float32. Raises DataError for a tensor
-    that is no plain one, or has more places than numbers."""
-    import torch
-
-    known = not value.is_floating_point() or value.dtype in (torch.float16, torch.float32, torch.float64)
-    try:
-        if value.numel() * value.element_size() > value.untyped_storage().nbytes():
-            raise TypeError("it repeats the same numbers")
-        return (value if known else value.float()).detach().resolve_conj().resolve_neg().numpy()
-    except (TypeError, RuntimeError, NotImplementedError) as error:
-        raise DataError(
-            what=f"holds a tensor ({value.dtype}, {value.layout}) that is not a plain table: "
-            f"{str(error).splitlines()[0][:200]}",
-            where=str(path),
-            hint="save plain floats: torch.save(table.to_dense().float().contiguous().cpu(), FILE)",
-        ) from error
+    (tensor,) = loaded.values()
+    known = not tensor.is_floating_point() or tensor.dtype in (torch.float16, torch.float32, torch.float64)
+    return (tensor if known else tensor.float()).numpy()  # numpy does not know bfloat16

@@ -54,7 +54,7 @@ class _SelectorRun:
         run_dir, seed = context.run_dir, context.config.run.seed
         training_data, heldout_data = _read(layout.rl_data(run_dir)), _read(layout.heldout(run_dir))
         self.dataset = make_dataset(context.config)
-        self.model = make_vqa_model(context.config, context.work_context(), self.dataset)
+        self.model = make_vqa_model(context.config, context, self.dataset)
         self.evaluator = PairEvaluator(layout.evaluated(run_dir), self.model, self.dataset.annotations)
         self.heldout = HeldOut(heldout_data, self.dataset, self.evaluator, seed, context.checkpoint)
         data = RLBeamDatasetWithEmbedding(

@@ -34,30 +34,34 @@ class EvaluatedPair(msgspec.Struct, frozen=True, kw_only=True):
     cost: float = 0.0
 
 
-class PairAsker:
-    """Evaluates pairs, and remembers them.
+class PairEvaluator:
+    """Evaluates pairs, and remembers them, in the file `path` if there is one.
 
-    `annotations` gives people's answers to a query. `report` receives each new reply, `keep` those of every half
+    `annotations` gives people's answers to a query. `report` receives each new reply; they are written every half
     second. A stop loses only the requests under way, a kill also the replies of the last half second.
     """
 
     def __init__(
         self,
+        path: Path | None,
         model: VQAModel,
         annotations: Callable[[str], Sequence[str]],
-        keep: Callable[[list[EvaluatedPair]], None],
         report: Callable[[EvaluatedPair], None] = lambda evaluated: None,
     ) -> None:
-        self._report = report
+        """Raises DataError for a file of other records, or with replies of another model."""
+        self._path = path
         self._model = model
         self._annotations = annotations
-        self._keep = keep
+        self._report = report
         self._known: dict[str, dict[RowPair, EvaluatedPair]] = {}
-
-    def remember(self, evaluated: Iterable[EvaluatedPair]) -> None:
-        """Remember replies, so that their pairs are not asked again."""
-        for reply in evaluated:
-            self._known.setdefault(reply.query_id, {})[reply.pair] = reply
+        for number, pair in enumerate(recover_records(path, EvaluatedPair) if path else (), 1):
+            if pair.model != model.name:
+                raise DataError(
+                    what=f"this pair was answered by {pair.model!r}, this run asks {model.name!r}",
+                    where=f"{path}:{number}",
+                    hint="remove the file (its pairs are asked again), or start a new run",
+                )
+            self._remember([pair])
 
     def known(self, query_id: str) -> Mapping[RowPair, EvaluatedPair]:
         """The query's evaluated pairs."""
@@ -78,7 +82,7 @@ class PairAsker:
         return [self._known[ask.query_id][ask.demonstrations] for ask in asks]
 
     def _ask(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> None:
-        """Ask the model, and keep its replies every half second."""
+        """Ask the model, and write its replies every half second."""
         waiting: list[EvaluatedPair] = []
         written = time.monotonic()
         try:
@@ -92,9 +96,13 @@ class PairAsker:
             self._write(waiting)
 
     def _write(self, evaluated: list[EvaluatedPair]) -> None:
-        if evaluated:
-            self._keep(evaluated)
-            self.remember(evaluated)
+        if evaluated and self._path:
+            append_jsonl(self._path, map(msgspec.to_builtins, evaluated))
+        self._remember(evaluated)
+
+    def _remember(self, evaluated: Iterable[EvaluatedPair]) -> None:
+        for reply in evaluated:
+            self._known.setdefault(reply.query_id, {})[reply.pair] = reply
 
     def _evaluated(self, ask: VQAAsk, reply: VQAReply) -> EvaluatedPair:
         return EvaluatedPair(
@@ -111,28 +119,3 @@ class PairAsker:
 
     def _score(self, query_id: str, answer: str) -> float:
         return official_vqa_accuracy(answer, self._annotations(query_id))
-
-
-class PairEvaluator(PairAsker):
-    """A `PairAsker` that keeps all pairs in a file."""
-
-    def __init__(self, path: Path, model: VQAModel, annotations: Callable[[str], Sequence[str]]) -> None:
-        """Raises DataError for a file of other records, or with replies of another model."""
-        super().__init__(model, annotations, self._append)
-        self._path = path
-        for number, pair in enumerate(recover_records(path, EvaluatedPair), 1):
-            if pair.model != model.name:
-                raise DataError(
-                    what=f"this pair was answered by {pair.model!r}, this run asks {model.name!r}",
-                    where=f"{path}:{number}",
-                    hint="remove the file (its pairs are asked again), or start a new run",
-                )
-            self.remember([pair])
-
-    def record_batch(self, evaluated: list[EvaluatedPair]) -> None:
-        """Keep pairs that another process evaluated."""
-        self._append(evaluated)
-        self.remember(evaluated)
-
-    def _append(self, evaluated: list[EvaluatedPair]) -> None:
-        append_jsonl(self._path, map(msgspec.to_builtins, evaluated))

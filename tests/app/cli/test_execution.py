@@ -53,7 +53,7 @@ def test_the_console_opens_the_list_a_dialog_or_a_run(
     calls.instead_of("app.shell.run_console")
     calls.instead_of("screens.event_places.event_place")
     monkeypatch.setattr("engine.run.directory.find_runs", lambda run, outputs: [RunDirectory(tmp_path / run)])
-    monkeypatch.setattr("engine.run.event_log.refuse_later", lambda run: None)
+    monkeypatch.setattr(RunDirectory, "read", lambda run: None)
     monkeypatch.chdir(tmp_path)
     main(["--outputs", "o"])
     main(["--config", "c.yaml", "--set", "a=1"])
@@ -81,7 +81,7 @@ def test_a_run_that_cannot_be_opened_is_refused_before_the_screen_is_taken(
         raise RunError(what=f"later: {run.path.name}")
 
     monkeypatch.setattr("engine.run.directory.find_runs", lambda run, outputs: found)
-    monkeypatch.setattr("engine.run.event_log.refuse_later", refuse)
+    monkeypatch.setattr(RunDirectory, "read", refuse)
     assert main(["b"]) == 2
     assert capsys.readouterr().err == "later: b\n"
     found.append(RunDirectory(tmp_path / "c"))

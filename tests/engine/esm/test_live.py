@@ -23,7 +23,6 @@ from engine.lm.loading.load import EMBEDDED
 from engine.lm.protocol import go_on
 from engine.lm.transformers.model import TransformersModel
 from engine.scale.work import WorkContext
-from engine.servers.known_servers import KnownServers
 from engine.tasks.example import TaskExample
 from engine.tasks.loaders import load_task_dataset
 from tests.engine.esm.test_controller import memory_of
@@ -46,9 +45,7 @@ class Watched:
         def emit(event: Event) -> None:
             self.reported.append((self.passes, event))
 
-        return WorkContext(
-            "eval", lambda section: self.model, lambda: None, emit, lambda kept: None, KnownServers()
-        )
+        return WorkContext(lambda section: self.model, lambda: None, emit)
 
     def at(self, kind: type[E]) -> list[tuple[int, E]]:
         """The events of a kind, with the passes before each."""

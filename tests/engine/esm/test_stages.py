@@ -27,7 +27,6 @@ from engine.files import read_jsonl
 from engine.lm.protocol import Request, Sampling, Steer
 from engine.lm.transformers.model import TransformersModel
 from engine.scale.work import ReadyWork, Work, WorkContext, in_process
-from engine.servers.known_servers import KnownServers
 from engine.tasks.task import get_task
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage
@@ -82,9 +81,7 @@ def test_a_pair_is_verified_by_greedy_answers_from_its_prefixes(embedded: Transf
     """One at a time, from the first wrong rollout with and without the vector, and from the first right one."""
     config, task = load_config(DEMO, [*SMALL, "online.k_scale=1.5"]), get_task("generated")
     reported: list[Event] = []
-    context = WorkContext(
-        "mine", lambda section: embedded, lambda: None, reported.append, lambda kept: None, KnownServers()
-    )
+    context = WorkContext(lambda section: embedded, lambda: None, reported.append)
     outcomes: Counter[tuple[bool, ...]] = Counter()
     results = Mining(config).open(context)(training_examples(config)[:5])
     verified = {event.pair: event for event in reported if isinstance(event, PairMined)}

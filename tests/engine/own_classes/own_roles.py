@@ -1,10 +1,11 @@
-"""Classes of a user: one for each role that does it right, and many that do not."""
+"""Classes of a user, as the protocols describe them."""
 
 from __future__ import annotations
 
-import sys
-
-from engine.slsm.controllers.diff import Change, StateDiff
+from engine.evolution.judges.judge import JudgeFailed, Verdict
+from engine.slsm.controllers.controller import Detection, Update
+from engine.slsm.controllers.diff import Change, StateDiff, apply_diff
+from engine.slsm.judges.judge import AnswerVerdict
 from engine.slsm.state import Fact, Plan, SemanticState
 
 
@@ -12,64 +13,50 @@ class Judge:
     name = "my judge"
 
     def judge(self, question, golds, answer):
-        return any(gold in answer for gold in golds) if golds else None
+        if not golds:
+            raise JudgeFailed(what="nothing to compare with")
+        return Verdict(any(gold in answer for gold in golds), "compared")
 
     def cannot_tell(self, question, golds):
-        return "" if golds else "there is no gold answer"
-
-
-class Reflector:
-    def reflect(self, given, message):
-        return {cluster: delta - 0.5 for cluster, delta in given.deltas.items()}
+        return ""
 
 
 class AnswerJudge:
+    name = "blue"
+
     def judge(self, criterion, answer):
-        return ("blue" in answer) == (criterion.pass_criteria == "YES")
+        return AnswerVerdict(("blue" in answer) == (criterion.pass_criteria == "YES"), "blue or not")
 
 
 class Controller:
+    name = "one fact a turn"
+
     def update(self, state, turns):
         if not isinstance(state, SemanticState):
-            from engine.slsm.controllers.controller import Update
-
             return Update(state.model_copy(update={"memory_text": turns[-1].user[:100]}))
-        number = len(state.facts) + 1
-        fact = Fact(id=f"F{number}", text=f"message {len(turns)}", evidence=turns[-1].user)
-        return StateDiff((Change("added", "facts", fact),), Plan(mode="verify"))
+        fact = Fact(id=f"F{len(state.facts) + 1}", text=f"message {len(turns)}", evidence=turns[-1].user)
+        diff = StateDiff((Change("added", "facts", fact),), Plan(mode="verify"))
+        return Update(apply_diff(state, diff), diff)
+
+    def detect(self, state, turns, answer):
+        return Detection()
 
 
 class Reader:
+    name = "mine"
+
+    def count_tokens(self, text):
+        return len(text.split())
+
     def read(self, prompts, checkpoint):
         checkpoint()
         return ["\n".join(triple.tail for triple in prompt.triples) or "unknown" for prompt in prompts]
 
 
-class Raises(Judge):
-    def judge(self, question, golds, answer):
-        return answer.split()[0] == "42"
-
-
-class Quits(Judge):
-    def judge(self, question, golds, answer):
-        sys.exit(3)
-
-
 class NoJudge:
-    pass
+    name = "none"
 
 
-class FewDeltas(Reflector):
-    def reflect(self, given, message):
-        return {"0": float("nan")}
-
-
-class TwiceTheSame(Controller):
-    def update(self, state, turns):
-        fact = Fact(id="F1", text="a")
-        return StateDiff((Change("added", "facts", fact), Change("added", "facts", fact)))
-
-
-class FewTexts(Reader):
-    def read(self, prompts, checkpoint):
-        return ["one"]
+class NotMade:
+    def __init__(self):
+        raise ValueError("no")

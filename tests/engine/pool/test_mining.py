@@ -45,7 +45,7 @@ class Queries:
 def miner_of(path: Path, model: TableModel, *limits: int, **settings: int) -> GlobalPositiveMiner:
     """A miner that keeps its pairs in a file, and remembers those of the file."""
     queries: Any = Queries()
-    return GlobalPositiveMiner(TABLE, model, queries, *limits, asker=evaluator(path, model), **settings)
+    return GlobalPositiveMiner(TABLE, model, queries, *limits, evaluator=evaluator(path, model), **settings)
 
 
 def nothing() -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +25,6 @@ from engine.run.stage import StageContext
 from engine.scale.replicas import Replicas
 from engine.scale.spread import RaySpread
 from engine.scale.work import Spread, WorkContext, in_process
-from engine.servers.known_servers import KnownServers
-from tests.engine.gflownet.small_run import small_config
-from tests.engine.pool.small_run import small_config as small_pool
 from tests.engine.scale.processes import descendants, listening
 from tests.engine.scale.works import (
     Devices,
@@ -66,21 +62,17 @@ def _cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RaySpread]:
     spread.close()
 
 
-def place(
-    events: list[ev.Event], kept: list[Any] | None = None, checkpoint: Any = lambda: None
-) -> WorkContext:
-    kept = [] if kept is None else kept
-    return WorkContext("test", load_model, checkpoint, events.append, kept.append, KnownServers())
+def place(events: list[ev.Event], checkpoint: Any = lambda: None) -> WorkContext:
+    return WorkContext(load_model, checkpoint, events.append)
 
 
 # ---------------------------------------------------------------- order, errors, deaths
 
 
-def test_results_come_in_order_and_so_do_early_records(cluster: RaySpread) -> None:
+def test_results_come_in_order(cluster: RaySpread) -> None:
     events: list[ev.Event] = []
-    kept: list[int] = []
-    found = list(cluster(Squares(), place(events, kept))(range(40)))
-    assert found == [n * n for n in range(40)] and kept == list(range(40))
+    found = list(cluster(Squares(), place(events))(range(40)))
+    assert found == [n * n for n in range(40)]
     notices = [event.text for event in events if isinstance(event, ev.Notice)]
     assert sorted(notices) == sorted(f"item {n}" for n in range(40)), "each is reported once"
     by_process = Counter(cluster(Processes(), place([]))(range(40)))
@@ -125,7 +117,7 @@ def test_a_stop_is_obeyed_while_replicas_work(cluster: RaySpread) -> None:
             raise StopRequested
 
     with pytest.raises(StopRequested):
-        list(cluster(Squares(), place([], None, checkpoint))(range(1000)))
+        list(cluster(Squares(), place([], checkpoint))(range(1000)))
 
 
 def test_errors_arrive_as_they_were_raised(cluster: RaySpread) -> None:
@@ -235,12 +227,10 @@ def told(events: list[ev.Event]) -> list[ev.Event]:
 
 
 def by_item(events: list[ev.Event]) -> dict[tuple[str, str], list[ev.Event]]:
-    """What was said of each example under each method, or of each query's pairs, in its order; what is about none of
-    them under no name."""
+    """What was said of each example under each method, in its order; what is about none of them under no name."""
     found: dict[tuple[str, str], list[ev.Event]] = {}
     for event in events:
-        item = event.query_id if isinstance(event, ev.PoolPairEvaluated) else getattr(event, "example", "")
-        found.setdefault((getattr(event, "method", ""), item), []).append(event)
+        found.setdefault((getattr(event, "method", ""), getattr(event, "example", "")), []).append(event)
     return found
 
 
@@ -250,29 +240,9 @@ def artefacts(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
-def esm(folder: Path) -> tuple[tuple[str, ...], Config]:
-    return ("mine", "select", "memory", "eval"), load_config(DEMO, list(SMALL_ESM))
-
-
-def pool(folder: Path) -> tuple[tuple[str, ...], Config]:
-    return ("pool",), small_pool(train_queries=12, batch_size=20)
-
-
-def agent_graphs(folder: Path) -> tuple[tuple[str, ...], Config]:
-    config = small_config(graphs={"train_size": 120})
-    if not folder.exists():
-        run(("graphs", "retriever"), config, folder, in_process)
-    return ("agent-graphs",), config
-
-
-@pytest.mark.parametrize("prepare", [esm, pool, agent_graphs])
-def test_files_and_events_are_those_of_one_process(
-    cluster: RaySpread, tmp_path: Path, prepare: Callable[[Path], tuple[tuple[str, ...], Config]]
-) -> None:
+def test_files_and_events_are_those_of_one_process(cluster: RaySpread, tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
-    names, config = prepare(here)
-    if here.exists():
-        shutil.copytree(here, there)
+    names, config = ("mine", "select", "memory", "eval"), load_config(DEMO, list(SMALL_ESM))
     alone = run(names, config, here, in_process)
     together = run(names, config, there, cluster)
     assert artefacts(there) == artefacts(here)
@@ -280,8 +250,8 @@ def test_files_and_events_are_those_of_one_process(
 
 
 def test_a_replica_killed_from_outside_changes_nothing(cluster: RaySpread, tmp_path: Path) -> None:
-    """One of them, when the first query is told."""
-    names, config = pool(tmp_path)
+    """One of them, when the first example is told."""
+    names, config = ("mine",), load_config(DEMO, list(SMALL_ESM))
     run(names, config, tmp_path / "whole", in_process)
     pids = sorted(set(cluster(Processes(), place([]))(range(12))))
     assert len(pids) == 2
@@ -289,7 +259,7 @@ def test_a_replica_killed_from_outside_changes_nothing(cluster: RaySpread, tmp_p
     class Killing(list[ev.Event]):
         def append(self, event: ev.Event) -> None:
             super().append(event)
-            if isinstance(event, ev.PoolQueryDone) and pids:
+            if isinstance(event, ev.RolloutsMined) and pids:
                 os.kill(pids.pop(), signal.SIGKILL)
 
     events = Killing()

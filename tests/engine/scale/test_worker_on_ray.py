@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -27,12 +26,11 @@ from engine.scale import cluster
 from engine.scale.cluster import Cluster, StartedCluster
 from engine.scale.spread import RaySpread
 from engine.scale.work import WorkContext
-from engine.servers.known_servers import KnownServers
 from tests.engine.scale.processes import descendants, living
 from tests.engine.scale.works import LAST_WORDS, Fails, Folder
 from tests.kill_and_resume import DEMO, artefacts, prepared, run_whole
 
-SMALL_POOL = ("run.stages=[pool]", "pool={train_queries: 120, heldout_queries: 8, batch_size: 20}")
+SMALL = ("run.stages=[mine]", "task.train_size=96", "offline_mine.K=4", "offline_mine.batch_size_examples=2")
 RAY = ("scale={engine: ray, replicas: 2}",)
 Wait = Callable[..., None]
 
@@ -42,14 +40,12 @@ def events(run: RunDirectory) -> list[ev.Event]:
 
 
 def decided(run: RunDirectory) -> int:
-    return sum(isinstance(event, ev.PoolQueryDone) for event in events(run))
+    return sum(isinstance(event, ev.RolloutsMined) for event in events(run))
 
 
 def nowhere() -> WorkContext:
-    """Where nothing is kept and nobody listens."""
-    return WorkContext(
-        "test", load_model, lambda: None, lambda event: None, lambda found: None, KnownServers()
-    )
+    """Where nobody listens."""
+    return WorkContext(load_model, lambda: None, lambda event: None)
 
 
 def end(worker: subprocess.Popen[bytes], how: signal.Signals, wait: Wait) -> None:
@@ -65,23 +61,20 @@ def end(worker: subprocess.Popen[bytes], how: signal.Signals, wait: Wait) -> Non
 def test_a_run_stopped_and_killed_over_ray_ends_as_one_process_ends_it(
     tmp_path: Path, wait_until: Wait
 ) -> None:
-    whole, run = prepared(tmp_path, "whole", SMALL_POOL), prepared(tmp_path, "ray", (*SMALL_POOL, *RAY))
+    whole, run = prepared(tmp_path, "whole", SMALL), prepared(tmp_path, "ray", (*SMALL, *RAY))
     assert run_worker(whole.path) == 0
     worker = start_worker(run)
-    wait_until(lambda: decided(run) >= 3, "the first queries", 120)
+    wait_until(lambda: decided(run) >= 3, "the first examples", 120)
     end(worker, signal.SIGTERM, wait_until)
     assert worker.returncode == 130
     prepare_resume(run, None)
     before, worker = decided(run), start_worker(run)
-    assert before < 120
-    wait_until(lambda: decided(run) >= before + 3, "the next queries", 120)
+    assert before < 96
+    wait_until(lambda: decided(run) >= before + 3, "the next examples", 120)
     end(worker, signal.SIGKILL, wait_until)
     prepare_resume(run, None)
     run_whole(run)
     assert artefacts(run) == artefacts(whole)
-    asked = [json.loads(line) for line in (run.path / "pool/evaluated.jsonl").read_text().splitlines()]
-    pairs = [(line["query_id"], *line["pair"]) for line in asked]
-    assert len(pairs) == len(set(pairs)), "a pair is there twice"
     assert list((run.path / "scale").iterdir()) == [run.path / "scale/ray.log"]
 
 
@@ -100,9 +93,10 @@ def test_a_cluster_that_is_there_is_joined_and_left_as_it_was(
         address = own.start(ScaleSection(engine="ray", replicas=2), lambda: None)
         monkeypatch.delenv("RAY_AUTH_MODE")
         monkeypatch.chdir(tmp_path)
-        small = ("run.stages=[pool]", "pool={train_queries: 12, heldout_queries: 4}")
         run = prepared(
-            tmp_path, "joins", (*small, f"scale={{engine: ray, replicas: 2, address: '{address}'}}")
+            tmp_path,
+            "joins",
+            (*SMALL, "task.train_size=8", f"scale={{engine: ray, replicas: 2, address: '{address}'}}"),
         )
         for _ in range(2):
             run_whole(run)
@@ -132,9 +126,9 @@ def test_a_stop_while_a_cluster_starts_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.ray
 def test_a_cluster_that_ends_is_told_of(tmp_path: Path, wait_until: Wait) -> None:
     """By the death of its guardian. Ray says nothing for a minute, then ends the worker."""
-    run = prepared(tmp_path, "lost", (*SMALL_POOL, "pool.train_queries=500", *RAY))
+    run = prepared(tmp_path, "lost", (*SMALL, "task.train_size=400", *RAY))
     worker = start_worker(run)
-    wait_until(lambda: decided(run) >= 1, "the first query", 120)
+    wait_until(lambda: decided(run) >= 1, "the first example", 120)
     family = descendants(worker.pid)
     (guardian,) = [pid for pid in family if b"guardian.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     os.kill(guardian, signal.SIGKILL)
@@ -192,7 +186,7 @@ def test_a_stop_is_obeyed_while_something_that_is_no_cluster_is_asked(
             return len(asked) > 1  # the first only looks whether somebody answers
 
         address = f"127.0.0.1:{mute.getsockname()[1]}"
-        run = prepared(tmp_path, "mute", (*SMALL_POOL, f"scale={{engine: ray, address: '{address}'}}"))
+        run = prepared(tmp_path, "mute", (*SMALL, f"scale={{engine: ray, address: '{address}'}}"))
         worker = start_worker(run)
         wait_until(is_asked, "Ray asks", 60)
         worker.send_signal(signal.SIGTERM)

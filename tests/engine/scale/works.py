@@ -21,12 +21,11 @@ LAST_WORDS = "these are my last words"
 
 @dataclass(frozen=True)
 class Squares:
-    """`n` -> n². Hands n over early and tells of it. Item 7 takes long."""
+    """`n` -> n². Tells of it. Item 7 takes long."""
 
     def open(self, context: WorkContext) -> Callable[[int], int]:
         def square(n: int) -> int:
             time.sleep(0.3 if n == 7 else 0.01)
-            context.keep(n)
             context.notice(f"item {n}")
             return n * n
 

@@ -83,9 +83,9 @@ def test_the_doctor_tells_what_it_can_do(smollm2: str) -> None:
     """It answers under its address with and without `/v1`."""
     *found, end = examine(smollm2, "", "TEST_KEY")
     lines = {one.name: one for one in found if isinstance(one, Capability)}
-    assert end == ServerReport(True, smollm2, "dialogues") and lines["product"].text.startswith("llama.cpp ")
+    assert end == ServerReport(True, smollm2, "dialogues")
     states = {name: line.state for name, line in lines.items()}
-    assert states.pop("images") == "no" and states.pop("Retry-After") == "unknown"
+    assert states.pop("images") == "no"
     assert set(states.values()) == {"ok"}, states
 
 

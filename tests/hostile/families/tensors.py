@@ -133,12 +133,6 @@ def _state_bytes() -> list[bytes]:
 FAMILIES = [
     Family("embeddings .npy", "bytes", lambda: [_npy(_TABLE), _lying()], _embeddings(".npy")),
     Family(
-        "embeddings .pt",
-        "bytes",
-        lambda: [_pt(torch.tensor(_TABLE)), _pt({"e": torch.tensor(_TABLE)})],
-        _embeddings(".pt"),
-    ),
-    Family(
         "embeddings .safetensors",
         "bytes",
         lambda: [safetensors.numpy.save({"e": _TABLE})],

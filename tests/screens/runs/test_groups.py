@@ -230,7 +230,7 @@ def test_runs_are_ordered_by_how_much_they_want_to_be_seen() -> None:
         "failed",
         "finished",
         "prepared",
-        "later version",
+        "a state of its own",
     ]
     order = next(column.order for column in COLUMNS if column.key == "state")
     assert order is not None

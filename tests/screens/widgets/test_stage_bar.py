@@ -182,7 +182,7 @@ def status(state: str, pid: int | None = None, age: float | None = 0.0) -> RunSt
         (status("stopped"), "■ stopped", "■ stopped: r resumes it"),
         (status("failed"), "✗ failed", "✗ failed: r resumes it"),
         (status("interrupted"), "✗ interrupted", "✗ interrupted: its worker vanished; r resumes it"),
-        (status("later version"), "later version", "later version: no worker"),
+        (status("unheard of"), "unheard of", "unheard of: no worker"),
     ],
 )
 def test_the_worker_by_its_lock_and_its_heartbeat(

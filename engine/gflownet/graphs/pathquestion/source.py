@@ -43,14 +43,14 @@ class PathQuestionSource:
                 hint="name the knowledge base that belongs to these questions, such as 2H-kb.txt to PQ-2H.txt",
             )
         sizes = (section.train_size, section.validation_size, section.test_size)
-        self._splits = split_questions(merged(lines), section.hold_out, sizes, section.split_seed)
+        self._splits = split_questions(merged(lines), sizes, section.split_seed)
         self._lines = len(lines)
         for split, questions in self._splits.items():
             if not questions:
                 raise DataError(
                     what=f"no question is left for the split `{split}`", where=str(path),
-                    hint=f"lower the other sizes (graphs.train_size, validation_size, test_size); `hold_out: "
-                    f"{section.hold_out}` keeps questions together that share too much",
+                    hint="lower the other sizes (graphs.train_size, validation_size, test_size); paraphrases "
+                    "are kept together",
                 )  # fmt: skip
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from engine.gflownet.graphs.pathquestion.files import QuestionLine
@@ -39,31 +39,19 @@ def merged(lines: Iterable[QuestionLine]) -> list[PathQuestion]:
     ]
 
 
-def same_question(question: PathQuestion) -> list[Hashable]:
-    """What paraphrases share: topic entity and relations of a gold path."""
-    return [(question.topic, relations) for relations in relation_paths(question)]
-
-
-def relation_paths(question: PathQuestion) -> list[Hashable]:
-    """The relations of each gold path."""
-    return [tuple(relation for _, relation, _ in path) for path in question.gold_paths]
-
-
-KEYS: dict[str, Callable[[PathQuestion], list[Hashable]]] = {
-    "questions": same_question,
-    "relation_paths": relation_paths,
-}
-"""By the value of `graphs.hold_out`: questions that share a key are in one split."""
+def _keys(question: PathQuestion) -> list[Hashable]:
+    """What paraphrases share, which are in one split: topic entity and relations of a gold path."""
+    return [(question.topic, tuple(relation for _, relation, _ in path)) for path in question.gold_paths]
 
 
 def split_questions(
-    questions: Sequence[PathQuestion], hold_out: str, sizes: Sequence[int], seed: int
+    questions: Sequence[PathQuestion], sizes: Sequence[int], seed: int
 ) -> dict[str, list[PathQuestion]]:
     """The questions of each split, at most `sizes` of train, validation, test. In an order drawn by `seed`, a group
     goes to the first of test, validation, train that has room for all of it; inside a split questions keep their
     order."""
-    groups = grouped(questions, KEYS[hold_out])
-    order = generator(seed, "graphs", f"split by {hold_out}").permutation(len(groups))
+    groups = grouped(questions)
+    order = generator(seed, "graphs", "split by questions").permutation(len(groups))
     numbers: dict[str, list[int]] = {split: [] for split in SPLITS}
     most = dict(zip(SPLITS, sizes, strict=True))
     for group in (groups[place] for place in order):
@@ -74,18 +62,16 @@ def split_questions(
     return {split: [questions[number] for number in sorted(chosen)] for split, chosen in numbers.items()}
 
 
-def grouped(
-    questions: Sequence[PathQuestion], keys: Callable[[PathQuestion], list[Hashable]]
-) -> list[list[int]]:
+def grouped(questions: Sequence[PathQuestion]) -> list[list[int]]:
     """Numbers of questions that share a key, directly or through others, in order of their first."""
     group_of: dict[Hashable, list[int]] = {}
     for number, question in enumerate(questions):
         group = [number]
-        for key in keys(question):
+        for key in _keys(question):
             other = group_of.get(key)
             if other is not None and other is not group:
                 group = sorted({*group, *other})
         for member in group:
-            for key in keys(questions[member]):
+            for key in _keys(questions[member]):
                 group_of[key] = group
     return list({id(group): group for group in group_of.values()}.values())

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import safetensors.torch
 import torch
 
 from engine.config.config import Config
@@ -161,34 +160,6 @@ def test_a_split_that_is_written_is_not_built_again(folder: Path):
 
 
 # ---------------------------------------------------------------- what is wrong is named
-
-
-def rewrite_scores(folder: Path, scores: list[torch.Tensor]) -> None:
-    sizes = torch.tensor([len(score) for score in scores])
-    content = {"scores": torch.cat(scores), "sizes": sizes}
-    layout.edge_scores(folder, "validation").write_bytes(safetensors.torch.save(content))
-
-
-def test_scores_of_other_graphs_are_named(folder: Path):
-    scores = read_scores(folder, "validation")
-    rewrite_scores(folder, scores[:-1])
-    with pytest.raises(DataError, match=f"{len(scores)} validation graphs, but scores of {len(scores) - 1}"):
-        build(folder)
-    rewrite_scores(folder, [*scores[:-2], scores[-1], scores[-2][:-1]])
-    with pytest.raises(DataError, match=r"no scores in \(0, 1\] for its"):
-        build(folder)
-    assert layout.agent_graphs(folder, "train").is_file(), "what was finished stays"
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.5, 0.0, 1.5])
-def test_scores_that_are_no_probabilities_are_named(folder: Path, value: float):
-    scores = read_scores(folder, "validation")
-    scores[3] = scores[3].clone()
-    scores[3][5] = value
-    rewrite_scores(folder, scores)
-    with pytest.raises(DataError, match=r"no scores in \(0, 1\]") as raised:
-        build(folder)
-    assert raised.value.where.endswith("validation.safetensors")
 
 
 def test_a_dropped_file_that_is_no_json_is_named(folder: Path):

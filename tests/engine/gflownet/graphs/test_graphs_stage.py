@@ -206,13 +206,10 @@ def test_a_store_that_is_not_finished_is_not_read_and_its_end_is_looked_at(built
         RetrievalStore(path, write=True)
 
 
-def test_embeddings_of_two_widths_are_an_error(built: Path, tmp_path: Path):
+def test_embeddings_of_another_shape_are_an_error(built: Path, tmp_path: Path):
     for path in (layout.entity_embeddings, layout.relation_embeddings):
         path(tmp_path).parent.mkdir(parents=True, exist_ok=True)
     np.save(layout.entity_embeddings(tmp_path), np.zeros((3, 8), np.float32))
-    np.save(layout.relation_embeddings(tmp_path), np.zeros((3, 9), np.float32))
-    with pytest.raises(DataError, match="8 dimensions, relations in 9"):
-        EmbeddingTables.load(tmp_path)
     np.save(layout.relation_embeddings(tmp_path), np.zeros(3))
     with pytest.raises(DataError, match="expected a float32 table"):
         EmbeddingTables.load(tmp_path)

@@ -124,26 +124,15 @@ def test_a_broken_triple_an_empty_file_and_bytes_that_are_no_text(tmp_path: Path
 # ---------------------------------------------------------------- splits
 
 
-@pytest.mark.parametrize("hold_out", ["questions", "relation_paths"])
-def test_what_belongs_together_is_in_one_split(hold_out: str, tmp_path: Path):
-    changes = (
-        {"train_size": 60, "validation_size": 60, "test_size": 8} if hold_out == "relation_paths" else {}
-    )
-    if hold_out == "relation_paths":
-        path, base = write_files(tmp_path)
-        more = [f"the child of x{n} ?\ty{n}(y{n}/)\tx{n}#children#y{n}" for n in range(6)]
-        write(path, [*path.read_text().split("\n"), *more])
-        write(base, [*base.read_text().split("\n"), *(f"x{n}\tchildren\ty{n}" for n in range(6))])
-    else:
-        path, base = write_files(tmp_path)
-    source = PathQuestionSource(section(path, base, hold_out=hold_out, **changes))
+def test_paraphrases_are_in_one_split(tmp_path: Path):
+    path, base = write_files(tmp_path)
+    source = PathQuestionSource(section(path, base))
     where: dict[object, set[str]] = {}
     for split in layout.SPLITS:
         for sample in samples(source, split):
             for gold in sample.gold_paths:
                 relations = tuple(relation for _, relation, _ in gold)
-                key = relations if hold_out == "relation_paths" else (sample.q_entity[0], relations)
-                where.setdefault(key, set()).add(split)
+                where.setdefault((sample.q_entity[0], relations), set()).add(split)
     assert len(where) > 2 and all(len(splits) == 1 for splits in where.values())
     assert {split for splits in where.values() for split in splits} == set(layout.SPLITS)
 

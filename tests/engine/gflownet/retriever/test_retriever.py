@@ -294,31 +294,6 @@ def test_growth_beyond_bounds_is_named_and_logs_no_nan(folder: Path):
     json.dumps([msgspec.to_builtins(event) for event in events], allow_nan=False)
 
 
-def test_embeddings_of_another_width_are_named(folder: Path):
-    for path in (layout.entity_embeddings(folder), layout.relation_embeddings(folder)):
-        np.save(path, np.load(path)[:, :10])
-    with pytest.raises(
-        DataError, match=r"its question is embedded in \d+ dimensions, entities and relations in 10"
-    ):
-        run_stages(folder, ("retriever",))
-
-
-def test_one_question_of_another_width_is_named(folder: Path):
-    change_records(
-        folder,
-        "test",
-        lambda record: msgspec.structs.replace(record, question_emb=record.question_emb[:40]),
-    )
-    with pytest.raises(DataError, match="embedded in 10 dimensions"):
-        run_stages(folder, ("retriever",))
-
-
-def test_embeddings_of_other_graphs_are_named(folder: Path):
-    np.save(layout.entity_embeddings(folder), np.load(layout.entity_embeddings(folder))[:20])
-    with pytest.raises(DataError, match=r"there are 20 \(gflownet/entity_embeddings.npy\)"):
-        run_stages(folder, ("retriever",))
-
-
 def spoil(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
     def change(state: dict[str, Any]) -> None:
         state[name] = value

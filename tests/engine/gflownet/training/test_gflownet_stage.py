@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import cycle, pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError
@@ -265,20 +264,12 @@ def test_settings_that_could_only_fail_are_refused_at_once(section: dict[str, ob
         GFlowNetSection.model_validate(section)
 
 
-def test_paths_that_are_not_those_of_the_held_out_questions_are_refused(folder: Path):
+def test_lines_that_are_no_paths_are_refused(folder: Path):
     run_stages(folder, ("gflownet",), small_config(gflownet={"steps": 1}))
     path = layout.sampled_paths(folder)
-    lines = path.read_text().splitlines(keepends=True)
-    found = {
-        "".join(lines[: len(lines) // 2]): f"should hold the paths of {len(lines)} questions, and holds",
-        "".join(lines)[:-30]: f"should hold the paths of {len(lines)} questions, and holds {len(lines) - 1}",
-        "".join(lines[::-1]): "paths of other questions",
-        '{"sample_id": "x"}\n': r"this line is not valid as QuestionSampled.*paths\.jsonl:1",
-    }
-    for content, named in found.items():
-        path.write_text(content)
-        with pytest.raises(DataError, match=named):
-            run_stages(folder, ("answer",))
+    path.write_text('{"sample_id": "x"}\n')
+    with pytest.raises(DataError, match=r"this line is not valid as QuestionSampled.*paths\.jsonl:1"):
+        run_stages(folder, ("answer",))
     path.unlink()
     with pytest.raises(DataError, match="run the stage gflownet first"):
         run_stages(folder, ("answer",))
@@ -460,18 +451,6 @@ def test_a_checkpoint_of_an_older_program_is_refused(ten_steps: Path, tmp_path: 
     torch.save(state, layout.checkpoint(folder))
     with pytest.raises(DataError, match=r"another gt_replay[\s\S]*start a new run"):
         run_stages(folder, ("gflownet",), small_config(gflownet={"steps": 10}))
-
-
-def test_embeddings_of_another_width_are_named(folder: Path):
-    for path in (layout.entity_embeddings(folder), layout.relation_embeddings(folder)):
-        table = np.load(path)
-        path.unlink()
-        np.save(path, np.ascontiguousarray(table[:, :100]))
-    with pytest.raises(DataError, match="takes texts in 256 dimensions, this run's have 100"):
-        run_stages(folder, ("gflownet",))
-    own = small_config(gflownet={"embedder": {"use_retriever_projector": False}})
-    with pytest.raises(DataError, match="questions are embedded in 256 dimensions, entities in 100"):
-        run_stages(folder, ("gflownet",), own)
 
 
 def test_a_broken_checkpoint_is_named(folder: Path):

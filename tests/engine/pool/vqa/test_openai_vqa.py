@@ -25,9 +25,8 @@ from engine.pool.vqa.evaluated_pairs import PairEvaluator
 from engine.pool.vqa.openai_vqa import OpenAIVQA
 from engine.pool.vqa.vqa import VQAAsk, VQAReply
 from engine.run.gate import StopRequested
-from engine.scale.work import WorkContext
+from engine.run.stage import StageContext
 from engine.servers.client import OpenAIClient, ServerFailed
-from engine.servers.known_servers import KnownServers
 from engine.servers.spent import Spent
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
 
@@ -241,7 +240,7 @@ def test_the_rate_is_that_of_the_configuration(dataset: DigitsDataset) -> None:
     }  # fmt: skip
     config = Config.model_validate({"pool": {"vqa": {"kind": "openai", "openai": openai}}})
     nobody: Any = None
-    context = WorkContext("pool", nobody, go_on, lambda event: None, nobody, KnownServers())
+    context = StageContext("pool", config, nobody, lambda event: None, go_on, nobody)
     made = make_vqa_model(config, context, dataset)
     assert isinstance(made, OpenAIVQA) and made._client._rate._gap == 2.0, "seconds between two requests"
 
