@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from app.cli.options import add_outputs, count, names
 from app.wording.entry_names import typed_names
+from engine.errors import RunError
 from engine.vectors.names import FORMATS
 
 if TYPE_CHECKING:
@@ -25,7 +26,16 @@ def add_options(parser: ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("run", metavar="RUN", help="folder, id or name of a run whose stage `select` is done")
     parser.add_argument("--format", required=True, choices=list(FORMATS), help="which tool reads it")
-    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="file to write")
+    parser.add_argument(
+        "--out", required=True, type=Path, metavar="FILE", help="file to write; with --memory a folder"
+    )
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--memory",
+        action="store_true",
+        help="in place of their mean a file for each entry, with keys and with the entries that hold no vector: "
+        "`offline_memory.imports` reads the index.jsonl beside them as the same memory",
+    )
     parser.add_argument(
         "--entries",
         type=typed_names,
@@ -52,8 +62,12 @@ def execute(options: Namespace) -> int:
     from engine.esm.export import export
 
     run = choose_run(options.run, options.outputs)
+    if options.memory and options.out.is_file():
+        raise RunError(
+            what="--memory writes a folder, and this is a file", where=str(options.out), hint="name a folder"
+        )
     exported = export(
-        run, options.format, options.out, options.entries, options.layers, options.scale
+        run, options.format, options.out, options.entries, options.layers, options.scale, options.memory,
     )  # fmt: skip
     lines = _words(exported, options)
     sys.stdout.write("\n".join(lines) + "\n")
@@ -61,10 +75,11 @@ def execute(options: Namespace) -> int:
 
 
 def _words(exported: Exported, options: Namespace) -> list[str]:
+    files, more = ", ".join(map(str, exported.files[:3])), len(exported.files) - 3
     layers = f"layers {', '.join(map(str, exported.layers))} (counted from 0)"
     use = f"use:      {FORMATS[options.format].use}"
     scaled = "" if options.scale == 1 else f"; this file holds {options.scale:g} times"
-    what = f"{exported.entries} entries, {layers}: {exported.file}"
+    what = f"{exported.entries} entries, {layers}: {files}" + (f" and {more} more" if more > 0 else "")
     about = f"ESM adds about {exported.strength:.3g} times such a vector where an entry matches well"
     return [what, use, f"strength: {about}{scaled}", LOST]
 

@@ -135,12 +135,11 @@ class OfflineSelectSection(Section):
 
 
 class OfflineMemorySection(Section):
-    FIXED = ("imports",)
-    INSTEAD = "leave it out, and compare a vector of another tool by `eval.vector`"
-
     normalize_keys: bool = Field(default=True, description="Store keys with unit length.")
-    imports: ClassVar[None] = None
-    """Older runs' memories may also hold vectors of other tools."""
+    imports: str | None = Field(
+        default=None,
+        description="JSON lines that name vectors of other tools: they become entries, beside the library's or alone.",
+    )
 
 
 class OnlineSection(Section):
@@ -295,7 +294,7 @@ class ESMSections(MethodSections):
         ),
         StageEntry(
             "memory", "engine.esm.library.memory_stage:BuildMemory", ("select",), ("esm/memory",),
-            reads=("model", "offline_memory"),
+            reads=("model", "prompt.system", "control_points.M", "offline_memory"),
         ),
         StageEntry(
             "eval", "engine.esm.evaluation.eval_stage:Evaluate", ("memory",), ("esm/eval", "esm/tables", "esm/cases"),

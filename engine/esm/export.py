@@ -14,18 +14,20 @@ from engine.esm import layout
 from engine.esm.library.entry_names import EntryNamer
 from engine.esm.lines import Record, read_entries
 from engine.esm.online.variants import layer_means
-from engine.esm.vectors import load_vector
-from engine.files import inside, write_atomic
+from engine.esm.vectors import load_vector, vector_bytes
+from engine.files import inside, write_atomic, write_jsonl
 from engine.lm.protocol import Vector
 from engine.run.directory import RunDirectory
 from engine.vectors.formats import vector_file
 from engine.vectors.layer_vectors import LayerVectors
+from engine.vectors.names import FORMATS
 
 
 @dataclass(frozen=True)
 class LibraryVector:
     """An entry of kind wrong; entries of kind right hold no vector, and are not among these. `record`: its line of the
-    library."""
+    library, with `file`, the beginning of the names of its files, of its place in the library alone: what the library
+    calls it may be any path."""
 
     record: Record
     vector: Vector
@@ -55,10 +57,11 @@ def library_vectors(
 
 
 def _library(run_dir: Path) -> list[Record]:
-    """The library's entries, each with a name and an id."""
+    """The library's entries, each with what its files are called."""
     records = read_entries(layout.library(run_dir) / "library.jsonl", "select")
     records = EntryNamer(layout.mine(run_dir)).named(records)
-    return [{"lib_id": f"lib_{place:05d}", **record} for place, record in enumerate(records)]
+    named = [{**record, "file": f"lib_{place:05d}"} for place, record in enumerate(records)]
+    return [{"lib_id": record["file"], **record} for record in named]
 
 
 def _records(records: Sequence[Record], ids: Sequence[str], where: str) -> list[Record]:
@@ -95,7 +98,7 @@ class Exported:
     """What was written. `strength`: how strongly ESM would add such a vector at a perfect match, before what probing
     adds: k_scale * beta * quality."""
 
-    file: Path
+    files: list[Path]
     entries: int
     layers: list[int]
     strength: float
@@ -108,8 +111,10 @@ def export(
     ids: Sequence[str] = (),
     layers: Sequence[int] = (),
     scale: float = 1.0,
+    memory: bool = False,
 ) -> Exported:
-    """Write the mean of the run's entries to the file `out`. Raises DataError, DiskError."""
+    """Write the mean of the run's entries to the file `out`; with `memory` each entry to a file in the folder `out`,
+    with its key and, unless `ids` are named, the entries of kind right. Raises DataError, DiskError."""
     check_scale(scale)
     entries = library_vectors(run.path, ids, layers)
     config = run.read().config
@@ -118,11 +123,35 @@ def export(
     strength = (
         online["k_scale"] * online["beta"] * float(np.mean([entry.record["quality"] for entry in entries]))
     )
-    write_atomic(out, vector_file(form, as_layer_vectors(entries), model, scale))
-    return Exported(out, len(entries), sorted({e.record["layer"] for e in entries}), strength)
+    groups = {out: entries}
+    if memory:
+        groups = {out / f"{entry.record['file']}{FORMATS[form].suffix}": [entry] for entry in entries}
+    for path, group in groups.items():
+        write_atomic(path, vector_file(form, as_layer_vectors(group), model, scale))
+    if memory:
+        lines = [
+            {"file": path.name, **_line(group[0].record, run.path, out)} for path, group in groups.items()
+        ]
+        if not ids:
+            lines += [
+                {"kind": "right", **_line(record, run.path, out)}
+                for record in _library(run.path)
+                if not record["vector_path"] and (not layers or record["layer"] in layers)
+            ]
+        write_jsonl(out / "index.jsonl", lines)
+    return Exported(list(groups), len(entries), sorted({e.record["layer"] for e in entries}), strength)
 
 
 def check_scale(scale: float) -> None:
     """Raises DataError for a scale that no file can have."""
     if not np.isfinite(scale):
         raise DataError(what=f"scale {scale} cannot be used", where="export", hint="give a finite --scale")
+
+
+def _line(record: Record, run_dir: Path, out: Path) -> Record:
+    """What the index says of an entry; its key is copied to `out`."""
+    line = {name: record[name] for name in ("lib_id", "tool_name", "name", "layer", "quality")}
+    line |= {"m": record["control_point_m"], "key": f"{record['file']}_key.pt"}
+    key = load_vector(inside(layout.library(run_dir), record["key_path"]))
+    write_atomic(out / line["key"], vector_bytes(key))
+    return line

@@ -53,9 +53,11 @@ def the_vector(
     layer: int | None,
     hidden_size: int,
     num_layers: int,
+    field: str = "eval.vector.layer",
 ) -> tuple[int, Vector]:
     """The vector for `layer`, or the only one there is, with its layer. Raises DataError where the file has no such
-    layer, or several and none is chosen, or the model has other layers or another hidden size."""
+    layer, or several and none is chosen, or the model has other layers or another hidden size.
+    `field`: what says the layer."""
     there = ", ".join(map(str, vectors.layers))
     chosen = layer if layer is not None else vectors.layers[0] if len(vectors.layers) == 1 else None
     vector = vectors.unplaced if chosen is None else vectors.vectors.get(chosen, vectors.unplaced)
@@ -63,14 +65,14 @@ def the_vector(
     if layer is None and vectors.unplaced is not None:
         what, hint = (
             "the file does not say for which layer its vector is",
-            "say it with eval.vector.layer, counted from 0",
+            f"say it with {field}, counted from 0",
         )
     elif chosen is None:
         what = f"the file has vectors for layers {there}; ESM adds one at a time"
-        hint = "choose one with eval.vector.layer"
+        hint = f"choose one with {field}"
     elif vector is None:
         what = f"the file has no vector for layer {chosen}, only for {there}"
-        hint = "choose one of these with eval.vector.layer, counted from 0"
+        hint = f"choose one of these with {field}, counted from 0"
     elif not 0 <= chosen < num_layers:
         what = f"layer {chosen} does not exist: the model has layers 0 to {num_layers - 1}"
     elif vector.shape != (hidden_size,):

@@ -91,6 +91,7 @@ def test_a_configuration_that_says_nothing_is_the_published_one() -> None:
     assert config.online.variant == "esm"
     # nothing of ours is on
     assert not config.online.carry_steering and not config.online.record_null
+    assert config.offline_memory.imports is None
 
 
 def test_the_field_names_of_section_8() -> None:

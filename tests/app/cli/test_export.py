@@ -10,18 +10,27 @@ from typing import Any
 import pytest
 
 from app.cli import export_vectors, main
+from engine.errors import RunError
 from engine.esm.export import Exported
 
 
-def test_what_was_written_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [
+        (3, "f0.gguf, f1.gguf, f2.gguf"),
+        (4, "f0.gguf, f1.gguf, f2.gguf and 1 more"),
+        (9, "f0.gguf, f1.gguf, f2.gguf and 6 more"),
+    ],
+)
+def test_of_many_files_three_are_named(
+    files: int, named: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    exported = Exported(Path("f0.gguf"), 3, [2, 5], 1.25)
+    exported = Exported([Path(f"f{number}.gguf") for number in range(files)], files, [2, 5], 1.25)
     monkeypatch.setattr("app.choose_run.choose_run", lambda run, outputs: None)
     monkeypatch.setattr("engine.esm.export.export", lambda *options: exported)
     assert main(["export", "vectors", "run", "--format", "gguf", "--out", "out", "--scale", "2"]) == 0
     first, _, strength, *_ = capsys.readouterr().out.splitlines()
-    assert first == "3 entries, layers 2, 5 (counted from 0): f0.gguf"
+    assert first == f"{files} entries, layers 2, 5 (counted from 0): {named}"
     about = "ESM adds about 1.25 times such a vector where an entry matches well"
     assert strength == f"strength: {about}; this file holds 2 times"
 
@@ -58,19 +67,32 @@ def test_what_a_logit_bias_holds(
     ]
 
 
-def written(**more: Any) -> list[str]:
+def written(files: int = 1, **more: Any) -> list[str]:
     options = Namespace(**({"scale": 1.0, "format": "gguf"} | more))
-    exported: Any = SimpleNamespace(file=Path("0.gguf"), entries=2, layers=[2, 5], strength=1.2345)
+    names = [Path(f"{number}.gguf") for number in range(files)]
+    exported: Any = SimpleNamespace(files=names, entries=2, layers=[2, 5], strength=1.2345)
     return export_vectors._words(exported, options)
 
 
 def test_what_was_written_and_how_strong_it_is() -> None:
+    """Up to three files are named."""
     use, lost = f"use:      {export_vectors.FORMATS['gguf'].use}", export_vectors.LOST
     strength = "strength: ESM adds about 1.23 times such a vector where an entry matches well"
     layers = "layers 2, 5 (counted from 0)"
     assert written() == [f"2 entries, {layers}: 0.gguf", use, strength, lost]
-    assert written(scale=2.5)[2:] == [f"{strength}; this file holds 2.5 times", lost]
+    assert written(scale=2.5, files=3) == [
+        f"2 entries, {layers}: 0.gguf, 1.gguf, 2.gguf", use, f"{strength}; this file holds 2.5 times", lost,
+    ]  # fmt: skip
 
 
-def test_layers_are_typed_as_numbers() -> None:
+def test_a_folder_of_files_is_not_written_over_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.choose_run.choose_run", lambda *_: None)
+    out = tmp_path / "a.gguf"
+    out.touch()
+    options = Namespace(run="r", outputs=tmp_path, memory=True, out=out)
+    with pytest.raises(RunError) as error:
+        export_vectors.execute(options)
+    assert str(error.value) == f"--memory writes a folder, and this is a file ({out}): name a folder"
     assert export_vectors._numbers("3, 0") == [3, 0]

@@ -72,7 +72,7 @@ FIXED = {
     ("evolution", "server", "health_interval"): 2.0, ("evolution", "server", "grace"): 15.0,
     ("slsm", "judge", "attempts"): 3, ("scale", "dashboard"): False, ("eval", "cases"): 10, ("eval", "side_effects"): 0,
     ("eval", "contrast", "arms"): ["contrast_mean", "contrast_pca"], ("graphs", "batch_size"): 256,
-    ("graphs", "hold_out"): "questions", ("offline_memory", "imports"): None,
+    ("graphs", "hold_out"): "questions",
     ("retriever", "recall_k"): [10, 50, 100], ("gflownet", "learning_rate_end"): 2e-4,
     ("gflownet", "log_z_learning_rate"): 1e-2, ("gflownet", "grad_clip"): 1.0, ("gflownet", "log_every"): 10,
     ("selector", "inner"): 256, ("selector", "weight_decay"): 1e-2, ("selector", "random_pairs"): 4,

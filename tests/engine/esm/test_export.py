@@ -1,4 +1,4 @@
-"""The library of a run as a file: the mean a layer, of all entries or picked ones, by the command line."""
+"""The library of a run as files: the mean a layer, each entry, or picked ones, by the command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from app.cli import main
 from engine.config.config import Config
 from engine.esm.export import export
-from engine.esm.vectors import vector_bytes
+from engine.esm.vectors import load_vector, vector_bytes
 from engine.files import read_jsonl, write_jsonl
 from engine.lm.protocol import Vector
 from engine.run.directory import RunDirectory, RunRecord
@@ -93,6 +93,34 @@ def test_the_strength_is_that_of_a_perfect_match(run: Path, tmp_path: Path) -> N
     assert own.strength == pytest.approx(3 * 0.75) and (own.entries, own.layers) == (2, [2])
 
 
+@pytest.mark.parametrize(
+    ("ids", "layers", "kept"),
+    [
+        ((), (), ["lib_0", "lib_1", "lib_2", "lib_3"]),
+        ((), (1,), ["lib_0", "lib_3"]),
+        ((), (2,), ["lib_1", "lib_2"]),
+        (("lib_0",), (), ["lib_0"]),
+    ],
+)
+def test_a_memory_is_exported_with_its_right_entries_unless_entries_are_named(
+    run: Path, vectors: list[Vector], keys: list[Vector], tmp_path: Path,
+    ids: tuple[str, ...], layers: tuple[int, ...], kept: list[str],
+) -> None:  # fmt: skip
+    out = tmp_path / "out"
+    export(RunDirectory(run), "safetensors", out, ids, layers, scale=2.0, memory=True)
+    index = read_jsonl(out / "index.jsonl")
+    assert [line["lib_id"] for line in index] == kept
+    for line in index:
+        place = int(line["lib_id"][-1])
+        assert (line.get("kind") == "right") is (place == 3) is ("file" not in line)
+        assert (line["m"], line["layer"]) == (place + 1, LAYERS[place])
+        np.testing.assert_array_equal(load_vector(out / line["key"]), keys[place])
+        if place < len(vectors):
+            written = read_vectors(out / line["file"]).vectors
+            assert list(written) == [LAYERS[place]]
+            np.testing.assert_array_equal(written[LAYERS[place]], 2 * vectors[place])
+
+
 def test_picked_entries(run: Path, vectors: list[Vector], tmp_path: Path) -> None:
     picked = tmp_path / "picked.safetensors"
     command = ["export", "vectors", str(run), "--format", "safetensors", "--out", str(picked)]
@@ -117,6 +145,25 @@ def test_what_cannot_be_exported_is_told(
     out = tmp_path / "out.gguf"
     assert main(["export", "vectors", str(run), "--format", "gguf", "--out", str(out), *arguments]) == 2
     assert said in " ".join(capsys.readouterr().err.split()) and not out.exists()
+
+
+@pytest.mark.parametrize("name", ["../outside", "/tmp/hostile", "a\0b", "i" * 5000, ".", "", "PAIR"])
+def test_no_file_is_named_by_what_the_library_calls_an_entry(run: Path, tmp_path: Path, name: str) -> None:
+    library, out = run / "esm/library/library.jsonl", tmp_path / "each"
+    records = read_jsonl(library)
+    records[0]["lib_id"], records[1]["lib_id"] = name, name.lower()
+    write_jsonl(library, records)
+    before = set(tmp_path.iterdir())
+    assert main(["export", "vectors", str(run), "--format", "gguf", "--out", str(out), "--memory"]) == 0
+    assert set(tmp_path.iterdir()) == {*before, out}
+    assert [path.name for path in sorted(out.iterdir())] == [
+        "index.jsonl",
+        *(
+            f"lib_{place:05d}{ending}" for place in range(4) for ending in (".gguf", "_key.pt")
+            if place < 3 or ending == "_key.pt"
+        ),
+    ]  # fmt: skip
+    assert [line["lib_id"] for line in read_jsonl(out / "index.jsonl")][:2] == [name, name.lower()]
 
 
 def test_a_library_with_an_entry_that_is_none_is_one_error(

@@ -32,6 +32,7 @@ CHECKS = (
 """What reads the configuration of a later stage, only to refuse to work."""
 ELSEWHERE = {
     "mine": {"task.fields", "task.compare"},  # task.dataset: files
+    "memory": {"prompt.system", "control_points.M"},  # offline_memory.imports
     "select": {"offline_mine.verify"},  # no candidates
     "clusters": {
         "model",

@@ -232,12 +232,10 @@ OTHER_MODEL = "take vectors that were made for this model"
 @pytest.mark.parametrize(
     ("layer", "size", "layers", "said"),
     [
-        (None, SIZE, 8, "the file has vectors for layers 1, 3; ESM adds one at a time (file): choose one with "
-         "eval.vector.layer"),
+        (None, SIZE, 8, "the file has vectors for layers 1, 3; ESM adds one at a time (file): choose one with a.layer"),
         (
             2, SIZE, 8,
-            "the file has no vector for layer 2, only for 1, 3 (file): choose one of these with eval.vector.layer, "
-            "counted from 0"
+            "the file has no vector for layer 2, only for 1, 3 (file): choose one of these with a.layer, counted from 0"
             "",
         ),
         (3, SIZE, 3, f"layer 3 does not exist: the model has layers 0 to 2 (file): {OTHER_MODEL}"),
@@ -246,7 +244,7 @@ OTHER_MODEL = "take vectors that were made for this model"
 )  # fmt: skip
 def test_a_vector_that_does_not_fit_is_told(layer: int | None, size: int, layers: int, said: str) -> None:
     with pytest.raises(DataError) as caught:
-        the_vector(_vectors(1, 3), Path("file"), layer, size, layers)
+        the_vector(_vectors(1, 3), Path("file"), layer, size, layers, "a.layer")
     assert str(caught.value) == said
 
 
