@@ -2,61 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
 from engine import events as ev
 
 BEGIN = 1_760_000_000.0
-ONE = ("...##...", "..###...", "...##...", "...##...", "...##...", "...##...", "..####..", "........")
-SEVEN = (".######.", ".....##.", "....##..", "....##..", "...##...", "...##...", "..##....", "........")
-SHOWN = 140
-"""Rows of the table that have a picture."""
 POOL = list(range(64))
 
 
-def picture(digit: Sequence[str], shade: int = 0) -> str:
-    """`digit` [8, 8] under a light that brightens from left to right by `shade` a pixel."""
-    grey = [
-        min(15, 3 + 5 * (sign == "#") + shade * column) for line in digit for column, sign in enumerate(line)
-    ]
-    return "".join(f"{value:x}" for value in grey)
-
-
-def pool_events(finish: bool = True, pictures: bool = True) -> Iterator[ev.Event]:
+def pool_events(finish: bool = True) -> Iterator[ev.Event]:
     """The run's events in order, stamped."""
     stage = "pool"
-    for seq, event in enumerate(_events(finish, pictures)):
+    for seq, event in enumerate(_events(finish)):
         stage = "selector" if isinstance(event, ev.SelectorCompared | ev.SelectorStep) else stage
         yield msgspec.structs.replace(event, seq=seq, time=BEGIN + 0.2 * seq, stage=event.stage or stage)
 
 
-def _events(finish: bool, pictures: bool) -> Iterator[ev.Event]:
+def _events(finish: bool) -> Iterator[ev.Event]:
     stages = ["pool", "selector"]
     yield ev.Header(
         schema_version=1, name="demo", run_id="2025-10-09T08-53-20", seed=0, stages=stages, versions={}
     )
     yield ev.WorkerStarted(pid=4711, attempt=1, stages=stages)
     yield ev.StageStarted(total=3, unit="queries")
-    if pictures:
-        for first in (0, SHOWN // 2):
-            rows = range(first, first + SHOWN // 2)
-            yield ev.PoolThumbnails(
-                height=8, width=8, pixels={str(row): picture((ONE, SEVEN)[row % 2], row % 2) for row in rows}
-            )
-    yield improved(picture(SEVEN) if pictures else "")
-    yield _as_it_was(picture(ONE) if pictures else "")
+    yield improved()
+    yield _as_it_was()
     yield _in_vain()
     if not finish:
         return
     yield _totals()
     yield ev.StageFinished(seconds=6.0, summary={"queries": 3}, files=["pool/rl_data.json"])
-    yield from _selector(picture(SEVEN) if pictures else "")
+    yield from _selector()
     yield ev.WorkerStopped(status="finished")
 
 
-def improved(own: str = "") -> ev.PoolQueryDone:
+def improved() -> ev.PoolQueryDone:
     """Two candidates in, one trajectory lost, two committed, four refused of which one fills a place."""
     after = list(POOL)
     after[7], after[24] = 100, 101
@@ -75,7 +57,7 @@ def improved(own: str = "") -> ev.PoolQueryDone:
             _mined((131, 132), 1.0, "refused", "no improvement", answer="7"),
             _mined((5, 6), None, "refused", "never scored"),
         ],
-        cut=6, dropped={"trajectory: another points to the same": 2}, asked=6, failed=1, picture=own,
+        cut=6, dropped={"trajectory: another points to the same": 2}, asked=6, failed=1,
     )  # fmt: skip
 
 
@@ -92,12 +74,12 @@ def _mined(
     )  # fmt: skip
 
 
-def _as_it_was(own: str) -> ev.PoolQueryDone:
+def _as_it_was() -> ev.PoolQueryDone:
     pairs = [(0, 1), (1, 0), (2, 3)]
     return ev.PoolQueryDone(
         query_id="train-0001", question="Is this digit even?", answers={"no": 10}, given_pool=20, pool_before=POOL,
         pool_after=POOL, similarity=[0.9] * 64, injected=[], referenced=[0, 1, 2, 3], oracle_before=1.0,
-        oracle_after=1.0, filled=44, asked=2, picture=own,
+        oracle_after=1.0, filled=44, asked=2,
         trajectories=[
             ev.PoolTrajectory(pair=pair, score=1.0, origin="sample", verdict="given", kept=4) for pair in pairs
         ],
@@ -128,7 +110,7 @@ def _totals() -> ev.PoolTotals:
     )  # fmt: skip
 
 
-def _selector(own: str) -> Iterator[ev.Event]:
+def _selector() -> Iterator[ev.Event]:
     for method, accuracy in (("random", 0.45), ("rices", 0.81)):
         yield _compared(method, accuracy)
     for step in range(10, 401, 10):
@@ -149,7 +131,7 @@ def _selector(own: str) -> Iterator[ev.Event]:
         )
         yield ev.SelectorPicked(
             query_id=f"heldout-{number:04d}", question="Which digit is this?", answers={"7": 10}, pool=POOL,
-            picture=own, stage="selector",
+            stage="selector",
             picks=[
                 *(_pick(*pick) for pick in chosen),
                 ev.SelectorPick(method="selector", pointer=[4, 5], pair=[4, 5], answer="7", score=score,

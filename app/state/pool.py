@@ -60,8 +60,7 @@ class PickRow(NamedTuple):
 class PoolState(MethodState):
     """Everything the pool screen knows. Read it; only `apply` of a fold changes it.
 
-    `under_way`: of queries that are not finished, the scores of the pairs that were tried. `pictures`: where in the log
-    the picture of a row of the table stands.
+    `under_way`: of queries that are not finished, the scores of the pairs that were tried.
     """
 
     title = "Pool"
@@ -73,7 +72,6 @@ class PoolState(MethodState):
         self.queries: AppendOnlyList[QueryRow] = AppendOnlyList()
         self.under_way: dict[str, dict[tuple[int, int], float | None]] = {}
         self.totals: ev.PoolTotals | None = None
-        self.pictures: dict[int, Place] = {}
         self.steps: AppendOnlyList[ev.SelectorStep] = AppendOnlyList()
         self.compared: dict[str, ev.SelectorCompared] = {}
         self.picks: AppendOnlyList[PickRow] = AppendOnlyList()
@@ -102,12 +100,6 @@ def _query(state: PoolState, event: ev.PoolQueryDone, place: Place) -> None:
         injected=len(event.injected), committed=verdicts["committed"], refused=verdicts["refused"],
     )  # fmt: skip
     state.queries.append(row, key=event.query_id)
-
-
-@PoolState.on(ev.PoolThumbnails)
-def _pictures(state: PoolState, event: ev.PoolThumbnails, place: Place) -> None:
-    for row in map(int, event.pixels):
-        state.pictures.setdefault(row, place)
 
 
 @PoolState.on(ev.SelectorPicked)

@@ -15,7 +15,6 @@ from functools import cache
 from typing import Any
 
 from app.state.columns import AppendOnlyList
-from app.state.efficiency import EfficiencyState
 from app.state.esm import ESMState
 from app.state.evolution import EvolutionState
 from app.state.gflownet import GFlowNetState
@@ -52,7 +51,6 @@ class RunState(MethodState):
         self.slsm = SLSMState()
         self.pool = PoolState()
         self.serve = ServeState()
-        self.efficiency = EfficiencyState()
         self.others = {name: kind() for name, kind in plugins("states").items()}
         self.seq = -1
         self.time = 0.0

@@ -21,14 +21,6 @@ class PoolTrajectory(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=Tr
     answer: str = ""
 
 
-class PoolThumbnails(Event, tag=True, kw_only=True, frozen=True):
-    """Pictures of rows that later events name: by row, one hexadecimal digit a pixel, line by line, 0 black."""
-
-    height: int
-    width: int
-    pixels: dict[str, str]
-
-
 class PoolPairEvaluated(Event, tag=True, kw_only=True, frozen=True):
     """The model was asked a training query with a pair of demonstrations. `pair`: rows of the table, in the prompt's
     order; `score`: VQA accuracy, None where the model failed."""
@@ -47,7 +39,8 @@ class PoolQueryDone(Event, tag=True, kw_only=True, frozen=True):
     after; both by place. `injected`: places with new rows; `referenced`: places that the final trajectories point to;
     `similarity`: of `pool_after`. Oracles: best score known of a pair in the pool, of those that came with the data,
     and of all after injection. `dropped`: candidates and trajectories by reason. `asked`, `failed`: pairs
-    the model was asked with. `picture`: as in `PoolThumbnails`.
+    the model was asked with. `picture`: of the included digits, the pixels that tell this
+    query from that of another seed; a hexadecimal digit each.
     """
 
     query_id: str

@@ -43,16 +43,13 @@ class StageStarted(Event, tag=True, kw_only=True, frozen=True):
 
 
 class StageProgress(Event, tag=True, kw_only=True, frozen=True):
-    """`tokens`: generated so far by this attempt at the stage (for throughput), `elapsed`: its seconds. `resident`,
-    `gpu`: bytes of memory that the process held then, measured once a second at most; 0: not measured."""
+    """`tokens`: generated so far by this attempt at the stage (for throughput), `elapsed`: its seconds."""
 
     done: int
     total: int
     tokens: int = 0
     elapsed: float = 0.0
     note: str = ""
-    resident: int = 0
-    gpu: int = 0
 
 
 class StageFinished(Event, tag=True, kw_only=True, frozen=True):

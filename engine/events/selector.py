@@ -61,7 +61,7 @@ class SelectorPick(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True
 
 class SelectorPicked(Event, tag=True, kw_only=True, frozen=True):
     """Every method's pick for a held-out query (a line of `selector/picks.jsonl`). `answers`: what people said, with
-    how many said it; `pool`: its 64 rows; `picture`: as in `PoolThumbnails`."""
+    how many said it; `pool`: its 64 rows; `picture`: as in `PoolQueryDone`."""
 
     query_id: str
     question: str

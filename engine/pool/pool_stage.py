@@ -19,7 +19,6 @@ from engine.pool.data.records import (
     query_record,
     write_rl_data,
 )
-from engine.pool.data.thumbnails import Thumbnails
 from engine.pool.from_config import given_rl_data, make_dataset, make_vqa_model
 from engine.pool.pool_report import write_report
 from engine.pool.pool_work import (
@@ -62,7 +61,6 @@ class PoolJob:
         self.evaluator = PairEvaluator(
             layout.evaluated(context.run_dir), model, dataset.annotations, self._report
         )
-        self.thumbnails = Thumbnails(dataset, context.emit)
         self.nearest: dict[str, list[int]] = {}
 
     def run(self) -> StageResult:
@@ -108,7 +106,6 @@ class PoolJob:
             return DecisionLine(query_id=settled.query_id, left_out=settled.left_out)
         event = settled.decision
         # Before the line: a kill in between logs a query twice rather than never.
-        self.thumbnails.log([*event.pool_before, *event.pool_after])
         self.context.emit(event)
         return DecisionLine(
             query_id=settled.query_id, decision=without_envelope(event), query=query_record(settled.query)

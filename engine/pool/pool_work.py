@@ -15,7 +15,7 @@ from engine.events import PoolQueryDone
 from engine.pool.candidate_pool_injector import CandidatePoolInjector
 from engine.pool.data.dataset import PoolDataset
 from engine.pool.data.records import RLQueryData
-from engine.pool.data.thumbnails import shown_query
+from engine.pool.data.shown_query import shown_query
 from engine.pool.global_positive_miner import GlobalPositiveMiner
 from engine.pool.improve import Improved, improve
 from engine.pool.normalise import Normalised, normalise

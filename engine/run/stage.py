@@ -12,7 +12,6 @@ from engine.config.config import Config
 from engine.config.models.model import ModelSection
 from engine.events import Event, Notice, StageProgress, StageStarted, Verdict
 from engine.lm.protocol import LanguageModel, ModelInfo
-from engine.run.memory_use import gpu_bytes, resident_bytes
 from engine.scale.model_identity import ModelIdentity
 from engine.scale.work import ItemT, ReadyWork, ResultT, Spread, Work, WorkContext, in_process
 from engine.seeds import derive_seed
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 Role = Literal["reflector", "judge", "controller", "model", "vision"]
 """What a stage uses a model behind a server for; requests are counted by role."""
-_MEASURE_EVERY = 1.0
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,6 @@ class StageContext:
     done: int = 0
     _started: float = 0.0
     _tokens: int = 0
-    _measured: float = -_MEASURE_EVERY
 
     def model(self) -> LanguageModel:
         """The run's own model."""
@@ -110,21 +107,9 @@ class StageContext:
         self._tokens += tokens
         self.done = done
         elapsed = self.clock() - self._started
-        resident, gpu = self._memory()
         self.emit(
-            StageProgress(
-                done=done, total=total, tokens=self._tokens, elapsed=round(elapsed, 3), note=note,
-                resident=resident, gpu=gpu,
-            )
-        )  # fmt: skip
-
-    def _memory(self) -> tuple[int, int]:
-        """Bytes held now, on the machine and on GPUs; zeros within a second after the last measurement."""
-        now = time.monotonic()
-        if now < self._measured + _MEASURE_EVERY:
-            return 0, 0
-        self._measured = now
-        return resident_bytes(), gpu_bytes()
+            StageProgress(done=done, total=total, tokens=self._tokens, elapsed=round(elapsed, 3), note=note)
+        )
 
     def notice(self, text: str, level: str = "info") -> None:
         """Tell the user something."""

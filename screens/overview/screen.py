@@ -29,9 +29,6 @@ from screens.widgets.tones import tone
 COMMANDS = (
     Command("slash", "search", "Search", "Find rows of all methods by words or ids.", display="/"),
     Command("i", "stages", "Stages", "Begin a stage again, skip one, make one the last, or stop it."),
-    Command(
-        "dollar_sign", "efficiency", "Cost", "Where the time, the tokens and the money went.", display="$"
-    ),
     Command("O", "files", "Files", "The figures and files of every stage, servers, and notices."),
     REPORT,
     ERROR,
@@ -79,8 +76,8 @@ it reached so far. Below stand the curves, with the baseline's (dotted) in the s
 
 `enter` opens the method's card: what it reached in a sentence, and what is worth opening. `1` … `9` open the methods;
 on their screens `alt` and the number does, `o` comes back here. `F` follows the work: the screen is always that of the
-method at work, until you go elsewhere yourself. `$` shows where time and tokens went. `i` lists the stages: there one
-can be begun again from there on, skipped, stopped, or made the last one.
+method at work, until you go elsewhere yourself. `i` lists the stages: there one can be begun again
+from there on, skipped, stopped, or made the last one.
 """
 
     about = query_one("#overview-about", LazyStatic)
@@ -202,9 +199,3 @@ can be begun again from there on, skipped, stopped, or made the last one.
         from screens.overview.files import FilesPanel
 
         self.app.push_screen(FilesPanel(self.session))
-
-    def action_efficiency(self) -> None:
-        """Where time and tokens went."""
-        from screens.overview.efficiency import EfficiencyPanel
-
-        self.app.push_screen(EfficiencyPanel(self.session))

@@ -28,8 +28,6 @@ WALKS: dict[str, Walk] = {
     "run": (
         ("wait", "overview"),
         ("down down enter wait", "overview-card"),
-        ("escape dollar_sign wait", "efficiency"),
-        ("pagedown wait", "efficiency-below"),
         ("escape question_mark wait", "overview-help"),
         ("escape ctrl+p wait", "palette"),
     ),

@@ -23,7 +23,6 @@ from screens.leaving import LeaveScreen
 from screens.levers.screen import LeversScreen
 from screens.new_run import NewRunScreen
 from screens.notes.screen import NotesScreen
-from screens.overview.efficiency import EfficiencyPanel
 from screens.overview.screen import OverviewScreen
 from screens.overview.stages import StagesPanel
 from screens.panels.search import SearchScreen
@@ -70,7 +69,6 @@ _SECTIONS: Sequence[tuple[type[DOMNode] | MethodPage, str, Sequence[tuple[str, s
     (OverviewScreen, "", []),
     (SearchScreen, "", []),
     (StagesPanel, "", []),
-    (EfficiencyPanel, "", []),
     (LeversScreen, "", []),
     (
         page_of("ESM"),

@@ -59,7 +59,7 @@ def same_place_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 def all_events() -> list[Event]:
     runs = [
         list(SyntheticRun(8, 6, 8).events()), list(evolution_events(3)), list(gflownet_events(60)), list(slsm_events()),
-        list(pool_events(pictures=False)),
+        list(pool_events()),
     ]  # fmt: skip
     events = [runs[0][0], *chain.from_iterable(events[1:] for events in runs)]
     return [replace(event, seq=seq, time=1_760_000_000.0 + seq) for seq, event in enumerate(events)]
@@ -116,9 +116,7 @@ METHODS: dict[str, tuple[Make, tuple[str, ...]]] = {
     "slsm": (SLSMScreen, ("home enter", "escape escape 3")),
     "pool": (lambda session: MethodScreen(session, "Pool"), ("home enter", "escape escape 2", "3")),
 }
-OVERVIEW = (
-    "enter", "escape down", "i", "escape O", "escape dollar_sign", "escape left_square_bracket",
-)  # fmt: skip
+OVERVIEW = ("enter", "escape down", "i", "escape O", "escape left_square_bracket")
 
 
 @each_size
@@ -142,7 +140,7 @@ async def test_the_overview_and_its_panels(
 async def test_a_run_at_work(size: tuple[int, int], tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     """In the middle of its answers."""
     working = session_of(tmp_path, upto=200)
-    text = await tour(OverviewScreen(working), size, "enter", "escape dollar_sign")
+    text = await tour(OverviewScreen(working), size, "enter", "escape")
     assert text == snapshot(extension_class=TextFile)
 
 

@@ -26,7 +26,7 @@ picked for it, and the model's answers (✓ fully right, ◐ partly, ✗ wrong, 
 and at the end. Opened, it shows the pairs that were committed, each with the answer and the score that it improved; the
 pool (`+` was injected, `•` belongs to a kept trajectory); the replaced candidates; and every trajectory with the rule
 that decided. *kept 3×* was kept once and repeated twice; *reserve* was refused, but fills a place that would else hold
-a repetition (`pool.fill_with_refused`). Candidates are drawn as pictures if the log has them and there is room.
+a repetition (`pool.fill_with_refused`).
 *Results* compares the methods on the held-out queries, and the pools before and after. *Training* is the selector's.
 `w` asks a query again with other demonstrations, or with none. Underlined counts lead to the first of what they count.
 """,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.blocks.block import Block, Span, Table, Words
+from app.blocks.block import Block, Paragraph, Span, Table, Words
 from app.blocks.model_text import one_line
 from app.methods.cases import Cases
 from app.methods.cells import digits, turned_cell
-from app.methods.pool.candidates import beside_pair, beside_query, pictures_of
 from app.methods.pool.scores import answers_line, score_cell, score_span
 from app.methods.source import CaseSource
 from app.state.pool import PickRow
@@ -42,18 +41,11 @@ def in_order(picks: Sequence[SelectorPick]) -> list[SelectorPick]:
 
 def picked_blocks(event: SelectorPicked, source: CaseSource) -> list[Block]:
     """The question, then each pick: the pair in the prompt's order, the answer, its score."""
-    pictures = pictures_of(source, [row for pick in event.picks for row in pick.pair])
     words: list[Words] = [
         (Span(event.question, "strong"), Span(f"   {event.query_id}", "dim")),
         (Span("people answered ", "dim"), answers_line(event.answers)),
     ]
-    picks = in_order(event.picks)
-    drawn = [beside_pair(pick.pair, pictures, _words(pick)) for pick in picks] if pictures else []
-    return [beside_query(event.picture, pictures, words), *drawn, _table(picks)]
-
-
-def _words(pick: SelectorPick) -> list[Words]:
-    return [Span(method_name(pick.method), "strong"), _answer(pick)]
+    return [*map(Paragraph, words), _table(in_order(event.picks))]
 
 
 def _answer(pick: SelectorPick) -> Words:

@@ -8,7 +8,7 @@ from app.blocks.block import Beside, Block, Heading, Paragraph, Span, Table, Wor
 from app.blocks.model_text import one_line
 from app.methods.cases import Cases
 from app.methods.cells import turned_cell
-from app.methods.pool.candidates import Candidates, beside_query, pictures_of
+from app.methods.pool.candidates import Candidates
 from app.methods.pool.scores import answers_line, score_span
 from app.methods.source import CaseSource
 from app.state.pool import QueryRow
@@ -71,9 +71,8 @@ def _remark(state: RunState) -> str:
 
 def query_blocks(event: PoolQueryDone, source: CaseSource) -> list[Block]:
     """Question, pool, trajectories."""
-    pictures = pictures_of(source, {*event.pool_before, *event.pool_after})
-    head = beside_query(event.picture, pictures, _about(event))
-    return [head, Beside([Candidates(event, pictures)], _trajectories(event), least=128, left=76)]
+    about = [Paragraph(words) for words in _about(event)]
+    return [*about, Beside([Candidates(event)], _trajectories(event), least=128, left=64)]
 
 
 def _about(event: PoolQueryDone) -> list[Words]:

@@ -21,7 +21,7 @@ from engine.events import (
 from engine.files import append_jsonl, csv_text, read_jsonl, recover_jsonl, write_atomic, write_jsonl
 from engine.pool import layout
 from engine.pool.data.records import RLData, read_rl_data
-from engine.pool.data.thumbnails import Thumbnails, shown_query
+from engine.pool.data.shown_query import shown_query
 from engine.pool.from_config import make_dataset, make_vqa_model
 from engine.pool.selector import layout as selector_layout
 from engine.pool.selector.comparison import Scored, accuracies, compare
@@ -156,7 +156,6 @@ class _SelectorRun:
 
     def _log_picks(self, methods: Mapping[str, tuple[MethodPicks, Scored]]) -> None:
         """Log every held-out query's picks, and write them to `picks.jsonl`."""
-        thumbnails = Thumbnails(self.dataset, self.context.emit)
         lines = []
         for name, query in self.heldout.queries.items():
             self.context.checkpoint()
@@ -171,7 +170,6 @@ class _SelectorRun:
                 pool=pool,
                 picks=picks,
             )
-            thumbnails.log(pool)
             self.context.emit(event)
             lines.append(logged_without_envelope(event))
         write_jsonl(selector_layout.picks(self.context.run_dir), lines)

@@ -219,9 +219,7 @@ def told(events: list[ev.Event]) -> list[ev.Event]:
     for event in events:
         waits = isinstance(event, ev.Notice) and "replicas are not ready" in event.text  # on a busy machine
         if not isinstance(event, scale) and not waits:
-            volatile = {"elapsed", "tokens_per_second", "time", "resident", "gpu"} & set(
-                event.__struct_fields__
-            )
+            volatile = {"elapsed", "tokens_per_second", "time"} & set(event.__struct_fields__)
             found.append(msgspec.structs.replace(event, **dict.fromkeys(volatile, 0.0)))
     return found
 

@@ -19,7 +19,6 @@ from screens.messages import SystemRequested
 from screens.overview.card_panel import CardPanel
 from screens.overview.cards import PlaceLink, Tile
 from screens.overview.curve_view import CurveView
-from screens.overview.efficiency import EfficiencyPanel
 from screens.overview.screen import OverviewScreen
 from screens.run_screen import RunScreen
 from screens.widgets.lazy_static import LazyStatic
@@ -230,24 +229,6 @@ async def test_before_the_first_event_it_says_so(tmp_path: Path) -> None:
         await pilot.press("escape")
         await pilot.pause()
         assert app.asked == ["up"]
-
-
-@pytest.mark.parametrize("size", SIZES)
-async def test_the_panel_of_time_and_tokens(tmp_path: Path, size: tuple[int, int]) -> None:
-    app = RunApp(OverviewScreen(session_of(tmp_path)))
-    async with app.run_test(size=size) as pilot:
-        await polled(pilot)
-        await pilot.press("dollar_sign")
-        await pilot.pause()
-        assert isinstance(app.screen, EfficiencyPanel)
-        text = drawn(app)
-        for stage in ("mine", "select", "memory", "eval"):
-            assert stage in text
-        tokens = sum(use.all_tokens for use in app.first.session.state.efficiency.stages.values())
-        assert f"{tokens:,}" in text
-        await pilot.press("escape")
-        await pilot.pause()
-        assert app.screen is app.first
 
 
 @pytest.mark.parametrize(

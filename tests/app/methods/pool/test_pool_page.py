@@ -308,7 +308,7 @@ def test_the_picture_of_the_accuracies() -> None:
 
 def test_a_wide_case_has_the_trajectories_beside_the_pool() -> None:
     [beside] = [b for b in QUERIES.draw(BETTER, source(state_of(BETTER))) if isinstance(b, Beside)]
-    assert (beside.least, beside.left) == (128, 76)
+    assert (beside.least, beside.left) == (128, 64)
 
 
 def test_the_pools_curve_runs_beside_the_data_as_given() -> None:
@@ -406,7 +406,7 @@ def test_the_selectors_curve_lies_over_the_level_of_similarity() -> None:
 
 def test_answers_of_people_and_a_pool_in_a_document() -> None:
     assert answers_line({}) == "·" and answers_line({"two\ndogs": 9, "1": 1}) == "two⏎dogs 9×, 1 1×"
-    (pool,) = Candidates(BETTER, {}).in_documents()
+    (pool,) = Candidates(BETTER).in_documents()
     assert isinstance(pool, Facts) and pool.rows == [
         ("rows of the pool", "4, 9, 6"), ("replaced", "5 → 9"), ("in a kept trajectory", "1"),
     ]  # fmt: skip
@@ -421,7 +421,7 @@ def test_a_pool_in_a_terminal() -> None:
     def shown(width: int) -> list[str]:
         console = Console(file=io.StringIO(), width=width, record=True)
         palette = {name: Style.null() for name in ("dim", "strong", "accent", "heading")}
-        console.print(Candidates(event, {}).draw(palette, width))
+        console.print(Candidates(event).draw(palette, width))
         return [line.rstrip() for line in console.export_text().splitlines()]
 
     below = [
