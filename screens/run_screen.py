@@ -141,7 +141,7 @@ class RunScreen(NotingScreen):
         session = self.session
         self.set_class(at_rest(session), "-at-rest")
         self.query_one(RunHeader).refresh()
-        self.query_one(StageBar).update()
+        self.query_one(StageBar).refresh()
         self.query_one(ModelLine).update()
         self.query_one(Timeline).refresh()
         in_past = session.cursor is not None

@@ -130,8 +130,6 @@ RUNS = (
 )  # fmt: skip
 
 SWEEP = (
-    Command("V", "next_fields", "Fields", "Show the next two fields in the map."),
-    Command("v", "next_figure", "Figure", "Show the next figure in the map: result, difference, tokens."),
     Command("c", "compare_best", "Compare", "Compare this setting's run with the best setting's."),
     Command("r", "resume_sweep", "Resume", "Go on with the sweep."),
     Command("S", "stop_sweep", "Stop", "Stop the sweep: its runs stop after their current item."),
@@ -267,8 +265,6 @@ COMPARE = (
     Command("left", "step(-1)", "Previous", "In an opened item: the previous item.", shown=False),
     Command("right", "step(1)", "Next", "In an opened item: other items.", display="←→"),
     Command("space", "all_steps", "All steps", "Show all steps of the item, or those from the first difference on."),
-    Command("z", "curves", "Curves", "Lay the curves of both runs over each other, on the whole screen."),
-    Command("f5", "read_again", "Read again", "Read both logs again: a run that is running has got further."),
     Command("escape", "back", "Back", "Close what is open."),
 )  # fmt: skip
 

@@ -19,18 +19,13 @@ from app.compared.words import run_words
 from app.keys.commands import COMPARE, bindings
 from app.methods.esm.decisions import decisions_of
 from app.methods.place import Place
-from app.report.source import read_run
 from engine.comparison.comparison import ArmPair, Comparison, compare_runs
 from engine.comparison.trace import Parting
 from engine.errors import SteerError
-from engine.run.directory import RunDirectory
-from screens.compare.curves import overlaid
 from screens.compare.trace_drawing import draw_parting
 from screens.compare.words import about_items, about_methods, changed_words, title
 from screens.console_screen import ConsoleScreen
 from screens.messages import RunRequested
-from screens.panels.chart_screen import ChartScreen
-from screens.widgets.charts.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.key_line import KeyLine
 from screens.widgets.tables.rows import ListSource
@@ -62,9 +57,8 @@ by which run is right. The lines below say what else stands between the two runs
 `enter` opens a method's items; in one of the four counts, which `←` `→` mark, it opens those only. `v` shows the next
 kind of items. `enter` on an item shows what both runs did with it, from the first decision that differs: what was
 decided otherwise has the sign ≠, and text that only one run wrote is underlined. `←` `→` go to other items,
-`space` shows all steps. `1` and `2` open run A and run B there. In the methods `z` lays the curves of both runs over
-each other, those of the method under the cursor first, and `f5` reads both logs again. `tab` goes to the fields and to
-the lines below, for the arrows to scroll them. Numbers that differ by rounding count as equal.
+`space` shows all steps. `1` and `2` open run A and run B there. `tab` goes to the fields and to the lines below,
+for the arrows to scroll them. Numbers that differ by rounding count as equal.
 """
 
     switcher = query_one(ContentSwitcher)
@@ -263,8 +257,6 @@ the lines below, for the arrows to scroll them. Numbers that differ by rounding 
                 return self.level == _ITEMS
             case "open_run":
                 return self.comparison is not None
-            case "read_again" | "curves":
-                return self.level == _METHODS and self.comparison is not None
             case _:
                 return True
 
@@ -278,30 +270,6 @@ the lines below, for the arrows to scroll them. Numbers that differ by rounding 
             shown = decisions_of(arm.a.name, item.a.id) if item else f"method:{arm.a.name}"
             place = Place("decisions", filter=shown)
         self.post_message(RunRequested(self.runs[number], system, place))
-
-    def action_curves(self) -> None:
-        """The curves of both runs in one chart each, those of the method under the cursor first."""
-        arm = self._arm_under_cursor()
-        self._read_curves(arm.a.system if arm else "")
-
-    @work(thread=True, exclusive=True, group="curves", exit_on_error=False)
-    def _read_curves(self, system: str) -> None:
-        try:
-            a, b = (read_run(RunDirectory(path)).state for path in self.runs)
-        except (SteerError, OSError) as error:
-            self.app.call_from_thread(self.notify, str(error), markup=False)
-        else:
-            self.app.call_from_thread(self._show_curves, overlaid(a, b, system))
-
-    def _show_curves(self, charts: list[Chart]) -> None:
-        if not charts:
-            self.notify("No method has a curve in both runs.")
-        elif self.is_current:
-            self.app.push_screen(ChartScreen(charts, 0, lambda: None))
-
-    def action_read_again(self) -> None:
-        """Compare the runs as they are now."""
-        self._read()
 
     def action_back(self) -> None:
         """A level back, else close."""

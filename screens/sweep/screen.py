@@ -1,4 +1,4 @@
-"""A sweep: the table of its settings, a map of two fields, and what the figures say."""
+"""A sweep: the table of its settings, and what the figures say."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.color import Color
 from textual.containers import VerticalScroll
 from textual.getters import query_one
 from textual.widgets import Static
@@ -26,7 +25,6 @@ from engine.sweep.sweep import SweepFolder
 from screens.console_screen import ConsoleScreen
 from screens.messages import CompareRequested, RunRequested
 from screens.panels.error_panel import ErrorPanel, Fault
-from screens.sweep.heat_map import Slice, draw_map, figures_of
 from screens.widgets.key_line import KeyLine
 from screens.widgets.tables.column_layout import fitted
 from screens.widgets.tables.rows import ListSource
@@ -49,9 +47,6 @@ Each row is a setting: the values that it tries, what it reached over all its se
 baseline on the same items, with the paired 95% interval. ★ is the best setting; ≈ marks settings that cannot be told
 from it. While the sweep works, ▶ says how much of a setting is done, and its figures are those of its finished runs.
 
-The map shows two fields: one across, one down, the other fields as in the row under the cursor; each cell has its
-figure as a number and as a colour. `V` takes the next two fields, `v` the next figure.
-
 The lines below say what the figures cannot: how far two settings have to be apart to show with so many items, and by
 how much the best of many looks too good. ESM's settings are compared on a development split where the data set has one;
 the chosen setting then runs once on the configuration's own split, and that run is the result to report. The last line
@@ -63,7 +58,6 @@ current item. `r` resumes it; so does `steer-tui sweep --resume` with its folder
 
     table = query_one(StillTable)
     title_line = query_one("#sweep-title", Static)
-    map = query_one("#sweep-map", Static)
     about = query_one("#sweep-about Static", Static)
 
     def __init__(self, folder: Path) -> None:
@@ -71,13 +65,11 @@ current item. `r` resumes it; so does `steer-tui sweep --resume` with its folder
         self.reader = SweepReader(SweepFolder(folder))
         self.results: SweepResults | None = None
         self.source: ListSource[SettingRow] = ListSource(COLUMNS, "settings")
-        self._pair = self._figure = 0
         self._reading = False
 
     def compose_content(self) -> ComposeResult:
         yield Static(id="sweep-title", markup=False)
         yield StillTable(self.source, "reading the sweep …", id="sweep-table")
-        yield Static(id="sweep-map", markup=False)
         with VerticalScroll(id="sweep-about"):
             yield Static(markup=False)
         yield KeyLine()
@@ -120,37 +112,7 @@ current item. `r` resumes it; so does `steer-tui sweep --resume` with its folder
         self.title_line.update(_title(results, progress))
         lines = [*work_words(results, progress), *remarks(results), counts_words(results)]
         self.about.update(Text("\n").join(Text(line) for line in lines if line))
-        self._draw_map()
         self.refresh_bindings()
-
-    # ------------------------------------------------------------ the map
-
-    @property
-    def pairs(self) -> list[tuple[str, str | None]]:
-        """Which fields stand across and down, in the order of `V`."""
-        fields = self.results.fields if self.results else []
-        if len(fields) < 2:
-            return [(field, None) for field in fields]
-        return [(b, a) for i, a in enumerate(fields) for b in fields[i + 1 :]]
-
-    @on(VirtualTable.Highlighted)
-    @on(VirtualTable.Changed)
-    def _draw_map(self) -> None:
-        results, row = self.results, self.selected
-        pairs = self.pairs
-        self.map.display = bool(pairs)
-        if results is None or row is None or not pairs:
-            return
-        figures = figures_of(results)
-        across, down = pairs[self._pair % len(pairs)]
-        part = Slice(across, down, row.one.setting, figures[self._figure % len(figures)])
-        colours = self.app.theme_variables
-        low, high, plain = (Color.parse(colours[name]) for name in ("error", "success", "surface"))
-        self.map.update(draw_map(results, part, max(20, self.size.width - 4), low, high, plain))
-
-    def on_resize(self) -> None:
-        super().on_resize()
-        self.call_after_refresh(self._draw_map)
 
     # ------------------------------------------------------------ commands
 
@@ -170,10 +132,6 @@ current item. `r` resumes it; so does `steer-tui sweep --resume` with its folder
         """Whether the key does something now."""
         results = self.results
         match action:
-            case "next_fields":
-                return len(self.pairs) > 1
-            case "next_figure":
-                return results is not None and len(figures_of(results)) > 1
             case "stop_sweep":
                 return results is not None and results.alive
             case "resume_sweep":
@@ -201,16 +159,6 @@ current item. `r` resumes it; so does `steer-tui sweep --resume` with its folder
         this = self._run_of(self.selected)
         if best is not None and this is not None and this != best:
             self.post_message(CompareRequested((best, this)))
-
-    def action_next_fields(self) -> None:
-        """Other fields in the map."""
-        self._pair += 1
-        self._draw_map()
-
-    def action_next_figure(self) -> None:
-        """Another figure in the map."""
-        self._figure += 1
-        self._draw_map()
 
     def action_stop_sweep(self) -> None:
         """Stop the sweep and its runs."""

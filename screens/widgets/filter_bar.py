@@ -1,4 +1,4 @@
-"""The line in which a filter is typed: checked at every letter, with completion and the last ones recalled."""
+"""The line in which a filter is typed: checked at every letter, with completion."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from app.table.filter import Expression, Field
 from app.table.filter_parser import FilterError, complete, parse
 from screens.widgets.lazy_static import LazyStatic
 
-_KEPT = 50
 _EXAMPLES = "correct and alpha>0.5   chosen:null   method:esm m>=3   apples"
 
 
@@ -58,8 +57,6 @@ class FilterBar(Vertical):
         # With priority, since the field has a hidden enter of its own.
         Binding("enter", "apply", "Apply", tooltip="Keep this filter.", priority=True),
         Binding("escape", "cancel", "Cancel", tooltip="Back to the filter before."),
-        Binding("up", "recall(1)", "Earlier", show=False),
-        Binding("down", "recall(-1)", "Later", show=False),
     ]
 
     input = query_one(Input)
@@ -80,8 +77,6 @@ class FilterBar(Vertical):
         super().__init__()
         self._known = known
         self._examples = examples
-        self._history: list[str] = []
-        self._at = -1
         self._before = ""
         self._count = ""
 
@@ -96,8 +91,6 @@ class FilterBar(Vertical):
         """Show the line with what was typed last, ready to be replaced."""
         self._before = self.input.value
         self.add_class("-open")
-        if not self.input.value and self._history:
-            self.input.value = self._history[0]
         self.input.focus()
         self.input.action_select_all()
         self._report()
@@ -108,7 +101,7 @@ class FilterBar(Vertical):
         self._close()
 
     def clear(self) -> None:
-        """Forget the filter (it stays in the history)."""
+        """Forget the filter."""
         self.input.value = ""
         self._report()
 
@@ -124,13 +117,6 @@ class FilterBar(Vertical):
         self.input.value = self._before
         self._close()
 
-    def action_recall(self, by: int) -> None:
-        """An earlier or later filter."""
-        if self._history:
-            self._at = max(0, min(self._at + by, len(self._history) - 1))
-            self.input.value = self._history[self._at]
-            self.input.cursor_position = len(self.input.value)
-
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
         self._report()
@@ -143,10 +129,6 @@ class FilterBar(Vertical):
     def _close(self) -> None:
         self.remove_class("-open")
         self._report()
-        text = self.input.value.strip()
-        if text:
-            self._history = [text, *(t for t in self._history if t != text)][:_KEPT]
-        self._at = -1
         self.post_message(self.Closed())
 
     def _report(self) -> None:
@@ -164,4 +146,4 @@ class FilterBar(Vertical):
 
     def _hint(self) -> None:
         count = f"{self._count} · " if self._count else ""
-        self.hint.update(f"filter: {count}⏎ apply · → complete · ↑ earlier filters")
+        self.hint.update(f"filter: {count}⏎ apply · → complete")

@@ -7,14 +7,12 @@ import time
 from rich.style import Style
 from rich.text import Text
 from textual import events
-from textual.reactive import reactive
 from textual.widget import Widget
 
 from app.blocks.bars import bar
 from app.runs.time_left import time_left_short
-from app.wording.stage_words import stage_sign, stage_words
+from app.wording.stage_words import stage_sign
 from app.wording.text import duration, how_far
-from app.wording.words import figure_name
 from engine.run import stage_state as stages
 from engine.run.directory import STARTING
 from engine.run.stage_state import StageState
@@ -24,17 +22,14 @@ from screens.systems import system_of
 from screens.widgets.stretch import visible
 from screens.widgets.tones import tone
 
-_MOST_LINES = 8
 _SHORTEST_BAR = 6
 _LEAST_CHIPS = 12
 """Cells beside its name for the sign of the stage at work, and for its neighbours."""
 _QUIET = 5.0  # seconds; the worker's heart beats every second
-_ROOMY = (100, 34)
 
 
 class StageBar(Widget):
-    """One line a stage where there is room, else one line for all; a click on a stage opens its method. Call `update`
-    when the session changed."""
+    """One line for all stages; a click on a stage opens its method. Call `refresh` when the session changed."""
 
     DEFAULT_CSS = """
     StageBar {
@@ -46,33 +41,12 @@ class StageBar(Widget):
     }
     """
 
-    lines = reactive(1)
-
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
 
     def on_mount(self) -> None:
-        self.set_interval(1.0, self.update)  # the age of the last heartbeat grows without events
-        self.update()
-
-    def on_resize(self) -> None:
-        self.update()
-
-    def update(self) -> None:
-        """The session changed."""
-        self.lines = self._lines_needed()
-        self.refresh()
-
-    def watch_lines(self, lines: int) -> None:
-        """As a style and not as content height: that is asked for before the first stages are known."""
-        self.styles.height = lines
-
-    def _lines_needed(self) -> int:
-        count = len(self._session.state.stages)
-        width, height = self.app.size
-        roomy = width >= _ROOMY[0] and height >= _ROOMY[1] and count <= _MOST_LINES
-        return max(1, count) if roomy else 1
+        self.set_interval(1.0, self.refresh)  # the age of the last heartbeat grows without events
 
     def render(self) -> Text:
         shown = shown_stages(self._session)
@@ -80,35 +54,21 @@ class StageBar(Widget):
             return Text("no stage has started yet", tone(self, "dim")).append_text(
                 Text("  ") + self._worker()
             )
-        if self.lines == 1:
-            return self._compact(shown)
-        name_width = max(len(stage.name) for stage in shown)
-        at_work = next((stage for stage in shown if stage.active), shown[-1])
-        rows: list[Text] = []
-        for stage in shown:
-            row = self._line(stage, name_width)
-            if stage is at_work:
-                row = self._with_right(row, self._worker())
-            row.pad_right(max(0, self.content_size.width - row.cell_len))
-            row.stylize(_click(stage))
-            rows.append(row)
-        return Text("\n").join(rows)
+        return self._compact(shown)
 
     def on_click(self, event: events.Click) -> None:
         """Open the method of the stage that was clicked."""
         if (system := system_of(event.style.meta.get("stage", ""))) is not None:
             self.post_message(SystemRequested(system.title))
 
-    # ------------------------------------------------------------ one line for all
-
     def _compact(self, shown: list[StageState]) -> Text:
         """`✓ mine ▶ select ━━━━╸─── 45/100 1,203 tok/s ETA 0:42, all stages 12:30      ● worker 42`"""
         width = self.content_size.width
         worker = self._worker()
         current = next((stage for stage in shown if stage.active), None) or _last_started(shown)
-        figures = self._figures(current, brief=True)
+        figures = self._figures(current)
         if current.active and figures.cell_len > width // 2:
-            figures = self._figures(current, brief=True, pace=False)
+            figures = self._figures(current, pace=False)
         if figures.cell_len > width - len(current.name) - _LEAST_CHIPS:
             figures = Text(how_far(current.done, current.total))
         text = self._chips(shown, current, width - figures.cell_len - 2)
@@ -129,29 +89,10 @@ class StageBar(Widget):
             text.append(chip, self._tone(stage) + _click(stage))
         return text.append("… " if last < len(shown) else "", tone(self, "dim"))
 
-    # ------------------------------------------------------------ one line each
-
-    def _line(self, stage: StageState, name_width: int) -> Text:
-        text = Text(f"{stage_sign(stage)} {stage.name:<{name_width}}  ", self._tone(stage), no_wrap=True)
-        text.append_text(self._bar(stage, max(10, min(40, self.content_size.width // 5)))).append("  ")
-        count = f"{how_far(stage.done, stage.total)} {stage.unit}" if stage.total or stage.done else ""
-        if stage.status == stages.FINISHED and stage.total:
-            count = f"{max(stage.done, stage.total):,} {stage.unit}"
-        text.append(f"{count:<18} ", tone(self, "dim") if not stage.active else "")
-        if stage.active:
-            text.append_text(self._figures(stage, brief=False))
-        elif stage.status == stages.FINISHED:
-            text.append(_summary(stage), tone(self, "dim"))
-        elif stage.status == stages.FAILED and stage.error is not None:
-            text.append(f"{stage.error.what}", tone(self, "bad"))
-        else:
-            text.append(stage_words(stage), tone(self, "alert" if stage.stale else "dim"))
-        return text
-
-    def _figures(self, stage: StageState, brief: bool, pace: bool = True) -> Text:
+    def _figures(self, stage: StageState, pace: bool = True) -> Text:
         """Pace and what is left."""
         parts: list[tuple[str, Style | str]] = []
-        if brief and (stage.total or stage.done) and stage.active:
+        if (stage.total or stage.done) and stage.active:
             parts.append((how_far(stage.done, stage.total), ""))
         if stage.status == stages.PAUSED:
             parts.append(("PAUSED", tone(self, "alert")))
@@ -159,12 +100,10 @@ class StageBar(Widget):
             speed = stage.tokens_per_second if pace else None
             parts.append((f"{speed:,.0f} tok/s" if speed is not None else "", ""))
             parts.append((self._left(stage), tone(self, "strong")))
-        elif brief and stage.status == stages.STOPPED and stage.total:
+        elif stage.status == stages.STOPPED and stage.total:
             parts.append((f"{stage.done:,}/{stage.total:,} kept", tone(self, "dim")))
-        elif brief and stage.status == stages.FAILED and stage.error is not None:
+        elif stage.status == stages.FAILED and stage.error is not None:
             parts.append((stage.error.what, tone(self, "bad")))
-        if not brief:
-            parts.append((stage.note, tone(self, "dim")))
         text = Text(no_wrap=True)
         for part, style in parts:
             if part:
@@ -203,8 +142,7 @@ class StageBar(Widget):
             return Text(f"{beat} worker {status.pid}", tone(self, "good"))
         if status.state == "finished":
             return Text()
-        brief, long = _WITHOUT_WORKER.get(status.state, (status.state, "no worker"))
-        text = brief if self.lines == 1 else f"{brief}: {long}"
+        text = _WITHOUT_WORKER.get(status.state, status.state)
         return Text(text, tone(self, "alert" if status.state in ("failed", "interrupted") else "dim"))
 
     # ------------------------------------------------------------ drawing
@@ -229,11 +167,11 @@ class StageBar(Widget):
 
 
 _WITHOUT_WORKER = {
-    "prepared": ("○ no worker yet", "r starts one"),
-    STARTING: ("○ starting", "the worker begins"),
-    "stopped": ("■ stopped", "r resumes it"),
-    "failed": ("✗ failed", "r resumes it"),
-    "interrupted": ("✗ interrupted", "its worker vanished; r resumes it"),
+    "prepared": "○ no worker yet",
+    STARTING: "○ starting",
+    "stopped": "■ stopped",
+    "failed": "✗ failed",
+    "interrupted": "✗ interrupted",
 }
 
 
@@ -245,11 +183,3 @@ def _click(stage: StageState) -> Style:
 def _last_started(shown: list[StageState]) -> StageState:
     started = [stage for stage in shown if stage.status != stages.WAITING]
     return started[-1] if started else shown[0]
-
-
-def _summary(stage: StageState) -> str:
-    figures = [
-        f"{figure_name(name)} {value:.4g}" if isinstance(value, float) else f"{figure_name(name)} {value}"
-        for name, value in stage.summary.items()
-    ]
-    return "  ".join([f"in {duration(stage.seconds)}", *figures])

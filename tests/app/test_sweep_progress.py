@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from textual.color import Color
 
 from app.swept.columns import COLUMNS, setting_rows
 from app.swept.progress import progress_of
@@ -30,7 +28,6 @@ from engine.statistics import Interval
 from engine.sweep.resolution import Resolution
 from engine.sweep.results import SettingResult, SweepReader
 from engine.sweep.sweep import Point, SweepFolder
-from screens.sweep.heat_map import Slice, _find, _style, _words
 from tests.engine.sweep.test_results import make_sweep
 
 HALF = 2
@@ -113,21 +110,11 @@ def test_a_finished_sweep_has_nothing_left(tmp_path: Path) -> None:
 
 
 def test_a_setting_shows_what_its_finished_runs_reached(tmp_path: Path) -> None:
-    """A figure over one of two seeds is shown, but neither chosen nor compared, nor put on the map."""
+    """A figure over one of two seeds is shown, but neither chosen nor compared."""
     results = SweepReader(make_sweep(tmp_path, [20, 38], done=3)).read()
     half = results.settings[1]
     assert half.value == 0.95 and half.n == 40 and not half.whole
     assert results.best is results.settings[0] and results.compared == [0]
-    part = Slice("online.L", None, {}, "result")
-    assert _find(results, part, 1, None) is results.settings[0] and _find(results, part, HALF, None) is None
-
-
-def test_a_wide_cell_of_the_map_has_half_the_interval(tmp_path: Path) -> None:
-    """From +0.050 to +0.190 are 0.140: 0.070 to either side."""
-    results = SweepReader(make_sweep(tmp_path, [20, 38])).read()
-    one = replace(results.settings[0], gain=Interval(0.12, 0.05, 0.19))
-    part = Slice("online.L", None, {}, "difference")
-    assert [_words(one, part, results, room) for room in (16, 15)] == ["+0.120 ±0.070", "+0.120"]
 
 
 @pytest.mark.parametrize(
@@ -185,28 +172,6 @@ def test_what_so_many_items_can_tell_apart(
     assert _resolved(results) == said
     results.compared = [0]
     assert _resolved(results) == [], "nothing is compared"
-
-
-@pytest.mark.parametrize(
-    ("value", "scale", "ground"),
-    [
-        (0.9, (0.5, 0.9), (0, 120, 0)),
-        (0.8, (0.5, 0.9), (0, 60, 0)),
-        (0.7, (0.5, 0.9), (0, 0, 0)),
-        (0.6, (0.5, 0.9), (60, 0, 0)),
-        (0.5, (0.5, 0.9), (120, 0, 0)),
-        (0.5, (0.5, 0.5), (0, 0, 0)),
-    ],
-)
-def test_the_ground_of_a_cell_goes_from_low_over_plain_to_high(
-    value: float, scale: tuple[float, float], ground: tuple[int, int, int]
-) -> None:
-    """Here from red over black to green: 60% of a colour at the ends, half as much half way."""
-    one: Any = SimpleNamespace(value=value, tokens=None, gain=None)
-    style = _style(one, "result", scale, Color(200, 0, 0), Color(0, 200, 0), Color(0, 0, 0))
-    assert style.bgcolor is not None and style.bgcolor.triplet is not None
-    assert all(abs(a - b) <= 1 for a, b in zip(style.bgcolor.triplet, ground, strict=True))
-    assert _style(None, "result", scale, Color(200, 0, 0), Color(0, 200, 0), Color(0, 0, 0)).dim
 
 
 VERDICT = Verdict(

@@ -15,12 +15,11 @@ from app.methods.place import Place
 from app.shell import SteerApp
 from engine.comparison.items import Item
 from engine.comparison.trace import Step, align
-from engine.events import Event, MethodEvaluated, encode
+from engine.events import Event
 from screens.compare.screen import CompareScreen
 from screens.compare.trace_drawing import draw_parting
 from screens.esm.screen import EsmScreen
 from screens.messages import RunRequested
-from screens.panels.chart_screen import ChartScreen
 from screens.widgets.key_line import keys_of
 from tests.console import until
 from tests.two_runs import decided, evaluated, make_run
@@ -146,19 +145,6 @@ async def test_what_cannot_be_compared_says_so(tmp_path: Path) -> None:
         await pilot.press("escape")
 
 
-async def test_a_run_that_has_got_further_is_read_again(runs: tuple[Path, Path]) -> None:
-    app = CompareApp(*runs)
-    async with app.run_test(size=(100, 30)) as pilot:
-        screen = app.compare
-        await until(lambda: len(screen.method_source) == 2, "the comparison")
-        for run in runs:
-            with (run / "events.jsonl").open("ab") as log:
-                log.write(encode(evaluated("no_memory", "p", True)))
-        await pilot.press("down", "f5")
-        await until(lambda: len(screen.method_source) == 3, "the method that was evaluated meanwhile")
-        assert screen.methods.cursor == 1
-
-
 async def test_from_the_list_of_runs_to_a_decision_and_back(runs: tuple[Path, Path], tmp_path: Path) -> None:
     """Mark, next, c: two runs that differ in one field are compared in three keys."""
     app = SteerApp(None, None, tmp_path)
@@ -186,38 +172,6 @@ async def test_from_the_list_of_runs_to_a_decision_and_back(runs: tuple[Path, Pa
         assert app.session is None and screen.level == "compare-items"
         await pilot.press("escape", "escape")
         await until(lambda: app.screen is app.home, "the list of runs")
-
-
-async def test_z_lays_the_curves_of_both_runs_over_each_other(tmp_path: Path) -> None:
-    """Each line ends with the letter of its run; greedy, which A alone has, is left out; `escape` comes back."""
-    shares = {"a": [1.0, 1.0, 2 / 3], "b": [1.0, 0.5, 2 / 3]}
-    runs = {
-        name: [
-            *answers(4.0, "r"),
-            *(
-                MethodEvaluated(method="esm", n=n, accuracy=share, mean_tokens=9.0)
-                for n, share in enumerate(values, 1)
-            ),
-        ]
-        for name, values in shares.items()
-    }
-    runs["a"].append(MethodEvaluated(method="greedy", n=1, accuracy=0.5, mean_tokens=9.0))
-    app = CompareApp(*(make_run(tmp_path, name, events) for name, events in runs.items()))
-    async with app.run_test(size=SIZES[1]) as pilot:
-        await until(lambda: app.compare.comparison, "both runs are read")
-        await pilot.press("z")
-        await until(lambda: isinstance(app.screen, ChartScreen), "the curves are read")
-        await pilot.pause()
-        screen = app.screen
-        assert isinstance(screen, ChartScreen) and len(screen._charts) == 1
-        a, b = screen.chart.series
-        assert (a.label, list(a.x), list(a.y)) == ("A", [1, 2, 3], [1, 1, pytest.approx(2 / 3)])
-        assert (b.label, list(b.y)) == ("B", [1, 0.5, pytest.approx(2 / 3)])
-        text = drawn(app)
-        assert "ESM: accuracy so far, share of answers right; ESM" in text and "● A" in text and "▲ B" in text
-        await pilot.press("escape")
-        await pilot.pause()
-        assert app.screen is app.compare
 
 
 @pytest.mark.parametrize("terminal", SIZES)

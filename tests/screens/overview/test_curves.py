@@ -6,14 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.methods.chart import Series
 from app.methods.overview import Curve
 from app.methods.pages import page_of
 from app.methods.place import Place
 from app.state.run import RunState
 from engine import events as ev
 from engine.events.verdict import Verdict
-from screens.compare.curves import _named, overlaid
 from screens.overview.card_content import curve_of
 from screens.overview.curve_view import draw_curve
 
@@ -230,41 +228,3 @@ def test_equal_values_lie_in_the_middle() -> None:
     curve = Curve("f", "x", "a", (2.0, 2.0), digits=0)
     rows = draw_curve(curve, 20, 4).plain.split("\n")
     assert [row.endswith(" a 2") for row in rows[:3]] == [False, True, False]
-
-
-def test_curves_of_the_method_under_the_cursor_come_first() -> None:
-    """Of two runs laid over each other."""
-    answers = [evaluated("esm", n, 0.5) for n in (1, 2)]
-    state = state_of([*answers, *(scored("minibatch", n, 20.0) for n in (0, 1))])
-    for method in ("ESM", "Evolution"):
-        titles = [chart.y_title.partition(":")[0] for chart in overlaid(state, state, method)]
-        assert titles[0] == method and {"ESM", "Evolution"} == set(titles)
-
-
-@pytest.mark.parametrize(
-    ("label", "overlaid_as"), [("loss", "A"), ("loss, mean of 12", "A, mean of 12"), ("path F1", "A")]
-)
-def test_a_mean_is_called_a_mean_beside_the_other_runs(label: str, overlaid_as: str) -> None:
-    """The windows of both runs' means may differ: each says its own."""
-    line = _named("A", Series(label, [1, 2], [3.0, 4.0]))
-    assert (line.label, line.x, line.y) == (overlaid_as, [1, 2], [3.0, 4.0])
-
-
-def test_a_curve_and_its_dotted_baseline_sign_by_sign() -> None:
-    """0, 0.5 and 1, a straight line, over 0.5, 0.5 and 0.25, level and then falling: in twelve cells of three lines, in
-    six of two, and in the four at least."""
-    curve = Curve("accuracy", "the problems", "esm", (0.0, 0.5, 1.0), "greedy", (0.5, 0.5, 0.25), 2)
-    drawn = [
-        draw_curve(curve, width, height).plain.split("\n") for width, height in ((30, 4), (24, 3), (12, 2))
-    ]
-    below = "      accuracy, over the problems"
-    assert drawn == [
-        [
-            "1.00 ┤⠀⠀⠀⠀⠀⠀⠀⠀⣀⠤⠒⠉ esm 1.00",
-            "     ┤⠄⠄⠄⠄⣀⠤⠒⠉⡀⡀⠀⠀ ",
-            "0.00 ┤⣀⠤⠒⠉⠀⠀⠀⠀⠀⠀⠁⠁ greedy 0.25",
-            below,
-        ],
-        ["1.00 ┤⠀⠀⠀⣀⠔⠊ esm 1.00", "0.00 ┤⡠⠔⠉⠁⠁⠂ greedy 0.25", below],
-        ["1.00 ┤⣀⠤⠒⠉ esm 1.00, greedy 0.25", below],
-    ]

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 from textual.app import App
-from textual.color import Color
 from textual.message import Message
 
 from app.swept.progress import SweepProgress
@@ -21,7 +17,6 @@ from engine.sweep.results import SettingResult, SweepResults
 from engine.sweep.sweep import Axis, Point, SweepFolder, SweepRecord
 from screens.messages import CompareRequested, RunRequested, SweepRequested
 from screens.panels.error_panel import ErrorPanel
-from screens.sweep.heat_map import Figure, Slice, draw_map, figures_of
 from screens.sweep.screen import SweepScreen, _title
 from screens.widgets.key_line import keys_of
 from tests.console import drawn, until
@@ -48,7 +43,7 @@ class SweepApp(App[None]):
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)])
-async def test_table_map_and_remarks(tmp_path: Path, size: tuple[int, int]) -> None:
+async def test_table_and_remarks(tmp_path: Path, size: tuple[int, int]) -> None:
     folder = make_sweep(tmp_path, [20, 38, 21])
     app = SweepApp(folder)
     async with app.run_test(size=size) as pilot:
@@ -61,13 +56,9 @@ async def test_table_map_and_remarks(tmp_path: Path, size: tuple[int, int]) -> N
             and "0.950" in text
             and "6 of 6 runs finished (3 settings × 2 seeds)" in text
         )
-        assert "result  across online.L" in text and "★0.950" in text
         assert "better than each of the 2 others" in " ".join(text.split())
         words = [key.word for key in keys_of(screen)]
-        assert "Figure" in words and "Fields" not in words and "Stop" not in words
-        await pilot.press("v", "v")
-        await pilot.pause()
-        assert "tokens  across online.L" in drawn(app) and "★104" in drawn(app)
+        assert "Stop" not in words
         await pilot.press("enter", "c")
         await pilot.pause()
         own, best = (folder.path.parent / name for name in ("1-0-0", "1-1-0"))
@@ -144,19 +135,8 @@ async def test_a_sweep_at_work_says_how_far_it_is(tmp_path: Path, size: tuple[in
         lock.release()
 
 
-def test_the_first_field_goes_down_and_the_later_one_across(tmp_path: Path) -> None:
-    screen = SweepScreen(tmp_path)
-    assert screen.pairs == []
-    for fields, pairs in (
-        (["L"], [("L", None)]),
-        (["L", "α", "K"], [("α", "L"), ("K", "L"), ("K", "α")]),
-    ):
-        screen.results = cast(SweepResults, SimpleNamespace(fields=fields))
-        assert screen.pairs == pairs
-
-
 def two_fields(folder: Path, status: str = "finished", alive: bool = False) -> SweepResults:
-    """L down and k_scale across; the last of four settings has no result yet."""
+    """The last of four settings has no result yet."""
     axes = [Axis("online.L", [1, 2]), Axis("online.k_scale", [0.5, 1.0]), Axis("run.seed", [0, 1])]
     figures = {
         (1, 0.5): (0.5, 80.0),
@@ -179,49 +159,6 @@ def two_fields(folder: Path, status: str = "finished", alive: bool = False) -> S
 
 
 @pytest.mark.parametrize(
-    ("width", "figure", "lines"),
-    [
-        (60, "result", [
-            "result  across online.k_scale, down online.L",
-            "online.L                0.5                  1 ",
-            "1                     0.500              0.750 ",
-            "2                    ★0.950                  · ",
-        ]),
-        (60, "difference", [
-            "difference  across online.k_scale, down online.L",
-            "online.L                0.5                  1 ",
-            "1              0.000 ±0.100      +0.250 ±0.100 ",
-            "2            ★+0.450 ±0.100                  · ",
-        ]),
-        (20, "tokens", [
-            "tokens  across online.k_scale, down online.L",
-            "online.L     0.5       1 ",
-            "1             80    1234 ",
-            "2            ★60       · ",
-        ]),
-    ],
-)  # fmt: skip
-def test_a_map_cell_by_cell(width: int, figure: Figure, lines: list[str], tmp_path: Path) -> None:
-    """A column has from 7 to 18 cells; from 16 on half the interval stands behind a difference."""
-    part = Slice("online.k_scale", "online.L", {"online.L": 1, "online.k_scale": 0.5}, figure)
-    colour = Color(0, 0, 0)
-    assert draw_map(two_fields(tmp_path), part, width, colour, colour, colour).plain.split("\n") == lines
-
-
-def test_a_map_of_one_field_names_the_value_of_the_others(tmp_path: Path) -> None:
-    part = Slice("online.k_scale", None, {"online.L": 1, "online.k_scale": 0.5}, "result")
-    colour = Color(0, 0, 0)
-    results = two_fields(tmp_path)
-    assert draw_map(results, part, 60, colour, colour, colour).plain.split("\n") == [
-        "result  across online.k_scale   online.L=1",
-        "                   0.5                  1 ",
-        "all              0.500              0.750 ",
-    ]
-    assert figures_of(results) == ["result", "difference", "tokens"]
-    assert figures_of(replace(results, settings=[])) == ["result"]
-
-
-@pytest.mark.parametrize(
     ("status", "alive", "offered"),
     [
         ("running", True, ["stop_sweep"]),
@@ -234,11 +171,10 @@ def test_a_map_of_one_field_names_the_value_of_the_others(tmp_path: Path) -> Non
 )
 def test_what_can_be_done_with_a_sweep(status: str, alive: bool, offered: list[str], tmp_path: Path) -> None:
     screen = SweepScreen(tmp_path)
-    # two fields have one map
-    keys = ("stop_sweep", "resume_sweep", "next_fields", "next_figure")
+    keys = ("stop_sweep", "resume_sweep")
     assert [key for key in keys if screen.check_action(key, ())] == []
     screen.results = two_fields(tmp_path, status, alive)
-    assert [key for key in keys if screen.check_action(key, ())] == [*offered, "next_figure"]
+    assert [key for key in keys if screen.check_action(key, ())] == offered
     title = _title(screen.results, SweepProgress([], {}, 0.5, None)).plain
     state = {"finished": "", "running": "interrupted"}.get(status, status)
     said = "50%, time left not known yet" if alive else state
