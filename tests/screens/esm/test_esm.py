@@ -194,7 +194,6 @@ async def test_every_tab_explains_its_emptiness(tmp_path: Path) -> None:
 
 
 async def test_filter_shows_matches_and_escape_takes_it_away(session: RecordedSession) -> None:
-    """The last filter is recalled by `/`."""
     async with EsmApp(session).run_test(size=SMALL) as pilot:
         screen = await type_filter(pilot, "method:esm correct alpha>3")
         source = screen.decisions.source
@@ -206,8 +205,6 @@ async def test_filter_shows_matches_and_escape_takes_it_away(session: RecordedSe
         assert f"{len(source):,} of {every:,} decisions" in drawn(pilot.app)
         screen = await press(pilot, "escape")
         assert len(source) == len(session.state.esm.decisions)
-        screen = await press(pilot, "slash")
-        assert screen.decisions.query_one(Input).value == "method:esm correct alpha>3"
 
 
 async def test_wrong_filter_says_where_and_changes_nothing(session: RecordedSession) -> None:
