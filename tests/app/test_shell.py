@@ -353,6 +353,7 @@ async def test_palette_has_the_commands_of_the_screen(
         names = [hit.text async for hit in provider.discover()]
         for word in ("Detach  (^d)", "Cost  ($)", "Report  (R)", "Theme"):
             assert word in names, word
+        assert len(names) == len(set(names)) and not {"Report", "Error"} & set(names), "each once, with its key"
         await pilot.press("ctrl+p")
         await pilot.press(*"time line", "down", "enter")
         await until(lambda: session_of(app).cursor is not None, "the command")
