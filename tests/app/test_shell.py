@@ -195,6 +195,26 @@ async def test_detach_leaves_it_running_and_home_shows_it(
     assert app.leaving.farewell[0].startswith("still running: ") and inspect(session.run_dir).alive
 
 
+async def test_the_list_comes_back_on_the_run_that_was_open(
+    console: Callable[..., SteerApp], make_run: MakeRun
+) -> None:
+    """Which is not the newest one."""
+    old, new = make_run("Count"), make_run("Count")
+    for run, created in ((old, 1000.0), (new, 2000.0)):
+        record = run.read()
+        record.created = created
+        run.write(record)
+        write_log(run.events, SyntheticRun(examples=2).events())
+    app = console(run=old.path)
+    async with app.run_test() as pilot:
+        await on_screen(app, OverviewScreen)
+        await pilot.press("ctrl+d")
+        await on_screen(app, RunsScreen)
+        await until(lambda: len(app.home.source) == 2, "the list")
+        await pilot.pause()
+        assert app.home.selected is not None and app.home.selected.path == old.path
+
+
 async def test_ctrl_c_waits_for_the_engine(console: Callable[..., SteerApp], make_config: MakeConfig) -> None:
     app = console(config=make_config("Count", items=2000))
     async with app.run_test() as pilot:
@@ -353,7 +373,9 @@ async def test_palette_has_the_commands_of_the_screen(
         names = [hit.text async for hit in provider.discover()]
         for word in ("Detach  (^d)", "Cost  ($)", "Report  (R)", "Theme"):
             assert word in names, word
-        assert len(names) == len(set(names)) and not {"Report", "Error"} & set(names), "each once, with its key"
+        assert len(names) == len(set(names)) and not {"Report", "Error"} & set(names), (
+            "each once, with its key"
+        )
         await pilot.press("ctrl+p")
         await pilot.press(*"time line", "down", "enter")
         await until(lambda: session_of(app).cursor is not None, "the command")

@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 import pytest
 from textual.app import App
 from textual.binding import BindingType
+from textual.geometry import Size
 from textual.widgets import Input
 
 from app.keys.commands import EVERYWHERE, bindings
+from app.runs.configs import ConfigFile
 from app.runs.start_form import Heading, StageBox, StartForm, split_changes
 from app.shell import SteerApp
 from engine.run.directory import RunDirectory
@@ -318,3 +320,24 @@ async def test_what_the_form_says_above_and_below_its_rows() -> None:
         (f"{head}0 changes", last),
     ]
     assert results == [[]]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "height", "first", "last"),
+    [
+        (0, 24, 0, 6),
+        (3, 24, 0, 6),
+        (4, 24, 1, 7),
+        (10, 24, 7, 13),
+        (14, 24, 8, 14),
+        (7, 10, 6, 8),
+        (7, 40, 0, 14),
+    ],
+)
+def test_the_chosen_of_many_configurations_stands_in_their_middle(
+    chosen: int, height: int, first: int, last: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 15, as many as there are lines but 17, three at least."""
+    monkeypatch.setattr(ConfigList, "app", SimpleNamespace(size=Size(80, height)))
+    shown = ConfigList([ConfigFile(Path(f"{n}.yaml"), "") for n in range(15)], chosen).shown
+    assert (shown[0], shown[-1]) == (first, last)

@@ -512,6 +512,11 @@ async def test_keys_that_lead_to_methods_and_decisions(tmp_path: Path) -> None:
         assert session.cursor == stops[0] - 1
         screen.action_seek_start()
         assert session.cursor == 0
+        timeline = screen.query_one(Timeline)
+        screen.action_replay()
+        assert timeline.replaying
+        screen.action_seek_live()
+        assert session.cursor is None and not timeline.replaying, "nothing leads away from the end"
 
         def write() -> list[str]:
             raise OSError("no room")

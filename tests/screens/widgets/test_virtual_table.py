@@ -130,6 +130,18 @@ async def test_wheel_stops_and_restarts_following() -> None:
         assert table.follow
 
 
+async def test_the_wheel_follows_nothing_in_another_order() -> None:
+    """Where rows are sorted, the last one is not the newest: the cursor stays where it is."""
+    app = TableApp(100)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g", "j", "right", "s")
+        table.scroll_end(animate=False)
+        await pilot.pause()
+        table.on_mouse_scroll_down()
+        await pilot.pause()
+        assert (table.follow, table.cursor, table.sort_column) == (False, 1, "number")
+
+
 async def test_sorting_keeps_the_cursor_on_its_row() -> None:
     """`s` sorts by the marked column: up, down, as before; a header's click does the same."""
     app = TableApp(30)

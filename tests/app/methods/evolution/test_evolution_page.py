@@ -109,7 +109,13 @@ def began(**more: Any) -> ev.EvolutionBegan:
 
 
 def scored(
-    iteration: int, split: str, composite: float, tokens: float, correct: int = 3, answers: int = 4, **more: Any
+    iteration: int,
+    split: str,
+    composite: float,
+    tokens: float,
+    correct: int = 3,
+    answers: int = 4,
+    **more: Any,
 ) -> ev.Event:
     return ev.AnswersScored(
         iteration=iteration, split=split, answers=answers, judged=4, correct=correct, mean_tokens=tokens, shortness=0.5,
