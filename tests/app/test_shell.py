@@ -470,6 +470,24 @@ async def test_several_runs_of_a_name_are_listed(make_run: MakeRun, tmp_path: Pa
         assert "2 runs have this name" in next(iter(app._notifications)).message
 
 
+async def test_runs_of_several_experiments_are_listed_together(make_run: MakeRun, tmp_path: Path) -> None:
+    """An id may begin those of two."""
+    runs = [make_run("Count") for _ in range(3)]
+    for number, run in enumerate(runs):
+        place = tmp_path / "outputs" / f"experiment {number}" / run.path.name
+        place.parent.mkdir()
+        run.path.rename(place)
+        record = RunDirectory(place).read()
+        record.name = place.parent.name
+        RunDirectory(place).write(record)
+    places = sorted((tmp_path / "outputs").glob("experiment */*"))
+    app = SteerApp(outputs=tmp_path / "outputs", choose_from=places[:2])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(lambda: len(app.home.source.rows) == 3, "the runs")
+        await pilot.pause()
+        assert {row.path for row in app.home.source.runs} == set(places[:2])
+
+
 def test_a_name_of_several_runs_asks_which(
     make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from textual.geometry import Size
 from textual.widgets import Input
 
 from app.keys.commands import EVERYWHERE, bindings
-from app.runs.configs import ConfigFile
+from app.runs.configs import ConfigFile, find_configs
 from app.runs.start_form import Heading, StageBox, StartForm, split_changes
 from app.shell import SteerApp
 from engine.run.directory import RunDirectory
@@ -341,3 +341,19 @@ def test_the_chosen_of_many_configurations_stands_in_their_middle(
     monkeypatch.setattr(ConfigList, "app", SimpleNamespace(size=Size(80, height)))
     shown = ConfigList([ConfigFile(Path(f"{n}.yaml"), "") for n in range(15)], chosen).shown
     assert (shown[0], shown[-1]) == (first, last)
+
+
+def test_the_demo_is_the_first_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others by name; one that is here goes before the installed one of this name."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("app.runs.configs.INSTALLED", tmp_path / "installed")
+    for folder, names in (("installed", "a demo z"), ("configs", "b z")):
+        Path(folder).mkdir()
+        for name in names.split():
+            Path(folder, f"{name}.yaml").write_text(f"# {folder}\n")
+    assert [(config.path.stem, config.headline) for config in find_configs()] == [
+        ("demo", "installed"),
+        ("a", "installed"),
+        ("b", "configs"),
+        ("z", "configs"),
+    ]
