@@ -75,6 +75,7 @@ async def test_two_changed_fields_and_enter_start_a_run(tmp_path: Path) -> None:
         await until(
             lambda: "≠ online.L 3 → 5" in app.told and "task.eval_size 200 → 20" in app.told, "differences"
         )
+        assert "Press enter to start" in app.told
         await pilot.press("enter")
         await until(lambda: app.started, "the run")
     [run] = app.started
@@ -96,6 +97,7 @@ async def test_mistakes_are_told_while_typing_and_leave_no_folder(tmp_path: Path
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"online.LL=5")
         await until(lambda: "did you mean" in app.told, "the suggestion")
+        assert "Press enter to start" not in app.told
         await pilot.press("enter")
         await until(lambda: app.dialog.has_class("-wrong"), "the refusal")
         await pilot.press(*" a='")
