@@ -91,11 +91,13 @@ def test_one_below_the_other_where_it_is_narrow() -> None:
 
 
 def test_of_several_probes_that_differ_is_said_once_what_they_are() -> None:
-    a, b = (
-        [Step("1", "segment 1", {"entry": None}, probes, "one", weighed_as="probe")]
-        for probes in ({"e1": -1.5, "e2": -2.0, "e3": -3.0}, {"e1": -1.25, "e2": -1.0, "e3": -3.0})
+    a = Step(
+        "1", "segment 1", {"entry": None}, {"e1": -1.5, "e2": -2.0, "e3": -3.0}, "one", weighed_as="probe"
     )
-    assert lines(RIGHT, RIGHT, align(a, b), 73)[5:] == [
+    b = Step(
+        "1", "segment 1", {"entry": None}, {"e1": -1.25, "e2": -1.0, "e3": -3.0}, "one", weighed_as="probe"
+    )
+    assert lines(RIGHT, RIGHT, align([a], [b]), 73)[5:] == [
         "  segment 1  another probe, the same decision",
         "A   entry none",
         "  one",
