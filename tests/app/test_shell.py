@@ -195,6 +195,26 @@ async def test_detach_leaves_it_running_and_home_shows_it(
     assert app.leaving.farewell[0].startswith("still running: ") and inspect(session.run_dir).alive
 
 
+async def test_the_list_comes_back_on_the_run_that_was_open(
+    console: Callable[..., SteerApp], make_run: MakeRun
+) -> None:
+    """Which is not the newest one."""
+    old, new = make_run("Count"), make_run("Count")
+    for run, created in ((old, 1000.0), (new, 2000.0)):
+        record = run.read()
+        record.created = created
+        run.write(record)
+        write_log(run.events, SyntheticRun(examples=2).events())
+    app = console(run=old.path)
+    async with app.run_test() as pilot:
+        await on_screen(app, OverviewScreen)
+        await pilot.press("ctrl+d")
+        await on_screen(app, RunsScreen)
+        await until(lambda: len(app.home.source) == 2, "the list")
+        await pilot.pause()
+        assert app.home.selected is not None and app.home.selected.path == old.path
+
+
 async def test_ctrl_c_waits_for_the_engine(console: Callable[..., SteerApp], make_config: MakeConfig) -> None:
     app = console(config=make_config("Count", items=2000))
     async with app.run_test() as pilot:
@@ -353,6 +373,9 @@ async def test_palette_has_the_commands_of_the_screen(
         names = [hit.text async for hit in provider.discover()]
         for word in ("Detach  (^d)", "Cost  ($)", "Report  (R)", "Theme"):
             assert word in names, word
+        assert len(names) == len(set(names)) and not {"Report", "Error"} & set(names), (
+            "each once, with its key"
+        )
         await pilot.press("ctrl+p")
         await pilot.press(*"time line", "down", "enter")
         await until(lambda: session_of(app).cursor is not None, "the command")
@@ -445,6 +468,24 @@ async def test_several_runs_of_a_name_are_listed(make_run: MakeRun, tmp_path: Pa
         assert isinstance(app.screen, RunsScreen)
         assert {row.path for row in app.home.source.runs} == {run.path for run in runs}
         assert "2 runs have this name" in next(iter(app._notifications)).message
+
+
+async def test_runs_of_several_experiments_are_listed_together(make_run: MakeRun, tmp_path: Path) -> None:
+    """An id may begin those of two."""
+    runs = [make_run("Count") for _ in range(3)]
+    for number, run in enumerate(runs):
+        place = tmp_path / "outputs" / f"experiment {number}" / run.path.name
+        place.parent.mkdir()
+        run.path.rename(place)
+        record = RunDirectory(place).read()
+        record.name = place.parent.name
+        RunDirectory(place).write(record)
+    places = sorted((tmp_path / "outputs").glob("experiment */*"))
+    app = SteerApp(outputs=tmp_path / "outputs", choose_from=places[:2])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(lambda: len(app.home.source.rows) == 3, "the runs")
+        await pilot.pause()
+        assert {row.path for row in app.home.source.runs} == set(places[:2])
 
 
 def test_a_name_of_several_runs_asks_which(

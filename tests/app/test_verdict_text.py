@@ -20,6 +20,7 @@ from app.wording.verdict_text import (
     verdict_line,
     verdict_sentence,
     verdict_sign,
+    verdict_value,
     verdicts,
 )
 from engine import events as ev
@@ -160,6 +161,8 @@ def test_cells() -> None:
     assert verdict_cells(ESM) == cells
     assert verdict_cells(ESM, brief=True) == cells._replace(cost="+6% tok")
     assert verdict_cells(TOKENS, brief=True).value == "42.1"
+    values = [(999.9, "999.9"), (1000.0, "1,000"), (1000.6, "1,001")]
+    assert [(value, verdict_value(TOKENS, value)) for value, _ in values] == values
     ranks = replace(ESM, unit="ranks", value=1.5, baseline_value=2.0, difference=-0.5, low=-1, high=-0.1)
     assert (verdict_cells(ranks).value, verdict_cells(ranks, brief=True).value) == ("1.5 ranks", "1.5")
     assert verdict_cells(ranks).difference == "▼ −0.5 [−1.0, −0.1]"

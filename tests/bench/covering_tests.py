@@ -27,7 +27,8 @@ class CoveringTests:
         self._data = importlib.import_module("coverage").CoverageData(path)
         self._data.read()
         measured = sorted(self._data.measured_files())
-        root = os.path.commonpath([name for name in measured if "/engine/" in name or "/app/" in name])
+        rooms = ("/app/", "/engine/", "/screens/")
+        root = os.path.commonpath([name for name in measured if any(room in name for room in rooms)])
         self._lines = {os.path.relpath(name, root): self._data.contexts_by_lineno(name) for name in measured}
 
     def of_change(self, file: str, first: int, last: int) -> list[str]:

@@ -50,10 +50,13 @@ async def test_words_of_no_row_are_told(tmp_path: Path) -> None:
     app = SteerApp(outputs=tmp_path / "outputs")
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot, tmp_path)
+        table = app.screen.query("#queries VirtualTable").first(VirtualTable)
         await pilot.press("1", "slash", *"nowhere", "enter")
         assert isinstance(app.screen, FindScreen) and "None of these" in drawn(app)
+        assert table.search_words == ("nowhere",)
         await pilot.press("escape")
-        assert isinstance(app.screen, MethodScreen)
+        assert isinstance(app.screen, MethodScreen) and table.search_words == ()
+        assert "find nowhere" not in drawn(app)
 
 
 async def test_a_word_typed_after_a_slash_is_no_command(tmp_path: Path) -> None:

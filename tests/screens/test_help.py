@@ -8,10 +8,13 @@ from rich.console import Console
 from textual.app import App, ComposeResult
 from textual.binding import Binding
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from screens.panels.help import HelpScreen
 from screens.widgets.key_line import KeyLine, keys_of
+
+PLACES = ("while typing", "on this screen", "everywhere")
 
 
 class Little(App[None]):
@@ -26,6 +29,23 @@ class Little(App[None]):
 
     def compose(self) -> ComposeResult:
         yield KeyLine()
+
+
+class Near(Screen[None]):
+    BINDINGS = [Binding("f9", "tick", "Tick", tooltip="Tick the stage.")]
+
+    def action_tick(self) -> None: ...
+
+    def compose(self) -> ComposeResult:
+        yield Input()
+
+
+async def test_the_nearest_keys_stand_first() -> None:
+    async with Little().run_test(size=(100, 40)) as pilot:
+        await pilot.app.push_screen(Near())
+        await pilot.pause()
+        screen = await help_of(pilot)
+        assert [line for line in keys(screen) if line in PLACES] == list(PLACES)
 
 
 async def help_of(pilot: Pilot[None]) -> HelpScreen:

@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 import pytest
 from textual.app import App
 from textual.binding import BindingType
+from textual.geometry import Size
 from textual.widgets import Input
 
 from app.keys.commands import EVERYWHERE, bindings
+from app.runs.configs import ConfigFile, find_configs
 from app.runs.start_form import Heading, StageBox, StartForm, split_changes
 from app.shell import SteerApp
 from engine.run.directory import RunDirectory
@@ -73,6 +75,7 @@ async def test_two_changed_fields_and_enter_start_a_run(tmp_path: Path) -> None:
         await until(
             lambda: "≠ online.L 3 → 5" in app.told and "task.eval_size 200 → 20" in app.told, "differences"
         )
+        assert "Press enter to start" in app.told
         await pilot.press("enter")
         await until(lambda: app.started, "the run")
     [run] = app.started
@@ -94,6 +97,7 @@ async def test_mistakes_are_told_while_typing_and_leave_no_folder(tmp_path: Path
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"online.LL=5")
         await until(lambda: "did you mean" in app.told, "the suggestion")
+        assert "Press enter to start" not in app.told
         await pilot.press("enter")
         await until(lambda: app.dialog.has_class("-wrong"), "the refusal")
         await pilot.press(*" a='")
@@ -318,3 +322,40 @@ async def test_what_the_form_says_above_and_below_its_rows() -> None:
         (f"{head}0 changes", last),
     ]
     assert results == [[]]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "height", "first", "last"),
+    [
+        (0, 24, 0, 6),
+        (3, 24, 0, 6),
+        (4, 24, 1, 7),
+        (10, 24, 7, 13),
+        (14, 24, 8, 14),
+        (7, 10, 6, 8),
+        (7, 40, 0, 14),
+    ],
+)
+def test_the_chosen_of_many_configurations_stands_in_their_middle(
+    chosen: int, height: int, first: int, last: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 15, as many as there are lines but 17, three at least."""
+    monkeypatch.setattr(ConfigList, "app", SimpleNamespace(size=Size(80, height)))
+    shown = ConfigList([ConfigFile(Path(f"{n}.yaml"), "") for n in range(15)], chosen).shown
+    assert (shown[0], shown[-1]) == (first, last)
+
+
+def test_the_demo_is_the_first_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others by name; one that is here goes before the installed one of this name."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("app.runs.configs.INSTALLED", tmp_path / "installed")
+    for folder, names in (("installed", "a demo z"), ("configs", "b z")):
+        Path(folder).mkdir()
+        for name in names.split():
+            Path(folder, f"{name}.yaml").write_text(f"# {folder}\n")
+    assert [(config.path.stem, config.headline) for config in find_configs()] == [
+        ("demo", "installed"),
+        ("a", "installed"),
+        ("b", "configs"),
+        ("z", "configs"),
+    ]

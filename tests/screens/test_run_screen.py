@@ -14,7 +14,7 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from app.blocks.block import Paragraph
+from app.blocks.block import Paragraph, Table
 from app.runs.notes import Notes
 from app.runs.session import RunSession
 from app.state.run import RunState
@@ -391,9 +391,11 @@ def test_what_is_not_shown_warns_in_the_results(tmp_path: Path, low: float, tone
         low=low, high=0.09,
     )  # fmt: skip
     done = ev.StageFinished(stage="eval", seconds=1.0, verdict=verdict)
-    session = RecordedSession(write_log(tmp_path / "events.jsonl", [done]), tmp_path)
-    sentence = EsmScreen(session).result_blocks(session.state)[0]
+    greedy = ev.MethodEvaluated(method="greedy", n=100, accuracy=0.5, mean_tokens=80.0)
+    session = RecordedSession(write_log(tmp_path / "events.jsonl", [greedy, done]), tmp_path)
+    sentence, *tables = EsmScreen(session).result_blocks(session.state)
     assert isinstance(sentence, Paragraph) and sentence.tone == tone
+    assert [type(block) for block in tables] == [Table, Table], "the figures stand below what they say"
 
 
 @pytest.mark.parametrize(
@@ -512,6 +514,11 @@ async def test_keys_that_lead_to_methods_and_decisions(tmp_path: Path) -> None:
         assert session.cursor == stops[0] - 1
         screen.action_seek_start()
         assert session.cursor == 0
+        timeline = screen.query_one(Timeline)
+        screen.action_replay()
+        assert timeline.replaying
+        screen.action_seek_live()
+        assert session.cursor is None and not timeline.replaying, "nothing leads away from the end"
 
         def write() -> list[str]:
             raise OSError("no room")

@@ -66,6 +66,20 @@ def test_progress_tells_what_the_model_writes() -> None:
     assert pace(stages["mine"]).endswith("the model writes 1,041 of 2,560 texts, 1,234 tokens/s")
 
 
+def test_the_pace_of_a_call_to_a_model_stands_in_place_of_the_stage_s() -> None:
+    """300 tokens in 10 s are 30 a second, until the next call is known."""
+    stages: Stages = {}
+    for event, words in (
+        (ev.StageStarted(stage="mine", total=40, unit="examples"), "0 of 40 examples"),
+        (ev.StageProgress(stage="mine", done=20, total=40, tokens=300, elapsed=10.0),
+         "20 of 40 examples, 30 tokens/s, 0:10 left"),
+        (ev.ModelWorking(stage="mine", sequences=256, done=41, tokens=900, tokens_per_second=35.4),
+         "20 of 40 examples, the model writes 41 of 256 texts, 35 tokens/s, 0:10 left"),
+    ):  # fmt: skip
+        fold_stages(stages, event)
+        assert pace(stages["mine"]) == words
+
+
 def test_progress_tells_how_far_a_server_s_answers_are() -> None:
     """On every line that is due, and no more once all are there."""
     console, stages = Console(file=StringIO(), width=200), Stages()

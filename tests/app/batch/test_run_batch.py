@@ -8,14 +8,17 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 from rich.console import Console
 
 from app.batch import run_batch as module
+from app.state.run import RunState
 from engine.events import Event, StageFailed, StageFinished, StageStarted, WorkerStopped, encode
 from engine.run.directory import RunDirectory
+from engine.run.event_log import LogReader
 from tests.two_runs import make_run
 
 PID = 4711
@@ -230,6 +233,25 @@ def test_a_worker_without_a_sign_of_life_is_named(
     monkeypatch.setattr(module, "inspect", lambda path: replace(status, state="hung"))
     monkeypatch.setattr(module, "HUNG_AFTER", 60.0)
     assert hangs not in batch(None, interrupts=1).out
+
+
+def test_a_silence_is_named_again_only_after_as_long_a_silence(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, out = 0.0, Console(file=io.StringIO(), width=200)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now))
+    status = module.inspect(run.path)
+    monkeypatch.setattr(module, "inspect", lambda path: replace(status, state="hung"))
+    batch = module._Batch(
+        run, LogReader(run.events), Worker(run.events), module.Display(out), RunState(), out,  # type: ignore[arg-type]
+        module.Interrupts(), _last_event_at=0.0,
+    )  # fmt: skip
+    named = []
+    for part in (0.9, 1.0, 1.1, 1.9, 2.0):
+        now = part * module.HUNG_AFTER
+        batch._notice_silence()
+        named.append(out.file.getvalue().count("it seems to hang"))  # type: ignore[attr-defined]
+    assert named == [0, 1, 1, 1, 2]
 
 
 def test_a_broken_line_is_said_and_passed_over(batch: Batch, run: RunDirectory) -> None:

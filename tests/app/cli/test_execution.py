@@ -93,6 +93,7 @@ def test_a_run_that_cannot_be_opened_is_refused_before_the_screen_is_taken(
     assert not calls.made and main(["name"]) == 0
     [(given, named)] = calls.made
     assert given == () and named["choose_from"] == [tmp_path / "b", tmp_path / "c"]
+    assert named["outputs"] == tmp_path.parent, "of OUTPUTS/EXPERIMENT/RUN"
 
 
 def test_a_terminal_that_cannot_place_text(

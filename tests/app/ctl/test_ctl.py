@@ -24,6 +24,7 @@ from engine.run.control import ControlServer
 from engine.run.directory import RunDirectory, inspect
 from engine.run.gate import Gate
 from engine.run.lock import RunLock
+from engine.run.stage_choices import StageChange
 from engine.run.stage_state import StageState
 from tests.synthetic_run import SyntheticRun
 from tests.two_runs import decided, evaluated, make_run
@@ -73,6 +74,11 @@ def test_list_and_show(ctl: Ctl, tmp_path: Path, working: tuple[RunDirectory, Ga
     assert (
         code == 0 and shown["stages"][0]["stage"] == "eval" and shown["config"] == str(done / "config.yaml")
     )
+
+
+def test_of_no_runs_there_are_no_lines(ctl: Ctl) -> None:
+    """Those who read JSON are told nothing else."""
+    assert ctl("list") == (0, [], "")
 
 
 def test_orders_reach_the_worker(ctl: Ctl, working: tuple[RunDirectory, Gate]) -> None:
@@ -270,6 +276,27 @@ def test_stages_are_chosen(ctl: Ctl, tmp_path: Path, capsys: pytest.CaptureFixtu
         "Done again: eval, which took 1:01 last time.\nTheir results so far are kept in the folder"
     )
     assert said.endswith(f"to go on: steer-tui batch --resume {run.path}\n")
+
+
+@pytest.mark.parametrize(("status", "told"), [("stopped", True), ("finished", False)])
+def test_how_to_go_on_is_told_where_there_is_something_to_do(
+    tmp_path: Path,
+    status: str,
+    told: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = RunDirectory(make_run(tmp_path, "r", [], status=status))
+    change = StageChange("last", "eval", ("extra",), False)
+    monkeypatch.setattr("app.ctl.stages.choose_stage", lambda *arguments: change)
+    words = "The run ends after eval. Skipped: extra.\n"
+    go_on = f"to go on: steer-tui batch --resume {run.path}\n"
+    for worker, lines in ((False, words + go_on * told), (True, words)):
+        lock = RunLock(run.lock) if worker else None
+        assert main(["ctl", "stage", "last", str(run.path), "eval"]) == 0
+        assert capsys.readouterr().out == lines, "a worker goes on by itself"
+        if lock is not None:
+            lock.release()
 
 
 def test_a_stage_that_is_not_at_work_is_not_stopped(ctl: Ctl, working: tuple[RunDirectory, Gate]) -> None:

@@ -36,6 +36,7 @@ from engine.events import (
     QuestionSampled,
     SelectorPicked,
     StageFinished,
+    StagesChosen,
 )
 from engine.events.verdict import Verdict
 from engine.run.directory import RunDirectory, StageRecord
@@ -222,6 +223,22 @@ def test_secrets_of_the_environment_are_struck(tmp_path: Path, monkeypatch: pyte
     for kind in ("html", "md"):
         text = text_of(document, kind)
         assert "very-secret" not in text and "pw@" not in text and "u:pw" not in text
+
+
+def test_which_stages_are_of_an_earlier_attempt(tmp_path: Path) -> None:
+    """Said under the name of their method, before its results; of a run whose stages are all of this one nothing is."""
+    events = list(SyntheticRun(examples=2).events())
+    texts = [
+        to_markdown(report(read_run(RunDirectory(make_run(tmp_path, name, [*events, *more])))))
+        for name, more in (("a", []), ("b", [StagesChosen(stale=["memory", "eval"], kept="earlier/1")]))
+    ]
+    assert "Stale, of an earlier attempt" not in texts[0]
+    assert texts[1].count("Stale, of an earlier attempt: memory and eval.") == 1
+    assert (
+        texts[1].index("\n## ESM")
+        < texts[1].index("memory and eval.")
+        < texts[1].index("Methods, against greedy")
+    )
 
 
 def test_every_figure_of_the_findings_is_in_the_record(tmp_path: Path) -> None:

@@ -132,5 +132,10 @@ def test_what_runs_a_sweep_has() -> None:
 
 def test_when_it_was_begun() -> None:
     now = datetime(2026, 3, 2, 15, 0)
-    moments = (datetime(2026, 3, 2, 14, 3), datetime(2026, 2, 1, 9, 30), datetime(2025, 12, 31, 23, 59))
-    assert [started(m.timestamp(), now) for m in moments] == ["today 14:03", "Feb 01 09:30", "2025-12-31"]
+    moments = {
+        datetime(2026, 3, 2, 14, 3): "today 14:03",
+        datetime(2026, 3, 1, 14, 3): "Mar 01 14:03",
+        datetime(2026, 2, 2, 14, 3): "Feb 02 14:03",
+        datetime(2025, 12, 31, 23, 59): "2025-12-31",
+    }
+    assert {moment: started(moment.timestamp(), now) for moment in moments} == moments

@@ -118,6 +118,16 @@ def test_seek_equals_a_fresh_fold(
     assert figures(session.state) == figures(folded(entries))
 
 
+def test_how_much_of_a_long_log_is_read(run: RunDirectory, watch: Callable[..., RunSession]) -> None:
+    """2 of 8 MB are a quarter; up to 2 MB that are left are soon read."""
+    session = watch(run)
+    session.close()
+    session._folded, session.unread_bytes = 2_000_000, 6_000_000
+    assert session.reading == 0.25
+    session._folded, session.unread_bytes = 6_000_000, 2_000_000
+    assert session.reading is None
+
+
 def run_of_all_methods() -> Iterator[Event]:
     """Events of all methods in one log, some of them reported twice; every type of state has something to keep."""
     parts = (

@@ -48,6 +48,10 @@ def test_form_values_come_from_default_file_and_changes() -> None:
     assert form.value(field("run.seed")) == ("0", "default")
     form.put("online.L", "3", form.in_file(field("online.L")))
     assert form.changes == [], "what the file says is no change"
+    form.put("online.L", " 4 ", "3")
+    assert form.changes == ["online.L=4"]
+    form.put("online.L", " 3 ", "3")
+    assert form.changes == [], "spaces around it are none"
     form.put("decode.max_new_tokens", "many", "200")
     assert "a whole number" in form.problem() and "decode.max_new_tokens" in form.problem()
     assert "at least 1" in form.problem_of(field("decode.max_new_tokens"), "0")
@@ -100,6 +104,10 @@ def test_check_tells_differences_mistakes_and_what_is_lacking(
     assert (
         good.differences == (("task.eval_size", "200", "20"), ("online.L", "3", "5")) and good.error is None
     )
+    as_in_file = check_start(DEMO, ["online.L=3", "task.eval_size=20"])
+    assert as_in_file.unchanged == ("online.L",) and good.unchanged == ()
+    swept = check_start(DEMO, ["online.L=3,5", "task.eval_size=20"])
+    assert swept.sweep is not None and swept.unchanged == (), "of several values the first may be the file's"
     wrong = check_start(DEMO, ["online.LL=5"])
     assert wrong.error is not None and "did you mean `online.L`" in str(wrong.error)
     vllm = next(path for path in CONFIGS if path.stem.startswith("esm_gsm8k"))

@@ -63,6 +63,8 @@ def test_an_entry_answers_for_the_segment_that_left_greedys_way() -> None:
     }
     assert [esm.ledger[name].net for name in ("first", "helps", "hurts")] == [0, 1, -1]
     assert esm.ledger["hurts"].mean_logprob == -0.25 and EntryUse().net is None
+    assert EntryUse(used=4, logprob=-1.0, probed=2).mean_logprob == -0.5, "over those that were probed"
+    assert EntryUse(used=4).mean_logprob is None
     number = esm.names.number
     assert [esm.outcomes.left(number("esm"), number(example)) for example in "abcd"] == [2, 1, 0, 2]
     assert esm.outcomes.left(number("no_probing"), number("a")) == 1

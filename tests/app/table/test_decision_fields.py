@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from app.state.run import RunState
-from app.table.decision_fields import DECISION_FIELDS
+from app.table.decision_fields import DECISION_FIELDS, sign_where_it_turned
 from engine import events as ev
 
 DECISION = ev.DecisionTaken(
@@ -11,6 +13,22 @@ DECISION = ev.DecisionTaken(
     null_ahat=0.13, null_logprob=-0.14, null_score=0.15, chosen="e1", layer=5, logprob=-0.16, delta_logprob=-0.02,
     score=0.17, alpha=0.18, tokens_before=21, committed_tokens=22, probe_tokens=23, ended="delimiter", segment="a b",
 )  # fmt: skip
+
+
+def test_a_turned_answer_is_marked_once() -> None:
+    """In the segment in which it left greedy's way; in the first, where an older log has no text to compare with."""
+    for text, signs in (("a x", [0, 1]), ("", [1, 0])):
+        state = RunState()
+        for m, segment in ((1, "a "), (2, "b")):
+            state.apply(structs.replace(DECISION, m=m, segment=segment))
+        for method, right, written in (("greedy", False, text), ("esm", True, "a b")):
+            state.apply(
+                ev.ExampleEvaluated(
+                    method=method, index=0, example="test-1", question="", gold="3", pred="3", correct=right,
+                    tokens_used=1, text=written,
+                )
+            )  # fmt: skip
+        assert [sign_where_it_turned(state.esm)(row) for row in range(2)] == signs
 
 
 def told(*correct: tuple[str, bool]) -> RunState:

@@ -90,6 +90,28 @@ def test_one_below_the_other_where_it_is_narrow() -> None:
     ]
 
 
+def test_of_several_probes_that_differ_is_said_once_what_they_are() -> None:
+    a = Step(
+        "1", "segment 1", {"entry": None}, {"e1": -1.5, "e2": -2.0, "e3": -3.0}, "one", weighed_as="probe"
+    )
+    b = Step(
+        "1", "segment 1", {"entry": None}, {"e1": -1.25, "e2": -1.0, "e3": -3.0}, "one", weighed_as="probe"
+    )
+    assert lines(RIGHT, RIGHT, align([a], [b]), 73)[5:] == [
+        "  segment 1  another probe, the same decision",
+        "A   entry none",
+        "  one",
+        "  probed: mean log-probability",
+        "  ≠ −1.500 e1",
+        "  ≠ −2.000 e2",
+        "B   entry none",
+        "  one",
+        "  probed: mean log-probability",
+        "  ≠ −1.250 e1",
+        "  ≠ −1.000 e2",
+    ]
+
+
 def test_beside_each_other_where_there_is_room() -> None:
     """From 74 columns on, and from the step at which they part."""
     drawn = lines(RIGHT, DRAWN, align(A, B), 74, whole=False)

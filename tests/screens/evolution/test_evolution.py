@@ -118,6 +118,15 @@ async def test_stop_after(growing: RecordedSession) -> None:
         assert growing.sent == ["stop_after"]
 
 
+@pytest.mark.parametrize(
+    ("status", "offered"), [("running", True), ("paused", True), ("stopped", False), ("finished", False)]
+)
+def test_stop_after_needs_a_worker(growing: RecordedSession, status: str, offered: bool) -> None:
+    """Also one that is paused."""
+    growing.state.status = status
+    assert EvolutionScreen(growing).check_action("stop_after", ()) is offered
+
+
 async def test_forty_columns_get_a_notice(session: RecordedSession) -> None:
     async with EvolutionApp(session).run_test(size=(40, 24)) as pilot:
         await pilot.pause()

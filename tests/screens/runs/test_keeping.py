@@ -167,6 +167,22 @@ async def test_order_by_gain(outputs: Path) -> None:
         assert [row.record.name for row in app.runs.source.runs] == ["demo", "demo", "other"]
 
 
+async def test_order_by_time_and_by_cost(make: Make, tmp_path: Path) -> None:
+    """The one that took longest is neither the dearest nor the newest; what has no cost comes first."""
+    for name, seconds, cost in (("a", 20.0, 0.3), ("b", 30.0, 0.1), ("c", 10.0, None)):
+        run = make(name, "finished")
+        record = run.read()
+        record.stages = {"eval": StageRecord(status="finished", seconds=seconds)}
+        record.stages["eval"].verdict = structs.replace(esm_verdict(0.9), cost=cost)
+        run.write(record)
+    app = RunsApp(tmp_path / "outputs")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(app, pilot)
+        for column, order in (("seconds", "cab"), ("cost", "cba")):
+            app.runs.table.sort_by(column)
+            assert "".join(row.record.name for row in app.runs.source.runs) == order
+
+
 async def test_trash_and_undo(outputs: Path) -> None:
     app = RunsApp(outputs)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -218,6 +234,19 @@ async def test_marks_keep_their_order(outputs: Path) -> None:
         assert [row.split()[0] for row in app.rows()[:2]] == ["2", "1"]
         await pilot.press("g", "m")
         assert app.runs.marked == [paths[1]]
+
+
+async def test_a_run_that_is_gone_is_not_marked_any_more(outputs: Path) -> None:
+    """The mark behind it gets its number."""
+    app = RunsApp(outputs)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(app, pilot)
+        paths = [row.path for row in app.runs.source.runs]
+        await pilot.press("m", "m")
+        assert app.runs.marked == paths[:2]
+        move_to_trash(paths[0])
+        await settled(app, pilot)
+        assert app.runs.marked == [paths[1]] and app.rows()[0].split()[0] == "1"
 
 
 async def test_two_marked_runs_are_compared(outputs: Path) -> None:
@@ -296,6 +325,9 @@ def test_what_stands_below_the_list_line_by_line(make: Make, tmp_path: Path) -> 
     assert about_run(replace(row, status=replace(row.status, state="stopped"))).plain.splitlines()[-1] == (
         f"{run.path}   2 attempts"
     )
+    once = structs.replace(row.status.record, attempts=1)
+    stopped = replace(row, status=replace(row.status, state="stopped", record=once))
+    assert about_run(stopped).plain.splitlines()[-1] == str(run.path)
     paused = replace(working, status=replace(status, state="paused"), name=UNNAMED)
     nothing = replace(paused, progress=StageState(""))
     assert about_group(

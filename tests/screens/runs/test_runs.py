@@ -12,7 +12,7 @@ from msgspec import structs
 
 from app.runs.run_list import RunList, read_progress
 from engine.events import Header, Notice, StageFinished, StageProgress, StageStarted, encode
-from engine.run.directory import RunDirectory, StageRecord
+from engine.run.directory import RunDirectory, RunStatus, StageRecord
 from engine.run.lock import RunLock
 from screens.console_screen import TooNarrow
 from screens.runs.about import about_run
@@ -177,6 +177,25 @@ def test_list_reads_again_only_what_changed(
     runs[1].write(record)
     assert [row.state for row in found.read()] == ["stopped", "failed", "stopped"]
     assert reads == [runs[1].path]
+
+
+def test_a_run_with_a_worker_is_looked_at_each_time(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether its worker shows signs of life stands in no file that changes."""
+    from app.runs import run_list
+
+    run = make("a", "running")
+    status, states = run_list.inspect(run.path), iter(("running", "hung", "interrupted"))
+
+    def look(path: Path) -> RunStatus:
+        state = next(states)
+        return replace(status, state=state, pid=None if state == "interrupted" else 42)
+
+    monkeypatch.setattr(run_list, "inspect", look)
+    found = RunList(tmp_path / "outputs")
+    seen = [found.read()[0].state for _ in range(4)]
+    assert seen == ["running", "hung", "interrupted", "interrupted"], "and no more once it has none"
 
 
 def test_list_passes_over_what_is_no_run(make: Make, tmp_path: Path) -> None:

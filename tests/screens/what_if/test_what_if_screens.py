@@ -141,6 +141,9 @@ async def test_an_answer_under_other_deltas(opened: Opened, size: tuple[int, int
             await fill(pilot, **field)
             assert words in await press(pilot, "enter")
         assert len(process.asked) == 2
+        await fill(pilot, off="3")
+        text = await press(pilot, "enter")
+        assert len(process.asked) == 3 and "no cluster" not in text, "what was wrong is right now"
         await press(pilot, "escape")
         assert pilot.app.screen is app.first
 

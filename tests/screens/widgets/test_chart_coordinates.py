@@ -86,6 +86,12 @@ def test_labels_stand_in_the_rows_of_their_values() -> None:
     ]
 
 
+def test_an_axis_with_a_single_round_number_goes_from_one_to_the_next() -> None:
+    """Between 0.5 and 1.9 lies 1 alone; 0 to 2 encloses them. Between 0.5 and 2.5 lie 1 and 2."""
+    assert spanning([0.5, 1.9], 40, 2) == Axis(0, 2, 40, [0, 1, 2])
+    assert spanning([0.5, 2.5], 40, 3) == Axis(0.5, 2.5, 40, [1, 2])
+
+
 def test_what_lies_outside_an_axis_stands_at_its_end() -> None:
     """From 0 to 10 over 40 dots: a quarter of 39 is 9.75."""
     assert Axis(0, 10, 40, [0, 10]).places([-5.0, 0.0, 2.5, 10.0, 12.5]) == [0.0, 0.0, 9.75, 39.0, 39.0]

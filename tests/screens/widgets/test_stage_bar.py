@@ -33,6 +33,22 @@ def test_the_current_stage_is_always_visible(current: int, room: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("current", "room", "shown"),
+    [
+        (0, 40, (0, 4)),  # all of it fits exactly
+        (0, 39, (0, 3)),  # 4 cells are left for the ends: 10 + 10 + 10 of 35
+        (3, 39, (1, 4)),
+        (1, 34, (0, 3)),  # what comes next goes before what came before: 30 of 30
+        (1, 24, (1, 3)),
+        (1, 23, (1, 2)),
+        (2, 10, (2, 3)),  # the current one in any case
+    ],
+)
+def test_as_much_as_there_is_room_for(current: int, room: int, shown: tuple[int, int]) -> None:
+    assert visible([10, 10, 10, 10], current, room) == shown
+
+
+@pytest.mark.parametrize(
     ("status", "figures"),
     [
         (stage_state.STOPPED, "1,250/2,000 kept"),

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 
 from app.table.column import Cell, ListColumn
 from screens.widgets.tables.cells import highlighted
-from screens.widgets.tables.column_layout import place
+from screens.widgets.tables.column_layout import fitted, place
 from screens.widgets.tables.rows import Column, ListSource
 from screens.widgets.tables.virtual_table import VirtualTable
 
@@ -130,6 +130,18 @@ async def test_wheel_stops_and_restarts_following() -> None:
         assert table.follow
 
 
+async def test_the_wheel_follows_nothing_in_another_order() -> None:
+    """Where rows are sorted, the last one is not the newest: the cursor stays where it is."""
+    app = TableApp(100)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g", "j", "right", "s")
+        table.scroll_end(animate=False)
+        await pilot.pause()
+        table.on_mouse_scroll_down()
+        await pilot.pause()
+        assert (table.follow, table.cursor, table.sort_column) == (False, 1, "number")
+
+
 async def test_sorting_keeps_the_cursor_on_its_row() -> None:
     """`s` sorts by the marked column: up, down, as before; a header's click does the same."""
     app = TableApp(30)
@@ -236,6 +248,16 @@ def test_columns_that_fit(width: int) -> None:
     shown, hidden = {p.index for p in placed}, set(range(8)) - {p.index for p in placed}
     if hidden:
         assert max(columns[i].priority for i in shown) <= min(columns[i].priority for i in hidden)
+
+
+@pytest.mark.parametrize(
+    ("texts", "width", "flex"),
+    [([], 20, False), (["x" * 5], 20, False), (["x", "x" * 30], 30, False), (["x" * 31, "x"], 30, True)],
+)
+def test_a_column_is_as_wide_as_its_texts(texts: list[str], width: int, flex: bool) -> None:
+    """20 cells at least and 30 at most; only what is above that takes room that is left."""
+    number, mod, name = fitted(COLUMNS, "name", texts, 30)
+    assert (number, mod) == tuple(COLUMNS[:2]) and (name.width, name.flex) == (width, flex)
 
 
 def test_cells_compare_by_what_they_show() -> None:

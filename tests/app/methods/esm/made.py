@@ -95,7 +95,7 @@ TURNED_WRONG = [
 ]
 SAME_OUTCOME = [
     answer("greedy", "t-3", "28", "old 28"),
-    decision("t-3", 1, "new 28", **CHOSEN | {"candidates": [], "null_probe": ""}),
+    decision("t-3", 1, "new 28", **CHOSEN | {"prefix": "", "candidates": [], "null_probe": ""}),
     answer("esm", "t-3", "28", "new 28"),
 ]
 AS_GREEDY = [

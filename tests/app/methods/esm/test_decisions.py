@@ -77,6 +77,7 @@ def test_an_answer_that_left_greedys_way_and_came_out_the_same() -> None:
     text = drawn(SAME_OUTCOME, 1)
     assert text.startswith("t-3  esm  segment 1   ✓ right\n") and "≠ [1 ▸data-0001_m1_l2_wrong]" in text
     assert "≠ left greedy's way in segment 1 and came out the same" in text
+    assert "esm wrote (▸ this segment)" in text and "+▸ new 28" in text, "the first segment is marked, too"
     assert "what null would have written was not recorded (online.record_null does that)" in text
 
 

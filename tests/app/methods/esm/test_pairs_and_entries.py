@@ -136,6 +136,8 @@ def test_the_columns_of_an_entry() -> None:
         "−0.500",
     )
     assert (shown["similarity"].text, shown["gain"].text) == ("0.800", "+0.250")
+    near = [hurt._replace(pick=hurt.pick._replace(max_similarity=to)) for to in (0.0, -0.25, -1.0)]
+    assert [cells(ENTRY_COLUMNS, one)["similarity"].text for one in near] == ["0.000", "−0.250", "·"]
     unused = cells(ENTRY_COLUMNS, right)
     assert [unused[key].text for key in ("used", "turned_right", "net", "logprob", "m")] == [
         "·",

@@ -64,6 +64,13 @@ def test_the_columns_of_a_method() -> None:
     assert shown["method"].tone == "strong" and cells(results.COLUMNS, GREEDY)["method"].tone == ""
 
 
+def test_right_answers_are_counted_to_the_nearest() -> None:
+    """29 of 100 are an accuracy whose hundredfold is a little below 29. Wilson's interval of 29: centre
+    (0.29 + 1.92 / 100) / (1 + 3.84 / 100), 0.210 to 0.385; of 28 it would end at 0.375."""
+    assert 0.29 * 100 < 29
+    assert cells(results.COLUMNS, method("esm", n=100, accuracy=0.29))["wilson"].text == "[0.210, 0.385]"
+
+
 def test_a_difference_has_a_tone_only_where_its_interval_excludes_zero() -> None:
     tones = [cells(results.COLUMNS, row)["difference"] for row in (ESM, WORSE, UNSURE, GREEDY)]
     assert tones == [("+0.250", "good"), ("−0.250", "bad"), ("+0.050", ""), ("·", "dim")]

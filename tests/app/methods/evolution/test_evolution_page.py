@@ -109,10 +109,16 @@ def began(**more: Any) -> ev.EvolutionBegan:
 
 
 def scored(
-    iteration: int, split: str, composite: float, tokens: float, correct: int = 3, **more: Any
+    iteration: int,
+    split: str,
+    composite: float,
+    tokens: float,
+    correct: int = 3,
+    answers: int = 4,
+    **more: Any,
 ) -> ev.Event:
     return ev.AnswersScored(
-        iteration=iteration, split=split, answers=4, judged=4, correct=correct, mean_tokens=tokens, shortness=0.5,
+        iteration=iteration, split=split, answers=answers, judged=4, correct=correct, mean_tokens=tokens, shortness=0.5,
         correctness=correct / 4, composite=composite, error=0.012, **more,
     )  # fmt: skip
 
@@ -505,13 +511,16 @@ def test_questions_on_which_the_judge_cannot_tell_are_counted() -> None:
 
 def test_without_a_test_set_nothing_is_compared() -> None:
     log = Log(began(test=0), FIRST, scored(0, "validation", 0.5, 8.0, best=True), SECOND,
-              scored(1, "validation", 0.62, 6.5, correct=4, best=True, cannot_tell=1))  # fmt: skip
+              scored(1, "validation", 0.62, 6.5, correct=4, best=True, answers=5, cannot_tell=1))  # fmt: skip
     found = table(PAGE.results(log.state), "Deltas, on the validation set")
     assert rows(found) == [
         ["first, iteration 0", "4", "0", "0.750", "8.0", "0.500"],
         ["best, iteration 1", "4", "1", "1.000", "6.5", "0.620"],
     ]
-    assert "no test set compares it with the unchanged model" in found.notes[0]
+    assert found.notes == [
+        "Iteration 1 has the highest composite on the validation set, 0.620: 4 of 4 answers right, 6.5 tokens each. "
+        "That chose it; no test set compares it with the unchanged model."
+    ]
 
 
 def test_the_tokens_that_each_method_saves_are_drawn() -> None:
