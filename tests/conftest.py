@@ -17,7 +17,9 @@ from app.runs.client import prepare_run, start_worker
 from engine.events import Event
 from engine.run.directory import RunDirectory
 from engine.run.event_log import LogReader
+from tests import idle
 
+idle.use_it()
 gc.set_threshold(50_000)  # Python's 700 make the tests a third slower
 settings.register_profile("shared-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared-machine")
