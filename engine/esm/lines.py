@@ -67,12 +67,20 @@ class _Mined(msgspec.Struct):
     rollouts: list[_Rollout]
 
 
-def read_entries(path: Path, stage: str) -> list[Record]:
-    """The entries of a file that `stage` wrote whole, each once. Raises DataError."""
+def read_entries(path: Path, stage: str, num_layers: int | None = None) -> list[Record]:
+    """The entries of a file that `stage` wrote whole, each once. `num_layers`: of the model, where it is known. Raises
+    DataError."""
     hint = f"run the stage `{stage}` again, which writes this file"
     rows = read_whole_jsonl(required(path, stage), hint)
+    seen: dict[str, int] = {}
     for number, row in enumerate(rows, 1):
-        _checked(row, _Entry, f"{path}:{number}", hint)
+        where = f"{path}:{number}"
+        entry = _checked(row, _Entry, where, hint)
+        _check_entry(entry, where, hint, num_layers)
+        if (first := seen.setdefault(entry.tool_name, number)) != number:
+            raise DataError(
+                what=f"`tool_name`: the entry of line {first} stands here once more", where=where, hint=hint
+            )
     return rows
 
 
@@ -84,6 +92,18 @@ def read_pairs(rows: Sequence[Record], path: Path) -> list[Record]:
 def read_mined(rows: Sequence[Record], path: Path) -> list[Record]:
     """Lines of rollouts.jsonl. Raises DataError."""
     return _all(rows, _Mined, path)
+
+
+def _check_entry(entry: _Entry, where: str, hint: str, num_layers: int | None) -> None:
+    if num_layers is not None and entry.layer >= num_layers:
+        what = f"`layer` is {entry.layer}: the model has layers 0 to {num_layers - 1}"
+    elif entry.quality <= -1:
+        what = f"`quality` is {entry.quality:g}, which no reward can be (above -1)"
+    elif (entry.kind == "wrong") != (entry.vector_path is not None):
+        what = f"`vector_path` is {entry.vector_path!r}: a wrong entry has a vector, a right one has none"
+    else:
+        return
+    raise DataError(what=what, where=where, hint=hint)
 
 
 def _all(rows: Sequence[Record], kind: type[msgspec.Struct], path: Path) -> list[Record]:

@@ -94,7 +94,7 @@ def read_library(config: Config, info: ModelInfo, run_dir: Path) -> tuple[Condit
     """The condition between the library's wrong and right states at the layer, and the mean of its vectors there: the
     library itself, as the memory's keys are normalised. Raises DataError."""
     layer, folder = field_layer(config, info), layout.library(run_dir)
-    rows = read_entries(folder / "library.jsonl", "select")
+    rows = read_entries(folder / "library.jsonl", "select", info.num_layers)
     at_layer = [row for row in rows if row["layer"] == layer]
     keys = {
         kind: [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -19,6 +20,7 @@ from engine.esm.lines import read_entries
 from engine.esm.vectors import load_vector
 from engine.files import decoded, inside
 from engine.lm.protocol import ModelInfo, Vector
+from engine.regular_file import read_regular
 
 _AGAIN = "run the stage `memory` again"
 
@@ -70,10 +72,16 @@ class EpisodicMemory:
     @classmethod
     def load(cls, folder: Path, library: Path, info: ModelInfo) -> EpisodicMemory:
         """Read and check against the model. Anything that does not fit it is a DataError."""
-        rows = read_entries(folder / "entries.jsonl", "memory")
-        with reading_errors(folder / "keys.npy", "the keys cannot be read", _AGAIN, OSError, ValueError):
-            keys = load_array(folder / "keys.npy")
-        _check_model(required(folder / "memory.json", "memory"), info)
+        rows = read_entries(folder / "entries.jsonl", "memory", info.num_layers)
+        keys = _read_keys(required(folder / "keys.npy", "memory"))
+        built = _check_model(required(folder / "memory.json", "memory"), info)
+        if keys.shape != (len(rows), info.hidden_size):
+            raise DataError(
+                what=f"keys have shape {keys.shape}, expected ({len(rows)}, {info.hidden_size})",
+                where=str(folder / "keys.npy"),
+                hint=_AGAIN,
+            )
+        _check_digest(folder / "keys.npy", built)
         entries = [
             Entry(
                 vector=load_vector(inside(library, row["vector_path"]), info.hidden_size)
@@ -128,15 +136,36 @@ class EpisodicMemory:
         return rows[order], np.concatenate(cosines)[order].astype(np.float32)
 
 
+def _read_keys(path: Path) -> NDArray[np.float32]:
+    with reading_errors(path, "the keys cannot be read", _AGAIN, OSError, ValueError):
+        keys = load_array(path)
+    if keys.dtype.kind != "f":
+        raise DataError(what=f"keys are {keys.dtype}, not floats", where=str(path), hint=_AGAIN)
+    if not np.isfinite(keys).all():
+        raise DataError(what="keys hold NaN or infinity", where=str(path), hint="run the stage `mine` again")
+    return keys
+
+
 class MemoryModel(msgspec.Struct):
-    """memory.json: the model that the keys are states of."""
+    """memory.json: the model that the keys are states of. `keys_sha256`: of keys.npy, "" in older runs."""
 
     model: str
     hidden_size: int
     num_layers: int
+    keys_sha256: str = ""
 
 
-def _check_model(path: Path, info: ModelInfo) -> None:
+def _check_digest(path: Path, built: MemoryModel) -> None:
+    """Changed keys may be numbers like any other: entries would be found by the wrong states."""
+    if built.keys_sha256 and hashlib.sha256(read_regular(path)).hexdigest() != built.keys_sha256:
+        raise DataError(
+            what="the keys are not as the stage `memory` wrote them: some bytes have changed",
+            where=str(path),
+            hint=_AGAIN,
+        )
+
+
+def _check_model(path: Path, info: ModelInfo) -> MemoryModel:
     built = decoded(path, MemoryModel, "it does not say which model the memory is for", _AGAIN)
     expected = {"hidden_size": info.hidden_size, "num_layers": info.num_layers, "model": info.fingerprint}
     for name, here in expected.items():
@@ -146,3 +175,4 @@ def _check_model(path: Path, info: ModelInfo) -> None:
                 where=str(path),
                 hint="mine, select and build the memory with this model, or load the model it was built for",
             )
+    return built

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from collections import Counter
@@ -25,7 +26,7 @@ from engine.run.stage import StageContext, StageResult
 
 
 class BuildMemory:
-    """Writes keys.npy, entries.jsonl and memory.json (which model the keys are states of)."""
+    """Writes keys.npy, entries.jsonl and memory.json (which model the keys are states of, and their digest)."""
 
     name = "memory"
 
@@ -36,7 +37,7 @@ class BuildMemory:
         imports = context.config.offline_memory.imports
         library: list[Record] = []
         if imports is None or (library_dir / "library.jsonl").exists():
-            library = read_entries(library_dir / "library.jsonl", "select")
+            library = read_entries(library_dir / "library.jsonl", "select", info.num_layers)
         wrong_model = sorted({record["model"] for record in library} - {info.fingerprint})
         if wrong_model:
             raise DataError(
@@ -46,6 +47,9 @@ class BuildMemory:
             )
         context.start(len(library), unit="entries")
         raw = [load_vector(inside(library_dir, r["key_path"]), info.hidden_size) for r in library]
+        for record in library:
+            if record["vector_path"]:
+                load_vector(inside(library_dir, record["vector_path"]), info.hidden_size)
         if imports is not None:
             rows, more = _import(Path(imports).expanduser(), context, library, raw)
             library, raw = [*library, *rows], [*raw, *more]
@@ -56,8 +60,9 @@ class BuildMemory:
         buffer = io.BytesIO()
         np.save(buffer, keys.astype(np.float32))
         write_atomic(memory_dir / "keys.npy", buffer.getvalue())
+        digest = hashlib.sha256(buffer.getvalue()).hexdigest()
         write_jsonl(memory_dir / "entries.jsonl", library)
-        built = msgspec.to_builtins(MemoryModel(info.fingerprint, info.hidden_size, info.num_layers))
+        built = msgspec.to_builtins(MemoryModel(info.fingerprint, info.hidden_size, info.num_layers, digest))
         write_atomic(memory_dir / "memory.json", json.dumps(built, indent=2) + "\n")
         counts = _by_control_point(library)
         layers = sorted({record["layer"] for record in library})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -39,24 +40,29 @@ def without(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("row", "words"),
     [
+        (WRONG | {"layer": 4}, ("`layer` is 4", "layers 0 to 3")),
         (WRONG | {"layer": -1}, ("`layer`", ">= 0")),
         (WRONG | {"layer": "2"}, ("`layer`", "expected int, got str")),
         (WRONG | {"quality": "high"}, ("`quality`", "expected float, got str")),
         (WRONG | {"quality": float("nan")}, ("`quality` is nan",)),
         (WRONG | {"quality": float("inf")}, ("`quality` is inf",)),
+        (WRONG | {"quality": -1.0}, ("`quality` is -1",)),
         (WRONG | {"control_point_m": 0}, ("`control_point_m`",)),
         (WRONG | {"control_point_m": 10**30}, ("`control_point_m`",)),
         (WRONG | {"layer": 10**30}, ("`layer`",)),
         (WRONG | {"kind": "other"}, ("`kind`", "other")),
+        (WRONG | {"vector_path": None}, ("`vector_path` is None",)),
+        (RIGHT | {"vector_path": "vectors/a.pt"}, ("`vector_path` is 'vectors/a.pt'",)),
         (without("quality"), ("no field `quality`",)),
         (without("model"), ("no field `model`",)),
+        (RIGHT, ("`tool_name`", "line 1")),
     ],
 )
 def test_a_wrong_entry_is_named(tmp_path: Path, row: dict[str, Any], words: tuple[str, ...]) -> None:
     path = tmp_path / "library.jsonl"
     path.write_text(json.dumps(RIGHT) + "\n" + json.dumps(row) + "\n")
     with pytest.raises(DataError) as caught:
-        read_entries(path, "select")
+        read_entries(path, "select", 4)
     assert caught.value.where == f"{path}:2" and "`select`" in caught.value.hint
     assert all(word in caught.value.what for word in words), caught.value.what
 
@@ -109,7 +115,8 @@ def memory(tmp_path: Path) -> Path:
     folder.mkdir()
     write_jsonl(folder / "entries.jsonl", [WRONG, RIGHT])
     np.save(folder / "keys.npy", np.eye(2, 8, dtype=np.float32))
-    built = {"model": "print", "hidden_size": 8, "num_layers": 4}
+    digest = hashlib.sha256((folder / "keys.npy").read_bytes()).hexdigest()
+    built = {"model": "print", "hidden_size": 8, "num_layers": 4, "keys_sha256": digest}
     (folder / "memory.json").write_text(json.dumps(built))
     return folder
 
@@ -138,9 +145,15 @@ def vector(memory: Path) -> None:
         (lambda folder: (folder / "memory.json").write_text("[]"), "memory.json", "which model"),
         (lambda folder: (folder / "memory.json").write_bytes(b"\xff"), "memory.json", "which model"),
         (lambda folder: (folder / "memory.json").write_text('{"model": 1}'), "memory.json", "which model"),
-        (lambda folder: (folder / "keys.npy").write_bytes(b"torn"), "keys.npy", "keys cannot be read"),
+        (lambda folder: np.save(folder / "keys.npy", np.full((2, 8), "1")), "keys.npy", "keys are <U1"),
+        (lambda folder: np.save(folder / "keys.npy", np.full((2, 8), np.nan)), "keys.npy", "NaN"),
+        (
+            lambda folder: np.save(folder / "keys.npy", np.eye(2, 8, 1, np.float32)),
+            "keys.npy",
+            "bytes have changed",
+        ),
         (vector, "a.pt", "NaN"),
-        (lambda folder: entries(folder, layer=-1), "entries.jsonl:1", "`layer`"),
+        (lambda folder: entries(folder, layer=9), "entries.jsonl:1", "`layer` is 9"),
     ],
 )
 def test_a_broken_memory_is_one_clear_error(
