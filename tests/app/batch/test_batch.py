@@ -112,6 +112,7 @@ def test_ctrl_c_keeps_and_tells_how_to_go_on(
     (run,) = discover(tmp_path / "outputs")
     assert run.state == "stopped" and not run.alive
     assert f"kept in {run.directory.path}" in err and "steer-tui batch --resume" in err
+    monkeypatch.delenv("ITEM_SECONDS")
     again = batch("--resume", run.record.run_id, "--outputs", tmp_path / "outputs")
     assert again.returncode == 0, again.stderr
     assert len((run.directory.path / "count" / "items.jsonl").read_text().splitlines()) == 60
