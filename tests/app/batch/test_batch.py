@@ -172,6 +172,11 @@ def test_a_folder_that_is_deleted_at_work_is_told_of(
     monkeypatch.setenv("ITEM_SECONDS", "0.05")
     process = start("--config", make_config("Count", items=400))
     wait_until(lambda: running(tmp_path), "the worker")
+    assert process.stdout is not None
+    while (
+        "started" not in process.stdout.readline()
+    ):  # the batch knows of a log only when it has read some of it
+        assert process.poll() is None
     [run] = discover(tmp_path / "outputs")
     record = run.directory.record.read_bytes()
     shutil.rmtree(run.directory.path.rename(tmp_path / "bin"))
