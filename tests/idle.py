@@ -14,6 +14,7 @@ import time
 from typing import Any
 
 import textual.app
+import textual.constants
 import textual.pilot
 import textual.screen
 from textual._wait import SLEEP_GRANULARITY, wait_for_idle
@@ -49,7 +50,9 @@ def _threads_at_work(loop: Any) -> bool:
 
 
 def use_it() -> None:
-    """For every pilot from now on. What has changed is drawn at once, not 60 times a second."""
+    """For every pilot from now on. What has changed is drawn at once, not 60 times a second, and lists
+    scroll at once: a pilot waits until what moves has come to its place."""
+    textual.constants.TEXTUAL_ANIMATIONS = "none"  # pyright: ignore[reportAttributeAccessIssue]
     textual.screen.UPDATE_PERIOD = 0.001  # pyright: ignore[reportConstantRedefinition]
     for module in (textual.app, textual.pilot):
         setattr(module, wait_for_idle.__name__, wait_until_idle)

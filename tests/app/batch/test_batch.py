@@ -112,6 +112,7 @@ def test_ctrl_c_keeps_and_tells_how_to_go_on(
     (run,) = discover(tmp_path / "outputs")
     assert run.state == "stopped" and not run.alive
     assert f"kept in {run.directory.path}" in err and "steer-tui batch --resume" in err
+    monkeypatch.delenv("ITEM_SECONDS")
     again = batch("--resume", run.record.run_id, "--outputs", tmp_path / "outputs")
     assert again.returncode == 0, again.stderr
     assert len((run.directory.path / "count" / "items.jsonl").read_text().splitlines()) == 60
@@ -171,6 +172,11 @@ def test_a_folder_that_is_deleted_at_work_is_told_of(
     monkeypatch.setenv("ITEM_SECONDS", "0.05")
     process = start("--config", make_config("Count", items=400))
     wait_until(lambda: running(tmp_path), "the worker")
+    assert process.stdout is not None
+    while (
+        "started" not in process.stdout.readline()
+    ):  # the batch knows of a log only when it has read some of it
+        assert process.poll() is None
     [run] = discover(tmp_path / "outputs")
     record = run.directory.record.read_bytes()
     shutil.rmtree(run.directory.path.rename(tmp_path / "bin"))

@@ -13,6 +13,7 @@ import pytest
 from engine.config.config import Config
 from engine.config.evolution import ClustersSection, EvolutionSection
 from engine.config.models.model import ModelSection
+from engine.config.models.sglang import ServerSection
 from engine.config.run import RunSection
 from engine.errors import ConfigError, DataError, SteerError
 from engine.events import (
@@ -534,10 +535,13 @@ def test_bad_input(run: Path, model: LanguageModel, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("stand_in_libraries")
-def test_over_a_server_the_history_is_the_same(run: Path, clustered: Path, tmp_path: Path) -> None:
+def test_over_a_server_the_history_is_the_same(
+    run: Path, clustered: Path, tmp_path: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Stop, generate, start, healthy, minibatch: the loop does not know who answers."""
+    monkeypatch.setattr(ServerSection, "health_interval", 0.1)
     short = {"iterations": 2, "minibatch_size": 3, "validation_size": 3, "max_new_tokens": 24}
-    run_stage(Evolve(), configured(**short), run)
+    run_stage(Evolve(), configured(**short), run, model)
     served = Path(shutil.copytree(clustered, tmp_path / "served"))
     server = stand_in_for_sglang(f"crash-once={tmp_path / 'crashed'}")
     events = run_stage(Evolve(), configured(**short, server=server), served)

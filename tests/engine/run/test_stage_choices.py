@@ -218,10 +218,15 @@ def test_begun_again_from_here_on(make_run: MakeRun, worker: Worker, events_of: 
 
 
 def test_all_is_begun_again_and_killed_on_the_way(
-    make_run: MakeRun, worker: Worker, wait_until: WaitUntil, slow: None, events_of: EventsOf
+    make_run: MakeRun,
+    worker: Worker,
+    wait_until: WaitUntil,
+    monkeypatch: pytest.MonkeyPatch,
+    events_of: EventsOf,
 ) -> None:
     run = make_run("Count", "CountAgain", items=20)
     assert worker(run).wait(60) == 0
+    monkeypatch.setenv("ITEM_SECONDS", "0.03")
     first = {name: (run.path / name).read_bytes() for name in ("count/items.jsonl", "again/items.jsonl")}
     choose_stage(run, "again", FIRST)
     for folder in ("count", "again"):
@@ -235,6 +240,7 @@ def test_all_is_begun_again_and_killed_on_the_way(
             assert (
                 run.read().stages[FIRST].summary == {}
             )  # that of the earlier attempt is in earlier/1/stages.json
+    monkeypatch.delenv("ITEM_SECONDS")
     finish(run, worker)
     for name, data in first.items():
         assert (run.path / name).read_bytes() == data == (run.path / "earlier/1" / name).read_bytes()
@@ -281,7 +287,12 @@ def test_a_choice_that_is_killed_half_way_is_completed_by_the_worker(
 
 
 def test_skipped_and_made_the_last_one_during_a_run(
-    make_run: MakeRun, worker: Worker, wait_until: WaitUntil, slow: None, events_of: EventsOf
+    make_run: MakeRun,
+    worker: Worker,
+    wait_until: WaitUntil,
+    slow: None,
+    monkeypatch: pytest.MonkeyPatch,
+    events_of: EventsOf,
 ) -> None:
     """Over the socket; a kill right after the answer changes nothing; taken back, the stage is done after all."""
     run = make_run("Count", "CountAgain", items=30)
@@ -296,6 +307,7 @@ def test_skipped_and_made_the_last_one_during_a_run(
     assert choose_stage(run, "last", FIRST).stages == (SECOND,)
     process.kill()
     process.wait(10)
+    monkeypatch.delenv("ITEM_SECONDS")
     finish(run, worker)
     assert inspect(run.path).state == "finished" and count(run) == 30 and count(run, "again") == 0
     assert run.read().stages[SECOND].words == "skipped"

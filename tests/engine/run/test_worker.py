@@ -138,10 +138,15 @@ def test_the_time_of_a_stage_is_that_of_all_attempts(make_run: MakeRun, worker: 
 
 
 def test_killed_run_ends_as_if_it_had_not_been(
-    make_run: MakeRun, worker: Worker, wait_until: WaitUntil, slow: None, events_of: EventsOf
+    make_run: MakeRun,
+    worker: Worker,
+    wait_until: WaitUntil,
+    monkeypatch: pytest.MonkeyPatch,
+    events_of: EventsOf,
 ) -> None:
     plain = make_run("Count", items=40)
     assert worker(plain).wait(60) == 0
+    monkeypatch.setenv("ITEM_SECONDS", "0.02")
     run = make_run("Count", items=40)
     for target in (5, 20):
         process = worker(run)

@@ -162,8 +162,13 @@ def test_a_server_that_dies_is_started_again_and_asked_what_is_missing(
     ],
 )
 def test_a_start_that_fails_shows_the_logs_last_lines(
-    make: Callable[..., SGLangServer], fault: str, changes: dict[str, object], words: str
+    make: Callable[..., SGLangServer],
+    fault: str,
+    changes: dict[str, object],
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
 ):
+    monkeypatch.setattr("engine.lm.sglang.server._HEALTH_TIMEOUT", 1.0)
     server = make(fault, **changes)
     with pytest.raises(ModelError, match=words):
         server.start(None, nothing)
@@ -275,7 +280,10 @@ def test_the_tail_is_of_the_last_start(make: Callable[..., SGLangServer], tmp_pa
     assert (tmp_path / "server.log").read_text().startswith("of another run")
 
 
-def test_a_port_in_use_is_told_before_anything_starts(make: Callable[..., SGLangServer], tmp_path: Path):
+def test_a_port_in_use_is_told_before_anything_starts(
+    make: Callable[..., SGLangServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(ServerSection, "grace", 0.2)
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
