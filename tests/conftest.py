@@ -50,6 +50,11 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(autouse=True)
+def threads_of_this_test() -> None:
+    idle.begin_test()
+
+
+@pytest.fixture(autouse=True)
 def no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The console remembers nothing from outside of a test, and nothing there is changed; the terminal that the tests
     are started from, which may be none, says nothing either."""

@@ -12,6 +12,7 @@ import asyncio
 import threading
 import time
 from typing import Any
+from weakref import WeakSet
 
 import textual.app
 import textual.constants
@@ -19,6 +20,8 @@ import textual.pilot
 import textual.screen
 from textual._wait import SLEEP_GRANULARITY, wait_for_idle
 
+_before: WeakSet[threading.Thread] = WeakSet()
+"""Threads that an earlier test left behind, or that serve a whole file: no console of this test waits for them."""
 _SOON = SLEEP_GRANULARITY
 """Seconds: a timer that ends sooner belongs to what is waited for."""
 
@@ -46,7 +49,14 @@ def _threads_at_work(loop: Any) -> bool:
     """Threads of the loop's executor that wait for work are not."""
     executor = loop._default_executor
     resting = executor._idle_semaphore._value if executor and not executor._work_queue.qsize() else 0
-    return threading.active_count() - resting > 1
+    started = sum(thread not in _before for thread in threading.enumerate())
+    return started - resting > 0
+
+
+def begin_test() -> None:
+    """Threads that are there are not this test's."""
+    _before.clear()
+    _before.update(threading.enumerate())
 
 
 def use_it() -> None:

@@ -50,11 +50,12 @@ class Int8Weights:
     """`weight` (outputs, inputs), rounded, in the kernel's own layout."""
 
     def __init__(self, weight: Tensor) -> None:
-        scales = weight.abs().amax(1).float().div_(STEPS).clamp_(min=_SMALLEST)
-        numbers = mapped(weight.shape, torch.int8)
+        numbers, scales = mapped(weight.shape, torch.int8), torch.empty(len(weight))
         for start in range(0, len(weight), _ROWS):
             rows = slice(start, start + _ROWS)
-            numbers[rows] = (weight[rows].float() / scales[rows, None]).round_()
+            piece = weight[rows].float()
+            scales[rows] = piece.abs().amax(1).div_(STEPS).clamp_(min=_SMALLEST)
+            numbers[rows] = (piece / scales[rows, None]).round_()
         zeros = torch.zeros(len(weight), dtype=torch.long)
         with warnings.catch_warnings(action="ignore"):  # a later torch may lack the type: see `has_int8`
             rounded = getattr(torch, _MAKE)(numbers, scales.double(), zeros, 0)
@@ -71,11 +72,11 @@ class Int8Linear(nn.Module):
         self.bias = bias
 
     def forward(self, inputs: Tensor) -> Tensor:
-        rows = inputs.float()
-        scales = rows.abs().amax(-1, keepdim=True).div_(STEPS).clamp_(min=_SMALLEST)
+        scales = torch.linalg.vector_norm(inputs, float("inf"), -1, keepdim=True, dtype=torch.float32)
+        scales = scales.div_(STEPS).clamp_(min=_SMALLEST)
         # The kernel rounds what it is given to whole numbers: the rows' own scales are put back behind it.
         multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32
-        outputs = multiply(rows / scales, 1.0, _ZERO, self.weights.packed).mul_(scales)
+        outputs = multiply(inputs / scales, 1.0, _ZERO, self.weights.packed).mul_(scales)
         if self.bias is not None:
             outputs += self.bias
         return outputs.to(inputs.dtype)
