@@ -6,6 +6,7 @@ Equal prompts of several modes are sent once; each mode is charged as if it ran 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 import msgspec
@@ -160,9 +161,11 @@ class ConversationAnswerer:
                 )
                 for key in batch
             ]
-            answers = self.model.answer(asks, self.context.checkpoint, self._take_early(batch))
-            for key, answer in zip(batch, answers, strict=True):
-                self._keep(key, answer)
+            with closing(
+                self.model.answer(asks, self.context.checkpoint, self._take_early(batch))
+            ) as answers:
+                for key, answer in zip(batch, answers, strict=True):
+                    self._keep(key, answer)
         self._failures.end()
 
     def _keep(self, key: AnswerKey, answer: ChatAnswer) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -51,8 +51,9 @@ class ChatModel(Protocol):
 
     def answer(
         self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None], answered: Answered = ignore
-    ) -> Iterator[ChatAnswer]:
-        """An answer to each ask, in order, as they arrive. Raises SteerError where the model gives none."""
+    ) -> Generator[ChatAnswer, None, None]:
+        """An answer to each ask, in order, as they arrive; to be closed by who may not take them all, or requests are
+        under way until it is collected. Raises SteerError where the model gives none."""
         ...
 
     def count_tokens(self, text: str) -> int:
@@ -70,7 +71,7 @@ class LocalChatModel:
 
     def answer(
         self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None], answered: Answered = ignore
-    ) -> Iterator[ChatAnswer]:
+    ) -> Generator[ChatAnswer, None, None]:
         prompts = [self._model.tokenizer.encode_messages(ask.messages) for ask in asks]
         context = self._model.info.context
         fit = [not context or len(prompt) < context - 1 for prompt in prompts]
@@ -108,7 +109,7 @@ class OpenAIChatModel:
 
     def answer(
         self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None], answered: Answered = ignore
-    ) -> Iterator[ChatAnswer]:
+    ) -> Generator[ChatAnswer, None, None]:
         return map_side_by_side(self._request, asks, self._concurrency, answered)
 
     def _request(self, ask: ChatAsk) -> ChatAnswer:

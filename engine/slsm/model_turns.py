@@ -6,6 +6,7 @@ So a conversation goes on as it would with this model, with its own lapses in it
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 
 from engine.run.keyed_records import KeyedRecords
@@ -47,11 +48,11 @@ class ModelTurns:
                 )
                 for one in batch
             ]
-            answers = self.model.answer(asks, self.context.checkpoint)
-            for one, answer in zip(batch, answers, strict=True):
-                if answer.suspect is not None:
-                    raise answer.suspect
-                self.records.add(TurnRecord(conversation_id=one.id, turn=number, answer=answer.text))
+            with closing(self.model.answer(asks, self.context.checkpoint)) as answers:
+                for one, answer in zip(batch, answers, strict=True):
+                    if answer.suspect is not None:
+                        raise answer.suspect
+                    self.records.add(TurnRecord(conversation_id=one.id, turn=number, answer=answer.text))
 
     def _with_turn(self, conversation: Conversation, number: int) -> Conversation:
         turns = list(conversation.turns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ class PublishedAnswers:
 
     def answer(
         self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None], answered: Answered = ignore
-    ) -> Iterator[ChatAnswer]:
+    ) -> Generator[ChatAnswer, None, None]:
         for ask in asks:
             given = self._answers.get(ask.conversation)
             if given is None:

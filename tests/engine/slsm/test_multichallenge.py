@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -369,8 +370,12 @@ def test_a_server_that_refuses_everything_ends_the_stage_and_is_asked_again(tmp_
     with misbehaving_server(lambda body: "It is Rex.") as model, misbehaving_server(judged) as judge:
         model.fault_of = lambda body: "400 no such parameter"
         servers = {"answers": model, "judge": judge}
-        with pytest.raises(ServerFailed, match="no such parameter"):
+        before = set(threading.enumerate())
+        with pytest.raises(ServerFailed, match="no such parameter") as failed:
             run_behind(tmp_path, servers, data, compare=["baseline"])
+        # Also while the error is held: what is under way ends with the stage, not when something collects it.
+        started = {thread.name.split("-")[0] for thread in set(threading.enumerate()) - before}
+        assert failed.value and "ThreadPoolExecutor" not in started
         assert not layout.answers(tmp_path).exists() or not layout.answers(tmp_path).read_text()
         model.fault_of = lambda body: ""
         events = run_behind(tmp_path, servers, data, compare=["baseline"])
