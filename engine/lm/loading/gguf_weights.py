@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -16,7 +18,7 @@ from transformers.modeling_gguf_pytorch_utils import (
     get_gguf_hf_weights_map,
 )
 
-from engine.lm.loading.int8_linear import Int8Weights, round_linear_layers
+from engine.lm.loading.int8_linear import Int8Weights
 from engine.lm.loading.mapped import free_unused, mapped
 
 CHUNK = 2**15
@@ -35,16 +37,16 @@ class FileWeight:
     packed: Any
     processor: Any
     dtype: torch.dtype
-    rounded: dict[str, Int8Weights] | None = None
-    """Takes the weight in 8 bits by its tensor's name, so that it is never held whole in another number type; the
-    library then gets a tensor of one number that stands for all."""
+    take: Callable[[Tensor], None] | None = None
+    """Takes the tensor in place of the library, which then gets one number that stands for all: nothing is held
+    twice."""
 
     def __getitem__(self, _: Any) -> Tensor:
         """The tensor as the library's own way unpacks it; one at a time, however many threads the library has."""
         with _ONE:
             tensor = self._tensor()
-            if self.rounded is not None:
-                self.rounded[self.packed.name] = Int8Weights(tensor)
+            if self.take is not None:
+                self.take(tensor)
                 tensor = torch.zeros(1, dtype=self.dtype).expand(tensor.shape)
             self.reader.forget_pages()
             free_unused()
@@ -58,15 +60,20 @@ class FileWeight:
             return numbers
         changed = self.processor.process(weights=numbers.numpy(), name=self.packed.name).weights
         whole = torch.from_numpy(np.ascontiguousarray(changed))
-        return whole if self.rounded is not None else mapped(whole.shape, self.dtype).copy_(whole)
+        return whole if self.take is not None else mapped(whole.shape, self.dtype).copy_(whole)
 
 
 def file_model(
-    reader: Any, config: Any, dtype: torch.dtype, options: dict[str, Any], int8: bool = False
+    reader: Any,
+    config: Any,
+    dtype: torch.dtype,
+    options: dict[str, Any],
+    rounded: dict[str, Int8Weights] | None = None,
 ) -> Any:
-    """What `from_pretrained` returns with `options` for an opened file; with `int8`, linear layers have 8 bits. None
-    where one parameter is made of several tensors (experts), or the package has no names for the architecture: the
-    library then reads the file its own way."""
+    """What `from_pretrained` returns with `options` for an opened file; with `rounded`, the weights of linear layers
+    are put there in 8 bits, by the parameter's name, and not into the model. None where one parameter is made of
+    several tensors (experts), or the package has no names for the architecture: the library then reads the file its
+    own way."""
     if any("_exps." in packed.name for packed in reader.tensors):
         return None
     architecture = reader.get_field("general.architecture").contents()
@@ -77,23 +84,21 @@ def file_model(
         names = get_gguf_hf_weights_map(model, processor)
     except NotImplementedError:
         return None
-    linear = (
-        {f"{path}.weight" for path, part in model.named_modules() if type(part) is nn.Linear}
-        if int8
-        else set()
-    )
-    rounded: dict[str, Int8Weights] = {}
     weights = {
-        name: FileWeight(reader, packed, processor, dtype, rounded if name in linear else None)
+        names[packed.name]: FileWeight(reader, packed, processor, dtype)
         for packed in reader.tensors
-        if (name := names.get(packed.name))
+        if packed.name in names
     }
-    loaded, report = type(model).from_pretrained(
-        None, config=config, state_dict=weights, dtype=dtype, **options
-    )
-    if int8:
-        round_linear_layers(loaded, {names[name]: weight for name, weight in rounded.items()})
-    return loaded, report
+    if rounded is not None:
+        for path, part in model.named_modules():
+            name = f"{path}.weight"
+            if type(part) is nn.Linear and name in weights:
+                weights[name].take = partial(_round, rounded, name)
+    return type(model).from_pretrained(None, config=config, state_dict=weights, dtype=dtype, **options)
+
+
+def _round(rounded: dict[str, Int8Weights], name: str, tensor: Tensor) -> None:
+    rounded[name] = Int8Weights(tensor)
 
 
 def _shape(packed: Any) -> tuple[int, ...]:

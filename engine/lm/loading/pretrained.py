@@ -22,7 +22,7 @@ from engine.lm.loading.gguf_file import gguf_file, gguf_parts, lacking_packages
 from engine.lm.loading.gguf_reader import reading
 from engine.lm.loading.gguf_weights import file_model
 from engine.lm.loading.hub_cache import looks_local
-from engine.lm.loading.int8_linear import check_int8, round_linear_layers
+from engine.lm.loading.int8_linear import Int8Weights, check_int8, round_linear_layers
 from engine.lm.loading.load_progress import reading_bars
 from engine.lm.loading.weight_files import weight_files
 from engine.lm.loading.whole_files import check_files
@@ -44,8 +44,9 @@ class Pretrained:
 def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
     """Load from a local folder, a GGUF file or a hub name. Weights of a GGUF file are unpacked to `dtype`. Raises
     ModelError."""
-    target, int8 = pick_device(device), dtype == "int8"
-    if int8:
+    target = pick_device(device)
+    rounded: dict[str, Int8Weights] | None = {} if dtype == "int8" else None
+    if rounded is not None:
         check_int8(target)
     source, options = _source(path)
     check_files(path)
@@ -54,17 +55,17 @@ def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
         tokenizer = _tokenizer(source, options)
         number_type, reason = pick_dtype(dtype, target, config)
         how = {"attn_implementation": _attention(config), "output_loading_info": True}
-        loaded: Any = opened and file_model(opened(), config, number_type, how, int8)
+        loaded: Any = opened and file_model(opened(), config, number_type, how, rounded)
         loaded = loaded or transformers.AutoModelForCausalLM.from_pretrained(
             source, dtype=number_type, **how, **options
         )
         model, report = loaded
         _check_complete(path, report)
         model = model.requires_grad_(False).to(target).eval()
-        if int8:
-            round_linear_layers(model, {})
+        if rounded is not None:
+            round_linear_layers(model, rounded)
         eos = _eos_ids(getattr(model, "generation_config", None), model.config)
-        name = "int8" if int8 else str(number_type).removeprefix("torch.")
+        name = str(number_type).removeprefix("torch.") if rounded is None else "int8"
         return Pretrained(model, tokenizer, eos, model_fingerprint(path), name, reason)
 
 

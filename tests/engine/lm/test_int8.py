@@ -9,6 +9,8 @@ import pytest
 import torch
 from torch import nn
 
+from engine.check.finding import Findings
+from engine.check.requirements import _model
 from engine.config.models.model import ModelSection
 from engine.errors import ModelError
 from engine.lm.loading import device, int8_linear
@@ -144,3 +146,15 @@ def test_what_cannot_round_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
         check_int8(torch.device("cpu"))
     with pytest.raises(ValueError, match=r"`model.dtype: int8` is for the backends"):
         ModelSection(backend="vllm", path="x", dtype="int8")
+
+
+@pytest.mark.parametrize("supported", [True, False])
+def test_the_check_says_it_before_the_run(
+    folder: Callable[[str], Path], supported: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: supported)
+    findings = Findings()
+    section = ModelSection(backend="transformers", path=str(folder("qwen2")), device="cpu", dtype="int8")
+    _model(findings, "model", section)
+    wrong = [(finding.where, finding.hint) for finding in findings.all if finding.kind == "wrong"]
+    assert wrong == ([] if supported else [("model.dtype", "set `model.dtype: auto`")])
