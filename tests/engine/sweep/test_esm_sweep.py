@@ -22,16 +22,19 @@ TINY = (
 
 
 @pytest.mark.slow
-def test_mining_is_shared_by_what_it_reads(tmp_path: Path) -> None:
-    # Mining tries its vectors out with online.k_scale: so it is another with another one. online.L it never reads.
-    specs, common = ("online.k_scale=1,4", "online.L=1,3"), (*TINY, f"run.outputs={tmp_path}")
+@pytest.mark.parametrize(("verify", "offline"), [("true", (2, 1)), ("false", (1, 2))])
+def test_mining_is_shared_by_what_it_reads(tmp_path: Path, verify: str, offline: tuple[int, int]) -> None:
+    # With verify, mining tries its vectors out with online.k_scale: so it is another with another one. Without it, and
+    # online.L in any case, it never reads them. (A stage's counts: run anew, and shared.)
+    specs = ("online.k_scale=1,4", "online.L=1,3")
+    common = (*TINY, f"offline_mine.verify={verify}", f"run.outputs={tmp_path}")
     folder = prepare_sweep(DEMO, specs, read_axes(specs), common)
     maker = RunMaker(folder, folder.read())
     for point in maker.points[:3]:
         assert run_worker(made(maker, point).path) == 0
     runs = maker.made(maker.points)
     assert stage_counts(run.read() for run in runs) == {
-        "mine": (2, 1), "select": (2, 1), "memory": (2, 1), "eval": (3, 0),
+        "mine": offline, "select": offline, "memory": offline, "eval": (3, 0),
     }  # fmt: skip
     assert maker.record.choose_on == "dev"
     alone = prepare_run(DEMO, [*common, *point_changes(maker.record, maker.points[1])])
