@@ -29,7 +29,6 @@ from app.settings import read_setting, write_setting
 from app.started_runs import StartedRuns
 from app.terminal.ascii_signs import ASCII_SIGNS, WARNING, takes_unicode
 from app.terminal.control_filter import NO_CONTROLS
-from app.terminal.output import CalmApp
 from app.terminal.plain_attributes import plain_attributes
 from app.terminal.themes import DARK, LIGHT, THEMES, hidden
 from app.terminal.watch import watch_terminal
@@ -73,7 +72,7 @@ def _import_the_rest() -> None:
         garbage.settle()
 
 
-class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, CalmApp[None]):
+class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns):
     """The console; screens ask it by messages."""
 
     TITLE = "steer-tui"

@@ -36,9 +36,9 @@ class RunScreen(NotingScreen):
     """Base of the screens of one run. A subclass says `TITLE_WORD`, gives its widgets in `compose_body` (between
     the stages and the time line) and draws `self.session.state` in `show`.
 
-    `show` is called `FRAMES` times a second, at once when another moment was asked for; only while the
-    screen is visible, the terminal has taken the last frame, and something changed: new events, another cursor,
-    frozen or not. Return True from `busy` to be called again although nothing changed (unfinished drawing).
+    `show` is called `FRAMES` times a second, at once when another moment was asked for; only while the screen is
+    visible and something changed: new events, another cursor, frozen or not. Return True from `busy` to be called
+    again although nothing changed (unfinished drawing).
 
     The keys are all in `app.keys.commands`; a subclass adds its own to `BINDINGS` (Textual merges them) and its text to
     `HELP`. Stages and time line are shown while something works or the view is in the past.
@@ -93,8 +93,6 @@ class RunScreen(NotingScreen):
         if moment != self._moment and not self.query_one(Timeline).replaying:
             self._asked_at = now
         self._moment = moment
-        if getattr(self.app, "terminal_busy", False):
-            return
         due = now - self._drawn_at >= 1 / FRAMES - POLL_SECONDS / 2
         if due or self.busy or now - self._asked_at < _ATTENTION:
             self.poll()

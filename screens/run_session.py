@@ -28,7 +28,7 @@ def run_time_left(session: Session) -> TimeLeft | None:
     state = session.state
     if engine_state(session) != "running" or session.cursor is not None or session.reading is not None:
         return None
-    return time_left(state.stages.values(), session.earlier)
+    return time_left("" if state.header is None else state.header.name, state.stages.values())
 
 
 def work_over(session: Session, stages: Collection[str]) -> bool:

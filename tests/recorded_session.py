@@ -7,7 +7,6 @@ from pathlib import Path
 
 from app.runs.orders import UserMessage
 from app.runs.session import RunSession
-from app.runs.time_left import Earlier
 from app.state.event_index import EventIndex
 from app.state.run import RunState
 from engine.events import Event
@@ -26,7 +25,6 @@ class RecordedSession(RunSession):
         self.status: RunStatus | None = None
         self.sent: list[str] = []
         self.stop_requested = False
-        self.earlier = Earlier()
         self.index = EventIndex()
         self._entries = entries
         self._by_place = {(offset, length): event for event, offset, length in entries}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from app.cli.options import RUN, add_outputs
-from app.ctl.choices import FORMATS, STAGE_CHOICES, STAGE_HELP, STATES
+from app.ctl.choices import STAGE_CHOICES, STAGE_HELP, STATES
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -43,8 +43,6 @@ def add_options(parser: ArgumentParser) -> None:
     waiting.add_argument("--timeout", type=float, metavar="S", help="seconds to wait at most")
     decided = add("decisions", "ESM's decisions, as CSV or JSON lines", with_run=False)
     decided.add_argument("run", nargs="+", metavar="RUN", help="runs: their folders, ids or names")
-    decided.add_argument("--format", choices=FORMATS, help="default: csv, with --json: jsonl")
-    decided.add_argument("--output", default="", metavar="FILE", help="default: standard output")
     decided.add_argument(
         "--filter", default="", metavar="TEXT", help='as in the console: "correct and alpha>0.5"'
     )

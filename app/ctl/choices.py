@@ -1,8 +1,5 @@
 """What the options of `steer-tui ctl` can be. Light, for the command line."""
 
-FORMATS = ("csv", "jsonl")
-"""Of decisions."""
-
 STATES = ("prepared", "running", "paused", "hung", "interrupted", "stopped", "failed", "finished")
 """Of runs."""
 

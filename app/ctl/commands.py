@@ -9,14 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from app.choose_run import choose_run
-from app.ctl.decisions import Query, decisions
+from app.ctl.decisions import decisions
 from app.ctl.events import events
 from app.ctl.orders import NoWorker, order
 from app.ctl.output import BAD_INPUT, DONE, NO_WORKER, write_error
 from app.ctl.runs import list_runs, show_run
 from app.ctl.stages import stage
 from app.ctl.wait import wait
-from engine.errors import RunError, SteerError
+from engine.errors import SteerError
 from engine.run.directory import RunDirectory
 
 _Action = Callable[[RunDirectory, Namespace], int]
@@ -29,7 +29,7 @@ def run_command(options: Namespace) -> int:
         if options.command == "list":
             return list_runs(outputs, options.state, options.json)
         if options.command == "decisions":
-            return decisions(_runs(options, outputs), _query(options))
+            return decisions(_runs(options, outputs), options.filter, options.json)
         directory = choose_run(options.run, outputs)
         return _COMMANDS[options.command](directory, options)
     except SteerError as error:
@@ -55,10 +55,3 @@ def _runs(options: Namespace, outputs: Path) -> list[RunDirectory]:
     """The runs that are named, each once."""
     matches = [choose_run(name, outputs) for name in options.run]
     return list({run.path.resolve(): run for run in matches}.values())
-
-
-def _query(options: Namespace) -> Query:
-    form = options.format or ("jsonl" if options.json else "csv")
-    if options.json and form != "jsonl":
-        raise RunError(what="--json means jsonl", where=f"--format {form}", hint="leave one of them out")
-    return Query(options.filter, form, options.output)

@@ -6,18 +6,17 @@ import csv
 import io
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any
 
 from app.ctl.events import poll_all
-from app.ctl.output import DONE, form_line
+from app.ctl.output import DONE, write_form
 from app.state.run import RunState
 from app.table.decision_fields import DECISION_FIELDS
 from app.table.decision_rows import DecisionRows
 from app.table.filter import Expression, predicate
 from app.table.filter_parser import FilterError, parse
 from app.wording.text import without_controls
-from engine.errors import RunError, disk_errors
+from engine.errors import RunError
 from engine.events import DecisionTaken, EntryPicked, ExampleEvaluated, PairMined, StageBegunAgain
 from engine.run.directory import RunDirectory
 from engine.run.event_log import LogReader
@@ -30,22 +29,18 @@ _NEEDED = DecisionTaken | ExampleEvaluated | StageBegunAgain | PairMined | Entry
 """What a decision's fields come from; the last two name entries in logs of older versions."""
 
 
-class Query(NamedTuple):
-    """What is asked for. `output`: a file, "" for standard output."""
-
-    filter: str = ""
-    form: str = "csv"
-    output: str = ""
-
-
-def decisions(runs: Sequence[RunDirectory], query: Query) -> int:
-    """Write the decisions of the runs, one after the other. Raises RunError for a filter that is wrong."""
-    expression = _parsed(query.filter)
-    if not query.output:
-        _write(runs, expression, query, sys.stdout)
-        return DONE
-    with disk_errors(Path(query.output)), open(query.output, "w", encoding="utf-8", newline="") as file:
-        _write(runs, expression, query, file)
+def decisions(runs: Sequence[RunDirectory], filter_text: str, as_json: bool) -> int:
+    """Write the decisions of the runs, one after the other, as CSV or JSON lines. Raises RunError for a filter that is
+    wrong."""
+    expression = _parsed(filter_text)
+    if not as_json:
+        sys.stdout.write(_csv(COLUMNS))
+    for values in _rows(runs, expression):
+        if as_json:
+            write_form("decision", dict(zip(COLUMNS, values, strict=True)))
+        else:
+            sys.stdout.write(_csv(["" if value is None else value for value in values]))
+    sys.stdout.flush()
     return DONE
 
 
@@ -58,17 +53,6 @@ def _parsed(filter_text: str) -> Expression | None:
             where=f"--filter {filter_text}",
             hint="press ? on the ESM screen: it lists the fields",
         ) from error
-
-
-def _write(runs: Sequence[RunDirectory], expression: Expression | None, query: Query, file: TextIO) -> None:
-    if query.form == "csv":
-        file.write(_csv(COLUMNS))
-    for values in _rows(runs, expression):
-        if query.form == "csv":
-            file.write(_csv(["" if value is None else value for value in values]))
-        else:
-            file.write(form_line("decision", dict(zip(COLUMNS, values, strict=True))))
-        file.flush()
 
 
 def _rows(runs: Iterable[RunDirectory], expression: Expression | None) -> Iterator[list[Any]]:

@@ -18,13 +18,7 @@ VERSION = 1
 
 def write_form(form: str, fields: dict[str, Any]) -> None:
     """A JSON object that names its form, on a line."""
-    sys.stdout.write(form_line(form, fields))
-    sys.stdout.flush()
-
-
-def form_line(form: str, fields: dict[str, Any]) -> str:
-    """The line of `write_form`."""
-    return json.dumps({"form": f"steer-tui {form}", "version": VERSION, **fields}, ensure_ascii=True) + "\n"
+    write_json({"form": f"steer-tui {form}", "version": VERSION, **fields})
 
 
 def write_json(fields: dict[str, Any]) -> None:

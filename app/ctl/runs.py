@@ -8,7 +8,7 @@ from typing import Any
 
 from app.ctl.output import DONE, write_form, write_line
 from app.runs.run_list import RunList, RunRow, read_progress
-from app.runs.time_left import Earlier, read_earlier_times, time_left_sentence
+from app.runs.time_left import time_left_sentence
 from app.wording.text import duration, how_far
 from app.wording.words import figures_words
 from engine.run.directory import RunDirectory, inspect
@@ -31,9 +31,7 @@ def list_runs(outputs: Path, states: Sequence[str] | None, as_json: bool) -> int
 
 def show_run(directory: RunDirectory, as_json: bool) -> int:
     """One run with its stages."""
-    status = inspect(directory.path)
-    earlier = read_earlier_times(directory.path) if status.state == "running" else Earlier()
-    row = RunRow(status, read_progress(directory), earlier=earlier)
+    row = RunRow(inspect(directory.path), read_progress(directory))
     record = row.status.record
     if as_json:
         stages = [

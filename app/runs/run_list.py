@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import msgspec
 
 from app.runs.run_names import UNNAMED, RunName, name_runs
-from app.runs.time_left import MOST_RUNS, Earlier, TimeLeft, earlier_times, time_left
+from app.runs.time_left import TimeLeft, time_left
 from app.wording.verdict_text import verdicts
 from engine.errors import RunError
 from engine.events import StageFinished, StageProgress, StageStarted
@@ -46,18 +46,17 @@ Signature = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run as the list shows it. `state` is `RunStatus.state`; `progress`: of the last stage in its log; `earlier`:
-    how long the stages of a run that works took in other runs; `name`: among the runs that it is shown with."""
+    """A run as the list shows it. `state` is `RunStatus.state`; `progress`: of the last stage in its log; `name`:
+    among the runs that it is shown with."""
 
     status: RunStatus
     progress: StageState
-    earlier: Earlier = field(default_factory=Earlier)
     name: RunName = UNNAMED
 
     @property
     def time_left(self) -> TimeLeft | None:
         """Until all its stages are done; None unless it works."""
-        return time_left(self.stages.values(), self.earlier) if self.state == "running" else None
+        return time_left(self.record.name, self.stages.values()) if self.state == "running" else None
 
     @cached_property
     def stages(self) -> Mapping[str, StageState]:
@@ -156,12 +155,7 @@ class RunList:
         rows = {path: self._row(path) for folder in self.folders for path in run_folders(folder)}
         self._known = {path: known for path, known in self._known.items() if path in rows}
         readable = [row for row in rows.values() if row is not None]
-        readable.sort(key=lambda row: (row.status.record.created, row.path.name), reverse=True)
-        records = [row.record for row in readable[:MOST_RUNS]]
-        return [
-            replace(row, earlier=earlier_times(row.record, records)) if row.state == "running" else row
-            for row in readable
-        ]
+        return sorted(readable, key=lambda row: (row.record.created, row.path.name), reverse=True)
 
     def _row(self, path: Path) -> RunRow | None:
         directory = RunDirectory(path)

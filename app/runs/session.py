@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.runs.orders import UserMessage, order
-from app.runs.time_left import Earlier, read_earlier_times
 from app.state.event_index import EventIndex
 from app.state.run import RunState
 from engine.errors import RunError, SteerError
@@ -51,8 +50,8 @@ class RunSession:
     `cursor`: number of the event looked at, None at the live end. While `frozen`, or with a cursor, what is shown
     stays as it is and `behind` counts what happened since. `revision` is another number whenever something shown may be
     another. `status`: of the worker, `STARTING` while one that `has_started_worker` knows has not yet taken the run.
-    `stop_requested`: here, and the worker has not stopped yet. `index`: marks and stops of the log; `earlier`: how long
-    the stages took in other runs; `unread_bytes`: of the log, not folded yet.
+    `stop_requested`: here, and the worker has not stopped yet. `index`: marks and stops of the log;
+    `unread_bytes`: of the log, not folded yet.
     """
 
     def __init__(
@@ -66,8 +65,6 @@ class RunSession:
         self.index = EventIndex()
         self.status: RunStatus | None = None
         self._status: RunStatus | None = None
-        self.earlier = Earlier()
-        self._earlier: Earlier | None = None
         self.unread_bytes = 0
         self._directory = RunDirectory(run_dir)
         self._keep_every = keep_every
@@ -127,10 +124,9 @@ class RunSession:
         if status is not None and not status.alive:
             self.stop_requested = False
         # While a view is frozen, the number of events it is behind still changes.
-        earlier = self._earlier or Earlier()
-        now = (shown, status.state if status is not None else "", self._latest, earlier, self.stop_requested)
+        now = (shown, status.state if status is not None else "", self._latest, self.stop_requested)
         changed = now != self._seen
-        self._seen, self._shown, self.status, self.earlier = now, shown, status, earlier
+        self._seen, self._shown, self.status = now, shown, status
         self.revision += changed
         return changed
 
@@ -211,8 +207,6 @@ class RunSession:
             self._follow_cursor()
             if self._fold_some():
                 time.sleep(0.0005)  # the drawing thread gets the interpreter in between
-            elif self._earlier is None:
-                self._earlier = read_earlier_times(self.run_dir)
             else:
                 self._wake.wait(_LOOK_EVERY)
                 self._wake.clear()

@@ -1,6 +1,6 @@
 """Filters over rows: what an expression means. `app.table.filter_parser` reads it from text.
 
-An expression is a tree of comparisons, flags and words, made into a predicate for a kind of rows by
+An expression is a tree of comparisons and words, made into a predicate for a kind of rows by
 `predicate`. A value that is not there (an example not evaluated yet, a score of an entry that was not probed)
 matches neither a comparison nor its negation; ``field:none`` asks for it.
 """
@@ -38,28 +38,12 @@ class Word:
 
 
 @dataclass(frozen=True)
-class Flag:
-    """A row for which the field is true."""
-
-    field: Field
-
-
-@dataclass(frozen=True)
 class Compare:
     """A row whose field stands in a relation to a value: ``= != < <= > >=``, ``~`` for contains."""
 
     field: Field
     relation: str
     value: str | float | bool
-
-
-@dataclass(frozen=True)
-class Between:
-    """A row whose number lies in an interval, ends included: ``m:2..4``."""
-
-    field: Field
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -92,7 +76,7 @@ class Or:
     right: Expression
 
 
-Expression: TypeAlias = Word | Flag | Compare | Between | Missing | Not | And | Or
+Expression: TypeAlias = Word | Compare | Missing | Not | And | Or
 
 
 class Rows:
@@ -112,14 +96,11 @@ def predicate(expression: Expression, rows: Rows) -> Predicate:
     match expression:
         case Word(text):
             return rows.mentions(text.lower())
-        case Flag(field):
-            return _flag(rows.getter(field.name))
         case Compare(field, relation, value):
             return _compare(rows.getter(field.name), relation, value)
-        case Between(field, low, high):
-            return _between(rows.getter(field.name), low, high)
         case Missing(field):
-            return _missing(rows.getter(field.name))
+            get = rows.getter(field.name)
+            return lambda row: _absent(get(row))
         case Not(inner):
             return _not(predicate(inner, rows))
         case And(left, right):
@@ -139,14 +120,14 @@ def words(expression: Expression | None) -> list[str]:
             return []
 
 
-def parts(expression: Expression | None) -> Iterator[Word | Flag | Compare | Between | Missing]:
-    """Comparisons, flags and words of an expression, also those that are denied."""
+def parts(expression: Expression | None) -> Iterator[Word | Compare | Missing]:
+    """Comparisons and words of an expression, also those that are denied."""
     match expression:
         case Not(inner):
             yield from parts(inner)
         case And(left, right) | Or(left, right):
             yield from (*parts(left), *parts(right))
-        case Word() | Flag() | Compare() | Between() | Missing():
+        case Word() | Compare() | Missing():
             yield expression
 
 
@@ -169,14 +150,6 @@ def _absent(value: Value) -> bool:
     return value is None or (isinstance(value, float) and isnan(value))
 
 
-def _flag(get: Callable[[int], Value]) -> Predicate:
-    def test(row: int) -> bool | None:
-        value = get(row)
-        return None if value is None else bool(value)
-
-    return test
-
-
 def _compare(get: Callable[[int], Value], relation: str, target: str | float | bool) -> Predicate:
     holds = _RELATIONS[relation] if not isinstance(target, str) else _text_relation(relation, target)
 
@@ -192,26 +165,8 @@ def _text_relation(relation: str, target: str) -> Callable[..., bool]:
     low = target.lower()
     if relation == "~":
         return lambda value, _: low in str(value).lower()
-    if "*" not in low:
-        if relation == "=":
-            return lambda value, _: str(value).lower() == low
-        return lambda value, _: str(value).lower() != low
-    pattern = re.compile(".*".join(map(re.escape, low.split("*"))), re.DOTALL)
-    if relation == "=":
-        return lambda value, _: pattern.fullmatch(str(value).lower()) is not None
-    return lambda value, _: pattern.fullmatch(str(value).lower()) is None
-
-
-def _between(get: Callable[[int], Value], low: float, high: float) -> Predicate:
-    def test(row: int) -> bool | None:
-        value = get(row)
-        return None if _absent(value) else low <= value <= high  # type: ignore[operator]
-
-    return test
-
-
-def _missing(get: Callable[[int], Value]) -> Predicate:
-    return lambda row: _absent(get(row))
+    pattern, equal = re.compile(".*".join(map(re.escape, low.split("*"))), re.DOTALL), relation == "="
+    return lambda value, _: (pattern.fullmatch(str(value).lower()) is not None) is equal
 
 
 def _not(inner: Predicate) -> Predicate:
@@ -234,14 +189,7 @@ def _and(left: Predicate, right: Predicate) -> Predicate:
 
 
 def _or(left: Predicate, right: Predicate) -> Predicate:
-    def test(row: int) -> bool | None:
-        a = left(row)
-        if a:
-            return True
-        b = right(row)
-        return b if a is False else (b or None)
-
-    return test
+    return _not(_and(_not(left), _not(right)))
 
 
 def quoted(text: str) -> str:

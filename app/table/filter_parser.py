@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from app.table.filter import And, Between, Compare, Expression, Field, Flag, Missing, Not, Or, Word
+from app.table.filter import And, Compare, Expression, Field, Missing, Not, Or, Word
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -172,7 +172,7 @@ class _Parser:
         if field is None:
             return Word(token.text)
         if field.kind == "flag":
-            return Flag(field)
+            return Compare(field, "=", True)
         example = f"{field.name}>0.5" if field.kind == "number" else f"{field.name}:…"
         raise FilterError(
             f'`{field.name}` is a field and needs a comparison such as {example}; the word is "{field.name}"',
@@ -199,7 +199,8 @@ class _Parser:
             )
         low, dots, high = text.partition("..")
         if dots and sign == "=":
-            return Between(field, _number(low, value.start), _number(high, value.start + len(low) + 2))
+            least, most = _number(low, value.start), _number(high, value.start + len(low) + 2)
+            return And(Compare(field, ">=", least), Compare(field, "<=", most))
         return Compare(field, sign, _number(text, value.start))
 
     def _flag(self, field: Field, sign: str, text: str, relation: _Token, value: _Token) -> Expression:

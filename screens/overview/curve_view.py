@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import ClassVar
 
 from rich.style import Style
@@ -60,8 +61,9 @@ def draw_curve(curve: Curve, width: int, height: int, dim: Style | str = "") -> 
     text = Text(no_wrap=True, overflow="ellipsis")
     for mark, line, below, end in zip(scale, solid, dots, ends, strict=True):
         text.append(f"{mark:>{edge}} ┤", dim)
-        for sign, dotted in zip(line, below, strict=True):
-            text.append(sign) if ord(sign) != _EMPTY else text.append(dotted, dim)
+        for covered, signs in groupby(zip(line, below, strict=True), lambda pair: ord(pair[0]) != _EMPTY):
+            solid_signs, dotted = map("".join, zip(*signs, strict=True))
+            text.append(solid_signs) if covered else text.append(dotted, dim)
         text.append(f" {end}\n")
     return text.append(" " * (edge + 2) + f"{curve.figure}, over {curve.over}", dim)
 

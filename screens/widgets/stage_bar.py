@@ -46,7 +46,12 @@ class StageBar(Widget):
         self._session = session
 
     def on_mount(self) -> None:
-        self.set_interval(1.0, self.refresh)  # the age of the last heartbeat grows without events
+        self.set_interval(1.0, self._beat)
+
+    def _beat(self) -> None:
+        """The age of the last heartbeat grows without events."""
+        if self._session.status is not None and self._session.status.alive:
+            self.refresh()
 
     def render(self) -> Text:
         shown = shown_stages(self._session)

@@ -7,6 +7,7 @@ event. Events are spaced evenly, whatever time passed between them, so that busy
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import groupby
 
 from rich.style import Style
 from rich.text import Text
@@ -174,10 +175,10 @@ are cut to a second), `.` replays faster, `0` goes to the start, `L` to the live
         self._place_stages(signs, tones)
         self._place_marks(signs, tones)
         signs[here], tones[here] = "◆", "accent"
-        styles = {name: tone(self, name) for name in set(tones)}
+        track = [sign or ("━" if x <= here else "─") for x, sign in enumerate(signs)]
         text = Text(no_wrap=True)
-        for x, (sign, name) in enumerate(zip(signs, tones, strict=True)):
-            text.append(sign or ("━" if x <= here else "─"), styles[name])
+        for name, cells in groupby(range(width), tones.__getitem__):
+            text.append("".join(track[x] for x in cells), tone(self, name))
         return text
 
     def _place_stages(self, signs: list[str | None], tones: list[str]) -> None:

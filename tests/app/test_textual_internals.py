@@ -11,38 +11,13 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from textual import _compositor, app, screen, scroll_view, widget
-from textual.drivers import linux_driver
-from textual.drivers._writer_thread import WriterThread
+from textual import screen, scroll_view, widget
 
 from app import textual_internals
 
 HOME = Path(textual_internals.__file__)
 ROOT = HOME.parents[1]
 MODULES = [path for room in ("app", "screens") for path in (ROOT / room).rglob("*.py") if path != HOME]
-
-
-def test_the_app_draws_through_display_and_counts_batches() -> None:
-    assert list(inspect.signature(app.App._display).parameters) == ["self", "screen", "renderable"]
-    assert "._display(" in inspect.getsource(screen)
-    console = app.App()
-    with console.batch_update():
-        assert console._batch_count == 1
-    assert console._batch_count == 0
-
-
-def test_updates_of_the_compositor() -> None:
-    assert list(inspect.signature(_compositor.CompositorUpdate.render_segments).parameters) == [
-        "self",
-        "console",
-    ]
-    assert {"strips", "region"} <= set(inspect.signature(_compositor.LayoutUpdate).parameters)
-    assert {"chops", "spans", "chop_ends"} <= set(inspect.signature(_compositor.ChopsUpdate).parameters)
-
-
-def test_the_driver_writes_to_its_file_in_a_thread() -> None:
-    assert "WriterThread(self._file)" in inspect.getsource(linux_driver.LinuxDriver)
-    assert "write" in inspect.getsource(WriterThread.run) and "flush" in inspect.getsource(WriterThread.run)
 
 
 def test_scrolling_views_and_screens() -> None:

@@ -205,7 +205,7 @@ def test_damaged_lines_are_counted(ctl: Ctl, tmp_path: Path) -> None:
     assert (code, len(rows), err) == (0, len(lines) - 3, said)
 
 
-def test_decisions_of_several_runs_as_a_file(ctl: Ctl, tmp_path: Path) -> None:
+def test_decisions_of_several_runs(ctl: Ctl, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     events = list(SyntheticRun(examples=3).events())
     runs = [str(make_run(tmp_path, "many", events)) for _ in range(2)]
     query = ["--filter", "method:esm m:2", "--outputs", str(tmp_path)]
@@ -225,8 +225,9 @@ def test_decisions_of_several_runs_as_a_file(ctl: Ctl, tmp_path: Path) -> None:
     assert rows_of(runs[0], runs[0]) == {Path(runs[0]).name: wanted}
     assert ctl("decisions", runs[0], "none", *query)[0] == 2
 
-    assert main(["ctl", "decisions", *runs, *query, "--output", str(tmp_path / "d.csv")]) == 0
-    assert len((tmp_path / "d.csv").read_text().splitlines()) == 1 + 2 * len(wanted)
+    capsys.readouterr()
+    assert main(["ctl", "decisions", *runs, *query]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 2 * len(wanted), "as CSV, with a line of headings"
 
 
 def test_a_run_at_work_is_stopped_and_waited_for(

@@ -155,8 +155,6 @@ def test_a_worker_that_does_not_answer_is_stopped_by_a_signal(
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["decisions", "RUN", "--json", "--format", "csv"],
-         '"--json means jsonl", "where": "--format csv", "mend": "leave one of them out"'),
         (["stage", "stop", "RUN", "eval", "--undo"],
          "a stop is not taken back (--undo): resume the run: steer-tui batch --resume RUN"),
         (["stop", "RUN"], "no worker works on this run: it is failed (RUN): steer-tui batch --resume RUN"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.ctl.decisions import Query, decisions
+from app.ctl.decisions import decisions
 from app.runs.client import prepare_resume
 from app.state.run import RunState
 from engine.comparison.run_items import read_items
@@ -71,7 +71,7 @@ def test_what_is_told_twice_stands_once_and_the_files_are_those_of_a_run_never_s
     items = [{key: len(arm.items) for key, arm in read_items(one.path).arms.items()} for one in (run, whole)]
     assert items[0] == items[1] and items[0]["ESM", "esm"] == 6
     capsys.readouterr()
-    assert decisions([run], Query(form="jsonl")) == 0
+    assert decisions([run], "", as_json=True) == 0
     assert len(capsys.readouterr().out.splitlines()) == steps
 
 

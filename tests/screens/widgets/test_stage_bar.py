@@ -110,6 +110,19 @@ def test_what_is_left_of_the_stage_and_of_all(
     assert StageBar(session)._left(stage) == "", "what is read tells nothing of the time left"
 
 
+@pytest.mark.parametrize("alive", [True, False])
+def test_only_a_worker_that_lives_grows_older(alive: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each drawing is sent to the terminal: without a worker nothing changes by itself."""
+    drawn = list[bool]()
+    monkeypatch.setattr(StageBar, "refresh", lambda self: drawn.append(True))
+    session: Any = SimpleNamespace(status=SimpleNamespace(alive=alive))
+    StageBar(session)._beat()
+    assert bool(drawn) == alive
+    session.status = None
+    StageBar(session)._beat()
+    assert bool(drawn) == alive
+
+
 def at_work(folder: Path) -> RecordedSession:
     """mine is done, select has 45 of 100 pairs after 45 s and 54,135 tokens, eval waits."""
     events = [
