@@ -10,7 +10,7 @@ from app.blocks.model_text import one_line
 from app.methods.cases import Cases
 from app.methods.cells import digits
 from app.methods.gflownet.evidence import reader_answers
-from app.methods.gflownet.paths import Paths, left_at
+from app.methods.gflownet.paths import left_at, path_table
 from app.methods.source import CaseSource
 from app.state.gflownet import QuestionRow
 from app.state.run import RunState
@@ -71,7 +71,7 @@ def question_blocks(event: QuestionSampled, source: CaseSource) -> list[Block]:
         *reader_answers(source.state.gflownet, event.sample_id),
         Paragraph(about, "dim"),
         Paragraph(_drawn(event), "dim"),
-        Paths(event),
+        path_table((("", rank, path) for rank, path in enumerate(event.paths, 1)), event),
     ]
     if event.prompt:
         blocks += [Heading("what the language model gets", 4), writing(event.prompt, "dim")]

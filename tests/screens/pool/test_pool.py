@@ -14,8 +14,9 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from app.blocks.block import Target
+from app.blocks.terminal import draw
 from app.methods.place import Place
-from app.methods.pool.candidates import Candidates
+from app.methods.pool.candidates import pool_blocks
 from app.methods.pool.results import accuracy_curves
 from app.state.pool import PoolState
 from app.state.run import RunState
@@ -129,7 +130,7 @@ def test_every_row_is_legible(width: int, first: int) -> None:
         event, pool_before=[first + row for row in event.pool_before], pool_after=pool
     )
     console = Console(width=width, file=io.StringIO(), record=True)
-    console.print(Candidates(event).draw(defaultdict(Style.null), width))
+    console.print(draw(pool_blocks(event), defaultdict(Style.null), width))
     text = console.export_text()
     words = text.replace("+", " ").replace("•", " ").split()
     assert all(str(row) in words for row in pool)

@@ -14,7 +14,6 @@ from rich.style import Style
 from app.blocks.block import (
     Beside,
     Block,
-    Drawn,
     Facts,
     Heading,
     Paragraph,
@@ -29,7 +28,7 @@ from app.blocks.terminal import draw
 from app.methods.gflownet.answers import ANSWERS
 from app.methods.gflownet.answers import COLUMNS as ANSWER_COLUMNS
 from app.methods.gflownet.page import PAGE
-from app.methods.gflownet.paths import LEGEND, Paths, left_at, met, way
+from app.methods.gflownet.paths import LEGEND, left_at, met, way
 from app.methods.gflownet.questions import COLUMNS as QUESTION_COLUMNS
 from app.methods.gflownet.questions import QUESTIONS
 from app.methods.gflownet.what_if import WHAT_IF
@@ -273,35 +272,29 @@ def test_a_missed_question_says_where_its_paths_went_wrong() -> None:
     assert [left_at(path) for path in (RIGHT, ASTRAY, SHORT, STOPPED)] == [0, 2, 0, 0]
 
 
-def test_the_paths_in_a_terminal() -> None:
+def test_the_paths_of_a_question() -> None:
     """A bar of ten cells of the share of draws, 12 of 20; edges of shortest paths are thick, ★ is an answer."""
-    assert on_terminal([Paths(question())], 110) == [
-        *LEGEND.splitlines(),
-        "  1 ━━━━━━──── ×12  P_F 0.600  R 1.000  ✓ Sella",
-        "    Oslo ━capital━▶ Ostrel ━lies on━▶ Sella★",
-        "  2 ━━━─────── ×6   P_F 0.250  R 0.001  ✗ no answer",
-        "    Oslo ━capital━▶ Ostrel ≠ ─twinned with─▶ Lima",
-        "  3 ╸───────── ×1   P_F 4e-04  R 0.001  ✗ no answer",
-        "    STOP at once",
-    ]
-    distinct = on_terminal([Paths(question(distinct=True))], 110)  # the bar is P_F: 0.6, 0.25
-    assert distinct[2] == "  1 ━━━━━━──── P_F 0.600  R 1.000  ✓ Sella"
-    assert distinct[4] == "  2 ━━╸─────── P_F 0.250  R 0.001  ✗ no answer"
 
+    def rows(event: ev.QuestionSampled) -> list[tuple[str, ...]]:
+        [table] = [block for block in QUESTIONS.draw(event, Log(event).source) if isinstance(block, Table)]
+        assert list(table.header) == ["path", "meets", "share", "drawn", "P_F", "R"] and table.figures == 4
+        assert list(table.notes) == list(LEGEND)
+        return [tuple(map(plain, row)) for row in table.rows]
 
-def test_the_paths_in_documents() -> None:
-    [table] = Paths(question()).in_documents()
-    assert isinstance(table, Table) and table.figures == 3 and list(table.notes) == LEGEND.splitlines()
-    assert list(table.header) == ["path", "meets", "drawn", "P_F", "R"]
-    assert [tuple(map(plain, row)) for row in table.rows] == [
-        ("Oslo ━capital━▶ Ostrel ━lies on━▶ Sella★", "✓ Sella", "12", "0.600", "1.000"),
-        ("Oslo ━capital━▶ Ostrel ≠ ─twinned with─▶ Lima", "✗ no answer", "6", "0.250", "0.001"),
-        ("STOP at once", "✗ no answer", "1", "4e-04", "0.001"),
+    assert rows(question()) == [
+        ("1 Oslo ━capital━▶ Ostrel ━lies on━▶ Sella★", "✓ Sella", "━━━━━━────", "12", "0.600", "1.000"),
+        (
+            "2 Oslo ━capital━▶ Ostrel ≠ ─twinned with─▶ Lima",
+            "✗ no answer",
+            "━━━───────",
+            "6",
+            "0.250",
+            "0.001",
+        ),
+        ("3 STOP at once", "✗ no answer", "╸─────────", "1", "4e-04", "0.001"),
     ]
-    many, more = Paths(question("q", *[RIGHT] * 32)).in_documents()
-    assert isinstance(many, Table) and len(many.rows) == 30
-    assert isinstance(more, Paragraph) and plain(more.text) == "2 more paths are in the log."
-    assert len(Paths(question("q", *[RIGHT] * 30)).in_documents()) == 1
+    distinct = rows(question(distinct=True))  # the bar is P_F: 0.6, 0.25
+    assert [row[2] for row in distinct[:2]] == ["━━━━━━────", "━━╸───────"]
 
 
 def test_the_tones_of_a_way() -> None:
@@ -357,15 +350,15 @@ def test_paths_that_were_tried_say_what_is_new_and_what_is_missing(log: Log) -> 
         [plain(block.text) for block in answer.about if isinstance(block, Paragraph)]
         for answer in choice.answers(tried).beside
     ]
-    drawn = choice.answers(tried).beside[2].about[-1]
-    assert isinstance(drawn, Drawn) and texts(drawn.in_documents()) == [
-        "Oslo ━capital━▶ Ostrel ━lies on━▶ Sella★\nOslo ━capital━▶ Ostrel"
+    first, _, drawn = (answer.about[-1] for answer in choice.answers(tried).beside)
+    assert isinstance(first, Table) and tuple(first.notes) == LEGEND
+    assert isinstance(drawn, Table) and not drawn.notes
+    assert [tuple(map(plain, row))[:4] for row in drawn.rows] == [
+        ("+2 Oslo ━capital━▶ Ostrel", "✗ no answer", "╸─────────", "1"),
+        ("−2 Oslo ━capital━▶ Ostrel ≠ ─twinned with─▶ Lima", "✗ no answer", "━━━───────", "6"),
+        ("−3 STOP at once", "✗ no answer", "╸─────────", "1"),
+        ("1 Oslo ━capital━▶ Ostrel ━lies on━▶ Sella★", "✓ Sella", "━━━━━━────", "12"),
     ]
-    assert on_terminal([drawn], 110) == [
-        "+ 2 ╸───────── ×1   P_F 0.100  R 0.001  ✗ no answer", "    Oslo ━capital━▶ Ostrel",
-        "− Oslo ━capital━▶ Ostrel ≠ ─twinned with─▶ Lima", "− STOP at once",
-        "  1 ━━━━━━──── ×12  P_F 0.600  R 1.000  ✓ Sella", "    Oslo ━capital━▶ Ostrel ━lies on━▶ Sella★",
-    ]  # fmt: skip
     met_one = "✓ 12 of 20 paths meet an answer; 1 of 2 answers met"
     assert said == [
         [met_one], [met_one, "= the committed paths"], [met_one, "+1 −2 against the committed paths"],
