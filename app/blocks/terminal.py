@@ -17,9 +17,9 @@ from app.blocks.block import (
     Bullets,
     Changes,
     Command,
-    Drawn,
     Facts,
     Heading,
+    OnScreen,
     Palette,
     Paragraph,
     Remark,
@@ -44,10 +44,10 @@ def link(text: str, target: Target, style: Style) -> Text:
 
 
 def line(words: Words, palette: Palette) -> Text:
-    """A line in its tones."""
+    """A line in its tones; a tone that the theme does not have is the name of a colour."""
     text = Text()
     for span in spans(words):
-        style = palette.get(span.tone, Style.null())
+        style = palette[span.tone] if span.tone in palette else Style.parse(span.tone)
         if span.target is None:
             text.append(clean(span.text), style)
         else:
@@ -69,7 +69,7 @@ def draw(blocks: Sequence[Block], palette: Palette, width: int) -> RenderableTyp
     return Group(*parts)
 
 
-_WIDE = (Table, Changes, Beside, Drawn)
+_WIDE = (Table, Changes, Beside, OnScreen)
 
 
 def _with_facts_joined(blocks: Sequence[Block]) -> list[Block]:
@@ -107,8 +107,8 @@ def _block(block: Block, palette: Palette, width: int) -> RenderableType:
             return Text(text, palette["accent"])
         case Remark(author, when, text):
             return Text.assemble(clean(text), (f"\n{clean(author)}, {when}", palette["dim"]))
-        case Drawn():
-            return block.draw(palette, width)
+        case OnScreen(blocks):
+            return draw(blocks, palette, width)
         case _:  # a picture: the screen has charts of its own
             return Text()
 

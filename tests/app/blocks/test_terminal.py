@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import pytest
 from rich.console import Console
 from rich.style import Style
-from rich.text import Text
 
 from app.blocks.bars import plain_bar
 from app.blocks.block import (
@@ -18,9 +17,9 @@ from app.blocks.block import (
     Changes,
     Command,
     Document,
-    Drawn,
     Facts,
     Heading,
+    OnScreen,
     Paragraph,
     Remark,
     Span,
@@ -165,17 +164,10 @@ def test_a_table_of_columns_has_their_words_cells_and_order() -> None:
     assert table_of(columns, [], "Title") == []
 
 
-class Star(Drawn):
-    def draw(self, palette: object, width: int) -> Text:
-        return Text("*" * width)
-
-    def in_documents(self) -> list[Block]:
-        return [Paragraph("a star")]
-
-
-def test_what_only_a_terminal_draws_has_words_in_documents() -> None:
-    blocks: list[Block] = [Beside([Star()], [Heading(("x ", Span("<y>", "good")), 2)], least=10)]
-    assert shown(blocks, 9)[0] == "*" * 9
+def test_what_only_a_terminal_shows_has_words_in_documents() -> None:
+    star = OnScreen([Paragraph("*****")], [Paragraph("a star")])
+    blocks: list[Block] = [Beside([star], [Heading(("x ", Span("<y>", "good")), 2)], least=10)]
+    assert shown(blocks, 9)[0] == "*****"
     assert [type(block) for block in in_one_column(blocks)] == [Paragraph, Heading]
     document = Document("t", blocks)
     assert 'x <span class="good">&lt;y&gt;</span></h2>' in to_html(document)
