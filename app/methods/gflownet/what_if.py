@@ -9,7 +9,7 @@ from app.methods.source import CaseSource
 from app.methods.what_if import Answer, Answers, Choice, Field, WhatIf, number, whole, yes_or_no
 from app.wording.figures import outcome
 from app.wording.text import counted
-from engine.events import EvidenceAnswered, PathsTried, QuestionSampled, SampledPath
+from engine.events import PathsTried, QuestionSampled, SampledPath
 
 _HELP = """\
 # What if: other paths
@@ -46,18 +46,7 @@ def of_question(sampled: QuestionSampled, source: CaseSource) -> Choice:
     )
 
 
-def of_answer(event: EvidenceAnswered, source: CaseSource) -> Choice | str:
-    """The paths that an answer was read from."""
-    row = source.state.gflownet.questions.find(event.sample_id)
-    sampled = None if row is None else source.at(row.place, QuestionSampled)
-    return (
-        "The log does not have the paths of this question."
-        if sampled is None
-        else of_question(sampled, source)
-    )
-
-
-WHAT_IF = WhatIf("gflownet", _HELP, {QuestionSampled: of_question, EvidenceAnswered: of_answer})
+WHAT_IF = WhatIf("gflownet", _HELP, {QuestionSampled: of_question})
 
 
 def _answers(tried: PathsTried) -> Answers:
