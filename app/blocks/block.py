@@ -164,13 +164,11 @@ class Changes:
 
 @dataclass(frozen=True)
 class Beside:
-    """Two stories beside each other where there are `least` columns, else one below the other. `left`: the first one's
-    columns; 0: half."""
+    """Two stories beside each other where there are `least` columns, else one below the other."""
 
     first: Sequence[Block]
     second: Sequence[Block]
     least: int = 84
-    left: int = 0
 
 
 @dataclass(frozen=True)

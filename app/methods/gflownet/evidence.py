@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.blocks.block import Beside, Block, Facts, Heading, Paragraph, Span, Words, writing
+from app.blocks.block import Beside, Block, Heading, Paragraph, Span, Words, writing
 from app.methods.cells import outcome_cell
 from app.wording.text import counted
 from engine.events import EvidenceAnswered
@@ -19,13 +19,7 @@ def evidence_name(method: str) -> str:
     return EVIDENCE.get(method, method)
 
 
-def answer_blocks(events: Sequence[EvidenceAnswered]) -> list[Block]:
-    """A question's answers, and whether one kind of evidence alone leads to a right one."""
-    rows = [(f"from {evidence_name(each.method)}", _answer_words(each)) for each in events]
-    return [Facts(rows), *_verdict({each.method: each.hit for each in events})] if rows else []
-
-
-def _answer_words(event: EvidenceAnswered) -> Words:
+def answer_words(event: EvidenceAnswered) -> Words:
     """The answer behind its sign, and how much evidence it was read from."""
     answer = ", ".join(event.answer.split("\n")) or "(empty)"
     text = f"no answer: {event.failure}" if event.failure else answer + " (cut off)" * event.cut
@@ -34,7 +28,9 @@ def _answer_words(event: EvidenceAnswered) -> Words:
     return Span(f"{sign} ", tone), text, Span(evidence, "dim")
 
 
-def _verdict(hits: dict[str, bool]) -> list[Block]:
+def verdict_blocks(events: Sequence[EvidenceAnswered]) -> list[Block]:
+    """Where one kind of evidence alone leads to a right answer."""
+    hits = {event.method: event.hit for event in events}
     if len(hits) < 2 or hits[PATHS] == hits[TRIPLES]:
         return []
     if hits[PATHS]:

@@ -11,7 +11,7 @@ from app.blocks.block import Block, Heading, Paragraph, Span, facts, writing
 from app.blocks.model_text import one_line
 from app.methods.cases import Cases
 from app.methods.cells import digits, outcome_cell, turned_cell
-from app.methods.gflownet.evidence import EVIDENCE, answer_blocks, prompt_blocks
+from app.methods.gflownet.evidence import EVIDENCE, answer_words, evidence_name, prompt_blocks, verdict_blocks
 from app.methods.gflownet.paths import left_at, path_table
 from app.methods.source import CaseSource
 from app.state.gflownet import EvidenceRow, GFlowNetState, QuestionRow
@@ -117,33 +117,37 @@ def question_blocks(event: QuestionSampled | EvidenceAnswered, source: CaseSourc
     sampled = event if isinstance(event, QuestionSampled) else source.at(place, QuestionSampled)
     rows = [each for each in answers_to(gflownet, event.sample_id) if each is not None]
     answers = [answer for each in rows if (answer := source.at(each.place, EvidenceAnswered)) is not None]
-    title = Paragraph((Span(event.question, "strong"), Span(f"   {event.sample_id}", "dim")))
-    if sampled is None:
-        return [title, facts([("right answers", ", ".join(event.golds))]), *answer_blocks(answers),
-                *prompt_blocks(answers)]  # fmt: skip
-    prompt = (
-        [Heading("what the language model gets", 4), writing(sampled.prompt, "dim")] if sampled.prompt else []
+    known = (
+        [] if sampled is None else [("from", ", ".join(sampled.starts)), ("to", ", ".join(sampled.answers))]
     )
-    return [title, *_paths(sampled, answer_blocks(answers)), *(prompt_blocks(answers) or prompt)]
+    golds = "" if sampled is not None and set(event.golds) == set(sampled.answers) else ", ".join(event.golds)
+    read = [(f"from {evidence_name(answer.method)}", answer_words(answer)) for answer in answers]
+    return [
+        Paragraph((Span(event.question, "strong"), Span(f"   {event.sample_id}", "dim"))),
+        facts([*known, ("right answers", golds), *read]),
+        *verdict_blocks(answers),
+        *([] if sampled is None else _paths(sampled)),
+        *(prompt_blocks(answers) or ([] if sampled is None else _prompt(sampled))),
+    ]
 
 
-def _paths(event: QuestionSampled, answers: Sequence[Block]) -> list[Block]:
-    """From where to where, `answers`, how the paths fared, and the paths."""
+def _paths(event: QuestionSampled) -> list[Block]:
+    """How the paths fared, how they were drawn, and the paths."""
     about = (
         f"{counted(event.nodes, 'nodes')}, {counted(event.edges, 'edges')}   "
         f"temperature {event.temperature:g}, prior α {event.prior_alpha:.2f}, log Z {fixed(event.log_z, 2)}"
     )
-    golds = "" if set(event.golds) == set(event.answers) else ", ".join(event.golds)
     return [
-        facts(
-            [("from", ", ".join(event.starts)), ("to", ", ".join(event.answers)), ("right answers", golds)]
-        ),
-        *answers,
         *_fared(event),
         Paragraph(about, "dim"),
         Paragraph(_drawn(event), "dim"),
         path_table((("", rank, path) for rank, path in enumerate(event.paths, 1)), event),
     ]
+
+
+def _prompt(event: QuestionSampled) -> list[Block]:
+    heading = Heading("what the language model gets", 4)
+    return [heading, writing(event.prompt, "dim")] if event.prompt else []
 
 
 def _fared(event: QuestionSampled) -> list[Block]:

@@ -72,7 +72,7 @@ def _remark(state: RunState) -> str:
 def query_blocks(event: PoolQueryDone, source: CaseSource) -> list[Block]:
     """Question, pool, trajectories."""
     about = [Paragraph(words) for words in _about(event)]
-    return [*about, Beside(pool_blocks(event), _trajectories(event), least=128, left=64)]
+    return [*about, Beside(pool_blocks(event), _trajectories(event), least=128)]
 
 
 def _about(event: PoolQueryDone) -> list[Words]:

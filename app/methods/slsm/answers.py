@@ -146,19 +146,13 @@ def _outcome_spans(passed: bool | None, answer: str) -> tuple[Span, Span]:
 def _others(slsm: SLSMState, row: ResultRow) -> list[Block]:
     """The other answers to the same conversation, each with its verdict; they can be opened."""
     words: list[str | Span] = [Span("the same under", "dim")]
-    mode = ""
     for other in slsm.results:
         same = (other.conversation_id, other.attempt) == (row.conversation_id, row.attempt)
-        if not same or other == row:
-            continue
-        if other.memory_mode == "none":
-            name = other.mode
-        else:  # its mode is said once for both kinds of memory
-            words.append(Span("" if other.mode == mode else f"   {other.mode}", "dim"))
-            name = other.memory_mode
-        mode, (sign, tone) = other.mode, outcome_cell(other.passed)
-        words += [Span(f"  {sign}", tone), Span(name, "accent", answer_target(other))]
-    return [Paragraph(words)] if mode else []
+        if same and other != row:
+            sign, tone = outcome_cell(other.passed)
+            name = other.mode if other.memory_mode == "none" else f"{other.mode} {other.memory_mode}"
+            words += [Span(f"  {sign}", tone), Span(name, "accent", answer_target(other))]
+    return [Paragraph(words)] if len(words) > 1 else []
 
 
 def answer_target(row: ResultRow) -> Target:

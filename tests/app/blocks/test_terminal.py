@@ -66,11 +66,10 @@ def test_a_line_has_its_tones_and_links() -> None:
     assert isinstance(link, Style) and link.underline and link.dim and link.meta == {META: ("entry", "7")}
 
 
-def test_headings_and_tables_are_set_off_and_facts_share_a_grid() -> None:
+def test_headings_and_tables_are_set_off_and_facts_stand_in_a_grid() -> None:
     blocks: list[Block] = [
         Heading("First", 3),
-        Facts([("a", "1")]),
-        Facts([("long", Span("2", "good"))]),
+        Facts([("a", "1"), ("long", Span("2", "good"))]),
         Heading("Second", 3),
         Table(("x", "y"), [("u", "10"), ("v", "9")], 1),
         Paragraph("end"),
@@ -100,11 +99,6 @@ def test_two_stories_stand_beside_each_other_where_there_is_room(width: int, sam
     assert any("left" in text and "right" in text for text in lines) == same_line
     if same_line:  # half of 38, then the gap of two
         assert lines[0].index("right") == 21
-
-
-def test_the_left_story_may_have_its_own_width() -> None:
-    lines = shown([Beside([Paragraph("left")], [Paragraph("right")], least=20, left=10)], 40)
-    assert lines[0].index("right") == 12
 
 
 def test_equal_texts_are_shown_once_others_with_their_signs() -> None:
