@@ -68,7 +68,7 @@ async def test_a_question_is_shown_with_its_paths(session: RecordedSession, size
         text = await press(pilot, "g", "enter")
         assert "20 independent draws from P_F" in text
         assert "━━━━━━━━──     16  0.790  1.000" in text and "1 Vordania ━capital━▶ Ostrel" in text
-        assert "lies on" in await press(pilot, "end")
+        assert "Question:⏎" in await press(pilot, "end")
         text = await press(pilot, "escape", "G", "enter")
         assert "3 paths drawn without replacement from P_F" in text
 
