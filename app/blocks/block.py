@@ -8,7 +8,6 @@ from textwrap import wrap
 from typing import Any, NamedTuple
 
 from rich.cells import cell_len
-from rich.console import RenderableType
 from rich.style import Style
 
 from app.blocks.drawing import Drawing
@@ -165,13 +164,11 @@ class Changes:
 
 @dataclass(frozen=True)
 class Beside:
-    """Two stories beside each other where there are `least` columns, else one below the other. `left`: the first one's
-    columns; 0: half."""
+    """Two stories beside each other where there are `least` columns, else one below the other."""
 
     first: Sequence[Block]
     second: Sequence[Block]
     least: int = 84
-    left: int = 0
 
 
 @dataclass(frozen=True)
@@ -198,16 +195,12 @@ class Picture:
     caption: str
 
 
-class Drawn:
-    """What a terminal draws like nothing else; documents have other blocks in its place."""
+@dataclass(frozen=True)
+class OnScreen:
+    """What lives from the colours of a terminal; documents have other blocks in its place."""
 
-    def draw(self, palette: Palette, width: int) -> RenderableType:
-        """For the terminal."""
-        raise NotImplementedError
-
-    def in_documents(self) -> Sequence[Block]:
-        """For all other writers."""
-        raise NotImplementedError
+    blocks: Sequence[Block]
+    in_documents: Sequence[Block]
 
 
 Block = (
@@ -222,7 +215,7 @@ Block = (
     | Command
     | Remark
     | Picture
-    | Drawn
+    | OnScreen
 )
 
 
@@ -241,8 +234,8 @@ def in_one_column(blocks: Iterable[Block]) -> list[Block]:
         match block:
             case Beside(first, second):
                 flat += in_one_column([*first, *second])
-            case Drawn():
-                flat += in_one_column(block.in_documents())
+            case OnScreen(_, in_documents):
+                flat += in_one_column(in_documents)
             case _:
                 flat.append(block)
     return flat

@@ -9,16 +9,16 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
-_CONTROL = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-)
+from app.wording.text import without_controls
+
+_ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 BREAK = "⏎"
 _LONGEST_LINE = 20_000
 
 
 def clean(text: str) -> str:
     """`text` without escape sequences, control codes and marks that turn the reading direction."""
-    return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\t", "    "))
+    return without_controls(_ESCAPE.sub("", text.replace("\r\n", "\n").replace("\t", "    ")))
 
 
 def one_line(text: str) -> str:
@@ -36,7 +36,7 @@ class Safe:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for text, style, control in console.render(self._inner, options):
             if not control:
-                yield Segment(text if text == "\n" else _CONTROL.sub("", text), style)
+                yield Segment(text if text == "\n" else without_controls(_ESCAPE.sub("", text)), style)
 
 
 def model_text(text: str, base: Style, mark: Style) -> Text:

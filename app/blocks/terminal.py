@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 
 from rich import table as rich
 from rich.cells import cell_len
@@ -17,9 +16,9 @@ from app.blocks.block import (
     Bullets,
     Changes,
     Command,
-    Drawn,
     Facts,
     Heading,
+    OnScreen,
     Palette,
     Paragraph,
     Remark,
@@ -44,10 +43,10 @@ def link(text: str, target: Target, style: Style) -> Text:
 
 
 def line(words: Words, palette: Palette) -> Text:
-    """A line in its tones."""
+    """A line in its tones; a tone that the theme does not have is the name of a colour."""
     text = Text()
     for span in spans(words):
-        style = palette.get(span.tone, Style.null())
+        style = palette[span.tone] if span.tone in palette else Style.parse(span.tone)
         if span.target is None:
             text.append(clean(span.text), style)
         else:
@@ -56,11 +55,10 @@ def line(words: Words, palette: Palette) -> Text:
 
 
 def draw(blocks: Sequence[Block], palette: Palette, width: int) -> RenderableType:
-    """The blocks below each other: a heading, and what is wider than a line, is set off by an empty line; facts that
-    follow each other share a grid."""
+    """The blocks below each other: a heading, and what is wider than a line, is set off by an empty line."""
     parts: list[RenderableType] = []
     before: Block | None = None
-    for block in _with_facts_joined(blocks):
+    for block in blocks:
         apart = isinstance(block, Heading) or (isinstance(block, _WIDE) and not isinstance(before, Heading))
         if before is not None and (apart or isinstance(before, _WIDE)):
             parts.append(Text())
@@ -69,16 +67,7 @@ def draw(blocks: Sequence[Block], palette: Palette, width: int) -> RenderableTyp
     return Group(*parts)
 
 
-_WIDE = (Table, Changes, Beside, Drawn)
-
-
-def _with_facts_joined(blocks: Sequence[Block]) -> list[Block]:
-    joined: list[Block] = []
-    for are_facts, run in groupby(blocks, lambda block: isinstance(block, Facts)):
-        facts = list(run)
-        rows = [row for block in facts if isinstance(block, Facts) for row in block.rows]
-        joined += [Facts(rows)] if are_facts else facts
-    return joined
+_WIDE = (Table, Changes, Beside, OnScreen)
 
 
 def _block(block: Block, palette: Palette, width: int) -> RenderableType:
@@ -107,8 +96,8 @@ def _block(block: Block, palette: Palette, width: int) -> RenderableType:
             return Text(text, palette["accent"])
         case Remark(author, when, text):
             return Text.assemble(clean(text), (f"\n{clean(author)}, {when}", palette["dim"]))
-        case Drawn():
-            return block.draw(palette, width)
+        case OnScreen(blocks):
+            return draw(blocks, palette, width)
         case _:  # a picture: the screen has charts of its own
             return Text()
 
@@ -155,7 +144,7 @@ def add_cells(
 def _beside(block: Beside, palette: Palette, width: int) -> RenderableType:
     if width < block.least:
         return Group(draw(block.first, palette, width), Text(), draw(block.second, palette, width))
-    left = block.left or (width - 2) // 2
+    left = (width - 2) // 2
     right = width - left - 2
     grid = rich.Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(width=left)

@@ -17,6 +17,7 @@ from engine.events import Event
 @dataclass(frozen=True)
 class Cases(Generic[T]):
     """`name`: what they are, in the plural; `event`: the type whose event a case is drawn from, at the row's `place`;
+    `also`: other types that a case can be drawn from, as they belong to its row (they stand at one of its `places`);
     `words`: a case in a few words, from its event; `draw`: a case in full; `notable`: whether a finished run is read
     from this row on, and what `notable_words` calls such a row; `remark`: what all rows together say; `empty`: said
     while there is none; `order`: the column by which a finished run's rows stand at first, and whether downwards;
@@ -35,6 +36,7 @@ class Cases(Generic[T]):
     remark: Callable[[RunState], str] = lambda state: ""
     order: tuple[str, bool] | None = None
     steps: Callable[[T], int] | None = None
+    also: Sequence[type[Event]] = ()
 
     def matching(self, state: RunState, matches: Callable[[T], bool]) -> list[int]:
         """The numbers of the rows that match."""

@@ -35,7 +35,8 @@ def page_of(title: str) -> MethodPage:
 @cache
 def cases_of_events() -> dict[type[Event], tuple[MethodPage, Cases]]:
     """By type of event: the method and the kind of case that is drawn from it."""
-    return {cases.event: (page, cases) for page in pages().values() for cases in page.cases}
+    known = [(page, cases) for page in pages().values() for cases in page.cases]
+    return {kind: (page, cases) for page, cases in known for kind in (cases.event, *cases.also)}
 
 
 @cache

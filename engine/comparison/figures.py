@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from engine.comparison.items import Item
-
-if TYPE_CHECKING:
-    from engine.statistics import Interval
 
 CELLS = ("both right", "only A right", "only B right", "neither right")
 """The four kinds of items, in the order of the 2×2."""
@@ -21,8 +17,8 @@ Pair = tuple[Item, Item]
 @dataclass(frozen=True)
 class Figures:
     """B against A over `n` pairs. `difference` is mean score of B minus that of A, with its paired bootstrap 95%
-    interval; `p` is McNemar's exact two-sided one of the `cells`. Means of tokens over the pairs that have them, with
-    the interval of their difference. None where no pair was judged."""
+    interval; `p` is McNemar's exact two-sided one of the `cells`. Means of tokens over the pairs that have them.
+    None where no pair was judged."""
 
     n: int
     mean_a: float | None = None
@@ -34,8 +30,6 @@ class Figures:
     cells: tuple[int, ...] | None = None
     tokens_a: float | None = None
     tokens_b: float | None = None
-    tokens_low: float | None = None
-    tokens_high: float | None = None
 
 
 def cell(a: Item, b: Item) -> int | None:
@@ -48,30 +42,26 @@ def figures(pairs: Sequence[Pair], seed: int) -> Figures:
     from engine.seeds import derive_seed  # numpy: too slow for the console's start
     from engine.statistics import mcnemar, paired_bootstrap
 
-    def beside(name: str, values: Sequence[tuple[float, float]]) -> tuple[float, float, Interval]:
-        first, second = zip(*values, strict=True)
-        interval = paired_bootstrap(second, first, derive_seed(seed, "comparison", name))
-        return sum(first) / len(first), sum(second) / len(second), interval
-
     judged = [(a, b) for a, b in pairs if a.score is not None and b.score is not None]
     if not judged:
         return Figures(0)
-    mean_a, mean_b, score = beside("score", [(a.score or 0.0, b.score or 0.0) for a, b in judged])
+    first, second = [a.score or 0.0 for a, _ in judged], [b.score or 0.0 for _, b in judged]
+    score = paired_bootstrap(second, first, derive_seed(seed, "comparison", "score"))
     right = [(bool(a.right), bool(b.right)) for a, b in judged if cell(a, b) is not None]
-    known = Figures(
+    tokens = [(a.tokens, b.tokens) for a, b in judged if a.tokens is not None and b.tokens is not None]
+    return Figures(
         n=len(judged),
-        mean_a=mean_a,
-        mean_b=mean_b,
+        mean_a=_mean(first),
+        mean_b=_mean(second),
         difference=score.difference,
         low=score.low,
         high=score.high,
         p=mcnemar([b for _, b in right], [a for a, _ in right]) if right else None,
         cells=tuple(map(right.count, _KINDS)) if right else None,
+        tokens_a=_mean([a for a, _ in tokens]),
+        tokens_b=_mean([b for _, b in tokens]),
     )
-    counted = [(a.tokens, b.tokens) for a, b in judged if a.tokens is not None and b.tokens is not None]
-    if not counted:
-        return known
-    tokens_a, tokens_b, tokens = beside("tokens", counted)
-    return replace(
-        known, tokens_a=tokens_a, tokens_b=tokens_b, tokens_low=tokens.low, tokens_high=tokens.high
-    )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

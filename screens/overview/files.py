@@ -58,7 +58,7 @@ def _stage(stage: StageState) -> Sequence[Block]:
         (figure_name(name), short(value)) for name, value in stage.summary.items()
     ]
     files = [Paragraph(f"   {name}", "dim") for name in stage.files]
-    return [Heading(words, 4), facts(failed), *([Facts(figures)] if figures else []), *files]
+    return [Heading(words, 4), facts([*failed, *figures]), *files]
 
 
 def _notices(state: RunState) -> list[Block]:

@@ -101,9 +101,7 @@ WALKS: dict[str, Walk] = {
         ("z wait", "evolution-chart"),
     ),
     "gflownet": (
-        ("3 wait", "gflownet-answers"),
-        ("enter wait", "gflownet-answer"),
-        ("escape 1 wait", "gflownet-questions"),
+        ("3 wait", "gflownet-questions"),
         ("enter wait", "gflownet-question"),
         ("w wait", "gflownet-what-if"),
         ("enter long", "gflownet-what-if-answered"),

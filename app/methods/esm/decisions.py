@@ -6,7 +6,7 @@ from app.blocks.block import Block, Changes, Heading, Paragraph, Span, Target, W
 from app.blocks.model_text import one_line, tail
 from app.methods.cases import Cases
 from app.methods.esm.answers import Answers, answers_line, answers_of, whole_blocks
-from app.methods.esm.candidates import Candidates
+from app.methods.esm.candidates import candidate_blocks
 from app.methods.esm.chain import chain_line, chain_of, parting
 from app.methods.place import Place
 from app.methods.source import CaseSource
@@ -42,7 +42,7 @@ def decision_blocks(d: DecisionTaken, source: CaseSource) -> list[Block]:
     return [
         Paragraph(_title(d, answers)),
         _facts(d, answers, source),
-        *([Candidates(d)] if d.candidates or d.null_probe else []),
+        *candidate_blocks(d),
         *_segment(d),
         *_whole(d, answers),
         Paragraph(_figures(d)),

@@ -6,16 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import cast
 
-from rich.console import RenderableType
-from rich.style import Style
-
 from app.blocks.block import (
     Beside,
     Block,
     Changes,
-    Drawn,
     Heading,
-    Palette,
+    OnScreen,
     Paragraph,
     Span,
     Table,
@@ -25,7 +21,6 @@ from app.blocks.block import (
     writing,
 )
 from app.blocks.model_text import one_line
-from app.blocks.terminal import draw
 from app.methods.cases import Cases
 from app.methods.cells import outcome_cell, turned_cell
 from app.methods.evolution.clusters import cluster_words
@@ -46,7 +41,6 @@ _COLOURS = (
     "cyan", "yellow", "magenta", "green", "red", "blue",
 )  # fmt: skip
 """They differ in lightness, too; the table below an answer has the number of each cluster."""
-_PALETTE = {f"cluster {place}": Style(color=colour) for place, colour in enumerate(_COLOURS)}
 _NOT_ASKED = "the unchanged model was not asked this question; w asks it, under no deltas"
 
 
@@ -93,7 +87,8 @@ def answer_blocks(event: AnswerJudged, source: CaseSource) -> list[Block]:
             ("right answer", event.gold),
             ("judge", event.reasoning),
         ]),
-        ColouredAnswer(event, plain, state),
+        _texts(event, plain),
+        cluster_counts(event, plain, state),
         *([Paragraph(_NOT_ASKED, "dim")] if missing else []),
     ]  # fmt: skip
 
@@ -125,28 +120,16 @@ def _against(event: AnswerJudged, plain: AnswerJudged) -> Span:
     return Span("▲ which is wrong", "good") if event.correct else Span("▼ which is right", "bad")
 
 
-class ColouredAnswer(Drawn):
-    """The answer beside the unchanged model's, each token in the colour of its cluster, and what is added to each
-    cluster. Documents show in what the two answers differ."""
-
-    def __init__(self, event: AnswerJudged, plain: AnswerJudged | None, state: EvolutionState) -> None:
-        self._event, self._plain, self._state = event, plain, state
-
-    def draw(self, palette: Palette, width: int) -> RenderableType:
-        first = _coloured(self._event, _under(self._event))
-        second = [] if self._plain is None else _coloured(self._plain, "the unchanged model")
-        texts = [Beside(first, second)] if second else first
-        clusters = cluster_counts(self._event, self._plain, self._state, "■ ")
-        return draw([*texts, clusters], {**palette, **_PALETTE}, width)
-
-    def in_documents(self) -> Sequence[Block]:
-        event, plain = self._event, self._plain
-        clusters = cluster_counts(event, plain, self._state)
-        name = f"{_under(event)} ({counted(event.tokens, 'tokens')})"
-        if plain is None:
-            return [Heading(name, 4), writing(event.answer), clusters]
-        names = name, f"the unchanged model ({counted(plain.tokens, 'tokens')})"
-        return [Changes(event.answer, plain.answer, names), clusters]
+def _texts(event: AnswerJudged, plain: AnswerJudged | None) -> OnScreen:
+    """The answer beside the unchanged model's, each token in the colour of its cluster. Documents show in what the two
+    differ."""
+    name = f"{_under(event)} ({counted(event.tokens, 'tokens')})"
+    first = _coloured(event, _under(event))
+    if plain is None:
+        return OnScreen(first, [Heading(name, 4), writing(event.answer)])
+    names = name, f"the unchanged model ({counted(plain.tokens, 'tokens')})"
+    beside = Beside(first, _coloured(plain, "the unchanged model"))
+    return OnScreen([beside], [Changes(event.answer, plain.answer, names)])
 
 
 def _under(event: AnswerJudged) -> str:
@@ -163,13 +146,11 @@ def _coloured(event: AnswerJudged, name: str) -> list[Block]:
 
 
 def _tone(cluster: int) -> Tone:
-    return "" if cluster == _NO_CLUSTER else cast(Tone, f"cluster {cluster % len(_COLOURS)}")
+    return "" if cluster == _NO_CLUSTER else cast(Tone, _COLOURS[cluster % len(_COLOURS)])
 
 
-def cluster_counts(
-    event: AnswerJudged, plain: AnswerJudged | None, state: EvolutionState, mark: str = ""
-) -> Table:
-    """How many tokens of the answers lie in each cluster, and what is added to them. `mark`: a sign in its colour."""
+def cluster_counts(event: AnswerJudged, plain: AnswerJudged | None, state: EvolutionState) -> Table:
+    """How many tokens of the answers lie in each cluster, and what is added to them."""
     item = state.iterations.get(event.iteration)
     deltas = item.deltas if item is not None and event.split in UNDER_DELTAS else {}
     answers = [event] if plain is None else [event, plain]
@@ -177,7 +158,7 @@ def cluster_counts(
     rows: list[Sequence[Words]] = []
     for cluster in sorted(set().union(*counts), key=lambda c: -max(count[c] for count in counts)):
         name = "none" if cluster == _NO_CLUSTER else str(cluster)
-        words = Span(mark, _tone(cluster)), cluster_words(state, name)
+        words = Span("■ ", _tone(cluster)), cluster_words(state, name)
         rows.append((words, name, *(str(count[cluster]) for count in counts), signed(deltas.get(name), 2)))
     header = ("most frequent tokens", "cluster", *("tokens", "unchanged")[: len(answers)], "delta")
     notes = ["tokens of each cluster in an answer; delta: what is added to their logits"]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
-from app.blocks.block import Block, Span, Table, Words, table_of
+from app.blocks.block import Block, Span, Table, Words
 from app.blocks.model_text import clean
 from app.state.evolution import EvolutionState, IterationState
-from app.table.column import Cell, ListColumn, Tone
+from app.table.column import Tone
 from app.wording.figures import share, signed
 
 _SPECIAL = {"0": "end of text", "1": "digits and symbols"}
@@ -33,52 +32,22 @@ def cluster_words(state: EvolutionState, name: str) -> str:
     return clean(shown).replace("\n", "⏎").strip() or cluster.description
 
 
-class DeltaRow(NamedTuple):
-    """A cluster's delta in the iteration before and in this one; None where there is none."""
-
-    name: str
-    words: str
-    before: float | None
-    here: float
-
-    @property
-    def change(self) -> float:
-        """Since the iteration before."""
-        return 0.0 if self.before is None else self.here - self.before
-
-
-def _delta(value: float | None) -> str:
-    return signed(value, 2)
-
-
-def _change(value: float) -> Cell:
-    return Cell(_delta(value), "good" if value > 0 else "bad") if value else Cell("·", "dim")
-
-
-DELTAS: Sequence[ListColumn[DeltaRow]] = (
-    ListColumn("words", _WORDS_HEAD, 20),
-    ListColumn("cluster", "cluster", 7, "right", value=lambda r: r.name),
-    ListColumn("before", "before", 6, "right", 4, show=_delta),
-    ListColumn("here", "here", 6, "right", show=_delta),
-    ListColumn("change", "here − before", 13, "right", 1, show=_change),
-)
-
-
-def delta_rows(state: EvolutionState, item: IterationState) -> list[DeltaRow]:
-    """All clusters, the most changed first."""
+def delta_table(state: EvolutionState, item: IterationState) -> list[Table]:
+    """The deltas of an iteration beside those before, the most changed first."""
     earlier = state.iterations.get(item.iteration - 1)
     before = {} if earlier is None else earlier.deltas
+    changes = {name: value - before.get(name, value) for name, value in item.deltas.items()}
     rows = [
-        DeltaRow(name, cluster_words(state, name), before.get(name), value)
-        for name, value in item.deltas.items()
-    ]
-    return sorted(rows, key=lambda row: -abs(row.change))
-
-
-def delta_table(state: EvolutionState, item: IterationState) -> list[Table]:
-    """The deltas of an iteration, beside those before."""
+        (
+            cluster_words(state, name), name, signed(before.get(name), 2), signed(item.deltas[name], 2),
+            Span(signed(change, 2), "good" if change > 0 else "bad") if change else Span("·", "dim"),
+        )
+        for name, change in sorted(changes.items(), key=lambda pair: -abs(pair[1]))
+    ]  # fmt: skip
+    header = (_WORDS_HEAD, "cluster", "before", "here", "here − before")
     notes = ["added to the logits of every token of the cluster, in nats: below 0 its tokens become rarer"]
-    return table_of(DELTAS, delta_rows(state, item), f"Deltas of iteration {item.iteration}", notes)
+    title = f"Deltas of iteration {item.iteration}"
+    return [Table(header, rows, 4, title, notes, priority=(0, 0, 4, 0, 1))] if rows else []
 
 
 def delta_map(state: EvolutionState) -> list[Block]:

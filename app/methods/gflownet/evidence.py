@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from app.blocks.block import Block, Facts, Span, Target
-from app.blocks.model_text import one_line
+from collections.abc import Sequence
+
+from app.blocks.block import Beside, Block, Heading, Paragraph, Span, Words, writing
 from app.methods.cells import outcome_cell
-from app.state.gflownet import EvidenceRow, GFlowNetState
+from app.wording.text import counted
+from engine.events import EvidenceAnswered
 
 PATHS, TRIPLES = "gflownet", "triples"
 EVIDENCE = {PATHS: "sampled paths", TRIPLES: "the best-scored triples"}
@@ -17,20 +19,34 @@ def evidence_name(method: str) -> str:
     return EVIDENCE.get(method, method)
 
 
-def answers_to(state: GFlowNetState, sample_id: str) -> list[EvidenceRow]:
-    """A question's answers, the one from sampled paths first."""
-    rows = (state.answers.find((sample_id, method)) for method in EVIDENCE)
-    return [row for row in rows if row is not None]
+def answer_words(event: EvidenceAnswered) -> Words:
+    """The answer behind its sign, and how much evidence it was read from."""
+    answer = ", ".join(event.answer.split("\n")) or "(empty)"
+    text = f"no answer: {event.failure}" if event.failure else answer + " (cut off)" * event.cut
+    evidence = f"   {counted(event.triples, 'triples')}, {counted(event.prompt_tokens, 'tokens')}"
+    sign, tone = outcome_cell(event.hit)
+    return Span(f"{sign} ", tone), text, Span(evidence, "dim")
 
 
-def reader_answers(state: GFlowNetState, sample_id: str) -> list[Block]:
-    """A line for each answer; both lead to the case of the answers."""
-    return [
-        Facts([(f"from {evidence_name(row.method)}", (Span(f"{sign} ", tone), _link(row)))])
-        for row in answers_to(state, sample_id)
-        for sign, tone in [outcome_cell(row.hit)]
+def verdict_blocks(events: Sequence[EvidenceAnswered]) -> list[Block]:
+    """Where one kind of evidence alone leads to a right answer."""
+    hits = {event.method: event.hit for event in events}
+    if len(hits) < 2 or hits[PATHS] == hits[TRIPLES]:
+        return []
+    if hits[PATHS]:
+        return [Paragraph("▲ only the sampled paths lead to a right answer", "good")]
+    return [Paragraph("▼ only the best-scored triples lead to a right answer", "bad")]
+
+
+def prompt_blocks(events: Sequence[EvidenceAnswered]) -> list[Block]:
+    """What the reader got: where there is room, beside each other."""
+    stories: list[list[Block]] = [
+        [Heading(f"what the reader got: {evidence_name(event.method)}", 4), writing(event.prompt, "dim")]
+        for event in events
+        if event.prompt
     ]
-
-
-def _link(row: EvidenceRow) -> Span:
-    return Span(one_line(row.answer) or "(no answer)", target=Target("evidence", row.sample_id))
+    return (
+        [Beside(stories[0], stories[1])]
+        if len(stories) == 2
+        else [block for story in stories for block in story]
+    )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from app.methods.chart import with_mean
-from app.methods.gflownet.answers import ANSWERS
-from app.methods.gflownet.questions import QUESTIONS, is_missed
+from app.methods.gflownet.questions import QUESTIONS
 from app.methods.overview import Curve, Highlight, Overview, first_of, running_means
 from app.methods.place import Place
 from app.state.run import RunState
@@ -28,8 +27,8 @@ def highlights(state: RunState) -> list[Highlight]:
     """Questions that went wrong, the training, the comparison."""
     lost = "answered right from triples and wrong from paths"
     places = [
-        *first_of(QUESTIONS, state, is_missed, "questions", "of which no path meets an answer"),
-        *first_of(ANSWERS, state, lambda pair: pair.sign < 0, "questions", lost),
+        *first_of(QUESTIONS, state, lambda row: row.missed, "questions", "of which no path meets an answer"),
+        *first_of(QUESTIONS, state, lambda row: row.sign < 0, "questions", lost),
     ]
     if len(state.gflownet.steps):
         places.append(Highlight("the training, and how far it is from sampling by reward", Place("training")))

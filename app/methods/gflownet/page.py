@@ -1,9 +1,8 @@
-"""GFlowNet: answers from sampled paths, the paths themselves, the sampler beside simpler methods, its training."""
+"""GFlowNet: questions with sampled paths and answers from them, the sampler beside simpler methods, its training."""
 
 from __future__ import annotations
 
 from app.methods.gflownet import results, training
-from app.methods.gflownet.answers import ANSWERS
 from app.methods.gflownet.overview import OVERVIEW
 from app.methods.gflownet.questions import QUESTIONS
 from app.methods.gflownet.what_if import WHAT_IF
@@ -21,13 +20,12 @@ A sampler walks from the question's entities along edges of its graph and may st
 that it samples each path in proportion to its reward R: 1 for a path that meets an answer, 0.001 for others. P_F is the
 probability of a path. On every path of a perfect sampler δ = log Z + log P_F − log P_B − log R is zero.
 
-*Cases: answers* has a row for each held-out question: what the reader answered from sampled paths and, at the same
-token budget, from the best-scored triples (▲ right from paths only, ▼ from triples only), with both prompts.
-*Cases: questions* has the paths of each question: probability, reward and the answers that they meet (thick lines lie
-on a shortest path), then the prompt for the language model. Of a question that no path answers it says how many paths
-left the shortest ones, at which step and by which relation; ≠ marks the place. Paths are drawn without replacement, or
-each for itself; then ×n says how often one came up. `d` goes to the next answer that differs, or the next question
-without a hit; `w` draws a question's paths again at another temperature, with another prior or draw.
+*Cases* has a row for each held-out question. A case has what the reader answered from sampled paths and, at the same
+token budget, from the best-scored triples (▲ right from paths only, ▼ from triples only); its paths: the answers that
+they meet, how often one was drawn, probability and reward (thick lines lie on a shortest path); then the prompts. Of a
+question that no path answers it says how many paths left the shortest ones, at which step and by which relation; ≠
+marks the place. Paths are drawn without replacement, or each for itself. `d` goes to the next question without a hit,
+or whose answers differ; `w` draws a question's paths again at another temperature, with another prior or draw.
 *Results* compares the reader's answers, and the paths with those of simpler methods: *distinct paths* and *independent
 draws* are the trained sampler. TV is how far P_F is from R: 0 for a perfect sampler, 1 at most. *Training* charts the
 loss, δ with its quantiles, and how many samples meet an answer; below stand some of the steps, and what each stage kept
@@ -35,9 +33,9 @@ of the data.
 """,
     shown_by={
         **dict.fromkeys(("graphs", "retriever", "agent-graphs", "gflownet"), "training"),
-        "answer": "answers",
+        "answer": "questions",
     },
-    cases=(ANSWERS, QUESTIONS),
+    cases=(QUESTIONS,),
     what_if=WHAT_IF,
     overview=OVERVIEW,
     results=lambda state: [*results.answered(state.gflownet), *results.sampled(state.gflownet)],
@@ -53,10 +51,8 @@ of the data.
     ),
     pictures=lambda state: results.pictures(state.gflownet),
     links={
-        "question": first_row(QUESTIONS, lambda row, name: row.sample_id == name),
-        "evidence": first_row(ANSWERS, lambda pair, name: pair.sample_id == name),
-        "better": first_row(ANSWERS, lambda pair, name: pair.sign == 1),
-        "worse": first_row(ANSWERS, lambda pair, name: pair.sign == -1),
+        "better": first_row(QUESTIONS, lambda row, name: row.sign == 1),
+        "worse": first_row(QUESTIONS, lambda row, name: row.sign == -1),
     },
     event_places={SamplerStep: lambda event: Place("training")},
 )

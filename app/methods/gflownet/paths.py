@@ -2,58 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.text import Text
-
-from app.blocks.bars import bar
-from app.blocks.block import Block, Drawn, Palette, Paragraph, Span, Table, Words
-from app.blocks.terminal import line
+from app.blocks.bars import plain_bar
+from app.blocks.block import Span, Table, Words, spans
 from app.wording.figures import fixed, probability
 from engine.events import PathStep, QuestionSampled, SampledPath
 
-LEGEND = """━ edge of a shortest path  ─ other edge  ★ answer  ≠ here a path that meets none leaves the shortest ones
-P_F: probability of the path  R: its reward"""
-_MOST_IN_DOCUMENTS = 30
+LEGEND = (
+    "━ edge of a shortest path  ─ other edge  ★ answer  ≠ here a path that meets none leaves the shortest ones",
+    "share: of the draws, without replacement P_F, the probability of the path; R: its reward",
+)
 
 
-class Paths(Drawn):
-    """All distinct paths of a question, each with its way."""
-
-    def __init__(self, event: QuestionSampled) -> None:
-        self._event = event
-
-    def draw(self, palette: Palette, width: int) -> RenderableType:
-        paths = (
-            draw_path(rank, path, self._event, palette) for rank, path in enumerate(self._event.paths, 1)
+def path_table(
+    paths: Iterable[tuple[str, int, SampledPath]], event: QuestionSampled, notes: Sequence[str] = LEGEND
+) -> Table:
+    """Paths of an event with a sign and their ranks, each with its way."""
+    rows: list[Sequence[Words]] = [
+        (
+            (Span(f"{sign}{rank} ", "warn" if sign else "dim"), *spans(way(path))), met(path),
+            Span(plain_bar(_share(path, event), 10), "accent"), str(path.count),
+            probability(path.probability), fixed(path.reward),
         )
-        return Group(Text(LEGEND, palette["dim"]), *paths)
-
-    def in_documents(self) -> Sequence[Block]:
-        paths = self._event.paths
-        rows = [
-            (way(path), met(path), str(path.count), probability(path.probability), fixed(path.reward))
-            for path in paths[:_MOST_IN_DOCUMENTS]
-        ]
-        table = Table(("path", "meets", "drawn", "P_F", "R"), rows, 3, notes=LEGEND.splitlines())
-        more = len(paths) - _MOST_IN_DOCUMENTS
-        return [table, Paragraph(f"{more} more paths are in the log.", "dim")] if more > 0 else [table]
+        for sign, rank, path in paths
+    ]  # fmt: skip
+    header = ("path", "meets", "share", "drawn", "P_F", "R")
+    return Table(header, rows, 4, notes=notes, priority=(0, 1, 4, 3, 0, 2))
 
 
-def draw_path(
-    rank: int, path: SampledPath, event: QuestionSampled, palette: Palette, sign: str = " "
-) -> RenderableType:
-    """One of an event's paths: a line of figures behind a sign, below it the way that it goes."""
-    share = path.probability if event.distinct else path.count / event.samples if event.samples else 0.0
-    text = Text.assemble((sign, palette["warn"]), (f"{rank:>2} ", palette["dim"]))
-    text.append_text(bar(share, 10, palette["accent"], palette["dim"]))
-    if not event.distinct:
-        text.append(f" ×{path.count:<3}", palette["strong"])
-    text.append(f" P_F {probability(path.probability)}  R {fixed(path.reward)}  ")
-    text.append_text(line(met(path), palette))
-    return Group(text, Padding(line(way(path), palette), (0, 0, 0, 4)))
+def _share(path: SampledPath, event: QuestionSampled) -> float:
+    return path.probability if event.distinct else path.count / event.samples if event.samples else 0.0
 
 
 def met(path: SampledPath) -> Span:

@@ -8,8 +8,8 @@ from app.blocks.block import Block, Paragraph, Picture, Table, Target, Words, ta
 from app.blocks.plots import IntervalRow, interval_picture
 from app.methods.cells import difference_of, digits, interval_of, linked_counts
 from app.methods.chart import Series
-from app.methods.gflownet.answers import answer_pairs
 from app.methods.gflownet.evidence import PATHS, evidence_name
+from app.methods.gflownet.questions import question_rows
 from app.state.gflownet import GFlowNetState
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn
@@ -60,7 +60,7 @@ def answered(state: GFlowNetState) -> list[Block]:
 
 def _parted(state: GFlowNetState) -> Words:
     """On how many questions one kind of evidence alone leads to a right answer; the counts lead to the first."""
-    signs = [pair.sign for pair in answer_pairs(state)]
+    signs = [row.sign for row in question_rows(state)]
     better, worse = signs.count(1), signs.count(-1)
     return linked_counts([
         (better, f"▲ {counted(better, 'questions')} right from paths only", "good", Target("better", "")),

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from rich.console import Group, RenderableType
-from rich.text import Text
-
-from app.blocks.block import Block, Drawn, Palette, Paragraph, Span, Writing, plain
-from app.blocks.model_text import clean, one_line
-from app.methods.gflownet.paths import LEGEND, draw_path, way
+from app.blocks.block import Block, Paragraph, Span, Table
+from app.blocks.model_text import one_line
+from app.methods.gflownet.paths import LEGEND, path_table
 from app.methods.source import CaseSource
 from app.methods.what_if import Answer, Answers, Choice, Field, WhatIf, number, whole, yes_or_no
 from app.wording.figures import outcome
 from app.wording.text import counted
-from engine.events import EvidenceAnswered, PathsTried, QuestionSampled, SampledPath
+from engine.events import PathsTried, QuestionSampled, SampledPath
 
 _HELP = """\
 # What if: other paths
@@ -51,18 +46,7 @@ def of_question(sampled: QuestionSampled, source: CaseSource) -> Choice:
     )
 
 
-def of_answer(event: EvidenceAnswered, source: CaseSource) -> Choice | str:
-    """The paths that an answer was read from."""
-    row = source.state.gflownet.questions.find(event.sample_id)
-    sampled = None if row is None else source.at(row.place, QuestionSampled)
-    return (
-        "The log does not have the paths of this question."
-        if sampled is None
-        else of_question(sampled, source)
-    )
-
-
-WHAT_IF = WhatIf("gflownet", _HELP, {QuestionSampled: of_question, EvidenceAnswered: of_answer})
+WHAT_IF = WhatIf("gflownet", _HELP, {QuestionSampled: of_question})
 
 
 def _answers(tried: PathsTried) -> Answers:
@@ -84,7 +68,7 @@ def _answer(name: str, sampled: QuestionSampled, committed: QuestionSampled) -> 
     if sampled is not committed:
         about.append(_changed(sampled, committed))
     heading = f"{name}: temperature {sampled.temperature:g}, prior α {sampled.prior_alpha:.3g}"
-    return Answer(heading, None, [*about, _PathsAgainst(sampled, committed)])
+    return Answer(heading, None, [*about, _paths_against(sampled, committed)])
 
 
 def _changed(sampled: QuestionSampled, committed: QuestionSampled) -> Paragraph:
@@ -95,29 +79,14 @@ def _changed(sampled: QuestionSampled, committed: QuestionSampled) -> Paragraph:
     return Paragraph(f"+{new} −{missing} against the committed paths", "warn")
 
 
-class _PathsAgainst(Drawn):
+def _paths_against(sampled: QuestionSampled, committed: QuestionSampled) -> Table:
     """Paths beside the committed ones: first + those that are new and − those that are missing, then the same ones."""
-
-    def __init__(self, sampled: QuestionSampled, committed: QuestionSampled) -> None:
-        self._sampled, self._committed = sampled, committed
-
-    def draw(self, palette: Palette, width: int) -> RenderableType:
-        sampled, ways, known = self._sampled, _ways(self._sampled), _ways(self._committed)
-        ranked = list(enumerate(sampled.paths, 1))
-        new = [
-            draw_path(rank, path, sampled, palette, "+") for rank, path in ranked if _way(path) not in known
-        ]
-        same = [draw_path(rank, path, sampled, palette) for rank, path in ranked if _way(path) in known]
-        missing = [
-            Text(f"− {clean(plain(way(path)))}", palette["dim"])
-            for path in self._committed.paths
-            if _way(path) not in ways
-        ]
-        legend = [Text(LEGEND, palette["dim"])] if sampled is self._committed else []
-        return Group(*legend, *new, *missing, *same)
-
-    def in_documents(self) -> Sequence[Block]:
-        return [Writing("\n".join(plain(way(path)) for path in self._sampled.paths))]
+    ways, known = _ways(sampled), _ways(committed)
+    ranked = list(enumerate(sampled.paths, 1))
+    new = (("+", rank, path) for rank, path in ranked if _way(path) not in known)
+    missing = (("−", rank, path) for rank, path in enumerate(committed.paths, 1) if _way(path) not in ways)
+    same = (("", rank, path) for rank, path in ranked if _way(path) in known)
+    return path_table((*new, *missing, *same), sampled, LEGEND if sampled is committed else ())
 
 
 def _way(path: SampledPath) -> _Way:

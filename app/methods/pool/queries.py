@@ -8,7 +8,7 @@ from app.blocks.block import Beside, Block, Heading, Paragraph, Span, Table, Wor
 from app.blocks.model_text import one_line
 from app.methods.cases import Cases
 from app.methods.cells import turned_cell
-from app.methods.pool.candidates import Candidates
+from app.methods.pool.candidates import pool_blocks
 from app.methods.pool.scores import answers_line, score_span
 from app.methods.source import CaseSource
 from app.state.pool import QueryRow
@@ -72,7 +72,7 @@ def _remark(state: RunState) -> str:
 def query_blocks(event: PoolQueryDone, source: CaseSource) -> list[Block]:
     """Question, pool, trajectories."""
     about = [Paragraph(words) for words in _about(event)]
-    return [*about, Beside([Candidates(event)], _trajectories(event), least=128, left=64)]
+    return [*about, Beside(pool_blocks(event), _trajectories(event), least=128)]
 
 
 def _about(event: PoolQueryDone) -> list[Words]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, overload
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from app.blocks.block import (
     Block,
@@ -35,8 +35,6 @@ _EMPTY = """No conversation has been answered yet.
 
 The controller reads each conversation turn by turn. Then the model answers the last message in
 every mode, with or without a memory note. Each answer gets a row here."""
-_COUNTED = 20_000
-"""Answers up to which those that a note turned are counted: beyond, it would be felt."""
 _NOTE_HEAD = "[SLSM MEMORY NOTE]"
 
 
@@ -52,29 +50,9 @@ class AnswerRow(NamedTuple):
         return self.result.place
 
 
-class _Answers(Sequence[AnswerRow]):
-    """The answers of a state; a row is made when it is looked at."""
-
-    def __init__(self, state: SLSMState) -> None:
-        self._state = state
-
-    def __len__(self) -> int:
-        return len(self._state.results)
-
-    @overload
-    def __getitem__(self, index: int) -> AnswerRow: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[AnswerRow]: ...
-    def __getitem__(self, index: int | slice) -> AnswerRow | list[AnswerRow]:
-        if isinstance(index, slice):
-            return [self._row(result) for result in self._state.results[index]]
-        return self._row(self._state.results[index])
-
-    def __iter__(self) -> Iterator[AnswerRow]:
-        return map(self._row, self._state.results)
-
-    def _row(self, result: ResultRow) -> AnswerRow:
-        return AnswerRow(result, self._state.against_plain(result))
+def answer_rows(state: RunState) -> list[AnswerRow]:
+    """The answers, in the order of the log."""
+    return [AnswerRow(result, state.slsm.against_plain(result)) for result in state.slsm.results]
 
 
 def _note(row: AnswerRow) -> Cell:
@@ -109,10 +87,7 @@ COLUMNS: Sequence[ListColumn[AnswerRow]] = (
 
 
 def _remark(state: RunState) -> str:
-    rows = _Answers(state.slsm)
-    if len(rows) > _COUNTED:
-        return ""
-    turned = Counter(row.turned for row in rows)
+    turned = Counter(row.turned for row in answer_rows(state))
     return f"notes turned ▲ {turned[1]:,} right, ▼ {turned[-1]:,} wrong" if turned[1] or turned[-1] else ""
 
 
@@ -171,19 +146,13 @@ def _outcome_spans(passed: bool | None, answer: str) -> tuple[Span, Span]:
 def _others(slsm: SLSMState, row: ResultRow) -> list[Block]:
     """The other answers to the same conversation, each with its verdict; they can be opened."""
     words: list[str | Span] = [Span("the same under", "dim")]
-    mode = ""
     for other in slsm.results:
         same = (other.conversation_id, other.attempt) == (row.conversation_id, row.attempt)
-        if not same or other == row:
-            continue
-        if other.memory_mode == "none":
-            name = other.mode
-        else:  # its mode is said once for both kinds of memory
-            words.append(Span("" if other.mode == mode else f"   {other.mode}", "dim"))
-            name = other.memory_mode
-        mode, (sign, tone) = other.mode, outcome_cell(other.passed)
-        words += [Span(f"  {sign}", tone), Span(name, "accent", answer_target(other))]
-    return [Paragraph(words)] if mode else []
+        if same and other != row:
+            sign, tone = outcome_cell(other.passed)
+            name = other.mode if other.memory_mode == "none" else f"{other.mode} {other.memory_mode}"
+            words += [Span(f"  {sign}", tone), Span(name, "accent", answer_target(other))]
+    return [Paragraph(words)] if len(words) > 1 else []
 
 
 def answer_target(row: ResultRow) -> Target:
@@ -254,7 +223,7 @@ def _words(event: ConversationAnswered) -> str:
 ANSWERS: Cases[AnswerRow] = Cases(
     name="answers",
     columns=COLUMNS,
-    rows=lambda state: _Answers(state.slsm),
+    rows=answer_rows,
     event=ConversationAnswered,
     words=_words,
     draw=answer_blocks,

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import pytest
 from rich.console import Console
 from rich.style import Style
-from rich.text import Text
 
 from app.blocks.bars import plain_bar
 from app.blocks.block import (
@@ -18,9 +17,9 @@ from app.blocks.block import (
     Changes,
     Command,
     Document,
-    Drawn,
     Facts,
     Heading,
+    OnScreen,
     Paragraph,
     Remark,
     Span,
@@ -67,11 +66,10 @@ def test_a_line_has_its_tones_and_links() -> None:
     assert isinstance(link, Style) and link.underline and link.dim and link.meta == {META: ("entry", "7")}
 
 
-def test_headings_and_tables_are_set_off_and_facts_share_a_grid() -> None:
+def test_headings_and_tables_are_set_off_and_facts_stand_in_a_grid() -> None:
     blocks: list[Block] = [
         Heading("First", 3),
-        Facts([("a", "1")]),
-        Facts([("long", Span("2", "good"))]),
+        Facts([("a", "1"), ("long", Span("2", "good"))]),
         Heading("Second", 3),
         Table(("x", "y"), [("u", "10"), ("v", "9")], 1),
         Paragraph("end"),
@@ -101,11 +99,6 @@ def test_two_stories_stand_beside_each_other_where_there_is_room(width: int, sam
     assert any("left" in text and "right" in text for text in lines) == same_line
     if same_line:  # half of 38, then the gap of two
         assert lines[0].index("right") == 21
-
-
-def test_the_left_story_may_have_its_own_width() -> None:
-    lines = shown([Beside([Paragraph("left")], [Paragraph("right")], least=20, left=10)], 40)
-    assert lines[0].index("right") == 12
 
 
 def test_equal_texts_are_shown_once_others_with_their_signs() -> None:
@@ -165,17 +158,10 @@ def test_a_table_of_columns_has_their_words_cells_and_order() -> None:
     assert table_of(columns, [], "Title") == []
 
 
-class Star(Drawn):
-    def draw(self, palette: object, width: int) -> Text:
-        return Text("*" * width)
-
-    def in_documents(self) -> list[Block]:
-        return [Paragraph("a star")]
-
-
-def test_what_only_a_terminal_draws_has_words_in_documents() -> None:
-    blocks: list[Block] = [Beside([Star()], [Heading(("x ", Span("<y>", "good")), 2)], least=10)]
-    assert shown(blocks, 9)[0] == "*" * 9
+def test_what_only_a_terminal_shows_has_words_in_documents() -> None:
+    star = OnScreen([Paragraph("*****")], [Paragraph("a star")])
+    blocks: list[Block] = [Beside([star], [Heading(("x ", Span("<y>", "good")), 2)], least=10)]
+    assert shown(blocks, 9)[0] == "*****"
     assert [type(block) for block in in_one_column(blocks)] == [Paragraph, Heading]
     document = Document("t", blocks)
     assert 'x <span class="good">&lt;y&gt;</span></h2>' in to_html(document)

@@ -73,6 +73,13 @@ def answered(sample: str, method: str, hit: bool) -> ev.Event:
     )  # fmt: skip
 
 
+def question(sample: str) -> ev.Event:
+    return ev.QuestionSampled(
+        sample_id=sample, question="", starts=[], answers=[], golds=[], nodes=1, edges=0, samples=0, log_z=0.0,
+        temperature=1.0, prior_alpha=0.0, paths=[], prompt="",
+    )  # fmt: skip
+
+
 def step(number: int, success: float) -> ev.Event:
     return ev.SamplerStep(
         step=number, steps=9, loss=1.0, tb_loss=1.0, pb_avg_entropy=0.0, residual=0.0, residual_quantiles=[], log_z=0.0,
@@ -111,9 +118,9 @@ def test_answers_that_paths_lost() -> None:
         for method, hit in (("gflownet", paths), ("triples", triples))
     ]
     events.append(answered("e", "gflownet", False))
-    (lost,) = page_of("GFlowNet").overview.highlights(state_of(events))
+    (lost,) = page_of("GFlowNet").overview.highlights(state_of([*map(question, "abcde"), *events]))
     assert lost.text == "2 questions answered right from triples and wrong from paths"
-    assert lost.place == Place("answers", 1)
+    assert lost.place == Place("questions", 1)
 
 
 def conversation(key: str, mode: str, memory: str, passed: bool | None) -> ev.Event:

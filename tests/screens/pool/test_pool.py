@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections import defaultdict
 from pathlib import Path
 
 import msgspec
@@ -14,8 +13,9 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from app.blocks.block import Target
+from app.blocks.terminal import draw
 from app.methods.place import Place
-from app.methods.pool.candidates import Candidates
+from app.methods.pool.candidates import pool_blocks
 from app.methods.pool.results import accuracy_curves
 from app.state.pool import PoolState
 from app.state.run import RunState
@@ -129,7 +129,8 @@ def test_every_row_is_legible(width: int, first: int) -> None:
         event, pool_before=[first + row for row in event.pool_before], pool_after=pool
     )
     console = Console(width=width, file=io.StringIO(), record=True)
-    console.print(Candidates(event).draw(defaultdict(Style.null), width))
+    palette = {name: Style.null() for name in ("dim", "strong", "accent", "heading")}
+    console.print(draw(pool_blocks(event), palette, width))
     text = console.export_text()
     words = text.replace("+", " ").replace("•", " ").split()
     assert all(str(row) in words for row in pool)

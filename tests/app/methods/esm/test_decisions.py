@@ -7,7 +7,7 @@ from rich.console import Console
 
 from app.blocks.block import Facts, Paragraph, Span, Target, spans
 from app.blocks.terminal import draw
-from app.methods.esm.candidates import Candidates, score_bar
+from app.methods.esm.candidates import candidate_blocks, score_bar
 from app.methods.esm.chain import Chain, chain_line, chain_of, parting
 from app.methods.esm.decisions import DECISIONS, decision_blocks, decision_place
 from app.report.item_words import item_words
@@ -127,7 +127,7 @@ def test_of_a_long_question_the_end_stands_above_and_all_of_it_below() -> None:
     assert "begins here." not in above and "How many?" in above and "begins here." in below
 
 
-def test_a_document_has_the_same_and_a_table_of_all_candidates() -> None:
+def test_a_document_has_the_same_and_a_table_of_the_candidates() -> None:
     text = document_of(decision_blocks(TURNED_RIGHT[2], source_of(TURNED_RIGHT)))  # type: ignore[arg-type]
     for said in (
         "▲ left greedy's way in segment 2",
@@ -137,59 +137,62 @@ def test_a_document_has_the_same_and_a_table_of_all_candidates() -> None:
     ):
         assert said in text, said
     rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert rows[0] == "| candidate | kind | probe wrote | sim | Q | Â | logp | Δlogp | Score |"
+    assert rows[0] == "| candidate | sim | Q | Â | logp | Δlogp | Score |  |"
     assert rows[2:] == [
-        "| ▸ data-0001_m1_l2_wrong | wrong | plus | 0.900 | 0.50 | 0.450 | −1.250 | +0.250 | 0.700 |",
-        "| null | null | minus | · | · | 0.250 | −1.500 | · | 0.300 |",
-        "| data-0002_m1_l2_wrong | wrong |  | 0.800 | 0.25 | 0.200 | · | · | 0.100 |",
-        "| r-1 | right |  | 0.700 | 1.00 | 0.700 | · | · | · |",
-        "| r-2 | right |  | 0.600 | 1.00 | 0.600 | · | · | · |",
+        "| ▸ data-0001_m1_l2_wrong | 0.900 | 0.50 | 0.450 | −1.250 | +0.250 | 0.700 | ━━━━━━╋━━━━━━━━━ |",
+        "| null | · | · | 0.250 | −1.500 | · | 0.300 | ━━━━━━┃───────── |",
+        "| data-0002_m1_l2_wrong | 0.800 | 0.25 | 0.200 | · | · | 0.100 | ━━━───┃───────── |",
     ]
-    assert "null has null's Score: β Â of the nearest right entry" in text
+    assert "┃ is null's Score: β Â of the nearest right entry" in text
+    assert "2 right entries speaking for null: r-1 Â 0.700 … 0.600" in text
 
 
 # ---------------------------------------------------------------- candidates
 
 
 def test_candidates_show_their_figures_a_bar_and_their_probes() -> None:
-    """80 columns leave 80 − 41 for name and bar: 10 for the bar, 29 for the name. From 0 to 0.7 over ten columns null's
-    0.3 stands in column round(0.3 / 0.7 × 9) = 4, the bar of 0.1 ends in column round(0.1 / 0.7 × 9) = 1."""
-    lines = text_of([Candidates(TURNED_RIGHT[2])], 80).splitlines()  # type: ignore[arg-type]
-    assert lines[0].split() == ["entry", "sim", "Q", "Â", "logp", "Δlogp", "Score"]
-    assert lines[1].split() == ["▸", W1, "0.900", "0.50", "0.450", "−1.250", "+0.250", "0.700", "━━━━╋━━━━━"]
-    assert lines[2].split() == ["null", "·", "·", "0.250", "−1.500", "·", "0.300", "━━━━┃"]
-    assert lines[3].split() == [
-        "data-0002_m1_l2_wrong",
-        "0.800",
-        "0.25",
-        "0.200",
-        "·",
-        "·",
-        "0.100",
-        "━━",
-        "┃",
+    """From 0 to 0.7 over 16 cells null's 0.3 stands in cell round(0.3 / 0.7 × 15) = 6, the bar of 0.1 ends in cell
+    round(0.1 / 0.7 × 15) = 2. In 80 columns there is room for all but Q."""
+    lines = text_of(candidate_blocks(TURNED_RIGHT[2]), 90).splitlines()  # type: ignore[arg-type]
+    assert lines[0].split() == ["candidate", "sim", "Q", "Â", "logp", "Δlogp", "Score"]
+    assert lines[1].split() == [
+        "▸",
+        W1,
+        "0.900",
+        "0.50",
+        "0.450",
+        "−1.250",
+        "+0.250",
+        "0.700",
+        "━━━━━━╋━━━━━━━━━",
     ]
-    assert [line.split() for line in lines[4:7]] == [["probes", "wrote"], [W1, "plus"], ["null", "minus"]]
+    assert lines[2].split() == ["null", "·", "·", "0.250", "−1.500", "·", "0.300", "━━━━━━┃─────────"]
+    assert lines[3].split() == [
+        "data-0002_m1_l2_wrong", "0.800", "0.25", "0.200", "·", "·", "0.100", "━━━───┃─────────",
+    ]  # fmt: skip
     assert "2 right entries speaking for null: r-1 Â 0.700 … 0.600" in lines
-    assert "┃ is null's Score" in " ".join(lines) and all(len(line) <= 80 for line in lines)
+    assert "┃ is null's Score" in " ".join(lines)
+    narrow = text_of(candidate_blocks(TURNED_RIGHT[2]), 80).splitlines()  # type: ignore[arg-type]
+    assert narrow[0].split() == ["candidate", "sim", "Â", "logp", "Δlogp", "Score"]
+    assert narrow[1].split()[1] == W1 and all(len(line) <= 80 for line in narrow)
 
 
 @pytest.mark.parametrize("width", [80, 200])
 def test_what_the_probes_wrote_stands_below_the_figures(width: int) -> None:
-    lines = text_of([Candidates(TURNED_RIGHT[2])], width).splitlines()  # type: ignore[arg-type]
+    lines = text_of(candidate_blocks(TURNED_RIGHT[2]), width).splitlines()  # type: ignore[arg-type]
     at = lines.index("probes wrote")
-    assert at == 4 and [line.split()[-1] for line in lines[at + 1 : at + 3]] == ["plus", "minus"]
+    assert [line.split() for line in lines[at + 1 : at + 3]] == [[W1, "plus"], ["null", "minus"]]
 
 
 def test_null_that_won_is_marked() -> None:
     won = decision("t-1", 2, "x", **CHOSEN | {"chosen": None, "gate": "null_best"})
-    lines = text_of([Candidates(won)], 80).splitlines()
+    lines = text_of(candidate_blocks(won), 80).splitlines()
     assert lines[2].startswith("▸ null") and lines[1].startswith("  data-0001")
 
 
 def test_candidates_without_a_score_are_counted() -> None:
     d = decision("t-1", 2, "x", candidates=CHOSEN["candidates"][2:3])
-    assert text_of([Candidates(d)], 80) == "1 right entry speaking for null: r-1 Â 0.700"
+    assert text_of(candidate_blocks(d), 80) == "1 right entry speaking for null: r-1 Â 0.700"
 
 
 def test_null_is_a_line_through_the_bars() -> None:
@@ -197,15 +200,15 @@ def test_null_is_a_line_through_the_bars() -> None:
     bars = [score_bar(score, 0.5, -0.5, 1.0, 31) for score in (1.0, 0.5, 0.2, -0.5)]
     assert [bar.index("╋" if "╋" in bar else "┃") for bar in bars] == [20] * 4
     assert [bar.count("━") + ("╋" in bar) for bar in bars] == [21, 10, 5, 11]
-    assert score_bar(0.0, 0.0, 0.0, 0.0, 10) == "┃"
+    assert score_bar(0.0, 0.0, 0.0, 0.0, 10) == "┃─────────"
 
 
 @pytest.mark.parametrize(
     ("score", "null", "low", "bar"),
     [
-        (1.0, 0.5, 0.0, "━━╋━━"), (0.5, 0.5, 0.0, "━━┃"), (0.25, 0.5, 0.0, "━━┃"), (0.0, 0.5, 0.0, "  ┃"),
-        (0.5, 0.0, 0.0, "┃━━"), (1.0, 1.0, 0.0, "━━━━┃"), (-1.0, 0.0, -1.0, "━━┃"), (-1.0, -0.5, -1.0, "━╋━"),
-        (0.5, -0.5, -1.0, " ┃━━"),
+        (1.0, 0.5, 0.0, "━━╋━━"), (0.5, 0.5, 0.0, "━━┃──"), (0.25, 0.5, 0.0, "━━┃──"), (0.0, 0.5, 0.0, "──┃──"),
+        (0.5, 0.0, 0.0, "┃━━──"), (1.0, 1.0, 0.0, "━━━━┃"), (-1.0, 0.0, -1.0, "━━┃──"), (-1.0, -0.5, -1.0, "━╋━──"),
+        (0.5, -0.5, -1.0, "─┃━━─"),
     ],
 )  # fmt: skip
 def test_a_bar_of_five_cells(score: float, null: float, low: float, bar: str) -> None:
@@ -224,7 +227,7 @@ def test_what_was_not_probed_stands_before_what_speaks_for_null() -> None:
             ("w-3", "wrong", 0.2),
         )
     ]
-    assert text_of([Candidates(decision("t-1", 2, "x", candidates=rest))], 100) == (
+    assert text_of(candidate_blocks(decision("t-1", 2, "x", candidates=rest)), 100) == (
         "3 wrong entries not probed: w-2 Â 0.500 … 0.100   1 right entry speaking for null: r-1 Â 0.700"
     )
 

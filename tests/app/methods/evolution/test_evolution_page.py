@@ -21,13 +21,14 @@ from app.blocks.block import (
     Table,
     Target,
     Writing,
+    in_one_column,
     plain,
     spans,
 )
 from app.blocks.drawing import Label
 from app.blocks.terminal import draw
 from app.methods.evolution import training
-from app.methods.evolution.answers import ANSWERS, ColouredAnswer
+from app.methods.evolution.answers import ANSWERS
 from app.methods.evolution.clusters import cluster_table, cluster_words, delta_map
 from app.methods.evolution.iterations import ITERATIONS
 from app.methods.evolution.page import PAGE
@@ -366,14 +367,13 @@ def test_an_answer_stands_beside_that_of_the_unchanged_model(log: Log) -> None:
         "q  iteration 1, validation   ✓ right   4 tokens, 6 fewer than the unchanged model  ▲ which is wrong",
         "question: What was cash?", "right answer: 41", "judge: it says 41",
     ]  # fmt: skip
-    [coloured] = [block for block in blocks if isinstance(block, ColouredAnswer)]
-    changes, clusters = coloured.in_documents()
+    changes, clusters = in_one_column(blocks)[-2:]
     names = "under the deltas of iteration 1 (4 tokens)", "the unchanged model (10 tokens)"
     assert changes == Changes("Cash was 41.", "Based on it, no.", names)
     assert isinstance(clusters, Table)
     assert list(clusters.header) == ["most frequent tokens", "cluster", "tokens", "unchanged", "delta"]
     assert rows(clusters) == [
-        ["cash", "3", "1", "2", "0.00"], ["Based provided", "2", "0", "1", "−0.80"], ["", "none", "1", "0", "·"],
+        ["■ cash", "3", "1", "2", "0.00"], ["■ Based provided", "2", "0", "1", "−0.80"], ["■ ", "none", "1", "0", "·"],
     ]  # fmt: skip
     assert texts(log.case(UNDER_P))[0] == (
         "p  iteration 1, validation   ✗ wrong   9 tokens, 3 more than the unchanged model  ▼ which is right"
@@ -386,10 +386,9 @@ def test_an_answer_alone(log: Log) -> None:
     assert lines[-1] == "the unchanged model was not asked this question; w asks it, under no deltas"
     blocks = log.case(PLAIN_Q)
     assert texts(blocks)[0] == "q  baseline   ✗ wrong   10 tokens" and "w asks" not in texts(blocks)[-1]
-    [coloured] = [block for block in blocks if isinstance(block, ColouredAnswer)]
-    heading, text, clusters = coloured.in_documents()
+    heading, text, clusters = in_one_column(blocks)[-3:]
     assert heading == Heading("the unchanged model (10 tokens)", 4) and text == Writing("Based on it, no.")
-    assert isinstance(clusters, Table) and rows(clusters)[0] == ["cash", "3", "2", "·"]
+    assert isinstance(clusters, Table) and rows(clusters)[0] == ["■ cash", "3", "2", "·"]
     told = answer(0, "minibatch", "x", 8, None, cannot_tell=True)
     assert texts(Log(told).case(told))[0] == "x  iteration 0, minibatch   · the judge cannot tell   8 tokens"
 
@@ -417,9 +416,8 @@ def test_the_tokens_have_the_colours_of_their_clusters(log: Log) -> None:
         for line in text.splitlines()
     )
     assert "■ cash" in text and "Based on it, no." in text
-    [coloured] = [block for block in log.case(UNDER_Q) if isinstance(block, ColouredAnswer)]
     console = Console(width=60, file=io.StringIO())
-    segments = list(console.render(coloured.draw(PALETTE, 60)))
+    segments = list(console.render(draw(log.case(UNDER_Q), PALETTE, 60)))
     colours = {segment.text.strip(): segment.style and segment.style.color for segment in segments}
     assert colours["Cash"] == colours["on it"] != colours["Based"] and not colours["was 41."]
     marks = [s.style.color.name for s in segments if s.text.startswith("■") and s.style and s.style.color]

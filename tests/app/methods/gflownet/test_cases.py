@@ -14,7 +14,6 @@ from rich.style import Style
 from app.blocks.block import (
     Beside,
     Block,
-    Drawn,
     Facts,
     Heading,
     Paragraph,
@@ -26,11 +25,8 @@ from app.blocks.block import (
     spans,
 )
 from app.blocks.terminal import draw
-from app.methods.gflownet.answers import ANSWERS
-from app.methods.gflownet.answers import COLUMNS as ANSWER_COLUMNS
 from app.methods.gflownet.page import PAGE
-from app.methods.gflownet.paths import LEGEND, Paths, left_at, met, way
-from app.methods.gflownet.questions import COLUMNS as QUESTION_COLUMNS
+from app.methods.gflownet.paths import LEGEND, left_at, met, way
 from app.methods.gflownet.questions import QUESTIONS
 from app.methods.gflownet.what_if import WHAT_IF
 from app.methods.source import CaseSource
@@ -39,7 +35,7 @@ from app.report.item_words import item_words
 from app.state.run import RunState
 from app.table.column import Cell, cell_of
 from engine import events as ev
-from engine.events import EvidenceAnswered, QuestionSampled
+from engine.events import QuestionSampled
 
 PALETTE = {name: Style.null() for name in ("dim", "strong", "good", "bad", "accent", "warn", "heading")}
 CAPITAL = ev.PathStep(head="Oslo", relation="capital", tail="Ostrel", score=0.9, gt=True)
@@ -114,51 +110,74 @@ def cells(columns: Any, row: Any) -> list[Cell]:
     return [cell_of(column.show(column.value(row))) for column in columns]
 
 
-# ---------------------------------------------------------------- answers
+# ---------------------------------------------------------------- questions
 
 
-def test_the_cells_of_an_answer(log: Log) -> None:
-    rows = ANSWERS.rows(log.state)
-    assert [column.label for column in ANSWER_COLUMNS] == [
-        "paths", "±", "triples", "question", "answer from paths", "id"
+def test_the_cells_of_a_question(log: Log) -> None:
+    """q1: 12 of 20 draws meet one of two answers, the first path does; of q2 none does."""
+    rows = QUESTIONS.rows(log.state)
+    assert [column.label for column in QUESTIONS.columns] == [
+        "hit", "reader", "±", "triples", "question", "answer from paths", "success", "answers", "paths", "edges", "id"
     ]  # fmt: skip
-    assert cells(ANSWER_COLUMNS, rows[0]) == [
-        Cell("✓", "good"), Cell("▲", "good"), Cell("✗", "bad"), Cell("Which river?"), Cell("Sella"), Cell("q1"),
+    assert cells(QUESTIONS.columns, rows[0]) == [
+        Cell("1", "good"), Cell("✓", "good"), Cell("▲", "good"), Cell("✗", "bad"), Cell("Which river?"), Cell("Sella"),
+        Cell("0.60"), Cell("1/2"), Cell("3"), Cell("1"), Cell("q1"),
     ]  # fmt: skip
-    assert cells(ANSWER_COLUMNS, rows[1])[:3] == [Cell("✗", "bad"), Cell("▼", "bad"), Cell("✓", "good")]
-    assert cells(ANSWER_COLUMNS, rows[2])[:5] == [
-        Cell("·", "dim"), Cell(" "), Cell("✓", "good"), Cell("Which river?"), Cell(""),
+    assert cells(QUESTIONS.columns, rows[1])[:9] == [
+        Cell("–", "bad"), Cell("✗", "bad"), Cell("▼", "bad"), Cell("✓", "good"), Cell("Which river?"), Cell("Lima"),
+        Cell("0.00"), Cell("0/2"), Cell("2"),
     ]  # fmt: skip
-    assert [ANSWERS.notable(log.state, row) for row in rows] == [True, True, False]
-    assert ANSWERS.remark(log.state) == "▲ 1 right from paths only, ▼ 1 from triples only"
+    assert [QUESTIONS.notable(log.state, row) for row in rows] == [True, True]
+    assert QUESTIONS.remark(log.state) == (
+        "1 missed: no path meets an answer  │  ▲ 1 right from paths only, ▼ 1 from triples only"
+    )
+    later = Log(question("q", ASTRAY, RIGHT))
+    assert cells(QUESTIONS.columns, QUESTIONS.rows(later.state)[0])[:6] == [
+        Cell("2"), Cell("·", "dim"), Cell(" "), Cell("·", "dim"), Cell("Which river?"), Cell(""),
+    ]  # fmt: skip
+    assert QUESTIONS.remark(later.state) == "" and not QUESTIONS.notable(
+        later.state, QUESTIONS.rows(later.state)[0]
+    )
+    nothing = Log(question("q", ASTRAY, answers=[]))
+    assert not QUESTIONS.notable(nothing.state, QUESTIONS.rows(nothing.state)[0])
 
 
 def test_answers_that_agree_are_not_notable() -> None:
-    log = Log(answer("q1", "triples", True, "Sella"), answer("q1", "gflownet", True, "Sella"))
-    [row] = ANSWERS.rows(log.state)
-    assert cells(ANSWER_COLUMNS, row)[1] == Cell(" ") and not ANSWERS.notable(log.state, row)
-    assert ANSWERS.remark(log.state) == ""
-    assert not any("only" in line for line in texts(ANSWERS.draw(log.events[0], log.source)))
+    log = Log(question("q1"), answer("q1", "triples", True, "Sella"), answer("q1", "gflownet", True, "Sella"))
+    [row] = QUESTIONS.rows(log.state)
+    assert cells(QUESTIONS.columns, row)[2] == Cell(" ") and not QUESTIONS.notable(log.state, row)
+    assert QUESTIONS.remark(log.state) == ""
+    assert not any("only" in line for line in texts(QUESTIONS.draw(log.events[0], log.source)))
 
 
-def test_a_row_stands_for_both_events(log: Log) -> None:
-    row = ANSWERS.rows(log.state)[0]
-    assert [place.offset for place in row.places] == [2, 3] and row.place.offset == 2
-    for event in log.events[2:4]:
-        assert (
-            texts(ANSWERS.draw(event, log.source))[1] == "from sampled paths: ✓ Sella   4 triples, 53 tokens"
-        )
+def test_a_row_stands_for_all_events_of_its_question(log: Log) -> None:
+    row = QUESTIONS.rows(log.state)[0]
+    assert sorted(place.offset for place in row.places) == [0, 2, 3] and row.place.offset == 0
+    whole = texts(QUESTIONS.draw(log.events[0], log.source))
+    assert texts(QUESTIONS.draw(log.events[2], log.source)) == whole
+    assert texts(QUESTIONS.draw(log.events[3], log.source)) == whole
 
 
-def test_an_answer_has_the_one_from_triples_beside_it(log: Log) -> None:
-    blocks = ANSWERS.draw(log.events[3], log.source)
+def test_the_remark_counts_each_way() -> None:
+    """Right from paths only: three; from triples only: two; the same from both: one."""
+    hits = [(True, False)] * 3 + [(False, True)] * 2 + [(True, True)]
+    log = Log(*(question(f"q{at}") for at in range(6)), *(
+        answer(f"q{at}", method, hit, "x")
+        for at, pair in enumerate(hits) for method, hit in zip(("gflownet", "triples"), pair, strict=True)
+    ))  # fmt: skip
+    assert QUESTIONS.remark(log.state) == "▲ 3 right from paths only, ▼ 2 from triples only"
+
+
+def test_a_question_with_its_answers_and_paths(log: Log) -> None:
+    blocks = QUESTIONS.draw(log.events[0], log.source)
     assert texts(blocks) == [
-        "Which river?   q1",
+        "Which river?   q1", "from: Oslo, Bergen", "to: Sella, Glomma",
         "from sampled paths: ✓ Sella   4 triples, 53 tokens",
         "from the best-scored triples: ✗ Lima   4 triples, 53 tokens",
-        "right: Sella, Glomma",
         "▲ only the sampled paths lead to a right answer",
-        "the paths that were sampled",
+        "✓ 1 of 3 paths meet an answer; 1 of 2 answers met",
+        "140 nodes, 1 edge   temperature 1.4, prior α 0.50, log Z 1.31",
+        "20 independent draws from P_F, the most frequent path first",
         "| what the reader got: sampled paths", "| P of gflownet",
         "| what the reader got: the best-scored triples", "| P of triples",
     ]  # fmt: skip
@@ -167,17 +186,30 @@ def test_an_answer_has_the_one_from_triples_beside_it(log: Log) -> None:
     lines = on_terminal(blocks, 120)
     assert any("P of gflownet" in line and "P of triples" in line for line in lines)
     assert not any("P of gflownet" in line and "P of triples" in line for line in on_terminal(blocks, 80))
-    lost = ANSWERS.draw(log.events[5], log.source)
+    lost = QUESTIONS.draw(log.events[1], log.source)
     assert "▼ only the best-scored triples lead to a right answer" in texts(lost)
     tones = {plain(block.text)[0]: block.tone for block in [*blocks, *lost] if isinstance(block, Paragraph)}
     assert (tones["▲"], tones["▼"]) == ("good", "bad")
 
 
+def test_a_question_that_was_not_answered() -> None:
+    alone = question()
+    assert texts(QUESTIONS.draw(alone, Log(alone).source))[-2:] == [
+        "what the language model gets",
+        "Triplets:\n(a,b,c)",
+    ]
+    distinct = question(distinct=True, golds=["Sella"], prompt="", samples=1)
+    lines = texts(QUESTIONS.draw(distinct, Log().source))
+    assert lines[3] == "right answers: Sella"
+    assert lines[-1] == "1 path drawn without replacement from P_F, the most probable first"
+
+
 def test_an_answer_that_stands_alone(log: Log) -> None:
     """The other one is not there yet, and its paths are not in the log."""
-    blocks = ANSWERS.draw(log.events[6], log.source)
+    blocks = QUESTIONS.draw(log.events[6], log.source)
     assert texts(blocks) == [
-        "Which river?   q3", "from the best-scored triples: ✓ Sella   4 triples, 53 tokens", "right: Sella, Glomma",
+        "Which river?   q3", "right answers: Sella, Glomma",
+        "from the best-scored triples: ✓ Sella   4 triples, 53 tokens",
         "what the reader got: the best-scored triples", "P of triples",
     ]  # fmt: skip
 
@@ -187,80 +219,15 @@ def test_answers_that_failed_were_cut_or_are_empty() -> None:
         answer("q", "triples", False, "", failure="no reply", triples=1, prompt_tokens=1, prompt=""),
         answer("q", "gflownet", False, "Sel\nla", cut=True, prompt=""), answer("r", "gflownet", False, "", prompt=""),
     )  # fmt: skip
-    lines = texts(ANSWERS.draw(log.events[0], log.source))
-    assert lines[1] == "from sampled paths: ✗ Sel, la (cut off)   4 triples, 53 tokens"
-    assert lines[2] == "from the best-scored triples: ✗ no answer: no reply   1 triple, 1 token"
-    assert lines[3:] == ["right: Sella, Glomma"]
+    lines = texts(QUESTIONS.draw(log.events[0], log.source))
+    assert lines[2:] == [
+        "from sampled paths: ✗ Sel, la (cut off)   4 triples, 53 tokens",
+        "from the best-scored triples: ✗ no answer: no reply   1 triple, 1 token",
+    ]
     assert (
-        texts(ANSWERS.draw(log.events[2], log.source))[1]
+        texts(QUESTIONS.draw(log.events[2], log.source))[2]
         == "from sampled paths: ✗ (empty)   4 triples, 53 tokens"
     )
-
-
-def test_the_remark_counts_each_way() -> None:
-    """Right from paths only: three; from triples only: two; the same from both: one."""
-    hits = [(True, False)] * 3 + [(False, True)] * 2 + [(True, True)]
-    log = Log(*(
-        answer(f"q{at}", method, hit, "x")
-        for at, pair in enumerate(hits) for method, hit in zip(("gflownet", "triples"), pair, strict=True)
-    ))  # fmt: skip
-    assert ANSWERS.remark(log.state) == "▲ 3 right from paths only, ▼ 2 from triples only"
-
-
-def test_an_empty_answer_can_be_followed_from_its_paths() -> None:
-    log = Log(question("q"), answer("q", "gflownet", False, ""))
-    assert texts(QUESTIONS.draw(log.events[0], log.source))[4] == "from sampled paths: ✗ (no answer)"
-
-
-def test_what_if_on_an_answer_draws_its_paths_again(log: Log) -> None:
-    choice = WHAT_IF.of[EvidenceAnswered](log.events[5], log.source)
-    assert isinstance(choice, Choice) and choice.about.startswith("q2 · temperature 1.4")
-    direct = WHAT_IF.of[QuestionSampled](log.events[0], log.source)
-    assert isinstance(direct, Choice) and direct.about.startswith("q1")
-    assert (
-        WHAT_IF.of[EvidenceAnswered](log.events[6], log.source)
-        == "The log does not have the paths of this question."
-    )
-
-
-# ---------------------------------------------------------------- questions
-
-
-def test_the_cells_of_a_question(log: Log) -> None:
-    """q1: 12 of 20 draws meet one of two answers, the first path does; of q2 none does."""
-    rows = QUESTIONS.rows(log.state)
-    assert [column.label for column in QUESTION_COLUMNS] == [
-        "hit", "question", "success", "answers", "paths", "edges", "id"
-    ]  # fmt: skip
-    assert cells(QUESTION_COLUMNS, rows[0]) == [
-        Cell("1", "good"), Cell("Which river?"), Cell("0.60"), Cell("1/2"), Cell("3"), Cell("1"), Cell("q1"),
-    ]  # fmt: skip
-    assert cells(QUESTION_COLUMNS, rows[1])[:5] == [
-        Cell("–", "bad"), Cell("Which river?"), Cell("0.00"), Cell("0/2"), Cell("2"),
-    ]  # fmt: skip
-    assert [QUESTIONS.notable(log.state, row) for row in rows] == [False, True]
-    assert QUESTIONS.remark(log.state) == "1 missed: no path meets an answer"
-    later = Log(question("q", ASTRAY, RIGHT))
-    assert cells(QUESTION_COLUMNS, later.state.gflownet.questions[0])[0] == Cell("2")
-    assert QUESTIONS.remark(later.state) == ""
-    nothing = Log(question("q", ASTRAY, answers=[]))
-    assert not QUESTIONS.notable(nothing.state, nothing.state.gflownet.questions[0])
-
-
-def test_a_question_with_its_paths_and_answers(log: Log) -> None:
-    blocks = QUESTIONS.draw(log.events[0], log.source)
-    assert texts(blocks) == [
-        "Which river?   q1", "from: Oslo, Bergen", "to: Sella, Glomma",
-        "✓ 1 of 3 paths meet an answer; 1 of 2 answers met",
-        "from sampled paths: ✓ Sella", "from the best-scored triples: ✗ Lima",
-        "140 nodes, 1 edge   temperature 1.4, prior α 0.50, log Z 1.31",
-        "20 independent draws from P_F, the most frequent path first",
-        "what the language model gets", "Triplets:\n(a,b,c)",
-    ]  # fmt: skip
-    distinct = question(distinct=True, golds=["Sella"], prompt="", samples=1)
-    lines = texts(QUESTIONS.draw(distinct, Log().source))
-    assert lines[3] == "right answers: Sella"
-    assert lines[-1] == "1 path drawn without replacement from P_F, the most probable first"
 
 
 def test_a_missed_question_says_where_its_paths_went_wrong() -> None:
@@ -273,35 +240,29 @@ def test_a_missed_question_says_where_its_paths_went_wrong() -> None:
     assert [left_at(path) for path in (RIGHT, ASTRAY, SHORT, STOPPED)] == [0, 2, 0, 0]
 
 
-def test_the_paths_in_a_terminal() -> None:
+def test_the_paths_of_a_question() -> None:
     """A bar of ten cells of the share of draws, 12 of 20; edges of shortest paths are thick, ★ is an answer."""
-    assert on_terminal([Paths(question())], 110) == [
-        *LEGEND.splitlines(),
-        "  1 ━━━━━━──── ×12  P_F 0.600  R 1.000  ✓ Sella",
-        "    Oslo ━capital━▶ Ostrel ━lies on━▶ Sella★",
-        "  2 ━━━─────── ×6   P_F 0.250  R 0.001  ✗ no answer",
-        "    Oslo ━capital━▶ Ostrel ≠ ─twinned with─▶ Lima",
-        "  3 ╸───────── ×1   P_F 4e-04  R 0.001  ✗ no answer",
-        "    STOP at once",
-    ]
-    distinct = on_terminal([Paths(question(distinct=True))], 110)  # the bar is P_F: 0.6, 0.25
-    assert distinct[2] == "  1 ━━━━━━──── P_F 0.600  R 1.000  ✓ Sella"
-    assert distinct[4] == "  2 ━━╸─────── P_F 0.250  R 0.001  ✗ no answer"
 
+    def rows(event: ev.QuestionSampled) -> list[tuple[str, ...]]:
+        [table] = [block for block in QUESTIONS.draw(event, Log(event).source) if isinstance(block, Table)]
+        assert list(table.header) == ["path", "meets", "share", "drawn", "P_F", "R"] and table.figures == 4
+        assert list(table.notes) == list(LEGEND)
+        return [tuple(map(plain, row)) for row in table.rows]
 
-def test_the_paths_in_documents() -> None:
-    [table] = Paths(question()).in_documents()
-    assert isinstance(table, Table) and table.figures == 3 and list(table.notes) == LEGEND.splitlines()
-    assert list(table.header) == ["path", "meets", "drawn", "P_F", "R"]
-    assert [tuple(map(plain, row)) for row in table.rows] == [
-        ("Oslo ━capital━▶ Ostrel ━lies on━▶ Sella★", "✓ Sella", "12", "0.600", "1.000"),
-        ("Oslo ━capital━▶ Ostrel ≠ ─twinned with─▶ Lima", "✗ no answer", "6", "0.250", "0.001"),
-        ("STOP at once", "✗ no answer", "1", "4e-04", "0.001"),
+    assert rows(question()) == [
+        ("1 Oslo ━capital━▶ Ostrel ━lies on━▶ Sella★", "✓ Sella", "━━━━━━────", "12", "0.600", "1.000"),
+        (
+            "2 Oslo ━capital━▶ Ostrel ≠ ─twinned with─▶ Lima",
+            "✗ no answer",
+            "━━━───────",
+            "6",
+            "0.250",
+            "0.001",
+        ),
+        ("3 STOP at once", "✗ no answer", "╸─────────", "1", "4e-04", "0.001"),
     ]
-    many, more = Paths(question("q", *[RIGHT] * 32)).in_documents()
-    assert isinstance(many, Table) and len(many.rows) == 30
-    assert isinstance(more, Paragraph) and plain(more.text) == "2 more paths are in the log."
-    assert len(Paths(question("q", *[RIGHT] * 30)).in_documents()) == 1
+    distinct = rows(question(distinct=True))  # the bar is P_F: 0.6, 0.25
+    assert [row[2] for row in distinct[:2]] == ["━━━━━━────", "━━╸───────"]
 
 
 def test_the_tones_of_a_way() -> None:
@@ -317,29 +278,14 @@ def test_the_tones_of_a_way() -> None:
 # ---------------------------------------------------------------- links and words
 
 
-def test_links_lead_from_answers_to_paths_and_back(log: Log) -> None:
-    def targets(blocks: list[Block]) -> list[Target]:
-        lines = [block.text for block in blocks if isinstance(block, Paragraph)]
-        lines += [value for block in blocks if isinstance(block, Facts) for _, value in block.rows]
-        return [span.target for words in lines for span in spans(words) if span.target]
-
-    assert targets(ANSWERS.draw(log.events[5], log.source)) == [Target("question", "q2")]
-    assert targets(QUESTIONS.draw(log.events[1], log.source)) == [Target("evidence", "q2")] * 2
-    page = PAGE
-    wanted = Target("question", "q2"), Target("evidence", "q3"), Target("better", ""), Target("worse", "")
-    places = [page.place_of(target, log.state) for target in wanted]
-    assert [(p.tab, p.key, p.open) for p in places if p] == [
-        ("questions", 1, True), ("answers", 2, True), ("answers", 0, True), ("answers", 1, True),
-    ]  # fmt: skip
-    assert page.place_of(Target("question", "q3"), log.state) is None
-    assert page.place_of(Target("better", ""), Log().state) is None
+def test_links_lead_to_the_first_question_that_one_kind_of_evidence_answers_alone(log: Log) -> None:
+    places = [PAGE.place_of(Target(kind, ""), log.state) for kind in ("better", "worse")]
+    assert [(p.tab, p.key, p.open) for p in places if p] == [("questions", 0, True), ("questions", 1, True)]
+    assert PAGE.place_of(Target("better", ""), Log().state) is None
 
 
 def test_cases_in_a_few_words(log: Log) -> None:
-    assert item_words(log.events[0]) == "paths of q1"
-    assert item_words(log.events[3]) == "answer to q1 from sampled paths"
-    assert item_words(log.events[2]) == "answer to q1 from the best-scored triples"
-    assert item_words(answer("q", "oracle", True, "x")) == "answer to q from oracle"
+    assert [item_words(event) for event in log.events[:3]] == ["question q1", "question q2", "question q1"]
 
 
 def test_paths_that_were_tried_say_what_is_new_and_what_is_missing(log: Log) -> None:
@@ -357,15 +303,15 @@ def test_paths_that_were_tried_say_what_is_new_and_what_is_missing(log: Log) -> 
         [plain(block.text) for block in answer.about if isinstance(block, Paragraph)]
         for answer in choice.answers(tried).beside
     ]
-    drawn = choice.answers(tried).beside[2].about[-1]
-    assert isinstance(drawn, Drawn) and texts(drawn.in_documents()) == [
-        "Oslo ━capital━▶ Ostrel ━lies on━▶ Sella★\nOslo ━capital━▶ Ostrel"
+    first, _, drawn = (answer.about[-1] for answer in choice.answers(tried).beside)
+    assert isinstance(first, Table) and tuple(first.notes) == LEGEND
+    assert isinstance(drawn, Table) and not drawn.notes
+    assert [tuple(map(plain, row))[:4] for row in drawn.rows] == [
+        ("+2 Oslo ━capital━▶ Ostrel", "✗ no answer", "╸─────────", "1"),
+        ("−2 Oslo ━capital━▶ Ostrel ≠ ─twinned with─▶ Lima", "✗ no answer", "━━━───────", "6"),
+        ("−3 STOP at once", "✗ no answer", "╸─────────", "1"),
+        ("1 Oslo ━capital━▶ Ostrel ━lies on━▶ Sella★", "✓ Sella", "━━━━━━────", "12"),
     ]
-    assert on_terminal([drawn], 110) == [
-        "+ 2 ╸───────── ×1   P_F 0.100  R 0.001  ✗ no answer", "    Oslo ━capital━▶ Ostrel",
-        "− Oslo ━capital━▶ Ostrel ≠ ─twinned with─▶ Lima", "− STOP at once",
-        "  1 ━━━━━━──── ×12  P_F 0.600  R 1.000  ✓ Sella", "    Oslo ━capital━▶ Ostrel ━lies on━▶ Sella★",
-    ]  # fmt: skip
     met_one = "✓ 12 of 20 paths meet an answer; 1 of 2 answers met"
     assert said == [
         [met_one], [met_one, "= the committed paths"], [met_one, "+1 −2 against the committed paths"],

@@ -12,6 +12,7 @@ from app.methods.gflownet.page import PAGE
 from app.state.run import RunState
 from app.table.column import Cell, cell_of
 from engine import events as ev
+from tests.app.methods.gflownet.test_cases import question
 
 
 def state_of(*events: ev.Event) -> RunState:
@@ -131,7 +132,8 @@ def test_questions_on_which_the_evidence_parts_are_counted() -> None:
     }
     both = [answered(sample, method, hit) for sample, hits in pairs.items()
             for method, hit in zip(("gflownet", "triples"), hits, strict=True)]  # fmt: skip
-    *_, parted = results.answered(state_of(*both, compared("triples", 0.4)).gflownet)
+    asked = [question(sample) for sample in pairs]
+    *_, parted = results.answered(state_of(*asked, *both, compared("triples", 0.4)).gflownet)
     assert isinstance(parted, Paragraph)
     assert plain(parted.text) == "▲ 2 questions right from paths only  ▼ 1 question right from triples only"
     assert [span.target for span in spans(parted.text) if span.target] == [
@@ -139,7 +141,7 @@ def test_questions_on_which_the_evidence_parts_are_counted() -> None:
     ]  # fmt: skip
     assert [span.tone for span in spans(parted.text) if span.target] == ["good", "bad"]
     assert results.answered(state_of(*both).gflownet) == [], "nothing before the comparison"
-    worse = results.answered(state_of(*both[4:6], compared("triples", 0.4)).gflownet)[-1]
+    worse = results.answered(state_of(*asked, *both[4:6], compared("triples", 0.4)).gflownet)[-1]
     assert isinstance(worse, Paragraph) and plain(worse.text) == "▼ 1 question right from triples only"
 
 
@@ -221,7 +223,7 @@ def test_the_page_has_each_part_where_it_belongs(sampled: RunState) -> None:
     assert [block.caption for block in page.more_results(sampled) if isinstance(block, Table)] == [
         "Every figure"
     ]
-    assert [cases.name for cases in page.cases] == ["answers", "questions"]
+    assert [cases.name for cases in page.cases] == ["questions"]
     assert page.results(state_of()) == page.more_results(state_of()) == page.training(state_of()) == []
 
 

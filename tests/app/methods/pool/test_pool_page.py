@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from rich.console import Console
-from rich.style import Style
 
-from app.blocks.block import Beside, Block, Facts, Paragraph, Span, Table, Target, in_one_column, plain, spans
+from app.blocks.block import (
+    Beside,
+    Block,
+    Facts,
+    Heading,
+    Paragraph,
+    Span,
+    Table,
+    Target,
+    in_one_column,
+    plain,
+    spans,
+)
 from app.methods.overview import Curve
 from app.methods.place import Place as OpenAt
 from app.methods.pool import results
-from app.methods.pool.candidates import Candidates
+from app.methods.pool.candidates import pool_blocks
 from app.methods.pool.overview import curve
 from app.methods.pool.page import PAGE
 from app.methods.pool.picks import PICKS
@@ -308,7 +317,7 @@ def test_the_picture_of_the_accuracies() -> None:
 
 def test_a_wide_case_has_the_trajectories_beside_the_pool() -> None:
     [beside] = [b for b in QUERIES.draw(BETTER, source(state_of(BETTER))) if isinstance(b, Beside)]
-    assert (beside.least, beside.left) == (128, 64)
+    assert beside.least == 128
 
 
 def test_the_pools_curve_runs_beside_the_data_as_given() -> None:
@@ -404,32 +413,23 @@ def test_the_selectors_curve_lies_over_the_level_of_similarity() -> None:
     assert curve(state_of(*STEPS, *COMPARED)).baseline == (0.6,)
 
 
-def test_answers_of_people_and_a_pool_in_a_document() -> None:
+def test_answers_of_people() -> None:
     assert answers_line({}) == "·" and answers_line({"two\ndogs": 9, "1": 1}) == "two⏎dogs 9×, 1 1×"
-    (pool,) = Candidates(BETTER).in_documents()
-    assert isinstance(pool, Facts) and pool.rows == [
-        ("rows of the pool", "4, 9, 6"), ("replaced", "5 → 9"), ("in a kept trajectory", "1"),
-    ]  # fmt: skip
 
 
-def test_a_pool_in_a_terminal() -> None:
-    """Eight a line where 3 + 8 × 6 − 1 cells are there, else four. Place 1 was injected, place 0 is in use."""
+def test_the_pool_of_a_query() -> None:
+    """Eight a line. Place 1 was injected, place 0 is in use."""
     event = msgspec.structs.replace(
         BETTER, pool_before=[10, 11, *range(12, 20)], pool_after=[10, 99, *range(12, 20)]
     )
-
-    def shown(width: int) -> list[str]:
-        console = Console(file=io.StringIO(), width=width, record=True)
-        palette = {name: Style.null() for name in ("dim", "strong", "accent", "heading")}
-        console.print(Candidates(event).draw(palette, width))
-        return [line.rstrip() for line in console.export_text().splitlines()]
-
-    below = [
-        "+ injected 1   • in a kept trajectory 1",
-        "numbers: rows of the embedding table; on the left: the first place of each line", "", "replaced",
-        " 1 11 → 99   similarity 0.800",
-    ]  # fmt: skip
-    eight = [" 0  •10 + 99   12   13   14   15   16   17", " 8   18   19"]
-    assert shown(80) == ["pool", *eight, *below]
-    assert shown(42)[:4] == ["pool", *eight, below[0]]
-    assert shown(41)[:4] == ["pool", " 0  •10 + 99   12   13", " 4   14   15   16   17", " 8   18   19"]
+    *grid, legend = case(pool_blocks(event))
+    assert grid == [" 0  •10 + 99   12   13   14   15   16   17 ", " 8   18   19 "]
+    assert legend.startswith("+ injected 1   • in a kept trajectory 1; numbers: rows of the embedding table")
+    heading, replaced = pool_blocks(event)[-2:]
+    assert heading == Heading("replaced, by place", 4)
+    assert isinstance(replaced, Facts) and [(at, plain(words)) for at, words in replaced.rows] == [
+        ("1", "11 → 99   similarity 0.800")
+    ]
+    [line] = [block for block in pool_blocks(BETTER) if isinstance(block, Paragraph)][:1]
+    assert [span.tone for span in spans(line.text)] == ["dim", "strong", "accent", "dim"]
+    assert case(pool_blocks(query("q", 0, 0)))[-1].startswith("+ injected 0   • in a kept trajectory 1")

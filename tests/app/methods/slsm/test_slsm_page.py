@@ -142,7 +142,7 @@ def test_a_case_begins_with_what_the_note_did(log: Log) -> None:
         "the note: Never say pear",
         "always: ✓ Plum.  ▲ the note turned it right",
         "judged: no pear",
-        "the same under  ✗baseline   never  ✗structured   on_risk  ·structured",
+        "the same under  ✗baseline  ✗never structured  ·on_risk structured",
     ]
     [changes] = [block for block in blocks if isinstance(block, Changes)]
     assert changes == Changes("Plum.", "Pear.", ("answer under always", "answer without a controller"))
@@ -156,8 +156,8 @@ def test_links_lead_to_the_other_answers(log: Log) -> None:
     ]
     assert [(span.text, span.target) for span in words] == [
         ("baseline", Target("answer", "baseline none 0 c")),
-        ("structured", Target("answer", "never structured 0 c")),
-        ("structured", Target("answer", "on_risk structured 0 c")),
+        ("never structured", Target("answer", "never structured 0 c")),
+        ("on_risk structured", Target("answer", "on_risk structured 0 c")),
     ]
     page = PAGE
     assert words[1].target is not None
