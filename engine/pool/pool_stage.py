@@ -39,8 +39,6 @@ from engine.run.stage import StageContext, StageResult
 class BuildPools:
     """Normalises, mines, injects and selects, query by query; no pair is asked twice."""
 
-    name = "pool"
-
     def run(self, context: StageContext) -> StageResult:
         """Work on every query without a line in decisions.jsonl."""
         dataset = make_dataset(context.config)

@@ -29,8 +29,6 @@ _FIGURES_AGAIN = 1.02
 class Evaluate:
     """Methods one after another, batch by batch; a batch is finished when its lines are in per_example.jsonl."""
 
-    name = "eval"
-
     def run(self, context: StageContext) -> StageResult:
         """Greedy comes first: the others are compared with it."""
         job = _Job.prepare(context)

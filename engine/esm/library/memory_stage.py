@@ -28,8 +28,6 @@ from engine.run.stage import StageContext, StageResult
 class BuildMemory:
     """Writes keys.npy, entries.jsonl and memory.json (which model the keys are states of, and their digest)."""
 
-    name = "memory"
-
     def run(self, context: StageContext) -> StageResult:
         """Recomputed whole on resume; the three files are written atomically, memory.json last."""
         library_dir, memory_dir = layout.library(context.run_dir), layout.memory(context.run_dir)

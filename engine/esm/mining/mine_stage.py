@@ -33,8 +33,6 @@ from engine.tasks.loaders import check_disjoint
 class Mine:
     """Samples K rollouts an example, contrasts right with wrong ones at every control point, keeps the top C."""
 
-    name = "mine"
-
     def run(self, context: StageContext) -> StageResult:
         """Batches of examples; a batch is finished when its lines stand in rollouts.jsonl."""
         job = _Job.prepare(context)

@@ -44,8 +44,6 @@ AT_ONCE = 16
 class AnswerQuestions:
     """Answers each question by both methods; stored answers are not asked for again."""
 
-    name = "answer"
-
     def run(self, context: StageContext) -> StageResult:
         with torch_threads(1):
             return _AnswerJob(context).run()

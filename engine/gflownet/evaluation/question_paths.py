@@ -71,9 +71,9 @@ class QuestionSampler:
         return QuestionSampled(
             sample_id=data.sample_id,
             question=data.question,
-            starts=[names.node(node) for node in batch.starts.tolist()],
+            starts=[names.nodes[node] for node in batch.starts.tolist()],
             golds=data.answers,
-            answers=[names.node(node) for node in torch.nonzero(batch.is_answer)[:, 0].tolist()],
+            answers=[names.nodes[node] for node in torch.nonzero(batch.is_answer)[:, 0].tolist()],
             nodes=batch.node_graph.shape[0],
             edges=batch.heads.shape[0],
             samples=rollout.log_pf.shape[0],

@@ -41,8 +41,6 @@ Summary = dict[str, float | int | str]
 class TrainGFlowNet:
     """Trains with checkpoints at intervals and at every stop, then evaluates."""
 
-    name = "gflownet"
-
     def run(self, context: StageContext) -> StageResult:
         """Continues from the last checkpoint of this run, if it has one."""
         with torch_threads(1):

@@ -39,8 +39,6 @@ from engine.torch_file import torch_threads
 class TrainSelector:
     """Saves checkpoints at intervals and at every stop. The last weights count: held-out queries select nothing."""
 
-    name = "selector"
-
     def run(self, context: StageContext) -> StageResult:
         """Train, from the run's last checkpoint if it has any, and compare."""
         with torch_threads(1):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
+from scipy.cluster.hierarchy import DisjointSet
+
 from engine.gflownet.graphs.pathquestion.files import QuestionLine
 from engine.gflownet.graphs.raw import Triple
 from engine.gflownet.layout import SPLITS
@@ -64,14 +66,8 @@ def split_questions(
 
 def grouped(questions: Sequence[PathQuestion]) -> list[list[int]]:
     """Numbers of questions that share a key, directly or through others, in order of their first."""
-    group_of: dict[Hashable, list[int]] = {}
+    groups, first = DisjointSet(range(len(questions))), dict[Hashable, int]()
     for number, question in enumerate(questions):
-        group = [number]
         for key in _keys(question):
-            other = group_of.get(key)
-            if other is not None and other is not group:
-                group = sorted({*group, *other})
-        for member in group:
-            for key in _keys(questions[member]):
-                group_of[key] = group
-    return list({id(group): group for group in group_of.values()}.values())
+            groups.merge(number, first.setdefault(key, number))
+    return sorted(map(sorted, groups.subsets()))

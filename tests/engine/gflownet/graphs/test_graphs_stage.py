@@ -96,7 +96,7 @@ def test_data_has_the_specs_fields(built: Path):
                 assert graph.labels[path].all()
                 assert ends[0] in graph.q_local_indices and ends[-1] in graph.a_local_indices
                 assert [triple[0] for triple in triples] == graph.node_global_ids[ends[:-1]].tolist()
-            starts = [texts.entity(int(node)) for node in graph.node_global_ids[graph.q_local_indices]]
+            starts = [texts.entities[int(node)] for node in graph.node_global_ids[graph.q_local_indices]]
             assert all(start in graph.question for start in starts)
 
 
@@ -107,7 +107,7 @@ def test_entities_without_text_share_the_zero_row(built: Path):
     with RetrievalStore(layout.retrieval_store(built)) as store:
         record = store.record("train", 0)
     for number, row in zip(ints(record.nodes).tolist(), ints(record.node_rows).tolist(), strict=True):
-        name = texts.entity(number)
+        name = texts.entities[number]
         assert (row == 0) == (not has_text(name))
         if row:
             np.testing.assert_allclose(tables.entity[row], embedder.embed([name])[0], atol=1e-6)
