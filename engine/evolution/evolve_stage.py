@@ -31,7 +31,7 @@ class Evolve:
 
     def run(self, context: StageContext) -> StageResult:
         """Continue after the last finished iteration, with the answers stored so far."""
-        evolution = EvolutionRun.prepare(context)
+        evolution = EvolutionRun(context)
         try:
             return _Loop(evolution).run()
         finally:

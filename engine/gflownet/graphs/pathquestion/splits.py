@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scipy.cluster.hierarchy import DisjointSet
@@ -47,18 +47,17 @@ def _keys(question: PathQuestion) -> list[Hashable]:
 
 
 def split_questions(
-    questions: Sequence[PathQuestion], sizes: Sequence[int], seed: int
+    questions: Sequence[PathQuestion], sizes: Mapping[str, int], seed: int
 ) -> dict[str, list[PathQuestion]]:
-    """The questions of each split, at most `sizes` of train, validation, test. In an order drawn by `seed`, a group
+    """The questions of each split, at most as many as `sizes` says. In an order drawn by `seed`, a group
     goes to the first of test, validation, train that has room for all of it; inside a split questions keep their
     order."""
     groups = grouped(questions)
     order = generator(seed, "graphs", "split by questions").permutation(len(groups))
     numbers: dict[str, list[int]] = {split: [] for split in SPLITS}
-    most = dict(zip(SPLITS, sizes, strict=True))
     for group in (groups[place] for place in order):
         for split in reversed(SPLITS):
-            if len(numbers[split]) + len(group) <= most[split]:
+            if len(numbers[split]) + len(group) <= sizes[split]:
                 numbers[split] += group
                 break
     return {split: [questions[number] for number in sorted(chosen)] for split, chosen in numbers.items()}

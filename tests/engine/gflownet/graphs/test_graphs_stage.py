@@ -17,7 +17,7 @@ from engine.events import GraphsBuilt
 from engine.gflownet import layout
 from engine.gflownet.graphs import graphs_stage
 from engine.gflownet.graphs.dataset import GRetrievalDataset
-from engine.gflownet.graphs.generated.questions import QuestionGenerator
+from engine.gflownet.graphs.generated.questions import GeneratedSource
 from engine.gflownet.graphs.generated.world import make_world
 from engine.gflownet.graphs.graphs_stage import BuildGraphs
 from engine.gflownet.graphs.raw import has_text
@@ -58,7 +58,7 @@ def test_the_generated_graph_is_as_awkward_as_published_ones():
 
 def test_generated_questions_have_what_the_stages_must_stand():
     section = GraphsSection(train_size=300)
-    questions = list(QuestionGenerator(section, 0).split("train", 300))
+    questions = list(GeneratedSource(section, 0).read("train"))
     hops = Counter(len(question.q_entity) for question in questions)
     answers = Counter(len(question.answer) for question in questions)
     outside = [q for q in questions if not {t for _, _, t in q.graph} & set(q.answer)]
@@ -67,9 +67,7 @@ def test_generated_questions_have_what_the_stages_must_stand():
     assert 1 <= len(outside) < 40
     assert max(in_degrees) >= 100
     assert len({question.question for question in questions}) == 300
-    assert [q.graph for q in QuestionGenerator(section, 0).split("train", 300)] == [
-        q.graph for q in questions
-    ]
+    assert [q.graph for q in GeneratedSource(section, 0).read("train")] == [q.graph for q in questions]
 
 
 def test_splits_share_no_question(built: Path):
