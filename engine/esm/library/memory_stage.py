@@ -45,9 +45,6 @@ class BuildMemory:
             )
         context.start(len(library), unit="entries")
         raw = [load_vector(inside(library_dir, r["key_path"]), info.hidden_size) for r in library]
-        for record in library:
-            if record["vector_path"]:
-                load_vector(inside(library_dir, record["vector_path"]), info.hidden_size)
         if imports is not None:
             rows, more = _import(Path(imports).expanduser(), context, library, raw)
             library, raw = [*library, *rows], [*raw, *more]

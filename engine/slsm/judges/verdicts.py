@@ -12,12 +12,12 @@ from engine.config.slsm import SLSMSection
 from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
 from engine.servers.client import ServerFailed
+from engine.servers.server_failures import ServerFailures
 from engine.servers.side_by_side import for_each_side_by_side
 from engine.servers.spent import AskFailed, Spent
 from engine.slsm.judges.judge import AnswerJudge
 from engine.slsm.multichallenge import Criterion
 from engine.slsm.records import VerdictKey, VerdictRecord
-from engine.slsm.server_failures import ServerFailures
 
 FAILED_WITHOUT_VERDICT = "no verdict, so failed"
 """Begins the verdict on an answer that counts as failed because the judge gave none."""

@@ -167,7 +167,7 @@ def test_the_event_says_what_the_file_says(tmp_path: Path):
 
 
 def test_a_store_that_is_none_says_so(tmp_path: Path):
-    with pytest.raises(DataError, match="run the stage graphs first"):
+    with pytest.raises(DataError, match="run the stage `graphs` of this run first"):
         RetrievalStore(layout.retrieval_store(tmp_path))
     path = layout.retrieval_store(tmp_path)
     path.mkdir(parents=True)
