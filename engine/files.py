@@ -23,7 +23,7 @@ from engine.regular_file import open_regular, open_to_append, read_regular
 from engine.spreadsheet import cell
 
 _UNFINISHED = ".unfinished"
-_RESTORE = "restore the file, or remove it so that its stage writes it again"
+RESTORE = "restore the file, or remove it so that its stage writes it again"
 _AT_ONCE = 16
 _MOST_DIGITS = 20
 _LONG = re.compile(rb"[0-9]{19}")
@@ -51,9 +51,20 @@ def inside(folder: Path, name: str) -> Path:
         raise DataError(
             what=f"a file is named {name[:200]!r}, which is not in the folder it has to be in",
             where=str(folder),
-            hint=_RESTORE,
+            hint=RESTORE,
         )
     return folder / name
+
+
+def required(path: Path, stage: str) -> Path:
+    """`path`; raises DataError naming `stage`, which writes it, if it does not exist."""
+    if not path.exists():
+        raise DataError(
+            what=f"`{path.name}` is not there",
+            where=str(path),
+            hint=f"run the stage `{stage}` of this run first",
+        )
+    return path
 
 
 def write_atomic(path: Path, data: bytes | str) -> None:
@@ -130,7 +141,7 @@ def _bytes(path: Path) -> bytes:
         raise
     except OSError as error:
         what = f"the file cannot be read: {error.strerror}"
-        raise DataError(what=what, where=str(path), hint=_RESTORE) from error
+        raise DataError(what=what, where=str(path), hint=RESTORE) from error
 
 
 def whole_letters(value: Any, source: bytes) -> Any:
@@ -152,7 +163,7 @@ def decoded(path: Path, kind: type[Decoded], what: str, hint: str) -> Decoded:
     raise DataError(what=f"{what}: {why}", where=str(path), hint=hint)
 
 
-def read_whole_jsonl(path: Path, hint: str = _RESTORE) -> list[dict[str, Any]]:
+def read_whole_jsonl(path: Path, hint: str = RESTORE) -> list[dict[str, Any]]:
     """The records of a file that is never appended to: a last line without newline means that the file was cut off.
     Raises DataError."""
     data = _bytes(path)
@@ -168,11 +179,11 @@ def _parse_lines(path: Path, lines: list[bytes], as_number: Callable[[str], int]
         try:
             record = whole_letters(json.loads(line, parse_int=parse_int), line)
         except OverflowError as error:
-            raise DataError(what=str(error), where=f"{path}:{number}", hint=_RESTORE) from error
+            raise DataError(what=str(error), where=f"{path}:{number}", hint=RESTORE) from error
         except (ValueError, RecursionError):
             record = None
         if not isinstance(record, dict):
-            raise DataError(what="this line is not a JSON object", where=f"{path}:{number}", hint=_RESTORE)
+            raise DataError(what="this line is not a JSON object", where=f"{path}:{number}", hint=RESTORE)
         yield record
 
 
@@ -199,25 +210,39 @@ def recover_jsonl(path: Path, keep: int | None = None) -> list[dict[str, Any]]:
     return records
 
 
-def recover_records(path: Path, kind: type[Record], hint: str = _RESTORE) -> list[Record]:
+def recover_records(path: Path, kind: type[Record], hint: str = RESTORE) -> list[Record]:
     """`recover_jsonl` of records of one type. Raises DataError with file and line for a line that is none."""
-    return _typed(path, recover_jsonl(path), kind, hint)
+    return typed(recover_jsonl(path), kind, path, hint)
 
 
-def read_records(path: Path, kind: type[Record], hint: str = _RESTORE) -> list[Record]:
+def read_records(path: Path, kind: type[Record], hint: str = RESTORE) -> list[Record]:
     """`read_jsonl` of records of one type. Raises DataError with file and line for a line that is none."""
-    return _typed(path, read_jsonl(path), kind, hint)
+    return typed(read_jsonl(path), kind, path, hint)
 
 
-def _typed(path: Path, lines: Iterable[dict[str, Any]], kind: type[Record], hint: str) -> list[Record]:
+def typed(
+    rows: Iterable[dict[str, Any]], kind: type[Record], path: Path, hint: str = RESTORE
+) -> list[Record]:
+    """The lines of `path` as records of one type. Raises DataError with file, line and field for a line that is
+    none."""
     records: list[Record] = []
-    for number, line in enumerate(lines, 1):
+    for number, row in enumerate(rows, 1):
         try:
-            records.append(msgspec.convert(line, kind))
+            records.append(msgspec.convert(row, kind))
         except msgspec.ValidationError as error:
-            what = f"this line is not valid as {kind.__name__}: {error}"
-            raise DataError(what=what, where=f"{path}:{number}", hint=hint) from error
+            raise DataError(what=_in_words(error), where=f"{path}:{number}", hint=hint) from error
     return records
+
+
+def _in_words(error: msgspec.ValidationError) -> str:
+    """`layer`: expected int, got str. For a missing field: no field `layer`."""
+    text = str(error)
+    reason, _, place = text.partition(" - at `$.")
+    if reason.startswith("Object missing required field"):
+        return f"no field {reason.rpartition(' ')[2]}"
+    if not place:
+        return reason
+    return f"`{place.rstrip('`')}`: {reason[0].lower()}{reason[1:].replace('`', '')}"
 
 
 def recover_batches(path: Path, size: int, total: int) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from engine.config.config import Config
 from engine.config.models.model import ModelSection
+from engine.config.stages import STAGES
 from engine.events import Event
 from engine.lm.loading.load import load_model
 from engine.lm.protocol import LanguageModel
@@ -31,8 +32,14 @@ def run_stage(
             return load_model(section)
         return model() if callable(model) else model
 
-    context = StageContext(stage.name, config, folder, events.append, lambda: None, load, spread=spread)
+    context = StageContext(name_of(stage), config, folder, events.append, lambda: None, load, spread=spread)
     result = stage.run(context)
     if results is not None:
         results.append(result)
     return events
+
+
+def name_of(stage: Stage) -> str:
+    """What a configuration calls the stage."""
+    target = f"{type(stage).__module__}:{type(stage).__name__}"
+    return next((entry.name for entry in STAGES.values() if entry.target == target), target)

@@ -119,7 +119,6 @@ def _selector() -> Iterator[ev.Event]:
             step=step, steps=400, phase="supervised" if supervised else "policy_gradient",
             loss=5.0 - step / 100 if supervised else -0.03, expected_score=0.6 + step / 1000, gradient_norm=1.5,
             pairs=384, heldout_accuracy=0.7 + step / 2000 if step % 40 == 0 else None,
-            heldout_positive=0.6 + step / 2000 if step % 40 == 0 else None,
         )  # fmt: skip
     yield _compared("selector", 0.9)
     for number, score in enumerate((1.0, 0.0)):

@@ -13,8 +13,8 @@ import torch
 from engine.config.file import load_config
 from engine.config.gflownet import GraphsSection
 from engine.events import Event, GraphsBuilt, MethodCompared, MethodEvaluated, ModeScored, RetrieverMeasured
+from engine.gflownet.graphs.generated.questions import GeneratedSource
 from engine.gflownet.graphs.raw import RawSample
-from engine.gflownet.graphs.sources import GeneratedSource
 from engine.gflownet.layout import SPLITS
 from engine.run.registry import resolve_stage
 from engine.tasks.financebench import financebench_record

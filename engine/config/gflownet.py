@@ -73,6 +73,11 @@ class GraphsSection(Section):
         default=False, description="Paths may also follow each edge from tail to head."
     )
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Most questions of each split."""
+        return {"train": self.train_size, "validation": self.validation_size, "test": self.test_size}
+
 
 class RetrieverSection(Section):
     """The stage `retriever`: scores for edges (spec 0.2)."""

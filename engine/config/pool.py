@@ -113,9 +113,6 @@ class PoolSection(Section):
     max_eval_pairs: NonNegativeInt = Field(
         default=50, description="Maximum pairs with which a query is asked."
     )
-    enough_positives: NonNegativeInt = Field(
-        default=0, description="Stop asking a query after this many fully right pairs; 0: ask all."
-    )
     batch_size: PositiveInt = Field(
         default=16,
         description="Pairs sent to the model together; after a kill at most these are asked again.",

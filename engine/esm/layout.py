@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.errors import DataError
-
 
 def folder(run_dir: Path) -> Path:
     """`RUN/esm`."""
@@ -40,14 +38,3 @@ def tables(run_dir: Path) -> Path:
 def cases(run_dir: Path) -> Path:
     """cases_T*.md"""
     return folder(run_dir) / "cases"
-
-
-def required(path: Path, stage: str) -> Path:
-    """`path`; raises DataError naming `stage`, which writes it, if it does not exist."""
-    if not path.exists():
-        raise DataError(
-            what=f"`{path.name}` is not there",
-            where=str(path),
-            hint=f"run the stage `{stage}` of this run first",
-        )
-    return path

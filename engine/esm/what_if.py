@@ -28,6 +28,7 @@ from engine.esm.online.controller import Controller
 from engine.esm.online.forced import Forced
 from engine.esm.online.variants import Variant
 from engine.events import DecisionTaken, TriedAnswer, WhatIfTried
+from engine.files import required
 from engine.lm.protocol import Steer, Vector
 from engine.run.stage import StageContext
 from engine.tasks.loaders import configured_task
@@ -131,7 +132,7 @@ class WhatIf:
                 hint="try another choice in an answer of esm or of one of its ablations; null is what greedy does",
             )
         if method not in self._lines:
-            path = layout.required(layout.evaluation(self._run_dir, method) / "per_example.jsonl", "eval")
+            path = required(layout.evaluation(self._run_dir, method) / "per_example.jsonl", "eval")
             self._lines[method] = {line.example_id: line for line in read_answers(path)}
         return self._lines[method]
 

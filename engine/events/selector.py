@@ -12,7 +12,7 @@ class SelectorStep(Event, tag=True, kw_only=True, frozen=True):
 
     `expected_score`: mean score of what it would pick among the trajectories it was taught in this step; `pairs`: how
     many those were, `drawn` of them by itself. Every so often it also picks for the held-out queries, by which nothing
-    is chosen: `heldout_accuracy` and the share `heldout_positive` of fully right answers.
+    is chosen: `heldout_accuracy`.
     """
 
     step: int
@@ -24,7 +24,6 @@ class SelectorStep(Event, tag=True, kw_only=True, frozen=True):
     pairs: int
     drawn: int = 0
     heldout_accuracy: float | None = None
-    heldout_positive: float | None = None
 
 
 class SelectorCompared(Event, tag=True, kw_only=True, frozen=True):

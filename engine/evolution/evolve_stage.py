@@ -29,11 +29,9 @@ class ReflectorGaveUp(SteerError):
 class Evolve:
     """One iteration after another; each is finished when it stands in history.json."""
 
-    name = "evolve"
-
     def run(self, context: StageContext) -> StageResult:
         """Continue after the last finished iteration, with the answers stored so far."""
-        evolution = EvolutionRun.prepare(context)
+        evolution = EvolutionRun(context)
         try:
             return _Loop(evolution).run()
         finally:

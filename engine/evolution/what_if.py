@@ -167,14 +167,8 @@ class WhatIf:
             processor = LoadedProcessor(processor_source(self._clusters, dict(deltas)), "the deltas to try")
         question = ask(example, self._config, request.iteration, self._suffix(request.split))
         (answer,) = answer_questions(model, [question], processor)
-        verdict = judge_with_retries(
-            self._judge,
-            example.question,
-            example.meta["answers"],
-            answer.text,
-            self._config.evolution.judge.attempts,
-            lambda: None,
-        )
+        golds, attempts = example.meta["answers"], self._config.evolution.judge.attempts
+        verdict = judge_with_retries(self._judge, example.question, golds, answer.text, attempts)
         result = OtherAnswer(
             given=words,
             text=answer.text,

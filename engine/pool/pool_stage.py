@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from engine.errors import DataError
-from engine.events import PoolPairEvaluated, without_envelope
+from engine.events import PoolPairEvaluated
 from engine.pool import layout
 from engine.pool.data.dataset import HELDOUT, TRAIN, PoolDataset, training_queries
 from engine.pool.data.records import (
@@ -16,7 +16,6 @@ from engine.pool.data.records import (
     RLData,
     RLQueryData,
     parse_query,
-    query_record,
     write_rl_data,
 )
 from engine.pool.from_config import given_rl_data, make_dataset, make_vqa_model
@@ -24,7 +23,6 @@ from engine.pool.pool_report import write_report
 from engine.pool.pool_work import (
     DecisionLine,
     QueryMiner,
-    SettledQuery,
     make_controller,
     normalised,
     unusable,
@@ -38,8 +36,6 @@ from engine.run.stage import StageContext, StageResult
 
 class BuildPools:
     """Normalises, mines, injects and selects, query by query; no pair is asked twice."""
-
-    name = "pool"
 
     def run(self, context: StageContext) -> StageResult:
         """Work on every query without a line in decisions.jsonl."""
@@ -73,7 +69,7 @@ class PoolJob:
         left = [query_id for query_id in self.training if query_id not in lines]
         for query_id in left:
             context.checkpoint()
-            lines.add(self._line(miner.settle(self.data[query_id], self.nearest.get(query_id))))
+            lines.add(miner.settle(self.data[query_id], self.nearest.get(query_id)))
             context.progress(len(lines), len(self.training), note=query_id)
         return self._finish([lines[query_id] for query_id in self.training])
 
@@ -98,17 +94,6 @@ class PoolJob:
             PoolPairEvaluated(
                 query_id=pair.query_id, pair=pair.pair, score=pair.score, answer=pair.answer or ""
             )
-        )
-
-    def _line(self, settled: SettledQuery) -> DecisionLine:
-        """The query's line for decisions.jsonl; also logs the decision."""
-        if settled.decision is None or settled.query is None:
-            return DecisionLine(query_id=settled.query_id, left_out=settled.left_out)
-        event = settled.decision
-        # Before the line: a kill in between logs a query twice rather than never.
-        self.context.emit(event)
-        return DecisionLine(
-            query_id=settled.query_id, decision=without_envelope(event), query=query_record(settled.query)
         )
 
     # ------------------------------------------------------------ data and report

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -11,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config.pool import PoolSection
-from engine.events import PoolQueryDone
+from engine.events import PoolQueryDone, without_envelope
 from engine.pool.candidate_pool_injector import CandidatePoolInjector
 from engine.pool.data.dataset import PoolDataset
-from engine.pool.data.records import RLQueryData
+from engine.pool.data.records import RLQueryData, query_record
 from engine.pool.data.shown_query import shown_query
 from engine.pool.global_positive_miner import GlobalPositiveMiner
 from engine.pool.improve import Improved, improve
@@ -30,16 +29,6 @@ UNKNOWN, NOT_FINITE, NOTHING = (
     "embedding not finite",
     "no scored trajectory was given or committed",
 )
-
-
-@dataclass(frozen=True)
-class SettledQuery:
-    """The decision on a query and the resulting query, or why it is left out."""
-
-    query_id: str
-    left_out: str = ""
-    decision: PoolQueryDone | None = None
-    query: RLQueryData | None = None
 
 
 class DecisionLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -95,15 +84,15 @@ class QueryMiner:
             section.search_top_k,
             section.max_eval_pairs,
             batch_size=section.batch_size,
-            enough_positives=section.enough_positives,
             evaluator=evaluator,
         )
 
-    def settle(self, data: RLQueryData, nearest: list[int] | None) -> SettledQuery:
-        """`nearest`: rows by falling similarity, None if the data set lacks the query."""
+    def settle(self, data: RLQueryData, nearest: list[int] | None) -> DecisionLine:
+        """The query's line for decisions.jsonl; also logs the decision. `nearest`: rows by falling similarity, None if
+        the data set lacks the query."""
         name = data.name
         if nearest is None or unusable(self.dataset, name, nearest):
-            return SettledQuery(name, left_out=unusable(self.dataset, name, nearest))
+            return DecisionLine(query_id=name, left_out=unusable(self.dataset, name, nearest))
         normal = normalised(data, self.dataset, nearest, self.controller)
         known = frozenset(
             normal.query.pair(given) for given in normal.query.pointer_candidates if not given.failed
@@ -112,9 +101,13 @@ class QueryMiner:
         embedding = self.dataset.query_embedding(name)
         improved = improve(normal.query, mined, embedding, self.controller, self.injector)
         if not improved.query.pointer_candidates:
-            return SettledQuery(name, left_out=NOTHING)
-        given = len(data.candidate_pool_indices)
-        return SettledQuery(name, decision=self._event(given, normal, mined, improved), query=improved.query)
+            return DecisionLine(query_id=name, left_out=NOTHING)
+        event = self._event(len(data.candidate_pool_indices), normal, mined, improved)
+        # Before the line: a kill in between logs a query twice rather than never.
+        self.context.emit(event)
+        return DecisionLine(
+            query_id=name, decision=without_envelope(event), query=query_record(improved.query)
+        )
 
     def _event(
         self, given: int, normal: Normalised, mined: Sequence[EvaluatedPair], improved: Improved

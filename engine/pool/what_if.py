@@ -14,7 +14,7 @@ from engine.errors import DataError
 from engine.events import AnswerTried, OtherAnswer
 from engine.files import read_records
 from engine.pool import layout
-from engine.pool.data.dataset import PoolDataset
+from engine.pool.data.dataset import majority
 from engine.pool.from_config import make_dataset, make_vqa_model
 from engine.pool.vqa.evaluated_pairs import EvaluatedPair
 from engine.pool.vqa.vqa import Ask, BareAsk, VQAAsk, VQAReply, official_vqa_accuracy
@@ -65,7 +65,7 @@ class WhatIf:
             example=query,
             case={"pair": f"{request.recorded[0]}, {request.recorded[1]}"},
             question=dataset.question(query),
-            gold=most_common_answer(dataset, query),
+            gold=majority(dataset.annotations(query)),
             committed=committed,
             none=none,
             yours=yours or [none],
@@ -126,9 +126,3 @@ class WhatIf:
             score=score,
             rows=rows,
         )
-
-
-def most_common_answer(dataset: PoolDataset, query: str) -> str:
-    """What most people answered."""
-    answers = dataset.annotations(query)
-    return max(dict.fromkeys(answers), key=answers.count)

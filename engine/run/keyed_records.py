@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from engine.errors import DataError
-from engine.files import append_jsonl, recover_records
+from engine.files import RESTORE, append_jsonl, recover_records
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 Record = TypeVar("Record", bound=msgspec.Struct)
@@ -37,7 +37,7 @@ class KeyedRecords(Mapping[KeyT, Record]):
                 raise DataError(
                     what=f"{key(record)} stands in an earlier line already, with other values",
                     where=f"{path}:{number}",
-                    hint="restore the file, or remove it so that its stage writes it again",
+                    hint=RESTORE,
                 )
 
     def __getitem__(self, key: KeyT) -> Record:

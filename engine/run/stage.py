@@ -39,8 +39,6 @@ class StageResult:
 class Stage(Protocol):
     """A step of a run: (config, run directory) -> files and events. What it has finished it never does again."""
 
-    name: str
-
     def run(self, context: StageContext) -> StageResult:
         """Do, or go on with, the stage's work."""
         ...

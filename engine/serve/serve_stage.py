@@ -23,8 +23,6 @@ from engine.serve.scheduler import RequestScheduler
 class Serve:
     """Never ends by itself: a stop ends it, and a resumed run serves again, under the same key."""
 
-    name = "serve"
-
     def run(self, context: StageContext) -> StageResult:
         """Serve until `checkpoint` raises."""
         section = context.config.serve

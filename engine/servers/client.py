@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from engine.errors import SteerError, wrong_value
+from engine.errors import wrong_value
 from engine.events import Event
 from engine.servers.address import address_secrets, is_address, is_local, shown_address
 from engine.servers.answer_pace import AnswerPace
@@ -31,7 +31,7 @@ from engine.servers.request_rate import RequestRate
 from engine.servers.retry_after import LONGEST_WAIT, retry_after
 from engine.servers.secrets import Secrets
 from engine.servers.slots import server_slots
-from engine.servers.spent import Spent
+from engine.servers.spent import AskFailed, Spent
 from engine.servers.usage import Outcome, RequestRecord
 
 _OPENAI = "https://api.openai.com/v1"
@@ -48,15 +48,13 @@ _PASSING = {408: "the server waited too long for the request", 409: "the server 
 _REFUSED = (400, 413, 422)
 
 
-class ServerFailed(SteerError):
+class ServerFailed(AskFailed):
     """No usable answer could be had, however often it was asked. `spent`: requests alone. `refused`: the server refuses
-    this request (400, 413, 422), where it may answer others; `content`: for its length, or for what it says; `final`:
-    asking again is of no use."""
+    this request (400, 413, 422), where it may answer others; `content`: for its length, or for what it says."""
 
     spent = Spent(1)
     refused = False
     content = False
-    final = False
 
 
 class OpenAIConfig(Protocol):

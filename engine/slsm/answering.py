@@ -14,6 +14,7 @@ import msgspec
 from engine.events import ConversationAnswered
 from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
+from engine.servers.server_failures import ServerFailures
 from engine.servers.side_by_side import for_each_side_by_side
 from engine.servers.spent import Spent
 from engine.slsm.chat_model import Answered, ChatAnswer, ChatAsk, ChatModel
@@ -30,7 +31,6 @@ from engine.slsm.records import (
     VerdictKey,
     VerdictRecord,
 )
-from engine.slsm.server_failures import ServerFailures
 from engine.slsm.state import MemoryMode, SemanticState, State
 from engine.slsm.turns import Conversation
 

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from engine.errors import DataError
 from engine.events import AnswerConflict, StateUpdated
+from engine.files import RESTORE
 from engine.servers.spent import Spent
 from engine.slsm.state import FlatState, SemanticState, State
 
@@ -57,7 +58,7 @@ class StateRecord(msgspec.Struct, frozen=True, kw_only=True):
             raise DataError(
                 what=f"a kept state is none: {'.'.join(map(str, first['loc']))}: {first['msg']}",
                 where=f"slsm/states.jsonl: {self.conversation_id}, {self.memory_mode}, turn {self.turn}",
-                hint="restore the file, or remove it so that its stage writes it again",
+                hint=RESTORE,
             ) from error
 
 

@@ -48,8 +48,6 @@ def variants_of(section: SLSMSection) -> list[Variant]:
 class RunSLSM:
     """Tracks states, answers, judges and scores, batch by batch; a resumed run repeats no finished work."""
 
-    name = "slsm"
-
     def run(self, context: StageContext) -> StageResult:
         layout.folder(context.run_dir).mkdir(parents=True, exist_ok=True)
         return _SLSMRun(context).run()

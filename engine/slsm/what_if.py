@@ -16,11 +16,11 @@ from engine.errors import DataError
 from engine.events import AnswerTried, ConversationAnswered, OtherAnswer
 from engine.files import read_records
 from engine.run.stage import StageContext
+from engine.servers.spent import AskFailed
 from engine.slsm import layout
 from engine.slsm.answering import NO_MEMORY
 from engine.slsm.chat_model import ChatAsk
 from engine.slsm.from_config import make_chat_model, make_dialogues, make_judge
-from engine.slsm.judges.judge import AnswerJudgeFailed
 from engine.slsm.policy import REMINDER, note_of
 from engine.slsm.records import StateRecord, TurnRecord
 from engine.slsm.turns import Conversation, Turn
@@ -181,6 +181,6 @@ class WhatIf:
             return None, ""
         try:
             verdict = self._judge.judge(criterion, answer)
-        except AnswerJudgeFailed as error:
+        except AskFailed as error:
             return (False if self._context.config.slsm.judge.failures_fail else None), str(error)
         return verdict.passed, verdict.reason

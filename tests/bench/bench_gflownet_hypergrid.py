@@ -26,8 +26,9 @@ from engine.files import csv_text, write_atomic
 from engine.gflownet.sampler.actor import GFlowNetActor, Sampling
 from engine.gflownet.sampler.embedder import Tokens
 from engine.gflownet.sampler.environment import Frontier, GraphEnv
-from engine.gflownet.sampler.graph_batch import GraphBatch, flat_batch
+from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.trajectory_balance import residual
+from tests.engine.gflownet.small_graphs import made_batch
 
 RESULTS = Path(__file__).parent / "results" / "gflownet_hypergrid.csv"
 DIMENSIONS, BATCH, RATE, RATE_LOG_Z, GOAL, LOOK, MOST = 2, 16, 1e-3, 1e-1, 0.05, 50, 6000
@@ -114,7 +115,7 @@ def grid(height: int) -> GraphBatch:
         if (x, y)[r] < height - 1
     ]
     heads, tails, relation = (torch.tensor(column) for column in zip(*edges, strict=True))
-    return flat_batch(
+    return made_batch(
         question_emb=torch.zeros(1, 1), node_emb=torch.zeros(height**2, 1), relation_emb=torch.zeros(2, 1),
         node_graph=torch.zeros(height**2, dtype=torch.long), edge_index=torch.stack([heads, tails]),
         edge_relation=relation, edge_scores=torch.ones(len(edges)), edge_labels=torch.zeros(len(edges)),

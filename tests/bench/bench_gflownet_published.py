@@ -165,8 +165,9 @@ def evaluated(run_dir: Path, config: Config, split: str) -> Found:
         own = over(split)
     except DataError:  # no question has an agent graph: all are missed
         return {method: {figure: {} for figure in FIGURES} for method in METHODS}
+    recall = f"answer_recall_union@{config.gflownet.num_eval_rollouts}"
     found = [own.sampler(alpha), own.distinct(alpha, 1.0), own.greedy(alpha),
-             own.beam(best_setting(over("validation").beam, EDGE_BONUSES))]  # fmt: skip
+             own.beam(best_setting(over("validation").beam, EDGE_BONUSES, recall))]  # fmt: skip
     names = [own.questions.data[number].sample_id for number in range(len(own.questions))]
     return {each.method: by_question(each, names) for each in found}
 

@@ -28,11 +28,12 @@ from engine.config.gflownet import EstimatorSection, GFlowNetSection, PolicySect
 from engine.files import csv_text, write_atomic
 from engine.gflownet.sampler.actor import Sampling
 from engine.gflownet.sampler.environment import Frontier, GraphEnv, GraphState
-from engine.gflownet.sampler.graph_batch import GraphBatch, flat_batch
+from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.module import GFlowNetModule
 from engine.gflownet.sampler.policies.edge_gat import EdgeGATPolicy
 from engine.gflownet.sampler.segments import log_softmax
 from engine.gflownet.sampler.walkable import walkable
+from tests.engine.gflownet.small_graphs import made_batch
 
 RESULTS = Path(__file__).parent / "results" / "gflownet_speed.csv"
 QUESTIONS, ROLLOUTS, WIDTH = 8, 20, 64
@@ -91,7 +92,7 @@ def graphs(edges: int, questions: int = QUESTIONS) -> GraphBatch:
     offset = (torch.arange(questions) * nodes)[:, None]
     starts = torch.randint(nodes, (questions, 2), generator=generator)
     answers = torch.randint(nodes, (questions, 3), generator=generator)
-    return flat_batch(
+    return made_batch(
         question_emb=torch.randn(questions, WIDTH, generator=generator),
         node_emb=torch.randn(questions * nodes, WIDTH, generator=generator),
         relation_emb=torch.randn(50, WIDTH, generator=generator),

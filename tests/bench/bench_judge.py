@@ -56,9 +56,7 @@ def rows(folder: Path, judge: Judge) -> Iterator[dict[str, Any]]:
 
     @cache
     def verdict(one: LabelledAnswer) -> Verdict:
-        return judge_with_retries(
-            judge, one.question, one.golds, one.answer, JudgeSection.attempts, lambda: None
-        )
+        return judge_with_retries(judge, one.question, one.golds, one.answer, JudgeSection.attempts)
 
     for part, answers in cells(folder):
         verdicts = [verdict(one) for one in answers]

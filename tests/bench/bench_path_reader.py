@@ -181,7 +181,10 @@ class Evidence:
         self.questions = self._load(run_dir, split)
         validation = Evaluator(self.module, self._load(run_dir, "validation"), config.run.seed, lambda: None)
         self.bonus = max(EDGE_BONUSES, key=lambda bonus: validation.beam(bonus).means()["hits@1"])
-        self.temperature = best_setting(lambda value: validation.distinct(self.alpha, value), TEMPERATURES)
+        recall = f"answer_recall_union@{config.gflownet.num_eval_rollouts}"
+        self.temperature = best_setting(
+            lambda value: validation.distinct(self.alpha, value), TEMPERATURES, recall
+        )
         self.sampler = QuestionSampler(self.module, self.questions, self.texts, config.run.seed, 0)
         rows = make_source(config.graphs, config.run.seed).read(split)
         self.groups = {row.id: group(row) for row in rows if isinstance(row, RawSample) and row.gold_paths}

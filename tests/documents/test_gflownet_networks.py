@@ -23,10 +23,11 @@ from engine.gflownet.retriever.distance_encoding import distance_encoding
 from engine.gflownet.retriever.retriever import Retriever
 from engine.gflownet.retriever.trained_projector import trained_projector
 from engine.gflownet.sampler.environment import Walks
-from engine.gflownet.sampler.graph_batch import GraphBatch, flat_batch
+from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.module import GFlowNetModule
 from engine.gflownet.sampler.projector import EmbeddingProjector
 from engine.gflownet.training.trained_sampler import trained_sampler
+from tests.engine.gflownet.small_graphs import made_batch
 from tests.engine.gflownet.small_run import run_stages, small_config
 
 D, R, H, STEPS = 3, 5, 4, 2
@@ -35,7 +36,7 @@ NODES, EDGES, GRAPHS = 3, 3, 1
 
 def graph() -> GraphBatch:
     generator = torch.Generator().manual_seed(0)
-    return flat_batch(
+    return made_batch(
         question_emb=torch.randn(GRAPHS, D, generator=generator),
         node_emb=torch.randn(NODES, D, generator=generator),
         relation_emb=torch.randn(2, D, generator=generator),

@@ -14,7 +14,6 @@ from engine.run.stage import StageContext, StageResult
 class Count:
     """Writes `task.train_size` records, one a checkpoint, and goes on where it was."""
 
-    name = "count"
     file = "count/items.jsonl"
 
     def run(self, context: StageContext) -> StageResult:
@@ -38,16 +37,12 @@ class CountAgain(Count):
 class Bug:
     """Does what nobody foresaw."""
 
-    name = "bug"
-
     def run(self, context: StageContext) -> StageResult:
         raise ZeroDivisionError("a bug")
 
 
 class BadData:
     """Meets what a user can mend."""
-
-    name = "bad-data"
 
     def run(self, context: StageContext) -> StageResult:
         raise DataError(what="no such column", where="data.jsonl:3", hint="name it `question`")
@@ -56,16 +51,12 @@ class BadData:
 class NotANumber:
     """Reports a figure that JSON cannot hold."""
 
-    name = "not-a-number"
-
     def run(self, context: StageContext) -> StageResult:
         return StageResult({"loss": float("nan")})
 
 
 class Deaf:
     """Never looks whether it should stop, for a minute."""
-
-    name = "deaf"
 
     def run(self, context: StageContext) -> StageResult:
         context.start(1)
@@ -75,8 +66,6 @@ class Deaf:
 
 class Chatty:
     """Fills the disk with its log."""
-
-    name = "chatty"
 
     def run(self, context: StageContext) -> StageResult:
         context.start(1_000_000)

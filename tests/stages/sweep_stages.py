@@ -15,8 +15,6 @@ from engine.run.stage import StageContext, StageResult
 class Gather:
     """Reads `online.L`; with `online.record_null` also `online.beta`. A record a checkpoint."""
 
-    name = "gather"
-
     def run(self, context: StageContext) -> StageResult:
         path, online = context.run_dir / "gather/items.jsonl", context.config.online
         total, kept = context.config.task.train_size, recover_jsonl(path)
@@ -33,8 +31,6 @@ class Gather:
 
 class Weigh:
     """Reads what was gathered, and `online.k_scale`."""
-
-    name = "weigh"
 
     def run(self, context: StageContext) -> StageResult:
         lines = recover_jsonl(context.run_dir / "gather/items.jsonl")

@@ -24,12 +24,11 @@ from engine.esm.baselines.seal import MOST_TEXTS, Answered, seal_vector
 from engine.esm.evaluation.sources import Making
 from engine.esm.examples import training_examples
 from engine.esm.layers import field_layer
-from engine.esm.layout import required
 from engine.esm.lines import read_entries, read_mined
 from engine.esm.online.decide import Retrieval
 from engine.esm.online.variants import Variant, one_vector, retrieving
 from engine.esm.vectors import load_vector
-from engine.files import inside, read_jsonl
+from engine.files import inside, read_jsonl, required
 from engine.lm.protocol import ModelInfo, Vector
 from engine.tasks.loaders import configured_task
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from engine.errors import DataError
-from engine.esm.lines import KEPT_HINT, Count, Record, converted
+from engine.esm.lines import Count, Record
 from engine.events import DecisionTaken
-from engine.files import append_jsonl, read_jsonl, recover_batches
+from engine.files import RESTORE, append_jsonl, read_jsonl, recover_batches, typed
 from engine.tasks.example import TaskExample
 
 
@@ -92,12 +92,12 @@ def checked_answers(
     rows: Sequence[Record], path: Path, examples: Sequence[TaskExample] = ()
 ) -> list[AnswerLine]:
     """Lines as they stand in a file, each about the example at its place. Raises DataError."""
-    lines = converted(rows, AnswerLine, path)
+    lines = typed(rows, AnswerLine, path)
     for number, (line, example) in enumerate(zip(lines, examples, strict=False), 1):
         if line.example_id != example.id:
             raise DataError(
                 what=f"`example_id` is {line.example_id!r}, the example at this place is {example.id!r}",
                 where=f"{path}:{number}",
-                hint=KEPT_HINT,
+                hint=RESTORE,
             )
     return lines

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 
-from engine.config.config import Config
 from engine.config.esm_methods import METHODS, evaluated_methods
 from engine.esm import layout
 from engine.esm.evaluation.answer_lines import AnswerLine, append_answers, recover_answers
@@ -14,12 +14,10 @@ from engine.esm.evaluation.compare import compared
 from engine.esm.evaluation.eval_work import Answered, Answering, Batch
 from engine.esm.evaluation.methods import read_sources
 from engine.esm.evaluation.report import write_report
-from engine.esm.evaluation.sources import Sources
 from engine.esm.examples import evaluation_examples, training_examples
 from engine.events import MethodEvaluated
 from engine.files import write_jsonl
 from engine.run.stage import StageContext, StageResult
-from engine.tasks.example import TaskExample
 from engine.tasks.loaders import check_disjoint
 
 _FIGURES_AGAIN = 1.02
@@ -29,11 +27,9 @@ _FIGURES_AGAIN = 1.02
 class Evaluate:
     """Methods one after another, batch by batch; a batch is finished when its lines are in per_example.jsonl."""
 
-    name = "eval"
-
     def run(self, context: StageContext) -> StageResult:
         """Greedy comes first: the others are compared with it."""
-        job = _Job.prepare(context)
+        job = _Job(context)
         answered = context.prepare(Answering(context.config, job.sources))
         context.start(job.total, job.recover(), unit="examples")
         for name in job.names:
@@ -44,29 +40,21 @@ class Evaluate:
         return write_report(context.run_dir, context.config, job.lines, names)
 
 
-@dataclass
 class _Job:
     """`lines`: what is done, by method. `seconds` of work, `tokens`: of this attempt, by method.
     `figured`: examples that the last running figures rest on."""
 
-    context: StageContext
-    config: Config
-    names: list[str]
-    examples: list[TaskExample]
-    sources: Sources
-    lines: dict[str, list[AnswerLine]] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    tokens: dict[str, int] = field(default_factory=dict)
-    figured: dict[str, int] = field(default_factory=dict)
-
-    @classmethod
-    def prepare(cls, context: StageContext) -> _Job:
-        config, run_dir = context.config, context.run_dir
-        examples = evaluation_examples(config)
-        check_disjoint(training_examples(config), examples)
-        methods = evaluated_methods(config)
-        sources = read_sources(methods, config, context.model_info, run_dir)
-        return cls(context, config, [method.name for method in methods], examples, sources)
+    def __init__(self, context: StageContext) -> None:
+        self.context, self.config = context, context.config
+        self.examples = evaluation_examples(self.config)
+        check_disjoint(training_examples(self.config), self.examples)
+        methods = evaluated_methods(self.config)
+        self.sources = read_sources(methods, self.config, context.model_info, context.run_dir)
+        self.names = [method.name for method in methods]
+        self.lines: dict[str, list[AnswerLine]] = {}
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.tokens: Counter[str] = Counter()
+        self.figured: Counter[str] = Counter()
 
     @property
     def total(self) -> int:
@@ -97,12 +85,12 @@ class _Job:
         """Write a batch, whose decisions and answers are in the log already, and report how far the method is."""
         method = batch.method
         spent = sum(line.budget_used for line in batch.lines)
-        self.seconds[method] = self.seconds.get(method, 0.0) + batch.seconds
-        self.tokens[method] = self.tokens.get(method, 0) + spent
+        self.seconds[method] += batch.seconds
+        self.tokens[method] += spent
         append_answers(self.path(method), batch.lines)
         self.lines[method].extend(batch.lines)
         self.context.progress(sum(map(len, self.lines.values())), self.total, spent, note=method)
-        if len(self.lines[method]) >= _FIGURES_AGAIN * self.figured.get(method, 0):
+        if len(self.lines[method]) >= _FIGURES_AGAIN * self.figured[method]:
             self._figures(method, final=False)
         self.end_if_whole(method)
 
@@ -121,7 +109,7 @@ class _Job:
     def _figures(self, method: str, final: bool) -> None:
         lines = self.lines[method]
         self.figured[method] = len(lines)
-        speed = self.tokens.get(method, 0) / max(self.seconds.get(method, 0.0), 1e-9)
+        speed = self.tokens[method] / max(self.seconds[method], 1e-9)
         baseline = self.lines.get("greedy", []) if method != "greedy" else []
         comparison = compared(lines, baseline[: len(lines)], self.config) if baseline else None
         self.context.emit(

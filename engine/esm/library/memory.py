@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from engine.array_file import load_array
 from engine.errors import DataError, reading_errors
-from engine.esm.layout import required
 from engine.esm.library.entry_names import EntryNamer
 from engine.esm.lines import read_entries
 from engine.esm.vectors import load_vector
-from engine.files import decoded, inside
+from engine.files import decoded, inside, required
 from engine.lm.protocol import ModelInfo, Vector
 from engine.regular_file import read_regular
 

@@ -28,8 +28,6 @@ from engine.run.stage import StageContext, StageResult
 class BuildMemory:
     """Writes keys.npy, entries.jsonl and memory.json (which model the keys are states of, and their digest)."""
 
-    name = "memory"
-
     def run(self, context: StageContext) -> StageResult:
         """Recomputed whole on resume; the three files are written atomically, memory.json last."""
         library_dir, memory_dir = layout.library(context.run_dir), layout.memory(context.run_dir)
@@ -47,9 +45,6 @@ class BuildMemory:
             )
         context.start(len(library), unit="entries")
         raw = [load_vector(inside(library_dir, r["key_path"]), info.hidden_size) for r in library]
-        for record in library:
-            if record["vector_path"]:
-                load_vector(inside(library_dir, record["vector_path"]), info.hidden_size)
         if imports is not None:
             rows, more = _import(Path(imports).expanduser(), context, library, raw)
             library, raw = [*library, *rows], [*raw, *more]

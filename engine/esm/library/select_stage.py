@@ -23,8 +23,6 @@ from engine.run.stage import StageContext, StageResult
 class Select:
     """Picks B of the candidates by the greedy DPP, after an optional floor for every control point."""
 
-    name = "select"
-
     def run(self, context: StageContext) -> StageResult:
         """Recomputed whole on resume: it takes seconds, and library.jsonl appears only when all is there."""
         config, mined = context.config.offline_select, layout.mine(context.run_dir)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +26,15 @@ from engine.files import (
     write_jsonl,
 )
 from engine.run.stage import StageContext, StageResult
-from engine.tasks.example import TaskExample
 from engine.tasks.loaders import check_disjoint
 
 
 class Mine:
     """Samples K rollouts an example, contrasts right with wrong ones at every control point, keeps the top C."""
 
-    name = "mine"
-
     def run(self, context: StageContext) -> StageResult:
         """Batches of examples; a batch is finished when its lines stand in rollouts.jsonl."""
-        job = _Job.prepare(context)
+        job = _Job(context)
         mined = context.prepare(Mining(context.config))
         done, total = job.recover(), len(job.examples)
         context.start(total, done, unit="examples")
@@ -48,21 +45,14 @@ class Mine:
         return job.export()
 
 
-@dataclass
 class _Job:
-    context: StageContext
-    examples: list[TaskExample]
-    folder: Path
-    pairs: list[PairRecord]
-    rollouts: int = 0
-    right: int = 0
-    reached: int = 0
-
-    @classmethod
-    def prepare(cls, context: StageContext) -> _Job:
-        examples = training_examples(context.config)
-        check_disjoint(examples, evaluation_examples(context.config))
-        return cls(context, examples, layout.mine(context.run_dir), pairs=[])
+    def __init__(self, context: StageContext) -> None:
+        self.context = context
+        self.examples = training_examples(context.config)
+        check_disjoint(self.examples, evaluation_examples(context.config))
+        self.folder = layout.mine(context.run_dir)
+        self.pairs: list[PairRecord] = []
+        self.rollouts = self.right = self.reached = 0
 
     @property
     def size(self) -> int:

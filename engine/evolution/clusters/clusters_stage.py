@@ -46,8 +46,6 @@ class BuildClusters:
     """Writes embeddings, PCA, labels and descriptions in the spec's formats, and the cluster of every row
     (`cluster_ids.npy`, `clusters.json`), which later stages read without pickle."""
 
-    name = "clusters"
-
     def run(self, context: StageContext) -> StageResult:
         """Embeddings and counted answers that an earlier attempt finished are kept; the rest is recomputed. What the
         stage `evolve` will miss is an error now, before minutes of embedding."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from engine.errors import SteerError
-from engine.servers.spent import Spent
+from engine.servers.spent import AskFailed, Spent
 
 
 @dataclass(frozen=True)
@@ -26,16 +25,8 @@ class Verdict:
         return self.correct is None and not self.failed
 
 
-class JudgeFailed(SteerError):
-    """The judge gave no verdict, which does not make the answer wrong. `usage`: cost of the attempt; `final`: another
-    attempt is of no use."""
-
-    def __init__(
-        self, *, what: str, where: str = "", hint: str = "", usage: Spent = Spent(), final: bool = False
-    ) -> None:
-        super().__init__(what=what, where=where, hint=hint)
-        self.usage = usage
-        self.final = final
+class JudgeFailed(AskFailed):
+    """The judge gave no verdict, which does not make the answer wrong."""
 
 
 class Judge(Protocol):
@@ -44,7 +35,8 @@ class Judge(Protocol):
     name: str
 
     def judge(self, question: str, golds: Sequence[str], answer: str) -> Verdict:
-        """Compare with all gold answers; right if it agrees with any. Raises JudgeFailed."""
+        """Compare with all gold answers; right if it agrees with any. Raises JudgeFailed, or its
+        server's AskFailed."""
         ...
 
     def cannot_tell(self, question: str, golds: Sequence[str]) -> str:
@@ -53,12 +45,7 @@ class Judge(Protocol):
 
 
 def judge_with_retries(
-    judge: Judge,
-    question: str,
-    golds: Sequence[str],
-    answer: str,
-    attempts: int,
-    checkpoint: Callable[[], None],
+    judge: Judge, question: str, golds: Sequence[str], answer: str, attempts: int
 ) -> Verdict:
     """A verdict, `failed` after `attempts` failures, with the cost of all attempts. An answer without a
     word is wrong, and the judge is not asked."""
@@ -66,11 +53,10 @@ def judge_with_retries(
         return Verdict(False, "there is no answer")
     reason, usage = "", Spent()
     for _ in range(attempts):
-        checkpoint()
         try:
             verdict = judge.judge(question, golds, answer)
-        except JudgeFailed as error:
-            reason, usage = str(error), usage + error.usage
+        except AskFailed as error:
+            reason, usage = str(error), usage + error.spent
             if error.final:
                 break
         else:

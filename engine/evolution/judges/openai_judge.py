@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.evolution.judges.judge import JudgeFailed, Verdict
-from engine.servers.client import OpenAIClient, ServerFailed
+from engine.servers.client import OpenAIClient
 from engine.servers.completion import Reply, Unusable, json_object
 from engine.servers.request_form import Message, Schema, object_schema
 
@@ -40,14 +40,8 @@ class OpenAIJudge:
         self._tolerance = tolerance
 
     def judge(self, question: str, golds: Sequence[str], answer: str) -> Verdict:
-        """Raises JudgeFailed."""
-        try:
-            reply = self._client.complete(self.messages(question, golds, answer), SCHEMA)
-        except ServerFailed as error:
-            raise JudgeFailed(
-                what=error.what, where=error.where, hint=error.hint, usage=error.spent, final=error.final
-            ) from None
-        return _read(reply, self.name)
+        """Raises JudgeFailed, ServerFailed."""
+        return _read(self._client.complete(self.messages(question, golds, answer), SCHEMA), self.name)
 
     def cannot_tell(self, question: str, golds: Sequence[str]) -> str:
         """A language model judges every question."""
@@ -70,9 +64,10 @@ def _read(reply: Reply, name: str) -> Verdict:
             return Verdict(correct, reasoning, reply.spent)
     except Unusable as error:
         problem = str(error)
-    raise JudgeFailed(
+    failed = JudgeFailed(
         what=f"no verdict: {problem}",
         where=f"evolution.judge: {name}",
         hint="the answer is judged again, and left out if that fails three times",
-        usage=reply.spent,
     )
+    failed.spent = reply.spent
+    raise failed

@@ -19,7 +19,7 @@ from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap, load_c
 from engine.evolution.deltas import Deltas, read_deltas
 from engine.evolution.processor import processor_source
 from engine.evolution.processors.vllm_class import VLLM_CLASS
-from engine.files import write_atomic
+from engine.files import required, write_atomic
 from engine.run.directory import RunDirectory
 
 Form = Literal["logit-bias", "vllm"]
@@ -66,13 +66,7 @@ def export_deltas(run: RunDirectory, form: Form, out: Path, most: int = MOST_BIA
     """Write the run's best deltas to `out`. Raises DataError, also where they need more than `most` biases (0: any
     number)."""
     clusters = load_cluster_map(layout.folder(run.path))
-    best = layout.deltas_best(run.path)
-    if not best.is_file():
-        raise DataError(
-            what="there are no evolved deltas",
-            where=str(best),
-            hint="run the stage `evolve` of this run first",
-        )
+    best = required(layout.deltas_best(run.path), "evolve")
     deltas = read_deltas(best, clusters.names)
     if form == "vllm":
         write_atomic(out, processor_source(clusters, deltas) + VLLM_CLASS)

@@ -156,7 +156,7 @@ class SplitEvaluator:
         """The judge's verdict on an answer, or why it failed after the configured attempts."""
         attempts = self.context.config.evolution.judge.attempts
         golds = example.meta["answers"]
-        return judge_with_retries(self.evolution.judge, example.question, golds, text, attempts, lambda: None)
+        return judge_with_retries(self.evolution.judge, example.question, golds, text, attempts)
 
     def cut(self, records: Sequence[AnswerRecord], cap: int) -> list[Outcome]:
         """What the answers are worth if each ends after at most `cap` tokens; those that are cut are judged again."""

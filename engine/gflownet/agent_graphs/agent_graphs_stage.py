@@ -24,8 +24,6 @@ GRAPHS_AT_ONCE = 50
 class BuildAgentGraphs:
     """One packed file a split; a split that is written is not built again."""
 
-    name = "agent-graphs"
-
     def run(self, context: StageContext) -> StageResult:
         with torch_threads(1), RetrievalStore(layout.retrieval_store(context.run_dir)) as store:
             return _AgentGraphsJob(context, store).run()

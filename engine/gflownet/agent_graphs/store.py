@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from engine.errors import DataError
+from engine.files import required
 from engine.gflownet.agent_graphs.samples import GAgentSample
 from engine.torch_file import load_torch, save_torch
 
@@ -34,11 +35,7 @@ def save_samples(path: Path, samples: Sequence[GAgentSample]) -> None:
 
 def load_samples(path: Path) -> list[GAgentSample]:
     """Read a split back. Raises DataError for a file that is not there or damaged."""
-    if not path.is_file():
-        raise DataError(
-            what="there are no agent graphs", where=str(path), hint="run the stage agent-graphs first"
-        )
-    state = load_torch(path, _HINT)
+    state = load_torch(required(path, "agent-graphs"), _HINT)
     try:
         pieces = {name: state[name].split(state[f"{name}.sizes"].tolist()) for name in TENSORS}
         columns = [state[name] for name in (*TEXTS, *FLAGS)] + [pieces[name] for name in TENSORS]

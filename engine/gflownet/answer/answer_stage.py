@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 
 from engine.closest import paired_verdict
-from engine.errors import DataError
 from engine.events import (
     EvidenceAnswered,
     EvidenceCompared,
@@ -19,7 +18,7 @@ from engine.events import (
     logged_without_envelope,
     without_envelope,
 )
-from engine.files import csv_text, read_records, write_atomic
+from engine.files import csv_text, read_records, required, write_atomic
 from engine.gflownet import layout
 from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
 from engine.gflownet.answer.answer_match import named
@@ -43,8 +42,6 @@ AT_ONCE = 16
 
 class AnswerQuestions:
     """Answers each question by both methods; stored answers are not asked for again."""
-
-    name = "answer"
 
     def run(self, context: StageContext) -> StageResult:
         with torch_threads(1):
@@ -214,11 +211,7 @@ def _mean(answers: Sequence[EvidenceAnswered], name: str) -> float:
 def _sampled(path: Path) -> list[QuestionSampled]:
     """The held-out questions with their paths, in the order of the agent graphs."""
     hint = "remove it and run the stage gflownet again: it samples the same paths"
-    if not path.is_file():
-        raise DataError(
-            what="there are no sampled paths", where=str(path), hint="run the stage gflownet first"
-        )
-    return read_records(path, QuestionSampled, hint)
+    return read_records(required(path, "gflownet"), QuestionSampled, hint)
 
 
 def lacking(answers: Sequence[EvidenceAnswered], limit: str) -> tuple[dict[str, int], list[str]]:

@@ -102,25 +102,19 @@ class Evaluation:
         )
 
 
+@dataclass(frozen=True)
 class Evaluator:
     """Evaluates on one split. `checkpoint` is called between batches."""
 
-    def __init__(
-        self,
-        module: GFlowNetModule,
-        questions: QuestionBatches,
-        run_seed: int,
-        checkpoint: Callable[[], None],
-    ) -> None:
-        self.module = module
-        self.section = module.section
-        self.questions = questions
-        self.run_seed = run_seed
-        self.checkpoint = checkpoint
+    module: GFlowNetModule
+    questions: QuestionBatches
+    run_seed: int
+    checkpoint: Callable[[], None]
 
     def sampler(self, prior_alpha: float) -> Evaluation:
         """num_eval_rollouts samples a question, each drawn for itself."""
-        return self._policy("gflownet", self.module.actor, self._sampling(prior_alpha), self._each, True)
+        sampling = Sampling(self.module.section.actor.eval_policy_temperature, prior_alpha)
+        return self._policy("gflownet", self.module.actor, sampling, self._each, True)
 
     def distinct(self, prior_alpha: float, temperature: float) -> Evaluation:
         """num_eval_rollouts paths a question, sampled without replacement; the most probable first."""
@@ -156,10 +150,7 @@ class Evaluator:
 
     @property
     def _each(self) -> int:
-        return self.section.num_eval_rollouts
-
-    def _sampling(self, prior_alpha: float) -> Sampling:
-        return Sampling(self.section.actor.eval_policy_temperature, prior_alpha)
+        return self.module.section.num_eval_rollouts
 
     def _policy(
         self, method: str, actor: GFlowNetActor, sampling: Sampling, each: int, with_distance: bool
@@ -183,7 +174,7 @@ class Evaluator:
         self, batch: GraphBatch, walks: Walks, log_weight: torch.Tensor | None = None
     ) -> dict[str, torch.Tensor]:
         reward = self.module.reward(batch, walks, batch.question_emb)
-        section = self.section
+        section = self.module.section
         return question_figures(batch, walks, reward, section.path_hit_k, section.success_k, log_weight)
 
     def _tokens(self, batch: GraphBatch) -> Tokens:
@@ -206,16 +197,12 @@ def deciding_figure(beam: Evaluation) -> str:
     return "hits@1" if few else f"answer_recall_union@{beam.k}"
 
 
-def best_setting(
-    evaluate: Callable[[float], Evaluation], settings: Sequence[float], figure: str | None = None
-) -> float:
-    """The setting with the best `figure` (None: answer recall); among equals, with the most distinct paths that meet an
-    answer."""
+def best_setting(evaluate: Callable[[float], Evaluation], settings: Sequence[float], figure: str) -> float:
+    """The setting with the best `figure`; among equals, with the most distinct paths that meet an answer."""
 
     def worth(setting: float) -> tuple[float, float]:
         evaluation = evaluate(setting)
         means = evaluation.means()
-        name = figure or f"answer_recall_union@{evaluation.k}"
-        return means[name], means[f"unique_success_paths@{evaluation.k}"]
+        return means[figure], means[f"unique_success_paths@{evaluation.k}"]
 
     return max(settings, key=worth)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from scipy.stats import rankdata
 
 from engine.gflownet.sampler.environment import Walks
 from engine.gflownet.sampler.graph_batch import GraphBatch
@@ -159,13 +160,7 @@ def pearson(x: torch.Tensor, y: torch.Tensor) -> float:
 
 def spearman(x: torch.Tensor, y: torch.Tensor) -> float:
     """Correlation of the ranks of two [J]; equal values share their mean rank."""
-    return pearson(_ranks(x), _ranks(y)) if x.numel() else 0.0
-
-
-def _ranks(values: torch.Tensor) -> torch.Tensor:
-    _, place, count = values.unique(return_inverse=True, return_counts=True)
-    last = count.cumsum(0).double()
-    return (last - (count.double() - 1) / 2)[place]
+    return pearson(*(torch.from_numpy(rankdata(values)) for values in (x, y))) if x.numel() else 0.0
 
 
 def _full_hit(batch: GraphBatch, walks: Walks) -> torch.Tensor:

@@ -16,24 +16,16 @@ from engine.gflownet.sampler.reward import RewardOutput
 
 @dataclass(frozen=True)
 class GraphNames:
-    """The names of a one-question batch: node n is entity `entities[n]`, row r of its relations `relations[r]`."""
+    """The names of a one-question batch: of its nodes, and of the rows of its relation embeddings."""
 
-    texts: Texts
-    entities: list[int]
-    relations: list[int]
+    nodes: list[str]
+    relations: list[str]
 
     @classmethod
     def of(cls, texts: Texts, data: Any) -> GraphNames:
         """Those of an agent graph, PyG `Data`."""
-        return cls(texts, data.node_global_ids.tolist(), data.edge_attr.unique().tolist())
-
-    def node(self, number: int) -> str:
-        """Name of a node of the batch."""
-        return self.texts.entity(self.entities[number])
-
-    def relation(self, row: int) -> str:
-        """Name of the relation in a row of the batch's relation embeddings."""
-        return self.texts.relation(self.relations[row])
+        nodes = [texts.entities[number] for number in data.node_global_ids.tolist()]
+        return cls(nodes, [texts.relations[number] for number in data.edge_attr.unique().tolist()])
 
 
 def ranked_paths(
@@ -62,9 +54,9 @@ def path_step(batch: GraphBatch, edge: int, names: GraphNames) -> PathStep:
     """An edge in words."""
     tail = int(batch.tails[edge])
     return PathStep(
-        head=names.node(int(batch.heads[edge])),
-        relation=names.relation(int(batch.edge_relation[edge])),
-        tail=names.node(tail),
+        head=names.nodes[int(batch.heads[edge])],
+        relation=names.relations[int(batch.edge_relation[edge])],
+        tail=names.nodes[tail],
         score=float(batch.edge_scores[edge]),
         gt=bool(batch.is_gt_edge[edge]),
         answer=bool(batch.is_answer[tail]),
@@ -79,4 +71,4 @@ def top_triples(batch: GraphBatch, names: GraphNames) -> list[PathStep]:
 
 def _answers(batch: GraphBatch, path: tuple[int, ...], names: GraphNames) -> list[str]:
     nodes = [int(node) for edge in path for node in (batch.heads[edge], batch.tails[edge])]
-    return [names.node(node) for node in dict.fromkeys(nodes) if batch.is_answer[node]]
+    return [names.nodes[node] for node in dict.fromkeys(nodes) if batch.is_answer[node]]

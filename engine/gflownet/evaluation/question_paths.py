@@ -25,22 +25,15 @@ class Drawing:
     temperature: float | None = None
 
 
+@dataclass(frozen=True)
 class QuestionSampler:
     """Samples single questions of a split with a trained module."""
 
-    def __init__(
-        self,
-        module: GFlowNetModule,
-        questions: QuestionBatches,
-        texts: Texts,
-        run_seed: int,
-        token_budget: int,
-    ) -> None:
-        self.module = module.eval()
-        self.questions = questions
-        self.texts = texts
-        self.run_seed = run_seed
-        self.token_budget = token_budget
+    module: GFlowNetModule
+    questions: QuestionBatches
+    texts: Texts
+    run_seed: int
+    token_budget: int
 
     @torch.no_grad()
     def sample(
@@ -53,7 +46,7 @@ class QuestionSampler:
     ) -> QuestionSampled:
         """The paths of question `number`. `draw` 0 repeats the samples behind the figures; other numbers draw new
         samples."""
-        section = self.module.section
+        section = self.module.eval().section
         temperature = drawing.temperature or section.actor.eval_policy_temperature
         samples = section.num_eval_rollouts if samples is None else samples
         batch, data = self.questions.whole(number)
@@ -71,9 +64,9 @@ class QuestionSampler:
         return QuestionSampled(
             sample_id=data.sample_id,
             question=data.question,
-            starts=[names.node(node) for node in batch.starts.tolist()],
+            starts=[names.nodes[node] for node in batch.starts.tolist()],
             golds=data.answers,
-            answers=[names.node(node) for node in torch.nonzero(batch.is_answer)[:, 0].tolist()],
+            answers=[names.nodes[node] for node in torch.nonzero(batch.is_answer)[:, 0].tolist()],
             nodes=batch.node_graph.shape[0],
             edges=batch.heads.shape[0],
             samples=rollout.log_pf.shape[0],

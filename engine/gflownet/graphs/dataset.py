@@ -26,11 +26,7 @@ class GRetrievalDataset:
 
     def __getitem__(self, number: int) -> Any:
         """The graph of record `number`, made by `graph_of`."""
-        return graph_of(self.record(number))
-
-    def record(self, number: int) -> RetrievalRecord:
-        """The stored record `number`."""
-        return self._store.record(self._split, number)
+        return graph_of(self._store.record(self._split, number))
 
 
 def graph_of(record: RetrievalRecord) -> Any:

@@ -38,8 +38,6 @@ MASK = "this entity"
 class BuildGraphs:
     """Row after row into the store; then the texts of all entities and relations are embedded."""
 
-    name = "graphs"
-
     def run(self, context: StageContext) -> StageResult:
         """Continues after the last committed row."""
         with RetrievalStore(layout.retrieval_store(context.run_dir), write=True) as store:

@@ -39,9 +39,7 @@ class RogSource:
             raise DataError(what="no folder of parquet files is named", where=_SETTING, hint="set it")
         folder = rog_folder(section.path)
         self._files = {split: split_files(folder, split, _SETTING, (".parquet",)) for split in SPLITS}
-        self._most = dict(
-            zip(SPLITS, (section.train_size, section.validation_size, section.test_size), strict=True)
-        )
+        self._most = section.sizes
         for files in self._files.values():
             for file in files:
                 _check(file)

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from engine.config.gflownet import GraphsSection
-from engine.gflownet.graphs.generated.questions import QuestionGenerator
+from engine.gflownet.graphs.generated.questions import GeneratedSource
 from engine.gflownet.graphs.raw import RawSample, Unreadable
-from engine.gflownet.layout import SPLITS
 from engine.parquet import require_pyarrow
 
 ROG_HUB_FILES = "data/*.parquet"
@@ -30,30 +29,6 @@ class RawSource(Protocol):
     def read(self, split: str) -> Iterator[RawSample | Unreadable]:
         """The rows in order. Raises DataError for an unreadable file."""
         ...
-
-
-class GeneratedSource:
-    """The project's own questions. Splits are disjoint: no question is asked twice in a run."""
-
-    remark = ""
-
-    def __init__(self, section: GraphsSection, seed: int) -> None:
-        self._sizes = dict(
-            zip(SPLITS, (section.train_size, section.validation_size, section.test_size), strict=True)
-        )
-        self._questions = QuestionGenerator(section, seed)
-        self._read: dict[str, list[RawSample]] = {}
-
-    def size(self, split: str) -> int:
-        """The configured number of questions."""
-        return self._sizes[split]
-
-    def read(self, split: str) -> Iterator[RawSample | Unreadable]:
-        """All splits up to this one are drawn first, so that no question is drawn twice."""
-        for name in SPLITS[: SPLITS.index(split) + 1]:
-            if name not in self._read:
-                self._read[name] = list(self._questions.split(name, self._sizes[name]))
-        yield from self._read[split]
 
 
 def make_source(section: GraphsSection, seed: int) -> RawSource:

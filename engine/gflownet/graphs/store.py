@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import DataError, disk_errors
-from engine.files import write_atomic
+from engine.files import required, write_atomic
 
 LARGEST = 1 << 40
 """Bytes of address space that the map may take; the file holds what is in it."""
@@ -57,10 +57,8 @@ class RetrievalStore:
 
     def __init__(self, path: Path, write: bool = False) -> None:
         """Raises DataError where there is no store, and for one that is damaged or, for reading, not finished."""
-        if not write and not (path / "data.mdb").is_file():
-            raise DataError(
-                what="there are no retrieval graphs", where=str(path), hint="run the stage graphs first"
-            )
+        if not write:
+            required(path / "data.mdb", "graphs")
         self._path = path
         self._seal = path / "data.crc32"
         if write:

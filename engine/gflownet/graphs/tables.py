@@ -43,7 +43,7 @@ class EmbeddingTables:
 
 @dataclass(frozen=True)
 class Texts:
-    """Names of entities and relations, by number."""
+    """Names of entities and relations, by number; of an entity without one its id."""
 
     entities: list[str]
     relations: list[str]
@@ -52,14 +52,6 @@ class Texts:
     def load(cls, run_dir: Path) -> Texts:
         """The names of a run. Raises DataError where they are missing."""
         return cls(_list(layout.entity_texts(run_dir)), _list(layout.relation_texts(run_dir)))
-
-    def entity(self, number: int) -> str:
-        """Name of an entity; its id where it has none."""
-        return self.entities[number]
-
-    def relation(self, number: int) -> str:
-        """Name of a relation."""
-        return self.relations[number]
 
 
 _FIRST = "run the stage graphs first"

@@ -28,8 +28,6 @@ GRAPHS_AT_ONCE = 16
 class TrainRetriever:
     """Trains the scorer, or takes scores made elsewhere; writes those of all splits."""
 
-    name = "retriever"
-
     def run(self, context: StageContext) -> StageResult:
         """Continues after the last finished epoch."""
         with torch_threads(1), RetrievalStore(layout.retrieval_store(context.run_dir)) as store:

@@ -103,9 +103,9 @@ class GivenScores:
 
     def _edges(self, data: Any) -> Iterable[Triple]:
         heads, tails = data.node_global_ids[data.edge_index].tolist()
-        entity, relation = self._texts.entity, self._texts.relation
+        entities, relations = self._texts.entities, self._texts.relations
         for head, number, tail in zip(heads, data.edge_attr.tolist(), tails, strict=True):
-            yield entity(head), relation(number), entity(tail)
+            yield entities[head], relations[number], entities[tail]
 
 
 def _score(edge: Triple, known: Mapping[Triple, float]) -> float | None:

@@ -55,43 +55,28 @@ class GraphBatch:
 
 
 def flat_batch(
-    *,
-    question_emb: torch.Tensor,
-    node_emb: torch.Tensor,
-    relation_emb: torch.Tensor,
-    node_graph: torch.Tensor,
-    edge_index: torch.Tensor,
-    edge_relation: torch.Tensor,
-    edge_scores: torch.Tensor,
-    edge_labels: torch.Tensor,
-    starts: torch.Tensor,
-    answers: torch.Tensor,
-    gt_path_edges: torch.Tensor,
-    gold_count: torch.Tensor | None = None,
+    graphs: Any, node_emb: torch.Tensor, relation_emb: torch.Tensor, edge_relation: torch.Tensor
 ) -> GraphBatch:
-    """Lay out flat tensors: all node and edge numbers count through the batch, edges in stored order.
-
-    `gt_path_edges` are the graphs' paths one behind the other, each in walking order. Without `gold_count` all gold
-    answers are those in the graphs.
-    """
-    size, nodes, device = question_emb.shape[0], node_graph.shape[0], node_graph.device
+    """Lay out `graphs`, agent graphs in one PyG batch: all node and edge numbers count through it, edges in stored
+    order, the paths one behind the other. `edge_relation` [E]: rows of `relation_emb`."""
+    node_graph, edge_index = graphs.batch, graphs.edge_index
+    size, nodes, device = graphs.question_emb.shape[0], node_graph.shape[0], node_graph.device
     order = torch.argsort(edge_index[0], stable=True)
     heads, tails = edge_index[0][order], edge_index[1][order]
     edge_graph = node_graph[heads]
     stored_graph = node_graph[edge_index[0]]
     first_edge = pointers(stored_graph, size)
     local = torch.arange(order.shape[0], device=device) - first_edge[stored_graph]
-    starts = starts.unique()
-    answers = answers.unique()
+    starts = graphs.start_node_locals.unique()
+    answers = graphs.answer_node_locals.unique()
     is_answer = torch.zeros(nodes, dtype=torch.bool, device=device)
     is_answer[answers] = True
     place = torch.empty_like(order)
     place[order] = torch.arange(order.shape[0], device=device)
-    gt = place[gt_path_edges]
-    is_gt = edge_labels[order] > 0.5
-    answer_count = torch.bincount(node_graph[answers], minlength=size)
+    gt = place[graphs.gt_path_edge_local_ids]
+    is_gt = graphs.edge_labels[order] > 0.5
     return GraphBatch(
-        question_emb=question_emb,
+        question_emb=graphs.question_emb,
         node_emb=node_emb,
         relation_emb=relation_emb,
         node_graph=node_graph,
@@ -100,15 +85,15 @@ def flat_batch(
         edge_relation=edge_relation[order],
         edge_graph=edge_graph,
         edge_local=local[order],
-        edge_scores=edge_scores[order],
+        edge_scores=graphs.edge_scores[order],
         out_ptr=pointers(heads, nodes),
         out_degree=torch.bincount(heads, minlength=nodes),
         in_degree=torch.bincount(tails, minlength=nodes),
         starts=starts,
         start_ptr=pointers(node_graph[starts], size),
         is_answer=is_answer,
-        answer_count=answer_count,
-        gold_count=answer_count if gold_count is None else gold_count,
+        answer_count=torch.bincount(node_graph[answers], minlength=size),
+        gold_count=graphs.gold_count,
         is_gt_edge=is_gt,
         gt_edge_count=torch.bincount(edge_graph[is_gt], minlength=size),
         gt_paths=_rows(gt, edge_graph[gt], size),
@@ -166,20 +151,8 @@ def from_pyg(graphs: Sequence[Data], tables: EmbeddingTables) -> GraphBatch:
     """Lay out agent graphs, PyG `Data`; `tables` holds the embeddings that their numbers name."""
     batch: Any = Batch.from_data_list(list(graphs))
     relations, edge_relation = torch.unique(batch.edge_attr, return_inverse=True)
-    return flat_batch(
-        question_emb=batch.question_emb,
-        node_emb=tables.entities(batch.node_embedding_ids),
-        relation_emb=tables.relations(relations),
-        node_graph=batch.batch,
-        edge_index=batch.edge_index,
-        edge_relation=edge_relation,
-        edge_scores=batch.edge_scores,
-        edge_labels=batch.edge_labels,
-        starts=batch.start_node_locals,
-        answers=batch.answer_node_locals,
-        gt_path_edges=batch.gt_path_edge_local_ids,
-        gold_count=batch.gold_count,
-    )
+    node_emb = tables.entities(batch.node_embedding_ids)
+    return flat_batch(batch, node_emb, tables.relations(relations), edge_relation)
 
 
 def pointers(owner: torch.Tensor, size: int) -> torch.Tensor:

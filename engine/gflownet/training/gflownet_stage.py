@@ -41,8 +41,6 @@ Summary = dict[str, float | int | str]
 class TrainGFlowNet:
     """Trains with checkpoints at intervals and at every stop, then evaluates."""
 
-    name = "gflownet"
-
     def run(self, context: StageContext) -> StageResult:
         """Continues from the last checkpoint of this run, if it has one."""
         with torch_threads(1):
@@ -126,7 +124,7 @@ class _SamplerJob:
     def _validate(self) -> None:
         """Evaluate on validation, and write it down; the weights are kept if they are the best so far."""
         self.step = self.training.step
-        evaluation = self._validation().sampler(self._alpha)
+        evaluation = self._evaluator("validation").sampler(self._alpha)
         event = self._emit(evaluation, "validation", self.training.judge(evaluation.means()))
         line = {"step": event.step, **event.metrics}
         append_jsonl(self.validated, [line])
@@ -148,17 +146,13 @@ class _SamplerJob:
     def _alpha(self) -> float:
         return prior_alpha(self.section, self.step)
 
-    def _validation(self) -> Evaluator:
-        return self._evaluator(self._questions("validation"))
-
-    def _evaluator(self, questions: QuestionBatches) -> Evaluator:
-        return Evaluator(self.module, questions, self.seed, self.context.checkpoint)
+    def _evaluator(self, split: str) -> Evaluator:
+        return Evaluator(self.module, self._questions(split), self.seed, self.context.checkpoint)
 
     # ------------------------------------------------------------ measuring
 
     def _measure(self) -> StageResult:
-        test = self._questions("test")
-        evaluator, validation, alpha = self._evaluator(test), self._validation(), self._alpha
+        evaluator, validation, alpha = self._evaluator("test"), self._evaluator("validation"), self._alpha
         beams = {bonus: validation.beam(bonus) for bonus in EDGE_BONUSES}
         figure = deciding_figure(beams[EDGE_BONUSES[0]])
         temperature = best_setting(lambda value: validation.distinct(alpha, value), TEMPERATURES, figure)
@@ -172,7 +166,7 @@ class _SamplerJob:
         for evaluation in evaluations:
             self._emit(evaluation, "test")
         drawing = Drawing(self.section.distinct_paths, temperature if self.section.distinct_paths else None)
-        files = [*self._tables(evaluations), self._paths(test, drawing)]
+        files = [*self._tables(evaluations), self._paths(evaluator.questions, drawing)]
         by_method = {each.method: each for each in evaluations}
         return StageResult(self._summary(by_method), files, sampler_verdict(by_method, self.seed))
 

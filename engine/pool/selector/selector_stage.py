@@ -18,7 +18,15 @@ from engine.events import (
     added_fields,
     logged_without_envelope,
 )
-from engine.files import append_jsonl, csv_text, read_jsonl, recover_jsonl, write_atomic, write_jsonl
+from engine.files import (
+    append_jsonl,
+    csv_text,
+    read_jsonl,
+    recover_jsonl,
+    required,
+    write_atomic,
+    write_jsonl,
+)
 from engine.pool import layout
 from engine.pool.data.records import RLData, read_rl_data
 from engine.pool.data.shown_query import shown_query
@@ -29,7 +37,6 @@ from engine.pool.selector.heldout import RICES, SELECTOR, HeldOut, MethodPicks
 from engine.pool.selector.rl_beam_dataset import RLBeamDatasetWithEmbedding
 from engine.pool.selector.selector import Selector
 from engine.pool.selector.training import SelectorTraining
-from engine.pool.trajectory_quality_controller import is_positive
 from engine.pool.verdicts import selector_verdict
 from engine.pool.vqa.evaluated_pairs import EvaluatedPair, PairEvaluator
 from engine.run.stage import StageContext, StageResult
@@ -38,8 +45,6 @@ from engine.torch_file import torch_threads
 
 class TrainSelector:
     """Saves checkpoints at intervals and at every stop. The last weights count: held-out queries select nothing."""
-
-    name = "selector"
 
     def run(self, context: StageContext) -> StageResult:
         """Train, from the run's last checkpoint if it has any, and compare."""
@@ -119,7 +124,6 @@ class _SelectorRun:
             report = msgspec.structs.replace(
                 report,
                 heldout_accuracy=sum(scores) / len(scores) if scores else None,
-                heldout_positive=sum(map(is_positive, scores)) / len(scores) if scores else None,
             )
         append_jsonl(self.log, [logged_without_envelope(report)])
         self.context.emit(report)
@@ -200,9 +204,7 @@ def _pick(method: str, evaluated: EvaluatedPair, pool: list[int], probability: f
 
 def _read(path: Path) -> RLData:
     """RL data of a file. Raises DataError if it is missing or holds no query."""
-    if not path.is_file():
-        raise DataError(what="there are no pools", where=str(path), hint="run the stage pool first")
-    data = read_rl_data(path)
+    data = read_rl_data(required(path, "pool"))
     if not data:
         raise DataError(
             what="there is no query",

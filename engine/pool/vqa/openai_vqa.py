@@ -14,10 +14,8 @@ from engine.pool.vqa.vqa import Ask, VQAReply
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply
 from engine.servers.request_form import Message
+from engine.servers.server_failures import ServerFailures
 from engine.servers.side_by_side import map_side_by_side
-
-_DEAD_AFTER = 8
-"""Failures of the server in a row that end the stage; a resumed run repeats these asks."""
 
 
 class OpenAIVQA:
@@ -33,20 +31,15 @@ class OpenAIVQA:
         """A reply to each ask, in order, as they arrive. Raises ServerFailed if the server fails on many asks in a row,
         or on all of two or more."""
         checkpoint()
-        failures: list[ServerFailed] = []
+        ready: list[VQAReply] = []
+        failures = ServerFailures(ready.append)
         with closing(map_side_by_side(self._request, asks, self._section.workers)) as replies:
-            for reply in replies:
-                if isinstance(reply, VQAReply):
-                    yield from map(_failed, failures)
-                    failures = []
-                    yield reply
-                else:
-                    failures.append(reply)
-                if len(failures) == _DEAD_AFTER:
-                    raise failures[0]
-        if len(failures) == len(asks) > 1:
-            raise failures[0]
-        yield from map(_failed, failures)
+            for reply, failure in replies:
+                failures.take(reply, failure)
+                while ready:
+                    yield ready.pop(0)
+        failures.end(len(asks))
+        yield from ready
 
     def messages(self, ask: Ask) -> list[Message]:
         """The prompt: a turn and its answer for each demonstration, then the query. Raises DataError for an unreadable
@@ -69,17 +62,13 @@ class OpenAIVQA:
             content.insert(0, {"type": "image_url", "image_url": source})
         return {"role": "user", "content": content}
 
-    def _request(self, ask: Ask) -> VQAReply | ServerFailed:
+    def _request(self, ask: Ask) -> tuple[VQAReply, ServerFailed | None]:
         try:
-            return _read(self._client.complete(self.messages(ask)))
+            return _read(self._client.complete(self.messages(ask))), None
         except DataError as error:
-            return VQAReply(answer=None, error=str(error))
+            return VQAReply(answer=None, error=str(error)), None
         except ServerFailed as error:
-            return error
-
-
-def _failed(error: ServerFailed) -> VQAReply:
-    return VQAReply(answer=None, error=str(error), spent=error.spent)
+            return VQAReply(answer=None, error=str(error), spent=error.spent), error
 
 
 def _read(reply: Reply) -> VQAReply:

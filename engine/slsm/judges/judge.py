@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.errors import SteerError, wrong_value
-from engine.servers.spent import Spent
+from engine.errors import wrong_value
+from engine.servers.spent import AskFailed, Spent
 from engine.slsm.checks.checks import parse_check
 from engine.slsm.checks.measures import begins_with, contains, ends_with, gives_list, words_of
 from engine.slsm.multichallenge import Criterion
@@ -23,15 +23,8 @@ class AnswerVerdict:
     spent: Spent = Spent()
 
 
-class AnswerJudgeFailed(SteerError):
-    """The judge gave no verdict, which is not a failed answer. `final`: another attempt is of no use."""
-
-    spent = Spent()
-    final = False
-
-
-class AnswerJudgeUnreachable(AnswerJudgeFailed):
-    """The judge's server failed."""
+class AnswerJudgeFailed(AskFailed):
+    """The judge gave no verdict, which is not a failed answer."""
 
 
 class AnswerJudge(Protocol):
@@ -40,7 +33,7 @@ class AnswerJudge(Protocol):
     name: str
 
     def judge(self, criterion: Criterion, answer: str) -> AnswerVerdict:
-        """The verdict on an answer. Raises AnswerJudgeFailed."""
+        """The verdict on an answer. Raises AnswerJudgeFailed, ServerFailed."""
         ...
 
 

@@ -7,11 +7,10 @@ in capitals, which we do where `capitals` is set.
 
 from __future__ import annotations
 
-from engine.servers.client import OpenAIClient, ServerFailed
+from engine.servers.client import OpenAIClient
 from engine.servers.completion import Unusable, json_object
-from engine.servers.request_form import Message, Schema, object_schema
-from engine.servers.spent import Spent
-from engine.slsm.judges.judge import AnswerJudgeFailed, AnswerJudgeUnreachable, AnswerVerdict
+from engine.servers.request_form import Schema, object_schema
+from engine.slsm.judges.judge import AnswerJudgeFailed, AnswerVerdict
 from engine.slsm.multichallenge import Criterion
 
 _ASKED = """\
@@ -45,28 +44,17 @@ class OpenAIAnswerJudge:
 
     def judge(self, criterion: Criterion, answer: str) -> AnswerVerdict:
         asked = _ASKED.format(answer=answer, question=criterion.target_question, strictly=self._strictly)
-        messages: list[Message] = [{"role": "user", "content": asked}]
-        try:
-            reply = self._client.complete(messages, SCHEMA)
-        except ServerFailed as error:
-            failed = _failed(error.what, self.name, error.spent, AnswerJudgeUnreachable)
-            failed.final = error.final
-            raise failed from None
+        reply = self._client.complete([{"role": "user", "content": asked}], SCHEMA)
+        problem = "the verdict is no object with `reasoning` and `verdict`"
         try:
             fields = json_object(reply)
+            verdict, reasoning = str(fields.get("verdict")).strip().upper(), fields.get("reasoning")
+            if verdict in ("YES", "NO") and isinstance(reasoning, str):
+                passed = verdict == criterion.pass_criteria
+                return AnswerVerdict(passed, f"{verdict}: {reasoning}", reply.spent)
         except Unusable as error:
-            raise _failed(f"no verdict: {error}", self.name, reply.spent) from None
-        verdict, reasoning = str(fields.get("verdict")).strip().upper(), fields.get("reasoning")
-        if verdict not in ("YES", "NO") or not isinstance(reasoning, str):
-            raise _failed("the verdict is no object with `reasoning` and `verdict`", self.name, reply.spent)
-        return AnswerVerdict(verdict == criterion.pass_criteria, f"{verdict}: {reasoning}", reply.spent)
-
-
-def _failed(
-    what: str, name: str, spent: Spent, kind: type[AnswerJudgeFailed] = AnswerJudgeFailed
-) -> AnswerJudgeFailed:
-    error = kind(
-        what=what, where=f"slsm.judge: {name}", hint="check the judge's server and model, then resume"
-    )
-    error.spent = spent
-    return error
+            problem = f"no verdict: {error}"
+        hint = "check the judge's server and model, then resume"
+        failed = AnswerJudgeFailed(what=problem, where=f"slsm.judge: {self.name}", hint=hint)
+        failed.spent = reply.spent
+        raise failed

@@ -11,16 +11,17 @@ from collections.abc import Iterable, Mapping
 from engine.config.slsm import SLSMSection
 from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
+from engine.servers.client import ServerFailed
+from engine.servers.server_failures import ServerFailures
 from engine.servers.side_by_side import for_each_side_by_side
-from engine.servers.spent import Spent
-from engine.slsm.judges.judge import AnswerJudge, AnswerJudgeFailed, AnswerJudgeUnreachable
+from engine.servers.spent import AskFailed, Spent
+from engine.slsm.judges.judge import AnswerJudge
 from engine.slsm.multichallenge import Criterion
 from engine.slsm.records import VerdictKey, VerdictRecord
-from engine.slsm.server_failures import ServerFailures
 
 FAILED_WITHOUT_VERDICT = "no verdict, so failed"
 """Begins the verdict on an answer that counts as failed because the judge gave none."""
-_Judged = tuple[VerdictRecord, AnswerJudgeUnreachable | None]
+_Judged = tuple[VerdictRecord, ServerFailed | None]
 """A verdict, and the server's failure at the last attempt."""
 
 
@@ -41,7 +42,7 @@ class JudgeRunner:
         self.verdicts = verdicts
 
     def run(self, requested: Iterable[VerdictKey]) -> None:
-        """Raises AnswerJudgeUnreachable where the server fails on many answers in a row, or on all of two or more."""
+        """Raises ServerFailed where the server fails on many answers in a row, or on all of two or more."""
         missing = [
             case
             for case in dict.fromkeys(requested)
@@ -62,16 +63,16 @@ class JudgeRunner:
         return self._verdict(case)[0]
 
     def _verdict(self, case: VerdictKey) -> _Judged:
-        failed: AnswerJudgeFailed | None = None
+        failed: AskFailed | None = None
         spent = Spent()
         for _ in range(self.section.judge.attempts):
             try:
                 verdict = self.judge.judge(self.criteria[case[0]], case[1])
-            except AnswerJudgeFailed as error:
+            except AskFailed as error:
                 failed, spent = error, spent + error.spent
                 if error.final:
                     break
             else:
                 return VerdictRecord(*case, verdict.passed, verdict.reason, spent + verdict.spent), None
-        unreachable = failed if isinstance(failed, AnswerJudgeUnreachable) else None
+        unreachable = failed if isinstance(failed, ServerFailed) else None
         return VerdictRecord(*case, None, str(failed), spent), unreachable

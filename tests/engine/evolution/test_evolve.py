@@ -394,7 +394,9 @@ class Priced:
         self.asked += 1
         usage = Spent(calls=1, tokens=10, cost=0.5)
         if self.asked in self.fails:
-            raise JudgeFailed(what="no verdict", where="the judge", hint="ask another", usage=usage)
+            failed = JudgeFailed(what="no verdict", where="the judge", hint="ask another")
+            failed.spent = usage
+            raise failed
         return Verdict(True, "fine", usage)
 
 

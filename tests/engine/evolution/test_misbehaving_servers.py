@@ -19,6 +19,7 @@ from engine.lm.loading.load import load_model
 from engine.run.stage import StageContext
 from tests.kill_and_resume import DEMO, SMALL_EVOLUTION
 from tests.misbehaving_server import misbehaving_server
+from tests.run_stage import name_of
 
 KEY = "sk-very-secret-0123456789"
 FAULTS = (
@@ -62,7 +63,7 @@ def test_faults_of_both_servers_end_no_run_and_leave_no_key(
         for stage in (BuildClusters(), Evolve()):
             stage.run(
                 StageContext(
-                    stage.name, config, tmp_path, lambda event: events.append(encode(event)), lambda: None,
+                    name_of(stage), config, tmp_path, lambda event: events.append(encode(event)), lambda: None,
                     lambda section: model,
                 )
             )  # fmt: skip

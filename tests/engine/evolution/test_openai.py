@@ -18,6 +18,7 @@ from engine.evolution.reflectors.openai_reflector import OpenAIReflector, read_r
 from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply, Unusable
+from engine.servers.spent import AskFailed
 from tests.misbehaving_server import FAULTS, PASSING, misbehaving_server
 
 KEY = "sk-very-secret-0123456789"
@@ -182,13 +183,13 @@ def test_the_judge_is_told_tolerance_and_all_gold_answers() -> None:
 def test_a_verdict_that_is_none_is_a_failure_and_no_wrong_answer(fault: str) -> None:
     with misbehaving_server(verdict, [fault]) as server, pytest.raises(JudgeFailed) as caught:
         OpenAIJudge(client(server.url), "m", 0.01).judge("What?", ["41"], "It is 41.")
-    assert (caught.value.usage.calls, caught.value.usage.tokens) == (1, 120)
+    assert (caught.value.spent.calls, caught.value.spent.tokens) == (1, 120)
 
 
 def test_verdicts_that_never_came_count_as_calls() -> None:
-    with misbehaving_server(verdict, ["500"] * 3) as server, pytest.raises(JudgeFailed) as caught:
+    with misbehaving_server(verdict, ["500"] * 3) as server, pytest.raises(AskFailed) as caught:
         OpenAIJudge(client(server.url), "m", 0.01).judge("What?", ["41"], "It is 41.")
-    assert (caught.value.usage.calls, caught.value.usage.tokens) == (3, 0)
+    assert (caught.value.spent.calls, caught.value.spent.tokens) == (3, 0)
 
 
 def test_a_verdict_of_another_shape() -> None:
@@ -228,7 +229,7 @@ def test_replies_that_would_break_what_comes_after(text: str, told: str) -> None
         pytest.raises(ReflectorFailed, match=told) as caught,
     ):
         OpenAIReflector(client(server.url), "m", "be brief").reflect(GIVEN, "what to do")
-    assert (caught.value.usage.calls, caught.value.usage.tokens) == (2, 240)
+    assert (caught.value.spent.calls, caught.value.spent.tokens) == (2, 240)
 
 
 def test_calls_that_failed_count() -> None:

@@ -20,7 +20,6 @@ from engine.errors import DataError
 from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap
 from engine.evolution.deltas import Deltas
 from engine.evolution.processor import (
-    TEMPLATE,
     expected_row,
     generate_processor,
     load_logits_processor,
@@ -283,7 +282,6 @@ def test_a_failed_check_leaves_the_old_file(
 def test_a_program_is_run_in_a_clean_process_once(
     clusters: ClusterMap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Other deltas in the same program are checked by what they add."""
     checks: list[int] = []
     monkeypatch.setattr("engine.evolution.processor._CHECKED", set())
     monkeypatch.setattr(
@@ -295,23 +293,6 @@ def test_a_program_is_run_in_a_clean_process_once(
     assert checks == [575] and '"3": 1.5' in path.read_text()
     generate_processor(path, some_clusters(600), DELTAS)
     assert checks == [575, 600]
-
-
-def test_deltas_that_a_known_program_adds_wrongly_are_refused(
-    generated: Path, clusters: ClusterMap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    template = tmp_path / "template.py"
-    template.write_text(
-        TEMPLATE.read_text().replace("return _steered(scores)", "return _steered(scores) * 2")
-    )
-    monkeypatch.setattr("engine.evolution.processor.TEMPLATE", template)
-    known = {processor_source(clusters, dict.fromkeys(DELTAS, 0.0))}
-    monkeypatch.setattr("engine.evolution.processor._CHECKED", known)
-    path = tmp_path / "processor.py"
-    path.write_text(generated.read_text())
-    with pytest.raises(DataError, match="adds other numbers than its deltas"):
-        generate_processor(path, clusters, DELTAS)
-    assert path.read_text() == generated.read_text()
 
 
 def test_secrets_do_not_reach_the_clean_process(

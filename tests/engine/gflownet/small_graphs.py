@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import torch
 
@@ -91,6 +92,35 @@ def embedding(kind: int, number: int, dtype: torch.dtype = torch.float64) -> tor
     return torch.randn(WIDTH, generator=torch.Generator().manual_seed(1000 * kind + number), dtype=dtype)
 
 
+def made_batch(
+    *,
+    question_emb: torch.Tensor,
+    node_emb: torch.Tensor,
+    relation_emb: torch.Tensor,
+    node_graph: torch.Tensor,
+    edge_index: torch.Tensor,
+    edge_relation: torch.Tensor,
+    edge_scores: torch.Tensor,
+    edge_labels: torch.Tensor,
+    starts: torch.Tensor,
+    answers: torch.Tensor,
+    gt_path_edges: torch.Tensor,
+) -> GraphBatch:
+    """A batch from flat tensors; all gold answers are those in the graphs."""
+    graphs = SimpleNamespace(
+        question_emb=question_emb,
+        batch=node_graph,
+        edge_index=edge_index,
+        edge_scores=edge_scores,
+        edge_labels=edge_labels,
+        start_node_locals=starts,
+        answer_node_locals=answers,
+        gt_path_edge_local_ids=gt_path_edges,
+        gold_count=torch.bincount(node_graph[answers.unique()], minlength=question_emb.shape[0]),
+    )
+    return flat_batch(graphs, node_emb, relation_emb, edge_relation)
+
+
 def small_batch(
     graphs: Sequence[SmallGraph],
     orders: Sequence[Sequence[int]] | None = None,
@@ -117,7 +147,7 @@ def small_batch(
     scores = [0.05 + 0.9 * ((7 * h + 3 * t + r) % 11) / 11 for g in graphs for h, r, t in g.triples]
     labels = torch.zeros(len(heads), dtype=dtype)
     labels[torch.tensor(gt, dtype=torch.long)] = 1
-    return flat_batch(
+    return made_batch(
         question_emb=torch.stack(questions),
         node_emb=torch.stack(node_emb),
         relation_emb=torch.stack([embedding(3, relation, dtype) for relation in range(3)]),

@@ -52,8 +52,8 @@ def test_what_cannot_be_made_or_used_is_told(tmp_path: Path, monkeypatch: pytest
 
 def test_the_errors_of_the_protocol_count_as_those_of_the_built_in_ones() -> None:
     judge = make_custom("own_roles:Judge", "evolution.judge.kind", Judge)
-    assert judge_with_retries(judge, "6 times 7?", ["42"], "  42", 2, lambda: None).correct is True
-    failed = judge_with_retries(judge, "6 times 7?", [], "42", 2, lambda: None)
+    assert judge_with_retries(judge, "6 times 7?", ["42"], "  42", 2).correct is True
+    failed = judge_with_retries(judge, "6 times 7?", [], "42", 2)
     assert failed.failed and "nothing to compare with" in failed.reasoning
 
 

@@ -18,7 +18,7 @@ from engine.run.gate import StopRequested
 from engine.run.stage import Stage, StageContext
 from tests.engine.pool.vqa.test_openai_vqa import KEY, nearest_neighbour
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
-from tests.run_stage import run_stage
+from tests.run_stage import name_of, run_stage
 
 STAGES: tuple[Stage, ...] = (BuildPools(), TrainSelector())
 
@@ -100,7 +100,7 @@ def stops_of(stage: Stage, folder: Path, server: MisbehavingServer) -> int:
             if len(server.requests) >= limit:
                 raise StopRequested
 
-        context = StageContext(stage.name, config(server), folder, lambda event: None, checkpoint, None)  # type: ignore[arg-type]
+        context = StageContext(name_of(stage), config(server), folder, lambda event: None, checkpoint, None)  # type: ignore[arg-type]
         try:
             stage.run(context)
         except StopRequested:

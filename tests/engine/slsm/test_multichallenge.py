@@ -19,6 +19,7 @@ from engine.errors import ConfigError, DataError
 from engine.events import ConversationAnswered, Event, ModeScored, Notice, SLSMBegan
 from engine.run.stage import StageContext
 from engine.servers.client import OpenAIClient, ServerFailed
+from engine.servers.spent import AskFailed
 from engine.slsm import layout
 from engine.slsm.judges.judge import AnswerJudgeFailed, ExactAnswerJudge
 from engine.slsm.judges.openai_judge import OpenAIAnswerJudge
@@ -246,7 +247,7 @@ def test_a_judge_behind_a_server(criteria: str, given: str, passed: bool) -> Non
 def test_a_judge_that_gives_no_verdict_has_not_judged(reply: str, fault: str) -> None:
     with (
         misbehaving_server(lambda body: reply, [fault]) as server,
-        pytest.raises(AnswerJudgeFailed) as raised,
+        pytest.raises(AskFailed) as raised,
     ):
         judge_at(server, 0.5 if fault == "hang" else 30).judge(Criterion(SECRET, "YES"), "It is Rex.")
     assert raised.value.spent.calls == 1
@@ -452,7 +453,7 @@ def test_a_refusal_for_good_is_not_asked_again(tmp_path: Path) -> None:
         misbehaving_server(answer) as model,
         misbehaving_server(judged, fault_of=lambda body: "401") as judge,
     ):
-        with pytest.raises(AnswerJudgeFailed, match="401"):
+        with pytest.raises(ServerFailed, match="401"):
             servers = {"answers": model}
             parts = {"kind": "openai", "openai": openai(judge)}
             run_behind(tmp_path, servers, lines(record("a"), record("b")), compare=["baseline"], judge=parts)
@@ -501,7 +502,7 @@ def test_a_judge_that_is_dead_ends_the_stage_and_judges_when_the_run_goes_on(
         servers = {"answers": model}
         with (
             misbehaving_server(judged, ["500"] * 100) as judge,
-            pytest.raises(AnswerJudgeFailed, match=r"the server failed \(500\)"),
+            pytest.raises(ServerFailed, match=r"the server failed \(500\)"),
         ):
             run_behind(
                 tmp_path, servers, data, **settings,

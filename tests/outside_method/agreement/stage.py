@@ -19,8 +19,6 @@ FILE = "agreement/agreement.jsonl"
 class MeasureAgreement:
     """Appends a line a question; what is there is not sampled again."""
 
-    name = "agreement"
-
     def run(self, context: StageContext) -> StageResult:
         path, examples = context.run_dir / FILE, evaluation_examples(context.config)
         lines = recover_jsonl(path)

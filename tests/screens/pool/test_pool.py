@@ -284,7 +284,7 @@ def test_baselines_lie_at_their_accuracy_on_the_held_out_chart() -> None:
     state = RunState()
     step = ev.SelectorStep(
         step=50, steps=300, phase="policy_gradient", loss=1.0, expected_score=0.5, gradient_norm=1.0, pairs=8,
-        heldout_accuracy=0.75, heldout_positive=0.5,
+        heldout_accuracy=0.75,
     )  # fmt: skip
     rices = ev.SelectorCompared(
         method="rices",

@@ -10,6 +10,7 @@ from engine.config.gflownet import GraphsSection
 from engine.gflownet.graphs.generated.schema import RELATIONS, Relation
 from engine.gflownet.graphs.generated.world import World, make_world
 from engine.gflownet.graphs.raw import RawSample, Triple, has_text
+from engine.gflownet.layout import SPLITS
 from engine.seeds import generator
 
 UNREACHABLE = 0.04
@@ -31,19 +32,28 @@ for _relation in RELATIONS:
     _BY_HEAD.setdefault(_relation.head, []).append(_relation)
 
 
-class QuestionGenerator:
-    """Draws questions by number; no two of a run are the same in words."""
+class GeneratedSource:
+    """Draws questions by number; no two of a run are the same in words, so that splits are disjoint."""
+
+    remark = ""
 
     def __init__(self, section: GraphsSection, seed: int) -> None:
         self._section = section
         self._seed = seed
         self._world: World = make_world(seed, section.nodes)
         self._asked: set[str] = set()
+        self._read: dict[str, list[RawSample]] = {}
 
-    def split(self, name: str, size: int) -> Iterator[RawSample]:
-        """The questions of a split. Call it for the splits always in the same order, each to its end."""
-        for number in range(size):
-            yield self._question(name, number)
+    def size(self, split: str) -> int:
+        """The configured number of questions."""
+        return self._section.sizes[split]
+
+    def read(self, split: str) -> Iterator[RawSample]:
+        """All splits up to this one are drawn first, so that no question is drawn twice."""
+        for name in SPLITS[: SPLITS.index(split) + 1]:
+            if name not in self._read:
+                self._read[name] = [self._question(name, number) for number in range(self.size(name))]
+        yield from self._read[split]
 
     def _question(self, split: str, number: int) -> RawSample:
         for draw in range(1000):

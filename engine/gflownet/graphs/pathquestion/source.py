@@ -42,8 +42,7 @@ class PathQuestionSource:
                 where=f"{path}, {base}",
                 hint="name the knowledge base that belongs to these questions, such as 2H-kb.txt to PQ-2H.txt",
             )
-        sizes = (section.train_size, section.validation_size, section.test_size)
-        self._splits = split_questions(merged(lines), sizes, section.split_seed)
+        self._splits = split_questions(merged(lines), section.sizes, section.split_seed)
         self._lines = len(lines)
         for split, questions in self._splits.items():
             if not questions:

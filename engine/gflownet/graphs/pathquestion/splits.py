@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from scipy.cluster.hierarchy import DisjointSet
 
 from engine.gflownet.graphs.pathquestion.files import QuestionLine
 from engine.gflownet.graphs.raw import Triple
@@ -45,18 +47,17 @@ def _keys(question: PathQuestion) -> list[Hashable]:
 
 
 def split_questions(
-    questions: Sequence[PathQuestion], sizes: Sequence[int], seed: int
+    questions: Sequence[PathQuestion], sizes: Mapping[str, int], seed: int
 ) -> dict[str, list[PathQuestion]]:
-    """The questions of each split, at most `sizes` of train, validation, test. In an order drawn by `seed`, a group
+    """The questions of each split, at most as many as `sizes` says. In an order drawn by `seed`, a group
     goes to the first of test, validation, train that has room for all of it; inside a split questions keep their
     order."""
     groups = grouped(questions)
     order = generator(seed, "graphs", "split by questions").permutation(len(groups))
     numbers: dict[str, list[int]] = {split: [] for split in SPLITS}
-    most = dict(zip(SPLITS, sizes, strict=True))
     for group in (groups[place] for place in order):
         for split in reversed(SPLITS):
-            if len(numbers[split]) + len(group) <= most[split]:
+            if len(numbers[split]) + len(group) <= sizes[split]:
                 numbers[split] += group
                 break
     return {split: [questions[number] for number in sorted(chosen)] for split, chosen in numbers.items()}
@@ -64,14 +65,8 @@ def split_questions(
 
 def grouped(questions: Sequence[PathQuestion]) -> list[list[int]]:
     """Numbers of questions that share a key, directly or through others, in order of their first."""
-    group_of: dict[Hashable, list[int]] = {}
+    groups, first = DisjointSet(range(len(questions))), dict[Hashable, int]()
     for number, question in enumerate(questions):
-        group = [number]
         for key in _keys(question):
-            other = group_of.get(key)
-            if other is not None and other is not group:
-                group = sorted({*group, *other})
-        for member in group:
-            for key in _keys(questions[member]):
-                group_of[key] = group
-    return list({id(group): group for group in group_of.values()}.values())
+            groups.merge(number, first.setdefault(key, number))
+    return sorted(map(sorted, groups.subsets()))

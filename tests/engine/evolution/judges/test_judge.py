@@ -301,13 +301,15 @@ def test_a_failure_for_good_is_not_tried_again() -> None:
 
         def judge(self, question: str, golds: object, answer: str) -> Verdict:
             self.asked += 1
-            raise JudgeFailed(what="401", final=True)
+            failed = JudgeFailed(what="401")
+            failed.final = True
+            raise failed
 
         def cannot_tell(self, question: str, golds: object) -> str:
             return ""
 
     judge = Locked()
-    assert judge_with_retries(judge, "?", ["1"], "1", 3, lambda: None).failed
+    assert judge_with_retries(judge, "?", ["1"], "1", 3).failed
     assert judge.asked == 1
 
 
@@ -322,10 +324,10 @@ def test_an_answer_without_a_word_is_wrong_and_no_judge_is_asked() -> None:
             return "texts" if question == "text?" else ""
 
     for answer in ("", "  \n"):
-        found = judge_with_retries(Asked(), "?", ["41"], answer, 3, lambda: None)
+        found = judge_with_retries(Asked(), "?", ["41"], answer, 3)
         assert isinstance(found, Verdict) and found.correct is False
     with pytest.raises(AssertionError):
-        judge_with_retries(Asked(), "text?", ["Boats"], "", 3, lambda: None)
+        judge_with_retries(Asked(), "text?", ["Boats"], "", 3)
 
 
 def test_failures_are_retried_then_told() -> None:
@@ -343,13 +345,15 @@ def test_failures_are_retried_then_told() -> None:
         def judge(self, question: str, golds: object, answer: str) -> Verdict:
             self.left -= 1
             if self.left >= 0:
-                raise JudgeFailed(what="no verdict", where="here", hint="try again", usage=once)
+                failed = JudgeFailed(what="no verdict", where="here", hint="try again")
+                failed.spent = once
+                raise failed
             return Verdict(True, "fine", once)
 
     once = Spent(calls=1, tokens=7)
     thrice = Spent(calls=3, tokens=21)
-    assert judge_with_retries(Flaky(2), "?", ["1"], "1", 3, lambda: None) == Verdict(True, "fine", thrice)
-    failed = judge_with_retries(Flaky(3), "?", ["1"], "1", 3, lambda: None)
+    assert judge_with_retries(Flaky(2), "?", ["1"], "1", 3) == Verdict(True, "fine", thrice)
+    failed = judge_with_retries(Flaky(3), "?", ["1"], "1", 3)
     assert (
         failed.failed
         and not failed.cannot_tell

@@ -184,5 +184,5 @@ def test_a_file_of_another_kind_is_named(packed: Path, content: bytes):
 
 
 def test_a_missing_file_names_its_stage(tmp_path: Path):
-    with pytest.raises(DataError, match="run the stage agent-graphs first"):
+    with pytest.raises(DataError, match="run the stage `agent-graphs` of this run first"):
         load_samples(tmp_path / "train.pt")

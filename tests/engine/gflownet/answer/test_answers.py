@@ -37,7 +37,9 @@ def test_the_verdict_is_that_of_the_paths_beside_the_triples() -> None:
 
 
 def test_paths_that_are_not_there_are_told(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"there are no sampled paths .* run the stage gflownet first"):
+    with pytest.raises(
+        DataError, match=r"`paths.jsonl` is not there .* run the stage `gflownet` of this run first"
+    ):
         _sampled(tmp_path / "paths.jsonl")
 
 

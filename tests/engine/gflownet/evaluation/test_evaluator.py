@@ -43,7 +43,7 @@ def evaluate(setting: float) -> Evaluation:
 
 @pytest.mark.parametrize(("settings", "chosen"), [((1.0, 2.0, 3.0), 2.0), ((1.0, 3.0), 1.0), ((3.0,), 3.0)])
 def test_recall_decides_and_then_the_paths_that_meet_an_answer(settings: tuple[float, ...], chosen: float):
-    assert best_setting(evaluate, settings) == chosen
+    assert best_setting(evaluate, settings, "answer_recall_union@4") == chosen
 
 
 def test_another_figure_decides_where_it_is_the_one_that_is_compared():

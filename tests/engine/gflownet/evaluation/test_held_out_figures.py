@@ -167,7 +167,8 @@ def test_settings_are_chosen_on_validation_alone(
         return
     validation, module = questions(folder, "validation", config)
     evaluator = Evaluator(module, validation, config.run.seed, lambda: None)
-    assert used == best_setting(getattr(evaluator, method), settings)
+    recall = f"answer_recall_union@{config.gflownet.num_eval_rollouts}"
+    assert used == best_setting(getattr(evaluator, method), settings, recall)
 
 
 def test_the_paths_that_are_shown_and_read_are_drawn_with_the_same_weight_of_the_prior(measured: list[Event]):

@@ -11,7 +11,6 @@ from engine.config.gflownet import RewardSection
 from engine.events import PathStep
 from engine.gflownet.evaluation.path_prompt import build_triplet_prompt, path_triples, rough_tokens
 from engine.gflownet.evaluation.paths import GraphNames, ranked_paths, top_triples
-from engine.gflownet.graphs.tables import Texts
 from engine.gflownet.sampler.actor import Rollout
 from engine.gflownet.sampler.environment import Walks
 from engine.gflownet.sampler.reward import AnswerOnlyReward
@@ -21,7 +20,7 @@ from tests.engine.gflownet.small_graphs import SmallGraph, small_batch
 GRAPH = SmallGraph("words", ((0, 0, 1), (0, 1, 2), (2, 0, 3)), (0,), (1,), (1, 2))
 
 
-NAMES = GraphNames(Texts([*"..........ABCD"], ["r0", "r1", "r2"]), [10, 11, 12, 13], [0, 1, 2])
+NAMES = GraphNames([*"ABCD"], ["r0", "r1", "r2"])
 
 
 def test_the_most_frequent_path_comes_first_then_the_most_probable():

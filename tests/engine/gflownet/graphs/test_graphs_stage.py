@@ -17,7 +17,7 @@ from engine.events import GraphsBuilt
 from engine.gflownet import layout
 from engine.gflownet.graphs import graphs_stage
 from engine.gflownet.graphs.dataset import GRetrievalDataset
-from engine.gflownet.graphs.generated.questions import QuestionGenerator
+from engine.gflownet.graphs.generated.questions import GeneratedSource
 from engine.gflownet.graphs.generated.world import make_world
 from engine.gflownet.graphs.graphs_stage import BuildGraphs
 from engine.gflownet.graphs.raw import has_text
@@ -58,7 +58,7 @@ def test_the_generated_graph_is_as_awkward_as_published_ones():
 
 def test_generated_questions_have_what_the_stages_must_stand():
     section = GraphsSection(train_size=300)
-    questions = list(QuestionGenerator(section, 0).split("train", 300))
+    questions = list(GeneratedSource(section, 0).read("train"))
     hops = Counter(len(question.q_entity) for question in questions)
     answers = Counter(len(question.answer) for question in questions)
     outside = [q for q in questions if not {t for _, _, t in q.graph} & set(q.answer)]
@@ -67,9 +67,7 @@ def test_generated_questions_have_what_the_stages_must_stand():
     assert 1 <= len(outside) < 40
     assert max(in_degrees) >= 100
     assert len({question.question for question in questions}) == 300
-    assert [q.graph for q in QuestionGenerator(section, 0).split("train", 300)] == [
-        q.graph for q in questions
-    ]
+    assert [q.graph for q in GeneratedSource(section, 0).read("train")] == [q.graph for q in questions]
 
 
 def test_splits_share_no_question(built: Path):
@@ -96,7 +94,7 @@ def test_data_has_the_specs_fields(built: Path):
                 assert graph.labels[path].all()
                 assert ends[0] in graph.q_local_indices and ends[-1] in graph.a_local_indices
                 assert [triple[0] for triple in triples] == graph.node_global_ids[ends[:-1]].tolist()
-            starts = [texts.entity(int(node)) for node in graph.node_global_ids[graph.q_local_indices]]
+            starts = [texts.entities[int(node)] for node in graph.node_global_ids[graph.q_local_indices]]
             assert all(start in graph.question for start in starts)
 
 
@@ -107,7 +105,7 @@ def test_entities_without_text_share_the_zero_row(built: Path):
     with RetrievalStore(layout.retrieval_store(built)) as store:
         record = store.record("train", 0)
     for number, row in zip(ints(record.nodes).tolist(), ints(record.node_rows).tolist(), strict=True):
-        name = texts.entity(number)
+        name = texts.entities[number]
         assert (row == 0) == (not has_text(name))
         if row:
             np.testing.assert_allclose(tables.entity[row], embedder.embed([name])[0], atol=1e-6)
@@ -169,7 +167,7 @@ def test_the_event_says_what_the_file_says(tmp_path: Path):
 
 
 def test_a_store_that_is_none_says_so(tmp_path: Path):
-    with pytest.raises(DataError, match="run the stage graphs first"):
+    with pytest.raises(DataError, match="run the stage `graphs` of this run first"):
         RetrievalStore(layout.retrieval_store(tmp_path))
     path = layout.retrieval_store(tmp_path)
     path.mkdir(parents=True)

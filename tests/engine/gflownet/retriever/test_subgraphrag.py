@@ -44,7 +44,7 @@ def named_edges(folder: Path, split: str) -> dict[str, list[tuple[str, str, str,
         data = [GRetrievalDataset(store, split)[number] for number in range(store.count(split))]
     return {
         graph.sample_id: [
-            (texts.entity(int(h)), texts.relation(int(r)), texts.entity(int(t)), float(label))
+            (texts.entities[int(h)], texts.relations[int(r)], texts.entities[int(t)], float(label))
             for (h, t), r, label in zip(
                 graph.node_global_ids[graph.edge_index].T, graph.edge_attr, graph.labels, strict=True
             )

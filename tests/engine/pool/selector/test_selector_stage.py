@@ -176,7 +176,7 @@ def test_stopped_anywhere_it_ends_the_same(whole: tuple[Path, list[Event]], fold
 @pytest.mark.parametrize("path", [layout.rl_data, layout.heldout])
 def test_without_pools_there_is_one_clear_error(folder: Path, path: Any) -> None:
     path(folder).unlink()
-    with pytest.raises(DataError, match="run the stage pool first"):
+    with pytest.raises(DataError, match="run the stage `pool` of this run first"):
         run_stage(TrainSelector(), small_config(), folder)
 
 
