@@ -45,11 +45,9 @@ Run = tuple[str, int | None]
 """Cells beside each other with their colour; None for the axes and what is empty."""
 
 
-def draw_canvas(
-    across: Axis, up: Axis, lines: Sequence[Line], signs: Sequence[Sign], cross: tuple[int, int] | None = None
-) -> list[list[Run]]:
+def draw_canvas(across: Axis, up: Axis, lines: Sequence[Line], signs: Sequence[Sign]) -> list[list[Run]]:
     """Rows from the top: the axis `up` with its labels on the left, two rows of the axis `across` at the bottom. What
-    comes later lies over what came before; `cross`: a dot across, and the colour of a line up through it."""
+    comes later lies over what came before."""
     import plotext  # 30 ms: not before there is a chart
 
     wide, high = across.dots // ACROSS, up.dots // UP
@@ -63,8 +61,6 @@ def draw_canvas(
     plotext.ylim(0, up.dots - 1)
     plotext.xticks([_in_cell(across.dot(tick), ACROSS, across) for tick in across.ticks], across.labels)
     plotext.yticks([_in_cell(up.dot(tick), UP, up) for tick in up.ticks], up.labels)
-    if cross is not None:
-        plotext.vertical_line(_in_cell(cross[0], ACROSS, across), color=cross[1])
     for line in lines:
         cells = _braille(line.dots)
         at = [(_in_cell(x * ACROSS, ACROSS, across), _in_cell(y * UP, UP, up)) for x, y in cells]
