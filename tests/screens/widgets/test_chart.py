@@ -19,8 +19,7 @@ from screens.widgets.charts.plot import Frame, draw_plot
 
 _values = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=400)
 _STYLES = {
-    name: Style.null()
-    for name in ("title", "axis", "faint", "point", "line-0", "line-1", "line-2", "line-3")
+    name: Style.null() for name in ("title", "axis", "faint", "point", "line-0", "line-1", "line-2", "line-3")
 }
 
 
