@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from functools import partial
 from itertools import chain, groupby, pairwise
-from math import floor, inf
+from math import floor
 from typing import Any, NamedTuple
 
 from screens.widgets.charts.axis import Axis
@@ -136,7 +136,7 @@ def line_through(dots: Sequence[Dot], colour: int) -> Line:
         return alone(dots, colour)
     from plotext._utility import get_line
 
-    ends = _whole(bends(dots))
+    ends = _whole(dots)
     steps = (zip(*get_line(*_unzipped(pair)), strict=True) for pair in pairwise(ends))
     return Line([ends[0], *chain.from_iterable(steps)], colour)
 
@@ -163,27 +163,3 @@ def _braille(dots: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
         cell = x // ACROSS, y // UP
         cells[cell] = cells.get(cell, 0) | _BITS[y % UP][x % ACROSS]
     return cells
-
-
-def bends(dots: Sequence[Dot]) -> list[Dot]:
-    """The dots between which a line is straight, to within half a dot: plotext takes its time for each."""
-    start, before = dots[0], dots[0]
-    kept = [start]
-    flattest, steepest = -inf, inf
-    for here in dots:
-        if here == before:
-            continue
-        run = here[0] - start[0]
-        if run <= 0 or not flattest <= (here[1] - start[1]) / run <= steepest:
-            if before != start:
-                start = before
-                kept.append(start)
-            flattest, steepest = -inf, inf
-            run = here[0] - start[0]
-        if run > 0:
-            rise = here[1] - start[1]
-            flattest, steepest = max(flattest, (rise - 0.5) / run), min(steepest, (rise + 0.5) / run)
-        else:
-            flattest = inf
-        before = here
-    return kept if dots[-1] == start else [*kept, dots[-1]]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from itertools import pairwise
 from math import inf, nan
 
 import pytest
@@ -23,7 +22,6 @@ from screens.widgets.charts.plotext_canvas import (
     Line,
     Sign,
     alone,
-    bends,
     draw_canvas,
     height_at,
     line_through,
@@ -262,26 +260,6 @@ def test_a_line_that_jumps_too_much_is_drawn_as_dots() -> None:
     body = [line.plain for line in lines[1:58]]
     assert body[0][5:180].strip() and body[-1][5:180].strip()
     assert not any(row[5:180].strip() for row in body[1:-1])
-
-
-@given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 200)), min_size=1, max_size=60).map(sorted))
-def test_bends_leave_the_line_where_it_was(dots: list[tuple[int, int]]) -> None:
-    """Every dot that is left out lies within half a dot of the line through those that are kept."""
-    kept = bends(dots)
-    assert (kept[0], kept[-1]) == (dots[0], dots[-1]) and set(kept) <= set(dots)
-    for x, y in dots:
-        heights = [
-            a[1] + (b[1] - a[1]) * (x - a[0]) / (b[0] - a[0])
-            for a, b in pairwise(kept)
-            if a[0] <= x <= b[0] and b[0] > a[0]
-        ]
-        assert (x, y) in kept or min(abs(y - height) for height in heights) <= 0.5 + 1e-9
-
-
-def test_straight_lines_have_no_bends() -> None:
-    """A thousand points on two slopes are three."""
-    roof = [(i, min(i, 100 - i)) for i in range(101)]
-    assert bends(roof) == [(0, 0), (50, 50), (100, 0)]
 
 
 def test_plotext_draws_what_its_own_text_says() -> None:
