@@ -26,8 +26,9 @@ from app.wording.text import counted
 from engine.errors import ConfigError
 from engine.run.directory import RunDirectory
 from screens.panels.error_panel import Fault, fault_table
-from screens.widgets.config_list import ConfigList
 from screens.widgets.key_line import KeyLine
+from screens.widgets.line_list import LineList
+from screens.widgets.tones import tone
 
 _PATIENCE = 0.3
 """Seconds without a key before what is typed is checked."""
@@ -55,6 +56,7 @@ not here. `enter` starts it; where something is wrong, nothing is started and no
 with their help; what is changed there is added to *Changes*.
 """
 
+    list = query_one(LineList)
     path_input = query_one("#config-path", Input)
     set_input = query_one("#config-set", Input)
     message = query_one("#config-message", Static)
@@ -77,7 +79,7 @@ with their help; what is changed there is added to *Changes*.
         with Vertical() as box:
             box.border_title = "New run"
             yield Label(id="config-count")
-            yield ConfigList(self._configs, self._number(self._given))
+            yield LineList()
             yield Input(str(self._given), placeholder="path of a YAML file", id="config-path")
             yield Label("Changes (optional)")
             yield Input(self._changes, placeholder="such as task.eval_size=20 online.L=4", id="config-set")
@@ -86,12 +88,18 @@ with their help; what is changed there is added to *Changes*.
         yield KeyLine()
 
     def on_mount(self) -> None:
+        self.list.can_focus = False  # its keys are the dialog's
         self.set_input.focus()
+        self._show_configs()
         self._describe()
         self._look()
 
-    def _number(self, path: Path) -> int:
-        return next((i for i, config in enumerate(self._configs) if config.path == path), -1)
+    def _show_configs(self) -> None:
+        """The list, with the cursor on what is typed if it is one of them."""
+        width, dim = max((len(config.path.stem) for config in self._configs), default=0), tone(self, "dim")
+        lines = [Text(f"{each.path.stem:<{width}}  ").append(each.headline, dim) for each in self._configs]
+        chosen = next((at for at, config in enumerate(self._configs) if config.path == self.path), None)
+        self.list.show(lines, chosen)
 
     @property
     def path(self) -> Path:
@@ -103,9 +111,7 @@ with their help; what is changed there is added to *Changes*.
     @on(Input.Changed)
     def _changed(self, event: Input.Changed) -> None:
         if event.input is self.path_input:
-            configs = self.query_one(ConfigList)
-            configs.chosen = self._number(Path(event.value))
-            configs.refresh()
+            self._show_configs()
         self._describe()
         if self._waiting is not None:
             self._waiting.stop()
@@ -114,9 +120,10 @@ with their help; what is changed there is added to *Changes*.
     def _describe(self, check: StartCheck | None = None) -> None:
         """Show what the check found, and the description of the configuration."""
         self.remove_class("-wrong")
-        chosen, count = self.query_one(ConfigList).chosen + 1, len(self._configs)
-        place = f"  {chosen} of {count}" if chosen else ""
-        self.query_one("#config-count", Label).update(f"Configuration{place}")
+        count, at = len(self._configs), self.list.highlighted
+        place = "" if at is None else f"  {at + 1} of {count}"
+        none = "" if count else "  no configs/*.yaml in this folder: type a path"
+        self.query_one("#config-count", Label).update(f"Configuration{place}{none}")
         summary = Text("checking …", "dim") if check is None else check_text(check)
         parts = [summary] if summary.plain else []
         if check is None or check.error is None:
@@ -141,10 +148,14 @@ with their help; what is changed there is added to *Changes*.
 
     def action_choose(self, by: int) -> None:
         """Another configuration."""
-        configs = self.query_one(ConfigList)
-        path = configs.choose(configs.chosen + by)
-        if path is not None:
-            self.path_input.value = str(path)
+        at = self.list.highlighted
+        self.list.highlighted = 0 if at is None else at + by
+        self._take_config()
+
+    @on(LineList.OptionSelected)
+    def _take_config(self) -> None:
+        if (at := self.list.highlighted) is not None:
+            self.path_input.value = str(self._configs[at].path)
             self.path_input.cursor_position = len(self.path_input.value)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

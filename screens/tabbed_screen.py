@@ -23,7 +23,6 @@ from app.methods.place import History, Place
 from app.runs.queries.what_if import WhatIfProcess
 from app.wording.text import counted
 from screens.console_screen import NARROWEST
-from screens.panels.chart_screen import ChartScreen
 from screens.panes.blocks import BlocksPane
 from screens.panes.cases import CasesPane
 from screens.panes.pane import Pane
@@ -80,6 +79,7 @@ class TabbedScreen(RunScreen):
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (NARROWEST, "-narrow"), (150, "-wide")]
     BINDINGS: ClassVar[list[BindingType]] = bindings(COMMANDS)
     CSS_PATH = [STYLES]
+    ALLOW_IN_MAXIMIZED_VIEW = "KeyLine"
     TABS: Sequence[Tab] = ()
     KINDS: Sequence[str] = ()
     STAGE_TABS: Mapping[str, str] = {}
@@ -204,6 +204,7 @@ class TabbedScreen(RunScreen):
         name = self.kind if name == CASES.id else name
         for index, tab in enumerate(self.TABS):
             if name in self._names(tab):
+                self.minimize()
                 self.tabs.active = index
                 self.switcher.current = name
                 self._show_kind(name)
@@ -248,7 +249,7 @@ class TabbedScreen(RunScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         match action:
             case "enlarge":
-                return bool(self._charts())
+                return self.is_mounted and bool(self.pane.query(Chart))
             case "go_back":
                 return len(self._history) > 0
             case "what_if":
@@ -335,27 +336,19 @@ class TabbedScreen(RunScreen):
     # ------------------------------------------------------------ charts and files
 
     def action_enlarge(self) -> None:
-        """Show the tab's charts on the whole screen."""
-        self._enlarge(0)
+        """Show the tab's charts on the whole screen, or no longer."""
+        for charts in self.pane.query(".charts"):
+            self._enlarge(charts)
 
     @on(Chart.Opened)
     def _chart_clicked(self, message: Chart.Opened) -> None:
-        self._enlarge(self._charts().index(message.chart))
+        self._enlarge(message.chart)
 
-    def _enlarge(self, at: int) -> None:
-        charts = self._charts()
-        if not any(chart.series for chart in charts):
+    def _enlarge(self, charts: Widget) -> None:
+        if not any(chart.series for chart in self.pane.query(Chart)):
             self.notify("There is nothing to draw yet.")
             return
-        self.app.push_screen(ChartScreen(charts, at, self._look))
-
-    def _charts(self) -> list[Chart]:
-        return list(self.pane.query(Chart)) if self.is_mounted else []
-
-    def _look(self) -> None:
-        """Take in what is new, although another screen lies above this one."""
-        if self.session.update():
-            self.show()
+        self.maximized = charts if self.maximized is None else None
 
     def action_copy(self) -> None:
         """Copy the row under the cursor with RUN@EVENT, which opens it."""

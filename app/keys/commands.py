@@ -205,13 +205,6 @@ TIMELINE = (
     Command("L", "seek_live", "Live", "To the end of the log; follow it from there."),
 )  # fmt: skip
 
-CHART = (
-    Command("left", "move(-1)", "Crosshair", "Move the crosshair one point.", display="←→"),
-    Command("right", "move(1)", "Right", "Move the crosshair one point to the right.", shown=False),
-    Command("tab", "next_chart", "Next chart", "Show the next chart of the tab.", priority=True),
-    Command("escape,z", "close", "Close", "Back to the tab.", display="esc"),
-)
-
 NOTES_LIST = (
     Command("delete", "take_back", "Take back", "Take the note or the mark under the cursor back."),
     Command("escape", "close", "Close", "Back to where you came from."),
@@ -243,7 +236,7 @@ SEARCH = (
 GO_BACK = Command("backspace", "go_back", "Came from", "Come back from where enter on an id led.")
 
 ENLARGE = Command(
-    "z", "enlarge", "Chart", "Show the tab's charts on the whole screen, with values under a crosshair."
+    "z", "enlarge", "Chart", "Show the tab's charts on the whole screen; again: back to the tab."
 )
 
 NEW_RUN = (

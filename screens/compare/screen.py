@@ -14,15 +14,15 @@ from textual.getters import query_one
 from textual.widgets import ContentSwitcher, Static
 
 from app.blocks.model_text import one_line
+from app.blocks.terminal import draw
 from app.compared.columns import CELL_KEYS, ITEMS, METHODS, ItemPair
 from app.compared.words import run_words
 from app.keys.commands import COMPARE, bindings
 from app.methods.esm.decisions import decisions_of
 from app.methods.place import Place
 from engine.comparison.comparison import ArmPair, Comparison, compare_runs
-from engine.comparison.trace import Parting
 from engine.errors import SteerError
-from screens.compare.trace_drawing import draw_parting
+from screens.compare.trace_blocks import parting_blocks
 from screens.compare.words import about_items, about_methods, changed_words, title
 from screens.console_screen import ConsoleScreen
 from screens.messages import RunRequested
@@ -56,7 +56,7 @@ by which run is right. The lines below say what else stands between the two runs
 
 `enter` opens a method's items; in one of the four counts, which `←` `→` mark, it opens those only. `v` shows the next
 kind of items. `enter` on an item shows what both runs did with it, from the first decision that differs: what was
-decided otherwise has the sign ≠, and text that only one run wrote is underlined. `←` `→` go to other items,
+decided otherwise has the sign ≠; where they wrote otherwise, both texts stand side by side. `←` `→` go to other items,
 `space` shows all steps. `1` and `2` open run A and run B there. `tab` goes to the fields and to the lines below,
 for the arrows to scroll them. Numbers that differ by rounding count as equal.
 """
@@ -231,11 +231,8 @@ for the arrows to scroll them. Numbers that differ by rounding count as equal.
             problem = str(error)
             self.detail.show(lambda palette, width: Text(problem, palette["bad"]))
             return
-        self._draw(pair, parting)
-
-    def _draw(self, pair: ItemPair, parting: Parting) -> None:
-        whole = self._whole
-        self.detail.show(lambda palette, width: draw_parting(pair.a, pair.b, parting, palette, width, whole))
+        blocks = parting_blocks(pair.a, pair.b, parting, self._whole)
+        self.detail.show(lambda palette, width: draw(blocks, palette, width))
 
     def action_step(self, by: int) -> None:
         """The item before or after."""

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 
 from app.keys.commands import DIALOG, bindings
+from app.methods.overview import Highlight
 from screens.messages import SystemRequested
 from screens.method_progress import progress_of
 from screens.overview.card_content import card_content
-from screens.overview.cards import Card, PlaceLink, move_focus
+from screens.overview.cards import Card
 from screens.panels.session_panel import SessionPanel
 from screens.run_session import Session, shown_stages
+from screens.widgets.line_list import LineList
 
 
 class CardPanel(SessionPanel):
@@ -26,32 +29,35 @@ class CardPanel(SessionPanel):
 # A method's card
 
 What the method does now, what it reached beside its baseline, its curve with the baseline's (dotted) in the same scale,
-and up to three places that are worth opening. `enter` on the first line opens the method, on a line with → the place.
+and up to three places that are worth opening. `enter` on the first line below opens the method, on another the place.
 """
 
     def __init__(self, session: Session, method: str) -> None:
         super().__init__(session)
         self._method = method
-        self._card = Card(method)
+        self._card, self._lines = Card(), LineList()
+        self._places: tuple[Highlight, ...] = ()
 
     def contents(self) -> ComposeResult:
         yield self._card
+        yield self._lines
 
     def on_mount(self) -> None:
         super().on_mount()
         self.query_one(VerticalScroll).can_focus = False
-        self.query(PlaceLink).first().focus()
+        self._lines.focus()
 
     def draw(self, session: Session) -> None:
         for number, progress in enumerate(progress_of(shown_stages(session)), 1):
             if progress.name == self._method:
-                self._card.show(card_content(number, progress, session.state))
+                content = card_content(number, progress, session.state)
+                self._card.show(self._method, content)
+                self._places = content.highlights
+                words = [f"open {self._method}", *(place.text for place in self._places)]
+                self._lines.show([Text(f"→ {line}") for line in words], self._lines.highlighted or 0)
 
-    @on(PlaceLink.Opened)
-    def _opened(self, message: PlaceLink.Opened) -> None:
+    @on(LineList.OptionSelected)
+    def _opened(self, message: LineList.OptionSelected) -> None:
         self.dismiss()
-        self.app.post_message(SystemRequested(message.method, message.place))
-
-    def action_move(self, by: int) -> None:
-        """To another line."""
-        move_focus(self, by)
+        place = self._places[message.option_index - 1].place if message.option_index else None
+        self.app.post_message(SystemRequested(self._method, place))

@@ -6,9 +6,14 @@ import time
 from collections.abc import Sequence
 from typing import ClassVar
 
+from rich.style import Style
+from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.getters import query_one
+from textual.widgets import Static
 
 from app.blocks.block import Block, Facts, Heading, Paragraph, Span, Words, facts
+from app.blocks.terminal import draw
 from app.keys.commands import DIALOG, bindings
 from app.result_tables import servers
 from app.state.run import RunState
@@ -18,13 +23,16 @@ from app.wording.stage_words import stage_sign, stage_words
 from app.wording.text import counted
 from app.wording.words import figure_name
 from engine.run.stage_state import FAILED, FINISHED, RUNNING, WAITING, StageState
-from screens.panels.session_panel import BlocksPanel
+from screens.panels.session_panel import SessionPanel
 from screens.run_session import Session
 
 _TONES: dict[str, Tone] = {FINISHED: "good", FAILED: "bad", RUNNING: "accent"}
+_PALETTE = {"dim": Style(dim=True)} | dict.fromkeys(
+    ("strong", "heading", "good", "bad", "accent", "warn"), Style(bold=True)
+)
 
 
-class FilesPanel(BlocksPanel):
+class FilesPanel(SessionPanel):
     """Drawn from the run's log while it is open."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(DIALOG), ("O,q", "close", "")]
@@ -35,8 +43,15 @@ The run's folder; for each stage its figures and the files that it wrote; the us
 """
     TITLE_WORD = "Figures and files"
 
-    def blocks(self, session: Session, width: int) -> list[Block]:
-        return [Paragraph((Span("folder  ", "dim"), str(session.run_dir))), *file_blocks(session.state)]
+    page = query_one(Static)
+
+    def contents(self) -> ComposeResult:
+        yield Static(markup=False)
+
+    def draw(self, session: Session) -> None:
+        width = self.page.content_size.width or self.size.width
+        folder = Paragraph((Span("folder  ", "dim"), str(session.run_dir)))
+        self.page.update(draw([folder, *file_blocks(session.state)], _PALETTE, width))
 
 
 def file_blocks(state: RunState) -> list[Block]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -9,7 +10,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Grid, VerticalScroll
+from textual.containers import Grid
 from textual.getters import query_one
 
 from app.keys.commands import ERROR, REPORT, Command, bindings
@@ -19,11 +20,12 @@ from engine.run.stage_state import FINISHED, SKIPPED, StageState
 from screens.method_progress import MethodProgress, progress_of
 from screens.overview.card_content import card_content
 from screens.overview.card_panel import CardPanel
-from screens.overview.cards import PlaceLink, Tile, move_focus
+from screens.overview.cards import Card
 from screens.overview.digest import DigestTable, digest_lines
 from screens.run_screen import RunScreen
 from screens.run_session import Session, run_time_left, shown_stages
 from screens.widgets.lazy_static import LazyStatic
+from screens.widgets.line_list import LineList
 from screens.widgets.tones import tone
 
 COMMANDS = (
@@ -82,18 +84,19 @@ from there on, skipped, stopped, or made the last one.
 
     about = query_one("#overview-about", LazyStatic)
     heading = query_one("#digest-heading", LazyStatic)
-    lines = query_one("#digest", VerticalScroll)
+    lines = query_one(LineList)
     tiles = query_one("#tiles", Grid)
 
     def __init__(self, session: Session, came_from: str = "", *, id: str | None = None) -> None:
         super().__init__(session, id=id)
-        self._came_from = came_from
+        self._method = came_from
+        """The method under the cursor."""
         self._names: list[str] = []
 
     def compose_body(self) -> ComposeResult:
         yield LazyStatic(id="overview-about")
         yield LazyStatic(id="digest-heading")
-        yield VerticalScroll(id="digest", can_focus=False)
+        yield LineList()
         yield Grid(id="tiles")
 
     def show(self) -> None:
@@ -101,29 +104,21 @@ from there on, skipped, stopped, or made the last one.
         shown = shown_stages(self.session)
         self.about.update(self._about(shown))
         methods = progress_of(shown) if shown else []
-        if [each.name for each in methods] != self._names:
-            self._make_lines(methods)
-        if any([each.method for each in self.query(kind)] != self._names for kind in (PlaceLink, Tile)):
-            return  # those of before are still there
-        self._choose_first()
+        if (at := self.lines.highlighted) is not None:
+            self._method = self._names[at]
+        self._names = [each.name for each in methods]
+        if self._names and self._method not in self._names:
+            self._method = self._names[0]
         self._show_lines(methods)
         self._show_tiles(methods)
-
-    def _make_lines(self, methods: list[MethodProgress]) -> None:
-        self._names = [each.name for each in methods]
-        self.lines.remove_children()
-        self.lines.mount(*(PlaceLink(name) for name in self._names))
-        self.tiles.remove_children()
-        self.tiles.mount(*(Tile(name) for name in self._names))
-        self.call_after_refresh(self.show)
 
     def _show_lines(self, methods: list[MethodProgress]) -> None:
         lines = digest_lines(methods, self.session.state, self.size.width)
         styles = {name: tone(self, f"overview--{name}") for name in _TONES}
         table = DigestTable(lines, self.size.width, styles)
         self.heading.update(Text("  ") + table.heading() if lines else Text())
-        for link, line in zip(self.query(PlaceLink), lines, strict=True):
-            link.lead(Text("› " if link is self.focused else "  ") + table.line(line))
+        chosen = self._names.index(self._method) if lines else None
+        self.lines.show([table.line(line) for line in lines], chosen)
 
     def _show_tiles(self, methods: list[MethodProgress]) -> None:
         """Those for which there is room."""
@@ -134,27 +129,21 @@ from there on, skipped, stopped, or made the last one.
         self.tiles.styles.grid_size_columns = across
         self.tiles.set_class(every, "-every")
         self.tiles.set_class(self.tiles.size.height // down >= _WITH_SENTENCES, "-tall")
-        for number, (tile, progress) in enumerate(zip(self.query(Tile), methods, strict=True), 1):
-            tile.display = every or progress.name == self._method
-            if tile.display:
-                tile.show(card_content(number, progress, self.session.state))
+        cards = list(self.query(Card))
+        if len(cards) < len(methods):
+            cards += (added := [Card() for _ in methods[len(cards) :]])
+            self.tiles.mount(*added)
+        for card in cards[len(methods) :]:
+            card.display = False
+        for number, (card, progress) in enumerate(zip(cards, methods, strict=False), 1):
+            card.display = every or progress.name == self._method
+            if card.display:
+                content = card_content(number, progress, self.session.state)
+                said = content.sentences[:1] or (content.about,)
+                card.show(progress.name, replace(content, state="", sentences=said))
 
-    @property
-    def _method(self) -> str:
-        """The method of the line under the cursor, or the one that it comes back to."""
-        return self.focused.method if isinstance(self.focused, PlaceLink) else self._came_from
-
-    def _choose_first(self) -> None:
-        """Put the cursor on the line that one comes from, else on the first. Lines that are made again take the cursor
-        with them: it is put there anew."""
-        if self.focused is not None:
-            self._came_from = self._method
-            return
-        links = list(self.query(PlaceLink))
-        if links:
-            next((link for link in links if link.method == self._came_from), links[0]).focus()
-
-    def on_descendant_focus(self) -> None:
+    @on(LineList.OptionHighlighted)
+    def _moved(self) -> None:
         """The cursor is on another line, and with it the tile where there is one."""
         self.show()
 
@@ -175,18 +164,17 @@ from there on, skipped, stopped, or made the last one.
         return text if left is None else text.append(f"\n{time_left_sentence(left)}")
 
     def view(self) -> dict[str, Any]:
-        return {"method": self.focused.method if isinstance(self.focused, PlaceLink) else ""}
+        return {"method": self._method}
 
     # ------------------------------------------------------------ actions
 
-    @on(PlaceLink.Opened)
-    def _opened(self, message: PlaceLink.Opened) -> None:
-        """Show the card."""
-        self.app.push_screen(CardPanel(self.session, message.method))
+    @on(LineList.OptionSelected)
+    def _opened(self, message: LineList.OptionSelected) -> None:
+        self.app.push_screen(CardPanel(self.session, self._names[message.option_index]))
 
-    def action_move(self, by: int) -> None:
-        """To another line."""
-        move_focus(self, by)
+    @on(Card.Clicked)
+    def _clicked(self, message: Card.Clicked) -> None:
+        self.app.push_screen(CardPanel(self.session, message.method))
 
     def action_stages(self) -> None:
         """The stages, and what can be done with them."""

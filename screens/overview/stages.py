@@ -6,10 +6,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import VerticalScroll
-from textual.geometry import Region
-from textual.widgets import Static
+from textual.containers import Vertical
+from textual.getters import query_one
 
 from app.keys.commands import STAGES, bindings
 from app.runs.command_sender import choose_for_run
@@ -23,12 +24,12 @@ from screens.confirm import ConfirmScreen
 from screens.messages import ResumeRequested
 from screens.panels.session_panel import SessionPanel
 from screens.run_session import Session
+from screens.widgets.lazy_static import LazyStatic
+from screens.widgets.line_list import LineList
 
 if TYPE_CHECKING:  # it loads all sections of the configuration
     from engine.run.stage_choices import Choice, StageChange
 
-_BELOW = 14
-"""Lines of the terminal that the list of stages leaves to everything else."""
 _KEYS: dict[Choice, str] = {"again": "b", "skip": "-", "last": "Z"}
 
 
@@ -50,26 +51,25 @@ stage takes it back. `S` stops the stage at work, and with it the run; `r` on th
 For scripts: `steer-tui ctl stage again|skip|last|stop RUN STAGE`.
 """
     TITLE_WORD = "Stages"
-    CONTENTS = ("stages",)
     DEFAULT_CSS = """
     StagesPanel {
-        & #stages { text-wrap: nowrap; text-overflow: ellipsis; }
+        & LineList { max-height: 40vh; }
         & #choices { padding: 0 1; border-top: solid $panel; }
     }
     """
 
-    def __init__(self, session: Session) -> None:
-        super().__init__(session)
-        self._at: int | None = None
+    lines = query_one(LineList)
+    choices = query_one("#choices", LazyStatic)
+
+    def contents(self) -> ComposeResult:
+        yield LineList()
 
     def on_mount(self) -> None:
-        self.query_one("Vertical").mount(Static(id="choices", markup=False))
+        self.lines.can_focus = False  # its keys are the panel's
+        self.query_one(Vertical).mount(LazyStatic(id="choices"))
         super().on_mount()
 
-    def on_resize(self) -> None:
-        self.query_one(VerticalScroll).styles.max_height = max(3, self.size.height - _BELOW)
-        super().on_resize()
-
+    @on(LineList.OptionHighlighted)
     def poll(self) -> None:
         """Draw; the record may have changed without an event."""
         self._session.update()
@@ -79,31 +79,26 @@ For scripts: `steer-tui ctl stage again|skip|last|stop RUN STAGE`.
         try:
             status = inspect(session.run_dir)
         except RunError as error:
-            self.query_one("#stages", Static).update(str(error))
+            self.choices.update(str(error))
             return
         states = list(stage_states(status).values())
-        if self._at is None:
-            left = (at for at, stage in enumerate(states) if stage.status != FINISHED)
-            self._at = next(left, 0)
-        self._at = max(0, min(self._at, len(states) - 1))
+        if (chosen := self.lines.highlighted) is None:
+            chosen = next((at for at, stage in enumerate(states) if stage.status != FINISHED), 0)
         width = max((len(stage.name) for stage in states), default=0)
-        rows = [_row(stage, width, at == self._at) for at, stage in enumerate(states)]
-        self.query_one("#stages", Static).update(Text("\n", no_wrap=True, overflow="ellipsis").join(rows))
+        self.lines.show([_row(stage, width) for stage in states], chosen)
         if states:
-            self.query_one("#choices", Static).update(_choices(status, states[self._at].name))
+            self.choices.update(_choices(status, states[chosen].name))
 
     # ------------------------------------------------------------ actions
 
     def action_move(self, by: int) -> None:
         """To another stage."""
-        self._at = (self._at or 0) + by
-        self.poll()
-        self.query_one(VerticalScroll).scroll_to_region(Region(0, self._at, 1, 1), animate=False)
+        self.lines.highlighted = (self.lines.highlighted or 0) + by
 
     def action_choose(self, choice: Choice) -> None:
         """Make a choice about the stage under the cursor; to begin it again, only after it was asked."""
         run = inspect(self._session.run_dir)
-        stage = list(run.record.stages)[self._at or 0]
+        stage = list(run.record.stages)[self.lines.highlighted or 0]
         try:
             change = _change(run, choice, stage)
         except RunError as error:
@@ -136,11 +131,10 @@ For scripts: `steer-tui ctl stage again|skip|last|stop RUN STAGE`.
         return status is not None and status.state in ("running", "paused", "hung")
 
 
-def _row(stage: StageState, width: int, chosen: bool) -> Text:
-    line = f"{stage_sign(stage)} {stage.name:<{width}}  {stage_words(stage)}"
-    text = Text("› " if chosen else "  ").append(line)
+def _row(stage: StageState, width: int) -> Text:
+    text = Text(f"{stage_sign(stage)} {stage.name:<{width}}  {stage_words(stage)}")
     text.append(f"  {STAGE_WORDS.get(stage.name, '')}", "dim")
-    text.stylize("bold reverse" if chosen else "bold" if stage.status == RUNNING else "")
+    text.stylize("bold" if stage.status == RUNNING else "")
     return text
 
 

@@ -51,14 +51,15 @@ class AskScreen(Dialog[str]):
     def _describe_action(self) -> bool:
         """Say what enter does; whether it does anything."""
         try:
-            text = self._describe(self.input.value)
+            self.say(self._describe(self.input.value))
         except ValueError as error:
-            self.message.add_class("-wrong")
-            self.message.update(f"✗ {error}")
-            return False
-        self.message.remove_class("-wrong")
+            self.say(f"✗ {error}", wrong=True)
+        return not self.message.has_class("-wrong")
+
+    def say(self, text: str, wrong: bool = False) -> None:
+        """Say this below the line."""
+        self.message.set_class(wrong, "-wrong")
         self.message.update(text)
-        return True
 
     def action_accept(self) -> None:
         """Close with the text, if it is right."""

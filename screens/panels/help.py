@@ -21,8 +21,8 @@ from screens.panels.dialog import Dialog
 from screens.widgets.tab_line import TabLine
 
 _PLACES = {
-    "PlaceLink": "on a line with →",
     "Input": "while typing",
+    "LineList": "on a line",
     "StillTable": "in the table",
     "VerticalScroll": "to scroll",
     "VirtualTable": "in the table",

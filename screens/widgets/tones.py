@@ -14,7 +14,7 @@ _STYLES = {
     "accent": "{text-accent}", "warn": "{text-warning}", "alert": "bold {text-warning}",
     "badge": "bold reverse {text-warning}", "done": "{primary}", "rest": "{text-disabled}",
     # Of charts:
-    "title": "bold {text}", "axis": "{text-muted}", "faint": "{foreground} 60%", "cross": "{text-muted}",
+    "title": "bold {text}", "axis": "{text-muted}", "faint": "{foreground} 60%",
     "point": "bold {text}", "line-0": "{text-accent}", "line-1": "{text-primary}", "line-2": "{text-success}",
     "line-3": "{text-error}",
 }  # fmt: skip

@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 import pytest
 from textual.app import App
 from textual.binding import BindingType
-from textual.geometry import Size
 from textual.widgets import Input
 
 from app.keys.commands import EVERYWHERE, bindings
-from app.runs.configs import ConfigFile, find_configs
+from app.runs.configs import find_configs
 from app.runs.start_form import Heading, StageBox, StartForm, split_changes
 from app.shell import SteerApp
 from engine.run.directory import RunDirectory
@@ -22,7 +21,6 @@ from screens.new_run import NewRunScreen
 from screens.panels.ask import AskScreen
 from screens.panels.help import HelpScreen
 from screens.start_form import FormSource, StartFormScreen
-from screens.widgets.config_list import ConfigList
 from tests.console import until
 
 DEMO = Path(__file__).resolve().parents[2] / "configs" / "demo.yaml"
@@ -135,7 +133,7 @@ async def test_the_list_and_the_path_follow_each_other(
         Path(f"configs/{name}.yaml").write_text(f"# This is {name}.\n# More of it.\nrun:\n  name: {name}\n")
     app = NewRunApp(tmp_path, Path("configs/b.yaml"))
     async with app.run_test(size=(80, 24)) as pilot:
-        configs = app.dialog.query_one(ConfigList)
+        configs = app.dialog.list
         seen: list[tuple[str, str, str]] = []
 
         async def look(*keys: str) -> None:
@@ -324,25 +322,23 @@ async def test_what_the_form_says_above_and_below_its_rows() -> None:
     assert results == [[]]
 
 
-@pytest.mark.parametrize(
-    ("chosen", "height", "first", "last"),
-    [
-        (0, 24, 0, 6),
-        (3, 24, 0, 6),
-        (4, 24, 1, 7),
-        (10, 24, 7, 13),
-        (14, 24, 8, 14),
-        (7, 10, 6, 8),
-        (7, 40, 0, 14),
-    ],
-)
-def test_the_chosen_of_many_configurations_stands_in_their_middle(
-    chosen: int, height: int, first: int, last: int, monkeypatch: pytest.MonkeyPatch
+async def test_of_many_configurations_the_chosen_one_is_in_view(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of 15, as many as there are lines but 17, three at least."""
-    monkeypatch.setattr(ConfigList, "app", SimpleNamespace(size=Size(80, height)))
-    shown = ConfigList([ConfigFile(Path(f"{n}.yaml"), "") for n in range(15)], chosen).shown
-    assert (shown[0], shown[-1]) == (first, last)
+    """Of 15, seven lines on a low terminal; all but the highest leave room for the description."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("app.runs.configs.INSTALLED", tmp_path / "none")
+    Path("configs").mkdir()
+    for number in range(10, 25):
+        Path(f"configs/{number}.yaml").write_text(f"# The {number}th.\n")
+    app = NewRunApp(tmp_path, Path("configs/10.yaml"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        configs = app.dialog.list
+        for by, line in ((0, "› 10"), (4, "› 14"), (10, "› 24"), (-14, "› 10")):
+            app.dialog.action_choose(by)
+            await pilot.pause()
+            shown = [configs.render_line(y).text for y in range(configs.size.height)]
+            assert len(shown) == 7 and any(text.startswith(line) for text in shown), line
 
 
 def test_the_demo_is_the_first_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,19 +7,17 @@ from dataclasses import dataclass
 
 from rich.text import Text
 from textual.message import Message
-from textual.reactive import reactive
 from textual.widget import Widget
 
 from app.methods.chart import Series
 from screens.widgets.charts.plot import Frame, draw_plot
 from screens.widgets.tones import tone
 
-_STYLES = ("title", "axis", "faint", "cross", "point", "line-0", "line-1", "line-2", "line-3")
+_STYLES = ("title", "axis", "faint", "point", "line-0", "line-1", "line-2", "line-3")
 
 
 class Chart(Widget):
-    """`y` and `x` are the axes' titles with their units; `empty` is said while there is nothing to draw. A click opens
-    it on the whole screen."""
+    """`y` and `x` are the axes' titles with their units. A click opens it on the whole screen."""
 
     DEFAULT_CSS = """
     Chart {
@@ -28,17 +26,15 @@ class Chart(Widget):
     }
     """
 
-    at: reactive[float | None] = reactive(None)
-
     @dataclass
     class Opened(Message):
         """The chart was clicked."""
 
         chart: Chart
 
-    def __init__(self, y: str, x: str, *, empty: str = "", id: str | None = None, classes: str = "") -> None:
-        super().__init__(id=id, classes=classes)
-        self.y_title, self.x_title, self._empty = y, x, empty
+    def __init__(self, y: str, x: str, *, classes: str = "") -> None:
+        super().__init__(classes=classes)
+        self.y_title, self.x_title = y, x
         self.series: list[Series] = []
 
     def show_series(self, series: Sequence[Series]) -> None:
@@ -54,7 +50,7 @@ class Chart(Widget):
     def render(self) -> Text:
         width, height = self.content_size
         if not self.series or width < 1 or height < 1:
-            return Text(self._empty, tone(self, "dim"))
+            return Text()
         styles = {name: tone(self, name) for name in _STYLES}
-        frame = Frame(width, height, self.y_title, self.x_title, self.at)
+        frame = Frame(width, height, self.y_title, self.x_title)
         return Text("\n", no_wrap=True).join(draw_plot(self.series, frame, styles))

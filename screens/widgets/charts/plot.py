@@ -37,27 +37,25 @@ from screens.widgets.charts.plotext_canvas import (
 )
 
 Styles = Mapping[str, Style]
-"""By name: title, axis, faint, cross, and line-0 to line-3."""
+"""By name: title, axis, faint, point, and line-0 to line-3."""
 
 _AROUND = 3
 """Lines that are no canvas: the title, the axis, its labels."""
 _LEAST_WIDE, _LEAST_HIGH = 8, 2
 _MARK_EVERY = 18
 _LINES = 4
-_COLOURS = ("faint", "point", "cross", *(f"line-{i}" for i in range(_LINES)))
+_COLOURS = ("faint", "point", *(f"line-{i}" for i in range(_LINES)))
 """Names of styles by the number that plotext is given as their colour."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """`width` × `height` cells; `y` and `x`: the axes' titles with their units; `at`: where on x the crosshair
-    stands."""
+    """`width` × `height` cells; `y` and `x`: the axes' titles with their units."""
 
     width: int
     height: int
     y: str
     x: str
-    at: float | None = None
 
 
 def draw_plot(series: Sequence[Series], frame: Frame, styles: Styles) -> list[Text]:
@@ -79,7 +77,7 @@ def draw_plot(series: Sequence[Series], frame: Frame, styles: Styles) -> list[Te
         return _padded(lines, frame)
     across = spanning([value for _, x, _ in shown for value in x], ACROSS * wide, max(2, wide // 10))
     dots = [(s, list(zip(across.places(x), up.places(y), strict=True))) for s, x, y in shown]
-    rows = _rows(across, up, dots, frame.at)
+    rows = _rows(across, up, dots)
     named = sorted(named, key=lambda entry: -entry[1])[:high]  # from the top, as many as there are rows
     ends = apart([high - 1 - up.dot(value) // UP for _, value in named], high - 1, 1)
     at_row = dict(zip(ends, named, strict=True))
@@ -125,13 +123,12 @@ _Dots = Sequence[tuple[Series, Sequence[Dot]]]
 """Each series with the places of its points."""
 
 
-def _rows(across: Axis, up: Axis, series: _Dots, at: float | None) -> list[list[Run]]:
-    """The canvas with its axes: crosshair, raw values, lines with the first on top, their marks, single points."""
+def _rows(across: Axis, up: Axis, series: _Dots) -> list[list[Run]]:
+    """The canvas with its axes: raw values, lines with the first on top, their marks, single points."""
     lines = [(one, _line(one, dots)) for one, dots in reversed(series) if not one.points]
     lines.sort(key=lambda entry: not entry[0].faint)
     signs = _marks(lines, across.dots // ACROSS) + _signs([entry for entry in series if entry[0].points])
-    cross = None if at is None else (across.dot(at), _COLOURS.index("cross"))
-    return draw_canvas(across, up, [line for _, line in lines], signs, cross)
+    return draw_canvas(across, up, [line for _, line in lines], signs)
 
 
 def _line(one: Series, dots: Sequence[Dot]) -> Line:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from functools import partial
 from itertools import chain, groupby, pairwise
-from math import floor, inf
+from math import floor
 from typing import Any, NamedTuple
 
 from screens.widgets.charts.axis import Axis
@@ -45,11 +45,9 @@ Run = tuple[str, int | None]
 """Cells beside each other with their colour; None for the axes and what is empty."""
 
 
-def draw_canvas(
-    across: Axis, up: Axis, lines: Sequence[Line], signs: Sequence[Sign], cross: tuple[int, int] | None = None
-) -> list[list[Run]]:
+def draw_canvas(across: Axis, up: Axis, lines: Sequence[Line], signs: Sequence[Sign]) -> list[list[Run]]:
     """Rows from the top: the axis `up` with its labels on the left, two rows of the axis `across` at the bottom. What
-    comes later lies over what came before; `cross`: a dot across, and the colour of a line up through it."""
+    comes later lies over what came before."""
     import plotext  # 30 ms: not before there is a chart
 
     wide, high = across.dots // ACROSS, up.dots // UP
@@ -63,8 +61,6 @@ def draw_canvas(
     plotext.ylim(0, up.dots - 1)
     plotext.xticks([_in_cell(across.dot(tick), ACROSS, across) for tick in across.ticks], across.labels)
     plotext.yticks([_in_cell(up.dot(tick), UP, up) for tick in up.ticks], up.labels)
-    if cross is not None:
-        plotext.vertical_line(_in_cell(cross[0], ACROSS, across), color=cross[1])
     for line in lines:
         cells = _braille(line.dots)
         at = [(_in_cell(x * ACROSS, ACROSS, across), _in_cell(y * UP, UP, up)) for x, y in cells]
@@ -140,7 +136,7 @@ def line_through(dots: Sequence[Dot], colour: int) -> Line:
         return alone(dots, colour)
     from plotext._utility import get_line
 
-    ends = _whole(bends(dots))
+    ends = _whole(dots)
     steps = (zip(*get_line(*_unzipped(pair)), strict=True) for pair in pairwise(ends))
     return Line([ends[0], *chain.from_iterable(steps)], colour)
 
@@ -167,27 +163,3 @@ def _braille(dots: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
         cell = x // ACROSS, y // UP
         cells[cell] = cells.get(cell, 0) | _BITS[y % UP][x % ACROSS]
     return cells
-
-
-def bends(dots: Sequence[Dot]) -> list[Dot]:
-    """The dots between which a line is straight, to within half a dot: plotext takes its time for each."""
-    start, before = dots[0], dots[0]
-    kept = [start]
-    flattest, steepest = -inf, inf
-    for here in dots:
-        if here == before:
-            continue
-        run = here[0] - start[0]
-        if run <= 0 or not flattest <= (here[1] - start[1]) / run <= steepest:
-            if before != start:
-                start = before
-                kept.append(start)
-            flattest, steepest = -inf, inf
-            run = here[0] - start[0]
-        if run > 0:
-            rise = here[1] - start[1]
-            flattest, steepest = max(flattest, (rise - 0.5) / run), min(steepest, (rise + 0.5) / run)
-        else:
-            flattest = inf
-        before = here
-    return kept if dots[-1] == start else [*kept, dots[-1]]

@@ -11,13 +11,14 @@ from rich.console import Console
 from rich.style import Style
 from textual.app import App
 
+from app.blocks.terminal import draw
 from app.methods.place import Place
 from app.shell import SteerApp
 from engine.comparison.items import Item
 from engine.comparison.trace import Step, align
 from engine.events import Event
 from screens.compare.screen import CompareScreen
-from screens.compare.trace_drawing import draw_parting
+from screens.compare.trace_blocks import parting_blocks
 from screens.esm.screen import EsmScreen
 from screens.messages import RunRequested
 from screens.widgets.key_line import keys_of
@@ -205,7 +206,7 @@ def test_the_first_step_that_differs_is_marked(whole: bool) -> None:
     )
     palette = defaultdict(Style)
     console = Console(width=80, file=StringIO())
-    console.print(draw_parting(item, item, align(a, b), palette, 80, whole))
+    console.print(draw(parting_blocks(item, item, align(a, b), whole), palette, 80))
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     marked = [line.split("  ")[0].rstrip() for line in lines if line.startswith("▶")]
     assert marked == ["▶ segment 3"]

@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from engine.events import IterationBegan
 from screens.evolution.screen import EvolutionScreen
 from screens.panes.cases import CasesPane
+from screens.widgets.charts.chart import Chart
 from tests.console import drawn
 from tests.recorded_session import RecordedSession
 from tests.synthetic_evolution import evolution_events, published_events
@@ -145,24 +146,20 @@ async def test_from_an_iteration_to_its_answers_and_back(session: RecordedSessio
 
 
 async def test_a_chart_fills_the_screen(session: RecordedSession) -> None:
-    """z and back; the crosshair has the values, tab leads to the next chart."""
-    from screens.panels.chart_screen import ChartScreen
-
+    """All of the tab on a low terminal, where the tab shows the first; `z`, `esc` and another tab lead back."""
     async with EvolutionApp(session).run_test(size=SMALL) as pilot:
-        await press(pilot, "3")
-        await pilot.press("z")
-        await pilot.pause()
-        chart = pilot.app.screen
-        assert isinstance(chart, ChartScreen)
-        await pilot.press("right", "right")
-        await pilot.pause()
-        item = session.state.evolution.iterations[1]
-        assert item.minibatch is not None
-        assert f"iteration 1   ● composite {item.minibatch.composite:.3f}" in drawn(pilot.app)
-        await pilot.press("tab")
-        await pilot.pause()
-        assert "length of an answer, tokens" in drawn(pilot.app)
-        await press(pilot, "z")
+        screen = await press(pilot, "3")
+        first, second = screen.pane.query(Chart)
+        assert first.size.height == 9 and not second.display
+        for back in ("z", "escape", "1"):
+            await press(pilot, "3", "z")
+            assert (first.size, second.size) == ((78, 11), (78, 12))
+            text = drawn(pilot.app)
+            assert "scores of the answers, 0 to 1" in text and "length of an answer, tokens" in text
+            assert "z Chart" in text.splitlines()[-1] and "ESM" not in text
+            screen = await press(pilot, back)
+            assert screen.maximized is None and (back == "1" or first.size.height == 9)
+        assert screen.shown_name != "training"
 
 
 async def test_a_finished_run_opens_on_its_best_iteration_and_tells_its_gain(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from textual.app import App
 
 from app.methods.overview import Highlight
 from app.methods.pages import page_of
@@ -15,11 +16,14 @@ from app.methods.place import Place
 from app.state.ledger import EntryUse
 from app.state.run import RunState
 from engine import events as ev
+from screens.messages import SystemRequested
 from screens.method_progress import progress_of
-from screens.overview import card_content
+from screens.overview import card_content, card_panel, screen
 from screens.overview.card_content import CardContent
-from screens.overview.cards import Card, PlaceLink, Tile
+from screens.overview.screen import OverviewScreen
 from screens.widgets.lazy_static import LazyStatic
+from screens.widgets.line_list import LineList
+from tests.screens.overview.test_overview import RunApp, demo_session, drawn
 
 
 def state_of(*events: ev.Event) -> RunState:
@@ -131,42 +135,49 @@ def test_the_best_iteration_of_an_evolution() -> None:
     assert places("Evolution", *events, score)[0] == (text, Place("iterations", 1, open=True))
 
 
-async def test_each_line_of_a_card_leads_to_its_own_place() -> None:
+CARD = CardContent("1 ESM ✓", "finished", "It does this.", ("The newest.", "The one before it."), None, ())
+
+
+@pytest.mark.parametrize(("key", "line"), [("home", 0), ("down", 1), ("end", 2)])
+async def test_each_line_of_a_card_leads_to_its_own_place(
+    key: str, line: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     goals = [Place("cases", filter="method:esm broken"), Place("results")]
     lines = tuple(Highlight(f"line {number}", place) for number, place in enumerate(goals))
-    card = Card("ESM")
-    async with App[None]().run_test() as pilot:
-        await pilot.app.mount(card)
-        card.show(CardContent("1 ESM ✓", "finished", "It does this.", (), None, lines))
-        links = list(card.query(PlaceLink))[1:3]
-        assert [(str(link.content), link.place) for link in links] == [
-            ("→ line 0", goals[0]), ("→ line 1", goals[1]),
-        ]  # fmt: skip
+    monkeypatch.setattr(card_panel, "card_content", lambda *_: replace(CARD, highlights=lines))
+    app = RunApp(OverviewScreen(demo_session(tmp_path)))
+    async with app.run_test() as pilot:
+        app.push_screen(card_panel.CardPanel(app.first.session, "ESM"))
+        await pilot.pause()
+        said = [str(option.prompt) for option in app.screen.query_one(LineList).options]
+        await pilot.press(key, "enter")
+        await pilot.pause()
+    assert said == ["› → open ESM", "  → line 0", "  → line 1"]
+    assert app.asked == [SystemRequested("ESM", (None, *goals)[line])]
 
 
-async def test_a_tile_says_the_newest_sentence_and_a_card_all_of_them() -> None:
+@pytest.mark.parametrize("said", [CARD.sentences, ()])
+async def test_a_tile_says_the_newest_sentence_and_a_card_all_of_them(
+    said: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Or what the method is for, while nothing is known of it."""
-    card, tile = Card("Pool"), Tile("Pool")
-    async with App[None]().run_test() as pilot:
-        await pilot.app.mount(card, tile)
-        said = []
-        for sentences in (("The selector.", "The search before it."), ()):
-            for each in (card, tile):
-                each.show(CardContent("5 Pool ✓", "finished", "It does this.", sentences, None, ()))
-            said.append(
-                [
-                    str(widget.query_one(words, LazyStatic).content)
-                    for widget, words in (
-                        (card, ".card-verdict"),
-                        (card, ".card-about"),
-                        (tile, ".tile-verdict"),
-                    )
-                ]
-            )
-    assert said == [
-        ["The selector.\nThe search before it.", "It does this.", "The selector."],
-        ["", "It does this.", "It does this."],
+    for module in (screen, card_panel):
+        monkeypatch.setattr(module, "card_content", lambda *_: replace(CARD, sentences=said))
+    app = RunApp(OverviewScreen(demo_session(tmp_path)))
+    async with app.run_test(size=(200, 60)) as pilot:
+        await pilot.pause()
+        tile = drawn(app)
+        app.push_screen(card_panel.CardPanel(app.first.session, "ESM"))
+        await pilot.pause()
+        card = [
+            str(app.screen.query_one(f".card-{name}", LazyStatic).content) for name in ("about", "verdict")
+        ]
+    assert [text in tile for text in ("The newest.", "The one before", "It does this.")] == [
+        bool(said),
+        False,
+        not said,
     ]
+    assert card == ["It does this.", "\n".join(said)]
 
 
 @pytest.mark.parametrize(

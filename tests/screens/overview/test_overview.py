@@ -16,12 +16,15 @@ from engine import events as ev
 from engine.run.stage_state import FINISHED, SKIPPED
 from screens.esm.screen import EsmScreen
 from screens.messages import SystemRequested
+from screens.method_progress import progress_of
+from screens.overview import screen as overview
 from screens.overview.card_panel import CardPanel
-from screens.overview.cards import PlaceLink, Tile
+from screens.overview.cards import Card
 from screens.overview.curve_view import CurveView
 from screens.overview.screen import OverviewScreen
 from screens.run_screen import RunScreen
 from screens.widgets.lazy_static import LazyStatic
+from screens.widgets.line_list import LineList
 from tests.recorded_session import RecordedSession
 from tests.screens.overview.test_digest import VERDICTS
 from tests.synthetic_evolution import evolution_events
@@ -117,13 +120,13 @@ async def test_from_120x36_on_every_method_has_its_curve(
     app = RunApp(OverviewScreen(demo_session(tmp_path)))
     async with app.run_test(size=size) as pilot:
         await polled(pilot)
-        shown = [tile for tile in app.screen.query(Tile) if tile.display]
+        shown = [tile for tile in app.screen.query(Card) if tile.display]
         assert len(shown) == tiles and shown[0].method == "ESM"
         assert all(tile.query_one(CurveView).curve is not None for tile in shown)
         assert sum(tile.query_one(CurveView).region.height for tile in shown) > size[1] / 4
         await pilot.press("down")
         await polled(pilot)
-        first = next(tile for tile in app.screen.query(Tile) if tile.display)
+        first = next(tile for tile in app.screen.query(Card) if tile.display)
         assert first.method == ("ESM" if tiles == 5 else "Evolution")
 
 
@@ -137,7 +140,7 @@ async def test_sentences_stand_above_the_curves_where_every_row_has_room(
         await polled(pilot)
         screen = app.screen
         assert isinstance(screen, OverviewScreen)
-        assert len({tile.region.y for tile in screen.query(Tile)}) == down
+        assert len({tile.region.y for tile in screen.query(Card)}) == down
         assert (screen.tiles.size.height >= 12 * down) == screen.tiles.has_class("-tall") == tall
 
 
@@ -146,7 +149,7 @@ async def test_a_large_terminal_has_no_empty_half(tmp_path: Path) -> None:
     app = RunApp(OverviewScreen(demo_session(tmp_path)))
     async with app.run_test(size=(200, 60)) as pilot:
         text = await polled(pilot)
-        places = [tile.region for tile in app.screen.query(Tile)]
+        places = [tile.region for tile in app.screen.query(Card)]
         assert len({place.x for place in places}) == 3 and len({place.y for place in places}) == 2
         assert sum(place.height for place in places[::3]) >= 40
         assert "No probing does as well (96.5%)" in " ".join(text.split())
@@ -157,7 +160,7 @@ async def test_enter_opens_the_card_and_there_the_place(tmp_path: Path, size: tu
     app = RunApp(OverviewScreen(session_of(tmp_path)))
     async with app.run_test(size=size) as pilot:
         await polled(pilot)
-        assert "2025-10-09T08-53-20" in drawn(app) and isinstance(app.screen.focused, PlaceLink)
+        assert "2025-10-09T08-53-20" in drawn(app) and isinstance(app.screen.focused, LineList)
         await pilot.press("enter")
         await pilot.pause()
         assert isinstance(app.screen, CardPanel)
@@ -188,19 +191,24 @@ async def test_the_first_line_of_a_card_opens_the_method_and_escape_closes_it(tm
         assert isinstance(message, SystemRequested) and (message.name, message.place) == ("GFlowNet", None)
 
 
-async def test_the_cursor_outlives_cards_that_are_made_again(tmp_path: Path) -> None:
-    """As they are when another method begins."""
-    app = RunApp(screen := OverviewScreen(session_of(tmp_path)))
-    async with app.run_test(size=(80, 24)) as pilot:
+async def test_the_cursor_outlives_lines_that_come_and_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As they do when another moment of the run is looked at."""
+    app = RunApp(screen := OverviewScreen(demo_session(tmp_path)))
+    async with app.run_test(size=(120, 36)) as pilot:
         await polled(pilot)
-        first = screen.focused
-        screen._names = []
-        await polled(pilot)
-        await polled(pilot)
-        assert isinstance(screen.focused, PlaceLink) and screen.focused is not first
-        await pilot.press("enter")
+        await pilot.press("down")
+        for count, line in ((2, 1), (0, None), (5, 1), (1, 0), (4, 0)):
+            monkeypatch.setattr(
+                overview, "progress_of", lambda shown, count=count: progress_of(shown)[:count]
+            )
+            await polled(pilot)
+            assert screen.focused is screen.lines and screen.lines.highlighted == line
+            assert screen.lines.option_count == count == sum(card.display for card in screen.query(Card))
+        await pilot.press("down", "enter")
         await pilot.pause()
-        assert isinstance(app.screen, CardPanel)
+        assert isinstance(app.screen, CardPanel) and app.screen._method == "Evolution"
 
 
 async def test_without_a_verdict_the_logged_figures_speak(tmp_path: Path) -> None:
@@ -316,7 +324,7 @@ async def test_following_goes_where_the_work_is(tmp_path: Path) -> None:
         app.first.poll()
         await pilot.pause()
         assert not app.asked
-        assert app.first.query(Tile)
+        assert app.first.query(Card)
 
 
 @pytest.mark.parametrize(
@@ -346,23 +354,20 @@ def test_the_line_above_the_methods(stages: dict[str, str], seconds: int, words:
     )
 
 
-async def test_keys_go_from_line_to_line_and_stay_at_the_ends(tmp_path: Path) -> None:
+async def test_keys_go_from_line_to_line_and_round_the_ends(tmp_path: Path) -> None:
     app = RunApp(OverviewScreen(demo_session(tmp_path)))
     async with app.run_test(size=(80, 24)) as pilot:
         await polled(pilot)
         seen = []
-        for key in ("up", "j", "down", "k", "G", "down", "home", "end", "g"):
+        for key in ("j", "down", "k", "G", "down", "up", "home", "end", "g"):
             await pilot.press(key)
             await polled(pilot)
-            focused = app.screen.focused
-            assert isinstance(focused, PlaceLink)
-            [line] = [
-                link.method for link in app.screen.query(PlaceLink) if str(link.content).startswith("› ")
-            ]
-            assert line == focused.method
-            seen.append(line)
+            lines = app.screen.query_one(LineList)
+            [line] = [n for n, option in enumerate(lines.options) if str(option.prompt).startswith("› ")]
+            assert line == lines.highlighted
+            seen.append(str(lines.options[line].prompt).split()[2])
     esm, evolution, gflownet, pool = "ESM", "Evolution", "GFlowNet", "Pool"
-    assert seen == [esm, evolution, gflownet, evolution, pool, pool, esm, pool, esm]
+    assert seen == [evolution, gflownet, evolution, pool, esm, pool, esm, pool, esm]
 
 
 async def test_a_click_on_a_line_or_a_tile_opens_the_card(tmp_path: Path) -> None:
@@ -370,8 +375,11 @@ async def test_a_click_on_a_line_or_a_tile_opens_the_card(tmp_path: Path) -> Non
     async with app.run_test(size=(120, 36)) as pilot:
         await polled(pilot)
         opened = []
-        for widget in (list(app.screen.query(PlaceLink))[1], list(app.screen.query(Tile))[2]):
-            await pilot.click(widget)
+        for widget, offset in (
+            (app.screen.query_one(LineList), (9, 1)),
+            (list(app.screen.query(Card))[2], (9, 1)),
+        ):
+            await pilot.click(widget, offset=offset)
             await pilot.pause()
             assert isinstance(app.screen, CardPanel)
             opened.append(app.screen._method)

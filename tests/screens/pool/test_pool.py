@@ -21,7 +21,6 @@ from app.state.pool import PoolState
 from app.state.run import RunState
 from engine import events as ev
 from screens.method_screen import MethodScreen
-from screens.panels.chart_screen import ChartScreen
 from screens.panes.blocks import BlocksPane
 from screens.panes.cases import CasesPane
 from screens.widgets.charts.chart import Chart
@@ -321,11 +320,13 @@ async def test_clicks_and_keys_lead_to_tabs_kinds_and_charts(session: RecordedSe
         for line, word in (*clicks, (tabs, "Training")):
             await pilot.click(line, offset=(line.render().plain.index(word) + 2, 0))
             await look()
-        await pilot.click(list(screen.pane.query(Chart))[-1])
+        chart = list(screen.pane.query(Chart))[-1]
+        await pilot.click(chart)
         await pilot.pause()
-        large = pilot.app.screen
-        assert isinstance(large, ChartScreen)
-        assert large.chart.y_title == list(screen.pane.query(Chart))[-1].y_title
+        assert screen.maximized is chart and chart.outer_size == (WIDE[0], WIDE[1] - 1)
+        await pilot.click(chart)
+        await pilot.pause()
+        assert screen.maximized is None
         assert not screen.action_named("nowhere") and screen.shown_name == "training"
         assert screen.look_at(Place("nowhere")), "there is nothing to wait for"
     queries, picks, results, training = (
@@ -348,9 +349,10 @@ async def test_what_cannot_be_done_is_told(tmp_path: Path) -> None:
         screen.action_mark_item()
         screen.action_copy()
         screen.action_export()
-        screen.action_enlarge()
         screen.action_what_if()
         screen.follow(Target("query", "q9"))
+        screen.action_named("training")
+        screen.action_enlarge()
         await pilot.pause()
         told = [note.message for note in pilot.app._notifications]
         assert pilot.app.screen is screen
@@ -358,9 +360,9 @@ async def test_what_cannot_be_done_is_told(tmp_path: Path) -> None:
         "This row is not in the log: it cannot be marked. Press ; for a note on the run.",
         "This tab has no row to copy.",
         "This tab has no rows to export.",
-        "There is nothing to draw yet.",
         "No case is shown.",
         "There is no query q9 at this moment of the run.",
+        "There is nothing to draw yet.",
     ]
 
 

@@ -19,8 +19,7 @@ from screens.widgets.charts.plot import Frame, draw_plot
 
 _values = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=400)
 _STYLES = {
-    name: Style.null()
-    for name in ("title", "axis", "faint", "cross", "point", "line-0", "line-1", "line-2", "line-3")
+    name: Style.null() for name in ("title", "axis", "faint", "point", "line-0", "line-1", "line-2", "line-3")
 }
 
 
@@ -73,7 +72,7 @@ def test_ticks_of_accuracies() -> None:
 def test_a_chart_has_the_size_that_it_is_given(ys: list[list[float]], width: int, height: int) -> None:
     """Whatever the values are; with little room it says the values instead."""
     series = [Series(f"line {i}", range(len(y)), y) for i, y in enumerate(ys)]
-    lines = plain(series, Frame(width, height, "figure, unit", "step", at=3))
+    lines = plain(series, Frame(width, height, "figure, unit", "step"))
     assert len(lines) == height and all(cell_len(line) <= width for line in lines)
 
 

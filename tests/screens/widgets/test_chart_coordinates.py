@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from itertools import pairwise
 from math import inf, nan
 
 import pytest
@@ -23,24 +22,23 @@ from screens.widgets.charts.plotext_canvas import (
     Line,
     Sign,
     alone,
-    bends,
     draw_canvas,
     height_at,
     line_through,
 )
 
-_NAMES = ("title", "axis", "faint", "cross", "point", "line-0", "line-1", "line-2", "line-3")
+_NAMES = ("title", "axis", "faint", "point", "line-0", "line-1", "line-2", "line-3")
 STYLES = {name: Style(color=f"color({number})") for number, name in enumerate(_NAMES, start=1)}
 
 
-def lines_of(series: list[Series], **more: float) -> list[Text]:
+def lines_of(series: list[Series]) -> list[Text]:
     """A chart whose canvas has 20 × 10 cells: four cells for `0.2┤`, ten for ` ● a 1.000`."""
-    return draw_plot(series, Frame(34, 13, "y", "x", **more), STYLES)  # type: ignore[arg-type]
+    return draw_plot(series, Frame(34, 13, "y", "x"), STYLES)
 
 
-def canvas(series: list[Series], **more: float) -> list[str]:
+def canvas(series: list[Series]) -> list[str]:
     """Its rows of canvas, from the top."""
-    return [line.plain[4:24] for line in lines_of(series, **more)[1:11]]
+    return [line.plain[4:24] for line in lines_of(series)[1:11]]
 
 
 def style_at(lines: list[Text], row: int, column: int) -> str:
@@ -135,16 +133,6 @@ def test_one_value_alone_is_drawn_at_the_bottom_left() -> None:
     rows = [line.plain for line in draw_plot([Series("a", [3], [5.0])], Frame(34, 13, "y", "x"), STYLES)]
     assert sum(any("⠀" < sign <= "⣿" for sign in row) for row in rows) == 1
     assert "⡀" in rows[10] and rows[10].startswith("5┤")
-
-
-def test_the_crosshair_stands_where_the_value_is() -> None:
-    """At 5 of 0 to 10 in column 10, behind the line; on the axis it has a foot."""
-    lines = lines_of([Series("a", [0, 10], [0.0, 1.0])], at=5)
-    assert [row.index("│") for row in canvas([Series("a", [0, 10], [0.0, 1.0])], at=5) if "│" in row] == [
-        10
-    ] * 9
-    assert lines[11].plain[14] == "┴"
-    assert style_at(lines, 1, 14) == "cross" and style_at(lines, 5, 14) == "line-0"
 
 
 def test_each_line_has_its_own_style_and_names_have_that_of_their_line() -> None:
@@ -274,32 +262,12 @@ def test_a_line_that_jumps_too_much_is_drawn_as_dots() -> None:
     assert not any(row[5:180].strip() for row in body[1:-1])
 
 
-@given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 200)), min_size=1, max_size=60).map(sorted))
-def test_bends_leave_the_line_where_it_was(dots: list[tuple[int, int]]) -> None:
-    """Every dot that is left out lies within half a dot of the line through those that are kept."""
-    kept = bends(dots)
-    assert (kept[0], kept[-1]) == (dots[0], dots[-1]) and set(kept) <= set(dots)
-    for x, y in dots:
-        heights = [
-            a[1] + (b[1] - a[1]) * (x - a[0]) / (b[0] - a[0])
-            for a, b in pairwise(kept)
-            if a[0] <= x <= b[0] and b[0] > a[0]
-        ]
-        assert (x, y) in kept or min(abs(y - height) for height in heights) <= 0.5 + 1e-9
-
-
-def test_straight_lines_have_no_bends() -> None:
-    """A thousand points on two slopes are three."""
-    roof = [(i, min(i, 100 - i)) for i in range(101)]
-    assert bends(roof) == [(0, 0), (50, 50), (100, 0)]
-
-
 def test_plotext_draws_what_its_own_text_says() -> None:
     """Its cells are read instead of its text with terminal codes: both are the same."""
     import plotext
 
     across, up = Axis(0, 10, 40, [0, 10]), spanning([0, 1], 40, 5)
-    rows = draw_canvas(across, up, [Line([(0, 0), (39, 39)], 3)], [Sign((20, 20), "★", 1)], cross=(10, 2))
+    rows = draw_canvas(across, up, [Line([(0, 0), (39, 39)], 3)], [Sign((20, 20), "★", 1)])
     drawn = [line[:-1] for line in plotext.uncolorize(plotext.build()).splitlines()]
     assert drawn == ["".join(text for text, _ in row) for row in rows]
 
@@ -316,7 +284,7 @@ def test_names_from_data_are_never_plotexts(name: str) -> None:
 
 def test_plotext_is_not_imported_before_a_chart_is_drawn() -> None:
     """Neither the first paint nor a screen with charts waits for it."""
-    modules = "app.shell, app.methods.pool.what_if, screens.panels.chart_screen"
+    modules = "app.shell, app.methods.pool.what_if, screens.method_screen"
     code = f"import sys, {modules}; print('plotext' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"

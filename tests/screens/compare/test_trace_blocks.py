@@ -9,13 +9,14 @@ import pytest
 from rich.console import Console
 from rich.style import Style
 
+from app.blocks.terminal import draw
 from app.compared.columns import ITEMS, METHODS, ItemPair
 from app.compared.words import cells_sentence
 from app.table.column import cell_of
 from engine.comparison.comparison import compare_runs
 from engine.comparison.items import Item
 from engine.comparison.trace import Parting, Step, align
-from screens.compare.trace_drawing import draw_parting
+from screens.compare.trace_blocks import parting_blocks
 from screens.compare.words import about_items, about_methods, changed_words
 from tests.two_runs import decided, evaluated, make_run
 
@@ -48,7 +49,7 @@ DRAWN = Item("q1", "How many?", "How many?", 0.25, None)
 
 def lines(a: Item, b: Item, parting: Parting, width: int, whole: bool = True) -> list[str]:
     console = Console(width=width, no_color=True)
-    drawing = draw_parting(a, b, parting, defaultdict(Style), width, whole)
+    drawing = draw(parting_blocks(a, b, parting, whole), defaultdict(Style), width)
     rendered = console.render_lines(drawing, console.options.update(width=width))
     return ["".join(segment.text for segment in line).rstrip() for line in rendered]
 
@@ -61,69 +62,84 @@ def test_one_below_the_other_where_it_is_narrow() -> None:
         "How many?",
         "",
         "  segment 1  another probe, the same decision",
-        "A   entry none",
-        "  one",
+        "A",
+        "  entry none",
         "  probed: mean log-probability",
-        "  ≠ −1.500 e1",
-        "B   entry none",
-        "  one",
+        "≠ −1.500 e1",
+        "",
+        "B",
+        "  entry none",
         "  probed: mean log-probability",
-        "  ≠ −1.250 e1",
+        "≠ −1.250 e1",
+        "",
+        "one",
         "",
         "▶ segment 2  ≠ α, steered, text and probe differ",
-        "A ≠ α 1.500",
-        "  ≠ steered yes",
-        "  two apples",
+        "A",
+        "≠ α 1.500",
+        "≠ steered yes",
         "  probed: mean log-probability",
-        "  ≠ −2.000 e2",
-        "B ≠ α 2.500",
-        "  ≠ steered no",
-        "  two pears",
+        "≠ −2.000 e2",
+        "",
+        "B",
+        "≠ α 2.500",
+        "≠ steered no",
         "  probed: mean log-probability",
-        "  ≠ −1.000 e2",
+        "≠ −1.000 e2",
+        "",
+        "   + A   − B",
+        "−  two pears",
+        "+  two apples",
         "",
         "  segment 3  ≠ it is only in A",
-        "A ≠ α 1.000",
-        "    ended by eos",
-        "  end",
-        "B This run has no such step.",
+        "A",
+        "≠ α 1.000",
+        "  ended by eos",
+        "",
+        "B",
+        "This run has no such step.",
+        "",
+        "end",
     ]
 
 
 def test_of_several_probes_that_differ_is_said_once_what_they_are() -> None:
-    a = Step(
-        "1", "segment 1", {"entry": None}, {"e1": -1.5, "e2": -2.0, "e3": -3.0}, "one", weighed_as="probe"
-    )
-    b = Step(
-        "1", "segment 1", {"entry": None}, {"e1": -1.25, "e2": -1.0, "e3": -3.0}, "one", weighed_as="probe"
+    a, b = (
+        Step("1", "segment 1", {"entry": None}, weighed, "one", weighed_as="probe")
+        for weighed in ({"e1": -1.5, "e2": -2.0, "e3": -3.0}, {"e1": -1.25, "e2": -1.0, "e3": -3.0})
     )
     assert lines(RIGHT, RIGHT, align([a], [b]), 73)[5:] == [
         "  segment 1  another probe, the same decision",
-        "A   entry none",
-        "  one",
+        "A",
+        "  entry none",
         "  probed: mean log-probability",
-        "  ≠ −1.500 e1",
-        "  ≠ −2.000 e2",
-        "B   entry none",
-        "  one",
+        "≠ −1.500 e1",
+        "≠ −2.000 e2",
+        "",
+        "B",
+        "  entry none",
         "  probed: mean log-probability",
-        "  ≠ −1.250 e1",
-        "  ≠ −1.000 e2",
+        "≠ −1.250 e1",
+        "≠ −1.000 e2",
+        "",
+        "one",
     ]
 
 
 def test_beside_each_other_where_there_is_room() -> None:
     """From 74 columns on, and from the step at which they part."""
-    drawn = lines(RIGHT, DRAWN, align(A, B), 74, whole=False)
-    assert drawn[4:12] == [
+    assert lines(RIGHT, DRAWN, align(A, B), 74, whole=False)[4:15] == [
         "",
         "The step before it is the same in both; space shows all.",
         "",
         "▶ segment 2  ≠ α, steered, text and probe differ",
-        "A                                    B",
-        "≠ α 1.500                            ≠ α 2.500",
-        "≠ steered yes                        ≠ steered no",
-        "two apples                           two pears",
+        "A                                     B",
+        "≠ α 1.500                             ≠ α 2.500",
+        "≠ steered yes                         ≠ steered no",
+        "  probed: mean log-probability          probed: mean log-probability",
+        "≠ −2.000 e2                           ≠ −1.000 e2",
+        "",
+        "   + A   − B",
     ]
 
 

@@ -1,0 +1,80 @@
+"""Two traces of an item side by side, from the step at which they part."""
+
+from __future__ import annotations
+
+from app.blocks.block import Beside, Block, Changes, Heading, Paragraph, Span, Writing
+from app.compared.words import differing, parting_sentence
+from app.wording.figures import fixed, outcome_words
+from engine.comparison.items import Item
+from engine.comparison.trace import Parting, Step, StepPair, Value, same
+
+_ABREAST = 74
+
+
+def parting_blocks(a: Item, b: Item, parting: Parting, whole: bool) -> list[Block]:
+    """The item, its two outcomes, and the steps: all of them if `whole`, else from the first that differs."""
+    first = 0 if whole or parting.first is None else parting.first
+    blocks: list[Block] = [
+        Paragraph([Span(a.id, "strong"), "   A ", _outcome(a), "   B ", _outcome(b)]),
+        Paragraph(parting_sentence(parting), "accent"),
+        Paragraph(a.question, "dim"),
+    ]
+    if first:
+        steps = f"{first} steps before it are" if first > 1 else "The step before it is"
+        blocks.append(Paragraph(f"\n{steps} the same in both; space shows all.", "dim"))
+    for number, pair in enumerate(parting.steps[first:], first):
+        blocks += [_heading(pair, number == parting.first), *_step(pair)]
+    return blocks
+
+
+def _outcome(item: Item) -> Span:
+    if item.right is None:
+        return Span(f"score {fixed(item.score)}")
+    return Span(outcome_words(item.right), "good" if item.right else "bad")
+
+
+def _heading(pair: StepPair, is_first: bool) -> Heading:
+    if pair.differs:
+        said = Span(f"  ≠ {differing(pair)}", "warn")
+    else:
+        other = f"another {pair.step.weighed_as}, the same decision" if pair.weighed_otherwise else "the same"
+        said = Span(f"  {other}", "dim")
+    return Heading([Span("▶ " if is_first else "  ", "accent"), Span(pair.step.title, "heading"), said])
+
+
+def _step(pair: StepPair) -> list[Block]:
+    a, b = pair.a, pair.b
+    texts = [step.text.rstrip() for step in (a, b) if step is not None]
+    text = Changes(texts[0], texts[1], ("A", "B")) if len(set(texts)) > 1 else Writing(texts[0])
+    if a is not None and b is not None and not pair.differs and not pair.weighed_otherwise:
+        return [Writing(texts[0], "dim")]
+    sides = [
+        [Paragraph(Span(name, "strong")), *_side(step, other)]
+        for name, step, other in (("A", a, b), ("B", b, a))
+    ]
+    return [Beside(*sides, least=_ABREAST), text]
+
+
+def _side(step: Step | None, other: Step | None) -> list[Block]:
+    """What was decided, and the probes that differ from the other run's."""
+    if step is None:
+        return [Paragraph("This run has no such step.", "dim")]
+    blocks: list[Block] = []
+    for name, value in step.decided.items():
+        is_same = other is not None and same(value, other.decided.get(name))
+        sign, tone = ("  ", "") if is_same else ("≠ ", "warn")
+        blocks.append(Paragraph([Span(sign, "warn"), Span(f"{name} ", "dim"), Span(_value(value), tone)]))
+    if step.note:
+        blocks.append(Paragraph(f"  {step.note}", "dim"))
+    others = {} if other is None else other.weighed
+    weighed = {name: value for name, value in step.weighed.items() if not same(value, others.get(name))}
+    if weighed and step.weighed_as == "probe":
+        blocks.append(Paragraph("  probed: mean log-probability", "dim"))
+    blocks += [Paragraph(f"≠ {_value(value):>6} {name}", "warn") for name, value in weighed.items()]
+    return blocks
+
+
+def _value(value: Value) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    return fixed(value) if isinstance(value, float) else str(value)
