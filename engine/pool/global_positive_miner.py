@@ -23,8 +23,8 @@ class GlobalPositiveMiner:
     """Evaluates pairs of a query's nearest rows, best-ranked pairs first, no pair twice.
 
     `img_emb_data`: [N, d]; `vqa_interface`: the model that answers; `dataset`: the queries. `search_top_k`: number of
-    rows to combine; `max_eval_pairs`: most pairs; `batch_size`: pairs at once; `enough_positives`: stop after the batch
-    that reaches this many fully right pairs, 0 for never; `evaluator`: asks the model, and knows what was asked.
+    rows to combine; `max_eval_pairs`: most pairs; `batch_size`: pairs at once; `evaluator`: asks the model, and knows
+    what was asked.
     """
 
     def __init__(
@@ -36,7 +36,6 @@ class GlobalPositiveMiner:
         max_eval_pairs: int = 50,
         *,
         batch_size: int = 50,
-        enough_positives: int = 0,
         evaluator: PairEvaluator | None = None,
     ) -> None:
         self._table = img_emb_data
@@ -45,7 +44,6 @@ class GlobalPositiveMiner:
         self.search_top_k = search_top_k
         self.max_eval_pairs = max_eval_pairs
         self.batch_size = batch_size
-        self.enough_positives = enough_positives
 
     def mine_positives_for_query(
         self, query_id: int | str, current_pool_indices: Sequence[int]
@@ -81,9 +79,6 @@ class GlobalPositiveMiner:
             checkpoint()
             batch = [VQAAsk(query_id, pair) for pair in pairs[first : first + self.batch_size]]
             evaluated += self._evaluator.evaluate(batch, checkpoint)
-            positive = sum(pair.score is not None and is_positive(pair.score) for pair in evaluated)
-            if self.enough_positives and positive >= self.enough_positives:
-                break
         return evaluated
 
 

@@ -95,7 +95,6 @@ class QueryMiner:
             section.search_top_k,
             section.max_eval_pairs,
             batch_size=section.batch_size,
-            enough_positives=section.enough_positives,
             evaluator=evaluator,
         )
 

@@ -106,7 +106,7 @@ def test_the_numbers_of_the_document_are_the_defaults() -> None:
     assert (section.search_top_k, section.max_eval_pairs, section.max_inject_per_query) == (300, 50, 8)
     assert (section.target_trajectory_count, section.positive_quota, section.partial_quota) == (12, 4, 2)
     # What the document does not know is off.
-    assert (section.enough_positives, section.fill_with_refused) == (0, False)
+    assert not section.fill_with_refused
 
 
 # ---------------------------------------------------------------- RL 数据格式规范, Data Models

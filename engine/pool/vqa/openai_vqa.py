@@ -34,7 +34,8 @@ class OpenAIVQA:
         or on all of two or more."""
         checkpoint()
         failures: list[ServerFailed] = []
-        with closing(map_side_by_side(self._request, asks, self._section.workers)) as replies:
+        at_once = self._section.concurrency or self._section.workers
+        with closing(map_side_by_side(self._request, asks, at_once)) as replies:
             for reply in replies:
                 if isinstance(reply, VQAReply):
                     yield from map(_failed, failures)

@@ -81,14 +81,6 @@ def test_the_table_is_searched_as_far_as_wanted_and_no_further(tmp_path: Path):
     assert len(model.batches[-1]) == 3
 
 
-def test_it_stops_after_the_batch_that_brought_enough(tmp_path: Path):
-    model = TableModel(lambda query_id, pair: "right" if NEAREST[0] in pair else "wrong")
-    miner = miner_of(tmp_path, model, batch_size=3, enough_positives=2)
-    found = miner.evaluate_pairs("7", NEAREST)
-    assert len(found) == 3 * len(model.batches) < 50
-    assert sum(one.score == 1 for one in found) >= 2 > sum(one.score == 1 for one in found[:-3])
-
-
 def test_no_pair_is_asked_twice_however_often_it_is_stopped(tmp_path: Path):
     model = TableModel(lambda query_id, pair: "nearly" if sum(pair) % 3 else None)
     expected = miner_of(tmp_path / "whole", model, batch_size=7).evaluate_pairs("7", NEAREST)

@@ -284,7 +284,6 @@ def config(folder: Path, url: str) -> Config:
         "vqa": {"kind": "openai", "openai": {"base_url": url, "api_key_env": "none", "price_prompt": 1.0}},
         "max_eval_pairs": 12,
         "batch_size": 4,
-        "enough_positives": 3,
     }
     return Config.model_validate({"pool": pool})
 
