@@ -27,7 +27,6 @@ COMMAND = shlex.join(["env", *(f"{name}={value}" for name, value in ENVIRONMENT.
 def real_section(**changes: object) -> ServerSection:
     """As a run's configuration would say it."""
     settings: dict[str, object] = {
-        "kind": "sglang", "command": COMMAND, "port": free_port(), "startup_timeout": 400.0,
-        "request_timeout": 120.0, "concurrency": 8,
+        "kind": "sglang", "command": COMMAND, "port": free_port(), "concurrency": 8,
     }  # fmt: skip
     return ServerSection.model_validate(settings | changes)

@@ -19,12 +19,8 @@ def add_options(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--host", help="address to listen on (default: 127.0.0.1, this machine alone)")
     parser.add_argument("--port", type=int, help="port (default: 8899; 0: any free one)")
-    key = parser.add_mutually_exclusive_group()
-    key.add_argument(
+    parser.add_argument(
         "--key-env", metavar="NAME", help="environment variable that holds the key; `none`: ask for no key"
-    )
-    key.add_argument(
-        "--key-file", type=Path, metavar="FILE", help="file with the key; made if it is not there"
     )
     parser.add_argument(
         "--levers",
@@ -57,7 +53,6 @@ def _changes(options: Namespace) -> list[str]:
         "serve.host": options.host,
         "serve.port": options.port,
         "serve.key_env": options.key_env,
-        "serve.key_file": options.key_file and str(options.key_file.expanduser().absolute()),
         "serve.levers": options.levers,
     }
     return [*as_changes(given), *options.set]

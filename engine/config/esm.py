@@ -143,6 +143,8 @@ class OfflineMemorySection(Section):
 
 
 class OnlineSection(Section):
+    FIXED = ("carry_steering",)
+
     variant: Literal["esm", "no_memory", "no_probing"] = Field(
         default="esm",
         description="What the method esm is here: the whole of it, never steering, or choosing without probes. "
@@ -166,9 +168,7 @@ class OnlineSection(Section):
     )
     min_tool_m: PositiveInt = Field(default=2, description="First segment that may be steered.")
     max_tool_m: PositiveInt | None = Field(default=None, description="Last segment that may be steered.")
-    carry_steering: bool = Field(
-        default=False, description="Keep steered key/values instead of an unsteered re-prefill."
-    )
+    carry_steering: ClassVar[bool] = False
     record_null: bool = Field(
         default=False,
         description="Also write the segment of the null action at steered points (not counted in budgets).",
@@ -211,6 +211,8 @@ class ContrastSection(Section):
 
 
 class FieldSection(Section):
+    FIXED = ("reflection", "transition")
+
     methods: list[Annotated[str, one_of("field")]] = Field(
         default=[],
         description="What others do: a request in the prompt; SEAL's vector away from reflecting thoughts; CAST's "
@@ -226,20 +228,15 @@ class FieldSection(Section):
         min_length=1,
         description="What `prompted` puts behind the question.",
     )
-    reflection: list[Annotated[str, Field(min_length=1)]] = Field(
-        default=[
-            "verify", "make sure", "hold on", "think again", "'s correct", "'s incorrect", "Let me check",
-            "seems right",
-        ],
-        description="Words that mark a thought that reflects (`seal`).",
-    )  # fmt: skip
-    transition: list[Annotated[str, Field(min_length=1)]] = Field(
-        default=[
-            "think differently", "another way", "another approach", "another method", "another solution",
-            "another strategy", "another technique",
-        ],
-        description="Words that mark a thought that changes course (`seal`).",
-    )  # fmt: skip
+    reflection: ClassVar[list[str]] = [
+        "verify", "make sure", "hold on", "think again", "'s correct", "'s incorrect", "Let me check", "seems right",
+    ]  # fmt: skip
+    """Words that mark a thought that reflects (`seal`)."""
+    transition: ClassVar[list[str]] = [
+        "think differently", "another way", "another approach", "another method", "another solution",
+        "another strategy", "another technique",
+    ]  # fmt: skip
+    """Words that mark a thought that changes course (`seal`)."""
     openings: list[Annotated[str, Field(min_length=1)]] = Field(
         default=["Wait", "Alternatively"],
         description="Beginnings that mark a thought of either kind (`seal`).",

@@ -99,7 +99,7 @@ class EvolutionSection(Section):
     """The stage `evolve`."""
 
     OLDER = {"best_by": "validation"}
-    FIXED = ("max_calls", "max_tokens", "target", "branch_of", "branch_iteration")
+    FIXED = ("max_calls", "max_tokens", "target", "branch_of", "branch_iteration", "failures")
     INSTEAD = "leave it out; max_cost and patience end it early, initial_deltas names deltas to start from"
 
     kconfig: str | None = Field(
@@ -167,10 +167,8 @@ class EvolutionSection(Section):
     batch_size: PositiveInt = Field(
         default=8, description="Questions sent together; a pause waits for their answers."
     )
-    failures: PositiveInt = Field(
-        default=3,
-        description="Consecutive iterations without the reflector's reply after which the stage fails.",
-    )
+    failures: ClassVar[int] = 3
+    """Consecutive iterations without the reflector's reply after which the stage fails."""
     server: ServerSection = ServerSection()
     reflector: ReflectorSection = ReflectorSection()
     judge: JudgeSection = JudgeSection()

@@ -82,7 +82,7 @@ class GraphsSection(Section):
 class RetrieverSection(Section):
     """The stage `retriever`: scores for edges (spec 0.2)."""
 
-    FIXED = ("distance_rounds", "recall_k")
+    FIXED = ("distance_rounds", "learning_rate", "recall_k")
 
     scores: str | None = Field(
         default=None,
@@ -92,13 +92,16 @@ class RetrieverSection(Section):
     distance_rounds: ClassVar[int] = 2
     epochs: PositiveInt = Field(default=10, description="Passes over the training questions.")
     batch_size: PositiveInt = Field(default=16, description="Questions in each step.")
-    learning_rate: Positive = Field(default=1e-3, description="Learning rate of Adam.")
+    learning_rate: ClassVar[float] = 1e-3
+    """Learning rate of Adam."""
     recall_k: ClassVar[list[int]] = [10, 50, 100]
     """recall@k that are reported."""
 
 
 class AgentGraphsSection(Section):
     """The stage `agent-graphs`: g_retrieval to g_agent (spec 0.3)."""
+
+    FIXED = ("force_include_gt",)
 
     anchor_top_k: PositiveInt = Field(default=50, description="Best-scored edges whose ends are anchors.")
     hops: Annotated[int, Field(ge=1, le=4)] = Field(
@@ -108,9 +111,8 @@ class AgentGraphsSection(Section):
         default=False,
         description="Paths may continue through an anchor; off: they end at the first one (spec 0.3).",
     )
-    force_include_gt: bool = Field(
-        default=True, description="Keep the shortest paths of training questions even where not selected."
-    )
+    force_include_gt: ClassVar[bool] = True
+    """The shortest paths of training questions are kept even where not selected."""
 
 
 class EnvironmentSection(Section):
@@ -134,15 +136,15 @@ class EmbedderSection(Section):
 
 
 class PolicySection(Section):
+    FIXED = ("dropout",)
+
     kind: Literal["edge_mlp_mixer", "edge_frontier", "edge_gat"] = Field(
         default="edge_gat",
         description="Network that scores edges and STOP; edge_gat alone sees what lies behind an edge.",
     )
     hidden: PositiveInt = Field(default=64, description="H: width of all tokens.")
     heads: PositiveInt = Field(default=4, description="Attention heads (edge_gat); a divisor of hidden.")
-    dropout: Annotated[float, Field(ge=0, lt=1)] = Field(
-        default=0.0, description="Dropout rate in the policy."
-    )
+    dropout: ClassVar[float] = 0.0
 
 
 class ActorSection(Section):

@@ -7,10 +7,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from engine.config.method import MethodSections, StageEntry
-from engine.config.models.openai import NonNegative, OpenAISection, Positive
+from engine.config.models.openai import NonNegative, OpenAISection
 from engine.config.section import NonNegativeInt, PositiveInt, Section
-
-Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class QuestionFiles(Section):
@@ -35,7 +33,7 @@ class QuestionFiles(Section):
 class PoolFilesSection(Section):
     """Files of dataset `files`: demonstrations are the rows of a single embedding table."""
 
-    FIXED = ("query_id",)
+    FIXED = ("heldout_share", "query_id")
 
     demonstrations: QuestionFiles | None = Field(
         default=None, description="Questions whose answers may be shown as demonstrations."
@@ -44,17 +42,19 @@ class PoolFilesSection(Section):
         default=None, description="Questions of the RL data; none: the demonstrations are also the queries."
     )
     heldout: QuestionFiles | None = Field(
-        default=None, description="Questions to compare selectors on; none: `heldout_share` of the images."
+        default=None, description="Questions to compare selectors on; none: a fifth of the images."
     )
-    heldout_share: Share = Field(
-        default=0.2, description="Share of the images whose queries are all kept out of training."
-    )
+    heldout_share: ClassVar[float] = 0.2
+    """Share of the images whose queries are all kept out of training."""
     query_id: ClassVar[str] = "question_id"
     """How RL data names a query."""
 
 
 class VisionSection(OpenAISection):
     """A vision model behind an OpenAI-compatible server. Demonstrations are earlier turns of the conversation."""
+
+    FIXED = ("workers",)
+    INSTEAD = "leave it out, or set `concurrency`"
 
     max_tokens: PositiveInt = Field(default=500, description="Longest reply, in tokens.")
     system: str = Field(
@@ -69,7 +69,8 @@ class VisionSection(OpenAISection):
         default="auto",
         description="Image resolution to request from servers that support this field.",
     )
-    workers: PositiveInt = Field(default=8, description="Concurrent requests.")
+    workers: ClassVar[int] = 8
+    """Concurrent requests where `concurrency` is 0."""
     requests_per_minute: NonNegative = Field(
         default=0.0, description="Maximum requests in a minute, further attempts included; 0: no limit."
     )
@@ -95,6 +96,7 @@ class PoolSection(Section):
     """The stage `pool`."""
 
     OLDER = {"fill_with_refused": True}
+    FIXED = ("enough_positives",)
 
     dataset: Literal["digits", "files"] = Field(
         default="digits", description="scikit-learn's handwritten digits, or your own files."
@@ -113,6 +115,7 @@ class PoolSection(Section):
     max_eval_pairs: NonNegativeInt = Field(
         default=50, description="Maximum pairs with which a query is asked."
     )
+    enough_positives: ClassVar[int] = 0
     batch_size: PositiveInt = Field(
         default=16,
         description="Pairs sent to the model together; after a kill at most these are asked again.",
@@ -148,20 +151,20 @@ class SelectorSection(Section):
     """The stage `selector`."""
 
     FIXED = (
-        "inner", "policy_learning_rate", "weight_decay", "grad_clip", "random_pairs", "oracle_pairs", "log_every",
+        "hidden", "inner", "batch_size", "learning_rate", "policy_learning_rate", "weight_decay", "grad_clip",
+        "random_pairs", "oracle_pairs", "log_every", "eval_every",
     )  # fmt: skip
 
-    hidden: Annotated[int, Field(ge=4, multiple_of=4)] = Field(
-        default=64, description="Width of the learned space; four attention heads share it."
-    )
+    hidden: ClassVar[int] = 64
+    """Width of the learned space; four attention heads share it."""
     inner: ClassVar[int] = 256
     """Width of the encoder's inner layer."""
     supervised_steps: NonNegativeInt = Field(default=100, description="Steps on the recorded trajectories.")
     policy_steps: NonNegativeInt = Field(default=200, description="Policy-gradient steps after those.")
-    batch_size: PositiveInt = Field(default=32, description="Queries in each step.")
-    learning_rate: Positive = Field(
-        default=2e-3, description="Learning rate of AdamW on recorded trajectories."
-    )
+    batch_size: ClassVar[int] = 32
+    """Queries in each step."""
+    learning_rate: ClassVar[float] = 2e-3
+    """Learning rate of AdamW on recorded trajectories."""
     policy_learning_rate: ClassVar[float] = 1e-3
     weight_decay: ClassVar[float] = 1e-2
     grad_clip: ClassVar[float] = 1.0
@@ -175,9 +178,8 @@ class SelectorSection(Section):
     # Older runs also searched for the best pair of each held-out query.
     oracle_pairs: ClassVar[int] = 500
     log_every: ClassVar[int] = 10
-    eval_every: PositiveInt = Field(
-        default=40, description="Steps between two evaluations on the held-out queries."
-    )
+    eval_every: ClassVar[int] = 40
+    """Steps between two evaluations on the held-out queries."""
     checkpoint_every: PositiveInt = Field(default=50, description="Steps between two checkpoints.")
 
     @model_validator(mode="after")

@@ -52,7 +52,8 @@ class Section(BaseModel):
 
     def values(self, without: Collection[str] = ()) -> dict[str, Any]:
         """Plain values of all fields, and of what was one once."""
-        values = {**self.fixed(), **self.model_dump()}
+        sections = {name: value.values() for name, value in self if isinstance(value, Section)}
+        values = {**self.fixed(), **self.model_dump(), **sections}
         return {name: value for name, value in values.items() if name not in without}
 
     @model_validator(mode="before")

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from engine.config.method import MethodSections, StageEntry
-from engine.config.section import NonNegativeInt, PositiveInt, Section
+from engine.config.section import PositiveInt, Section
 
 Lever = Literal["esm", "deltas", "notes", "evidence"]
 
@@ -15,7 +15,7 @@ Lever = Literal["esm", "deltas", "notes", "evidence"]
 class ServeSection(Section):
     """The server that answers with a run's levers."""
 
-    FIXED = ("max_body", "client_timeout")
+    FIXED = ("key_file", "max_waiting", "max_body", "client_timeout")
 
     runs: list[str] = Field(
         default=[],
@@ -30,17 +30,13 @@ class ServeSection(Section):
     port: Annotated[int, Field(ge=0, le=65535)] = Field(default=8899, description="Port; 0: any free one.")
     key_env: str | None = Field(
         default=None,
-        description="Environment variable with the key that requests must bring; `none`: no key is asked for.",
+        description="Environment variable with the key that requests must bring; `none`: no key is asked for. "
+        "Not given: a new key is made in serve/key of the run, which only you can read.",
     )
-    key_file: str | None = Field(
-        default=None,
-        description="File with the key; none: serve/key of the run, made with a new key that only you can read.",
-    )
+    key_file: ClassVar[None] = None
     max_in_flight: PositiveInt = Field(default=32, description="Requests that are answered together.")
-    max_waiting: NonNegativeInt = Field(
-        default=64,
-        description="Requests that may wait for a place; further ones get 429 and have to try again.",
-    )
+    max_waiting: ClassVar[int] = 64
+    """Requests that may wait for a place; further ones get 429 and have to try again."""
     max_tokens: PositiveInt = Field(
         default=4096, description="Longest answer that a request may ask for, in tokens."
     )

@@ -31,7 +31,7 @@ def server_key(section: ServeSection, run_dir: Path) -> ServerKey:
         return ServerKey(None, "no key is asked for")
     if section.key_env is not None:
         return _from_environment(section.key_env)
-    path = Path(section.key_file).expanduser() if section.key_file else run_dir / "serve" / "key"
+    path = run_dir / "serve" / "key"
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         made = _make(path)

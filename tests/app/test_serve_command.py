@@ -37,12 +37,12 @@ def prepared(*arguments: str) -> Config:
 def test_a_run_of_its_own_points_to_the_run_it_serves(
     source: RunDirectory, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = ["--port", "0", "--levers", "esm,notes", "--set", "serve.max_waiting=3"]
+    given = ["--port", "0", "--levers", "esm,notes", "--set", "serve.max_in_flight=3"]
     config = prepared(str(source.path), *given)
     run = served[-1]
     assert run.path.parent.name == "mine-serve" and run.path.parent.parent == source.path.parent.parent
     assert config.run.stages == ["serve"] and config.serve.runs == [str(source.path)]
-    assert (config.serve.port, config.serve.levers, config.serve.max_waiting) == (0, ["esm", "notes"], 3)
+    assert (config.serve.port, config.serve.levers, config.serve.max_in_flight) == (0, ["esm", "notes"], 3)
     assert config.model == load_config(source.config).model
     said, file = capsys.readouterr().out, run.path / "serve" / "key"
     key = file.read_text().strip()
@@ -50,18 +50,14 @@ def test_a_run_of_its_own_points_to_the_run_it_serves(
     assert key not in run.config.read_text() + run.record.read_text()
 
 
-def test_a_key_that_is_there_is_not_shown(
-    source: RunDirectory, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_key_of_the_environment_is_not_shown(
+    source: RunDirectory, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = tmp_path / "key"
-    file.write_text("sk-mine\n")
-    file.chmod(0o600)
-    prepared(str(source.path), "--key-file", str(file))
     monkeypatch.setenv("MY_SERVER_KEY", "sk-other")
     prepared(str(source.path), "--key-env", "MY_SERVER_KEY")
     assert prepared(str(source.path), "--key-env", "none").serve.key_env == "none"
     said = capsys.readouterr().out
-    assert "sk-mine" not in said and "sk-other" not in said and "no key is asked for" in said
+    assert "sk-other" not in said and "no key is asked for" in said
 
 
 @pytest.mark.parametrize(
@@ -81,15 +77,7 @@ def test_what_cannot_be_served(
     assert says in said and "sk-a-key" not in said
 
 
-def test_a_key_that_others_can_read_and_a_server_of_a_server(
-    source: RunDirectory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "key"
-    file.write_text("sk-mine\n")
-    for mode in (0o640, 0o604):
-        file.chmod(mode)
-        assert main(["serve", str(source.path), "--key-file", str(file)]) == 2
-        assert f"chmod 600 {file}" in capsys.readouterr().err
+def test_a_server_of_a_server_is_refused(source: RunDirectory, capsys: pytest.CaptureFixture[str]) -> None:
     prepared(str(source.path))
     assert main(["serve", str(served[-1].path)]) == 2
     assert "server itself" in capsys.readouterr().err

@@ -79,7 +79,7 @@ def start_vllm(folder: str, rows: int) -> LanguageModel:
     from engine.config.models.model import ModelSection, VllmSection
     from engine.lm.vllm.engine_options import start
 
-    vllm = VllmSection(cpu_kvcache_gib=2, max_model_len=1024)
+    vllm = VllmSection(max_model_len=1024)
     section = ModelSection(
         backend="vllm", path=folder, dtype="bfloat16", max_num_seqs=rows, threads=THREADS, vllm=vllm
     )

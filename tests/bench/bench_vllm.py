@@ -164,7 +164,7 @@ def start_vllm(folder: Path, **options: Any) -> Any:
     from engine.config.models.model import ModelSection, VllmSection
     from engine.lm.vllm.engine_options import start
 
-    vllm = VllmSection(**{"cpu_kvcache_gib": 4, "max_model_len": 1024, **options})
+    vllm = VllmSection(**{"max_model_len": 1024, **options})
     section = ModelSection(backend="vllm", path=str(folder), dtype="float32", threads=THREADS, vllm=vllm)
     return start(str(folder), section)
 

@@ -74,8 +74,6 @@ def test_defaults() -> None:
     assert agent.anchor_top_k == 50
     # 0.3, step 3: Seed -> Anchor, two hops; a way ends at its first anchor
     assert agent.hops == 2 and agent.through_anchors is False
-    # 0.3 and "step by step": ground-truth paths are kept
-    assert agent.force_include_gt is True
     # 2.1: no node twice, no edge back
     assert sampler.environment.forbid_revisit and sampler.environment.forbid_backtrack
     # 3.1: the retriever's prior, from 2.0 to 0.5 over 10,000 steps, all of which a training has

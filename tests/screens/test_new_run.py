@@ -266,7 +266,7 @@ def test_rows_of_the_form_cell_by_cell() -> None:
         cells[key]
         for key in (
             Heading("online", True), Heading("evolution", False), StageBox("mine"), StageBox("slsm"),
-            "online.L", "online.record_null", "model.vllm.tensor_parallel_size",
+            "online.L", "online.record_null", "model.vllm.max_model_len",
         )
     ] == [
         [("", ""), ("online", "strong"), ("", ""), ("", dim)],
@@ -275,7 +275,7 @@ def test_rows_of_the_form_cell_by_cell() -> None:
         [("", ""), ("  [ ] slsm", ""), ("", ""), ("answers the conversations", dim)],
         [("≠", "accent"), ("  L", ""), ("5", "accent"), (count, dim)],
         [("", "accent"), ("  record_null", ""), ("true", "strong"), ("true or false", dim)],
-        [("", "accent"), ("  tensor_parallel_size", ""), ("1", ""), (count, dim)],
+        [("", "accent"), ("  max_model_len", ""), ("null", ""), (f"{count} or null", dim)],
     ]  # fmt: skip
 
 

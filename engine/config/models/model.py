@@ -11,19 +11,21 @@ from engine.config.section import NonNegativeInt, PositiveInt, Section
 
 class VllmSection(Section):
     FIXED = (
-        "pipeline_parallel_size", "max_num_batched_tokens", "block_size", "enable_prefix_caching", "enforce_eager",
+        "tensor_parallel_size", "pipeline_parallel_size", "cpu_kvcache_gib", "max_num_batched_tokens", "block_size",
+        "enable_prefix_caching", "enforce_eager",
     )  # fmt: skip
-    INSTEAD = "leave it out, or name it in `engine_args`"
+    INSTEAD = (
+        "leave it out, or name it in `engine_args` (GiB: in the environment variable VLLM_CPU_KVCACHE_SPACE)"
+    )
 
-    tensor_parallel_size: PositiveInt = Field(default=1, description="GPUs that share every layer.")
+    tensor_parallel_size: ClassVar[int] = 1
     pipeline_parallel_size: ClassVar[int] = 1
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.9,
         description="Share of a GPU's memory for weights and key/values. Models stay loaded while their shares fit.",
     )
-    cpu_kvcache_gib: PositiveInt = Field(
-        default=4, description="GiB for key/values where vLLM runs on the CPU."
-    )
+    cpu_kvcache_gib: ClassVar[int] = 4
+    """GiB for key/values where vLLM runs on the CPU and VLLM_CPU_KVCACHE_SPACE is not set."""
     max_model_len: PositiveInt | None = Field(
         default=None, description="Longest sequence in tokens; none: the model's own maximum."
     )
@@ -33,8 +35,8 @@ class VllmSection(Section):
     enforce_eager: ClassVar[bool] = False
     engine_args: dict[str, bool | int | float | str] = Field(
         default={},
-        description="Further arguments of vLLM's engine, such as `quantization`, `pipeline_parallel_size`, "
-        "`max_num_batched_tokens`, `enforce_eager` or `enable_prefix_caching`.",
+        description="Further arguments of vLLM's engine, such as `quantization`, `tensor_parallel_size`, "
+        "`pipeline_parallel_size`, `max_num_batched_tokens`, `enforce_eager` or `enable_prefix_caching`.",
     )
 
     def __hash__(self) -> int:

@@ -8,13 +8,11 @@ from pydantic import Field
 
 from engine.config.section import PositiveInt, Section
 
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-
 
 class ServerSection(Section):
     """The server that answers the evolution's questions."""
 
-    FIXED = ("health_interval", "grace")
+    FIXED = ("startup_timeout", "health_interval", "grace", "request_timeout")
 
     kind: Literal["in_process", "sglang"] = Field(
         default="sglang",
@@ -27,9 +25,11 @@ class ServerSection(Section):
         description="Command line of the server; {python}, {model}, {host} and {port} are filled in.",
     )
     port: Annotated[int, Field(ge=1, le=65_535)] = Field(default=8_000, description="Port on 127.0.0.1.")
-    startup_timeout: Seconds = Field(default=600.0, description="Seconds until the server must be healthy.")
+    startup_timeout: ClassVar[float] = 600.0
+    """Seconds until the server must be healthy."""
     health_interval: ClassVar[float] = 2.0
     grace: ClassVar[float] = 15.0
     """Seconds between SIGTERM and SIGKILL."""
-    request_timeout: Seconds = Field(default=300.0, description="Seconds for an answer.")
+    request_timeout: ClassVar[float] = 300.0
+    """Seconds for an answer."""
     concurrency: PositiveInt = Field(default=8, description="Questions sent to it at once.")

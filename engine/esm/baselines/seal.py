@@ -87,7 +87,7 @@ def seal_vector(
             what=f"of {len(goes_on)} thoughts in {len(answered)} mined answers {int((~goes_on).sum())} reflect or "
             "change course; `seal` needs some that do and some that do not",
             where="eval.field",
-            hint="name the words by which such thoughts are known in `reflection`, `transition` or `openings`, or "
+            hint="name the words with which such thoughts begin in `openings`, or "
             "leave `seal` out of `eval.field.methods`",
         )
     states = _states(model, read, layer)

@@ -69,7 +69,7 @@ class _AgentGraphsJob:
         samples: list[GAgentSample] = []
         dropped: Counter[str] = Counter()
         # Held-out questions get no ground-truth edges: an answer that selection loses stays lost.
-        keep_gt = self.section.force_include_gt and split == "train"
+        keep_gt = split == "train"
         for number, score in zip(range(len(graphs)), scores, strict=True):
             self.context.checkpoint()
             result = self.builder.build(graphs[number], score, keep_gt)

@@ -111,7 +111,7 @@ def _batch(data: GRetrievalDataset, numbers: Sequence[int], tables: EmbeddingTab
 def _finite(values: torch.Tensor) -> torch.Tensor:
     if not bool(torch.isfinite(values).all()):
         raise DataError(
-            what="the retriever's training grew beyond bounds", where="retriever.learning_rate",
-            hint="lower it, and remove gflownet/retriever.pt",
+            what="the retriever's training grew beyond bounds", where="graphs.embedder",
+            hint="take another embedder, and begin the stage `graphs` again",
         )  # fmt: skip
     return values

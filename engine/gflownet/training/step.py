@@ -15,7 +15,7 @@ from engine.gflownet.sampler.counter_noise import rollout_seeds
 from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.module import GFlowNetModule, Losses, prior_alpha
 from engine.gflownet.sampler.replay import Replay, drawn_paths, shortest_paths
-from engine.seeds import derive_seed, epoch_items, generator
+from engine.seeds import epoch_items, generator
 
 STAGE = "gflownet"
 WATCHED = (
@@ -95,8 +95,6 @@ class StepComputer:
         batch, names = self.questions.batch(numbers)
         alpha = prior_alpha(self.section, step)
         sampling = Sampling(actor.policy_temperature, alpha, actor.random_action_prob)
-        if self.section.policy.dropout:  # torch's own generator
-            torch.manual_seed(derive_seed(self.run_seed, STAGE, f"dropout {step}", 0))
         replay = self._replay(batch, numbers, names, step)
         return self.module.losses(
             batch.to(self.device),

@@ -1,6 +1,6 @@
 """The training of the sampler, a step at a time; stopped or killed and resumed, it gives the same weights.
 
-No generator's position is part of the state: order of the data, roll-outs, replay and dropout are drawn by (run seed,
+No generator's position is part of the state: order of the data, roll-outs, and replay are drawn by (run seed,
 question, step).
 """
 

@@ -23,6 +23,7 @@ ENVIRONMENT = {
     "VLLM_LOGGING_LEVEL": "WARNING",
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # another process may hold the first cores already
+    "VLLM_CPU_KVCACHE_SPACE": str(VllmSection.cpu_kvcache_gib),
     "VLLM_HOST_IP": "127.0.0.1",
 }
 """Variables that are set unless the user has set them."""
@@ -40,7 +41,7 @@ def start(path: str, section: ModelSection) -> Any:
         )
     text = load_text_side(path)
     config = _config(path)
-    _set_environment(section.vllm, section.threads)
+    _set_environment(section.threads)
     try:
         from vllm.engine.arg_utils import EngineArgs  # pyright: ignore[reportMissingImports]
         from vllm.platforms import current_platform  # pyright: ignore[reportMissingImports]
@@ -114,7 +115,6 @@ def _arguments(path: str, dtype: str, section: ModelSection, on_cpu: bool) -> di
         "model": path,
         "dtype": dtype,
         "max_num_seqs": section.max_num_seqs,
-        "tensor_parallel_size": options.tensor_parallel_size,
         "block_size": 32 if on_cpu else 16,
         "worker_extension_cls": "engine.lm.vllm.worker_extension.SteeringExtension",
         "disable_log_stats": True,
@@ -160,10 +160,9 @@ def _check_device(device: str, on_cpu: bool) -> None:
         )
 
 
-def _set_environment(options: VllmSection, threads: int) -> None:
+def _set_environment(threads: int) -> None:
     for key, value in ENVIRONMENT.items():
         os.environ.setdefault(key, value)
-    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(options.cpu_kvcache_gib))
     os.environ[OWNER] = str(os.getpid())
     if threads:
         os.environ["OMP_NUM_THREADS"] = str(threads)

@@ -27,7 +27,7 @@ def training_queries(data: Iterable[str], splits: Mapping[str, Sequence[str]]) -
             what=f"no query of the RL data can be trained on: of {len(names)}, {len(names) - len(training)} are held "
             f"out and {len(training)} are not among the questions",
             where="pool.rl_data",
-            hint="give RL data about questions that are not held out, or lower pool.files.heldout_share",
+            hint="give RL data about questions that are not held out, or name other `pool.files.heldout`",
         )
     return training
 

@@ -170,7 +170,7 @@ def _check_apart(trained: _QuestionSource, heldout: _QuestionSource) -> None:
                 what=f"the held-out question {heldout.ids[row]} is like {trained.ids[same]}, which is trained on: "
                 f"{reason}",
                 where="pool.files.heldout",
-                hint="hold out questions about other images, or leave the file out: `heldout_share` splits by image",
+                hint="hold out questions about other images, or leave the file out: then a fifth of the images is",
             )
 
 

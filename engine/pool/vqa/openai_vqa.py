@@ -33,7 +33,8 @@ class OpenAIVQA:
         checkpoint()
         ready: list[VQAReply] = []
         failures = ServerFailures(ready.append)
-        with closing(map_side_by_side(self._request, asks, self._section.workers)) as replies:
+        at_once = self._section.concurrency or self._section.workers
+        with closing(map_side_by_side(self._request, asks, at_once)) as replies:
             for reply, failure in replies:
                 failures.take(reply, failure)
                 while ready:

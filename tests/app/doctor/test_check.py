@@ -16,6 +16,7 @@ from app.doctor.check import run_check
 from engine.check import check_config
 from engine.check.finding import Finding
 from engine.config.file import load_config
+from engine.config.pool import PoolFilesSection
 from tests.conftest import ROOT
 from tests.engine.pool.vqa_folder import write_folder, write_rl
 from tests.tiny_models import save_tiny
@@ -397,9 +398,10 @@ def test_pool_files_are_read_together(tmp_path: Path) -> None:
     assert absent["pool.files.heldout.embeddings"] == "absent" and "pool.files" not in absent
 
 
-def test_rl_data_that_can_train_nothing_is_wrong(tmp_path: Path) -> None:
+def test_rl_data_that_can_train_nothing_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of its queries fall into the share that is held out, or are not among the questions."""
-    files = {"demonstrations": write_folder(tmp_path)["demonstrations"], "heldout_share": 1.0}
+    monkeypatch.setattr(PoolFilesSection, "heldout_share", 1.0)
+    files = {"demonstrations": write_folder(tmp_path)["demonstrations"]}
     rl_data = tmp_path / "rl.json"
     pool = {"dataset": "files", "files": files, "rl_data": str(rl_data), "vqa": {"kind": "openai"}}
     text = f"run: {{stages: [pool]}}\npool: {json.dumps(pool)}\n"
@@ -407,7 +409,8 @@ def test_rl_data_that_can_train_nothing_is_wrong(tmp_path: Path) -> None:
     rl_data.write_text(json.dumps({"1000": one, "1001": one, "7": one}))
     wrong = findings(tmp_path, text)["pool.rl_data"]
     assert wrong.kind == "wrong" and "of 3, 2 are held out and 1 are not among the questions" in wrong.what
-    assert kinds(findings(tmp_path, text, "pool.files.heldout_share=0"))["pool.rl_data"] == "here"
+    monkeypatch.setattr(PoolFilesSection, "heldout_share", 0.0)
+    assert kinds(findings(tmp_path, text))["pool.rl_data"] == "here"
     rl_data.write_text(json.dumps({"7": one}))
     digits = f"run: {{stages: [pool]}}\npool: {{rl_data: {rl_data}}}\n"
     assert kinds(findings(tmp_path, digits))["pool.rl_data"] == "wrong"

@@ -63,10 +63,10 @@ def test_values_of_every_kind(tmp_path: Path) -> None:
 
 
 def test_the_yaml_counts_more(tmp_path: Path) -> None:
-    path = yaml(tmp_path, "CONFIG_EVOLUTION_ITERATIONS=7\nCONFIG_EVOLUTION_FAILURES=5\n", "  iterations: 3\n")
+    path = yaml(tmp_path, "CONFIG_EVOLUTION_ITERATIONS=7\nCONFIG_EVOLUTION_PATIENCE=5\n", "  iterations: 3\n")
     assert load_config(path).evolution.iterations == 3
-    assert load_config(path).evolution.failures == 5
-    assert load_config(path, ["evolution.failures=2"]).evolution.failures == 2
+    assert load_config(path).evolution.patience == 5
+    assert load_config(path, ["evolution.patience=2"]).evolution.patience == 2
 
 
 def test_everything_wrong_is_told_at_once_with_file_and_line(tmp_path: Path) -> None:

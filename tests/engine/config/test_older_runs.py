@@ -80,6 +80,21 @@ FIXED = {
     ("selector", "log_every"): 10, ("serve", "max_body"): 1_048_576, ("serve", "client_timeout"): 30.0,
     ("model", "vllm", "pipeline_parallel_size"): 1, ("model", "vllm", "max_num_batched_tokens"): None,
     ("model", "vllm", "enable_prefix_caching"): True, ("model", "vllm", "enforce_eager"): False,
+    ("model", "vllm", "tensor_parallel_size"): 1, ("model", "vllm", "cpu_kvcache_gib"): 4,
+    ("serve", "key_file"): None, ("serve", "max_waiting"): 64, ("online", "carry_steering"): False,
+    ("eval", "field", "reflection"): [
+        "verify", "make sure", "hold on", "think again", "'s correct", "'s incorrect", "Let me check", "seems right",
+    ],
+    ("eval", "field", "transition"): [
+        "think differently", "another way", "another approach", "another method", "another solution",
+        "another strategy", "another technique",
+    ],
+    ("evolution", "failures"): 3, ("evolution", "server", "startup_timeout"): 600.0,
+    ("evolution", "server", "request_timeout"): 300.0, ("retriever", "learning_rate"): 1e-3,
+    ("agent_graphs", "force_include_gt"): True, ("gflownet", "policy", "dropout"): 0.0,
+    ("pool", "enough_positives"): 0, ("pool", "files", "heldout_share"): 0.2, ("pool", "vqa", "openai", "workers"): 8,
+    ("selector", "hidden"): 64, ("selector", "batch_size"): 32, ("selector", "learning_rate"): 2e-3,
+    ("selector", "eval_every"): 40,
 }  # fmt: skip
 """What was a setting once, with the value that it always has now."""
 

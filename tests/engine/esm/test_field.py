@@ -49,7 +49,9 @@ def test_a_thought_is_told_by_its_words_as_seal_tells_it() -> None:
         assert not executes(thought, usual)
 
 
-def test_seals_vector_equals_a_literal_computation(model: TransformersModel) -> None:
+def test_seals_vector_equals_a_literal_computation(
+    model: TransformersModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One full pass a thought: the state of the delimiter before it, at its last token."""
     groups: dict[bool, list[np.ndarray]] = {True: [], False: []}
     goes_on = [[False, True, True], [True, False, True]]
@@ -65,8 +67,10 @@ def test_seals_vector_equals_a_literal_computation(model: TransformersModel) -> 
     literal = np.mean(groups[True], axis=0) - np.mean(groups[False], axis=0)
     found = seal_vector(model, ANSWERS, LAYER, "\n\n", WORDS)
     np.testing.assert_allclose(found, literal, atol=2e-4)
+    monkeypatch.setattr(FieldSection, "reflection", [])
+    monkeypatch.setattr(FieldSection, "transition", [])
     with pytest.raises(DataError, match="of 6 thoughts in 2 mined answers 0 reflect"):
-        seal_vector(model, ANSWERS, LAYER, "\n\n", FieldSection(reflection=[], transition=[], openings=[]))
+        seal_vector(model, ANSWERS, LAYER, "\n\n", FieldSection(openings=[]))
 
 
 def test_casts_condition_equals_a_literal_computation() -> None:

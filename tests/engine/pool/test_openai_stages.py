@@ -37,10 +37,7 @@ def config(server: MisbehavingServer) -> Config:
         "train_queries": 5, "heldout_queries": 3, "search_top_k": 20, "max_eval_pairs": 6,
         "vqa": {"kind": "openai", "openai": vision},
     }  # fmt: skip
-    selector = {
-        "hidden": 8, "supervised_steps": 2, "policy_steps": 3, "batch_size": 4, "rollouts": 2,
-        "eval_every": 5,
-    }  # fmt: skip
+    selector = {"supervised_steps": 2, "policy_steps": 3, "rollouts": 2}
     return Config.model_validate({"pool": pool, "selector": selector})
 
 
@@ -66,7 +63,7 @@ def test_it_is_asked_for_each_pair_once_and_what_it_costs_is_kept(tmp_path: Path
     rows = {event.method: event for event in events if isinstance(event, SelectorCompared)}
     assert set(rows) == {"random", "rices", "selector"} and rows["rices"].n == 3
     notices = [event.text for event in events if isinstance(event, Notice)]
-    assert "training may ask sees-digits with up to 24 pairs" in notices
+    assert "training may ask sees-digits with up to 192 pairs" in notices
 
 
 def test_the_key_is_in_no_file_and_no_event(tmp_path: Path) -> None:

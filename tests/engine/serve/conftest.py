@@ -39,7 +39,7 @@ class Served:
             run / "config.yaml",
             [
                 f"serve.runs={json.dumps([str(run)])}", "serve.port=0", "serve.levers=[esm]",
-                f"serve.max_in_flight={PLACES}", f"serve.max_waiting={WAITING}", *changes,
+                f"serve.max_in_flight={PLACES}", *changes,
             ],
         )  # fmt: skip
         self.schedulers: list[RequestScheduler] = []
@@ -60,6 +60,7 @@ class Served:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(serve_stage, "RequestScheduler", self._scheduler)
                 patch.setattr(ServeSection, "client_timeout", 120.0)
+                patch.setattr(ServeSection, "max_waiting", WAITING)
                 patch.setattr(ServeSection, "max_body", 20_000)
                 Serve().run(context)
         except StopRequested:

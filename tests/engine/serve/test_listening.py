@@ -68,3 +68,17 @@ def test_a_key_of_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         monkeypatch.setenv("A_KEY", wrong)
         with pytest.raises(ConfigError, match="A_KEY"):
             server_key(section, tmp_path)
+
+
+def test_a_key_in_a_file_is_the_owners_alone(tmp_path: Path) -> None:
+    """One that is there is taken; one that others can read is refused."""
+    file = tmp_path / "serve" / "key"
+    file.parent.mkdir()
+    file.write_text("sk-mine\n")
+    file.chmod(0o600)
+    key = server_key(ServeSection(), tmp_path)
+    assert (key.secret, key.place, key.made) == ("sk-mine", str(file), False)
+    for mode in (0o640, 0o604):
+        file.chmod(mode)
+        with pytest.raises(ConfigError, match=f"chmod 600 {file}"):
+            server_key(ServeSection(), tmp_path)

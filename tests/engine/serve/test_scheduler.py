@@ -22,7 +22,8 @@ def test_load_is_told_once_a_second_where_something_has_changed(monkeypatch: pyt
     monkeypatch.setattr(scheduler, "time", SimpleNamespace(monotonic=lambda: now[0]))
     levers: Any = SimpleNamespace(model=SimpleNamespace(open=lambda prompts: None))
     events: list[Event] = []
-    section = ServeSection(max_in_flight=1, max_waiting=1)
+    monkeypatch.setattr(ServeSection, "max_waiting", 1)
+    section = ServeSection(max_in_flight=1)
     busy = RequestScheduler(levers, section, events.append, lambda done, tokens: None)
 
     def reported(seconds: float) -> list[Event]:

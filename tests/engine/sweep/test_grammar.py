@@ -20,7 +20,7 @@ from engine.sweep.grammar import read_axes, settings_of, swept
         ("offline_mine.candidate_layers=[1],[2],[1, 2]", [[1], [2], [1, 2]]),
         ("task.dataset=gsm8k,arc-c", ["gsm8k", "arc-c"]),
         ('prompt.system="a, b",null', ["a, b", None]),
-        ("online.carry_steering=true,false", [True, False]),
+        ("online.record_null=true,false", [True, False]),
         ("online.L=4", [4]),
     ],
 )

@@ -16,12 +16,14 @@ class EdgeFrontierPolicy(RecurrentPolicy):
     """The walk looks over its frontier (mean of keys, and log of how many there are), then scores each edge and
     STOP in view of that."""
 
-    def __init__(self, hidden: int, max_steps: int, dropout: float = 0.0) -> None:
+    def __init__(self, hidden: int, max_steps: int) -> None:
         super().__init__(hidden, max_steps)
         self.edge_half = nn.Linear(hidden, hidden)
         self.rivals = nn.Linear(hidden + 1, hidden)
         self.walk_half = nn.Linear(2 * hidden, hidden)
-        self.score = nn.Sequential(nn.GELU(), nn.Dropout(dropout), nn.Linear(hidden, 1))
+        self.score = nn.Sequential(
+            nn.GELU(), nn.Identity(), nn.Linear(hidden, 1)
+        )  # as runs name their weights
         self.stop = nn.Sequential(nn.GELU(), nn.Linear(hidden, 1))
 
     def prepare(self, batch: GraphBatch, tokens: Tokens) -> torch.Tensor:

@@ -16,10 +16,8 @@ class EdgeGATPolicy(EdgeMLPMixerPolicy):
     """`layers` rounds of attention against the edges (a node hears what can be reached from it), once a batch;
     then scored as EdgeMLPMixer does."""
 
-    def __init__(
-        self, hidden: int, max_steps: int, dropout: float = 0.0, heads: int = 4, layers: int = 2
-    ) -> None:
-        super().__init__(hidden, max_steps, dropout)
+    def __init__(self, hidden: int, max_steps: int, heads: int = 4, layers: int = 2) -> None:
+        super().__init__(hidden, max_steps)
         self.look_ahead = layers
         self.layers = nn.ModuleList(_Attention(hidden, heads) for _ in range(layers))
         self.join = nn.Linear(2 * hidden, hidden)

@@ -14,11 +14,13 @@ from engine.gflownet.sampler.policies.policy import RecurrentPolicy
 class EdgeMLPMixerPolicy(RecurrentPolicy):
     """logit(e) = w . gelu(W_k phi_e + W_s state): the first layer is split, so its edge half is made once."""
 
-    def __init__(self, hidden: int, max_steps: int, dropout: float = 0.0) -> None:
+    def __init__(self, hidden: int, max_steps: int) -> None:
         super().__init__(hidden, max_steps)
         self.edge_half = nn.Linear(hidden, hidden)
         self.walk_half = nn.Linear(hidden, hidden, bias=False)
-        self.score = nn.Sequential(nn.GELU(), nn.Dropout(dropout), nn.Linear(hidden, 1))
+        self.score = nn.Sequential(
+            nn.GELU(), nn.Identity(), nn.Linear(hidden, 1)
+        )  # as runs name their weights
         self.stop = nn.Sequential(nn.Linear(hidden, hidden), nn.GELU(), nn.Linear(hidden, 1))
 
     def prepare(self, batch: GraphBatch, tokens: Tokens) -> torch.Tensor:

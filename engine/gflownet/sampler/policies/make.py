@@ -12,6 +12,6 @@ from engine.gflownet.sampler.policies.policy import RecurrentPolicy
 def make_policy(section: PolicySection, max_steps: int) -> RecurrentPolicy:
     """With new weights, from torch's generator."""
     if section.kind == "edge_gat":
-        return EdgeGATPolicy(section.hidden, max_steps, section.dropout, section.heads)
+        return EdgeGATPolicy(section.hidden, max_steps, section.heads)
     kind = EdgeMLPMixerPolicy if section.kind == "edge_mlp_mixer" else EdgeFrontierPolicy
-    return kind(section.hidden, max_steps, section.dropout)
+    return kind(section.hidden, max_steps)

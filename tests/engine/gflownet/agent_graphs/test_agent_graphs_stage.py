@@ -101,20 +101,10 @@ def test_the_files_hold_what_the_builder_gives_for_each_question(folder: Path):
         assert sum(dropped.values()) + len(found) == len(scores)
 
 
-def test_only_training_questions_are_helped_to_keep_their_answer(folder: Path, tmp_path: Path):
-    """Held-out graphs are the same to the byte; training loses questions where it is not helped."""
-    other = tmp_path / "other"
-    shutil.copytree(folder, other)
-    _, helped = build(folder, **NARROW, force_include_gt=True)
-    _, left = build(other, **NARROW, force_include_gt=False)
-    for split in ("validation", "test"):
-        assert (
-            layout.agent_graphs(folder, split).read_bytes() == layout.agent_graphs(other, split).read_bytes()
-        )
-    with_help, without = built_events(helped), built_events(left)
-    assert LOST not in with_help["train"].dropped
-    assert without["train"].dropped[LOST] == with_help["train"].samples - without["train"].samples > 0
-    assert with_help["test"].dropped == without["test"].dropped
+def test_only_training_questions_are_helped_to_keep_their_answer(folder: Path):
+    _, events = build(folder, **NARROW)
+    built = built_events(events)
+    assert LOST not in built["train"].dropped and built["test"].dropped[LOST] > 0
 
 
 def test_a_wider_selection_loses_fewer(folder: Path, tmp_path: Path):

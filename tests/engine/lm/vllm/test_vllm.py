@@ -39,7 +39,7 @@ CUT_UP: dict[str, dict[str, Any]] = {
         "engine_args": {"num_gpu_blocks_override": 20, "max_num_batched_tokens": 64},
         "max_num_seqs": 16,
     },
-    "two_workers": {"tensor_parallel_size": 2},
+    "two_workers": {"engine_args": {"tensor_parallel_size": 2}},
     "pipeline": {"engine_args": {"pipeline_parallel_size": 2}, "ahead": False},
     "one_tensor_layers": {"architecture": "gpt2"},
 }

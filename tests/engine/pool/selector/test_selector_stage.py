@@ -82,10 +82,10 @@ def test_the_curve_is_logged_and_kept(whole: tuple[Path, list[Event]]) -> None:
     folder, events = whole
     steps: list[SelectorStep] = of_type(events, SelectorStep)
     log = lines(selector_layout.training_log(folder))
-    assert [step.step for step in steps] == [line["step"] for line in log] == [10, 12, 20, 24, 30, 36, 40, 48]
+    assert [step.step for step in steps] == [line["step"] for line in log] == [10, 20, 30, 40, 48]
     assert [step.loss for step in steps] == [line["loss"] for line in log]
     looked = [step.step for step in steps if step.heldout_accuracy is not None]
-    assert looked == [12, 24, 36, 48]
+    assert looked == [40, 48]
     assert of_type(events, StageStarted)[0] == StageStarted(total=STEPS, done=0, unit="steps")
 
 
@@ -135,7 +135,7 @@ def test_it_learns(folder: Path) -> None:
     events = run_stage(TrainSelector(), small_config(supervised_steps=80, policy_steps=80), folder)
     steps: list[SelectorStep] = of_type(events, SelectorStep)
     taught = [step.expected_score for step in steps if step.phase == "supervised"]
-    assert sum(taught[-4:]) / 4 > sum(taught[:4]) / 4 + 0.1
+    assert sum(taught[-4:]) / 4 > taught[0] + 0.1
 
 
 def test_stopped_anywhere_it_ends_the_same(whole: tuple[Path, list[Event]], folder: Path) -> None:

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -157,11 +157,19 @@ class World:
         return RLBeamDatasetWithEmbedding(queries, self.table, query_embedding=self.query_embedding)
 
 
+class Small(SelectorSection):
+    hidden: ClassVar[int] = 16
+    batch_size: ClassVar[int] = 8
+
+
+class Wild(Small):
+    learning_rate: ClassVar[float] = 1e30
+
+
 def training(
-    world: World, path: Path, ask: Any = None, run_seed: int = 0, **changes: Any
+    world: World, path: Path, ask: Any = None, run_seed: int = 0, kind: type[Small] = Small, **changes: Any
 ) -> SelectorTraining:
-    fields = {"hidden": 16, "supervised_steps": 30, "policy_steps": 30, "batch_size": 8}
-    section = SelectorSection(**{**fields, **changes})
+    section = kind(**{"supervised_steps": 30, "policy_steps": 30, **changes})
     torch.manual_seed(7)
     selector = Selector(WIDTH, section.hidden, section.inner)
     return SelectorTraining(selector, world.data(), section, run_seed, path, ask or world.ask)
@@ -184,17 +192,11 @@ def test_the_same_policy_draws_other_pairs_at_the_next_step(tmp_path: Path) -> N
 
 
 def test_policy_steps_have_a_rate_of_their_own(tmp_path: Path) -> None:
-    rates: dict[str, Any] = {
-        "learning_rate": 0.01,
-        "policy_learning_rate": 0.001,
-        "supervised_steps": 2,
-        "policy_steps": 1,
-    }
-    made, used = training(World(), tmp_path / "s.pt", **rates), []
+    made, used = training(World(), tmp_path / "s.pt", supervised_steps=2, policy_steps=1), []
     for _ in range(3):
         made.update()
         used.append(made.optimizer.param_groups[0]["lr"])
-    assert used == [0.01, 0.01, 0.001]
+    assert used == [0.002, 0.002, 0.001]
 
 
 def test_a_trajectory_counts_once_and_impossible_ones_not_at_all(tmp_path: Path) -> None:
@@ -258,7 +260,7 @@ def test_what_is_drawn_is_new_and_follows_the_policy(tmp_path: Path) -> None:
         assert all(first != last for first, last in pairs)
     one_hot = torch.full((2, K, K), -20.0)
     one_hot[:, 3, 50] = one_hot[:, 50, 3] = 0.0
-    drawing.section = SelectorSection(rollouts=2)
+    drawing.section = Small(rollouts=2)
     assert {tuple(pair) for pair in drawing._draw(batch, one_hot, mask)[0].tolist()} == {(3, 50), (50, 3)}
 
 
@@ -331,13 +333,13 @@ def test_a_failed_question_changes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("changes", "named"),
-    [({"hidden": 8}, "hidden"), ({"learning_rate": 0.1}, "learning_rate"), ({"rollouts": 1}, "rollouts")],
+    [({"kind": Wild}, "learning_rate"), ({"policy_steps": 1}, "policy_steps"), ({"rollouts": 1}, "rollouts")],
 )
 def test_a_checkpoint_of_another_shape_is_named(tmp_path: Path, changes: dict[str, Any], named: str) -> None:
     training(World(), tmp_path / "s.pt").save()
     with pytest.raises(DataError, match=f"another {named}"):
         training(World(), tmp_path / "s.pt", **changes).restore()
-    training(World(), tmp_path / "s.pt", eval_every=3).restore()
+    training(World(), tmp_path / "s.pt", checkpoint_every=3).restore()
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 torn", b"no tensor"])
@@ -348,6 +350,6 @@ def test_a_broken_checkpoint_is_named(tmp_path: Path, content: bytes) -> None:
 
 
 def test_growing_beyond_bounds_is_an_error_with_a_way_out(tmp_path: Path) -> None:
-    wild = training(World(), tmp_path / "s.pt", learning_rate=1e30)
-    with pytest.raises(DataError, match="lower it"):
+    wild = training(World(), tmp_path / "s.pt", kind=Wild)
+    with pytest.raises(DataError, match="scale the embeddings"):
         run_to(wild, 30)

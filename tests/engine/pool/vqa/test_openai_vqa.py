@@ -145,7 +145,7 @@ def test_what_fails_for_one_ask_is_its_error(
     with misbehaving_server(lambda body: texts.pop(0), [fault]) as server:
         if fault == "401":
             texts.pop(0)
-        first, *others = model(dataset, server, workers=1).answer(asks, go_on)
+        first, *others = model(dataset, server, concurrency=1).answer(asks, go_on)
     assert first.answer is None and first.spent.calls == 1 and re.search(error, str(first.error))
     assert [reply.answer for reply in others] == ["yes", "yes"]
     assert KEY not in str(first)
@@ -168,7 +168,7 @@ def test_a_server_that_dies_is_not_asked_on_and_leaves_no_wrong_answers(
     asks = [VQAAsk(name, (row, row + 1)) for row in range(10) for name in dataset.splits["train"][:10]]
     path = tmp_path / "evaluated.jsonl"
     with misbehaving_server(nearest_neighbour, [""] * 5 + ["401"] * 200) as server:
-        evaluator = PairEvaluator(path, model(dataset, server, workers=1), dataset.annotations)
+        evaluator = PairEvaluator(path, model(dataset, server, concurrency=1), dataset.annotations)
         with pytest.raises(ServerFailed):
             evaluator.evaluate(asks, go_on)
         assert len(server.requests) < 5 + 8 + 4
@@ -189,7 +189,7 @@ def test_a_stop_keeps_what_was_answered(dataset: DigitsDataset, tmp_path: Path) 
             if len(server.requests) >= 22:
                 raise StopRequested
 
-        section = VisionSection(base_url=server.url, api_key_env="TEST_KEY", timeout=60, workers=2)
+        section = VisionSection(base_url=server.url, api_key_env="TEST_KEY", timeout=60, concurrency=2)
         asking = OpenAIClient(section, "pool.vqa.openai", checkpoint=checkpoint)
         evaluator = PairEvaluator(path, OpenAIVQA(asking, section, dataset), dataset.annotations)
         with pytest.raises(StopRequested):
@@ -205,7 +205,7 @@ def test_passing_faults_are_asked_again(dataset: DigitsDataset) -> None:
     waits: list[float] = []
     asks = [VQAAsk(name, (0, 1)) for name in dataset.splits["train"][:3]]
     with misbehaving_server(nearest_neighbour, ["429 with Retry-After", "", "torn body"]) as server:
-        found = list(model(dataset, server, waits, workers=1).answer(asks, go_on))
+        found = list(model(dataset, server, waits, concurrency=1).answer(asks, go_on))
     assert [reply.spent.calls for reply in found] == [2, 2, 1]
     assert all(reply.answer for reply in found) and waits == [0.05, 1.0]
 
@@ -218,7 +218,7 @@ def test_a_stop_ends_the_waiting_of_all_requests(dataset: DigitsDataset) -> None
             if len(server.requests) >= 3:
                 raise StopRequested
 
-        section = VisionSection(base_url=server.url, api_key_env="TEST_KEY", timeout=60, workers=3)
+        section = VisionSection(base_url=server.url, api_key_env="TEST_KEY", timeout=60, concurrency=3)
         asking = OpenAIClient(section, "pool.vqa.openai", checkpoint=checkpoint)
         with pytest.raises(StopRequested):
             list(OpenAIVQA(asking, section, dataset).answer(asks, go_on))
