@@ -183,7 +183,14 @@ BAD = [
     (b"", UNSAFE.format("EOFError: ")),
     *(
         (_torch(content), NO_FORM)
-        for content in ({"x": 3}, {}, {"layer_activations": {}}, {1: 2, "x": 3}, [])
+        for content in (
+            {"x": 3},
+            {},
+            {"layer_activations": {}},
+            {1: 2, "x": 3},
+            {"layers.1": ADDED, "x": 3},
+            [],
+        )
     ),
     *(
         (_torch(torch.tensor([1.0, bad])), "a vector holds NaN or infinity (a.pt): make the vectors again")
