@@ -14,6 +14,7 @@ from engine.servers.spent import Spent
 from engine.slsm.chat_model import ChatAnswer, ChatAsk, LocalChatModel, OpenAIChatModel
 from engine.slsm.published_answers import PublishedAnswers
 from tests.engine.slsm.note_following_model import NoteFollowingModel
+from tests.exactly import exactly
 
 ASK = ChatAsk(({"role": "user", "content": "Hi"},), seed=7, conversation="c")
 PROMPT = len('[{"role": "user", "content": "Hi"}]')
@@ -109,7 +110,7 @@ def test_a_refused_request_is_suspect_unless_it_is_about_the_content() -> None:
     one, two = asked(form, content)
     assert one == ChatAnswer("", Spent(2, 3, 0.5), failure="too long", suspect=form)
     assert two == ChatAnswer("", Spent(2, 3, 0.5), failure="too long")
-    with pytest.raises(ServerFailed, match="too long"):
+    with pytest.raises(ServerFailed, match=exactly("too long (s): h")):
         asked(failed(refused=False))
 
 

@@ -21,6 +21,7 @@ from engine.tasks.generated.dialogues.records import generate_dialogues
 from tests.engine.slsm.note_following_model import NoteFollowingModel
 from tests.engine.slsm.small_run import small_config
 from tests.engine.slsm.stage_run import ALL, DIALOGUES, run_slsm
+from tests.exactly import exactly
 
 FIELDS: dict[str, Any] = {"data": {"conversations": DIALOGUES}, "temperature": 0.7} | ALL
 
@@ -241,7 +242,13 @@ def test_what_the_run_does_not_have_is_refused(
 def test_answers_of_a_file_cannot_be_given_again(
     run: tuple[Path, list[ConversationAnswered]], model: Any
 ) -> None:
-    with pytest.raises(SteerError, match="answers its own questions alone"):
+    with pytest.raises(
+        SteerError,
+        match=exactly(
+            "slsm.answers.kind: found file, which answers its own questions alone, expected local or openai "
+            "(configuration): correct this value"
+        ),
+    ):
         WhatIf(
             context(run[0], model, answers={"kind": "file", "path": "answers.jsonl"}, compare=["baseline"])
         )
