@@ -11,11 +11,13 @@ from __future__ import annotations
 import ast
 import importlib
 import os
+import re
 from collections import Counter, defaultdict
 from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+_IN_A_ROOM = re.compile(r"(.*?)/(?:app|engine|screens)/")
 SMALL, LARGE = 100, 24
 """Tests of a change at most: those that run the fewest lines, and those that run the most, as whole screens do."""
 
@@ -27,8 +29,7 @@ class CoveringTests:
         self._data = importlib.import_module("coverage").CoverageData(path)
         self._data.read()
         measured = sorted(self._data.measured_files())
-        rooms = ("/app/", "/engine/", "/screens/")
-        root = os.path.commonpath([name for name in measured if any(room in name for room in rooms)])
+        root = next(found[1] for name in measured if (found := _IN_A_ROOM.match(name)))
         self._lines = {os.path.relpath(name, root): self._data.contexts_by_lineno(name) for name in measured}
 
     def of_change(self, file: str, first: int, last: int) -> list[str]:

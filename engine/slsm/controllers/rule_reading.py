@@ -284,7 +284,7 @@ def _third_person(body: str) -> str:
                          (r"^Call me", "The user wants to be called")):  # fmt: skip
         if re.match(first, body, re.I):
             return re.sub(first, third, body, count=1, flags=re.I)
-    match = re.match(r"^I (never |always )?(was|\w+)", body, re.I)
+    match = re.match(r"^I (never |always )?(\w+)", body, re.I)
     if match is None:
         return body
     return f"The user {match[1] or ''}{_with_s(match[2])}{body[match.end() :]}"

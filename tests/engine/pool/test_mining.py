@@ -19,6 +19,7 @@ from engine.pool.vqa.evaluated_pairs import PairEvaluator
 from engine.pool.vqa.vqa import VQAAsk
 from engine.run.gate import StopRequested
 from tests.engine.pool.vqa_models import ANNOTATIONS, TableModel
+from tests.exactly import exactly
 
 TABLE = np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32)
 QUERY = np.ones(4, dtype=np.float32)
@@ -148,7 +149,13 @@ def test_replies_of_another_model_are_named(tmp_path: Path):
     evaluator(tmp_path, TableModel(lambda query_id, pair: "right", "one")).evaluate(
         [VQAAsk("7", (1, 2))], nothing
     )
-    with pytest.raises(DataError, match="answered by 'one', this run asks 'other'"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "this pair was answered by 'one', this run asks 'other' (…/evaluated.jsonl:1): remove the file (its "
+            "pairs are asked again), or start a new run"
+        ),
+    ):
         evaluator(tmp_path, TableModel(lambda query_id, pair: "right", "other"))
     (tmp_path / "evaluated.jsonl").write_text('{"pair": [1]}\n')
     with pytest.raises(DataError, match="no field `query_id`"):

@@ -14,6 +14,7 @@ from engine.pool.normalise import Normalised, normalise
 from engine.pool.top_k import similarities, top_k
 from engine.pool.trajectory_quality_controller import TrajectoryQualityController
 from tests.engine.pool.rl_data import queries
+from tests.exactly import exactly
 
 ROWS = 700
 TABLE = np.random.default_rng(0).normal(size=(ROWS, 8)).astype(np.float32)
@@ -117,7 +118,13 @@ def test_what_cannot_be_used_is_counted_by_reason():
 
 
 def test_a_table_that_is_too_small_is_named():
-    with pytest.raises(DataError, match="pool of 64 needs as many usable rows, the table has 54"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "a pool of 64 needs as many usable rows, the table has 54 (query 7): give a larger embedding table, "
+            "without NaN"
+        ),
+    ):
         normalised(plain([1, 2]), HOSTILE[:63])
 
 

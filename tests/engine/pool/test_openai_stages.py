@@ -17,6 +17,7 @@ from engine.pool.selector.selector_stage import TrainSelector
 from engine.run.gate import StopRequested
 from engine.run.stage import Stage, StageContext
 from tests.engine.pool.vqa.test_openai_vqa import KEY, nearest_neighbour
+from tests.exactly import exactly
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
 from tests.run_stage import name_of, run_stage
 
@@ -112,5 +113,11 @@ def test_without_a_key_it_says_which_variable(tmp_path: Path, monkeypatch: pytes
     settings = {
         "vqa": {"kind": "openai", "openai": {"base_url": "https://llm.example/v1", "api_key_env": "TEST_KEY"}}
     }
-    with pytest.raises(ConfigError, match=r"pool\.vqa\.openai\.api_key_env.*TEST_KEY"):
+    with pytest.raises(
+        ConfigError,
+        match=exactly(
+            "pool.vqa.openai.api_key_env: found TEST_KEY, expected the environment variable TEST_KEY set to a "
+            "key, or `api_key_env: none` for a server that needs none (configuration): correct this value"
+        ),
+    ):
         run_stage(STAGES[0], Config.model_validate({"pool": settings}), tmp_path)

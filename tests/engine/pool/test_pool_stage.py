@@ -20,6 +20,7 @@ from engine.pool.data.records import POOL_SIZE, read_rl_data
 from engine.pool.pool_stage import BuildPools
 from engine.run.gate import StopRequested
 from tests.engine.pool.small_run import SMALL, context_of, run_pool
+from tests.exactly import exactly
 
 
 @pytest.fixture(scope="module")
@@ -227,14 +228,49 @@ def test_hostile_rl_data(tmp_path: Path):
 def test_rl_data_about_other_queries_is_named(tmp_path: Path):
     path = tmp_path / "given.json"
     path.write_text(json.dumps({"x": {"candidate_pool_indices": [], "pointer_candidates": []}}))
-    with pytest.raises(DataError, match="of 1, 0 are held out and 1 are not among the questions"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "no query of the RL data can be trained on: of 1, 0 are held out and 1 are not among the questions "
+            "(pool.rl_data): give RL data about questions that are not held out, or lower "
+            "pool.files.heldout_share"
+        ),
+    ):
         run_pool(tmp_path, rl_data=str(path))
     path.write_text("{}")
-    with pytest.raises(DataError, match="no query of the RL data can be trained on"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "no query of the RL data can be trained on: of 0, 0 are held out and 0 are not among the questions "
+            "(pool.rl_data): give RL data about questions that are not held out, or lower "
+            "pool.files.heldout_share"
+        ),
+    ):
         run_pool(tmp_path, rl_data=str(path))
     path.write_text(json.dumps({"x": {"candidate_pool_indices": [3600], "pointer_candidates": []}}))
-    with pytest.raises(DataError, match=r"is 3600, but the embedding table has 3600 rows.*query x"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "a row of the pool is 3600, but the embedding table has 3600 rows (…/given.json: query x): give the "
+            "embeddings this file was made with"
+        ),
+    ):
         run_pool(tmp_path, rl_data=str(path))
+
+
+def test_where_every_query_is_left_out_there_is_no_data(tmp_path: Path):
+    """One without any trajectory, and nothing is mined; the other the data set does not know."""
+    path = tmp_path / "given.json"
+    query = {"candidate_pool_indices": [1, 2], "pointer_candidates": []}
+    path.write_text(json.dumps({"train-0001": query, "x": query}))
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "every query of the RL data was left out (no scored trajectory was given or committed, unknown to the data "
+            "set) (pool.rl_data): check that data, embeddings and questions belong together"
+        ),
+    ):
+        run_pool(tmp_path, rl_data=str(path), max_eval_pairs=0)
 
 
 def test_without_mining_nothing_is_asked(tmp_path: Path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,12 @@ import pytest
 from engine.errors import DataError
 from engine.files import read_records
 from engine.pool import layout
+from engine.pool.data.digits import DigitsDataset
 from engine.pool.vqa.evaluated_pairs import EvaluatedPair
-from engine.pool.vqa.vqa import BareAsk, VQAAsk
+from engine.pool.vqa.vqa import Ask, BareAsk, VQAAsk, VQAReply
 from engine.pool.what_if import WhatIf, WhatIfRequest
 from tests.engine.pool.small_run import context_of, run_pool
+from tests.exactly import exactly
 
 
 @pytest.fixture(scope="module")
@@ -68,15 +72,58 @@ def test_a_pair_of_the_rl_data_has_no_recorded_answer(run: Path, what_if: WhatIf
     known = {pair.pair for pair in recorded(run) if pair.query_id == "train-0000"}
     other = next([3, row] for row in range(4, 99) if (3, row) not in known)
     tried = what_if.tried(WhatIfRequest(query="train-0000", recorded=other))
-    assert not tried.exact and "the run holds its score" in tried.difference
+    assert not tried.exact and tried.difference == (
+        "this pair came with the RL data: the run holds its score, not an answer"
+    )
+
+
+class Other:
+    """A vision model that says something else than the run's."""
+
+    name = "other"
+
+    def answer(self, asks: Sequence[Ask], checkpoint: Any) -> list[VQAReply]:
+        return [VQAReply("nothing") if ask.demonstrations else VQAReply(None, "no answer") for ask in asks]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [("digits", ""), ("openai", ": the model behind a server need not answer twice alike")],
+)
+def test_an_answer_that_is_not_the_run_s_says_which_that_was(
+    run: Path, monkeypatch: pytest.MonkeyPatch, kind: str, words: str
+) -> None:
+    monkeypatch.setattr("engine.pool.what_if.make_vqa_model", lambda *_: Other())
+    vqa = {"vqa": {"kind": kind}} if kind == "openai" else {}
+    what_if = WhatIf(context_of(run, lambda event: None, lambda: None, **vqa))
+    first = recorded(run)[0]
+    tried = what_if.tried(WhatIfRequest(query=first.query_id, recorded=list(first.pair), pairs=[[3, 4]]))
+    assert (tried.exact, tried.difference) == (False, f"the answer was {first.answer!r}{words}")
+    assert (tried.none.given, tried.none.text, tried.none.right, tried.none.verdict) == (
+        "no demonstration", "", None, "no answer",
+    )  # fmt: skip
+    assert (tried.committed.score, tried.committed.right, tried.committed.verdict) == (0.0, False, "")
+    shown = DigitsDataset(0)
+    (yours,) = tried.yours
+    assert yours.given == f"rows 3 ({shown.demonstration(3)[1]}) and 4 ({shown.demonstration(4)[1]})"
+    assert yours.rows == [3, 4] and tried.case == {"pair": f"{first.pair[0]}, {first.pair[1]}"}
+    assert (tried.system, tried.example, tried.question) == (
+        "pool",
+        first.query_id,
+        shown.question(first.query_id),
+    )
+    assert tried.gold == Counter(shown.annotations(first.query_id)).most_common(1)[0][0]
+
+
+ROWS = "choose two different rows of 0 to 3599"
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"query": "nobody"}, "no query 'nobody'"),
-        ({"pairs": [[3, 3]]}, "choose two different rows"),
-        ({"pairs": [[3, 99_999]]}, "rows 3 and 99999 are not demonstrations"),
+        ({"query": "nobody"}, "the data set has no query 'nobody' (…/pool): choose a query of this run"),
+        ({"pairs": [[3, 3]]}, f"rows 3 and 3 are not demonstrations for {{}} (…/pool): {ROWS}"),
+        ({"pairs": [[3, 3600]]}, f"rows 3 and 3600 are not demonstrations for {{}} (…/pool): {ROWS}"),
     ],
 )
 def test_what_cannot_be_shown_is_refused(
@@ -84,6 +131,5 @@ def test_what_cannot_be_shown_is_refused(
 ) -> None:
     first = recorded(run)[0]
     wanted: dict[str, Any] = {"query": first.query_id, "recorded": list(first.pair)}
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=exactly(words.format(first.query_id))):
         what_if.tried(WhatIfRequest(**wanted | change))
-    assert words in str(caught.value)

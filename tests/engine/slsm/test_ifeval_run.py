@@ -22,6 +22,7 @@ from tests.bench.print_slsm import answers_of, compared_pairs
 from tests.engine.slsm.ifeval_lines import ifeval_jsonl
 from tests.engine.slsm.note_following_model import NoteFollowingModel
 from tests.engine.slsm.small_run import small_config
+from tests.exactly import exactly
 
 MODES = ["baseline", "reminder", "always", "on_detection", "remind_on_detection"]
 COUNT = 24
@@ -131,7 +132,13 @@ def test_a_killed_run_goes_on_with_the_turns_it_has(tmp_path: Path) -> None:
 
 def test_a_file_of_answers_cannot_write_the_turns(tmp_path: Path) -> None:
     (tmp_path / "answers.jsonl").write_text('{"id": "x", "answer": "y"}')
-    with pytest.raises(DataError, match="written by the model under test"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "earlier turns of these conversations are written by the model under test, which a file is not "
+            "(slsm.answers.path): use `local` or `openai`, or data with all turns, such as MultiChallenge"
+        ),
+    ):
         run(
             tmp_path, WillingModel(), compare=["baseline"],
             answers={"kind": "file", "path": str(tmp_path / "answers.jsonl")},

@@ -27,6 +27,7 @@ from engine.slsm.multichallenge import Criterion, parse_dialogues, read_dialogue
 from engine.slsm.slsm_stage import RunSLSM
 from engine.slsm.turns import Turn
 from tests.engine.slsm.small_run import answers_of, small_config
+from tests.exactly import exactly
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
 
 SECRET = "Does the reply mention the zyxomma?"
@@ -90,7 +91,14 @@ def test_the_hubs_parquet_is_the_same(tmp_path: Path) -> None:
         assert (found.conversations, found.criteria) == (whole.conversations, whole.criteria)
         assert found.digest == hashlib.sha256(path.read_bytes()).hexdigest()
     parquet.write_table(pyarrow.Table.from_pylist([rows[0], rows[1] | {"axis": None}]), path)
-    with pytest.raises(DataError, match=r"`\$\.AXIS`.*parquet: row 2"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "Expected `str`, got `null` - at `$.AXIS` (…/test-00000-of-00001.parquet: row 2): give "
+            "MultiChallenge's fields QUESTION_ID, AXIS, CONVERSATION, TARGET_QUESTION and PASS_CRITERIA; or "
+            "`messages`, each with `role` (user, assistant, system) and `content`"
+        ),
+    ):
         read_dialogues(path, 9)
 
 
@@ -148,6 +156,17 @@ MALFORMED = {
 }  # fmt: skip
 
 
+FORM = (
+    "give MultiChallenge's fields QUESTION_ID, AXIS, CONVERSATION, TARGET_QUESTION and PASS_CRITERIA; or `messages`, "
+    "each with `role` (user, assistant, system) and `content`"
+)
+HINTS = {
+    "not JSON": "correct or remove it", "not a JSON object": "correct or remove it",
+    "the last message": "end with what the user says last", "`PASS_CRITERIA` is": "YES or NO",
+    "occurs twice": "give every conversation its own id",
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(("told", "malformed"), MALFORMED.items(), ids=MALFORMED)
 def test_a_malformed_line_is_one_error_with_line_and_field(told: str, malformed: Any) -> None:
     with pytest.raises(DataError) as raised:
@@ -155,7 +174,7 @@ def test_a_malformed_line_is_one_error_with_line_and_field(told: str, malformed:
     told = "not JSON" if told == "not UTF-8" else told
     assert told in raised.value.what
     assert raised.value.where == "data.jsonl:2"
-    assert raised.value.hint
+    assert raised.value.hint == next((hint for words, hint in HINTS.items() if words in told), FORM)
 
 
 def test_half_a_letter_is_read_as_a_question_mark() -> None:
@@ -164,9 +183,20 @@ def test_half_a_letter_is_read_as_a_question_mark() -> None:
 
 
 def test_no_file_and_no_conversation_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "cannot be read: No such file or directory (…/none.jsonl): set slsm.data.path to a file, or to "
+            "hub:ScaleAI/MultiChallenge"
+        ),
+    ):
         read_dialogues(tmp_path / "none.jsonl", 1)
-    with pytest.raises(DataError, match="no conversation"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "no conversation (x): one JSON object a line, in MultiChallenge's form or with `messages`"
+        ),
+    ):
         parse_dialogues(b"\n\n", "x", "x", 1)
 
 
@@ -193,12 +223,21 @@ def test_the_exact_judge(question: str, yes: str, no: str) -> None:
         (Criterion(question, "NO"), no, yes),
     ):
         assert judge.judge(criterion, first).passed
+        for answer, reply in ((yes, "YES"), (no, "NO")):
+            assert judge.judge(criterion, answer).reason == f"{reply} to: {question}"
+        assert judge.judge(criterion, " ").reason == "there is no answer"
         assert not judge.judge(criterion, second).passed
         assert not judge.judge(criterion, " ").passed
 
 
 def test_the_exact_judge_refuses_what_it_cannot_decide() -> None:
-    with pytest.raises(AnswerJudgeFailed, match="cannot decide"):
+    with pytest.raises(
+        AnswerJudgeFailed,
+        match=exactly(
+            "the exact judge cannot decide 'Is the answer kind?' (slsm.judge.kind): use `openai` for questions of"
+            " meaning"
+        ),
+    ):
         ExactAnswerJudge().judge(Criterion("Is the answer kind?", "YES"), "Yes.")
 
 
@@ -231,8 +270,12 @@ def test_a_judge_behind_a_server(criteria: str, given: str, passed: bool) -> Non
     assert found.spent.tokens == 120
     (asked,) = server.requests[0]["messages"]
     assert asked["role"] == "user", "as the benchmark's authors ask: one message, no conversation"
-    places = [asked["content"].index(part) for part in ("It is Rex.", "VERY STRICTLY", SECRET)]
-    assert places == sorted(places)
+    assert asked["content"] == (
+        "Judge whether an assistant's answer meets a criterion. The criterion is a question with YES or NO as its "
+        "reply.\n\nThe assistant's answer:\n<<<\nIt is Rex.\n>>>\n\nThe criterion, which you apply VERY STRICTLY:\n"
+        f'<<<\n{SECRET}\n>>>\n\nReply with a JSON object: "reasoning", how you come to your verdict, and then '
+        '"verdict", YES or NO.'
+    )
 
 
 @pytest.mark.parametrize(
@@ -251,6 +294,11 @@ def test_a_judge_that_gives_no_verdict_has_not_judged(reply: str, fault: str) ->
     ):
         judge_at(server, 0.5 if fault == "hang" else 30).judge(Criterion(SECRET, "YES"), "It is Rex.")
     assert raised.value.spent.calls == 1
+    assert raised.value.where == "slsm.judge: gpt-4o"
+    assert raised.value.hint == "check the judge's server and model, then resume"
+    if fault in ("", "refusal", "truncated"):
+        no_object = "the verdict is no object with `reasoning` and `verdict`"
+        assert raised.value.what == no_object or raised.value.what.startswith("no verdict: ")
     assert "sk-judge-secret" not in str(raised.value)
 
 
@@ -372,7 +420,14 @@ def test_a_server_that_refuses_everything_ends_the_stage_and_is_asked_again(tmp_
         model.fault_of = lambda body: "400 no such parameter"
         servers = {"answers": model, "judge": judge}
         before = set(threading.enumerate())
-        with pytest.raises(ServerFailed, match="no such parameter") as failed:
+        with pytest.raises(
+            ServerFailed,
+            match=exactly(
+                "the server refused the request (400): 400 no such parameter for Bearer *** at /v1/chat/completions "
+                "(slsm.answers.openai: gpt-4o at http://127.0.0.1:…/v1): check that the server answers, the model's "
+                "name, and the key in TEST_KEY; `steer-tui doctor --server` helps"
+            ),
+        ) as failed:
             run_behind(tmp_path, servers, data, compare=["baseline"])
         # Also while the error is held: what is under way ends with the stage, not when something collects it.
         started = {thread.name.split("-")[0] for thread in set(threading.enumerate()) - before}
@@ -430,7 +485,13 @@ def test_questions_that_the_exact_judge_cannot_judge(tmp_path: Path) -> None:
     kind = record("meaning", TARGET_QUESTION="Is the answer kind?")
     exact = record("exact", TARGET_QUESTION='Does the answer contain the word "Rex"?')
     with misbehaving_server(lambda body: "It is Rex.") as model:
-        with pytest.raises(ConfigError, match="exact, which can judge none of 1 target questions"):
+        with pytest.raises(
+            ConfigError,
+            match=exactly(
+                "slsm.judge.kind: found exact, which can judge none of 1 target questions, expected `openai` for "
+                "questions of meaning, or `none` for a run without scores (configuration): correct this value"
+            ),
+        ):
             run_behind(tmp_path / "a", {"answers": model}, lines(kind), compare=["baseline"])
         assert not model.requests
         events = run_behind(tmp_path / "b", {"answers": model}, lines(kind, exact), compare=["baseline"])
@@ -442,7 +503,15 @@ def test_questions_that_the_exact_judge_cannot_judge(tmp_path: Path) -> None:
 def test_where_nothing_was_judged_there_is_no_score(tmp_path: Path) -> None:
     with misbehaving_server(answer) as model, misbehaving_server(lambda body: "no verdict") as judge:
         servers = {"answers": model, "judge": judge}
-        with pytest.raises(DataError, match="no answer was judged, so there is no score: no verdict"):
+        with pytest.raises(
+            DataError,
+            match=exactly(
+                "no answer was judged, so there is no score: no verdict: it is not JSON: Expecting value: line 1 "
+                "column 1 (char 0) (slsm.judge: gpt-4o): check the judge's server and model, then resume "
+                "(slsm.judge): set `kind: none` for a run without scores, or another judge in a new run; the answers "
+                "are kept"
+            ),
+        ):
             run_behind(tmp_path, servers, lines(record("a"), record("b")), compare=["baseline"])
     rows = list(csv.DictReader(layout.modes(tmp_path).open()))
     assert [row["score"] for row in rows] == [""]
@@ -538,7 +607,14 @@ def test_a_model_that_fails_costs_no_answer_that_was_there(tmp_path: Path) -> No
     data = lines(*(record(f"{number}") for number in range(6)))
     with misbehaving_server(answer, ["", "", "401"]) as model, misbehaving_server(judged) as judge:
         servers = {"answers": model, "judge": judge}
-        with pytest.raises(ServerFailed, match="401"):
+        with pytest.raises(
+            ServerFailed,
+            match=exactly(
+                "the server refused the request (401): 401 for Bearer *** at /v1/chat/completions "
+                "(slsm.answers.openai: gpt-4o at http://127.0.0.1:…/v1): check that the server answers, the model's "
+                "name, and the key in TEST_KEY; `steer-tui doctor --server` helps"
+            ),
+        ):
             run_behind(tmp_path, servers, data, inject="always", concurrency=1)
         assert len(model.requests) == 3
         run_behind(tmp_path, servers, data, inject="always", concurrency=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.events import AnswerConflict
 from engine.servers.spent import Spent
 from engine.slsm.chat_model import ChatAnswer
@@ -36,3 +38,21 @@ def test_without_a_second_answer_the_first_counts() -> None:
     )
     assert (event.answer, event.first_answer, event.reason, event.attempt) == ("A cat.", "", "always", 1)
     assert (event.detector_calls, event.model_calls, event.model_tokens, event.cost) == (0, 1, 20, 0.25)
+    assert (event.conversation_id, event.axis, event.mode, event.memory_mode) == (
+        "c1",
+        "memory",
+        "always",
+        "flat",
+    )
+    assert (event.note, event.note_tokens, event.injected, event.cut) == ("the note", 7, True, False)
+
+
+def test_a_detection_that_finds_nothing_or_fails() -> None:
+    detected = Detection((), "no JSON", Spent(2, 9, 0.1))
+    event = answer_event(
+        CONVERSATION, ("on_detection", "flat"), 0, Decision(False, "later"), "", 0, replace(FIRST, failure="refused"),
+        Spent(1, 4, 0.3), detected,
+    )  # fmt: skip
+    assert (event.injected, event.reason, event.detector_failure) == (False, "no conflict", "no JSON")
+    assert (event.failure, event.first_answer, event.conflicts) == ("refused", "", [])
+    assert (event.cost, event.tokens) == (0.65, 20 + 4 + 9), "0.25 + 0.3 + 0.1"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config.slsm import SLSMSection
+from engine.config.slsm import Mode, SLSMSection
 from engine.slsm.note import HEADER, flat_note, flat_statements, flat_text, structured_note, with_note
-from engine.slsm.policy import MODES, decide, note_of
+from engine.slsm.policy import MODES, REMINDER, decide, note_of
 from engine.slsm.state import Constraint, Edit, Fact, FlatState, Plan, PlanMode, SemanticState
 from tests.engine.slsm.states import states
 
@@ -54,6 +54,28 @@ def test_a_decision_says_why() -> None:
     assert decide("always", state, "", ("verify",)).reason == "the state is empty: there is nothing to say"
 
 
+@pytest.mark.parametrize(
+    ("mode", "reason"),
+    [
+        ("baseline", "baseline: no controller"),
+        ("reminder", "reminder: the same note in every conversation"),
+        ("never", "never: the controller only watches"),
+        ("on_detection", "on_detection: the first answer comes without a note"),
+        ("remind_on_detection", "remind_on_detection: the first answer comes without a note"),
+        ("always", "always"),
+        ("on_risk", "the plan is to clarify"),
+    ],
+)
+def test_every_mode_says_why(mode: Mode, reason: str) -> None:
+    assert decide(mode, SemanticState(plan=Plan(mode="clarify")), "a note", ("clarify",)).reason == reason
+
+
+def test_the_reminder_is_always_the_same() -> None:
+    assert REMINDER == (
+        "Remember what I have told you earlier in this conversation, and keep to every instruction that I gave."
+    )
+
+
 def test_the_note_is_the_specs() -> None:
     state = SemanticState(
         constraints=(Constraint(id="C1", text="不要用emoji", status="satisfied"),),
@@ -61,6 +83,9 @@ def test_the_note_is_the_specs() -> None:
     )
     assert note_of(state, 6) == (
         "[SLSM MEMORY NOTE]\nConstraints:\n- [satisfied] 不要用emoji\nUser facts/preferences:\n- 用户喜欢简洁"
+    )
+    assert structured_note([("active", "a")], ["b", "c"], ["d"]) == (
+        "[SLSM MEMORY NOTE]\nConstraints:\n- [active] a\nUser facts/preferences:\n- b\n- c\nLatest versions:\n- d"
     )
     flat = FlatState(memory_text="用户喜欢简洁风格，不要emoji，之前要求过修改标题...")
     assert note_of(flat, 1) == "[SLSM MEMORY NOTE]\n用户喜欢简洁风格，不要emoji，之前要求过修改标题..."

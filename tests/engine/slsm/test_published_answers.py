@@ -17,6 +17,7 @@ from engine.slsm.published_answers import read_answers
 from engine.slsm.slsm_stage import RunSLSM
 from engine.tasks.generated.dialogues.records import generate_dialogues, multichallenge_jsonl
 from tests.engine.slsm.small_run import small_config
+from tests.exactly import exactly
 from tests.training.dialogue_answers import answer_to
 
 COUNT = 12
@@ -112,22 +113,35 @@ def test_answers_beyond_the_limit_are_no_matter(tmp_path: Path) -> None:
     assert sum(isinstance(one, ConversationAnswered) for one in events) == 4
 
 
+NAME_THEM = "name the answers to the conversations of slsm.data.path; ids tell which belongs to which"
+FORM = "one JSON object a line with `QUESTION_ID` and `RESPONSE` (or `id` and `answer`), a text or a list of attempts"
+
+
 @pytest.mark.parametrize(
     ("records", "what", "where"),
     (
         (
             [{"id": "a", "answer": "x"}],
-            "no answer to 12 of 12 conversations; no conversation for 1 of 1 answers",
+            f"no answer to 12 of 12 conversations; no conversation for 1 of 1 answers (…/answers.jsonl): {NAME_THEM}",
             "answers",
         ),
-        ([], "no answer to 12 of 12 conversations", ""),
-        ([*right(), right()[0]], "occurs twice", ".jsonl:13"),
-        (["{"], "not JSON", ".jsonl:1"),
-        ([{"RESPONSE": "x"}], "the id is None", ".jsonl:1"),
-        ([{"QUESTION_ID": "a", "RESPONSE": None}], "the answer is None", ".jsonl:1"),
+        ([], f"no answer to 12 of 12 conversations (…/answers.jsonl): {NAME_THEM}", ""),
+        (
+            [*right(), right()[0]],
+            "the id 'dialogue-…' occurs twice (…/answers.jsonl:13): put all attempts at a question into one list",
+            ".jsonl:13",
+        ),
+        (["{"], "this line is not JSON (…) (…/answers.jsonl:1): correct or remove it", ".jsonl:1"),
+        ([{"RESPONSE": "x"}], f"the id is None (…/answers.jsonl:1): {FORM}", ".jsonl:1"),
+        ([{"id": True, "RESPONSE": "x"}], f"the id is True (…/answers.jsonl:1): {FORM}", ".jsonl:1"),
+        (
+            [{"QUESTION_ID": "a", "RESPONSE": None}],
+            f"the answer is None (…/answers.jsonl:1): {FORM}",
+            ".jsonl:1",
+        ),
         (
             [right()[0], {"QUESTION_ID": "a", "RESPONSE": ["x", {"text": "y"}]}],
-            "attempt 2 is {'text': 'y'}",
+            f"attempt 2 is {{'text': 'y'}} (…/answers.jsonl:2): {FORM}",
             ".jsonl:2",
         ),
     ),
@@ -135,7 +149,7 @@ def test_answers_beyond_the_limit_are_no_matter(tmp_path: Path) -> None:
 def test_a_file_that_does_not_fit_is_refused_at_once(
     tmp_path: Path, records: list[Any], what: str, where: str
 ) -> None:
-    with pytest.raises(DataError, match=what) as raised:
+    with pytest.raises(DataError, match=exactly(what)) as raised:
         run(tmp_path, records)
     assert where in raised.value.where
     assert not layout.answers(tmp_path).exists()
@@ -145,7 +159,12 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     from engine.slsm.multichallenge import parse_dialogues
 
     dialogues = parse_dialogues(multichallenge_jsonl(2, 0), "x", "x", None)
-    with pytest.raises(DataError, match=r"cannot be read.*slsm\.answers\.path"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "cannot be read: No such file or directory (…/none.jsonl): set slsm.answers.path to a file"
+        ),
+    ):
         read_answers(tmp_path / "none.jsonl", dialogues)
 
 

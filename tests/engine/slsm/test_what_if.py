@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,17 @@ import pytest
 from engine.errors import DataError, SteerError
 from engine.events import ConversationAnswered, Event
 from engine.run.stage import StageContext
+from engine.servers.spent import Spent
 from engine.slsm import layout
+from engine.slsm.chat_model import ChatAnswer, ChatAsk
+from engine.slsm.judges.judge import AnswerJudgeFailed, AnswerVerdict
 from engine.slsm.policy import REMINDER
 from engine.slsm.what_if import WhatIf, WhatIfRequest
 from engine.tasks.generated.dialogues.records import generate_dialogues
 from tests.engine.slsm.note_following_model import NoteFollowingModel
 from tests.engine.slsm.small_run import small_config
 from tests.engine.slsm.stage_run import ALL, DIALOGUES, run_slsm
+from tests.exactly import exactly
 
 FIELDS: dict[str, Any] = {"data": {"conversations": DIALOGUES}, "temperature": 0.7} | ALL
 
@@ -106,6 +110,113 @@ def test_the_sentence_that_is_always_the_same(
     assert what_if.tried(of(run[1][0], source="reminder")).yours[0].note == REMINDER
 
 
+@pytest.mark.parametrize(
+    ("slsm", "turn", "words"),
+    [
+        ({}, None, "the run has: {}"),
+        (
+            {"answers": {"kind": "openai"}}, None,
+            "another answer came: the model behind a server need not answer twice alike",
+        ),
+        ({}, 0, "the answer in this turn came with the conversation: no model of this run wrote it"),
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_not_the_run_s_says_why(
+    run: tuple[Path, list[ConversationAnswered]],
+    model: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    slsm: dict[str, Any],
+    turn: int | None,
+    words: str,
+) -> None:
+    monkeypatch.setattr("engine.slsm.what_if.make_chat_model", lambda context: Other())
+    tried = WhatIf(context(run[0], model, **slsm)).tried(of(run[1][0], turn=turn))
+    assert not tried.exact and tried.difference == words.format(run[1][0].answer)
+    assert [one.text for one in (tried.committed, tried.none, *tried.yours)] == ["Other."] * 3
+
+
+class Other:
+    """A model that says something else than the run's."""
+
+    def answer(self, asks: Sequence[ChatAsk], checkpoint: Any) -> Iterator[ChatAnswer]:
+        yield ChatAnswer("Other.", Spent())
+
+    def count_tokens(self, text: str) -> int:
+        return len(text)
+
+
+def test_an_answer_that_could_not_be_given_has_failed(
+    run: tuple[Path, list[ConversationAnswered]], model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Silent(Other):
+        def answer(self, asks: Sequence[ChatAsk], checkpoint: Any) -> Iterator[ChatAnswer]:
+            yield ChatAnswer("", Spent(), failure="it is too long")
+
+    monkeypatch.setattr("engine.slsm.what_if.make_chat_model", lambda context: Silent())
+    for judge, right in (({}, False), ({"judge": {"kind": "none"}}, None)):
+        tried = WhatIf(context(run[0], model, **judge)).tried(of(run[1][0], note="A note"))
+        assert (tried.yours[0].right, tried.yours[0].verdict) == (right, "no answer: it is too long")
+
+
+class Failing:
+    """A judge that gives no verdict."""
+
+    def judge(self, criterion: Any, answer: str) -> AnswerVerdict:
+        raise AnswerJudgeFailed(what="no verdict", where="there", hint="wait")
+
+
+@pytest.mark.parametrize(("prompt", "right"), [("multichallenge", False), ("default", None)])
+def test_without_a_verdict_it_counts_as_the_run_counts_it(
+    run: tuple[Path, list[ConversationAnswered]],
+    model: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    prompt: str,
+    right: bool | None,
+) -> None:
+    monkeypatch.setattr("engine.slsm.what_if.make_judge", lambda context: Failing())
+    judge = {"kind": "openai", "prompt": prompt}
+    tried = WhatIf(context(run[0], model, judge=judge)).tried(of(run[1][0]))
+    assert (tried.committed.right, tried.committed.verdict) == (right, "no verdict (there): wait")
+
+
+def test_what_a_try_says_beside_its_answers(
+    run: tuple[Path, list[ConversationAnswered]], what_if: WhatIf
+) -> None:
+    """A letter is a token here; what is asked of an answer is told of the last turn alone."""
+    noted = next(one for one in run[1] if one.mode == "always" and one.note)
+    tried = what_if.tried(of(noted, note="Be kind."))
+    given = [(one.given, one.note, one.tokens) for one in (tried.committed, tried.none, *tried.yours)]
+    assert given == [
+        ("the note of the run", noted.note, len(noted.note)), ("no note", "", 0), ("your note", "Be kind.", 8),
+    ]  # fmt: skip
+    dialogue = next(one for one in generate_dialogues(DIALOGUES, 0) if one.id == noted.conversation_id)
+    assert (tried.system, tried.example, tried.question) == ("slsm", noted.conversation_id, dialogue.question)
+    assert tried.gold.endswith((" YES", " NO")) and "Does the answer" in tried.gold
+    last = len(dialogue.turns)
+    assert tried.case == {"mode": "always", "memory_mode": noted.memory_mode, "attempt": 0, "turn": last}
+    early = what_if.tried(of(noted, turn=0))
+    assert (early.gold, early.question) == ("", dialogue.turns[0][0])
+    assert (early.committed.given, early.yours[0].given) == ("no note, as in the run", "no note")
+    words = {
+        source: what_if.tried(of(noted, source=source)).yours[0].given for source in ("flat", "reminder")
+    }
+    assert words == {
+        "flat": "the note of the flat memory",
+        "reminder": "the sentence that is always the same",
+    }
+
+
+def test_a_memory_that_the_run_did_not_keep(tmp_path: Path, model: Any) -> None:
+    events = run_slsm(tmp_path, temperature=0.7, compare=["baseline"])
+    event = next(one for one in events if isinstance(one, ConversationAnswered))
+    with pytest.raises(DataError) as caught:
+        WhatIf(context(tmp_path, model)).tried(of(event, source="flat"))
+    assert str(caught.value) == (
+        f"the run kept no flat memory of this turn ({layout.states(tmp_path)}): write the note yourself, or run with "
+        "this kind of memory in slsm.compare_memory"
+    )
+
+
 def test_nothing_of_the_run_is_touched(run: tuple[Path, list[ConversationAnswered]], model: Any) -> None:
     before = {path: path.read_bytes() for path in layout.folder(run[0]).iterdir()}
     WhatIf(context(run[0], model)).tried(of(run[1][0]))
@@ -117,7 +228,7 @@ def test_nothing_of_the_run_is_touched(run: tuple[Path, list[ConversationAnswere
     [
         ({"conversation": "none"}, "no answer in conversation 'none'"),
         ({"mode": "reminder"}, "reminder has no answer"),
-        ({"turn": 99}, "no turn 100"),
+        ({"turn": 99}, "the conversation has no turn 100"),
     ],
 )
 def test_what_the_run_does_not_have_is_refused(
@@ -131,7 +242,13 @@ def test_what_the_run_does_not_have_is_refused(
 def test_answers_of_a_file_cannot_be_given_again(
     run: tuple[Path, list[ConversationAnswered]], model: Any
 ) -> None:
-    with pytest.raises(SteerError, match="answers its own questions alone"):
+    with pytest.raises(
+        SteerError,
+        match=exactly(
+            "slsm.answers.kind: found file, which answers its own questions alone, expected local or openai "
+            "(configuration): correct this value"
+        ),
+    ):
         WhatIf(
             context(run[0], model, answers={"kind": "file", "path": "answers.jsonl"}, compare=["baseline"])
         )

@@ -17,7 +17,8 @@ from tests.kill_and_resume import DEMO, artefacts
 
 TINY = (
     "run.stages=[mine, select, memory, eval]", "run.name=tiny", "task.train_size=8", "task.eval_size=4",
-    "offline_mine.K=4", "eval.methods=[greedy, esm]", "eval.ablations=[]", "online.record_null=false",
+    "offline_mine.K=4", "offline_mine.verify=true", "eval.methods=[greedy, esm]", "eval.ablations=[]",
+    "online.record_null=false",
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +16,19 @@ from app.swept.words import remarks
 from app.terminal.text_console import make_console
 from engine.events import Event
 from engine.events.verdict import Verdict
-from engine.run.directory import RunDirectory, SweepPoint
-from engine.sweep.results import SettingResult, SweepReader, _averaged, _best, _table
+from engine.run.directory import RunDirectory, StageRecord, SweepPoint, inspect
+from engine.run.lock import RunLock
+from engine.sweep.queue import Queue
+from engine.sweep.results import (
+    RunScores,
+    SettingResult,
+    SweepReader,
+    _averaged,
+    _best,
+    _pooled,
+    _scores,
+    _table,
+)
 from engine.sweep.sweep import Axis, Point, SweepFolder, SweepRecord
 from tests.two_runs import evaluated, make_run
 
@@ -88,6 +100,124 @@ def test_scores_that_the_verdict_is_not_about_are_left_out(tmp_path: Path) -> No
     assert [len(one.scores) for one in found.settings] == [0, 40] and found.compared == [1]
     assert found.settings[0].value == pytest.approx((0.52 + 0.53) / 2) and found.settings[0].gain is None
     assert found.settings[1].value == 0.75 and found.settings[1].gain is not None
+
+
+def test_of_several_verdicts_that_of_the_last_stage_is_compared(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, [20, 30], done=1)
+    run = folder.run(folder.read().points[0])
+    record = run.read()
+    stage = record.stages["eval"]
+    assert stage.verdict is not None
+    first = msgspec.structs.replace(stage.verdict, value=0.9, baseline="random")
+    record.stages = {
+        "earlier": StageRecord(status="finished", verdict=first),
+        "eval": stage,
+        "later": StageRecord(),
+    }
+    run.write(record)
+    scores = _scores(run.read(), run.path)
+    assert scores is not None and scores.verdict.baseline == "greedy" and len(scores.base) == 40
+    assert sum(scores.scores.values()) == 20 and sum(scores.base.values()) == 10
+    record.stages = {"later": StageRecord()}
+    assert _scores(record, run.path) is None
+
+
+def test_without_items_a_single_run_has_its_own_interval_and_several_have_means_alone() -> None:
+    """A figure of tokens where only some runs have it is that of those."""
+    verdict = Verdict(
+        method="m", baseline="b", metric="accuracy", n=30, value=0.7, baseline_value=0.4, difference=0.3, low=0.1,
+        high=0.45, tokens=80.0,
+    )  # fmt: skip
+    other = msgspec.structs.replace(verdict, value=0.5, baseline_value=0.3, difference=0.2, n=20, tokens=None)
+    plain = SettingResult({}, (), ())
+    one, two = (_pooled(plain, [RunScores(v) for v in runs]) for runs in ([verdict], [verdict, other]))
+    assert one.gain is not None and (one.gain.difference, one.gain.low, one.gain.high) == (0.3, 0.1, 0.45)
+    assert (one.n, one.value, one.baseline_value, one.tokens) == (30, 0.7, 0.4, 80.0)
+    assert (two.gain, two.tokens, two.verdict) == (None, 80.0, verdict)
+    assert (two.value, two.baseline_value) == pytest.approx((0.6, 0.35))
+
+
+@pytest.mark.parametrize(
+    ("status", "alive", "state"),
+    [
+        ("running", True, "running"), ("running", False, "interrupted"), ("prepared", True, "prepared"),
+        ("prepared", False, "prepared"), ("stopped", False, "stopped"), ("failed", True, "failed"),
+    ],
+)  # fmt: skip
+def test_a_sweep_whose_queue_vanished_is_interrupted(
+    status: str, alive: bool, state: str, tmp_path: Path
+) -> None:
+    found = SweepReader(make_sweep(tmp_path, [20], done=0)).read()
+    found.record.status = status
+    assert replace(found, alive=alive).state == state
+    assert found.fields == [] and found.best is None and found.report is None
+
+
+def test_stages_that_were_taken_over_are_counted_apart_and_the_reported_setting_alone(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, [20, 30])
+    record = folder.read()
+    record.report, record.choose_on = Point(3, "1-report", {"online.L": 2, "run.seed": 0}), "dev"
+    folder.write(record)
+    add_run(folder, record.report, 34)
+    second = folder.run(record.points[1])
+    taken = second.read()
+    taken.stages["eval"].shared_from = record.points[0].run_id
+    second.write(taken)
+    found = SweepReader(folder).read()
+    assert found.counts == {"eval": (4, 1)} and (found.done, found.total) == (5, 5)
+    assert found.report is not None and found.report.value == 0.85 and found.best is found.settings[1]
+    assert [one.value for one in found.settings] == [0.5, 0.75]
+
+
+def test_the_setting_with_the_best_figure_is_reported_once(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, [20, 30, 25])
+    record = folder.read()
+    assert not _choose(folder) and folder.read().report is None, "compared on what is reported"
+    record.choose_on = "dev"
+    folder.write(record)
+    chosen = Point(3, "1-report", {"online.L": 2, "run.seed": 0})
+    assert _choose(folder) and folder.read().report == chosen
+    for point in record.points[:2]:
+        shutil.rmtree(folder.run(point).path)
+        add_run(folder, point, 40)
+    assert _choose(folder) and folder.read().report == chosen
+
+
+def _choose(folder: SweepFolder) -> bool:
+    lock = RunLock(folder.lock)
+    try:
+        return Queue(folder, folder.read(), lock)._choose()
+    finally:
+        lock.release()
+
+
+@pytest.mark.parametrize(
+    ("state", "again"), [("interrupted", True), ("prepared", True), ("failed", False), ("stopped", False)]
+)
+def test_only_a_worker_that_vanished_is_tried_again_five_times_in_all(
+    state: str, again: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = make_sweep(tmp_path, [20], done=1)
+    record = folder.read()
+    point, lock = record.points[0], RunLock(folder.lock)
+    queue = Queue(folder, record, lock)
+    found = inspect(folder.run(point).path)
+    tried: list[bool] = []
+    for _ in range(5):
+        queue._processes[point.run_id] = Ended()  # type: ignore[assignment]
+        tried.append(queue._is_left(point, replace(found, state=state)))
+    lock.release()
+    assert tried == [again] * 4 + [False]
+    assert caplog.messages[0] == f"run 1-0-0 ended as {state}"
+    assert not queue._is_left(point, replace(found, state=state)), "given up"
+    assert queue._is_left(record.points[1], None) and not queue._is_left(record.points[1], found)
+
+
+class Ended:
+    """A process that is through."""
+
+    def poll(self) -> int:
+        return 1
 
 
 def result(number: int, value: float, tokens: float, lower: bool = False) -> SettingResult:

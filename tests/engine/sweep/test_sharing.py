@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from app.runs.client import prepare_run
 from app.state.run import RunState
@@ -115,7 +116,12 @@ def test_a_run_that_took_stages_over_is_like_any_other(sweep: Sweep) -> None:
     events = [entry.event for entry in entries]
     assert [event.seq for event in events] == list(range(len(events)))
     assert isinstance(events[0], Header) and events[0].run_id == second.path.name
-    assert any(isinstance(event, Notice) and first.path.name in event.text for event in events)
+    (notice,) = (event.text for event in events if isinstance(event, Notice))
+    assert notice == f"{GATHER}: taken over from run {first.path.name}, whose inputs are the same"
+    gathered = first.read().stages[GATHER]
+    assert gathered.seconds > 0 and second.read().stages[GATHER] == replace(
+        gathered, seconds=0.0, shared_from=first.path.name
+    )
     assert [e.stage for e in events if isinstance(e, StageFinished)] == [GATHER, WEIGH]
     state = RunState()
     for entry in entries:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import RunError
-from engine.sweep.sweep import VERSION, SweepFolder, find_sweep
+from engine.sweep.sweep import VERSION, SweepFolder, find_sweep, is_folder_name
 
 
 @pytest.mark.parametrize("run_id", ["../other/run", "/etc", "..", "", "a\0b", "x" * 300])
@@ -41,5 +41,30 @@ def test_a_sweep_is_meant_by_its_folder_its_name_or_its_experiment(tmp_path: Pat
     assert found == {"a": "sweep-20261122-1", "b": "sweep-20261123-1", "sweep-20261121-1": "sweep-20261121-1"}
     folder = tmp_path / "b" / "sweep-20261122-2"
     assert find_sweep(str(folder), tmp_path / "elsewhere").path == folder
-    with pytest.raises(RunError, match="no such sweep"):
+    with pytest.raises(RunError) as caught:
         find_sweep("c", tmp_path)
+    assert str(caught.value) == (f"there is no such sweep (c (also looked below {tmp_path})): {NAME_IT}")
+
+
+NAME_IT = "name a sweep's folder, `<outputs>/<name>/sweep-<id>`"
+
+
+def test_what_is_no_sweep_is_told(tmp_path: Path) -> None:
+    sweep = SweepFolder(tmp_path)
+    with pytest.raises(RunError) as caught:
+        sweep.read()
+    assert str(caught.value) == (f"this is not a sweep: No such file or directory ({sweep.state}): {NAME_IT}")
+    sweep.state.write_text("{}")
+    with pytest.raises(RunError) as caught:
+        sweep.read()
+    assert str(caught.value) == (
+        f"this is not the state of a sweep: Object missing required field `name` ({sweep.state}): restore the file, or "
+        "start a new sweep"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "good"), [("a", True), ("x" * 199, True), ("x" * 200, False), ("a/b", False)]
+)
+def test_a_folder_s_name(text: str, good: bool) -> None:
+    assert is_folder_name(text) is good

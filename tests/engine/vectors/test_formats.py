@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import pickle
+import sys
 from pathlib import Path
 
 import gguf
 import numpy as np
 import pytest
+import safetensors
 import safetensors.numpy
 import torch
 
@@ -77,11 +79,31 @@ def test_each_tool_finds_the_layers_under_their_own_numbers_and_signs(tmp_path: 
         np.testing.assert_array_equal(plain[f"direction.{layer}"], -2 * vector)
 
 
+def test_safetensors_name_the_model_and_what_the_vectors_came_from(tmp_path: Path) -> None:
+    path = _written(tmp_path, "safetensors", _vectors(1))
+    with safetensors.safe_open(path, "numpy") as file:
+        assert file.metadata() == {"model": "some-model", "method": "mean"}
+
+
+@pytest.mark.parametrize(
+    ("form", "suffix", "end"),
+    [
+        ("gguf", ".gguf", "`direction.N` is block N counted from 0; no layer 0"),
+        ("repeng", ".gguf", "layers counted from 0"),
+        ("safetensors", ".safetensors", "layer N, counted from 0"),
+    ],
+)
+def test_how_a_tool_takes_a_file_says_from_where_layers_are_counted(form: str, suffix: str, end: str) -> None:
+    assert FORMATS[form].suffix == suffix and FORMATS[form].use.endswith(end)
+
+
 def test_files_that_other_tools_wrote(tmp_path: Path) -> None:
     vector = torch.arange(1.0, SIZE + 1)
     harness = {"steering_vector": vector, "action": "add", "bias": None, "head_index": None}
     written: dict[str, tuple[object, float]] = {
         "no coefficient": ({"model.layers.2": harness}, 1.0),
+        "blocks of 16 bits": ({"blocks.2": {**harness, "steering_vector": vector.bfloat16()}}, 1.0),
+        "a trained tensor": ({2: torch.nn.Parameter(vector)}, 1.0),
         "a coefficient": ({"transformer.h.2": {**harness, "steering_coefficient": -3.0}}, -3.0),
         "layer to tensor": ({2: vector}, 1.0),
         "steering-vectors": ({"layer_activations": {2: vector}, "layer_type": "decoder_block"}, 1.0),
@@ -96,6 +118,10 @@ def test_files_that_other_tools_wrote(tmp_path: Path) -> None:
     bare = read_vectors(tmp_path / "a.pt")
     assert bare.layers == []
     np.testing.assert_array_equal(bare.unplaced, vector.numpy())
+    np.testing.assert_array_equal(
+        read_vectors(_gguf(tmp_path, {"direction.0": np.full(8, 0.1)})).vectors[0],
+        np.full(8, np.float32(0.1)),
+    )
     for key in ("2", "layer.2", "layers.2", "direction.2"):
         safetensors.numpy.save_file({key: vector.numpy()}, tmp_path / "a.safetensors")
         assert read_vectors(tmp_path / "a.safetensors").layers == [2]
@@ -157,7 +183,14 @@ BAD = [
     (b"", UNSAFE.format("EOFError: ")),
     *(
         (_torch(content), NO_FORM)
-        for content in ({"x": 3}, {}, {"layer_activations": {}}, {1: 2, "x": 3}, [])
+        for content in (
+            {"x": 3},
+            {},
+            {"layer_activations": {}},
+            {1: 2, "x": 3},
+            {"layers.1": ADDED, "x": 3},
+            [],
+        )
     ),
     *(
         (_torch(torch.tensor([1.0, bad])), "a vector holds NaN or infinity (a.pt): make the vectors again")
@@ -166,6 +199,10 @@ BAD = [
     (
         _torch({1: torch.ones(2, SIZE)}),
         "a tensor has shape (2, 12), not that of one vector (a.pt: layer 1): save one vector a layer",
+    ),
+    (
+        _torch({"layer_activations": {2: torch.ones(0)}}),
+        "a tensor has shape (0,), not that of one vector (a.pt: layer 2): save one vector a layer",
     ),
     (
         _torch({"layer_activations": {1: torch.ones(3)}, "layer_type": "mlp"}),
@@ -221,9 +258,20 @@ def test_files_of_other_content_are_told(tmp_path: Path) -> None:
         "`direction.2` is stored as Q8_0 (other.gguf): export the vectors as float32, the only form that llama.cpp "
         "takes"
     )
+    bad, said = np.full(3, np.nan, np.float32), "a vector holds NaN or infinity ({}): make the vectors again"
+    assert _refused(_gguf(tmp_path, {"direction.2": bad})) == said.format("other.gguf: direction.2")
+    safetensors.numpy.save_file({"layer.2": bad}, str(tmp_path / "b.safetensors"))
+    assert _refused(tmp_path / "b.safetensors") == said.format("b.safetensors: layer.2")
     assert _refused(tmp_path / "none.gguf") == (
         "the file of vectors cannot be read: No such file or directory (none.gguf): name a file"
     )
+
+
+def test_without_the_package_the_way_to_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    with pytest.raises(DataError) as caught:
+        vector_file("gguf", _vectors(1), "m", 1.0)
+    assert str(caught.value) == ("GGUF files need the package `gguf` (export): pip install 'steer-tui[gguf]'")
 
 
 OTHER_MODEL = "take vectors that were made for this model"
@@ -244,7 +292,7 @@ OTHER_MODEL = "take vectors that were made for this model"
 )  # fmt: skip
 def test_a_vector_that_does_not_fit_is_told(layer: int | None, size: int, layers: int, said: str) -> None:
     with pytest.raises(DataError) as caught:
-        the_vector(_vectors(1, 3), Path("file"), layer, size, layers, "a.layer")
+        the_vector(_vectors(3, 1), Path("file"), layer, size, layers, "a.layer")
     assert str(caught.value) == said
 
 
@@ -255,8 +303,16 @@ def test_a_file_without_a_layer_needs_one() -> None:
     assert str(caught.value) == (
         "the file does not say for which layer its vector is (file): say it with eval.vector.layer, counted from 0"
     )
-    assert the_vector(bare, Path("file"), 2, SIZE, 8)[0] == 2
-    with pytest.raises(
-        DataError, match=f"^layer 8 does not exist: the model has layers 0 to 7 .*{OTHER_MODEL}$"
-    ):
-        the_vector(bare, Path("file"), 8, SIZE, 8)
+    for layer in (0, 7):
+        assert the_vector(bare, Path("file"), layer, SIZE, 8)[0] == layer
+    for layer in (-1, 8):
+        with pytest.raises(
+            DataError, match=f"^layer {layer} does not exist: the model has layers 0 to 7 .*{OTHER_MODEL}$"
+        ):
+            the_vector(bare, Path("file"), layer, SIZE, 8)
+
+
+def test_the_only_layer_of_a_file_need_not_be_named() -> None:
+    vectors = _vectors(3)
+    layer, vector = the_vector(vectors, Path("file"), None, SIZE, 8)
+    assert layer == 3 and vector is vectors.vectors[3]

@@ -16,6 +16,7 @@ from engine.pool.vqa.digits_vqa import DigitsVQA
 from engine.pool.vqa.evaluated_pairs import PairEvaluator
 from engine.pool.vqa.vqa import VQAAsk, official_vqa_accuracy
 from tests.engine.pool.vqa_models import TableModel
+from tests.exactly import exactly
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +106,7 @@ def test_a_demonstration_answers_as_most_of_its_annotators(dataset: DigitsDatase
 
 @pytest.mark.parametrize("count", [1, MOST_DEMONSTRATIONS + 1])
 def test_there_are_no_more_pictures(count: int) -> None:
-    with pytest.raises(ValueError, match="demonstrations"):
+    with pytest.raises(ValueError, match=exactly("from 2 to 3600 demonstrations")):
         DigitsDataset(0, demonstrations=count)
 
 

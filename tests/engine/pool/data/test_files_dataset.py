@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from engine.pool.pool_stage import BuildPools
 from engine.run.gate import StopRequested
 from engine.run.stage import StageContext
 from tests.engine.pool.vqa_folder import answer_of, write_folder, write_questions, write_rl
+from tests.exactly import exactly
 from tests.misbehaving_server import misbehaving_server
 
 CONFIGS = Path(__file__).resolve().parents[4] / "configs"
@@ -34,6 +36,13 @@ CONFIGS = Path(__file__).resolve().parents[4] / "configs"
 
 def dataset(files: dict[str, Any], **changes: Any) -> FilesDataset:
     return FilesDataset(PoolFilesSection.model_validate(files | changes), seed=0)
+
+
+def refused(folder: Path, call: Callable[[], object]) -> str:
+    """What a DataError says, with names of files alone."""
+    with pytest.raises(DataError) as caught:
+        call()
+    return str(caught.value).replace(f"{folder}/", "")
 
 
 def test_everything_about_queries_and_demonstrations(tmp_path: Path):
@@ -52,7 +61,13 @@ def test_images_follow_the_pattern(tmp_path: Path):
     files["demonstrations"]["images"] = f"{tmp_path}/COCO_train2014_{{image_id:012d}}.jpg"
     assert dataset(files).image(4) == tmp_path / "COCO_train2014_000000001004.jpg"
     files["demonstrations"]["images"] = "{image}.jpg"
-    with pytest.raises(ConfigError, match=r"pool\.files\.demonstrations\.images.*\{image\}"):
+    with pytest.raises(
+        ConfigError,
+        match=exactly(
+            "pool.files.demonstrations.images: found {image}.jpg, expected a path with {image_id} that takes "
+            "'1000' ('image') (configuration): correct this value"
+        ),
+    ):
         dataset(files)
 
 
@@ -65,7 +80,13 @@ def test_an_image_id_leads_to_no_other_folder(tmp_path: Path, image_id: str):
     asked["questions"][5]["image_id"] = image_id
     path.write_text(json.dumps(asked))
     for pattern in ("{image_id}", f"{tmp_path}/{{image_id}}.jpg"):
-        with pytest.raises(DataError, match=r"image_id '.*' of question 5 leads out of the folder"):
+        with pytest.raises(
+            DataError,
+            match=exactly(
+                "the image_id '…' of question 5 leads out of the folder of images "
+                "(pool.files.demonstrations.images): correct the file of questions"
+            ),
+        ):
             dataset(files, demonstrations=files["demonstrations"] | {"images": pattern})
     asked["questions"][5]["image_id"] = "train/5"
     path.write_text(json.dumps(asked))
@@ -103,10 +124,11 @@ def test_all_questions_about_an_image_are_on_one_side(tmp_path: Path):
 def test_held_out_questions_that_are_trained_on_under_other_ids_are_refused(tmp_path: Path):
     files = write_folder(tmp_path)
     files["heldout"] = write_questions(tmp_path, "heldout", [500, 501], [500, 2])
-    with pytest.raises(
-        DataError, match="question 501 is like 2, which is trained on: both are about the image 2"
-    ):
-        dataset(files)
+    others = "hold out questions about other images, or leave the file out: `heldout_share` splits by image"
+    assert refused(tmp_path, lambda: dataset(files)) == (
+        "the held-out question 501 is like 2, which is trained on: both are about the image 2 (pool.files.heldout): "
+        f"{others}"
+    )
     files["heldout"] = write_questions(tmp_path, "heldout", [500, 501], [500, 501])
     again = json.loads(Path(files["heldout"]["questions"]).read_text())
     again["questions"][1]["question"] = " what colour  is THING 3?"
@@ -119,23 +141,25 @@ def test_held_out_questions_that_are_trained_on_under_other_ids_are_refused(tmp_
     own = json.loads(Path(files["queries"]["annotations"]).read_text())["annotations"][3]["answers"]
     answers["annotations"][1]["answers"] = own[::-1]
     Path(files["heldout"]["annotations"]).write_text(json.dumps(answers))
-    with pytest.raises(
-        DataError, match="question 501 is like 3, which is trained on: question, answers and embedding"
-    ):
-        dataset(files)
+    assert refused(tmp_path, lambda: dataset(files)) == (
+        "the held-out question 501 is like 3, which is trained on: question, answers and embedding are the same "
+        f"(pool.files.heldout): {others}"
+    )
 
 
 def test_the_same_query_on_both_sides_is_named(tmp_path: Path):
     files = write_folder(tmp_path)
-    with pytest.raises(DataError, match="query 0 is both trained on and held out"):
-        dataset(files, heldout=files["queries"])
+    assert refused(tmp_path, lambda: dataset(files, heldout=files["queries"])) == (
+        "query 0 is both trained on and held out (pool.files.heldout): give files that share no question"
+    )
 
 
 def test_embeddings_of_another_width_are_named(tmp_path: Path):
     files = write_folder(tmp_path)
     np.save(tmp_path / "queries.npy", np.zeros((6, 5), np.float32))
-    with pytest.raises(DataError, match="5 and of 6 dimensions"):
-        dataset(files)
+    assert refused(tmp_path, lambda: dataset(files)) == (
+        "embeddings of 5 and of 6 dimensions (pool.files): embed all questions with the same model"
+    )
 
 
 # ---------------------------------------------------------------- single files
@@ -151,10 +175,18 @@ def test_a_file_is_read_without_running_code(tmp_path: Path):
     save_file({"clip": tensor}, tmp_path / "table.safetensors")
     assert read_embeddings(tmp_path / "table.safetensors", asked(4)).tolist() == tensor.tolist()
     torch.save(tensor, tmp_path / "table.pt")
-    with pytest.raises(DataError, match=r"no array.*numpy\.save"):
+    with pytest.raises(
+        DataError,
+        match=exactly("no array: … (…/table.pt): save it with numpy.save"),
+    ):
         read_embeddings(tmp_path / "table.pt", asked(4))
     np.save(tmp_path / "table.npy", np.array([Path("x")], dtype=object))
-    with pytest.raises(DataError, match="no array"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "no array: it holds Python objects, not numbers (…/table.npy): save it with numpy.save"
+        ),
+    ):
         read_embeddings(tmp_path / "table.npy", asked(1))
 
 
@@ -181,43 +213,71 @@ def test_rows_are_picked_by_id(tmp_path: Path, suffix: str, named: str):
 def test_unfit_ids_raise(tmp_path: Path):
     path, table = tmp_path / "t.npy", np.zeros((3, 2), np.float32)
     for ids, problem in (
-        ([10, 11, 99], "1 of 3 questions have no embedding: neither question 12 nor its image 902"),
-        ([10, 11, 11], "the id 11 occurs twice"),
-        ([10, 11], "2 ids for 3 rows"),
-        ([10, 11, None], "neither numbers nor texts"),
+        (
+            [10, 11, 99],
+            "1 of 3 questions have no embedding: neither question 12 nor its image 902 is among the ids (t.npy): embed "
+            "these questions, or their images, too",
+        ),
+        ([10, 11, 11], "the id 11 occurs twice (t.npy): give every row its own id"),
+        ([10, 11], "2 ids for 3 rows (t.npy): give one id for each row"),
+        (
+            [10, 11, None],
+            "ids that are neither numbers nor texts for 3 rows (t.npy): give one id for each row",
+        ),
+        ({"10": 0}, "ids that are neither numbers nor texts for 3 rows (t.npy): give one id for each row"),
     ):
         np.save(path, table)
         (tmp_path / "t.ids.json").write_text(json.dumps(ids))
-        with pytest.raises(DataError, match=problem):
-            read_embeddings(path, asked(3, first=10))
+        assert refused(tmp_path, lambda: read_embeddings(path, asked(3, first=10))) == problem
     (tmp_path / "t.ids.json").write_text("[10")
-    with pytest.raises(DataError, match=r"no JSON.*t\.ids\.json"):
-        read_embeddings(path, asked(3, first=10))
+    said = refused(tmp_path, lambda: read_embeddings(path, asked(3, first=10)))
+    assert said.startswith("no JSON: ") and said.endswith(" (t.ids.json): give a list of ids")
 
 
 def test_files_without_a_single_table_raise(tmp_path: Path):
     table = torch.zeros(3, 2)
+    alone = "save the embeddings [n, d] alone; ids of their rows go into {}.ids.json"
+
+    def said(name: str) -> str:
+        return refused(tmp_path, lambda: read_embeddings(tmp_path / name, asked(3)))
+
     save_file({"image": table, "text": table.clone()}, tmp_path / "two.safetensors")
-    with pytest.raises(DataError, match="holds image, text: not one table"):
-        read_embeddings(tmp_path / "two.safetensors", asked(3))
+    assert said("two.safetensors") == (
+        f"holds image, text: not one table (two.safetensors): {alone.format('two')}"
+    )
     (tmp_path / "two.safetensors").write_bytes(b"garbage")
-    with pytest.raises(DataError, match="no safetensors file"):
-        read_embeddings(tmp_path / "two.safetensors", asked(3))
+    assert said("two.safetensors").startswith("no safetensors file: ")
+    assert said("two.safetensors").endswith(" (two.safetensors): copy it again")
     save_file({}, tmp_path / "none.safetensors")
-    with pytest.raises(DataError, match="holds nothing"):
-        read_embeddings(tmp_path / "none.safetensors", asked(3))
+    assert said("none.safetensors") == (
+        f"holds nothing: not one table (none.safetensors): {alone.format('none')}"
+    )
     np.savez(tmp_path / "none.npz", table.numpy())
-    with pytest.raises(DataError, match=r"no array.*numpy\.save"):
-        read_embeddings(tmp_path / "none.npz", asked(3))
+    assert said("none.npz").startswith("no array: ") and said("none.npz").endswith("save it with numpy.save")
 
 
 @pytest.mark.parametrize(
     ("array", "named"),
     [
-        (np.zeros((4, 3), np.int64), "int64 of shape"),
-        (np.zeros(4, np.float32), "float32 of shape .4."),
-        (np.zeros((5, 3), np.float32), "5 rows of embeddings for 4 questions"),
-        (None, "no array"),
+        (
+            np.zeros((4, 3), np.int64),
+            "expected a table of floats, found int64 of shape [4, 3] (table.npy): give [n, d]: a row for each question",
+        ),
+        (
+            np.zeros(4, np.float32),
+            "expected a table of floats, found float32 of shape [4] (table.npy): give [n, d]: a row for each question",
+        ),
+        (
+            np.zeros((4, 0), np.float32),
+            "expected a table of floats, found float32 of shape [4, 0] (table.npy): give [n, d]: a row for each "
+            "question",
+        ),
+        (
+            np.zeros((5, 3), np.float32),
+            "5 rows of embeddings for 4 questions (table.npy): give the embeddings of these questions, in the order of "
+            "their file, or ids with them",
+        ),
+        (None, "no array: "),
     ],
 )
 def test_tables_that_are_none_are_named(tmp_path: Path, array: np.ndarray | None, named: str):
@@ -226,23 +286,47 @@ def test_tables_that_are_none_are_named(tmp_path: Path, array: np.ndarray | None
         path.write_bytes(b"\x93NUMPY torn")
     else:
         np.save(path, array)
-    with pytest.raises(DataError, match=named):
-        read_embeddings(path, asked(4))
+    said = refused(tmp_path, lambda: read_embeddings(path, asked(4)))
+    assert said == named if array is not None else said.startswith(named)
+
+
+TOO_FEW = (
+    " answers, the VQA accuracy needs 4 or more (some_annotations.json): give the annotations that belong to these "
+    "questions"
+)
 
 
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        (lambda q, a: q["questions"].append(q["questions"][0]), "question_id 0 occurs twice"),
-        (lambda q, a: a["annotations"].append(a["annotations"][0]), "question 0 is annotated twice"),
-        (lambda q, a: a["annotations"].pop(), "question 3 has 0 answers"),
-        (lambda q, a: a["annotations"][1]["answers"].clear(), "question 1 has 0 answers"),
-        (lambda q, a: q["questions"][2].pop("image_id"), r"image_id.*questions\[2\]"),
+        (
+            lambda q, a: q["questions"].append(q["questions"][0]),
+            "question_id 0 occurs twice (some_questions.json): remove one of them",
+        ),
+        (
+            lambda q, a: a["annotations"].append(a["annotations"][0]),
+            "question 0 is annotated twice (some_annotations.json): remove one of them",
+        ),
+        (lambda q, a: a["annotations"].pop(), "question 3 has 0" + TOO_FEW),
+        (
+            lambda q, a: a["annotations"][2].update(answers=a["annotations"][2]["answers"][:3]),
+            "question 2 has 3" + TOO_FEW,
+        ),
+        (lambda q, a: a["annotations"][1]["answers"].clear(), "question 1 has 0" + TOO_FEW),
+        (
+            lambda q, a: q["questions"][2].pop("image_id"),
+            "not what VQA files hold: Object missing required field `image_id` - at `$.questions[2]` "
+            "(some_questions.json): give the published JSON file, unpacked",
+        ),
         (
             lambda q, a: a["annotations"][1]["answers"].append({"answer": 5}),
-            r"annotations\[1\]\.answers\[10\]",
+            "not what VQA files hold: Expected `str`, got `int` - at `$.annotations[1].answers[10].answer` "
+            "(some_annotations.json): give the published JSON file, unpacked",
         ),
-        (lambda q, a: q["questions"].clear(), "no questions"),
+        (
+            lambda q, a: q["questions"].clear(),
+            "no questions (some_questions.json): give a file with questions",
+        ),
     ],
 )
 def test_question_files_that_are_none_are_named(tmp_path: Path, change: Any, named: str):
@@ -252,8 +336,7 @@ def test_question_files_that_are_none_are_named(tmp_path: Path, change: Any, nam
     change(questions, annotations)
     for path, content in zip(paths, (questions, annotations), strict=True):
         path.write_text(json.dumps(content))
-    with pytest.raises(DataError, match=named):
-        read_vqa(*paths)
+    assert refused(tmp_path, lambda: read_vqa(*paths)) == named
 
 
 def test_very_many_answers_and_deep_fields_end_at_once(tmp_path: Path):
@@ -264,7 +347,12 @@ def test_very_many_answers_and_deep_fields_end_at_once(tmp_path: Path):
     files = write_questions(tmp_path, "some", [1], [1])
     path = Path(files["questions"])
     path.write_text(path.read_text().replace('"info": {}', f'"info": {"[" * 5000}{"]" * 5000}'))
-    with pytest.raises(DataError, match="not what VQA files hold"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "not what VQA files hold: … (…/some_questions.json): give the published JSON file, unpacked"
+        ),
+    ):
         read_vqa(path, Path(files["annotations"]))
 
 
@@ -332,7 +420,13 @@ def test_the_configuration_for_ok_vqa_is_valid_and_names_the_first_missing_file(
     found = load_config(CONFIGS / "pool_okvqa.yaml")
     files = found.pool.files
     assert files.demonstrations is not None and files.queries is None and files.heldout is not None
-    with pytest.raises(DataError, match=r"OpenEnded_mscoco_train2014_questions\.json"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "cannot be read: No such file or directory (data/okvqa/OpenEnded_mscoco_train2014_questions.json): "
+            "name a JSON file"
+        ),
+    ):
         make_dataset(found)
 
 
@@ -340,5 +434,10 @@ def test_numbers_that_numpy_does_not_know_and_ids_of_no_shape(tmp_path: Path) ->
     save_file({"e": torch.ones(3, 2).to(torch.float8_e4m3fn)}, tmp_path / "small.safetensors")
     assert read_embeddings(tmp_path / "small.safetensors", asked(3)).tolist() == [[1, 1]] * 3
     (tmp_path / "small.ids.json").write_text("[[1], [1, 2], 3]")
-    with pytest.raises(DataError, match="neither numbers nor texts"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "ids that are neither numbers nor texts for 3 rows (…/small.safetensors): give one id for each row"
+        ),
+    ):
         read_embeddings(tmp_path / "small.safetensors", asked(3))

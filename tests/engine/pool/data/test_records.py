@@ -22,6 +22,9 @@ from engine.pool.data.records import (
     write_rl_data,
 )
 from tests.engine.pool.rl_data import ROWS, queries
+from tests.exactly import exactly
+
+FIX_IT = "correct the file, or leave the query out"
 
 
 def trajectory(**changes: Any) -> dict[str, Any]:
@@ -68,13 +71,24 @@ def test_candidate_pool_ids_is_another_name(tmp_path: Path):
     record = query()
     record["candidate_pool_ids"] = record.pop("candidate_pool_indices")
     assert read(tmp_path, {"123": record})["123"].candidate_pool_indices == [11, 12, 13]
-    with pytest.raises(DataError, match="not the same"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "candidate_pool_indices and candidate_pool_ids are not the same (…/rl_data.json: query 123): correct "
+            "the file, or leave the query out"
+        ),
+    ):
         read(tmp_path, {"123": query(candidate_pool_ids=[1, 2, 3])})
 
 
 def test_a_list_of_queries_is_read_too(tmp_path: Path):
     assert list(read(tmp_path, [query(), query(query_id="b")])) == ["123", "b"]
-    with pytest.raises(DataError, match=r"this id occurs twice.*query 123"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "this id occurs twice (…/rl_data.json: query 123): correct the file, or leave the query out"
+        ),
+    ):
         read(tmp_path, [query(), query()])
 
 
@@ -107,31 +121,57 @@ def test_errors_name_query_trajectory_and_value(tmp_path: Path, changes: dict[st
     with pytest.raises(DataError) as caught:
         read(tmp_path, {"123": query(**changes)}, table_size=100)
     assert str(tmp_path / "rl_data.json") in str(caught.value)
+    other_table = "give the embeddings this file was made with"
+    assert caught.value.hint == (other_table if "embedding table" in named or "100 rows" in named else FIX_IT)
     assert re.search(named, f"{caught.value.where}: {caught.value.what}"), str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("content", "named"),
     [
-        ("{", "no JSON"),
-        ('"text"', "found 'text', expected an object"),
-        ("[" * 100_000, "no JSON"),
-        ('{"1": {}, "1": {}}', "'1' occurs twice"),
-        ({"1": {"pointer_candidates": []}}, "candidate_pool_ids"),
-        ({"1": 5}, "query 1"),
-        ([{"candidate_pool_indices": [], "pointer_candidates": []}], r"got `null` - at `\$\.query_id"),
-        ([query(query_id="x" * 300)], "query_id has 300 characters, more than 200"),
-        ({"_note": nested(200)}, "'_note' is nested"),
+        ("{", "no JSON: … (…/rl_data.json): restore the file"),
+        (
+            '"text"',
+            "found 'text', expected an object of queries by id, or a list of queries (…/rl_data.json): give RL data: "
+            "queries with candidate_pool_indices and pointer_candidates",
+        ),
+        ("[" * 100_000, "no JSON: … (…/rl_data.json): restore the file"),
+        (
+            '{"1": {}, "1": {}}',
+            "no JSON: the key '1' occurs twice in an object (…/rl_data.json): restore the file",
+        ),
+        (
+            {"1": {"pointer_candidates": []}},
+            f"has neither candidate_pool_indices nor candidate_pool_ids (…/rl_data.json: query 1): {FIX_IT}",
+        ),
+        ({"1": 5}, f"found 5, expected an object (…/rl_data.json: query 1): {FIX_IT}"),
+        (
+            {"1": list(range(99))},
+            "found [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21..., expected an "
+            f"object (…/rl_data.json: query 1): {FIX_IT}",
+        ),
+        (
+            [{"candidate_pool_indices": [], "pointer_candidates": []}],
+            f"Expected `int | str`, got `null` - at `$.query_id` (…/rl_data.json: query None): {FIX_IT}",
+        ),
+        (
+            [query(query_id="x" * 300)],
+            f"query_id has 300 characters, more than 200 (…/rl_data.json: query {'x' * 200}): {FIX_IT}",
+        ),
+        ({"_note": nested(200)}, f"'_note' is nested more than 64 deep (…/rl_data.json: a note): {FIX_IT}"),
     ],
 )
 def test_files_that_are_none_are_named(tmp_path: Path, content: Any, named: str):
-    with pytest.raises(DataError, match=named):
+    with pytest.raises(DataError, match=exactly(named)):
         read(tmp_path, content)
 
 
 def test_a_key_that_is_doubled_among_very_many_is_found_at_once(tmp_path: Path):
     began = time.process_time()
-    with pytest.raises(DataError, match="'last' occurs twice"):
+    with pytest.raises(
+        DataError,
+        match=exactly("no JSON: the key 'last' occurs twice in an object (…/rl_data.json): restore the file"),
+    ):
         read(tmp_path, f'{{{"".join(f""" "{n}": 1,""" for n in range(30_000))} "last": 1, "last": 2}}')
     assert time.process_time() - began < 2
 
@@ -144,7 +184,9 @@ def test_halves_of_letters_are_written_again(tmp_path: Path):
 
 
 def test_a_missing_file_is_named(tmp_path: Path):
-    with pytest.raises(DataError, match=r"nowhere\.json"):
+    with pytest.raises(
+        DataError, match=exactly("no RL data: No such file or directory (…/nowhere.json): name a JSON file")
+    ):
         read_rl_data(tmp_path / "nowhere.json")
 
 
@@ -177,5 +219,7 @@ def test_local_and_global_are_inverse(pool: list[int]):
         assert local_to_global(global_to_local(row, pool), pool) == row
     with pytest.raises(DataError, match="not in a pool"):
         local_to_global(len(pool), pool)
-    with pytest.raises(DataError, match="not in the pool"):
+    with pytest.raises(
+        DataError, match=exactly("row -1 is not in the pool: correct the file, or leave the query out")
+    ):
         global_to_local(-1, pool)

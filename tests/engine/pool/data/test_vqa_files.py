@@ -9,6 +9,7 @@ import pytest
 
 from engine.errors import DataError
 from engine.pool.data.vqa_files import VQAQuestion, read_vqa
+from tests.exactly import exactly
 
 
 def files(folder: Path, answers: list[str]) -> tuple[Path, Path]:
@@ -23,7 +24,13 @@ def test_four_answers_are_enough_and_three_are_not(tmp_path: Path) -> None:
     """With four, VQA accuracy can be 1: the other three of each annotator agree."""
     said = ["b", "a", "b", "c"]
     assert read_vqa(*files(tmp_path, said)) == [VQAQuestion("7", 3, "What?", tuple(said))]
-    with pytest.raises(DataError, match="question 7 has 3 answers"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "question 7 has 3 answers, the VQA accuracy needs 4 or more (…/annotations.json): give the "
+            "annotations that belong to these questions"
+        ),
+    ):
         read_vqa(*files(tmp_path, said[:3]))
 
 

@@ -19,6 +19,7 @@ from engine.pool.selector.selector import Selector
 from engine.pool.vqa.evaluated_pairs import EvaluatedPair, PairEvaluator
 from engine.statistics import paired_bootstrap
 from tests.engine.pool.vqa_models import ANNOTATIONS, TableModel
+from tests.exactly import exactly
 
 ROWS, WIDTH = 100, 6
 NAMES = [f"q{number}" for number in range(5)]
@@ -171,5 +172,10 @@ def test_a_method_without_a_pick_counts_as_failed() -> None:
 
 
 def test_a_model_that_answered_nothing_is_an_error() -> None:
-    with pytest.raises(DataError, match=r"answered no held-out query .*evaluated\.jsonl"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the model answered no held-out query (pool.vqa): see the errors in pool/evaluated.jsonl"
+        ),
+    ):
         compare({"rices": by_query(None, None)}, 0)

@@ -17,6 +17,7 @@ from engine.errors import DataError
 from engine.pool.data.records import RLQueryData, TrajectoryData
 from engine.pool.selector.rl_beam_dataset import RLBeamDatasetWithEmbedding, collate
 from engine.pool.selector.selector import Selector, best_pairs, pairs_log_probability
+from tests.exactly import exactly
 
 ROWS, WIDTH = 90, 12
 
@@ -101,9 +102,14 @@ def test_a_loader_puts_queries_side_by_side() -> None:
     assert dataset(*DATA).batch([1]).beam_mask.shape == (1, 0)
 
 
+AGAIN = "run the stage pool again: it makes every pool the same size and its pointers fit"
+
+
 @pytest.mark.parametrize("size", [3, 63, 65, 80])
 def test_a_pool_of_another_size_is_named(size: int) -> None:
-    with pytest.raises(DataError, match=rf"{size} candidates, not 64 \(query 4\)"):
+    with pytest.raises(
+        DataError, match=exactly(f"its pool has {size} candidates, not 64 (query 4): {AGAIN}")
+    ):
         dataset(query(4, [], size))
     assert len(dataset(query(4, [], size), expected_pool_size=size)) == 1
 
@@ -111,21 +117,35 @@ def test_a_pool_of_another_size_is_named(size: int) -> None:
 @pytest.mark.parametrize("pointer", [(64, 0), (0, -1)])
 def test_a_pointer_out_of_the_pool_is_named(pointer: tuple[int, int]) -> None:
     bad = query(5, [trajectory(0, 1, 0.0), trajectory(*pointer, 1.0)])
-    with pytest.raises(DataError, match=r"leaves the pool of 64 \(query 5, trajectory 1 \(beam\)\)"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            f"pointer {list(pointer)} leaves the pool of 64 (query 5, trajectory 1 (beam)): {AGAIN}"
+        ),
+    ):
         dataset(bad)
 
 
 @pytest.mark.parametrize("row", [ROWS, -1])
 def test_a_row_the_table_does_not_have_is_named(row: int) -> None:
     pool = [*DATA[0].candidate_pool_indices[:63], row]
-    with pytest.raises(DataError, match=rf"candidate 63 is row {row}, the embedding table has {ROWS}"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            f"candidate 63 is row {row}, the embedding table has {ROWS} (query 1): give the embeddings the RL data "
+            "was made with"
+        ),
+    ):
         dataset(msgspec.structs.replace(DATA[0], candidate_pool_indices=pool))
 
 
 def test_embeddings_that_are_not_finite_are_named() -> None:
     broken = table()
     broken[DATA[0].candidate_pool_indices[9], 4] = np.nan
-    with pytest.raises(DataError, match=r"not finite \(query 1\)"):
+    with pytest.raises(
+        DataError,
+        match=exactly("a candidate's embedding is not finite (query 1): correct the embedding table"),
+    ):
         dataset(*DATA, img_emb_data=broken)[0]
 
 

@@ -28,9 +28,13 @@ from engine.pool.selector.training import (
 )
 from engine.pool.vqa.evaluated_pairs import EvaluatedPair
 from engine.pool.vqa.vqa import VQAAsk
+from tests.exactly import exactly
 
 QUERIES, K, WIDTH = 24, 64, 8
 KINDS = 4
+
+
+OTHER_RUN = "resume with the original settings and data, or start a new run"
 
 
 def group(probability: list[list[float]], score: list[list[float]], mask: list[list[bool]]) -> Group:
@@ -337,7 +341,10 @@ def test_a_failed_question_changes_nothing(tmp_path: Path) -> None:
 )
 def test_a_checkpoint_of_another_shape_is_named(tmp_path: Path, changes: dict[str, Any], named: str) -> None:
     training(World(), tmp_path / "s.pt").save()
-    with pytest.raises(DataError, match=f"another {named}"):
+    with pytest.raises(
+        DataError,
+        match=exactly(f"the selector's checkpoint was made with another {named} (…/s.pt): {OTHER_RUN}"),
+    ):
         training(World(), tmp_path / "s.pt", **changes).restore()
     training(World(), tmp_path / "s.pt", checkpoint_every=3).restore()
 
@@ -345,7 +352,10 @@ def test_a_checkpoint_of_another_shape_is_named(tmp_path: Path, changes: dict[st
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 torn", b"no tensor"])
 def test_a_broken_checkpoint_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "s.pt").write_bytes(content)
-    with pytest.raises(DataError, match=r"s\.pt"):
+    with pytest.raises(
+        DataError,
+        match=exactly(f"the file cannot be read as tensors and plain values: … (…/s.pt): {OTHER_RUN}"),
+    ):
         training(World(), tmp_path / "s.pt").restore()
 
 

@@ -22,12 +22,14 @@ from engine.pool.data.digits import DigitsDataset
 from engine.pool.data.image_url import image_url, png
 from engine.pool.from_config import make_vqa_model
 from engine.pool.vqa.evaluated_pairs import PairEvaluator
-from engine.pool.vqa.openai_vqa import OpenAIVQA
+from engine.pool.vqa.openai_vqa import OpenAIVQA, _read
 from engine.pool.vqa.vqa import VQAAsk, VQAReply
 from engine.run.gate import StopRequested
 from engine.run.stage import StageContext
 from engine.servers.client import OpenAIClient, ServerFailed
+from engine.servers.completion import Reply
 from engine.servers.spent import Spent
+from tests.exactly import exactly
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
 
 KEY = "sk-very-secret-0123456789"
@@ -130,9 +132,9 @@ def test_a_template_without_the_question_is_refused() -> None:
 @pytest.mark.parametrize(
     ("fault", "text", "error"),
     [
-        ("refusal", "yes", "refused: I cannot help"),
-        ("truncated", "a long and winding answer", "cut off"),
-        ("", " \n ", "empty"),
+        ("refusal", "yes", "^the model refused: I cannot help"),
+        ("truncated", "a long and winding answer", "^the answer was cut off at the token limit$"),
+        ("", " \n ", "^the answer is empty$"),
         ("401", "yes", r"refused the request \(401\)"),
     ],
 )
@@ -155,7 +157,14 @@ def test_a_dead_server_stops_the_stage(dataset: DigitsDataset) -> None:
     asks = [VQAAsk(name, (0, 1)) for name in dataset.splits["train"][:4]]
     with (
         misbehaving_server(nearest_neighbour, ["500"] * 20) as server,
-        pytest.raises(ServerFailed, match=r"the server failed \(500\)") as caught,
+        pytest.raises(
+            ServerFailed,
+            match=exactly(
+                "the server failed (500): 500 for Bearer *** at /v1/chat/completions (2 attempts) (pool.vqa.openai: "
+                "gpt-4o at http://127.0.0.1:…/v1): check that the server answers, the model's name, and the key in "
+                "TEST_KEY; `steer-tui doctor --server` helps"
+            ),
+        ) as caught,
     ):
         list(model(dataset, server).answer(asks, go_on))
     assert KEY not in str(caught.value)
@@ -276,7 +285,9 @@ def test_files_are_sent_as_they_are(tmp_path: Path) -> None:
         kept, _, data = image_url(path).partition(";base64,")
         assert kept == f"data:image/{kind}" and base64.b64decode(data) == path.read_bytes()
     (tmp_path / "e.png").write_text("no picture")
-    with pytest.raises(DataError, match="neither JPEG"):
+    with pytest.raises(
+        DataError, match=exactly("neither JPEG, PNG, GIF nor WebP (…/e.png): convert the image")
+    ):
         image_url(tmp_path / "e.png")
 
 
@@ -285,9 +296,16 @@ def test_files_are_sent_as_they_are(tmp_path: Path) -> None:
 )
 def test_what_is_no_image_file_is_not_waited_for(tmp_path: Path, put: Any) -> None:
     put(tmp_path / "a.png")
-    with pytest.raises(DataError, match="no image"):
+    with pytest.raises(
+        DataError, match=exactly("no image: … (…/a.png): check the folder and pattern of images")
+    ):
         image_url(tmp_path / "a.png")
-    with pytest.raises(DataError, match="no image: no file can have this name"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "no image: no file can have this name (…/a\u0000.png): check the folder and pattern of images"
+        ),
+    ):
         image_url(tmp_path / "a\0.png")
 
 
@@ -295,7 +313,10 @@ def test_a_file_that_no_server_would_take_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "a.png").open("wb") as file:
         file.write(b"\x89PNG\r\n\x1a\n")
         file.truncate(1 << 40)
-    with pytest.raises(DataError, match="larger than 32 MiB"):
+    with pytest.raises(
+        DataError,
+        match=exactly("no image: it is larger than 32 MiB (…/a.png): check the folder and pattern of images"),
+    ):
         image_url(tmp_path / "a.png")
 
 
@@ -308,8 +329,25 @@ def test_png_is_read_by_others(shape: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    "image", [np.zeros((2, 2, 3), np.uint8), np.zeros((4, 4)), np.zeros((0, 4), np.uint8)]
+    ("image", "kind"),
+    [
+        (np.zeros((2, 2, 3), np.uint8), "[2, 2, 3] and type uint8"),
+        (np.zeros((4, 4)), "[4, 4] and type float64"),
+        (np.zeros((0, 4), np.uint8), "[0, 4] and type uint8"),
+    ],
 )
-def test_arrays_of_another_kind_are_named(image: Image) -> None:
-    with pytest.raises(DataError, match="greyscale"):
+def test_arrays_of_another_kind_are_named(image: Image, kind: str) -> None:
+    with pytest.raises(
+        DataError, match=exactly(f"an image of shape {kind}: give greyscale [h, w] of type uint8")
+    ):
         image_url(image)  # type: ignore[arg-type]
+
+
+def test_an_answer_that_the_server_s_filter_held_back_is_none() -> None:
+    error = "the answer was held back by the server's content filter"
+    assert _read(Reply("A", "content_filter", spent=Spent(1, 7, 0.5))) == VQAReply(
+        None, error, Spent(1, 7, 0.5)
+    )
+    assert _read(Reply("\n Two cats.\nmore", "length", spent=Spent(1))) == VQAReply(
+        "Two cats", None, Spent(1)
+    )

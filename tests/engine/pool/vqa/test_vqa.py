@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from engine.pool.vqa.answer_words import normalise_answer
 from engine.pool.vqa.vqa import official_vqa_accuracy
+from tests.exactly import exactly
 
 
 def left_out_one_by_one(answer: str, annotations: list[str]) -> float:
@@ -83,5 +84,5 @@ def test_where_all_wrote_the_same_nothing_is_normalised(answer: str, people: str
 
 
 def test_no_annotation_is_an_error():
-    with pytest.raises(ValueError, match="no annotations"):
+    with pytest.raises(ValueError, match=exactly("no annotations")):
         official_vqa_accuracy("red", [])

@@ -138,11 +138,29 @@ FAULTS = {
     "No emojis": "has an emoji",
     "Put an emoji in every answer": "has no emoji",
     "Avoid commas in your answers": "has commas",
+    "Do not keep it on a single line": "is one line",
+    "Avoid titles in double angular brackets in every answer": "has a <<title>>",
+    "Never use JSON": "is JSON",
+    "Do not use a numbered list": "has a numbered list",
+    "Do not answer in exactly 3 words": "has exactly 3 words",
+    "Never write fewer than 3 words": "has not at least 3 words",
+    "Never use the word war at least 2 times": "says “war” 2 times",
+    "Never use the word war less than 2 times": "says “war” at most 1 time",
+    "Use the keyword war more than 2 times": "does not say “war” 3 times",
+    "Answer in twenty words or less": "has not at most 20 words",
+    "Use at least fifty words": "has not at least 50 words",
+    "Write at most a hundred characters": "has not at most 100 characters",
 }
 
 
 def test_what_is_said_of_an_answer_that_breaks_an_instruction() -> None:
     assert {text: check_of(text).fault for text in FAULTS} == FAULTS
+
+
+@pytest.mark.parametrize(("length", "read"), [(300, True), (301, False)])
+def test_an_instruction_that_is_too_long_is_none(length: int, read: bool) -> None:
+    said = "Never use the word apple, "
+    assert (parse_check(said + "x" * (length - len(said))) is not None) is read
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from engine.slsm.controllers.diff import (
 )
 from engine.slsm.state import KINDS, Constraint, Fact, FlatState, Item, Plan, SemanticState, empty_state
 from tests.engine.slsm.states import states
+from tests.exactly import exactly
 
 F1 = Fact(id="F1", text="The dog is Rex", evidence="my dog is Rex")
 C1 = Constraint(id="C1", text="Use bullets", evidence="Use bullets!")
@@ -69,7 +70,10 @@ def test_every_change_says_what_it_is(old: SemanticState, new: SemanticState) ->
     ("changes", "problem"),
     (
         ([Change("added", "facts", F1)], "F1 is added, but there is one already"),
-        ([Change("added", "constraints", Constraint(id="F1", text="x"))], "F1 is added"),
+        (
+            [Change("added", "constraints", Constraint(id="F1", text="x"))],
+            "F1 is added, but there is one already",
+        ),
         ([Change("changed", "facts", Fact(id="F9", text="x"))], "F9 is changed, but facts has none such"),
         ([Change("changed", "facts", Fact(id="C1", text="x"))], "C1 is changed, but facts has none such"),
         ([Change("resolved", "unknowns", F1)], "F1 is resolved, but unknowns has none such"),
@@ -80,7 +84,7 @@ def test_every_change_says_what_it_is(old: SemanticState, new: SemanticState) ->
 )
 def test_contradictory_ids_are_refused_and_the_state_stays(changes: list[Change], problem: str) -> None:
     before = STATE.model_dump_json()
-    with pytest.raises(DiffRefused, match=problem):
+    with pytest.raises(DiffRefused, match=exactly(problem)):
         apply_diff(STATE, StateDiff(tuple(changes)))
     assert STATE.model_dump_json() == before
 

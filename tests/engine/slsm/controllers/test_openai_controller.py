@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -131,12 +132,56 @@ def test_a_good_diff_is_applied() -> None:
     assert (found.spent.calls, found.spent.tokens, found.spent.cost) == (1, 120, 0.001)
 
 
+KNOWN = (
+    '{"facts": [{"id": "F1", "text": "The dog is Rex", "evidence": "my dog is Rex"}], "constraints": [{"id": "C1", '
+    '"text": "Never use the word sorry", "status": "satisfied", "evidence": "never say sorry"}], "assumptions": [], '
+    '"unknowns": [], "edits": []}'
+)
+
+
+def test_a_detection_has_the_state_the_question_and_the_answer() -> None:
+    with misbehaving_server(Script('{"conflicts": []}')) as server:
+        controller(server).detect(STATE, TURNS, "Max barks.")
+    assert server.requests[0]["messages"][1]["content"] == (
+        f"Known:\n{KNOWN}\n\nThe user's last message:\nMy cat is Tom.\n\nThe answer:\nMax barks."
+    )
+
+
+def _fields(schema: Any) -> Iterator[str]:
+    """Names of fields at any depth."""
+    for name, below in schema.items() if isinstance(schema, dict) else ():
+        if name == "properties":
+            yield from below
+        for one in below.values() if name == "properties" else [below]:
+            yield from _fields(one)
+
+
+@pytest.mark.parametrize("kind", ["memory_changes", "memory", "conflicts"])
+def test_every_field_of_a_reply_is_explained(kind: str) -> None:
+    """To the last word: each paragraph is a sentence, and names the fields that the schema wants."""
+    with misbehaving_server(Script(GOOD, GOOD_FLAT, '{"conflicts": []}')) as server:
+        controller(server).update(STATE, TURNS)
+        controller(server).update(FLAT, TURNS)
+        controller(server).detect(STATE, TURNS, "Max barks.")
+    asked = {one["response_format"]["json_schema"]["name"]: one for one in server.requests}[kind]
+    told = asked["messages"][0]["content"]
+    fields = list(_fields(asked["response_format"]["json_schema"]["schema"]))
+    assert fields and all(f'"{name}"' in told for name in fields)
+    assert all(paragraph.endswith(".") for paragraph in told.split("\n\n"))
+
+
 def test_the_request_has_the_state_the_turn_and_a_strict_schema() -> None:
     with misbehaving_server(Script(GOOD)) as server:
         controller(server).update(STATE, TURNS)
     told = said_to(server, 0)
     assert "My cat is Tom." in told and "Sorry, who?" in told and "The dog is Rex" in told
     assert "never say sorry." not in told  # an earlier turn: what it said is in the state
+    system, user = server.requests[0]["messages"]
+    assert (system["role"], user["role"]) == ("system", "user")
+    assert user["content"] == (
+        f"The memory so far:\n{KNOWN}\n\nThis turn. The user said:\nMy cat is Tom.\n\nThe assistant answered:\n"
+        "Sorry, who?"
+    )
     wanted = server.requests[0]["response_format"]["json_schema"]
     assert wanted == {**DIFF_SCHEMA, "strict": True}
 

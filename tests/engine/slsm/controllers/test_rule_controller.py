@@ -113,6 +113,16 @@ REAL = (
     ("My name is Sarah and I live in Boston.", "facts", "The user's name is Sarah|The user lives in Boston"),
     ("Please call me Captain from now on.", "facts", "The user wants to be called Captain"),
     ("I have two kids, Tom and Mia.", "facts", "The user has two kids, Tom and Mia"),
+    ("I always carry tea.", "facts", "The user always carries tea"),
+    ("I never say grace.", "facts", "The user never says grace"),
+    ("I own a dog.", "facts", "The user owns a dog"),
+    ("I do not wash dishes.", "facts", "The user does not wash dishes"),
+    ("I always wash dishes.", "facts", "The user always washes dishes"),
+    ("I always go home.", "facts", "The user always goes home"),
+    ("I always pay my rent.", "facts", "The user always pays their rent"),
+    ("We have two cats.", "facts", "The user and others have two cats"),
+    ("They gave me room number 12.", "facts", "The user's room is 12"),
+    ("My room number is 12.", "facts", "The user's room is 12"),
     ("I don't eat pork.", "facts", "The user does not eat pork"),
     ("By the way, I can't stand horror movies.", "facts", "The user cannot stand horror movies"),
     ("My favorite color is teal.", "facts", "The user's favorite color is teal"),
@@ -293,7 +303,29 @@ def test_a_status_follows_the_assistants_last_answer() -> None:
 def test_what_was_said_long_ago_has_to_be_verified() -> None:
     turns = [Turn("Never use the word apple.", "Okay."), *[Turn("A fruit?", "A pear.")] * 4]
     modes = [state.plan.mode for state in followed(turns)]
-    assert modes == ["proceed"] * FAR + ["verify"] * (5 - FAR)
+    assert FAR == 2 and modes == ["proceed"] * FAR + ["verify"] * (5 - FAR)
+    assert followed(turns)[-1].plan.reasons == ("C1 was said 4 turns ago: Never use the word apple",)
+
+
+def test_a_conflict_says_what_is_not_said() -> None:
+    turns = [
+        Turn("My sister is Ann. Never use the word soup.", "Okay."), Turn("My list is tea, milk.", "Okay."),
+        Turn("What is my sister called, and what is on my list?"),
+    ]  # fmt: skip
+    found = CONTROLLER.detect(followed(turns)[-1], [turns[0], Turn("What is my sister called?")], "A soup.")
+    assert [(one.item, one.why, one.exact) for one in found.conflicts] == [
+        ("C1", "says “soup”: Never use the word soup", True),
+        ("F1", "does not say it: The user's sister is Ann", True),
+    ]
+    asked = [*turns[:2], Turn("What is on my list?")]
+    (conflict,) = CONTROLLER.detect(followed(turns)[-1], asked, "Tea, rice.").conflicts
+    assert (conflict.item, conflict.why) == ("E1", "the list is not the latest: The list is tea, milk")
+    flat = FlatState(memory_text="The user's sister is Ann.")
+    (conflict,) = CONTROLLER.detect(flat, [turns[0], Turn("What is my sister called?")], "No idea.").conflicts
+    assert (conflict.item, conflict.why) == (
+        "The user's sister is Ann",
+        "does not say it: The user's sister is Ann",
+    )
 
 
 def test_an_answer_need_not_mention_what_is_not_asked_back() -> None:

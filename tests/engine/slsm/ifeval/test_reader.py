@@ -15,6 +15,7 @@ from engine.slsm.multichallenge import Dialogues, read_dialogues
 from tests.bench.ifeval.reader import read_ifeval
 from tests.bench.make_ifeval_conversations import made
 from tests.engine.slsm.ifeval_lines import TASKS, ifeval_jsonl
+from tests.exactly import exactly
 
 
 def read(data: bytes, most: int | None = None, between: int = 2, seed: int = 0) -> Dialogues:
@@ -89,7 +90,14 @@ def test_only_the_assistant_may_leave_a_turn_open(tmp_path: Path) -> None:
     path = tmp_path / "any.jsonl"
     messages = [{"role": role, "content": None} for role in ("assistant", "user")]
     path.write_text(json.dumps({"messages": messages}))
-    with pytest.raises(DataError, match="message 1 has no `content`"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "`messages`: message 1 has no `content` (…/any.jsonl:1): give MultiChallenge's fields QUESTION_ID, "
+            "AXIS, CONVERSATION, TARGET_QUESTION and PASS_CRITERIA; or `messages`, each with `role` (user, "
+            "assistant, system) and `content`"
+        ),
+    ):
         read_dialogues(path, None)
 
 
@@ -114,14 +122,19 @@ def test_a_bad_line_is_named(changes: dict[str, Any], what: str) -> None:
 
 UNFIT: tuple[tuple[Callable[[], Dialogues], str], ...] = (
     (lambda: read(ifeval_jsonl(key=1000, instruction_id_list=["punctuation:no_comma"], kwargs=[{}])),
-     "a `key` occurs twice"),
-    (lambda: read(ifeval_jsonl(2), between=2), "2 prompts begin with a task"),
-    (lambda: read(ifeval_jsonl(1, instruction_id_list=["x:y"]), between=0), "no instruction that the exact"),
-    (lambda: read(ifeval_jsonl() + b"{"), "not JSON"),
+     "a `key` occurs twice (ifeval.jsonl): give every prompt its own key"),
+    (lambda: read(ifeval_jsonl(2), between=2),
+     "2 prompts begin with a task that can be set by itself; 2 unrelated ones and a last one are needed "
+     "(ifeval.jsonl): use the whole file, or set fewer tasks"),
+    (lambda: read(ifeval_jsonl(1, instruction_id_list=["x:y"]), between=0),
+     "no instruction that the exact checks know (ifeval.jsonl): they know punctuation:no_comma, …, "
+     "language:response_language"),
+    (lambda: read(ifeval_jsonl() + b"{"),
+     "this line is not JSON (…) (ifeval.jsonl:7): correct or remove it"),
 )  # fmt: skip
 
 
 @pytest.mark.parametrize(("call", "what"), UNFIT)
 def test_a_file_that_does_not_do_is_refused(call: Callable[[], Dialogues], what: str) -> None:
-    with pytest.raises(DataError, match=what):
+    with pytest.raises(DataError, match=exactly(what)):
         call()

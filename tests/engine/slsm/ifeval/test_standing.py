@@ -12,6 +12,7 @@ from engine.slsm.controllers.rule_controller import RuleController
 from engine.slsm.state import SemanticState
 from engine.slsm.turns import Turn
 from tests.bench.ifeval.standing import KNOWN, standing_instruction
+from tests.exactly import exactly
 
 CASES: tuple[tuple[str, dict[str, Any], str, str], ...] = (
     ("punctuation:no_comma", {}, "One and two.", "One, two."),
@@ -98,18 +99,30 @@ def test_what_no_check_knows_or_no_chat_holds_is_left_out(kind: str, given: dict
 @pytest.mark.parametrize(
     ("kind", "given", "wrong"),
     (
-        ("keywords:existence", {}, "`keywords` is None"),
-        ("keywords:forbidden_words", {"forbidden_words": ["a", ""]}, "`forbidden_words`"),
-        ("length_constraints:number_words", {"relation": "about", "num_words": 20}, "`relation` is 'about'"),
+        ("keywords:existence", {}, "`keywords` is None, not a list of texts"),
+        (
+            "keywords:forbidden_words",
+            {"forbidden_words": ["a", ""]},
+            "`forbidden_words` is ['a', ''], not a list of texts",
+        ),
+        (
+            "length_constraints:number_words",
+            {"relation": "about", "num_words": 20},
+            "`relation` is 'about', not `at least` or `less than`",
+        ),
         (
             "length_constraints:number_words",
             {"relation": "at least", "num_words": "20"},
-            "`num_words` is '20'",
+            "`num_words` is '20', not a whole number from 1",
         ),
-        ("detectable_format:number_bullet_lists", {"num_bullets": 0}, "`num_bullets` is 0"),
-        ("startend:end_checker", {"end_phrase": " "}, "`end_phrase`"),
+        (
+            "detectable_format:number_bullet_lists",
+            {"num_bullets": 0},
+            "`num_bullets` is 0, not a whole number from 1",
+        ),
+        ("startend:end_checker", {"end_phrase": " "}, "`end_phrase` is ' ', not a text"),
     ),
 )
 def test_a_wrong_field_is_named(kind: str, given: dict[str, Any], wrong: str) -> None:
-    with pytest.raises(ValueError, match=wrong):
+    with pytest.raises(ValueError, match=exactly(wrong)):
         standing_instruction(kind, given, Random(0))

@@ -15,6 +15,7 @@ from engine.events import ConversationAnswered, ModeScored
 from engine.slsm import layout
 from engine.slsm.judges.published_score import score_as_published
 from tests.engine.slsm.test_published_answers import right, run
+from tests.exactly import exactly
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
 
 THEIRS: dict[str, Any] = {"kind": "openai", "prompt": "multichallenge", "openai": {}}
@@ -118,7 +119,15 @@ def test_where_no_answer_got_a_verdict_there_is_no_score(tmp_path: Path) -> None
     """Not one of 0, though each counts as failed."""
     with (
         misbehaving_server(lambda body: "no verdict") as server,
-        pytest.raises(DataError, match="no answer was judged"),
+        pytest.raises(
+            DataError,
+            match=exactly(
+                "no answer was judged, so there is no score: no verdict: it is not JSON: Expecting value: line 1 "
+                "column 1 (char 0) (slsm.judge: gpt-4o-2024-08-06): check the judge's server and model, then resume "
+                "(slsm.judge): set `kind: none` for a run without scores, or another judge in a new run; the answers "
+                "are kept"
+            ),
+        ),
     ):
         run(tmp_path, right(), judge=judge_at(server, prompt="multichallenge"))
 
