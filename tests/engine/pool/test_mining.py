@@ -158,7 +158,7 @@ def test_replies_of_another_model_are_named(tmp_path: Path):
     ):
         evaluator(tmp_path, TableModel(lambda query_id, pair: "right", "other"))
     (tmp_path / "evaluated.jsonl").write_text('{"pair": [1]}\n')
-    with pytest.raises(DataError, match="no field `query_id`"):
+    with pytest.raises(DataError, match="`pair`: expected array of length 2, got 1"):
         evaluator(tmp_path, TableModel(lambda query_id, pair: "right"))
 
 

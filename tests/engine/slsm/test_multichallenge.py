@@ -294,8 +294,11 @@ def test_a_judge_that_gives_no_verdict_has_not_judged(reply: str, fault: str) ->
     ):
         judge_at(server, 0.5 if fault == "hang" else 30).judge(Criterion(SECRET, "YES"), "It is Rex.")
     assert raised.value.spent.calls == 1
-    assert raised.value.where == "slsm.judge: gpt-4o"
-    assert raised.value.hint == "check the judge's server and model, then resume"
+    if fault not in ("", "refusal", "truncated"):
+        assert raised.value.where.startswith("slsm.judge.openai: gpt-4o at http://127.0.0.1:")
+    else:
+        assert raised.value.where == "slsm.judge: gpt-4o"
+        assert raised.value.hint == "check the judge's server and model, then resume"
     if fault in ("", "refusal", "truncated"):
         no_object = "the verdict is no object with `reasoning` and `verdict`"
         assert raised.value.what == no_object or raised.value.what.startswith("no verdict: ")

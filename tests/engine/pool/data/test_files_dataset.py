@@ -124,7 +124,7 @@ def test_all_questions_about_an_image_are_on_one_side(tmp_path: Path):
 def test_held_out_questions_that_are_trained_on_under_other_ids_are_refused(tmp_path: Path):
     files = write_folder(tmp_path)
     files["heldout"] = write_questions(tmp_path, "heldout", [500, 501], [500, 2])
-    others = "hold out questions about other images, or leave the file out: `heldout_share` splits by image"
+    others = "hold out questions about other images, or leave the file out: then a fifth of the images is"
     assert refused(tmp_path, lambda: dataset(files)) == (
         "the held-out question 501 is like 2, which is trained on: both are about the image 2 (pool.files.heldout): "
         f"{others}"
