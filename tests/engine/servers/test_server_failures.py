@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from engine.slsm.server_failures import ServerFailures
 
 from engine.errors import SteerError
+from engine.servers.server_failures import ServerFailures
 from tests.exactly import exactly
 
 
