@@ -242,8 +242,8 @@ def test_rl_data_about_other_queries_is_named(tmp_path: Path):
         DataError,
         match=exactly(
             "no query of the RL data can be trained on: of 0, 0 are held out and 0 are not among the questions "
-            "(pool.rl_data): give RL data about questions that are not held out, or lower "
-            "pool.files.heldout_share"
+            "(pool.rl_data): give RL data about questions that are not held out, or name other "
+            "`pool.files.heldout`"
         ),
     ):
         run_pool(tmp_path, rl_data=str(path))
