@@ -11,9 +11,8 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.filter import LineFilter, Monochrome
 from textual.screen import Screen
@@ -28,8 +27,8 @@ from app.runs.run_list import RunList
 from app.settings import read_setting, write_setting
 from app.started_runs import StartedRuns
 from app.terminal.ascii_signs import ASCII_SIGNS, WARNING, takes_unicode
-from app.terminal.control_filter import NO_CONTROLS
 from app.terminal.plain_attributes import plain_attributes
+from app.terminal.segment_filter import NO_CONTROLS
 from app.terminal.themes import DARK, LIGHT, THEMES, hidden
 from app.terminal.watch import watch_terminal
 from app.textual_internals import without_markup
@@ -75,7 +74,6 @@ def _import_the_rest() -> None:
 class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns):
     """The console; screens ask it by messages."""
 
-    TITLE = "steer-tui"
     CSS_PATH = "shell.tcss"
     COMMANDS: ClassVar = {BoundCommands}
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -84,8 +82,6 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns):
         Binding("ctrl+q", "leave", show=False, priority=True),
     ]
     PALETTE = WITHOUT_KEY
-    ENABLE_COMMAND_PALETTE = True
-    COMMAND_PALETTE_BINDING = "ctrl+p"
 
     def __init__(
         self,
@@ -131,10 +127,6 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns):
     def get_default_screen(self) -> Screen[None]:
         """The list of runs lies under all other screens."""
         return RunsScreen(RunList(self.outputs or _OUTPUTS))
-
-    def get_system_commands(self, screen: Screen[Any]) -> list[SystemCommand]:  # type: ignore[override]
-        """All commands are bindings of ours."""
-        return []
 
     async def on_mount(self) -> None:
         self._listen_to_signals()
