@@ -24,7 +24,7 @@ from app.keys.refused_keys import RefusedKeys
 from app.keys.typed_keys import KeysInOrder
 from app.leaving import FINISHED
 from app.runs.run_list import RunList
-from app.settings import read_setting, write_setting
+from app.settings import read_theme, write_theme
 from app.started_runs import StartedRuns
 from app.terminal.ascii_signs import ASCII_SIGNS, WARNING, takes_unicode
 from app.terminal.plain_attributes import plain_attributes
@@ -108,7 +108,7 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns):
             self.unregister_theme(name)
         for theme in THEMES:
             self.register_theme(theme)
-        kept = read_setting("theme")
+        kept = read_theme()
         self.theme = kept if kept in self.available_themes else DARK.name
 
     def get_line_filters(self) -> Sequence[LineFilter]:
@@ -134,7 +134,7 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns):
         self.set_timer(0.5, Thread(target=_import_the_rest, daemon=True).start)
         if not self.unicode:
             self.notify(WARNING, severity="warning", timeout=15, markup=False)
-        self.theme_changed_signal.subscribe(self, lambda theme: write_setting("theme", theme.name))
+        self.theme_changed_signal.subscribe(self, lambda theme: write_theme(theme.name))
         if self._run_dir is not None:
             self.open_event(self._run_dir, self.event)
         elif self._config_path is not None:
