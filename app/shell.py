@@ -29,7 +29,7 @@ from app.started_runs import StartedRuns
 from app.terminal.ascii_signs import ASCII_SIGNS, WARNING, takes_unicode
 from app.terminal.plain_attributes import plain_attributes
 from app.terminal.segment_filter import NO_CONTROLS
-from app.terminal.themes import DARK, LIGHT, THEMES, hidden
+from app.terminal.themes import DARK, LIGHT
 from app.terminal.watch import watch_terminal
 from app.textual_internals import without_markup
 from app.wording.text import counted, without_controls
@@ -104,12 +104,9 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns):
         self._register_themes()
 
     def _register_themes(self) -> None:
-        for name in [name for name in self.available_themes if hidden(name)]:
-            self.unregister_theme(name)
-        for theme in THEMES:
-            self.register_theme(theme)
-        kept = read_theme()
-        self.theme = kept if kept in self.available_themes else DARK.name
+        self.register_theme(DARK)
+        self.register_theme(LIGHT)
+        self.theme = LIGHT.name if read_theme() == LIGHT.name else DARK.name
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Whatever a widget draws, no control code of a file, a server or a model reaches the terminal."""

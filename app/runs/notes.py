@@ -48,12 +48,11 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Written(NamedTuple):
     """All that is in a file: `marks` by event (the newest entry), `notes` in the order of writing; `skipped` lines are
-    no entries; `full`: what came later than the largest size was not read."""
+    no entries."""
 
     marks: dict[int | None, Entry]
     notes: list[Entry]
     skipped: int = 0
-    full: bool = False
 
     def of(self, seq: int | None) -> list[Entry]:
         """The notes on an item."""
@@ -122,13 +121,13 @@ def read_notes(run_dir: Path) -> Written:
     """The marks and notes of a run; none where there is no file. Lines that are no entries are passed over."""
     try:
         with open_to_read(run_dir / FILE) as file:
-            data = file.read(_LARGEST + 1)
+            data = file.read(_LARGEST)
     except OSError:
         return NOTHING
     marks: dict[int | None, Entry] = {}
     notes: dict[str, Entry] = {}
     skipped = 0
-    for line in data[:_LARGEST].split(b"\n")[:-1]:  # what has no end of line yet is being written, or torn
+    for line in data.split(b"\n")[:-1]:  # what has no end of line yet is being written, or torn
         entry = _entry(line)
         if entry is None:
             skipped += bool(line.strip())
@@ -140,7 +139,7 @@ def read_notes(run_dir: Path) -> Written:
             notes.pop(entry.id, None)
         else:
             notes.setdefault(entry.id, entry)
-    return Written(marks, list(notes.values()), skipped, len(data) > _LARGEST)
+    return Written(marks, list(notes.values()), skipped)
 
 
 def author() -> str:

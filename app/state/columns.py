@@ -134,14 +134,16 @@ class Texts(dict[str, str]):
 
 
 class Columns:
-    """Rows of numbers, one typed array a column. The last column must be `offset`, the row's place in the
-    log: it is appended last, so a row that can be seen is whole, and it distinguishes rows of the same log."""
+    """Rows of numbers, one typed array a column; `names`: of the texts that stand there as numbers. The last column
+    must be `offset`, the row's place in the log: it is appended last, so a row that can be seen is whole, and it
+    distinguishes rows of the same log."""
 
     TYPES: Mapping[str, str] = {}
     IGNORED: frozenset[str] = _IGNORED
     """Columns that may differ where a report is repeated."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Names) -> None:
+        self.names = names
         self._adopt([array(code) for code in self.TYPES.values()], Keys(), 0)
 
     def _adopt(self, arrays: list[array], keys: Keys, length: int) -> None:

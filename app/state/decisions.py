@@ -53,10 +53,6 @@ class Decisions(Columns):
         "offset": "q",
     }
 
-    def __init__(self, names: Names) -> None:
-        super().__init__()
-        self.names = names
-
     def row(self, event: DecisionTaken, offset: int, length: int) -> tuple[Any, ...]:
         """What the table keeps of `event`, its key first: for `add`, `otherwise` and `put`."""
         number = self.names
@@ -120,8 +116,7 @@ class Outcomes(Columns):
     }
 
     def __init__(self, names: Names) -> None:
-        super().__init__()
-        self.names = names
+        super().__init__(names)
         self._greedy = names["greedy"]
 
     def row(self, event: ExampleEvaluated, offset: int, length: int) -> tuple[Any, ...]:

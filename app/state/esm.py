@@ -132,11 +132,6 @@ def _rollout(state: ESMState, event: ev.RolloutEnded, place: Place) -> None:
     state.rollouts.append(event.correct, key=(event.example, event.draw))
 
 
-@ESMState.on(ev.RolloutsMined)
-def _mined(state: ESMState, event: ev.RolloutsMined, place: Place) -> None:
-    state.questions[event.example] = event.question
-
-
 def effect(event: ev.PairMined) -> str:
     """What a pair's vector did on its own problem, in a word: fixes, none, unneeded (right without it), harms; empty
     where it was not tried out."""
@@ -199,8 +194,9 @@ def _use(state: ESMState, row: int, by: int = 1) -> None:
         state.ledger[chosen] = use.injected(None if isnan(delta) else delta, by)
 
 
+@ESMState.on(ev.RolloutsMined)
 @ESMState.on(ev.QuestionAsked)
-def _asked(state: ESMState, event: ev.QuestionAsked, place: Place) -> None:
+def _asked(state: ESMState, event: ev.RolloutsMined | ev.QuestionAsked, place: Place) -> None:
     state.questions[event.example] = event.question
 
 

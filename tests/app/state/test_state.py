@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from msgspec import structs
 
-from app.state.columns import AppendOnlyList, Columns
+from app.state.columns import AppendOnlyList, Columns, Names
 from app.state.event_index import EventIndex
 from app.state.method import shared
 from app.state.run import RunState
@@ -205,9 +206,11 @@ def test_unknown_events_are_counted() -> None:
     assert (state.unknown, state.seq) == (1, -1)
 
 
-@pytest.mark.parametrize(
-    "make", [AppendOnlyList, type("Three", (Columns,), {"TYPES": {"a": "i", "offset": "q"}})]
-)
+class Three(Columns):
+    TYPES: ClassVar = {"a": "i", "offset": "q"}
+
+
+@pytest.mark.parametrize("make", [AppendOnlyList, lambda: Three(Names())])
 def test_sharing_costs_no_memory(make: Callable[[], AppendOnlyList[int] | Columns]) -> None:
     """A copy holds the same memory until it goes on in another way."""
     original = make()
