@@ -25,7 +25,7 @@ from engine.regular_file import file_stamp, open_regular, open_to_read
 FILE = "notes.jsonl"
 LONGEST_TEXT = 4_000
 """Characters of a note; of one that is longer, the rest is left out."""
-_LONGEST_NAME = 300
+_LONGEST = {"author": 300, "id": 300, "item": 300, "text": LONGEST_TEXT}
 _LONGEST_LINE = 1 << 16
 _LARGEST = 8 << 20
 """Bytes of the file that are read; beyond them nothing is written."""
@@ -165,14 +165,6 @@ def _entry(line: bytes) -> Entry | None:
 
 def _limited(entry: Entry) -> Entry:
     """The entry with texts that any file can hold, none too long."""
-    return msgspec.structs.replace(
-        entry,
-        author=_text(entry.author, _LONGEST_NAME),
-        id=_text(entry.id, _LONGEST_NAME),
-        item=_text(entry.item, _LONGEST_NAME),
-        text=_text(entry.text, LONGEST_TEXT),
-    )
-
-
-def _text(text: str, longest: int) -> str:
-    return text[:longest].encode(errors="replace").decode()
+    kept = {name: getattr(entry, name)[:longest] for name, longest in _LONGEST.items()}
+    texts = {name: text.encode(errors="replace").decode() for name, text in kept.items()}
+    return msgspec.structs.replace(entry, **texts)

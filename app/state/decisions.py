@@ -121,8 +121,7 @@ class Outcomes(Columns):
 
     def row(self, event: ExampleEvaluated, offset: int, length: int) -> tuple[Any, ...]:
         """What the table keeps of `event`, its key first: for `add`, `otherwise` and `put`."""
-        number = self.names
-        key = (number[event.method], number[event.example])
+        key = (self.names[event.method], self.names[event.example])
         return key, *key, *_figures_of_an_answer(event), 0, length, offset
 
     def leaves(self, method: int, example: int, segment: int) -> None:

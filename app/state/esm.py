@@ -173,9 +173,7 @@ def _decision(state: ESMState, event: ev.DecisionTaken, place: Place) -> None:
             names[candidate.entry] = candidate.name
     decisions, row = state.decisions, state.decisions.row(event, *place)
     if decisions.add(*row):
-        if event.chosen is not None and event.method == METHOD:
-            use = state.ledger.get(event.chosen, UNUSED)
-            state.ledger[event.chosen] = use.injected(event.delta_logprob)
+        _use(state, len(decisions) - 1)
     elif (at := decisions.otherwise(*row)) is not None:
         answer = state.names[event.method], state.names[event.example]
         _compare(state, *answer, by=-1)
