@@ -97,10 +97,7 @@ EVERYWHERE: tuple[Command, ...] = (
             "Asks first where the run was started elsewhere.", shown=False, display="^c", priority=True),
 )  # fmt: skip
 
-WITHOUT_KEY = (
-    Command("", "app.toggle_dark", "Dark/light", "Switch between the dark and the light theme."),
-    Command("", "app.change_theme", "Theme", "Choose a theme."),
-)
+WITHOUT_KEY = (Command("", "app.toggle_dark", "Dark/light", "Switch between the dark and the light theme."),)
 """Commands of everywhere that only the palette has."""
 
 NEW = Command(

@@ -119,7 +119,7 @@ def _words(d: DecisionTaken) -> str:
 def decision_place(state: RunState, name: str) -> Place | None:
     """Where a decision stands that is named by its method, its example and its segment."""
     method, example, m = name.rsplit(" ", 2)
-    of_method, of_example = state.esm.names.find(method), state.esm.names.find(example)
+    of_method, of_example = state.esm.names.get(method), state.esm.names.get(example)
     if of_method is None or of_example is None:
         return None
     chain = state.esm.decisions.chain(of_method, of_example)

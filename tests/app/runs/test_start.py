@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.runs.start_check import check_start
-from app.runs.start_form import Heading, StageBox, StartForm, joined_changes, split_changes
+from app.runs.start_form import Heading, StageBox, StartForm, split_changes
 from engine.config.config import Config
 from engine.config.file import load_config
 from engine.config.form import FormField, as_typed, form_fields, value_at
@@ -117,9 +117,9 @@ def test_check_tells_differences_mistakes_and_what_is_lacking(
     assert check_start(tmp_path / "none.yaml", []).error is not None
 
 
-def test_changes_are_split_and_joined() -> None:
-    changes = ["online.L=4", 'run.stages=["mine", "eval"]', "prompt.system=it's so"]
-    assert split_changes(joined_changes(changes)) == changes
-    assert joined_changes(["online.L=4", "run.stages=[mine,eval]"]) == "online.L=4 run.stages=[mine,eval]"
+def test_changes_are_split() -> None:
+    typed = """online.L=4 run.stages='["mine", "eval"]' run.name="it's so" task.only=[a,b]"""
+    changes = ["online.L=4", 'run.stages=["mine", "eval"]', "run.name=it's so", "task.only=[a,b]"]
+    assert split_changes(typed) == changes
     with pytest.raises(ConfigError, match="separated by spaces"):
         split_changes("a='b")
