@@ -134,7 +134,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Writing:
-    """A text of a model, a person or a file, with its line breaks."""
+    """A text of a model, a person or a file, or what to type into a terminal, with its line breaks."""
 
     text: str
     tone: Tone = ""
@@ -158,13 +158,6 @@ class Beside:
     first: Sequence[Block]
     second: Sequence[Block]
     least: int = 84
-
-
-@dataclass(frozen=True)
-class Command:
-    """What to type into a terminal."""
-
-    text: str
 
 
 @dataclass(frozen=True)
@@ -193,18 +186,7 @@ class OnScreen:
 
 
 Block = (
-    Heading
-    | Paragraph
-    | Bullets
-    | Facts
-    | Table
-    | Writing
-    | Changes
-    | Beside
-    | Command
-    | Remark
-    | Picture
-    | OnScreen
+    Heading | Paragraph | Bullets | Facts | Table | Writing | Changes | Beside | Remark | Picture | OnScreen
 )
 
 

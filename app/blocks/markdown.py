@@ -9,7 +9,6 @@ from app.blocks.block import (
     Block,
     Bullets,
     Changes,
-    Command,
     Document,
     Facts,
     Heading,
@@ -58,7 +57,7 @@ def _block(block: Block, picture_file: Callable[[Picture], str] | None) -> str:
             return "\n".join(f"- {_line(name)}: {escaped(plain(value))}" for name, value in rows)
         case Table():
             return _table(block)
-        case Writing(text) | Command(text):
+        case Writing(text):
             return _fenced(text)
         case Changes(new, old) if new == old:
             return _fenced(new)

@@ -15,7 +15,6 @@ from app.blocks.block import (
     Block,
     Bullets,
     Changes,
-    Command,
     Facts,
     Heading,
     OnScreen,
@@ -92,8 +91,6 @@ def _block(block: Block, palette: Palette, width: int) -> RenderableType:
             return draw_texts(new, old, names, palette, width, marked)
         case Beside():
             return _beside(block, palette, width)
-        case Command(text):
-            return Text(text, palette["accent"])
         case Remark(author, when, text):
             return Text.assemble(clean(text), (f"\n{clean(author)}, {when}", palette["dim"]))
         case OnScreen(blocks):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from app.blocks.block import Block, Command, Document, Heading, Remark, cut, facts
+from app.blocks.block import Block, Document, Heading, Remark, Writing, cut, facts
 from app.methods.esm.answers import evaluated_blocks
 from app.methods.pages import cases_of_events
 from app.methods.source import CaseSource
@@ -37,7 +37,7 @@ def case_blocks(event: ev.Event, source: CaseSource, notes: Sequence[Entry] = ()
         *map(remark, notes),
         *(_fields(event) if drawn is None else drawn(event, source)),
         Heading("To open it in the console", 4),
-        Command(open_command(source.run_dir, event.seq)),
+        Writing(open_command(source.run_dir, event.seq)),
     ]
 
 
