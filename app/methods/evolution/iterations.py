@@ -54,24 +54,30 @@ def _status(item: IterationState) -> Cell:
     return Cell("reflecting" if item.minibatch is not None else "answering", "warn")
 
 
-COLUMNS: Sequence[ListColumn[IterationState]] = (
+WHICH: Sequence[ListColumn[IterationState]] = (
     ListColumn("iteration", "#", 3, "right", 0),
     ListColumn("best", "★", 1, priority=1, help="kept as best: the highest composite so far",
                show=lambda best: Cell("★" if best else " ", "accent")),
+)  # fmt: skip
+ON_MINIBATCH: Sequence[ListColumn[IterationState]] = (
     ListColumn("composite", "composite", 9, "right", 0, help="0.4 shortness + 0.6 correctness, minibatch",
                value=_of("minibatch", "composite"), show=_figure),
     ListColumn("correctness", "correct", 7, "right", 1, help="share of judged answers, minibatch",
                value=_of("minibatch", "correctness"), show=_figure),
     ListColumn("tokens", "tokens", 7, "right", 2, help="mean length of an answer, minibatch",
                value=_of("minibatch", "mean_tokens"), show=_length),
+)  # fmt: skip
+ON_VALIDATION: Sequence[ListColumn[IterationState]] = (
     ListColumn("validation", "validated", 9, "right", 3, help="composite on the validation set, where it decides",
                value=_of("validation", "composite"), show=_figure),
     ListColumn("validation_correctness", "v.correct", 9, "right", 5, help="correctness on the validation set",
                value=_of("validation", "correctness"), show=_figure),
     ListColumn("validation_tokens", "v.tokens", 8, "right", 6, help="mean length on the validation set",
                value=_of("validation", "mean_tokens"), show=_length),
-    ListColumn("state", "state", 10, priority=4, value=lambda item: item, show=_status),
 )  # fmt: skip
+_STATE: ListColumn[IterationState] = ListColumn(
+    "state", "state", 10, priority=4, value=lambda item: item, show=_status
+)
 
 
 def iteration_blocks(event: IterationBegan, source: CaseSource) -> list[Block]:
@@ -236,7 +242,7 @@ def _remark(state: RunState) -> str:
 
 ITERATIONS: Cases[IterationState] = Cases(
     name="iterations",
-    columns=COLUMNS,
+    columns=(*WHICH, *ON_MINIBATCH, *ON_VALIDATION, _STATE),
     rows=iteration_rows,
     event=IterationBegan,
     words=lambda event: f"iteration {event.iteration}",

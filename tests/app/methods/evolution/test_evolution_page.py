@@ -510,11 +510,9 @@ def test_questions_on_which_the_judge_cannot_tell_are_counted() -> None:
 def test_without_a_test_set_nothing_is_compared() -> None:
     log = Log(began(test=0), FIRST, scored(0, "validation", 0.5, 8.0, best=True), SECOND,
               scored(1, "validation", 0.62, 6.5, correct=4, best=True, answers=5, cannot_tell=1))  # fmt: skip
-    found = table(PAGE.results(log.state), "Deltas, on the validation set")
-    assert rows(found) == [
-        ["first, iteration 0", "4", "0", "0.750", "8.0", "0.500"],
-        ["best, iteration 1", "4", "1", "1.000", "6.5", "0.620"],
-    ]
+    found = table(PAGE.results(log.state), "Deltas, the first and the best")
+    assert rows(found) == [["0", "★", "0.500", "0.750", "8.0"], ["1", "★", "0.620", "1.000", "6.5"]]
+    assert list(found.header) == ["#", "★", "validated", "v.correct", "v.tokens"]
     assert found.notes == [
         "Iteration 1 has the highest composite on the validation set, 0.620: 4 of 4 answers right, 6.5 tokens each. "
         "That chose it; no test set compares it with the unchanged model."
