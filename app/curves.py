@@ -1,4 +1,4 @@
-"""What every chart needs, on a screen as in a report: its lines, fewer points, round numbers at the axes, names apart."""
+"""What every chart needs, on a screen as in a report: lines, fewer points, round numbers at the axes, names apart."""
 
 from __future__ import annotations
 
