@@ -97,9 +97,9 @@ def test_figures_are_whole_on_a_narrow_terminal(events: Callable[[], Iterable[Ev
 def test_an_evolution_without_a_test_set_says_what_its_figures_are() -> None:
     """As published: the best iteration's own minibatch chose it, and nothing compares it with the unchanged model."""
     lines = [" ".join(line.split()) for line in printed(published_events()).splitlines()]
-    assert lines.count("Deltas, each on its own minibatch") == 1
-    assert lines.count("first, iteration 0 4 0 0.500 40.0 0.500") == 1
-    assert lines.count("best, iteration 1 4 0 1.000 20.0 0.800") == 1
+    assert lines.count("Deltas, the first and the best") == 1
+    assert lines.count("0 ★ 0.500 0.500 40.0") == 1
+    assert lines.count("1 ★ 0.800 1.000 20.0") == 1
     sentence = (
         "Iteration 1 has the highest composite on its minibatch, 0.800: 4 of 4 answers right, 20.0 tokens each. That "
         "chose it; no test set compares it with the unchanged model."

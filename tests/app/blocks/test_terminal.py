@@ -15,7 +15,6 @@ from app.blocks.block import (
     Block,
     Bullets,
     Changes,
-    Command,
     Document,
     Facts,
     Heading,
@@ -82,7 +81,7 @@ def test_headings_and_tables_are_set_off_and_facts_stand_in_a_grid() -> None:
 def test_bullets_commands_writings_and_remarks() -> None:
     blocks: list[Block] = [
         Bullets(["one", ("two ", Span("!", "warn"))]),
-        Command("steer-tui x"),
+        Writing("steer-tui x", "accent"),
         Writing("a\nb"),
         Remark("Ann", "today", "well"),
     ]

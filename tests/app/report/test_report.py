@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.blocks.block import Changes, Command, Document, Facts, Heading, Remark, Table, Writing
+from app.blocks.block import Changes, Document, Facts, Heading, Remark, Table, Writing
 from app.blocks.markdown import to_markdown
 from app.cli import main
 from app.methods.source import CaseSource
@@ -412,7 +412,7 @@ def test_an_event_without_a_page_of_its_own_is_shown_by_its_fields(tmp_path: Pat
     assert isinstance(note, Remark) and (note.author, note.text) == ("Ann", "why?")
     assert isinstance(fields, Facts) and fields.rows == [("text", "two\nlines"), ("level", "warning")]
     assert heading == Heading("To open it in the console", 4)
-    assert command == Command(f"steer-tui {tmp_path}/a/1@3")
+    assert command == Writing(f"steer-tui {tmp_path}/a/1@3")
     done = StageFinished(seconds=1.0, stage="eval", summary={"accuracy": 0.5}, files=["é"])
     shown = next(block for block in case_document(done, source).blocks[1:] if isinstance(block, Facts))
     assert ("summary", '{"accuracy": 0.5}') in shown.rows and ("files", '["é"]') in shown.rows

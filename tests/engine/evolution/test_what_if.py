@@ -88,9 +88,9 @@ def test_the_deltas_are_those_asked_for(run: Path, what_if: WhatIf) -> None:
     nothing, own, double = tried.yours
     assert nothing.text == tried.none.text and own.text == tried.committed.text
     assert double.deltas == {name: 2 * delta for name, delta in second.deltas.items()}
-    other = what_if.tried(of(line, of=0, off=["1"], put={"0": 50.0})).yours[0]
+    other = what_if.tried(of(line, of=0, put={"1": 0.0, "0": 50.0})).yours[0]
     assert other.deltas == first.deltas | {"1": 0.0, "0": 50.0}
-    assert other.given == "deltas of iteration 0, without cluster 1, +50 on cluster 0"
+    assert other.given == "deltas of iteration 0, +0 on cluster 1, +50 on cluster 0"
     assert other.text == "", "the end of text is in cluster 0, which decides alone"
 
 
@@ -136,7 +136,7 @@ def test_where_answers_part(what_if: WhatIf, again: list[int], said: str) -> Non
     [
         ({"example": "nobody"}, "no answer to 'nobody'"),
         ({"of": 7}, "iteration 7 is not finished"),
-        ({"off": ["99"]}, "no cluster 99"),
+        ({"put": {"99": 0.0}}, "no cluster 99"),
         ({"scales": [1000.0], "put": {"0": 1.0}}, "beyond ±100"),
     ],
 )

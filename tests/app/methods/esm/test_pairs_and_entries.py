@@ -191,11 +191,6 @@ def test_what_turned_wrong_counts_against_what_was_injected() -> None:
     assert [row.use.net for row in ENTRIES.rows(state)] == [1, -1, None]
 
 
-def test_rollouts_are_counted_from_one() -> None:
-    rollout = RolloutEnded(example="data-0001", draw=0, correct=True, reward=1, tokens=1, segments=1)
-    assert item_words(rollout) == "rollout 1 of data-0001"
-
-
 def test_what_is_worth_opening_of_esm() -> None:
     """Of all methods, the entry that hurt, its decisions found by its name; pairs only before anything is answered."""
     run = source_of([*LIBRARY, method("greedy"), method("no_memory"), method("esm", fixed=2, broken=1)])

@@ -510,11 +510,9 @@ def test_questions_on_which_the_judge_cannot_tell_are_counted() -> None:
 def test_without_a_test_set_nothing_is_compared() -> None:
     log = Log(began(test=0), FIRST, scored(0, "validation", 0.5, 8.0, best=True), SECOND,
               scored(1, "validation", 0.62, 6.5, correct=4, best=True, answers=5, cannot_tell=1))  # fmt: skip
-    found = table(PAGE.results(log.state), "Deltas, on the validation set")
-    assert rows(found) == [
-        ["first, iteration 0", "4", "0", "0.750", "8.0", "0.500"],
-        ["best, iteration 1", "4", "1", "1.000", "6.5", "0.620"],
-    ]
+    found = table(PAGE.results(log.state), "Deltas, the first and the best")
+    assert rows(found) == [["0", "★", "0.500", "0.750", "8.0"], ["1", "★", "0.620", "1.000", "6.5"]]
+    assert list(found.header) == ["#", "★", "validated", "v.correct", "v.tokens"]
     assert found.notes == [
         "Iteration 1 has the highest composite on the validation set, 0.620: 4 of 4 answers right, 6.5 tokens each. "
         "That chose it; no test set compares it with the unchanged model."
@@ -709,21 +707,21 @@ def test_an_answer_can_be_tried_under_other_deltas(log: Log) -> None:
     assert choice.about == "q · iteration 1, validation\nWhat was cash?\nright answer 41"
     fields = {field.label: field for line in choice.fields for field in line}
     assert {label: field.value for label, field in fields.items()} == {
-        "deltas of iteration": "", "times": "1", "without clusters": "", "set": "",
+        "deltas of iteration": "", "times": "1", "set": "",
     }  # fmt: skip
     values = {field.name: field.read(field.value) for field in fields.values()}
     assert choice.request(values) == {
-        "iteration": 1, "split": "validation", "example": "q", "of": None, "scales": [1.0], "off": [], "put": {},
+        "iteration": 1, "split": "validation", "example": "q", "of": None, "scales": [1.0], "put": {},
     }  # fmt: skip
-    off, put = fields["without clusters"].read, fields["set"].read
-    assert off("2, 3") == ["2", "3"] and put("3=-0.5 2=100") == {"3": -0.5, "2": 100.0}
+    put = fields["set"].read
+    assert put("3=-0.5, 2=100") == {"3": -0.5, "2": 100.0}
     refused = {
-        (off, "9"): "there is no cluster '9'; there are 0 to 3", (put, "2=101"): "expected -100 to 100, found 101",
-        (put, "2=1 3"): "expected a cluster and its delta, such as 3=-0.5, found '3'",
+        "9=0": "there is no cluster '9'; there are 0 to 3", "2=101": "expected -100 to 100, found 101",
+        "2=1 3": "expected a cluster and its delta, such as 3=-0.5, found '3'",
     }  # fmt: skip
-    for (read, text), why in refused.items():
+    for text, why in refused.items():
         with pytest.raises(ValueError) as error:
-            read(text)
+            put(text)
         assert str(error.value) == why
 
 
