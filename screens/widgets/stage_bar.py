@@ -140,10 +140,7 @@ class StageBar(Widget):
         if status.alive:
             beat = "●" if int(time.time()) % 2 else "◉"
             return Text(f"{beat} worker {status.pid}", tone(self, "good"))
-        if status.state == "finished":
-            return Text()
-        text = _WITHOUT_WORKER.get(status.state, status.state)
-        return Text(text, tone(self, "alert" if status.state in ("failed", "interrupted") else "dim"))
+        return Text("" if status.state == "finished" else f"○ {status.state}", tone(self, "dim"))
 
     # ------------------------------------------------------------ drawing
 
@@ -164,15 +161,6 @@ class StageBar(Widget):
         if stage.active:
             return tone(self, "strong")
         return tone(self, "good" if stage.status == stages.FINISHED else "dim")
-
-
-_WITHOUT_WORKER = {
-    "prepared": "○ no worker yet",
-    STARTING: "○ starting",
-    "stopped": "■ stopped",
-    "failed": "✗ failed",
-    "interrupted": "✗ interrupted",
-}
 
 
 def _click(stage: StageState) -> Style:

@@ -164,11 +164,11 @@ def status(state: str, pid: int | None = None, age: float | None = 0.0) -> RunSt
         (status("running", 42, 5.0), "● worker 42"),
         (status("paused", 42, None), "● worker 42"),
         (status("finished"), ""),
-        (status("prepared"), "○ no worker yet"),
+        (status("prepared"), "○ prepared"),
         (status("starting"), "○ starting"),
-        (status("stopped"), "■ stopped"),
-        (status("failed"), "✗ failed"),
-        (status("interrupted"), "✗ interrupted"),
+        (status("stopped"), "○ stopped"),
+        (status("failed"), "○ failed"),
+        (status("interrupted"), "○ interrupted"),
     ],
 )
 def test_the_worker_by_its_lock_and_its_heartbeat(
