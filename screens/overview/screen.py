@@ -139,8 +139,8 @@ from there on, skipped, stopped, or made the last one.
             card.display = every or progress.name == self._method
             if card.display:
                 content = card_content(number, progress, self.session.state)
-                said = content.sentences[:1] or (content.about,)
-                card.show(progress.name, replace(content, state="", sentences=said))
+                newest = content.sentences[:1] or (content.about,)
+                card.show(progress.name, replace(content, state="", sentences=newest))
 
     @on(LineList.OptionHighlighted)
     def _moved(self) -> None:

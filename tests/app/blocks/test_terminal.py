@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from rich.style import Style
 
-from app.blocks.bars import plain_bar
+from app.blocks.bars import bar, plain_bar
 from app.blocks.block import (
     Beside,
     Block,
@@ -200,3 +200,12 @@ def test_a_bar_ends_at_the_nearest_half(share: float, drawn: str) -> None:
 def test_figures_of_a_markdown_table_stand_to_the_right() -> None:
     table = to_markdown(Document("t", [Table(("name", "n", "share"), [("a", "1", "0.5")], 2)]))
     assert table == "# t\n\n| name | n | share |\n| --- | ---: | ---: |\n| a | 1 | 0.5 |\n"
+
+
+@pytest.mark.parametrize(
+    ("share", "drawn"),
+    [(0.25, "━━━╸──────────"), (0.5, "━━━━━━━───────"), (0.0, "──────────────"), (1.0, "━━━━━━━━━━━━━━")],
+)
+def test_a_bar_is_as_full_as_what_is_done(share: float, drawn: str) -> None:
+    """14 cells for a share of 1."""
+    assert bar(share, 14, Style(), Style()).plain == drawn
