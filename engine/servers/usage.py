@@ -1,7 +1,6 @@
 """What requests to servers cost: a line each in `usage.jsonl` of the run, and totals for each stage and role.
 
-The lines are the truth: a run that was killed counts on from them. `usage.json` holds the totals as of the last end
-of a stage.
+The lines are the truth: a run that was killed counts on from them. The log has the totals.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from typing import IO, Literal
 import msgspec
 
 from engine.errors import SteerError, disk_errors
-from engine.events import Event, ServerUsage, without_envelope
-from engine.files import recover_records, write_atomic
+from engine.events import Event, ServerUsage
+from engine.files import recover_records
 from engine.regular_file import open_to_append
 
 _REPORT_EVERY = 1.0
@@ -91,15 +90,13 @@ class UsageBook:
                 self._report(key)
 
     def settle(self) -> None:
-        """Bring lines to the disk, totals into `usage.json` and events. What goes wrong is left for the next time:
-        the lines are there."""
+        """Bring lines to the disk, totals into events. What goes wrong is left for the next time: the lines are
+        there."""
         with self._guard, suppress(SteerError, OSError):
             for key in self.totals:
                 self._report(key)
-            if self._file is not None and self._folder is not None:
+            if self._file is not None:
                 os.fsync(self._file.fileno())
-                rows = [_row(total) for total in self.totals.values()]
-                write_atomic(self._folder / "usage.json", msgspec.json.format(msgspec.json.encode(rows)))
 
     def _report(self, key: tuple[str, str]) -> None:
         self._reported_at[key] = time.monotonic()
@@ -136,8 +133,3 @@ def added(total: ServerUsage | None, request: RequestRecord) -> ServerUsage:
         waited=round(total.waited + request.waited, 3),
         cost=None if cost is None else round(cost, 9),
     )
-
-
-def _row(total: ServerUsage) -> dict[str, object]:
-    """Without what only an event has."""
-    return {"stage": total.stage, **without_envelope(total)}

@@ -134,8 +134,7 @@ def test_threads_lose_no_request(tmp_path: Path) -> None:
     book.settle()
     last = events[-1]
     assert isinstance(last, ServerUsage) and last.answered == 80 and last.stage == "evolve"
-    (row,) = json.loads((tmp_path / "usage.json").read_text())
-    assert row["answered"] == 80 and row["prompt_tokens"] == 8000 and row["role"] == "judge"
+    assert last.prompt_tokens == 8000 and last.role == "judge"
 
 
 def test_counting_goes_on_after_a_kill(tmp_path: Path) -> None:
@@ -242,5 +241,3 @@ def test_a_killed_run_counts_on(
     assert seen - 4 <= last.requests == len(lines(run.path)) <= seen
     assert last.prompt_tokens == 100 * last.answered and last.answered >= 40
     assert [event.requests for event in counted] == sorted(event.requests for event in counted)
-    (row,) = json.loads((run.path / "usage.json").read_text())
-    assert row["requests"] == last.requests
