@@ -188,7 +188,7 @@ CHECKS = (
     Check("system messages", lambda probe, first: system_messages(probe),
           "their text goes before the user's first message"),
     Check("usage", lambda probe, first: usage(first),
-          "characters are counted, cost is unknown; limits in tokens have no effect"),
+          "cost is unknown; limits in tokens have no effect"),
     Check("token limit", lambda probe, first: token_limits(probe), _LONGER),
     Check("json_schema", lambda probe, first: json_schema(probe), _IN_PROMPT),
     Check("json_object", lambda probe, first: json_mode(probe), "only asked for where json_schema is refused"),

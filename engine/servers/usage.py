@@ -31,7 +31,7 @@ the server works on; sent again when fewer are; `stopped`: left while under way,
 
 class RequestRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A request that was sent. `attempt` counts from 1; `why`: what was wrong with it. Tokens are None where the server
-    does not count them; then the characters are there. Times in seconds, as in `ServerUsage`."""
+    does not count them. Times in seconds, as in `ServerUsage`."""
 
     time: float
     stage: str
@@ -43,8 +43,6 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     why: str = ""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    characters_sent: int = 0
-    characters_received: int = 0
     seconds: float = 0.0
     waited: float = 0.0
     cost: float | None = None
@@ -127,8 +125,6 @@ def added(total: ServerUsage | None, request: RequestRecord) -> ServerUsage:
         prompt_tokens=total.prompt_tokens + (request.prompt_tokens or 0),
         completion_tokens=total.completion_tokens + (request.completion_tokens or 0),
         unreported=total.unreported + (answered and not counted),
-        characters_sent=total.characters_sent + request.characters_sent,
-        characters_received=total.characters_received + request.characters_received,
         seconds=round(total.seconds + request.seconds, 3),
         waited=round(total.waited + request.waited, 3),
         cost=None if cost is None else round(cost, 9),
