@@ -207,7 +207,7 @@ NOTES_LIST = (
     Command("escape", "close", "Close", "Back to where you came from."),
 )
 
-PANEL = (Command("y", "copy", "Copy", "Copy the text, or the address of Ray's dashboard."),)
+PANEL = (Command("y", "copy", "Copy", "Copy the text."),)
 
 STAGES = (
     Command("up,k", "move(-1)", "Choose", "Choose a stage.", display="↑↓", priority=True),

@@ -29,9 +29,7 @@ ESM = [
 USAGE = [
     ServerUsage(stage="slsm", role="judge", server="s", model="m", requests=1),
     ServerUsage(stage="slsm", role="judge", server="s", model="m", requests=1234, cost=1.25),
-    ServerUsage(
-        stage="slsm", role="model", server="t", model="own", answered=2, unreported=2, characters_sent=4000
-    ),
+    ServerUsage(stage="slsm", role="model", server="t", model="own", answered=2, unreported=2),
 ]
 
 
@@ -69,7 +67,7 @@ def printed(events: Iterable[Event], width: int = 140) -> str:
                        "similarity (RICES) 2 0.810 [0.710, 0.910] · ·",
                        "the selector 2 0.900 [0.800, 1.000] +0.090 [+0.040, +0.140]"]),
         (lambda: USAGE, ["Servers, total cost 1.2500", "slsm judge m at s 1,234 0 0 0 0 0:00 1.2500",
-                         "slsm model own at t 0 0 0 4,000 letters 0 letters 0:00"]),
+                         "slsm model own at t 0 0 0 > 0 > 0 0:00"]),
         (lambda: [StageFinished(stage="eval", seconds=63, files=["a.json", "b.json"])],
          ["eval 1:03 a.json", "b.json"]),
     ],

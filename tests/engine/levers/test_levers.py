@@ -60,7 +60,7 @@ def test_who_joins_and_who_leaves_changes_no_text(esm_run: tuple[Path, list[Even
     kinds = [
         ESM,
         PLAIN,
-        Chosen(["deltas", "esm"], deltas_scale=0.5),
+        Chosen(["deltas", "esm"]),
         Chosen(["esm"], online={"k_scale": 9.0}),
     ]
     limits = [Limits(), Limits(temperature=0.8, seed=5), Limits(stops=("\n\nF",)), Limits(max_tokens=21)]
@@ -87,18 +87,14 @@ def test_who_joins_and_who_leaves_changes_no_text(esm_run: tuple[Path, list[Even
 def test_deltas_change_their_own_rows_and_no_others(levers: Levers, embedded: TransformersModel) -> None:
     question = asked("Tom has 14 pens, buys 5, then loses 3. How many?")
     plain, more, mixed = levers.answer(
-        [
-            levers.prepare("q", question, PLAIN),
-            levers.prepare("q", question, Chosen(["deltas"])),
-            levers.prepare("q", question, Chosen(["deltas"], deltas_scale=0.0)),
-        ]
+        [levers.prepare("q", question, chosen) for chosen in (PLAIN, Chosen(["deltas"]), PLAIN)]
     )
     assert levers.deltas is not None
     request = Request(embedded.tokenizer.encode_messages(question), Sampling(200))
-    under = levers.deltas.processor(1.0)
+    under = levers.deltas.processor
     assert more.tokens == embedded.generate([request], logits_processor=under)[0].tokens
     assert plain.tokens == embedded.generate([request])[0].tokens == mixed.tokens != more.tokens
-    assert more.did[0].acted and not mixed.did[0].acted and "2: -8" in more.did[0].what
+    assert more.did[0].acted and more.did[0].what == "added to the logits, by cluster: 2: -8"
 
 
 def test_notes_repeat_what_was_said(levers: Levers) -> None:
@@ -254,14 +250,8 @@ def test_a_row_is_added_as_it_is(levers: Levers) -> None:
 
     assert levers.deltas is not None
     logits = torch.zeros(2, levers.model.info.vocab_size)
-    added = np.asarray(levers.deltas.processor(0.5)([[], []], logits))
-    assert set(np.unique(added)) == {0.0, -4.0} and not logits.any()
-
-
-def test_deltas_say_by_what_they_are_multiplied(levers: Levers) -> None:
-    assert levers.deltas is not None
-    once, half = levers.deltas.did(1.0).what, levers.deltas.did(0.5).what
-    assert (once, half) == ("added to the logits, by cluster: 2: -8", f"{once}, times 0.5")
+    added = np.asarray(levers.deltas.processor([[], []], logits))
+    assert set(np.unique(added)) == {0.0, -8.0} and not logits.any()
 
 
 def test_a_prompt_of_tokens_has_those_of_the_vocabulary(levers: Levers) -> None:

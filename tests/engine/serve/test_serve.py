@@ -125,7 +125,7 @@ def test_the_doctor_finds_nothing_wrong(
 def test_levers_are_chosen_by_the_request(served: Served) -> None:
     plain = served.ask(QUESTION, steer={"esm": False})
     more = served.ask(QUESTION, steer={"esm": False, "deltas": True})
-    none = served.ask(QUESTION, steer={"esm": False, "deltas": 0})
+    none = served.ask(QUESTION, steer={"esm": False, "deltas": False})
     text = [answer["choices"][0]["message"]["content"] for answer in (plain, more, none)]
     assert text[0] == text[2] != text[1]
     asked = {"as_evaluated": True, "template": "{question}", "system": None, "why": ""}
@@ -455,7 +455,7 @@ def test_what_no_context_can_hold_is_refused_before_it_is_tokenized(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = served.schedulers[0].levers.model
-    monkeypatch.setattr(type(model.tokenizer), "longest_token", 10)
+    monkeypatch.setattr(model.tokenizer, "longest_token", 10)
     tokenized: list[int] = []
     real = type(model.tokenizer).encode
 

@@ -122,7 +122,7 @@ def test_what_each_word_of_the_header_leads_to(monkeypatch: pytest.MonkeyPatch) 
             ev.Header(schema_version=1, name="demo", run_id="1", seed=1, stages=["mine", "graphs"]),
             ev.WorkerStarted(pid=1, attempt=1, stages=["mine", "graphs"]),
             ev.StageStarted(stage="mine", total=4), ev.StageProgress(stage="mine", done=1, total=4),
-            ev.ClusterJoined(stage="mine", engine="ray", address="a", own=False, replicas=1, dashboard=""),
+            ev.ClusterJoined(stage="mine", engine="ray", address="a", own=False, replicas=1),
         ):  # fmt: skip
             state.apply(event)
         state.unknown = 1
