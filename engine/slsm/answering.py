@@ -51,29 +51,22 @@ class AnsweringRecords:
     verdicts: KeyedRecords[VerdictKey, VerdictRecord]
 
 
+@dataclass
 class ConversationAnswerer:
-    """Runs variants over conversations whose states have been tracked."""
+    """Runs variants over conversations whose states have been tracked. `attempts`: answers to each conversation under
+    each variant."""
 
-    def __init__(
-        self,
-        context: StageContext,
-        tracker: StateTracker,
-        controller: MemoryController,
-        model: ChatModel,
-        judge: JudgeRunner | None,
-        records: AnsweringRecords,
-        attempts: int,
-    ) -> None:
-        """`attempts`: answers to each conversation under each variant."""
-        self.context = context
-        self.section = context.config.slsm
-        self.tracker = tracker
-        self.controller = controller
-        self.model = model
-        self.judge = judge
-        self.records = records
-        self.attempts = attempts
-        self._failures = ServerFailures(records.answers.add)
+    context: StageContext
+    tracker: StateTracker
+    controller: MemoryController
+    model: ChatModel
+    judge: JudgeRunner | None
+    records: AnsweringRecords
+    attempts: int
+
+    def __post_init__(self) -> None:
+        self.section = self.context.config.slsm
+        self._failures = ServerFailures(self.records.answers.add)
         self._fresh: dict[AnswerKey, ChatAnswer] = {}
         self._unanswered: dict[str, dict[Case, AnswerKey]] = {}
         self._unjudged: dict[str, dict[Case, ConversationAnswered]] = {}
