@@ -184,14 +184,14 @@ def test_unfit_ids_raise(tmp_path: Path):
         ([10, 11, 99], "1 of 3 questions have no embedding: neither question 12 nor its image 902"),
         ([10, 11, 11], "the id 11 occurs twice"),
         ([10, 11], "2 ids for 3 rows"),
-        ([10, 11, None], "neither numbers nor texts"),
+        ([10, 11, None], "no ids: Expected `int | str`, got `null`"),
     ):
         np.save(path, table)
         (tmp_path / "t.ids.json").write_text(json.dumps(ids))
         with pytest.raises(DataError, match=problem):
             read_embeddings(path, asked(3, first=10))
     (tmp_path / "t.ids.json").write_text("[10")
-    with pytest.raises(DataError, match=r"no JSON.*t\.ids\.json"):
+    with pytest.raises(DataError, match=r"no ids: .*t\.ids\.json"):
         read_embeddings(path, asked(3, first=10))
 
 
@@ -340,5 +340,5 @@ def test_numbers_that_numpy_does_not_know_and_ids_of_no_shape(tmp_path: Path) ->
     save_file({"e": torch.ones(3, 2).to(torch.float8_e4m3fn)}, tmp_path / "small.safetensors")
     assert read_embeddings(tmp_path / "small.safetensors", asked(3)).tolist() == [[1, 1]] * 3
     (tmp_path / "small.ids.json").write_text("[[1], [1, 2], 3]")
-    with pytest.raises(DataError, match="neither numbers nor texts"):
+    with pytest.raises(DataError, match="no ids: Expected"):
         read_embeddings(tmp_path / "small.safetensors", asked(3))
