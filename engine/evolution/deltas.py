@@ -69,7 +69,7 @@ def check_deltas(value: object, clusters: Sequence[str], where: str) -> Deltas:
 def read_deltas(path: Path, clusters: Sequence[str]) -> Deltas:
     """Deltas of exactly these clusters from a JSON file. Raises DataError."""
     hint = "correct the path, or restore the file"
-    return check_deltas(decoded(path, Any, "deltas cannot be read", hint), clusters, str(path))
+    return check_deltas(decoded(path, dict[str, Any], "deltas cannot be read", hint), clusters, str(path))
 
 
 def write_deltas(path: Path, deltas: Deltas) -> None:

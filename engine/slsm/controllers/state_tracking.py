@@ -60,12 +60,12 @@ class StateTracker:
             )
             self._failures.end(len(jobs))
 
-    def state(self, conversation: Conversation, mode: MemoryMode, turn: int | None = None) -> State:
+    def state(self, conversation: Conversation, mode: str, turn: int | None = None) -> State:
         """The state after `turn`, by default the last turn."""
         number = len(conversation.turns) - 1 if turn is None else turn
         return empty_state(mode) if number < 0 else self.states[conversation.id, mode, number].restored()
 
-    def cost(self, conversation: Conversation, mode: MemoryMode) -> Spent:
+    def cost(self, conversation: Conversation, mode: str) -> Spent:
         """Cost of tracking a conversation; a turn counts as one call, whatever the number of requests."""
         total = Spent()
         for number in range(len(conversation.turns)):

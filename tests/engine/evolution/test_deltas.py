@@ -40,7 +40,7 @@ def test_round_trip_keeps_the_clusters_order(tmp_path: Path) -> None:
         ('{"0": "0", "1": null, "2": true, "10": [1]}', "not a finite number: 0, 1, 2, 10"),
         ('{"0": 1e999, "1": 1, "2": 1, "10": 1}', "Number out of range"),
         (f'{{"0": {10**400}, "1": 1, "2": 1, "10": 1}}', "not a finite number: 0"),
-        ("[0, 0, 0, 0]", "no object of cluster ids and numbers: list"),
+        ("[0, 0, 0, 0]", "Expected `object`, got `array`"),
         ("{", "cannot be read"),
     ],
 )
