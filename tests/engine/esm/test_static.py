@@ -188,9 +188,9 @@ def test_all_static_methods_stand_in_the_table_without_a_memory(
     [
         ('{"positive": "a"}', "pairs.jsonl:2): write"),
         ('{"positive": "a", "negative": "a"}', "the same text"),
-        ('{"positive": "a", "negative": 3}', "`negative` is not a text"),
-        ('{"positive": "a", "negative": "b", "prompt": 1}', "`prompt` is not a text"),
-        ('{"positive": "a", "negative": "b", "question": "c"}', "no field question"),
+        ('{"positive": "a", "negative": 3}', "`negative`: expected str, got int"),
+        ('{"positive": "a", "negative": "b", "prompt": 1}', "`prompt`: expected str"),
+        ('{"positive": "a", "negative": "b", "question": "c"}', "unknown field `question`"),
         ("{", "pairs.jsonl:2"),
     ],
 )

@@ -36,11 +36,11 @@ def test_round_trip_keeps_the_clusters_order(tmp_path: Path) -> None:
     [
         ('{"0": 0, "1": 0, "2": 0}', "missing clusters: 10"),
         ('{"0": 0, "1": 0, "2": 0, "10": 0, "11": 0, "x": 1}', "unknown clusters: 11, x"),
-        ('{"0": NaN, "1": Infinity, "2": -Infinity, "10": 0}', "not a finite number: 0, 1, 2"),
+        ('{"0": NaN, "1": Infinity, "2": -Infinity, "10": 0}', "JSON is malformed"),
         ('{"0": "0", "1": null, "2": true, "10": [1]}', "not a finite number: 0, 1, 2, 10"),
-        ('{"0": 1e999, "1": 1, "2": 1, "10": 1}', "not a finite number: 0"),
+        ('{"0": 1e999, "1": 1, "2": 1, "10": 1}', "Number out of range"),
         (f'{{"0": {10**400}, "1": 1, "2": 1, "10": 1}}', "not a finite number: 0"),
-        ("[0, 0, 0, 0]", "no object of cluster ids and numbers: list"),
+        ("[0, 0, 0, 0]", "Expected `object`, got `array`"),
         ("{", "cannot be read"),
     ],
 )
@@ -66,7 +66,7 @@ def test_nothing_that_is_no_number_is_written(tmp_path: Path) -> None:
 
 
 def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(DataError, match="No such file"):
         read_deltas(tmp_path / "none.json", NAMES)
 
 

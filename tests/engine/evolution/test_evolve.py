@@ -524,7 +524,7 @@ def test_bad_input(run: Path, model: LanguageModel, tmp_path: Path) -> None:
             run_stage(Evolve(), configured(**changes), run, model)
 
     fails("validation_size", validation_size=28)
-    fails("no such file of deltas", initial_deltas=str(tmp_path / "none.json"))
+    fails("deltas cannot be read: No such file", initial_deltas=str(tmp_path / "none.json"))
     (tmp_path / "bad.json").write_text('{"0": 1}')
     fails("missing clusters", initial_deltas=str(tmp_path / "bad.json"))
     (tmp_path / "bench.jsonl").write_text('{"question": "q"}\n')

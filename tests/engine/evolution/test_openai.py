@@ -235,4 +235,4 @@ def test_replies_that_would_break_what_comes_after(text: str, told: str) -> None
 def test_calls_that_failed_count() -> None:
     with misbehaving_server(deltas, ["500"] * 3) as server, pytest.raises(ReflectorFailed) as caught:
         OpenAIReflector(client(server.url), "m", "be brief").reflect(GIVEN, "what to do")
-    assert caught.value.usage.calls == 3
+    assert caught.value.spent.calls == 3

@@ -254,7 +254,7 @@ def test_event_that_could_not_be_read_back_is_not_written(tmp_path: Path) -> Non
     """NaN becomes null in JSON, which no reader would take for a number: the log must not be broken by it."""
     log = EventLog(tmp_path / "e", HEADER)
     with pytest.raises(ValueError, match="cannot be read back"):
-        log.emit(IterationFinished(iteration=0, best_iteration=0, cost=float("nan")))
+        log.emit(IterationFinished(iteration=0, cost=float("nan")))
     log.emit(StageProgress(done=1, total=2))
     log.close()
     assert [entry.event.seq for entry in LogReader(tmp_path / "e").poll()] == [0, 1]

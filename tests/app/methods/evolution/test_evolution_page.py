@@ -156,12 +156,12 @@ def log() -> Log:
         scored(0, "validation", 0.5, 8.0, best=True),
         ev.ReflectorReplied(iteration=0, reflector="o3", deltas=SECOND.deltas, summary="Less padding.",
                             message="m.txt"),
-        ev.IterationFinished(iteration=0, best_iteration=0, calls=1, tokens=10),
+        ev.IterationFinished(iteration=0, calls=1, tokens=10),
         SECOND, answer(1, "minibatch", "m", 5, None), UNDER_Q, UNDER_P, answer(1, "validation", "r", 4, True),
         scored(1, "minibatch", 0.6, 5.0, correct=2), scored(1, "validation", 0.62, 6.5, best=True),
         ev.ReflectorReplied(iteration=1, reflector="o3", deltas={"0": 0.4, "2": -1.0, "3": 0.1}, summary="Still less.",
                             attempts=2),
-        ev.IterationFinished(iteration=1, best_iteration=1, calls=1200, tokens=34567, cost=1.5),
+        ev.IterationFinished(iteration=1, calls=1200, tokens=34567, cost=1.5),
     )  # fmt: skip
 
 
@@ -192,7 +192,7 @@ def test_the_states_of_an_iteration() -> None:
     assert shown(FIRST)[-1] == Cell("answering", "warn") and shown(FIRST)[2] == Cell("·", "dim")
     assert shown(FIRST)[1].text == " "
     assert shown(FIRST, scored(0, "minibatch", 0.5, 1.0))[-1] == Cell("reflecting", "warn")
-    assert shown(FIRST, ev.IterationFinished(iteration=0, best_iteration=0))[-1] == Cell("✓", "good")
+    assert shown(FIRST, ev.IterationFinished(iteration=0))[-1] == Cell("✓", "good")
     failed = ev.ReflectorReplied(iteration=0, reflector="o3", aborted="no JSON")
     assert shown(FIRST, failed)[-1] == Cell("aborted", "bad")
     assert ITERATIONS.remark(Log(began(), FIRST).state) == "4 planned" and ITERATIONS.remark(RunState()) == ""
@@ -326,7 +326,7 @@ def test_the_server_is_mentioned_where_there_is_something_to_say() -> None:
     assert lines("starting") == ["model server, SGLang: starting  "]
     assert lines("healthy", log=["serving"]) == lines("stopped") == lines("stopping") == []
     assert lines("healthy", detail="port 4711") == ["model server, SGLang: healthy  port 4711"]
-    done = ev.IterationFinished(iteration=0, best_iteration=0)
+    done = ev.IterationFinished(iteration=0)
     later = Log(began(), FIRST, done, ev.ServerChanged(state="failed", server="SGLang"))
     assert len(texts(later.case(FIRST))) == 1, "after the iteration"
     assert texts(training.course(later.state.evolution))[0] == "model server, SGLang: failed  "
