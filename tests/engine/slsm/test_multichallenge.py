@@ -267,6 +267,14 @@ def test_a_judge_behind_a_server(criteria: str, given: str, passed: bool) -> Non
     assert found.passed is passed
     assert found.reason == f"{given.upper()}: because"
     assert found.spent.tokens == 120
+    text, choice = {"type": "string"}, {"type": "string", "enum": ["YES", "NO"]}
+    assert server.requests[0]["response_format"]["json_schema"] == {
+        "name": "verdict", "strict": True,
+        "schema": {
+            "type": "object", "properties": {"reasoning": text, "verdict": choice},
+            "required": ["reasoning", "verdict"], "additionalProperties": False,
+        },
+    }  # fmt: skip
     (asked,) = server.requests[0]["messages"]
     assert asked["role"] == "user", "as the benchmark's authors ask: one message, no conversation"
     assert asked["content"] == (
@@ -579,7 +587,7 @@ def test_a_judge_that_is_dead_ends_the_stage_and_judges_when_the_run_goes_on(
             pytest.raises(
                 AnswerJudgeFailed,
                 match=exactly(
-                    "the server failed (500): 500 for Bearer *** at /v1/chat/completions (1 attempts) (slsm.judge: "
+                    "the server failed (500): 500 for Bearer *** at /v1/chat/completions (1 attempt) (slsm.judge: "
                     "gpt-4o): check the judge's server and model, then resume"
                 ),
             ),
