@@ -26,6 +26,7 @@ from engine.files import read_jsonl
 from engine.lm.loading.load import EMBEDDED
 from engine.lm.transformers.model import TransformersModel
 from engine.tasks.loaders import load_task_dataset
+from tests.exactly import exactly
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage
 
@@ -65,7 +66,14 @@ def test_seals_vector_equals_a_literal_computation(model: TransformersModel) -> 
     literal = np.mean(groups[True], axis=0) - np.mean(groups[False], axis=0)
     found = seal_vector(model, ANSWERS, LAYER, "\n\n", WORDS)
     np.testing.assert_allclose(found, literal, atol=2e-4)
-    with pytest.raises(DataError, match="of 6 thoughts in 2 mined answers 0 reflect"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "of 6 thoughts in 2 mined answers 0 reflect or change course; `seal` needs some that do and some that"
+            " do not (eval.field): name the words by which such thoughts are known in `reflection`, `transition` "
+            "or `openings`, or leave `seal` out of `eval.field.methods`"
+        ),
+    ):
         seal_vector(model, ANSWERS, LAYER, "\n\n", FieldSection(reflection=[], transition=[], openings=[]))
 
 
@@ -165,10 +173,25 @@ def test_prompted_and_seal_stand_in_the_table_without_a_memory(tmp_path: Path) -
 
 
 def test_what_a_baseline_lacks_is_told(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="run the stage `mine`"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "`rollouts.jsonl` is not there (…/esm/mine/rollouts.jsonl): run the stage `mine` of this run first"
+        ),
+    ):
         _run(tmp_path, "[seal]")
-    with pytest.raises(DataError, match="run the stage `select`"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "`library.jsonl` is not there (…/esm/library/library.jsonl): run the stage `select` of this run first"
+        ),
+    ):
         _run(tmp_path, "[cast]")
-    with pytest.raises(DataError, match="layer 9 does not exist"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "layer 9 does not exist: the model has layers 0 to 3 (eval.field.layer): choose among those"
+        ),
+    ):
         _run(tmp_path, "[cast]", "eval.field.layer=9")
     assert EvalSection().field.methods == []

@@ -14,6 +14,7 @@ from engine.gflownet.answer.answer_stage import _sampled, answer_verdict
 from engine.gflownet.answer.readers import SYSTEM, ModelReader, Reading
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt
 from engine.lm.protocol import Request, Sampling
+from tests.exactly import exactly
 
 
 def answers(method: str, hits: list[bool], tokens: int) -> list[EvidenceAnswered]:
@@ -37,7 +38,9 @@ def test_the_verdict_is_that_of_the_paths_beside_the_triples() -> None:
 
 
 def test_paths_that_are_not_there_are_told(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"there are no sampled paths .* run the stage gflownet first"):
+    with pytest.raises(
+        DataError, match=exactly("there are no sampled paths (…/paths.jsonl): run the stage gflownet first")
+    ):
         _sampled(tmp_path / "paths.jsonl")
 
 
