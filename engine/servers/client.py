@@ -193,7 +193,7 @@ class OpenAIClient:
                 continue
             tries += 1
             if self._hopeless(result, tries):
-                attempts = "" if result.final else f" ({tries} attempts)"
+                attempts = "" if result.final else f" ({tries} attempt{'s' if tries > 1 else ''})"
                 raise self._failed(result, attempts, spent.calls)
             pause = result.wait or wait  # at once, again and again, is how attempts are used up
             self._sleep(pause)

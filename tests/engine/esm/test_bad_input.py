@@ -23,6 +23,7 @@ from engine.files import read_jsonl, write_jsonl
 from engine.lm.loading.load import EMBEDDED, load_model
 from engine.lm.transformers.model import TransformersModel
 from engine.tasks.generated.arithmetic import generate
+from tests.exactly import exactly
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage
 from tests.tiny_models import save_tiny
@@ -144,13 +145,27 @@ def test_files_are_only_read_and_written_inside_their_folders(
     path = run / "esm/mine/candidates.jsonl"
     rows = read_jsonl(path)
     write_jsonl(path, [rows[0] | {"key_path": name}, *rows[1:]])
-    with pytest.raises(DataError, match="not in the folder") as caught:
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            f"a file is named {name!r}, which is not in the folder it has to be in (…/run/esm/mine): restore "
+            "the file, or "
+            "remove it so that its stage writes it again"
+        ),
+    ) as caught:
         run_stage(Select(), configured(), run, model)
     assert_one_error(caught.value, "esm/mine")
     path = run / "esm/library/library.jsonl"
     rows = read_jsonl(path)
     write_jsonl(path, [rows[0] | {"key_path": name}, *rows[1:]])
-    with pytest.raises(DataError, match="not in the folder"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            f"a file is named {name!r}, which is not in the folder it has to be in (…/run/esm/library): restore "
+            "the file, or "
+            "remove it so that its stage writes it again"
+        ),
+    ):
         run_stage(BuildMemory(), configured(), run, model)
 
 

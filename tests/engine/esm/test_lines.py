@@ -19,6 +19,7 @@ from engine.esm.vectors import vector_bytes
 from engine.files import write_jsonl
 from engine.lm.protocol import ModelInfo
 from engine.tasks.example import TaskExample
+from tests.exactly import exactly
 
 INFO = ModelInfo("m", "transformers", "cpu", "float32", 4, 8, 16, 1, "print")
 WRONG: dict[str, Any] = {
@@ -71,7 +72,12 @@ def test_a_last_line_that_is_cut_off_is_told(tmp_path: Path) -> None:
     """Also where it is JSON still: these files are written whole."""
     path = tmp_path / "library.jsonl"
     path.write_text(json.dumps(RIGHT) + "\n" + json.dumps(WRONG))
-    with pytest.raises(DataError, match="cut off") as caught:
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the last line is cut off (…/library.jsonl:2): run the stage `select` again, which writes this file"
+        ),
+    ) as caught:
         read_entries(path, "select")
     assert caught.value.where == f"{path}:2"
     path.write_text(json.dumps(RIGHT) + "\n" + json.dumps(WRONG) + "\n")
@@ -81,17 +87,26 @@ def test_a_last_line_that_is_cut_off_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("read", "row", "words"),
     [
-        (read_pairs, {"pair_id": "a"}, "no field"),
-        (read_pairs, WRONG | {"quality": float("nan")}, "`quality`"),
-        (read_mined, {"example_id": "e", "rollouts": [{"correct": "yes", "segments": 1}]}, "`rollouts"),
-        (checked_answers, ANSWERED | {"correct": "yes"}, "`correct`"),
-        (checked_answers, ANSWERED | {"steps": [{}]}, "no field"),
+        (read_pairs, {"pair_id": "a"}, "no field `example_id`"),
+        (read_pairs, WRONG | {"quality": float("nan")}, "`quality`: expected float > -1.0"),
+        (
+            read_mined,
+            {"example_id": "e", "rollouts": [{"correct": "yes", "segments": 1}]},
+            "`rollouts[0].correct`: expected bool, got str",
+        ),
+        (checked_answers, ANSWERED | {"correct": "yes"}, "`correct`: expected bool, got str"),
+        (checked_answers, ANSWERED | {"steps": [{}]}, "no field `phase`"),
     ],
 )
 def test_what_a_killed_stage_left_is_checked(
     tmp_path: Path, read: Callable[..., object], row: dict[str, Any], words: str
 ) -> None:
-    with pytest.raises(DataError, match=words) as caught:
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            f"{words} (…/kept.jsonl:1): restore the file, or remove it so that its stage writes it again"
+        ),
+    ) as caught:
         read([row], tmp_path / "kept.jsonl")
     assert caught.value.where == f"{tmp_path / 'kept.jsonl'}:1"
 
@@ -99,7 +114,13 @@ def test_what_a_killed_stage_left_is_checked(
 def test_answers_belong_to_the_examples_at_their_places(tmp_path: Path) -> None:
     examples = [TaskExample("e", "q", "1"), TaskExample("f", "q", "1")]
     assert len(checked_answers([ANSWERED], tmp_path / "a", examples)) == 1
-    with pytest.raises(DataError, match="'e', the example at this place is 'f'"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "`example_id` is 'e', the example at this place is 'f' (…/a:1): restore the file, or remove it and "
+            "run its stage again"
+        ),
+    ):
         checked_answers([ANSWERED], tmp_path / "a", examples[1:])
 
 
@@ -141,25 +162,53 @@ def vector(memory: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "file", "words"),
     [
-        (lambda folder: (folder / "memory.json").write_text('{"model": "pr'), "memory.json", "which model"),
-        (lambda folder: (folder / "memory.json").write_text("[]"), "memory.json", "which model"),
-        (lambda folder: (folder / "memory.json").write_bytes(b"\xff"), "memory.json", "which model"),
-        (lambda folder: (folder / "memory.json").write_text('{"model": 1}'), "memory.json", "which model"),
-        (lambda folder: np.save(folder / "keys.npy", np.full((2, 8), "1")), "keys.npy", "keys are <U1"),
-        (lambda folder: np.save(folder / "keys.npy", np.full((2, 8), np.nan)), "keys.npy", "NaN"),
+        (
+            lambda folder: (folder / "memory.json").write_text('{"model": "pr'),
+            "memory.json",
+            "it does not say which model the memory is for: …",
+        ),
+        (
+            lambda folder: (folder / "memory.json").write_text("[]"),
+            "memory.json",
+            "it does not say which model the memory is for: …",
+        ),
+        (
+            lambda folder: (folder / "memory.json").write_bytes(b"\xff"),
+            "memory.json",
+            "it does not say which model the memory is for: …",
+        ),
+        (
+            lambda folder: (folder / "memory.json").write_text('{"model": 1}'),
+            "memory.json",
+            "it does not say which model the memory is for: …",
+        ),
+        (
+            lambda folder: np.save(folder / "keys.npy", np.full((2, 8), "1")),
+            "keys.npy",
+            "keys are <U1, not floats",
+        ),
+        (
+            lambda folder: np.save(folder / "keys.npy", np.full((2, 8), np.nan)),
+            "keys.npy",
+            "keys hold NaN or infinity",
+        ),
         (
             lambda folder: np.save(folder / "keys.npy", np.eye(2, 8, 1, np.float32)),
             "keys.npy",
-            "bytes have changed",
+            "the keys are not as the stage `memory` wrote them: some bytes have changed",
         ),
-        (vector, "a.pt", "NaN"),
-        (lambda folder: entries(folder, layer=9), "entries.jsonl:1", "`layer` is 9"),
+        (vector, "a.pt", "a vector holds NaN or infinity"),
+        (
+            lambda folder: entries(folder, layer=9),
+            "entries.jsonl:1",
+            "`layer` is 9: the model has layers 0 to 3",
+        ),
     ],
 )
 def test_a_broken_memory_is_one_clear_error(
     memory: Path, spoil: Callable[[Path], object], file: str, words: str
 ) -> None:
     spoil(memory)
-    with pytest.raises(DataError, match=words) as caught:
+    with pytest.raises(DataError, match=exactly(f"{words} (…/{file}): run the stage…")) as caught:
         load(memory)
     assert caught.value.where.endswith(file) and caught.value.hint

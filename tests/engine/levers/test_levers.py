@@ -22,6 +22,7 @@ from engine.levers.load import load_levers
 from engine.levers.token_logprobs import Nucleus
 from engine.lm.protocol import Request, Sampling
 from engine.lm.transformers.model import TransformersModel
+from tests.exactly import exactly
 
 ESM = Chosen(["esm"])
 PLAIN = Chosen([])
@@ -172,7 +173,16 @@ def test_a_lever_that_does_not_fit_says_why(full_run: Path, tmp_path: Path) -> N
     assert [(fit.fits, fit.why) for fit in others] == [
         (False, esm.why), (False, fits[0].why), (False, later), (False, later), (False, "no demonstration pool"),
     ]  # fmt: skip
-    with pytest.raises(DataError, match="another model"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the lever esm is not there: the memory was built for another model: model is "
+            "a44eef4a2660c7a33f0458eb37772af9bced44e63804660e91a2e2396e651fb9 there, "
+            "83d13b0766ff41a60f84b3be9991e6969721e919cfafc99181017fc0a33c68ce here: mine, select and build the "
+            "memory with this model, or load the model it was built for (steer.esm): choose among: notes, "
+            "evidence"
+        ),
+    ):
         found.prepare("q", asked("Hello"), ESM)
     empty = tmp_path / "run"
     empty.mkdir()
@@ -258,7 +268,9 @@ def test_a_prompt_of_tokens_has_those_of_the_vocabulary(levers: Levers) -> None:
     size = levers.model.info.vocab_size
     assert levers.prepare_text("q", [0, size - 1], PLAIN).text.prompt == [0, size - 1]
     for strange in (-1, size):
-        with pytest.raises(DataError, match=f"no token {strange}"):
+        with pytest.raises(
+            DataError, match=exactly(f"there is no token {strange} (prompt): give token ids from 0 to 574")
+        ):
             levers.prepare_text("q", [0, strange], PLAIN)
 
 

@@ -13,6 +13,7 @@ from engine.config.serve import ServeSection
 from engine.errors import ConfigError, RunError
 from engine.serve.key import server_key
 from engine.serve.listening import bound, serving, url_of
+from tests.exactly import exactly
 
 AT_ONCE = 200
 
@@ -66,7 +67,13 @@ def test_a_key_of_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert key.opens("sk-mine") and not key.opens("sk-mine\n")
     for wrong in ("", " ", "two words"):
         monkeypatch.setenv("A_KEY", wrong)
-        with pytest.raises(ConfigError, match="A_KEY"):
+        with pytest.raises(
+            ConfigError,
+            match=exactly(
+                "environment variable A_KEY: expected the key of the server, without spaces (configuration): correct "
+                "this value"
+            ),
+        ):
             server_key(section, tmp_path)
 
 

@@ -23,6 +23,7 @@ from engine.run.gate import StopRequested
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.known_servers import KnownServers
 from engine.servers.usage import UsageBook
+from tests.exactly import exactly
 from tests.kill_and_resume import DEMO
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
 
@@ -155,7 +156,13 @@ def test_counting_goes_on_after_a_kill(tmp_path: Path) -> None:
 
 def test_a_line_that_is_no_request_is_an_error_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "usage.jsonl").write_text('{"role": "judge"}\n')
-    with pytest.raises(DataError, match=r"usage\.jsonl:1"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "this line is not valid as RequestRecord: Object missing required field `time` (…/usage.jsonl:1): "
+            "restore the file, or remove it: what was spent before is then no longer counted"
+        ),
+    ):
         UsageBook(tmp_path).open()
 
 

@@ -268,6 +268,14 @@ def test_a_judge_behind_a_server(criteria: str, given: str, passed: bool) -> Non
     assert found.passed is passed
     assert found.reason == f"{given.upper()}: because"
     assert found.spent.tokens == 120
+    text, choice = {"type": "string"}, {"type": "string", "enum": ["YES", "NO"]}
+    assert server.requests[0]["response_format"]["json_schema"] == {
+        "name": "verdict", "strict": True,
+        "schema": {
+            "type": "object", "properties": {"reasoning": text, "verdict": choice},
+            "required": ["reasoning", "verdict"], "additionalProperties": False,
+        },
+    }  # fmt: skip
     (asked,) = server.requests[0]["messages"]
     assert asked["role"] == "user", "as the benchmark's authors ask: one message, no conversation"
     assert asked["content"] == (
