@@ -240,8 +240,11 @@ RARE = {
     "different",
     "divides",
     "improves",
+    "met",
     "passed",
+    "precision",
     "rank",
+    "recall",
     "silent",
     "taught",
 }
