@@ -195,8 +195,9 @@ def test_what_the_run_knows_of_itself() -> None:
 
     state = folded(
         ev.Preparing(doing="reading", time=5.0), loaded("mine", "one"), loaded("eval", "two"), loaded("pool", "three"),
-        ev.StageStarted(stage="mine", total=2), ev.StagePaused(stage="mine"), ev.StageFailed(stage="select", what="first"),
-        ev.StageStarted(stage="eval", total=2), ev.StageFailed(stage="eval", what="second", time=9.0),
+        ev.StageStarted(stage="mine", total=2), ev.StagePaused(stage="mine"),
+        ev.StageFailed(stage="select", what="first"), ev.StageStarted(stage="eval", total=2),
+        ev.StageFailed(stage="eval", what="second", time=9.0),
     )  # fmt: skip
     assert state.active_stage is not None and state.active_stage.name == "mine"
     assert [getattr(state.model_of(of), "name", "") for of in (["mine", "eval"], ["mine"], ["slsm"])] == [
