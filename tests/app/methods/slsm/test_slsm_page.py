@@ -23,6 +23,7 @@ from app.blocks.block import (
     spans,
 )
 from app.methods.overview import Curve
+from app.methods.place import Place
 from app.methods.slsm.answers import ANSWERS, COLUMNS, answer_target, turn_blocks
 from app.methods.slsm.memory import memory_blocks
 from app.methods.slsm.page import PAGE
@@ -542,3 +543,30 @@ def test_an_answer_without_a_note_a_text_or_a_judgement() -> None:
         "no controller, no memory", "no note  because",
     ]  # fmt: skip
     assert ANSWERS.remark(log.state) == ""
+
+
+def test_what_is_worth_opening_of_notes() -> None:
+    """Of the mode and the memory that the verdict is about: of the flat memory one note broke an answer and two turned
+    one right; those of another mode and memory do not count."""
+    log = Log(
+        *(of(name, "baseline", right) for name, right in (("a", True), ("b", False), ("c", False))),
+        of("a", "on_detection", False), of("b", "on_detection", True), of("c", "on_detection", True),
+        of("a", "on_detection", False, memory="structured"), of("a", "always", False), scored("always", "flat", 0.5),
+    )  # fmt: skip
+    assert [(one.text, one.place) for one in PAGE.overview.highlights(log.state)] == [
+        ("1 answer that a note broke (on detection)", Place("answers", 3, open=True)),
+        ("2 answers that a note turned right (on detection)", Place("answers", 4, open=True)),
+        ("every mode with its score and its cost", Place("results")),
+    ]  # fmt: skip
+    verdict = ev.Verdict(
+        method="always", baseline="never", metric="pass_score", n=1, value=0.0, baseline_value=1.0, difference=-1.0,
+        low=-1.0, high=-1.0,
+    )  # fmt: skip
+    log.state.apply(ev.StageFinished(stage="slsm", seconds=1.0, verdict=verdict), 99, 1)
+    assert PAGE.overview.highlights(log.state)[0].text == "1 answer that a note broke (always)"
+    curve = PAGE.overview.curve(log.state)
+    assert curve is not None and (curve.name, curve.values, curve.baseline_name) == (
+        "always",
+        (0.0,),
+        "silent",
+    )
