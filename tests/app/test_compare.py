@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from app.blocks.block import Paragraph, Table, plain, spans
 from app.cli import main
 from app.compared.columns import ITEMS, METHODS, ItemPair
+from app.compared.print_comparison import print_comparison
 from app.compared.tables import changed_fields, method_tables
 from app.compared.words import cells_sentence, finding, parting_sentence, run_words
 from app.table.column import cell_of
@@ -232,3 +235,26 @@ def test_a_method_has_every_figure(tmp_path: Path) -> None:
     assert (paired.only_a, paired.only_b, paired.other_question, paired.unjudged) == (0, 1, 1, 0)
     rights = [(one.id, one.right, other.right) for one, other in paired.pairs]
     assert rights == [("x", True, False), ("y", True, True)]
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_long_values_of_both_runs_are_printed_in_full(tmp_path: Path, width: int) -> None:
+    """Each goes on in the next line of its column; none pushes the other out of the terminal."""
+    paths = [make_run(tmp_path, "demo", [], {"task": {"path": name * 70}}) for name in ("X", "Y")]
+    console = Console(file=io.StringIO(), width=width)
+    assert print_comparison(*paths, console) == 0
+    out = console.file.getvalue()  # type: ignore[attr-defined]
+    table = out[out.index("changed field") :]
+    assert (table.count("X"), table.count("Y")) == (70, 70)
+
+
+def test_a_comparison_is_printed_from_top_to_bottom(tmp_path: Path) -> None:
+    a, b = (make_run(tmp_path, name, [evaluated("esm", "x", right)], status=state)
+            for name, right, state in (("a", True, "finished"), ("b", False, "failed")))  # fmt: skip
+    console = Console(file=io.StringIO(), width=200)
+    print_comparison(a, b, console)
+    lines = [line.strip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+    assert lines[:2] == [f"A: a (a/{a.name})", f"B: b (b/{b.name}, failed)"]
+    method = lines.index("ESM, over the items that are in both runs")
+    assert lines.index("No field of the configuration differs.") < method
+    assert all(line.startswith("- ") for line in lines if line and lines.index(line) > method + 4)
