@@ -433,3 +433,11 @@ def test_the_pool_of_a_query() -> None:
     [line] = [block for block in pool_blocks(BETTER) if isinstance(block, Paragraph)][:1]
     assert [span.tone for span in spans(line.text)] == ["dim", "strong", "accent", "dim"]
     assert case(pool_blocks(query("q", 0, 0)))[-1].startswith("+ injected 0   • in a kept trajectory 1")
+
+
+def test_the_field_of_other_demonstrations() -> None:
+    choice = WHAT_IF.of[ev.SelectorPicked](P2, source(RunState()))
+    assert isinstance(choice, Choice)
+    [[field]] = choice.fields
+    assert (field.name, field.label, field.width) == ("pairs", "demonstrations", 0)
+    assert QUERIES.notable_words == "query with a better pair than its original data had"

@@ -570,3 +570,9 @@ def test_what_is_worth_opening_of_notes() -> None:
         (0.0,),
         "silent",
     )
+
+
+def test_the_field_of_another_note(log: Log) -> None:
+    [[field]] = choice_of(log, 4).fields
+    assert (field.name, field.label, field.lines, field.is_swept) == ("note", "note, or 1 to 3", 6, False)
+    assert ANSWERS.notable_words == "answer that a note turned right (▲) or wrong (▼)"
