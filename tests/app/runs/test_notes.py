@@ -169,3 +169,26 @@ def test_who_has_no_name_is_called_by_number(error: type[Exception], monkeypatch
     monkeypatch.setattr("getpass.getuser", nobody)
     monkeypatch.setattr("os.getuid", lambda: 4711)
     assert notes.author() == "4711"
+
+
+def test_each_line_says_what_when_by_whom_and_on_which_item(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time", lambda: 5.5)
+    monkeypatch.setattr(notes, "author", lambda: "ann")
+    monkeypatch.setattr("secrets.token_hex", lambda size: "f" * 2 * size)
+    mine = Notes(tmp_path)
+    mine.toggle_mark(7, "decision")
+    mine.add(None, "the run", "slow")
+    mine.add(7, "decision", "why?")
+    mine.remove(read_notes(tmp_path).notes[0])
+    mine.toggle_mark(7, "decision")
+    said, item = {"time": 5.5, "author": "ann"}, {"seq": 7, "item": "decision"}
+    assert [json.loads(line) for line in (tmp_path / FILE).read_text().splitlines()] == [
+        {"what": "mark"} | said | item,
+        {"what": "note"} | said | {"id": "f" * 12, "item": "the run", "text": "slow"},
+        {"what": "note"} | said | {"id": "f" * 12, "text": "why?"} | item,
+        {"what": "removed"} | said | {"id": "f" * 12}, {"what": "unmark"} | said | item,
+    ]  # fmt: skip
+    mine.remove(notes.Entry(what="note", time=1.0, id="x", seq=3))
+    assert json.loads((tmp_path / FILE).read_text().splitlines()[-1])["seq"] == 3

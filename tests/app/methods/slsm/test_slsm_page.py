@@ -576,3 +576,38 @@ def test_the_field_of_another_note(log: Log) -> None:
     [[field]] = choice_of(log, 4).fields
     assert (field.name, field.label, field.lines, field.is_swept) == ("note", "note, or 1 to 3", 6, False)
     assert ANSWERS.notable_words == "answer that a note turned right (▲) or wrong (▼)"
+
+
+def test_items_stand_by_list_each_behind_its_status() -> None:
+    """A list without items is left out, and one of which an item was just resolved is not."""
+    states = ("satisfied", "violated", "invalid", "")
+    items = [
+        ev.StateItem(kind="constraints", id=f"C{at}", text="x", evidence="", status=status)
+        for at, status in enumerate(states)
+    ]
+    items += [
+        ev.StateItem(kind=kind, id="I", text=kind, evidence="")
+        for kind in ("unknowns", "facts", "assumptions")
+    ]
+    gone = ev.StateChange(
+        operation="resolved", item=ev.StateItem(kind="edits", id="E", text="list", evidence="")
+    )
+    [beside] = memory_blocks(TURNS, [state_after(0, items=items, changes=[gone])], 0)
+    assert isinstance(beside, Beside)
+    lines = [plain(block.text) for block in beside.second if isinstance(block, Heading | Paragraph)]
+    assert lines[1:] == [
+        "constraints", "  C0 ✓ x", "  C1 ✗ x", "  C2 ✗ x", "  C3 x", "facts", "  I facts", "edits: latest versions",
+        "− E list", "assumptions", "  I assumptions", "unknowns", "  I unknowns",
+    ]  # fmt: skip
+    assert [spans(block.text)[2].tone for block in beside.second[2:5] if isinstance(block, Paragraph)] == [
+        "good", "bad", "bad",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("plan", "tone"), [("verify", "warn"), ("clarify", "bad"), ("proceed", "good")])
+def test_a_plan_has_its_tone(plan: str, tone: str) -> None:
+    state = msgspec.structs.replace(state_after(0), plan_mode=plan)
+    [beside] = memory_blocks(TURNS, [state], 0)
+    assert isinstance(beside, Beside) and isinstance(beside.second[0], Paragraph)
+    assert spans(beside.second[0].text)[-1] == Span(plan, tone)  # type: ignore[arg-type]
+    assert beside.least == 84 and texts(list(beside.second))[-1] == "empty so far"
