@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from app.runs.client import (
 from app.runs.orders import UserMessage, order
 from engine.config.changes import changed_fields
 from engine.config.file import load_config
-from engine.errors import ConfigError, RunError
+from engine.errors import ConfigError, DiskError, RunError
 from engine.run.control import ControlServer
 from engine.run.directory import RunDirectory
 from engine.run.gate import Gate
@@ -198,3 +199,42 @@ def test_another_process_at_the_socket_is_no_worker(
     assert "another process listens at its socket" in order(run, "status").text
     server.close()
     lock.release()
+
+
+def test_a_worker_is_started_in_a_session_of_its_own_and_writes_to_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind what earlier workers wrote; from a relative folder it gets the whole path."""
+    started: list[tuple[Any, dict[str, Any]]] = []
+
+    def popen(command: Any, stdout: Any, stderr: Any, **options: Any) -> str:
+        stdout.write(b"begun\n")
+        started.append((command, options | {"same": stdout is stderr}))
+        return "process"
+
+    monkeypatch.setattr(client.subprocess, "Popen", popen)
+    monkeypatch.setattr(client, "engine_command", lambda *words: ["engine", *words])
+    monkeypatch.setattr(client, "engine_environment", lambda: {"A": "b"})
+    monkeypatch.chdir(tmp_path)
+    run = RunDirectory(Path("r"))
+    run.path.mkdir()
+    run.worker_log.write_bytes(b"before\n")
+    assert client.start_worker(run) == client.start_detached("sweep", Path("r")) == "process"  # type: ignore[comparison-overlap]
+    assert [command for command, _ in started] == [
+        ["engine", name, f"{tmp_path}/r"] for name in ("run", "sweep")
+    ]
+    assert started[0][1] == {
+        "stdin": client.subprocess.DEVNULL, "same": True, "start_new_session": True, "env": {"A": "b"},
+    }  # fmt: skip
+    assert run.worker_log.read_bytes() == b"before\nbegun\nbegun\n"
+    with pytest.raises(DiskError):
+        client.start_worker(RunDirectory(tmp_path / "none"))
+
+
+def test_a_run_that_serves_lies_where_it_is_told_to(config: Path, tmp_path: Path) -> None:
+    """Levers come from all runs, the model from the first."""
+    first, second = (prepare_run(config, ["online.L=5"], outputs=str(tmp_path / "o")) for _ in range(2))
+    server = prepare_serving([first, second], [f"run.outputs={tmp_path / 'p'}", "serve.port=0"])
+    made = load_config(server.config)
+    assert made.serve.runs == [str(first.path), str(second.path)] and made.serve.port == 0
+    assert (server.path.parents[1], made.online.L, made.run.stages) == (tmp_path / "p", 5, ["serve"])
