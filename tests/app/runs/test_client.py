@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import socket
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -238,3 +242,45 @@ def test_a_run_that_serves_lies_where_it_is_told_to(config: Path, tmp_path: Path
     made = load_config(server.config)
     assert made.serve.runs == [str(first.path), str(second.path)] and made.serve.port == 0
     assert (server.path.parents[1], made.online.L, made.run.stages) == (tmp_path / "p", 5, ["serve"])
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (b'{"ok": true, "status": {"state": "idle"}}\n', "The engine is idle."), (b"", "the worker does not answer: "),
+        (b'{"ok": true}', "The engine is ."), (b"x" * 70_000, "the worker does not answer: "),
+        (None, "the worker does not answer: timed out"), (b"[1]\n", "the worker does not answer: "),
+    ],
+)  # fmt: skip
+def test_a_reply_is_one_line_that_comes_in_time(
+    reply: bytes | None, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of what closes before the line ends, what came counts; more than a reply can be is none."""
+    monkeypatch.chdir(tmp_path)
+    run = RunDirectory(Path("r"))
+    run.path.mkdir()
+    monkeypatch.setattr(client, "_listener", lambda connection: os.getpid())
+    server, asked = socket.socket(socket.AF_UNIX), list[Any]()
+    server.bind(str(run.control))
+    server.listen(1)
+
+    def serve() -> None:
+        connection, _ = server.accept()
+        with connection, suppress(OSError):
+            asked.append(json.loads(connection.recv(1000)))
+            if reply is None:
+                connection.recv(1)  # until the other end is closed
+            else:
+                connection.sendall(reply)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    lock = RunLock(run.lock)
+    monkeypatch.setattr(
+        orders, "send", lambda run, command: client.send(run, command, 0.3 if reply is None else 60.0)
+    )
+    assert order(run, "status").text.startswith(words)
+    thread.join(60)
+    assert asked == [{"command": "status"}]
+    lock.release()
+    server.close()

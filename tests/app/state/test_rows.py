@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from app.state.columns import AppendOnlyList
 from app.state.event_index import EventIndex
 from app.state.evolution import EvolutionState
 from app.state.method import Place
@@ -232,3 +233,54 @@ def test_a_mark_on_the_time_line(event: Any, kind: str, text: str) -> None:
     assert (len(index), index.began(), index.time_of(7), index.next_time(7)) == (1, 3.0, 3.0, None)
     index.add(ev.Notice(text="", seq=9, time=4.5))
     assert (index.next_time(7), index.step(7, 1), index.at_time(4.5), index.at_time(4.4)) == (4.5, 9, 9, 7)
+
+
+def test_a_list_that_only_grows_is_read_from_both_ends() -> None:
+    rows: AppendOnlyList[str] = AppendOnlyList()
+    for name in "abc":
+        rows.append(name, key=name.upper())
+    copy = rows.share()
+    rows.append("d", key="D")
+    assert (rows[0], rows[-1], rows[-4], rows[1:3], rows[::-1]) == (
+        "a",
+        "d",
+        "a",
+        ["b", "c"],
+        ["d", "c", "b", "a"],
+    )
+    assert (len(copy), copy[-1], copy[:], list(copy)) == (3, "c", ["a", "b", "c"], ["a", "b", "c"])
+    assert (rows.find("D"), copy.find("D"), copy.find("C"), rows.find("X")) == ("d", None, "c", None)
+    for wrong in (3, -4):
+        with pytest.raises(IndexError):
+            copy[wrong]
+    copy.append("e")
+    assert (list(copy), list(rows)) == (["a", "b", "c", "e"], ["a", "b", "c", "d"]), "each goes its own way"
+
+
+@pytest.mark.parametrize(
+    ("steered", "wrong", "word"),
+    [
+        (None, None, ""),
+        (True, False, "fixes"),
+        (False, False, "none"),
+        (True, True, "unneeded"),
+        (False, True, "harms"),
+    ],
+)
+def test_what_a_vector_did_in_a_word(steered: bool | None, wrong: bool | None, word: str) -> None:
+    pair = ev.PairMined(
+        pair="p", example="e", control_point_m=1, layer=2, quality=0.5, positives=1, negatives=1, delta_norm=1.0,
+        steered_correct=steered, wrong_correct=wrong,
+    )  # fmt: skip
+    assert [row.effect for row in folded(pair).esm.pairs] == [word]
+
+
+def test_questions_of_rollouts_answers_and_requests_are_known() -> None:
+    state = folded(
+        ev.RolloutsMined(example="a", question="A?", n=1, correct=1, mean_tokens=1.0),
+        ev.QuestionAsked(example="b", question="B?"),
+        ev.ExampleEvaluated(
+            method="esm", index=0, example="c", question="C?", gold="", pred="", correct=True, tokens_used=1
+        ),
+    ).esm
+    assert [state.question(name) for name in "abcd"] == ["A?", "B?", "C?", ""]
