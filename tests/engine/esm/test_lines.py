@@ -209,6 +209,6 @@ def test_a_broken_memory_is_one_clear_error(
     memory: Path, spoil: Callable[[Path], object], file: str, words: str
 ) -> None:
     spoil(memory)
-    with pytest.raises(DataError, match=exactly(f"{words} (…/{file}): run the stage…")) as caught:
+    with pytest.raises(DataError, match=exactly(f"{words} (…/{file}): …")) as caught:
         load(memory)
     assert caught.value.where.endswith(file) and caught.value.hint

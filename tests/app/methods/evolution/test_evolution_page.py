@@ -780,3 +780,51 @@ def test_the_length_of_the_answers_runs_up_beside_the_unchanged_model(log: Log) 
 
 def test_an_iteration_that_the_state_does_not_have() -> None:
     assert texts(Log().case(FIRST)) == ["The log has nothing more about this iteration."]
+
+
+def test_what_is_worth_opening_of_an_evolution(log: Log) -> None:
+    """The best iteration is the second of those that began; one alone has no course yet."""
+    assert [(one.text, one.place) for one in PAGE.overview.highlights(log.state)] == [
+        ("iteration 1: the best deltas, composite 0.620 on the validation set", Place("iterations", 1, open=True)),
+        ("how every cluster was raised and lowered", Place("training")),
+        ("the answers beside the unchanged model's, in the colours of their clusters", Place("answers")),
+    ]  # fmt: skip
+    assert PAGE.overview.highlights(Log(began(), FIRST).state) == []
+    by_itself = Log(began(best_by="minibatch"), FIRST, scored(0, "minibatch", 0.5, 9.0, best=True))
+    assert [one.text for one in PAGE.overview.highlights(by_itself.state)] == [
+        "iteration 0: the best deltas, composite 0.500 on its minibatch"
+    ]
+
+
+def test_what_can_be_said_without_a_test_set() -> None:
+    events = FIRST, scored(0, "validation", 0.5, 8.04, correct=1, best=True)
+    said = (
+        "Iteration 0 has the highest composite on the validation set, 0.500: 1 of 4 answers right, 8.0 tokens each. "
+        "That chose it; no test set compares it with the unchanged model."
+    )
+    assert PAGE.overview.untested(Log(began(test=0), *events).state) == said
+    assert PAGE.overview.untested(Log(began(test=2), *events).state) == ""
+    assert PAGE.overview.untested(Log(began(test=0), *events, *COMPARED).state) == ""
+    assert PAGE.overview.untested(Log(began(test=0), FIRST).state) == ""
+    own = Log(began(test=0, best_by="minibatch"), FIRST, scored(0, "minibatch", 0.5, 8.0, best=True))
+    found = table(PAGE.results(own.state), "Deltas, each on its own minibatch")
+    assert rows(found) == [["best, iteration 0", "4", "0", "0.750", "8.0", "0.500"]]
+
+
+def test_the_fields_of_other_deltas(log: Log) -> None:
+    fields = [
+        [(f.name, f.label, f.width, f.hint, f.is_swept) for f in line]
+        for line in choice_of(UNDER_Q, log).fields
+    ]
+    assert fields == [
+        [("of", "deltas of iteration", 8, "own", False), ("scales", "times", 20, "", True)],
+        [
+            ("off", "without clusters", 18, "such as 3 5", False),
+            ("put", "set", 0, "such as 3=-0.5 7=1", False),
+        ],
+    ]
+    [table] = choice_of(UNDER_Q, log).choices(None)
+    assert isinstance(table, Table) and table.figures == 2
+    assert list(table.header) == ["cluster", "most frequent tokens", "own", "yours"]
+    before = Log(began())
+    assert choice_of(answer(0, "minibatch", "q", 4, None), before).fields[1][0].read("2") == ["2"]
