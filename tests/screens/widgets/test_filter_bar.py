@@ -16,6 +16,7 @@ class BarApp(App[None]):
         super().__init__()
         self.bar = FilterBar(FIELDS)
         self.asked: list[str] = []
+        self.closed = 0
 
     def compose(self) -> ComposeResult:
         yield self.bar
@@ -23,6 +24,10 @@ class BarApp(App[None]):
     @on(FilterBar.Changed)
     def _asked(self, message: FilterBar.Changed) -> None:
         self.asked.append(message.text)
+
+    @on(FilterBar.Closed)
+    def _closed(self) -> None:
+        self.closed += 1
 
     @property
     def hint(self) -> str:
@@ -67,3 +72,38 @@ async def test_a_field_is_completed() -> None:
     suggester = _FieldSuggester(FIELDS)
     for typed, completed in (("m:1 al", "m:1 alpha"), ("AL", "ALpha"), ("x", None), ("", None)):
         assert await suggester.get_suggestion(typed) == completed
+
+
+async def test_the_line_opens_with_what_was_typed_last() -> None:
+    """All of it is chosen, so that a letter takes its place; enter closes the line and says so."""
+    app = BarApp()
+    async with app.run_test() as pilot:
+        assert not app.bar.has_class("-open")
+        app.bar.set("m:2")
+        app.bar.open()
+        await pilot.pause()
+        assert app.bar.input.has_focus and app.bar.has_class("-open")
+        assert app.bar.input.placeholder == "correct and alpha>0.5   chosen:null   method:esm m>=3   apples"
+        assert app.hint == "filter: ⏎ apply · → complete"
+        await pilot.pause()
+        before = app.closed
+        await pilot.press("x", "enter")
+        await pilot.pause()
+        assert app.bar.input.value == "x" and not app.bar.has_class("-open") and app.closed == before + 1
+
+
+async def test_an_error_stands_below_its_place() -> None:
+    """Forty cells to the right at most; a count that comes meanwhile waits until it is mended."""
+    app = BarApp()
+    async with app.run_test() as pilot:
+        app.bar.open()
+        for blanks, indent in ((0, 2), (38, 40), (60, 40)):
+            app.bar.input.value = " " * blanks + "m>x"
+            await pilot.pause()
+            assert app.hint == " " * indent + "↑ `x` is not a number"
+        app.bar.show_count("3 of 9")
+        assert app.hint.endswith("is not a number") and app.asked == [""]
+        app.bar.clear()
+        await pilot.pause()
+        assert (app.bar.input.value, app.hint) == ("", "filter: 3 of 9 · ⏎ apply · → complete")
+        assert not app.bar.hint.has_class("-error")

@@ -13,6 +13,7 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from screens.widgets.key_line import Key, KeyLine, fitting, keys_of
+from tests.named_tones import name_tones, parts
 
 ANY: Any = None
 
@@ -90,3 +91,53 @@ async def test_a_key_stands_once_and_letters_are_none_while_one_types() -> None:
     assert app.counted == ["a", "c", "+"]
     assert not {"First", "New", "Twice"} & set(typed)
     assert spans == [] or {"key"} == {name for meta in spans for name in meta}
+
+
+async def test_more_stands_where_there_is_more_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 99 lines; at their end the key has its own word again. Keys and words have tones of their own."""
+    name_tones(monkeypatch, "widgets.key_line")
+    app = KeysApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = Keys()
+        await app.push_screen(screen)
+        box, line = screen.query_one(VerticalScroll), screen.query_one(KeyLine)
+        box.focus()
+        seen: list[bool] = []
+        for place in (0, box.max_scroll_y - 1, box.max_scroll_y):
+            box.scroll_to(y=place, animate=False)
+            await pilot.pause()
+            seen.append("More" in line.render().plain)
+        drawn = parts(line.render())
+        at = drawn.index(("a", "key-line--key"))
+        assert drawn[at : at + 4] == [
+            ("a", "key-line--key"),
+            (" First", "key-line--word"),
+            ("  ", ""),
+            ("+", "key-line--key"),
+        ]
+    assert seen == [True, True, False]
+
+
+async def test_over_the_palette_stand_the_palettes_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = KeysApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = Keys()
+        await app.push_screen(screen)
+        await pilot.pause()
+        app.action_command_palette()
+        await pilot.pause()
+        assert screen.query_one(KeyLine).render().plain == "↑↓ choose  enter do it  esc close"
+
+
+async def test_a_click_beside_the_keys_does_nothing() -> None:
+    app = KeysApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = Keys()
+        await app.push_screen(screen)
+        screen.query_one(VerticalScroll).focus()
+        await pilot.pause()
+        line = screen.query_one(KeyLine)
+        end = len(line.render().plain)
+        for x in (0, end, 78):
+            await pilot.click(KeyLine, offset=(x, 0))
+    assert end < 78 and app.counted == []

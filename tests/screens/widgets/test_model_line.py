@@ -101,3 +101,10 @@ def test_it_says_what_is_loaded_before_the_work_begins(monkeypatch: pytest.Monke
     assert lines(monkeypatch, 80, *first, worker="interrupted") == ("", False)
     stopped = ev.WorkerStopped(status="stopped")
     assert lines(monkeypatch, 80, *first, stopped) == ("", False)
+
+
+@pytest.mark.parametrize(("width", "line"), [(59, 45), (60, 59), (61, 60)])
+def test_the_newest_text_needs_eleven_cells(monkeypatch: pytest.MonkeyPatch, width: int, line: int) -> None:
+    """What is said takes 45 cells, the gap and `…` three, and one stays free: 11 are left of 60."""
+    text, _ = lines(monkeypatch, width, *BEGIN, WORKING)
+    assert len(text) == line

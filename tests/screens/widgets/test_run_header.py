@@ -12,6 +12,7 @@ from textual.geometry import Size
 from app.state.run import RunState
 from engine import events as ev
 from screens.widgets.run_header import RunHeader
+from tests.named_tones import Parts, name_tones, parts
 
 
 def test_the_model_once_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,3 +165,99 @@ def test_what_the_run_does(logged: str, worker: str, moment: str, monkeypatch: p
     past = RunHeader(session, "ESM")._moment().plain
     assert past.startswith(" AS OF EVENT 3 of 8 ")
     assert past.endswith(" ENGINE PAUSED ") == (logged == "paused")
+
+
+def test_the_tones_of_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shown method is strong, others are dim; signs have the tone of what they say."""
+    name_tones(monkeypatch, "widgets.run_header")
+    monkeypatch.setattr(RunHeader, "content_size", Size(100, 1))
+    monkeypatch.setattr(RunHeader, "_following", True)
+    state = RunState()
+    session: Any = SimpleNamespace(state=state, status=None, reading=None)
+    assert parts(RunHeader(session, "ESM")._run()) == [
+        ("F→ ", "good"), ("Overview", "dim"), ("  ", ""), ("ESM", "strong"), ("  ", ""),
+        ("waiting for the first event of the run", "dim"),
+    ]  # fmt: skip
+    stages = ["mine", "graphs", "slsm", "pool", "evolve"]
+    for event in (
+        ev.Header(schema_version=1, name="demo", run_id="1", seed=1, stages=stages),
+        ev.WorkerStarted(pid=1, attempt=1, stages=stages),
+        ev.StageStarted(stage="mine", total=4), ev.StageFinished(stage="mine", seconds=1.0),
+        ev.StageStarted(stage="pool", total=4), ev.StageFailed(stage="pool", what="no disk"),
+        ev.StageStarted(stage="graphs", total=4), ev.StageProgress(stage="graphs", done=1, total=4),
+        ev.StageStarted(stage="slsm", total=4), ev.StagePaused(stage="slsm"),
+        ev.ClusterJoined(stage="mine", engine="ray", address="a", own=False, replicas=2, dashboard=""),
+        ev.ModelLoaded(stage="graphs", name="smollm2", backend="x", device="cpu", dtype="float32", num_layers=1,
+                       hidden_size=1),
+    ):  # fmt: skip
+        state.apply(event)
+    state.unknown = 2
+    assert parts(RunHeader(session, "GFlowNet")._run()) == [
+        ("F→ ", "good"), ("Overview", "dim"), ("  ", ""), ("1 ESM", "dim"), (" ✓", "good"), ("  ", ""),
+        ("2 GFlowNet", "strong"), (" ▶ 25%", "good"), ("  ", ""), ("3 SLSM", "dim"), (" ‖ 0%", "alert"), ("  ", ""),
+        ("4 Pool", "dim"), (" ✗", "alert"), ("  ", ""), ("5 Evolution ○", "dim"), ("  demo/1", ""),
+        ("  smollm2 on cpu", "dim"), ("  2 replicas", "strong"), ("  2 unknown events ignored", "dim"),
+    ]  # fmt: skip
+    state.apply(ev.ModelLoading(name="big", size=98_362_432, doing="unpacking", share=0.45))
+    assert ("  loading model big, 98 MB: unpacking 45%", "dim") in parts(RunHeader(session, "ESM")._run())
+
+
+@pytest.mark.parametrize(
+    ("changes", "logged", "tones"),
+    [
+        ({"cursor": 3}, "finished", [(" AS OF EVENT 3 of 8 ", "badge")]),
+        ({"cursor": 3, "total_events": 0}, "finished", [(" AS OF EVENT 3 of 0 ", "badge")]),
+        ({"frozen": True}, "finished", [(" FROZEN 5 events behind ", "badge")]),
+        ({"stop_requested": True}, "running", [(" STOPPING ", "badge")]),
+        ({"stop_requested": True}, "paused", [(" STOPPING ", "badge")]),
+        ({}, "paused", [(" ", ""), (" ENGINE PAUSED ", "badge")]),
+        ({}, "running", [("● running", "good")]),
+        ({}, "finished", [("✓ finished", "good")]),
+        ({}, "failed", [("✗ failed", "dim")]),
+    ],
+)
+def test_the_tones_of_the_moment(
+    changes: dict[str, Any], logged: str, tones: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name_tones(monkeypatch, "widgets.run_header")
+    session: Any = SimpleNamespace(
+        cursor=None, frozen=False, behind=5, total_events=9, stop_requested=False, status=None,
+        state=SimpleNamespace(status=logged),
+    )  # fmt: skip
+    vars(session).update(changes)
+    assert parts(RunHeader(session, "ESM")._moment()) == tones
+
+
+@pytest.mark.parametrize(
+    ("width", "line"),
+    [
+        (40, "Overview ESM waiting for the …  ✗ failed"),
+        (60, "Overview ESM waiting for the first event of the r…  ✗ failed"),
+        (61, "Overview ESM waiting for the first event of the run  ✗ failed"),
+        (64, "Overview ESM waiting for the first event of the run     ✗ failed"),
+    ],
+)
+def test_the_moment_stands_at_the_right_and_the_rest_gives_way(
+    width: int, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two cells at least part them: of 40, 8 and 2 are taken. A click on a failure leads to its error."""
+    monkeypatch.setattr("screens.widgets.run_header.tone", lambda widget, name: Style())
+    monkeypatch.setattr(RunHeader, "content_size", Size(width, 1))
+    state = RunState()
+    status = SimpleNamespace(state="failed")
+    state.status = "failed"
+    session: Any = SimpleNamespace(
+        state=state, status=status, reading=None, cursor=None, frozen=False, stop_requested=False
+    )
+    text = RunHeader(session, "ESM").render()
+    assert text.plain == line
+    status.state = "stopped"
+    leads = [
+        [
+            text.plain[s.start : s.end]
+            for s in text.spans
+            if isinstance(s.style, Style) and "show_error" in str(s.style.meta)
+        ]
+        for text in (text, RunHeader(session, "ESM").render())
+    ]
+    assert leads == [["✗ failed"], []]

@@ -8,6 +8,8 @@ from typing import Any, cast
 
 import pytest
 from rich.style import Style
+from textual import on
+from textual.app import App, ComposeResult
 from textual.geometry import Size
 
 from app.runs.time_left import TimeLeft
@@ -15,9 +17,11 @@ from engine import events as ev
 from engine.events import StageFailed
 from engine.run import stage_state
 from engine.run.directory import RunDirectory, RunRecord, RunStatus
+from screens.messages import SystemRequested
 from screens.run_session import Session
-from screens.widgets.stage_bar import StageBar
+from screens.widgets.stage_bar import StageBar, _last_started
 from screens.widgets.stretch import visible
+from tests.named_tones import Parts, name_tones, parts
 from tests.recorded_session import RecordedSession
 
 
@@ -173,3 +177,117 @@ def test_the_worker_by_its_lock_and_its_heartbeat(
     session = at_work(tmp_path)
     session.status = given
     assert StageBar(session)._worker().plain.replace("◉", "●") == said
+
+
+@pytest.mark.parametrize(
+    ("given", "tones"),
+    [
+        (status("hung", 42, None), [("? no sign of life for 0:00", "bad")]),
+        (status("running", 42, 5.4), [("● worker 42, silent for 5 s", "alert")]),
+        (status("running", 42, 0.5), [("● worker 42", "good")]),
+        (status("prepared"), [("○ no worker yet", "dim")]),
+        (status("stopped"), [("■ stopped", "dim")]),
+        (status("failed"), [("✗ failed", "alert")]),
+        (status("interrupted"), [("✗ interrupted", "alert")]),
+    ],
+)
+def test_the_tone_of_the_worker(
+    given: RunStatus, tones: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name_tones(monkeypatch, "widgets.stage_bar")
+    monkeypatch.setattr("screens.widgets.stage_bar.time", SimpleNamespace(time=lambda: 3.0))
+    session = at_work(tmp_path)
+    session.status = given
+    assert parts(StageBar(session)._worker()) == tones
+
+
+def test_the_worker_beats_every_other_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name_tones(monkeypatch, "widgets.stage_bar")
+    session = at_work(tmp_path)
+    session.status = status("running", 42)
+    signs = ""
+    for now in (2.0, 2.9, 3.0, 4.0):
+        monkeypatch.setattr("screens.widgets.stage_bar.time", SimpleNamespace(time=lambda at=now: at))
+        signs += StageBar(session)._worker().plain[0]
+    assert signs == "◉◉●◉"
+
+
+def test_the_tones_of_the_stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each stage in the tone of its state; a click on it leads to it. What is cut at the sides is dim."""
+    name_tones(monkeypatch, "widgets.stage_bar")
+    shown = [
+        stage_state.StageState(name, status)
+        for name, status in (
+            ("mine", stage_state.FINISHED), ("select", stage_state.FAILED), ("memory", stage_state.PAUSED),
+            ("eval", stage_state.RUNNING), ("evolve", stage_state.STOPPED), ("graphs", stage_state.WAITING),
+            ("slsm", stage_state.SKIPPED),
+        )
+    ]  # fmt: skip
+    bar = StageBar(at_work(tmp_path))
+    text = bar._chips(shown, shown[3], 100)
+    assert parts(text) == [
+        ("✓ mine ", "good"), ("✗ select ", "bad"), ("‖ memory ", "alert"), ("▶ eval ", "strong"),
+        ("■ evolve ○ graphs ⊘ slsm ", "dim"),
+    ]  # fmt: skip
+    clicks = [
+        span.style.meta["stage"]
+        for span in text.spans
+        if isinstance(span.style, Style) and "stage" in span.style.meta
+    ]
+    assert clicks == [stage.name for stage in shown]
+    assert parts(bar._chips(shown, shown[3], 13)) == [("… ", "dim"), ("▶ eval ", "strong"), ("… ", "dim")]
+
+
+def test_the_tones_of_the_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name_tones(monkeypatch, "widgets.stage_bar")
+    bar = StageBar(at_work(tmp_path))
+    error = StageFailed(what="no disk")
+
+    def figures(status: str) -> Parts:
+        return parts(
+            bar._figures(stage_state.StageState("mine", status, done=1, total=2, elapsed=3.0, error=error))
+        )
+
+    assert figures(stage_state.PAUSED) == [("1/2  ", ""), ("PAUSED", "alert")]
+    assert figures(stage_state.STOPPED) == [("1/2 kept", "dim")]
+    assert figures(stage_state.FAILED) == [("no disk", "bad")]
+    assert figures(stage_state.RUNNING) == [("1/2  ", ""), ("ETA 0:03, all stages: not known yet", "strong")]
+    endless = stage_state.StageState("serve", stage_state.RUNNING, done=3)
+    assert (
+        bar._figures(endless).plain.startswith("3") and not bar._figures(stage_state.StageState("mine")).plain
+    )
+    bar_of = stage_state.StageState("mine", stage_state.RUNNING, done=1, total=2)
+    assert parts(bar._bar(bar_of, 8)) == [("━━━━", "done"), ("────", "rest")]
+
+
+async def test_a_click_on_a_stage_opens_its_method(tmp_path: Path) -> None:
+    """Of the line `✓ mine ▶ select ○ eval` each name, but nothing beside them."""
+    asked: list[str] = []
+
+    class BarApp(App[None]):
+        def compose(self) -> ComposeResult:
+            yield StageBar(at_work(tmp_path))
+
+        @on(SystemRequested)
+        def _asked(self, message: SystemRequested) -> None:
+            asked.append(message.name)
+
+    async with BarApp().run_test(size=(80, 24)) as pilot:
+        for x in (1, 10, 79):
+            await pilot.click(StageBar, offset=(x, 0))
+            await pilot.pause()
+    assert asked == ["ESM", "ESM"]
+
+
+def test_before_the_first_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name_tones(monkeypatch, "widgets.stage_bar")
+    session = RecordedSession([], tmp_path)
+    session.status = status("prepared")
+    assert parts(StageBar(session).render()) == [("no stage has started yet  ○ no worker yet", "dim")]
+
+
+def test_what_has_begun_last_is_in_view_where_nothing_works(tmp_path: Path) -> None:
+    waiting, done = stage_state.StageState("eval"), stage_state.StageState("mine", stage_state.FINISHED)
+    stopped = stage_state.StageState("select", stage_state.STOPPED)
+    assert _last_started([done, stopped, waiting]) is stopped
+    assert _last_started([waiting, stage_state.StageState("slsm")]) is waiting

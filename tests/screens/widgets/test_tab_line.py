@@ -9,6 +9,7 @@ from textual.app import App, ComposeResult
 from textual.geometry import Size
 
 from screens.widgets.tab_line import Tab, TabLine
+from tests.named_tones import name_tones, parts
 
 TABS = [Tab("cases", "Cases"), Tab("results", "Results")]
 
@@ -73,3 +74,27 @@ async def test_a_click_chooses_the_tab_under_it() -> None:
             await pilot.click(line, offset=(x, 0))
         await pilot.pause()
     assert app.chosen == ["cases", "cases", "results", "results"]
+
+
+def test_the_active_tab_is_picked_out_and_the_keys_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    name_tones(monkeypatch, "widgets.tab_line")
+    monkeypatch.setattr(TabLine, "content_size", Size(60, 1))
+    active, key = "tab-line--active", "tab-line--key"
+    assert parts(TabLine([*TABS, Tab("training", "Training")]).render()) == [
+        (" 1 Cases ", active), (" ", ""), (" 2", key), (" Results  ", ""), (" 3", key), (" Training  ", ""),
+    ]  # fmt: skip
+    kinds = TabLine(TABS, hint="1 the next kind")
+    kinds.set_reactive(TabLine.active, 1)  # pyright: ignore[reportArgumentType]
+    assert parts(kinds.render()) == [(" Cases  ", ""), (" Results ", active), ("   1 the next kind", "")]
+
+
+def test_a_count_is_drawn_again_only_where_it_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    monkeypatch.setattr(TabLine, "refresh", lambda self, *args, **kwargs: drawn.append(1))
+    line = TabLine(TABS)
+    drawn.clear()
+    seen = []
+    for count in ("1", "1", "2"):
+        line.count("cases", count)
+        seen.append(len(drawn))
+    assert seen == [1, 1, 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from engine.run.directory import RunDirectory
 from screens.widgets.stage_bar import StageBar
 from screens.widgets.timeline import _KEYS, SPEEDS, Timeline
 from tests.made_run import create_run
+from tests.named_tones import Parts, name_tones, parts
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import SyntheticRun, write_log
 
@@ -332,3 +334,116 @@ def test_the_replay_begins_anew_after_the_last_speed(tmp_path: Path) -> None:
         speeds.append(SPEEDS[timeline._speed])
         timeline.next_speed()
     assert speeds == [1, 4, 16, 64, 1]
+
+
+def test_the_tones_of_the_track(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is past and what is to come; names are strong, a failure bad, a warning and a pause alert; a resumed worker
+    has the tone of its place. 11 events on 21 cells are two cells each."""
+    name_tones(monkeypatch, "widgets.timeline")
+    session = recorded(
+        tmp_path, range(11), ev.StageStarted(seq=1, stage="mine", total=2),
+        ev.Notice(seq=5, level="warning", text="slow"), ev.StagePaused(seq=6, stage="mine"),
+        ev.WorkerStarted(seq=7, pid=1, attempt=1, stages=[]), ev.WorkerStarted(seq=8, pid=1, attempt=2, stages=[]),
+        ev.StageFailed(seq=9, what="no disk"),
+    )  # fmt: skip
+    session.seek(7)
+    timeline = Timeline(session)
+    timeline._track_width = 21
+    assert parts(timeline._track()) == [
+        ("━━", "done"), ("│mine", "strong"), ("━━━", "done"), ("!", "alert"), ("━", "done"), ("‖", "alert"),
+        ("━", "done"), ("◆", "accent"), ("─↻─", "rest"), ("✗", "bad"), ("──", "rest"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cursor", "frozen", "reading", "live", "tones"),
+    [
+        (None, False, None, True, [("10/10 ", "strong"), ("+0:10 ", "dim"), ("● LIVE", "good")]),
+        (None, False, None, False, [("10/10 ", "strong"), ("+0:10 ■ END", "dim")]),
+        (2, False, None, True, [(" 2/10 ", "strong"), ("+0:02 ", "dim"), (" HALTED ×1 ", "badge")]),
+        (None, True, None, True, [("10/10 ", "strong"), ("+0:10 ", "dim"), (" FROZEN ", "badge")]),
+        (None, False, 0.5, True, [("10/10 ", "strong"), ("+0:10 ", "dim"), (" READING 50% ", "badge")]),
+    ],
+)
+def test_the_tones_of_the_readings(
+    cursor: int | None, frozen: bool, reading: float | None, live: bool, tones: Parts,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    name_tones(monkeypatch, "widgets.timeline")
+    monkeypatch.setattr(RecordedSession, "reading", reading)
+    last = ev.WorkerStopped(seq=10, status="finished")
+    session = recorded(
+        tmp_path, range(11), ev.WorkerStarted(pid=1, attempt=1, stages=[]), *([] if live else [last])
+    )
+    session.seek(cursor)
+    session.frozen = frozen
+    assert parts(Timeline(session)._readings()) == tones
+
+
+@pytest.mark.parametrize(
+    ("state", "alive", "end"),
+    [("starting", False, "● LIVE"), ("running", True, "● LIVE"), ("stopped", False, "■ END"),
+     ("prepared", False, "○ NOT STARTED"), ("interrupted", False, "■ END")],
+)  # fmt: skip
+def test_the_end_is_live_as_long_as_a_worker_is(
+    state: str, alive: bool, end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the log says: that of a killed worker ends in the middle."""
+    name_tones(monkeypatch, "widgets.timeline")
+    session: Any = recorded(tmp_path, range(3), ev.WorkerStarted(pid=1, attempt=1, stages=[]))
+    session.status = SimpleNamespace(state=state, alive=alive)
+    text, style = Timeline(session)._end()
+    assert text == end and style.meta["tone"] == ("good" if "LIVE" in end else "dim")
+
+
+def test_the_caption_has_the_time_the_mark_and_the_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The keys take 64 cells and a gap of two; the mark gives way."""
+    name_tones(monkeypatch, "widgets.timeline")
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    session = recorded(
+        tmp_path, [1_760_000_000.0 + at for at in range(9)],
+        ev.Notice(seq=4, level="warning", text="slow"), ev.StageFailed(seq=7, what="no disk"),
+    )  # fmt: skip
+    timeline = Timeline(session)
+    captions = []
+    for seq, width in ((3, 110), (4, 110), (7, 110), (4, 90)):
+        session.seek(seq)
+        captions.append(parts(timeline._caption(width)))
+    monkeypatch.undo()
+    time.tzset()
+    keys = "[ ] event   { } decision   , replay   . speed   0 start   L live"
+    assert len(keys) == 64
+    assert captions == [
+        [("2025-10-09 08:53:23  ", "dim"), (" " * 25, ""), (keys, "dim")],
+        [("2025-10-09 08:53:24  ", "dim"), ("! slow (event 4)", "alert"), (" " * 9, ""), (keys, "dim")],
+        [("2025-10-09 08:53:27  ", "dim"), ("✗ no disk (event 7)", "bad"), (" " * 6, ""), (keys, "dim")],
+        [("2025-10-09 08:53:24  ", "dim"), ("! …", "alert"), ("  ", ""), (keys, "dim")],
+    ]
+
+
+def test_the_replay_goes_on_from_where_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the last event it begins anew; a key that moves halts it."""
+    session = recorded(tmp_path, range(5))
+    timeline = Timeline(session)
+    ticks: list[float] = []
+
+    def every(seconds: float, play: object) -> SimpleNamespace:
+        ticks.append(seconds)
+        return SimpleNamespace(stop=lambda: None)
+
+    monkeypatch.setattr(timeline, "set_interval", every)
+    monkeypatch.setattr(timeline, "refresh", lambda: timeline)
+    begun: list[tuple[int | None, bool]] = []
+    for seq in (2, 3, 4, None):
+        session.seek(seq)
+        timeline.toggle_replay()
+        begun.append((session.cursor, timeline.replaying))
+        timeline.step(1)
+        assert not timeline.replaying
+    assert begun == [(2, True), (3, True), (0, True), (0, True)] and set(ticks) == {0.1}
+    timeline.toggle_replay()
+    timeline.toggle_replay()
+    assert not timeline.replaying, "the same key halts it"

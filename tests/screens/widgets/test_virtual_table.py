@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.segment import Segment
@@ -12,9 +14,10 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from app.table.column import Cell, ListColumn
-from screens.widgets.tables.cells import highlighted
+from screens.widgets.tables.cells import fit_label, highlighted, justified, wrapped
 from screens.widgets.tables.column_layout import fitted, place
-from screens.widgets.tables.rows import Column, ListSource
+from screens.widgets.tables.rows import Column, ItemSource, ListSource, RowSource
+from screens.widgets.tables.still_table import StillTable
 from screens.widgets.tables.virtual_table import VirtualTable
 
 COLUMNS: Sequence[ListColumn[int]] = (
@@ -383,3 +386,216 @@ async def test_the_mouse_tells_what_a_heading_means() -> None:
             await pilot.hover(VirtualTable, offset=(x, y))
             told.append(app.query_one(VirtualTable).tooltip)
     assert told == [None, "mod 7: the rest", None, None]
+
+
+def test_room_that_is_left_is_shared_by_flexible_columns() -> None:
+    """Of 40 cells 2 + 5 + 1 + 6 + 1 + 4 are needed, so 21 are left: 10 for the first, up to three times its own width;
+    what it does not take the last one gets."""
+    columns = [Column("a", "a", 5, flex=True), Column("b", "b", 6), Column("c", "c", 4, flex=True)]
+
+    def placed(width: int) -> list[tuple[int, int]]:
+        return [(each.x, each.width) for each in place(columns, width)]
+
+    assert placed(40) == [(2, 15), (18, 6), (25, 12)]
+    assert placed(22) == [(2, 6), (9, 6), (16, 6)]
+    assert placed(19) == [(2, 5), (8, 6), (15, 4)]
+    assert placed(90) == [(2, 15), (18, 6), (25, 12)], "three times at most"
+    assert [(each.x, each.width) for each in place(columns[:1], 4)] == [(2, 2)]
+    assert [(each.x, each.width) for each in place(columns[:1], 1)] == [(2, 1)], "one cell at least"
+
+
+def test_text_in_its_cell() -> None:
+    """Five cells for `ab`: what is odd of the middle goes to the right; wide letters count twice."""
+    style, pad = Style(bold=True), Style(dim=True)
+    for justify, texts in (
+        ("left", ("", "ab", "   ")),
+        ("right", ("   ", "ab", "")),
+        ("center", (" ", "ab", "  ")),
+    ):
+        pieces = justified("ab", 5, justify, style, pad)
+        assert [(piece.text, piece.style) for piece in pieces] == list(
+            zip(texts, (pad, style, pad), strict=True)
+        )
+    assert [fit_label(text, 4) for text in ("abc", "abcd", "abcde", "所以所")] == [
+        "abc",
+        "abcd",
+        "abcd",
+        "所以",
+    ]
+    assert fit_label("abc", -1) == ""
+    assert wrapped("one two\nthree\n\nfour", 5) == ["one two three", "", "four"], "20 cells at least"
+
+
+def test_only_what_is_looked_for_is_in_another_style() -> None:
+    """In each piece the first place; a piece without a style takes only that of the match; no word is none."""
+    bold, found = Style(bold=True), Style(underline=True)
+    pieces = highlighted([Segment("ab ab", bold), Segment("cd")], ("AB", "", "d"), found)
+    assert [(piece.text, piece.style) for piece in pieces] == [
+        ("", bold), ("ab", bold + found), (" ab", bold), ("c", Style.null()), ("d", found), ("", Style.null()),
+    ]  # fmt: skip
+
+
+class Places(ListSource[Any]):
+    """Each row was drawn from the events at these places."""
+
+    def __init__(self, *rows: tuple[int, ...]) -> None:
+        super().__init__((ListColumn("at", "at", 5, value=lambda row: row.place.offset),), "items")
+        places = [[SimpleNamespace(offset=at) for at in row] for row in rows]
+        self.show([SimpleNamespace(place=place[0], places=place) for place in places])
+
+
+def test_where_rows_are_found() -> None:
+    """By their key, which is their place in the log however they are sorted; by any event that they were drawn from."""
+    source = Places((30, 31), (10,), (20, 5))
+    assert [source.offset(row) for row in range(3)] == [30, 10, 20]
+    assert [source.row_at(at) for at in (10, 31, 5, 7)] == [1, 0, 2, None]
+    assert [source.key(row) for row in range(3)] == [0, 1, 2] and source.find(2) == 2
+    source.sort("at", reverse=False)
+    assert [source.key(row) for row in range(3)] == [1, 2, 0] and [source.find(key) for key in range(3)] == [
+        2,
+        0,
+        1,
+    ]
+    assert source.row_at(31) == 2
+    assert [source.find(key) for key in (3, "a", None)] == [None] * 3
+    assert [source.at(row).place.offset for row in (0, 2, 9)] == [10, 30, 30] and source.noun == "items"
+    source.show([])
+    assert source.at(0) is None
+    source.sort(None, reverse=False)
+    source.show([SimpleNamespace(place=None)])
+    assert source.offset(0) is None and source.row_at(0) is None
+
+
+def test_a_source_of_its_own_finds_rows_by_key_and_offset() -> None:
+    class Letters(RowSource):
+        def __len__(self) -> int:
+            return 3
+
+        def cells(self, row: int) -> tuple[Cell, ...]:
+            return (Cell("abc"[row], "good"),)
+
+        def offset(self, row: int) -> int | None:
+            return 10 * row
+
+    letters = Letters()
+    assert [letters.find(key) for key in (0, 2, 3)] == [0, 2, None]
+    assert [letters.row_at(at) for at in (20, 7)] == [2, None]
+    assert (letters.values(1), letters.words, letters.noun, letters.key(2)) == (["b"], (), "rows", 2)
+    assert RowSource().offset(0) is None and issubclass(ListSource, ItemSource)
+
+
+async def test_a_still_table_never_follows() -> None:
+    """Not on its last row; `n` has a use once words are looked for; the rest is as in every table."""
+
+    class StillApp(App[None]):
+        def compose(self) -> ComposeResult:
+            source = Filtered(COLUMNS)
+            source.show(range(9))
+            yield StillTable(source, "Nothing.", id="still")
+
+    async with StillApp().run_test(size=(50, 12)) as pilot:
+        table = pilot.app.query_one("#still", StillTable)
+        table.refresh_rows()
+        table.focus()
+        assert (table.cursor, table.follow, table.empty) == (0, False, "Nothing.")
+        await pilot.press("G")
+        assert (table.cursor, table.follow) == (8, False)
+        assert [table.check_action(name, ()) for name in ("follow", "match", "sort")] == [False, False, True]
+        table.look_for(["number 3"])
+        assert table.check_action("match", ())
+        await pilot.press("f", "n")
+        assert (table.cursor, table.follow) == (3, False)
+
+
+async def test_signs_stand_before_marked_rows_and_words_are_picked_out() -> None:
+    """A sign of the row goes before that of a match; the cursor's before both."""
+
+    class Placed(Filtered):
+        def offset(self, row: int) -> int | None:
+            return 100 * row if row else None
+
+    app = TableApp(4)
+    app.source = Placed(COLUMNS)
+    app.source.show(range(4))
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g", "j")
+        table.signs = {100: "◆", 200: "◇", 0: "x"}
+        table.look_for(["row"])
+        table.refresh()
+        await pilot.pause()
+        assert [line[:2] for line in lines(app)[1:5]] == [" •", "›◆", " ◇", " •"]
+        assert [line[:4] for line in lines(app)[5:7]] == ["", ""]
+        found = [
+            segment.text for segment in table.render_line(2) if segment.style and segment.style.underline
+        ]
+        assert found == ["row"]
+
+
+async def test_the_mouse_sorts_by_the_column_under_it() -> None:
+    """Columns of 8 and 7 cells begin at 2 and 11; the gap behind a column belongs to it. Below the rows is nothing."""
+    app = TableApp(3)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g")
+        sorted_by: list[str | None] = []
+        for x in (1, 2, 10, 11, 18, 19):
+            table.sort_by(None)
+            await pilot.click(VirtualTable, offset=(x, 0))
+            await pilot.pause()
+            sorted_by.append(table.sort_column)
+        table.sort_by(None)
+        await pilot.click(VirtualTable, offset=(5, 3))
+        await pilot.click(VirtualTable, offset=(5, 4), times=2)
+        await pilot.pause()
+        assert table.cursor == 2 and not [told for told in app.messages if told.startswith("selected")]
+    assert sorted_by == [None, "number", "number", "mod", "mod", "name"]
+
+
+async def test_a_page_leaves_a_row_of_the_page_before() -> None:
+    """Twelve lines: a heading and eleven rows, of which ten are new. The cursor is kept in sight."""
+    app = TableApp(100)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g")
+        seen = []
+        for key in ("pagedown", "j", "pagedown", "pageup", "pageup", "G"):
+            await press(pilot, key)
+            seen.append((table.cursor, round(table.scroll_y)))
+    assert seen == [(10, 0), (11, 1), (21, 11), (11, 11), (1, 1), (99, 89)]
+
+
+async def test_marking_columns_stops_at_the_ends() -> None:
+    """From the left the first, from the right the last."""
+    app = TableApp(3)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g")
+        marked: list[str | None] = []
+        for key in ("right", "right", "right", "right", "left", "left", "left"):
+            await press(pilot, key)
+            marked.append(None if table.marked_column is None else table.marked_column.key)
+        table._marked = None
+        await press(pilot, "left")
+        assert table.marked_column is not None and table.marked_column.key == "name"
+    assert marked == ["number", "mod", "name", "name", "mod", "number", "number"]
+
+
+async def test_where_reading_of_a_finished_run_begins_is_amid_the_page() -> None:
+    """Eleven rows: from the twelfth on, five stand above the cursor."""
+    app = TableApp(100)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = app.query_one(VirtualTable)
+        tops = []
+        for row in (10, 11, 40):
+            table.begin_at(row)
+            await pilot.pause()
+            tops.append((table.cursor, round(table.scroll_y)))
+        assert tops == [(10, 0), (11, 6), (40, 35)]
+
+
+async def test_why_it_waits_is_said_instead_of_why_it_is_empty() -> None:
+    app = TableApp(0)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = app.query_one(VirtualTable)
+        table.waiting = "Still reading."
+        await pilot.pause()
+        assert lines(app)[2] == "  Still reading."
+        table.waiting = ""
+        assert lines(app)[2] == "  Nothing yet."

@@ -1,0 +1,37 @@
+"""Lines of which one is chosen: by keys, with a sign before it."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from textual.app import App, ComposeResult
+
+from screens.widgets.line_list import LineList
+
+
+class ListApp(App[None]):
+    def compose(self) -> ComposeResult:
+        yield LineList()
+
+
+async def test_keys_move_the_sign_before_the_chosen_line() -> None:
+    """The ends are not joined; other lines of the same number take the place of those before."""
+    async with ListApp().run_test(size=(40, 12)) as pilot:
+        lines = pilot.app.query_one(LineList)
+        lines.focus()
+        lines.show([Text(name) for name in "abcd"], 1)
+
+        def drawn() -> str:
+            return "|".join(str(option.prompt) for option in lines.options)
+
+        seen = [drawn()]
+        for key in ("j", "k", "k", "G", "g", "down", "up", "end", "home"):
+            await pilot.press(key)
+            seen.append(drawn())
+        lines.show([Text(name) for name in "efgh"], 3)
+        seen.append(drawn())
+        lines.show([Text("i")], None)
+        seen.append(drawn())
+    at = ["› a|  b|  c|  d", "  a|› b|  c|  d", "  a|  b|› c|  d", "  a|  b|  c|› d"]
+    assert seen == [
+        at[1], at[2], at[1], at[0], at[3], at[0], at[1], at[0], at[3], at[0], "  e|  f|  g|› h", "  i",
+    ]  # fmt: skip
