@@ -75,9 +75,10 @@ ON_VALIDATION: Sequence[ListColumn[IterationState]] = (
     ListColumn("validation_tokens", "v.tokens", 8, "right", 6, help="mean length on the validation set",
                value=_of("validation", "mean_tokens"), show=_length),
 )  # fmt: skip
-_STATE: ListColumn[IterationState] = ListColumn(
-    "state", "state", 10, priority=4, value=lambda item: item, show=_status
-)
+COLUMNS: Sequence[ListColumn[IterationState]] = (
+    *WHICH, *ON_MINIBATCH, *ON_VALIDATION,
+    ListColumn("state", "state", 10, priority=4, value=lambda item: item, show=_status),
+)  # fmt: skip
 
 
 def iteration_blocks(event: IterationBegan, source: CaseSource) -> list[Block]:
@@ -242,7 +243,7 @@ def _remark(state: RunState) -> str:
 
 ITERATIONS: Cases[IterationState] = Cases(
     name="iterations",
-    columns=(*WHICH, *ON_MINIBATCH, *ON_VALIDATION, _STATE),
+    columns=COLUMNS,
     rows=iteration_rows,
     event=IterationBegan,
     words=lambda event: f"iteration {event.iteration}",
