@@ -13,9 +13,9 @@ from textual.widgets import Input
 
 from app.keys.commands import EVERYWHERE, bindings
 from app.runs.configs import find_configs
+from app.runs.start_check import StartCheck
 from app.runs.start_form import Heading, StageBox, StartForm, problem_words, split_changes
 from app.shell import SteerApp
-from app.runs.start_check import StartCheck
 from engine.check.finding import Finding
 from engine.errors import ConfigError, Problem
 from engine.run.directory import RunDirectory

@@ -100,9 +100,10 @@ async def test_a_place_is_a_row_by_its_key_or_by_its_event() -> None:
     async with ViewApp().run_test() as pilot:
         pane, bare = pilot.app.query_one("#pane"), pilot.app.query_one("#bare")
         table = pane.query_one(VirtualTable)
-        shown = []
-        for key in (1, OfEvent(300), 9, OfEvent(5), None):
-            shown.append((show_place(pane, Place("pane", key)), table.cursor, table.follow))
+        shown = [
+            (show_place(pane, Place("pane", key)), table.cursor, table.follow)
+            for key in (1, OfEvent(300), 9, OfEvent(5), None)
+        ]
         pane.add_class("-open")
         assert place_in("x", pane) == Place("x", 3, "", open=True)
         assert show_place(bare, Place("bare", 1)) and place_in("y", bare) == Place("y")
