@@ -20,7 +20,7 @@ Origin = Literal["default", "file", "changed"]
 
 def problem_words(problem: Problem) -> str:
     """What is wrong with a typed value, without the option that nobody has typed."""
-    return str(problem).removeprefix("--set ")
+    return str(problem).removeprefix("--set").lstrip(": ")
 
 
 @dataclass(frozen=True)

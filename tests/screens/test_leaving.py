@@ -13,7 +13,7 @@ from textual.widgets import Static
 from engine.run.directory import RunDirectory
 from engine.run.lock import RunLock
 from screens import leaving
-from screens.leaving import LeftRun, WaitingScreen, states_now
+from screens.leaving import LeaveScreen, LeftRun, WaitingScreen, states_now
 from tests.two_runs import make_run
 
 
@@ -50,3 +50,41 @@ async def test_how_long_it_waits_at_most(tmp_path: Path, monkeypatch: pytest.Mon
             now = passed
             screen._look()
             assert words in str(screen.query_one("#waiting", Static).content)
+
+
+async def test_it_waits_until_nothing_is_alive_or_the_time_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every engine is asked to stop; the result is how each was left then."""
+    asked: list[Path] = []
+    runs = [RunDirectory(tmp_path / name) for name in "ab"]
+    monkeypatch.setattr(leaving, "request_stop", lambda run: asked.append(run.path))
+    now, states = 0.0, [LeftRun(runs[0], "running", True), LeftRun(runs[1], "stopped", False)]
+    monkeypatch.setattr(leaving, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(leaving, "states_now", lambda _: states)
+    left: list[list[LeftRun] | None] = []
+    async with App[None]().run_test(size=(120, 36)) as pilot:
+        for passed, alive in ((5.0, True), (1.0, False)):
+            now, states = 0.0, [LeftRun(runs[0], "running", True), LeftRun(runs[1], "stopped", False)]
+            screen = WaitingScreen(runs, patience=5.0)
+            await pilot.app.push_screen(screen, left.append)
+            await pilot.pause()
+            assert left == [] or len(left) == 1
+            assert screen._heading == "Stopping" and screen.has_class("-warning")
+            now, states = passed, [LeftRun(runs[0], "running", alive), LeftRun(runs[1], "stopped", False)]
+            screen._look()
+            await pilot.pause()
+    assert [[run.alive for run in result or ()] for result in left] == [[True, False], [False, False]]
+    assert sorted(asked) == sorted([*(run.path for run in runs)] * 2)
+
+
+@pytest.mark.parametrize("key", ["ctrl+d", "S", "escape"])
+async def test_each_key_is_a_choice(key: str, tmp_path: Path) -> None:
+    chosen: list[str | None] = []
+    run = RunDirectory(tmp_path)
+    async with App[None]().run_test() as pilot:
+        await pilot.app.push_screen(LeaveScreen([run]), chosen.append)
+        await pilot.press(key)
+    assert chosen == [{"ctrl+d": "detach", "S": "stop", "escape": "stay"}[key]]
+    assert LeaveScreen([run])._heading == "A run is still running"
+    assert LeaveScreen([run, run])._heading == "2 runs are still running"

@@ -13,15 +13,19 @@ from textual.widgets import Input
 
 from app.keys.commands import EVERYWHERE, bindings
 from app.runs.configs import find_configs
-from app.runs.start_form import Heading, StageBox, StartForm, split_changes
+from app.runs.start_check import StartCheck
+from app.runs.start_form import Heading, StageBox, StartForm, problem_words, split_changes
 from app.shell import SteerApp
+from engine.check.finding import Finding
+from engine.errors import ConfigError, Problem
 from engine.run.directory import RunDirectory
 from engine.sweep.sweep import SweepFolder
-from screens.new_run import NewRunScreen
+from screens.new_run import NewRunScreen, check_text
 from screens.panels.ask import AskScreen
 from screens.panels.help import HelpScreen
 from screens.start_form import FormSource, StartFormScreen
 from tests.console import until
+from tests.named_tones import parts
 
 DEMO = Path(__file__).resolve().parents[2] / "configs" / "demo.yaml"
 
@@ -355,3 +359,80 @@ def test_the_demo_is_the_first_configuration(tmp_path: Path, monkeypatch: pytest
         ("b", "configs"),
         ("z", "configs"),
     ]
+
+
+def test_what_the_check_says_line_by_line() -> None:
+    """What is wrong first, then what is lacking, what differs, what does not, and what comes by itself; of the problems
+    of a configuration the first six."""
+    sweep: Any = SimpleNamespace(runs=6, settings=2)
+    findings = (
+        Finding("absent", "no torch", "model.backend", "install it"),
+        Finding("wrong", "too long", "task.size", "make it shorter"),
+        Finding("absent", "a model of 98 MB", "model.path", "", fetched=True),
+        Finding("absent", "its words", "model.path", "", fetched=True),
+    )
+    check = StartCheck((("online.L", "3", "5"), ("run.seed", "0", "1")), ("a.b",), None, findings, sweep)
+    assert parts(check_text(check)) == [
+        ("✗ task.size: too long. make it shorter\n! no torch (model.backend): install it\n", ""),
+        ("A sweep: 6 runs, 2 settings, one after the other. Its first run:", "bold"),
+        ("\n≠ ", ""), ("online.L ", "bold"), ("3 → 5\n≠ ", ""), ("run.seed ", "bold"), ("0 → 1\n", ""),
+        ("= a.b has this value in the file already", "dim"), ("\n", ""),
+        ("↓ fetched when needed: a model of 98 MB; its words", "dim"),
+    ]  # fmt: skip
+    problems = [Problem(f"--set f.{at}", "x", "a number") for at in range(8)]
+    wrong = check_text(StartCheck(error=ConfigError(problems))).plain.split("\n")
+    assert wrong == [f"✗ f.{at}: found x, expected a number" for at in range(6)]
+    assert check_text(StartCheck()).plain == ""
+
+
+async def test_what_must_be_corrected_and_what_may_be_lacking(tmp_path: Path) -> None:
+    """The one is never started, the other by a second enter; a new letter takes both words away."""
+    app = NewRunApp(tmp_path)
+    wrong = StartCheck(findings=(Finding("wrong", "too long", "task.size", "make it shorter"),))
+    lacking = StartCheck(findings=(Finding("absent", "no torch", "model.backend", "install it"),))
+    async with app.run_test(size=(80, 40)) as pilot:
+        await until(lambda: "Press enter to start." in app.told, "the check")
+        dialog = app.dialog
+        typed = (dialog.path, "")
+        texts: list[tuple[str, bool, bool]] = []
+        for check in (wrong, lacking):
+            dialog._busy = True
+            dialog._object(typed, check)
+            texts.append((str(dialog.message.content), dialog.has_class("-wrong"), dialog._agreed == typed))
+            assert not dialog._busy
+        dialog._show_check(typed, StartCheck())
+        assert dialog.has_class("-wrong"), "a check that comes later does not wipe out why it was not started"
+        await pilot.press("x")
+        assert not dialog.has_class("-wrong") and "Not started" not in str(dialog.message.content)
+    assert texts == [
+        ("✗ task.size: too long. make it shorter\n\nNot started: correct this first.", True, False),
+        ("! no torch (model.backend): install it\n\nNot started: a stage would fail for this. Press enter again to "
+         "start it all the same.", True, True),
+    ]  # fmt: skip
+
+
+async def test_without_any_configuration_a_path_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("app.runs.configs.INSTALLED", tmp_path / "none")
+    app = NewRunApp(tmp_path)
+    app.dialog = NewRunScreen(None, tmp_path)
+    async with app.run_test(size=(80, 24)):
+        dialog = app.dialog
+        assert dialog.path == Path("configs/demo.yaml")
+        count = str(dialog.query_one("#config-count").render())
+        assert count == "Configuration  no configs/*.yaml in this folder: type a path"
+        assert (dialog.path_input.placeholder, dialog.set_input.placeholder) == (
+            "path of a YAML file", "such as task.eval_size=20 online.L=4",
+        )  # fmt: skip
+        assert dialog.set_input.has_focus and dialog.query_one("Vertical").border_title == "New run"
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [("--set online.L", "online.L: found x, expected a number"), ("--set", "found x, expected a number"),
+     ("demo.yaml:3", "demo.yaml:3: found x, expected a number")],
+)  # fmt: skip
+def test_the_option_that_nobody_typed_is_not_named(where: str, words: str) -> None:
+    assert problem_words(Problem(where, "x", "a number")) == words
