@@ -117,8 +117,8 @@ def test_answers_belong_to_the_examples_at_their_places(tmp_path: Path) -> None:
     with pytest.raises(
         DataError,
         match=exactly(
-            "`example_id` is 'e', the example at this place is 'f' (…/a:1): restore the file, or remove it and "
-            "run its stage again"
+            "`example_id` is 'e', the example at this place is 'f' (…/a:1): restore the file, or remove it so "
+            "that its stage writes it again"
         ),
     ):
         checked_answers([ANSWERED], tmp_path / "a", examples[1:])
