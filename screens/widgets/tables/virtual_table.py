@@ -426,4 +426,4 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
             segments += highlighted(pieces, words, tone(self, "virtual-table--match")) if words else pieces
             x = placed.x + placed.width
         segments.append(Segment(" " * max(0, width - x), base))
-        return Strip(segments, width)
+        return Strip(segments, width).simplify()  # a control code for each style, not for each cell

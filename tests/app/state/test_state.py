@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 from msgspec import structs
@@ -207,7 +206,7 @@ def test_unknown_events_are_counted() -> None:
 
 
 class Three(Columns):
-    TYPES: ClassVar = {"a": "i", "offset": "q"}
+    TYPES = {"a": "i", "offset": "q"}
 
 
 @pytest.mark.parametrize("make", [AppendOnlyList, lambda: Three(Names())])
