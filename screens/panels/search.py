@@ -45,8 +45,6 @@ class SearchScreen(Dialog[None]):
     SearchScreen {
         & > Vertical { height: 90%; max-width: 100%; }
         & > Vertical > VerticalScroll { height: 1fr; padding: 0; }
-        & Input { height: 1; border: none; padding: 0 1; background: $panel; }
-        & Input:focus { border: none; background-tint: $foreground 8%; }
         & Static { height: 1; padding: 0 1; color: $text-muted; }
         & StillTable { height: 1fr; }
     }
