@@ -60,7 +60,7 @@ ALWAYS_SHOWN = frozenset(
 SHOWN_FIRST = frozenset(
     {
         "select", "beside", "filter", "search", "freeze", "thaw", "pause", "continue_engine", "start", "resume", "stop",
-        "differ", "app.new_run", "show_error", "open", "follow_work", "leave_work", "undo", "what_if", "step",
+        "differ", "app.new_run", "show_error", "follow_work", "leave_work", "undo", "what_if", "step",
     }
 )  # fmt: skip
 SHOWN_LAST = frozenset(

@@ -39,7 +39,7 @@ def _heading(pair: StepPair, is_first: bool) -> Heading:
     else:
         other = f"another {pair.step.weighed_as}, the same decision" if pair.weighed_otherwise else "the same"
         words = Span(f"  {other}", "dim")
-    return Heading([Span("▶ " if is_first else "  ", "accent"), Span(pair.step.title, "heading"), words])
+    return Heading([Span("▶ " if is_first else "  ", "accent"), pair.step.title, words])
 
 
 def _step(pair: StepPair) -> list[Block]:

@@ -41,18 +41,10 @@ class SearchScreen(Dialog[None]):
     """Goes to the place of the chosen row. While the log is read, what was found so far is listed."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(SEARCH)
-    HELP = """\
-# Search
-
-Type words or ids. Every row of every method whose texts have all of them is listed: decisions, pairs, entries, answers,
-questions, conversations, queries. `↑` `↓` choose one, `enter` goes there.
-"""
     DEFAULT_CSS = """
     SearchScreen {
         & > Vertical { height: 90%; max-width: 100%; }
         & > Vertical > VerticalScroll { height: 1fr; padding: 0; }
-        & Input { height: 1; border: none; padding: 0 1; background: $panel; }
-        & Input:focus { border: none; background-tint: $foreground 8%; }
         & Static { height: 1; padding: 0 1; color: $text-muted; }
         & StillTable { height: 1fr; }
     }

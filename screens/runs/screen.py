@@ -25,16 +25,13 @@ A run is called by what differs among the runs of its experiment that are listed
 Below the list every method of the run under the cursor has its line of the overview: `greedy 63.5% → 96.5% ▲ +33.0 [27,
 39]` goes from the baseline to the method.
 
-`enter` opens a run: a running one is followed live, a finished one is replayed. `+` starts a new run. `p` pauses the
-engine, `p` again continues; `S` stops it, and finished work is kept; `r` resumes a run that stopped, was interrupted
-or failed. Runs continue after the console is closed.
+`enter` opens a run: a running one is followed live, a finished one is replayed. Runs continue after the console is
+closed. Nothing is ever deleted here: `del` moves a run to `.trash` in the outputs folder.
 
 The runs of a sweep stand under its heading ▸: `enter` shows the sweep, `space` lists its runs, `o` on one of them shows
 the sweep again. ★ is the best result under a heading, of the runs that can be compared: of one method, on one split.
 
 `/` lists the runs that match: plain words are looked for in name, state and configuration; `gain>0`, `state:failed`,
 `config~gsm8k` and `change~online.L` look into a field. The fields are name, state, method, change, config, id, result,
-gain, seconds and cost. The arrows ← → mark a column, `s` orders by it. `m` marks, `c` compares two marked runs, or the
-one that is marked with the run under the cursor. `;` writes a note on a run, `M` lists the marks and notes of all
-listed runs. `del` moves a run to `.trash` in the outputs folder, `u` brings it back. Nothing is ever deleted here.
+gain, seconds and cost.
 """

@@ -41,12 +41,6 @@ class Timeline(Widget):
         background: $panel;
     }
     """
-    HELP = """\
-The run's log from its first event to its last, spaced by events. The screens show the run at the event under the
-cursor `◆`; a click moves it. Names stand where stages start; `!` is a warning, `✗` a failure, `‖` a pause,
-`↻` a resumed run. `[` `]` step one event, `{` `}` one decision, example or stage; `,` replays from here (idle times
-are cut to a second), `.` replays faster, `0` goes to the start, `L` to the live end.
-"""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
