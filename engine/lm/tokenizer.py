@@ -24,9 +24,13 @@ class HfTokenizer:
         default = tokenizer.eos_token_id
         self.eos_token_ids: frozenset[int] = frozenset(eos) | ({default} if default is not None else set())
 
-    @cached_property
+    @property
     def longest_token(self) -> int:
         """Characters of the longest token: a text of n characters has at least n / longest_token tokens."""
+        return self._longest_token
+
+    @cached_property
+    def _longest_token(self) -> int:
         return max(map(len, self._tokenizer.get_vocab()), default=1)
 
     def encode(self, text: str) -> list[int]:

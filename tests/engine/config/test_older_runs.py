@@ -131,5 +131,5 @@ def test_an_older_run_may_lack_a_later_field_and_name_a_fixed_one() -> None:
 
 
 def test_every_fixed_name_is_tested_here() -> None:
-    kinds = {kind for kind in sections() if kind.FIXED}
-    assert sorted(name for kind in kinds for name in kind.FIXED) == sorted(place[-1] for place in FIXED)
+    kinds = {kind for kind in sections() if kind.fixed()}
+    assert sorted(name for kind in kinds for name in kind.fixed()) == sorted(place[-1] for place in FIXED)

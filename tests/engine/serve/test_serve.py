@@ -455,7 +455,7 @@ def test_what_no_context_can_hold_is_refused_before_it_is_tokenized(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = served.schedulers[0].levers.model
-    monkeypatch.setattr(model.tokenizer, "longest_token", 10)
+    monkeypatch.setattr(type(model.tokenizer), "longest_token", 10)
     tokenized: list[int] = []
     real = type(model.tokenizer).encode
 
