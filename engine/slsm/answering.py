@@ -14,8 +14,7 @@ import msgspec
 from engine.events import ConversationAnswered
 from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
-from engine.servers.server_failures import ServerFailures
-from engine.servers.side_by_side import for_each_side_by_side
+from engine.servers.side_by_side import ServerFailures, for_each_side_by_side
 from engine.servers.spent import Spent
 from engine.slsm.chat_model import Answered, ChatAnswer, ChatAsk, ChatModel
 from engine.slsm.controllers.controller import Detection, MemoryController

@@ -10,8 +10,7 @@ from msgspec.structs import asdict
 from engine.events import ConversationOpened, StateChange, StateItem, StateUpdated
 from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
-from engine.servers.server_failures import ServerFailures
-from engine.servers.side_by_side import for_each_side_by_side
+from engine.servers.side_by_side import ServerFailures, for_each_side_by_side
 from engine.servers.spent import Spent
 from engine.slsm.controllers.controller import MemoryController, Update
 from engine.slsm.controllers.diff import StateDiff, apply_diff, flat_changes, gate_facts_by_evidence

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
 from engine.servers.client import ServerFailed
-from engine.servers.server_failures import ServerFailures
-from engine.servers.side_by_side import for_each_side_by_side
+from engine.servers.side_by_side import ServerFailures, for_each_side_by_side
 from engine.servers.spent import AskFailed, Spent
 from engine.slsm.judges.judge import AnswerJudge
 from engine.slsm.multichallenge import Criterion
