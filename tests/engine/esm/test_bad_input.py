@@ -172,6 +172,18 @@ def test_files_are_only_read_and_written_inside_their_folders(
 # ---------------------------------------------------------------- library and memory
 
 
+def test_a_library_of_another_model_is_named(run: Path, model: TransformersModel) -> None:
+    path = run / "esm/library/library.jsonl"
+    write_jsonl(path, [{**row, "model": "another"} for row in read_jsonl(path)])
+    words = (
+        f"the library was mined with another model (another, here {model.info.fingerprint}) (…/esm/library): "
+        "mine again "
+        "with this model"
+    )
+    with pytest.raises(DataError, match=exactly(words)):
+        run_stage(BuildMemory(), configured(), run, model)
+
+
 def _vector(run: Path) -> Path:
     rows = [json.loads(line) for line in (run / "esm/memory/entries.jsonl").read_text().splitlines()]
     return run / "esm/library" / next(row["vector_path"] for row in rows if row["vector_path"])

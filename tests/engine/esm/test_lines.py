@@ -10,16 +10,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+from engine.config.config import Config
 from engine.errors import DataError
 from engine.esm.evaluation.answer_lines import checked_answers
+from engine.esm.evaluation.compare import compared
 from engine.esm.library.memory import EpisodicMemory
+from engine.esm.library.select_stage import Select
 from engine.esm.lines import read_entries, read_mined, read_pairs
-from engine.esm.vectors import vector_bytes
+from engine.esm.vectors import load_vector, vector_bytes
+from engine.events import Notice
 from engine.files import write_jsonl
 from engine.lm.protocol import ModelInfo
+from engine.run.stage import StageResult
 from engine.tasks.example import TaskExample
 from tests.exactly import exactly
+from tests.run_stage import run_stage
+from tests.small_esm import answer_line
 
 INFO = ModelInfo("m", "transformers", "cpu", "float32", 4, 8, 16, 1, "print")
 WRONG: dict[str, Any] = {
@@ -212,3 +220,64 @@ def test_a_broken_memory_is_one_clear_error(
     with pytest.raises(DataError, match=exactly(f"{words} (…/{file}): …")) as caught:
         load(memory)
     assert caught.value.where.endswith(file) and caught.value.hint
+
+
+# ---------------------------------------------------------------- vectors, and stages without entries
+
+
+MADE_AGAIN = "run the stages `mine`, `select` and `memory` again for this model"
+
+
+@pytest.mark.parametrize(
+    ("tensor", "what"),
+    [
+        (None, "a vector file is missing"),
+        ({"a": torch.ones(8)}, "a vector file cannot be read: it is not a tensor"),
+        (torch.ones(8, 1), "a vector has shape (8, 1), expected (8,)"),
+        (torch.ones(9), "a vector has shape (9,), expected (8,)"),
+        (torch.full((8,), torch.inf), "a vector holds NaN or infinity"),
+    ],
+)
+def test_a_vector_that_does_not_fit(tmp_path: Path, tensor: Any, what: str) -> None:
+    path = tmp_path / "a.pt"
+    if tensor is not None:
+        torch.save(tensor, path)
+    with pytest.raises(DataError, match=exactly(f"{what} (…/a.pt): {MADE_AGAIN}")):
+        load_vector(path, 8)
+
+
+def test_without_a_size_a_vector_has_one_dimension(tmp_path: Path) -> None:
+    path = tmp_path / "a.pt"
+    torch.save(torch.arange(3, dtype=torch.float64), path)
+    found = load_vector(path)
+    assert found.dtype == np.float32 and found.tolist() == [0.0, 1.0, 2.0]
+    torch.save(torch.ones(2, 2), path)
+    words = f"a vector has shape (2, 2), expected one dimension (…/a.pt): {MADE_AGAIN}"
+    with pytest.raises(DataError, match=exactly(words)):
+        load_vector(path)
+
+
+@pytest.mark.parametrize("verify", [True, False])
+def test_without_candidates_the_library_is_empty_only_where_they_were_verified(
+    tmp_path: Path, verify: bool
+) -> None:
+    write_jsonl(tmp_path / "esm/mine/candidates.jsonl", [])
+    config = Config.model_validate({"offline_mine": {"verify": verify}})
+    results: list[StageResult] = []
+    if not verify:
+        words = "there are no candidates (…/esm/mine): run the stage `mine` again"
+        with pytest.raises(DataError, match=exactly(words)):
+            run_stage(Select(), config, tmp_path)
+        return
+    events = run_stage(Select(), config, tmp_path, results=results)
+    assert [(event.level, event.text) for event in events if isinstance(event, Notice)] == [
+        ("warning", "verification left no candidate: the library is empty")
+    ]
+    assert results == [StageResult({"candidates": 0, "picked": 0}, ["esm/library/library.jsonl"])]
+    assert (tmp_path / "esm/library/library.jsonl").read_bytes() == b""
+
+
+def test_answers_are_compared_where_they_are_to_the_same_examples() -> None:
+    lines = [answer_line(example_id=key) for key in "ab"]
+    with pytest.raises(ValueError, match=exactly("a comparison needs the same examples in the same order")):
+        compared(lines, lines[::-1], Config())

@@ -262,6 +262,8 @@ def test_the_key_and_the_form_of_a_request_are_asked_for(served: Served) -> None
     status, _, answer = served.post(CHAT, chat("Hi"), **{"Content-Type": "text/plain"})
     assert status == 415
     assert answer["error"]["message"] == "send JSON, with the header `Content-Type: application/json`"
+    status, _, answer = served.post("/v1/models", {})
+    assert (status, answer["error"]["message"]) == (405, "POST does not go with /v1/models")
     status, _, answer = served.post("/v1/embeddings", {})
     assert status == 404
     assert (
