@@ -132,6 +132,7 @@ def test_moments_that_calendars_can_say(tmp_path: Path, seconds: float, kept: bo
 def test_the_file_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
     mine = Notes(tmp_path)
     assert not mine.read() and mine.written == NOTHING
+    assert read_notes(tmp_path)._asdict() == {"marks": {}, "notes": [], "skipped": 0, "full": False}
     other = Notes(tmp_path)
     other.toggle_mark(4, "decision q1:2")
     assert mine.read() and mine.written.marks[4].item == "decision q1:2" and not mine.read()
