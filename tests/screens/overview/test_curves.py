@@ -14,6 +14,7 @@ from engine import events as ev
 from engine.events.verdict import Verdict
 from screens.overview.card_content import curve_of
 from screens.overview.curve_view import draw_curve
+from tests.named_tones import parts
 
 
 def state_of(events: Sequence[ev.Event]) -> RunState:
@@ -235,3 +236,31 @@ def test_equal_values_lie_in_the_middle() -> None:
     curve = Curve("f", "x", "a", (2.0, 2.0), digits=0)
     rows = draw_curve(curve, 20, 4).plain.split("\n")
     assert [row.endswith(" a 2") for row in rows[:3]] == [False, True, False]
+
+
+def test_the_scale_and_the_level_are_dim_and_the_curve_is_not() -> None:
+    """The level lies at row 4 of 0 to 7, in the second line; where the curve covers a cell, it alone is seen."""
+    curve = Curve("accuracy", "the problems", "esm", (0.0, 1.0), "greedy", (0.5,), 1)
+    text = draw_curve(curve, 3 + 2 + 4 + 1 + len("greedy 0.5"), 3, "dim")
+    assert parts(text) == [
+        ("1.0 ┤\u2800\u2800", "dim"), ("⡠⠊ esm 1.0\n", ""), ("0.0 ┤", "dim"), ("⡠⠊", ""), ("⠁⠁", "dim"),
+        (" greedy 0.5\n", ""), ("     accuracy, over the problems", "dim"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("width", "across"), [(10, 4), (21, 4), (22, 4), (23, 5), (40, 22)])
+def test_a_curve_has_four_cells_at_least(width: int, across: int) -> None:
+    """`0 ┤` and ` esm 1` with ` , plain 0` beside it take 18 of the cells."""
+    curve = Curve("f", "x", "esm", (1.0, 0.0), "plain", (1.0, 0.0), 0)
+    row = draw_curve(curve, width, 2).plain.split("\n")[0]
+    assert row.partition("┤")[2].partition(" ")[0] == row[3 : 3 + across]
+    assert row.endswith(" esm 0, plain 0") and row.startswith("1 ┤")
+
+
+@pytest.mark.parametrize(("last", "line"), [(1.0, 0), (0.76, 0), (0.75, 1), (0.3, 2), (0.25, 3), (0.0, 3)])
+def test_a_name_stands_in_the_line_where_its_curve_ends(last: float, line: int) -> None:
+    """Four lines from 1 to 0: each has a quarter, the end of one belongs to the next."""
+    curve = Curve("f", "x", "esm", (0.0, 1.0, last), digits=2)
+    rows = draw_curve(curve, 40, 5).plain.split("\n")[:4]
+    assert [row.endswith(f" esm {last:.2f}") for row in rows] == [at == line for at in range(4)]
+    assert [row.partition("┤")[0].strip() for row in rows] == ["1.00", "", "", "0.00"]

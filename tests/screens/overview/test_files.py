@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.app import App
 
-from app.blocks.block import Facts, Heading, Paragraph, plain
+from app.blocks.block import Facts, Heading, Paragraph, Span, plain
 from app.state.run import RunState
 from engine import events as ev
 from screens.overview.files import FilesPanel, file_blocks
@@ -84,3 +84,40 @@ async def test_the_open_panel_goes_with_the_log(tmp_path: Path, monkeypatch: pyt
 
 def shown(panel: FilesPanel) -> str:
     return "\n".join(strip.text for strip in panel._compositor.render_strips())
+
+
+def test_the_tones_of_stages_files_and_notices() -> None:
+    """A sign in the tone of its state, a name that is strong; files are dim, a warning warns."""
+    state = RunState()
+    for event in (
+        ev.Header(schema_version=1, name="x", run_id="1", seed=0, stages=["mine", "select", "memory", "eval"]),
+        ev.StageFinished(stage="mine", seconds=61.0, files=["mine/pairs.jsonl"]),
+        ev.StageStarted(stage="select", total=3, unit="pairs"), ev.StageFailed(stage="select", what="no disk"),
+        ev.StageStarted(stage="memory", total=3, unit="pairs"), ev.Notice(text="slow", level="warning"),
+        ev.Notice(text="hello"),
+    ):  # fmt: skip
+        state.apply(event)
+    blocks = file_blocks(state)
+    heads = [block.text for block in blocks if isinstance(block, Heading)]
+    assert [head[:2] for head in heads[:4] if not isinstance(head, str | Span)] == [
+        [Span("✓ ", "good"), Span("mine", "strong")], [Span("✗ ", "bad"), Span("select", "strong")],
+        [Span("▶ ", "accent"), Span("memory", "strong")], [Span("○ ", "dim"), Span("eval", "strong")],
+    ]  # fmt: skip
+    assert heads[4] == "notices"
+    assert [(block.text, block.tone) for block in blocks if isinstance(block, Paragraph)] == [
+        ("   mine/pairs.jsonl", "dim")
+    ]
+    notices = blocks[-1]
+    assert isinstance(notices, Facts)
+    assert [words for _, words in notices.rows] == [Span("! slow", "warn"), "hello"]
+
+
+async def test_the_panel_begins_with_the_folder(tmp_path: Path) -> None:
+    panel = FilesPanel(RecordedSession([], Path("outputs/demo/1")))
+    async with App[None]().run_test(size=(80, 24)) as pilot:
+        await pilot.app.push_screen(panel)
+        await pilot.pause()
+        text = shown(panel)
+        assert "─ Figures and files ─" in text and "folder  outputs/demo/1" in text
+        await pilot.press("O")
+        assert pilot.app.screen is not panel

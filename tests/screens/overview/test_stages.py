@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,15 @@ from textual.app import App
 from engine.events import StagesChosen
 from engine.run.directory import RunDirectory, inspect
 from engine.run.lock import RunLock
+from engine.run.stage_state import FINISHED, RUNNING, StageState
 from screens.confirm import ConfirmScreen
 from screens.messages import ResumeRequested
 from screens.overview.screen import OverviewScreen
-from screens.overview.stages import StagesPanel
+from screens.overview.stages import StagesPanel, _choices, _row
 from screens.widgets.key_line import keys_of
 from screens.widgets.stage_bar import StageBar
 from tests.made_run import create_run
+from tests.named_tones import parts
 from tests.recorded_session import RecordedSession
 from tests.screens.overview.test_overview import drawn
 from tests.synthetic_run import SyntheticRun, write_log
@@ -168,3 +171,48 @@ async def test_stale_and_skipped_stages_on_strip_and_cards(run: RunDirectory) ->
         app.screen.remove_class("-at-rest")
         await pilot.pause()
         assert bar.render().plain.startswith("✓ mine ✓ select ◌ memory ⊘ eval")
+
+
+def test_a_line_of_a_stage() -> None:
+    """Names are as wide as the widest; what a stage does is dim, that at work is bold."""
+    done = _row(StageState("mine", FINISHED, seconds=61.0), 6)
+    assert parts(done) == [("✓ mine    finished in 1:01", ""), ("  collects right and wrong answers", "dim")]
+    working = _row(StageState("select", RUNNING), 6)
+    assert [style for _, style in parts(working)] == ["bold"] and working.plain.startswith("▶ select  ")
+    assert _row(StageState("theirs"), 6).plain == "○ theirs  waiting  "
+
+
+def test_what_each_key_would_do_line_by_line(run: RunDirectory) -> None:
+    """Keys are bold; why one cannot be used is dim, with what to do where it is about beginning again."""
+    assert parts(_choices(inspect(run.path), "slsm")) == [
+        ("b  ", "bold"), ("Done again: slsm, which took 0:05 last time.\n", ""),
+        ("-  ", "bold"), ("Skipped: slsm.\n", ""), ("Z  ", "bold"), ("no stage is left to be done after `slsm`", "dim"),
+    ]  # fmt: skip
+    record = run.read()
+    record.status, record.stages["slsm"].status = "running", "running"
+    run.write(record)
+    lock = RunLock(run.lock)
+    try:
+        working = parts(_choices(inspect(run.path), "slsm"))
+        other = _choices(inspect(run.path), "mine").plain
+    finally:
+        lock.release()
+    assert working[:2] == [
+        ("b  ", "bold"),
+        ("a worker works on the run: stop it first (S, or `steer-tui ctl stop`)\n", "dim"),
+    ]
+    assert working[-2:] == [
+        ("S  ", "bold"), ("Stop: the run stops here, finished work is kept, and r goes on.", ""),
+    ]  # fmt: skip
+    assert "Stop: " not in other, "that stage is not at work"
+
+
+@pytest.mark.parametrize(
+    ("state", "offered"), [("running", True), ("paused", True), ("hung", True), ("stopped", False)]
+)
+def test_only_what_works_can_be_stopped(state: str, offered: bool, run: RunDirectory) -> None:
+    session = RecordedSession([], run.path)
+    panel = StagesPanel(session)
+    assert panel.check_action("stop", ()) is False and panel.check_action("choose", ("again",))
+    session.status = replace(inspect(run.path), state=state)
+    assert panel.check_action("stop", ()) is offered
