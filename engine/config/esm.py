@@ -143,7 +143,7 @@ class OfflineMemorySection(Section):
 
 
 class OnlineSection(Section):
-    GONE = {"carry_steering": False}
+    REMOVED = {"carry_steering": False}
 
     variant: Literal["esm", "no_memory", "no_probing"] = Field(
         default="esm",
@@ -244,7 +244,7 @@ class FieldSection(Section):
 
 class EvalSection(Section):
     FIXED = ("bootstrap_resamples", "cases")
-    GONE = {"side_effects": 0}
+    REMOVED = {"side_effects": 0}
 
     methods: list[Annotated[str, one_of("methods")]] = Field(
         default=["greedy", "esm"], min_length=1, description="Methods to evaluate."

@@ -18,7 +18,7 @@ class ClustersSection(Section):
 
     OLDER = {"numbers": "written"}
     FIXED = ("pca_dim", "tokens_listed")
-    GONE = {"frequency_corpus": None}
+    REMOVED = {"frequency_corpus": None}
 
     k: Annotated[int, Field(ge=2, le=250)] = Field(
         default=10, description="k-means clusters; the two special clusters are added to these."
@@ -79,7 +79,7 @@ class ReflectorSection(Section):
 
 class JudgeSection(Section):
     FIXED = ("attempts",)
-    GONE = {"text_threshold": None, "labels": None}
+    REMOVED = {"text_threshold": None, "labels": None}
 
     kind: Literal["auto", "numeric", "task", "openai"] | CustomClass = Field(
         default="openai",
@@ -99,7 +99,9 @@ class EvolutionSection(Section):
 
     OLDER = {"best_by": "validation"}
     FIXED = ("failures",)
-    GONE = {"max_calls": None, "max_tokens": None, "target": None, "branch_of": None, "branch_iteration": 0}
+    REMOVED = {
+        "max_calls": None, "max_tokens": None, "target": None, "branch_of": None, "branch_iteration": 0,
+    }  # fmt: skip
     INSTEAD = "leave it out; max_cost and patience end it early, initial_deltas names deltas to start from"
 
     kconfig: str | None = Field(

@@ -18,7 +18,7 @@ class GraphsSection(Section):
     """The stage `graphs`: g_raw to g_retrieval (spec 0.1, 0.2)."""
 
     FIXED = ("batch_size",)
-    GONE = {"hold_out": "questions"}
+    REMOVED = {"hold_out": "questions"}
 
     dataset: Literal["generated", "rog", "pathquestion"] = Field(
         default="generated",
@@ -101,7 +101,7 @@ class RetrieverSection(Section):
 class AgentGraphsSection(Section):
     """The stage `agent-graphs`: g_retrieval to g_agent (spec 0.3)."""
 
-    GONE = {"force_include_gt": True}
+    REMOVED = {"force_include_gt": True}
 
     anchor_top_k: PositiveInt = Field(default=50, description="Best-scored edges whose ends are anchors.")
     hops: Annotated[int, Field(ge=1, le=4)] = Field(
@@ -134,7 +134,7 @@ class EmbedderSection(Section):
 
 
 class PolicySection(Section):
-    GONE = {"dropout": 0.0}
+    REMOVED = {"dropout": 0.0}
 
     kind: Literal["edge_mlp_mixer", "edge_frontier", "edge_gat"] = Field(
         default="edge_gat",

@@ -96,7 +96,7 @@ class PoolSection(Section):
     """The stage `pool`."""
 
     OLDER = {"fill_with_refused": True}
-    GONE = {"enough_positives": 0}
+    REMOVED = {"enough_positives": 0}
 
     dataset: Literal["digits", "files"] = Field(
         default="digits", description="scikit-learn's handwritten digits, or your own files."
@@ -149,7 +149,7 @@ class PoolSection(Section):
 class SelectorSection(Section):
     """The stage `selector`."""
 
-    GONE = {"oracle_pairs": 500}
+    REMOVED = {"oracle_pairs": 500}
     FIXED = (
         "hidden", "inner", "batch_size", "learning_rate", "policy_learning_rate", "weight_decay", "grad_clip",
         "random_pairs", "log_every", "eval_every",

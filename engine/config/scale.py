@@ -15,7 +15,7 @@ _ADDRESS = re.compile(r"auto|(ray://)?[A-Za-z0-9._\[\]:-]+:\d{1,5}")
 class ScaleSection(Section):
     """A single process, or replicas on a Ray cluster. Results are the same."""
 
-    GONE = {"dashboard": False}
+    REMOVED = {"dashboard": False}
     INSTEAD = "leave it out, or name by `address` a cluster that you started with a dashboard"
 
     engine: Literal["local", "ray"] = Field(

@@ -16,7 +16,7 @@ class ServeSection(Section):
     """The server that answers with a run's levers."""
 
     FIXED = ("max_waiting", "max_body", "client_timeout")
-    GONE = {"key_file": None}
+    REMOVED = {"key_file": None}
 
     runs: list[str] = Field(
         default=[],

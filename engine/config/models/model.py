@@ -11,7 +11,7 @@ from engine.config.section import NonNegativeInt, PositiveInt, Section
 
 class VllmSection(Section):
     FIXED = ("cpu_kvcache_gib",)
-    GONE = {
+    REMOVED = {
         "tensor_parallel_size": 1, "pipeline_parallel_size": 1, "max_num_batched_tokens": None, "block_size": None,
         "enable_prefix_caching": True, "enforce_eager": False,
     }  # fmt: skip
