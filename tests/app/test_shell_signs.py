@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from app.terminal.control_filter import NO_CONTROLS
 from textual.binding import Binding
 from textual.filter import Monochrome
 
 from app.settings import settings_file, write_setting
 from app.shell import SteerApp
 from app.terminal.ascii_signs import ASCII_SIGNS
-from app.terminal.control_filter import NO_CONTROLS
 from app.terminal.plain_attributes import PlainAttributes
 
 
