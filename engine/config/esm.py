@@ -143,8 +143,6 @@ class OfflineMemorySection(Section):
 
 
 class OnlineSection(Section):
-    REMOVED = {"carry_steering": False}
-
     variant: Literal["esm", "no_memory", "no_probing"] = Field(
         default="esm",
         description="What the method esm is here: the whole of it, never steering, or choosing without probes. "
@@ -168,6 +166,9 @@ class OnlineSection(Section):
     )
     min_tool_m: PositiveInt = Field(default=2, description="First segment that may be steered.")
     max_tool_m: PositiveInt | None = Field(default=None, description="Last segment that may be steered.")
+    carry_steering: bool = Field(
+        default=False, description="Keep steered key/values instead of an unsteered re-prefill."
+    )
     record_null: bool = Field(
         default=False,
         description="Also write the segment of the null action at steered points (not counted in budgets).",

@@ -152,7 +152,7 @@ class SelectorSection(Section):
     REMOVED = {"oracle_pairs": 500}
     FIXED = (
         "hidden", "inner", "batch_size", "learning_rate", "policy_learning_rate", "weight_decay", "grad_clip",
-        "random_pairs", "log_every", "eval_every",
+        "random_pairs", "log_every", "eval_every", "checkpoint_every",
     )  # fmt: skip
 
     hidden: ClassVar[int] = 64
@@ -178,7 +178,8 @@ class SelectorSection(Section):
     log_every: ClassVar[int] = 10
     eval_every: ClassVar[int] = 40
     """Steps between two evaluations on the held-out queries."""
-    checkpoint_every: PositiveInt = Field(default=50, description="Steps between two checkpoints.")
+    checkpoint_every: ClassVar[int] = 50
+    """Steps between two checkpoints."""
 
     @model_validator(mode="after")
     def _trains(self) -> SelectorSection:

@@ -81,7 +81,7 @@ FIXED = {
     ("model", "vllm", "pipeline_parallel_size"): 1, ("model", "vllm", "max_num_batched_tokens"): None,
     ("model", "vllm", "enable_prefix_caching"): True, ("model", "vllm", "enforce_eager"): False,
     ("model", "vllm", "tensor_parallel_size"): 1, ("model", "vllm", "cpu_kvcache_gib"): 4,
-    ("serve", "key_file"): None, ("serve", "max_waiting"): 64, ("online", "carry_steering"): False,
+    ("serve", "key_file"): None, ("serve", "max_waiting"): 64,
     ("eval", "field", "reflection"): [
         "verify", "make sure", "hold on", "think again", "'s correct", "'s incorrect", "Let me check", "seems right",
     ],
@@ -94,7 +94,7 @@ FIXED = {
     ("agent_graphs", "force_include_gt"): True, ("gflownet", "policy", "dropout"): 0.0,
     ("pool", "enough_positives"): 0, ("pool", "files", "heldout_share"): 0.2, ("pool", "vqa", "openai", "workers"): 8,
     ("selector", "hidden"): 64, ("selector", "batch_size"): 32, ("selector", "learning_rate"): 2e-3,
-    ("selector", "eval_every"): 40,
+    ("selector", "eval_every"): 40, ("selector", "checkpoint_every"): 50,
 }  # fmt: skip
 """What was a setting once, with the value that it always has now."""
 
