@@ -69,6 +69,8 @@ def test_every_request_is_counted_for_its_role(tmp_path: Path) -> None:
     assert outcomes == ["tried again", "tried again", "answered", "failed", "answered"]
     assert [line.get("attempt", 1) for line in lines(tmp_path)] == [1, 2, 3, 1, 1]
     assert "(429)" in lines(tmp_path)[0]["why"]
+    counted = lines(tmp_path)[2]
+    assert counted.get("characters_sent", 0) == counted.get("characters_received", 0) == 0, "tokens are known"
 
 
 def test_an_answer_of_no_use_costs_all_the_same(tmp_path: Path) -> None:
