@@ -40,6 +40,8 @@ def test_a_moment(seconds: float, words: str) -> None:
                              tokens_used=1), "answer of esm to t-1"),
         (ev.RolloutsMined(example="t-1", question="", n=1, correct=1, mean_tokens=1.0, segments=[], pairs=0),
          "rollouts of t-1"),
+        (ev.RolloutEnded(example="t-1", draw=2, correct=True, reward=1, tokens=1, segments=1), "rollout 3 of t-1"),
+        (ev.SamplerStep(step=7, steps=9, loss=1.0, tb_loss=1.0), "training step 7"),
         (ev.PoolPairEvaluated(query_id="q", pair=(9, 4), score=0.5), "pair 9, 4 tried on q"),
         (ev.SelectorStep(phase="supervised", step=7, steps=9, loss=1.0, expected_score=0.5, gradient_norm=1.0, pairs=1),
          "training step 7 of the selector"),
