@@ -16,6 +16,7 @@ import pytest
 from rich.console import Console
 
 from app.doctor import machine
+from app.doctor.check import run_check
 from engine.check import finding as check
 from engine.lm.loading import load
 from tests.conftest import ROOT
@@ -229,3 +230,38 @@ def test_outputs_that_cannot_be_written_are_needed(monkeypatch: pytest.MonkeyPat
     assert (finding.good, finding.needed) == (False, True) and lines(finding) == [
         f"no  outputs {tmp_path}/a/b: not writable - free some space, or choose another folder with --outputs"
     ]
+
+
+def test_no_line_is_wrapped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whoever copies a command out of it gets the whole of it; a terminal wraps by itself."""
+    long = machine.Finding("name", False, "text " * 20 + "end", "do " * 20 + "it")
+    monkeypatch.setattr(machine, "look", lambda outputs, demo: iter([long]))
+    console = Console(file=io.StringIO(), width=60)
+    machine.run_doctor(tmp_path, DEMO, console)
+    assert console.file.getvalue().splitlines()[0] == lines(long)[0]  # type: ignore[attr-defined]
+    path = tmp_path / ("long" * 20 + ".yaml")
+    path.write_text("run: {name: 7, sed: 3}\n")
+    console = Console(file=io.StringIO(), width=60)
+    assert run_check([path], console=console) == 2
+    head, first, second, verdict = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert head == str(path) and verdict == "  2 to correct"
+    assert first.startswith(f"  wrong         {path}:1 run.name: found 7, expected ") and "run.sed" in second
+
+
+@pytest.mark.parametrize(
+    ("kinds", "verdict"),
+    [
+        (["here"], "  right; everything it needs is here"), (["here", "absent", "absent"], "  right; 2 not here yet"),
+        (["wrong", "wrong"], "  2 to correct"), (["wrong", "absent"], "  1 to correct, 1 not here yet"),
+    ],
+)  # fmt: skip
+def test_what_check_says_at_the_end(kinds: list[Any], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [check.Finding(kind, "a thing", "a.field", "a hint" if kind != "here" else "") for kind in kinds]
+    monkeypatch.setattr("app.doctor.check.findings_of", lambda path, overrides: found)
+    console = Console(file=io.StringIO(), width=60)
+    assert run_check([Path("c.yaml")], console=console) == (2 if "wrong" in kinds else 0)
+    marks = {"here": "  ok            ", "absent": "  not here yet  ", "wrong": "  wrong         "}
+    said = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert said == [
+        "c.yaml", *(f"{marks[one.kind]}a.field: a thing" + " - a hint" * bool(one.hint) for one in found), verdict,
+    ]  # fmt: skip
