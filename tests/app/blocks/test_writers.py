@@ -39,7 +39,8 @@ PICTURE = Picture(Drawing(4, 2, []), "A *plot*")
 BOTH: list[tuple[Block, str, str]] = [
     (Heading(("One ", Span("two", "bad")), 2), '<h2 id="s1">One <span class="bad">two</span></h2>', "## One two"),
     (Heading("x", 3), "<h3>x</h3>", "### x"), (Heading("x", 4), "<h4>x</h4>", "#### x"),
-    (Paragraph("a & b"), "<p>a &amp; b</p>", "a \\& b"), (Paragraph("+ a", "dim"), '<p class="dim">+ a</p>', "\\+ a"),
+    (Paragraph('a & "b"'), "<p>a &amp; &quot;b&quot;</p>", 'a \\& "b"'),
+    (Paragraph("+ a", "dim"), '<p class="dim">+ a</p>', "\\+ a"),
     (Bullets(["one", ("1. ", Span("two", "dim"))]),
      '<ul><li>one</li><li>1. <span class="dim">two</span></li></ul>', "- one\n- 1\\. two"),
     (Facts([("a<", "1"), ("b", Span("2", "good"))]),
