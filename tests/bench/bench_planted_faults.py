@@ -79,7 +79,8 @@ def first_failed(copy: Path, tests: list[str]) -> str:
             return "stuck"
         time.sleep(0.05)
     lines = output.read_text(encoding="utf-8", errors="replace").splitlines()
-    failed = [line.split(" ")[1] for line in lines if line.startswith(("FAILED", "ERROR"))]
+    # A log line of a test that failed begins with ERROR, too.
+    failed = [line.split(" ")[1] for line in lines if line.startswith(("FAILED tests/", "ERROR tests/"))]
     if failed:
         return failed[0]
     return "" if any(" passed" in line for line in lines[-3:]) else "nothing ran"
