@@ -1,13 +1,32 @@
-"""What every chart needs, on a screen as in a report: fewer points, round numbers at the axes, names apart."""
+"""What every chart needs, on a screen as in a report: lines, fewer points, round numbers at the axes, names apart."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, floor, isfinite, log10
 
+from app.wording.text import without_controls
+
 _LEAST = 1e-300
 """What is smaller than this is nothing: a part of it could no longer be distinguished from zero."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line, or single `points` drawn as `mark`. `faint`: raw values under their running mean, drawn as dim dots;
+    they have no name. Of the label no control code and no line break is left."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    mark: str = ""
+    points: bool = False
+    faint: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", " ".join(without_controls(self.label).split()))
 
 
 def thin(x: Sequence[float], y: Sequence[float], points: int) -> tuple[list[float], list[float]]:

@@ -11,9 +11,8 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.filter import LineFilter, Monochrome
 from textual.screen import Screen
@@ -25,12 +24,12 @@ from app.keys.refused_keys import RefusedKeys
 from app.keys.typed_keys import KeysInOrder
 from app.leaving import FINISHED
 from app.runs.run_list import RunList
-from app.settings import read_setting, write_setting
+from app.settings import read_theme, write_theme
 from app.started_runs import StartedRuns
 from app.terminal.ascii_signs import ASCII_SIGNS, WARNING, takes_unicode
-from app.terminal.control_filter import NO_CONTROLS
 from app.terminal.plain_attributes import plain_attributes
-from app.terminal.themes import DARK, LIGHT, THEMES, hidden
+from app.terminal.segment_filter import NO_CONTROLS
+from app.terminal.themes import DARK, LIGHT
 from app.terminal.watch import watch_terminal
 from app.textual_internals import without_markup
 from app.wording.text import counted, without_controls
@@ -75,7 +74,6 @@ def _import_the_rest() -> None:
 class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns):
     """The console; screens ask it by messages."""
 
-    TITLE = "steer-tui"
     CSS_PATH = "shell.tcss"
     COMMANDS: ClassVar = {BoundCommands}
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -84,8 +82,6 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns):
         Binding("ctrl+q", "leave", show=False, priority=True),
     ]
     PALETTE = WITHOUT_KEY
-    ENABLE_COMMAND_PALETTE = True
-    COMMAND_PALETTE_BINDING = "ctrl+p"
 
     def __init__(
         self,
@@ -108,12 +104,9 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns):
         self._register_themes()
 
     def _register_themes(self) -> None:
-        for name in [name for name in self.available_themes if hidden(name)]:
-            self.unregister_theme(name)
-        for theme in THEMES:
-            self.register_theme(theme)
-        kept = read_setting("theme")
-        self.theme = kept if kept in self.available_themes else DARK.name
+        self.register_theme(DARK)
+        self.register_theme(LIGHT)
+        self.theme = LIGHT.name if read_theme() == LIGHT.name else DARK.name
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Whatever a widget draws, no control code of a file, a server or a model reaches the terminal."""
@@ -132,17 +125,13 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns):
         """The list of runs lies under all other screens."""
         return RunsScreen(RunList(self.outputs or _OUTPUTS))
 
-    def get_system_commands(self, screen: Screen[Any]) -> list[SystemCommand]:  # type: ignore[override]
-        """All commands are bindings of ours."""
-        return []
-
     async def on_mount(self) -> None:
         self._listen_to_signals()
         self.set_interval(0.5, self.show_failures)
         self.set_timer(0.5, Thread(target=_import_the_rest, daemon=True).start)
         if not self.unicode:
             self.notify(WARNING, severity="warning", timeout=15, markup=False)
-        self.theme_changed_signal.subscribe(self, lambda theme: write_setting("theme", theme.name))
+        self.theme_changed_signal.subscribe(self, lambda theme: write_theme(theme.name))
         if self._run_dir is not None:
             self.open_event(self._run_dir, self.event)
         elif self._config_path is not None:

@@ -225,13 +225,15 @@ def typed(
 ) -> list[Record]:
     """The lines of `path` as records of one type. Raises DataError with file, line and field for a line that is
     none."""
-    records: list[Record] = []
-    for number, row in enumerate(rows, 1):
-        try:
-            records.append(msgspec.convert(row, kind))
-        except msgspec.ValidationError as error:
-            raise DataError(what=_in_words(error), where=f"{path}:{number}", hint=hint) from error
-    return records
+    return [converted(row, kind, f"{path}:{number}", hint) for number, row in enumerate(rows, 1)]
+
+
+def converted(row: Any, kind: type[Decoded], where: str, hint: str) -> Decoded:
+    """What JSON holds as `kind`. Raises DataError with the field that is wrong."""
+    try:
+        return msgspec.convert(row, kind)
+    except msgspec.ValidationError as error:
+        raise DataError(what=_in_words(error), where=where, hint=hint) from error
 
 
 def _in_words(error: msgspec.ValidationError) -> str:

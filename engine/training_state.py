@@ -52,6 +52,8 @@ class BestWeights:
 
 
 Part = Module | Optimizer | BestWeights
+UNFIT = (ArithmeticError, AttributeError, KeyError, RuntimeError, TypeError, ValueError)
+"""What loading weights raises that are of another network, or hold no numbers."""
 
 
 def check_numbers(part: Part) -> None:
@@ -111,10 +113,10 @@ class TrainingState:
                 part.load_state_dict(state[name])
                 check_numbers(part)
             return {name: _position(name, state[name], start[name]) for name in start}
-        except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
-            raise self._error(f"has another shape: {str(error)[:500]}") from error
         except ArithmeticError as error:
             raise self._error(f"cannot be continued: {error}") from error
+        except UNFIT as error:
+            raise self._error(f"has another shape: {str(error)[:500]}") from error
 
     def _compare(self, saved: Mapping[str, Any]) -> None:
         differing = sorted(name for name in {*self.shape, *saved} if saved.get(name) != self.shape.get(name))

@@ -30,12 +30,11 @@ def event_place(run_dir: Path, seq: int) -> tuple[str, Place]:
 
 def place_of(event: ev.Event, offset: int) -> tuple[str, Place] | None:
     """(method, place in its screen) of an event that begins at a byte of the log; None if no table has a row for it."""
-    if (owner := cases_of_events().get(type(event))) is not None:
-        return owner[0].title, Place(owner[1].name, OfEvent(offset), open=True)
     for page in pages().values():
         if (place := page.event_places.get(type(event))) is not None:
             return page.title, place(event)
-    return None
+    owner = cases_of_events().get(type(event))
+    return None if owner is None else (owner[0].title, Place(owner[1].name, OfEvent(offset), open=True))
 
 
 def kinds_with_place() -> dict[type[ev.Event], str]:

@@ -31,13 +31,6 @@ class LeaveScreen(Dialog[Choice]):
     """Asks what to do with the runs that are running."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(LEAVE)
-    HELP = """\
-# Leaving
-
-`q` quits. While a run is still running, it asks first: `^d` quits and lets the engine continue, `S` stops it after its
-current item and keeps what is finished. `Ctrl+C` stops and keeps without asking, prints where, and quits with exit code
-130; where this console only watches a run that was started elsewhere, it asks first, and `Ctrl+C` again detaches.
-"""
 
     def __init__(self, runs: Sequence[RunDirectory], elsewhere: Sequence[RunDirectory] = ()) -> None:
         title = "A run is still running" if len(runs) == 1 else f"{len(runs)} runs are still running"

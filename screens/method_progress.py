@@ -5,22 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.wording.stage_words import SKIPPED_SIGN, STALE_SIGN
+from app.wording.stage_words import STAGE_SIGNS, STALE_SIGN
 from engine.run import stage_state as stages
 from engine.run.stage_state import StageState
 from screens.systems import systems_of
 
-SIGNS = {
-    "finished": "✓",
-    "active": "▶",
-    "paused": "‖",
-    "failed": "✗",
-    "stopped": "■",
-    "stale": STALE_SIGN,
-    "skipped": SKIPPED_SIGN,
-    "begun": "◐",
-    "waiting": "○",
-}
+SIGNS = {**STAGE_SIGNS, "stale": STALE_SIGN, "begun": "◐"}
+_FIRST = (stages.FAILED, stages.RUNNING, stages.PAUSED, stages.STOPPED)
+"""A method is what one of its stages is; of several, in this order."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +35,13 @@ class MethodProgress:
     def short(self) -> str:
         """`✓`, `▶ 40%`; never 100% while it works: what comes after its last item takes a while, too."""
         endless = self.now is not None and not self.now.total  # a server works until it is stopped
-        known = self.state in ("active", "paused") and not endless
+        known = self.at_work and not endless
         return f"{self.sign} {min(self.fraction, 0.99):.0%}" if known else self.sign
+
+    @property
+    def at_work(self) -> bool:
+        """Whether one of its stages works, or waits in the middle of it."""
+        return self.now is not None and self.now.active
 
     @property
     def seconds(self) -> float:
@@ -65,9 +62,9 @@ def progress_of(shown: Sequence[StageState]) -> list[MethodProgress]:
 
 def _progress(name: str, shown: tuple[StageState, ...]) -> MethodProgress:
     fraction = sum(stage.fraction for stage in shown) / max(1, len(shown))
-    for state, status in _BY_STATUS:
+    for status in _FIRST:
         if (now := next((stage for stage in shown if stage.status == status), None)) is not None:
-            return MethodProgress(name, state, fraction, now, shown)
+            return MethodProgress(name, status, fraction, now, shown)
     half_done = next((stage for stage in shown if stage.status == stages.WAITING and stage.done), None)
     done = [stage for stage in shown if stage.status in (stages.FINISHED, stages.SKIPPED)]
     if any(stage.stale for stage in shown):
@@ -81,14 +78,6 @@ def _progress(name: str, shown: tuple[StageState, ...]) -> MethodProgress:
     return MethodProgress(name, state, fraction, None, shown)
 
 
-_BY_STATUS = (
-    ("failed", stages.FAILED),
-    ("active", stages.RUNNING),
-    ("paused", stages.PAUSED),
-    ("stopped", stages.STOPPED),
-)
-
-
 def active_method(shown: Sequence[StageState]) -> str | None:
     """The method whose stage is at work."""
-    return next((each.name for each in progress_of(shown) if each.state in ("active", "paused")), None)
+    return next((each.name for each in progress_of(shown) if each.at_work), None)

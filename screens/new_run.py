@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -20,7 +21,7 @@ from textual.widgets import Input, Label, Static
 from app.keys.commands import NEW_RUN, bindings
 from app.runs.configs import find_configs, leading_comment
 from app.runs.start_check import StartCheck, check_start
-from app.runs.start_form import StartForm, joined_changes, problem_words, split_changes
+from app.runs.start_form import StartForm, problem_words, split_changes
 from app.runs.sweeps import prepare_planned
 from app.wording.text import counted
 from engine.errors import ConfigError
@@ -65,7 +66,7 @@ with their help; what is changed there is added to *Changes*.
         self, config: Path | None = None, outputs: Path | None = None, changes: Sequence[str] = ()
     ) -> None:
         super().__init__()
-        self._changes = joined_changes(changes)
+        self._changes = shlex.join(changes)
         self._configs = find_configs()
         given = config or (self._configs[0].path if self._configs else Path("configs/demo.yaml"))
         self._given = given
@@ -189,7 +190,7 @@ with their help; what is changed there is added to *Changes*.
     def _take(self, changes: list[str] | None) -> None:
         """These are the changes from now on."""
         if changes is not None:
-            self.set_input.value = joined_changes(changes)
+            self.set_input.value = shlex.join(changes)
             self.set_input.cursor_position = len(self.set_input.value)
             self.set_input.focus()
 

@@ -327,14 +327,4 @@ class RunScreen(NotingScreen):
         if failure is not None:
             return Fault.of_failure(failure)
         status = self.session.status
-        left = "" if status is None else status.failure
-        return (
-            Fault(
-                "The run failed",
-                left,
-                str(self.session.run_dir),
-                "close this with esc, then press r to resume it",
-            )
-            if left
-            else None
-        )
+        return Fault.of_status(status) if status is not None and status.failure else None

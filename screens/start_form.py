@@ -98,9 +98,7 @@ class StartFormScreen(ConsoleScreen[list[str]]):
 Every field of the configuration, section by section: its value, and which values it takes. ≠ marks what differs from
 the file; values in bold are the file's, the others are defaults. Below the table stands what the field does.
 
-`space` ticks a stage, or takes a field's next choice. `enter` changes a value: it is checked while you type. `del`
-takes the file's value again. `/` shows only fields whose name or help has the words you type. `esc` goes back to the
-dialog with these changes; there `enter` starts the run.
+`enter` changes a value: it is checked while you type. `esc` goes back to the dialog; there `enter` starts the run.
 """
 
     table = query_one(FormTable)

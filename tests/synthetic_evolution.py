@@ -53,7 +53,7 @@ def _published(baseline: bool) -> Iterator[ev.Event]:
             deltas=dict.fromkeys(NAMES, -0.1 * (number + 1)),
             summary="Shorter.",
         )
-        yield ev.IterationFinished(iteration=number, best_iteration=min(number, 1))
+        yield ev.IterationFinished(iteration=number)
     yield ev.StageFinished(seconds=9.0, summary={"iterations": 3}, files=["evolution/history.json"])
     yield ev.WorkerStopped(status="finished", stage="evolve")
 
@@ -97,7 +97,7 @@ def _events(iterations: int, finish: bool, rng: random.Random) -> Iterator[ev.Ev
             summary=f"Cluster 3 pads. I lowered it to {deltas['3']}.",
             message=f"evolution/reflector_message_{iteration:03d}.txt",
         )  # fmt: skip
-        yield ev.IterationFinished(iteration=iteration, best_iteration=iteration // 2 * 2)
+        yield ev.IterationFinished(iteration=iteration)
         yield ev.StageProgress(done=iteration + 1, total=iterations, tokens=100, elapsed=1.0 + iteration)
     if finish:
         yield from _split(0, "test_plain", 4, 0.0, rng)

@@ -78,7 +78,7 @@ def _data() -> Iterator[ev.Event]:
             stage="retriever",
         )
         yield ev.AgentGraphsBuilt(
-            split=split, samples=96, dropped={"answer out of reach": 3}, edges_mean=60.0, nodes_mean=34.0, gt_kept=96,
+            split=split, samples=96, dropped={"answer out of reach": 3}, edges_mean=60.0, nodes_mean=34.0,
             stage="agent-graphs",
         )  # fmt: skip
 

@@ -104,48 +104,37 @@ class Table:
         ]
 
     def narrowed(self, width: int, gap: int = _GAP) -> Table:
-        """Without the columns for which `width` cells are not enough; figures are never cut. `gap`: between two
-        columns."""
-        columns = list(range(len(self.header)))
-        while self.priority and sum(self._least_width(at) + gap for at in columns) > width + gap:
+        """Without the columns for which `width` cells are not enough; figures are never cut, their headings take
+        several lines where there is still no room. `gap`: between two columns."""
+        least = [self._least_width(at) for at in range(len(self.header))]
+        columns = list(range(len(least)))
+        while not (fits := sum(least[at] + gap for at in columns) <= width + gap) and self.priority:
             last = max(columns, key=lambda at: (self.priority[at], at))
             if not self.priority[last]:
                 break
             columns.remove(last)
-        return self._with(columns)._with_narrow_heads(width, gap)
+        first = len(self.header) - self.figures
+        return replace(
+            self,
+            header=[self.header[at] if fits or at < first else self._narrow_head(at) for at in columns],
+            rows=[[row[at] for at in columns] for row in self.rows],
+            figures=sum(at >= first for at in columns),
+            about=[self.about[at] for at in columns] if self.about else (),
+            priority=[self.priority[at] for at in columns] if self.priority else (),
+        )
 
     def _least_width(self, at: int) -> int:
         longest = max(cell_len(plain(line)) for line in (self.header[at], *(row[at] for row in self.rows)))
         return longest if at >= len(self.header) - self.figures else min(longest, _LEAST_WORDS)
 
-    def _with_narrow_heads(self, width: int, gap: int) -> Table:
-        """With the headings of figures in several lines, where they would need more than `width`."""
-        if sum(self._least_width(at) + gap for at in range(len(self.header))) <= width + gap:
-            return self
-        first = len(self.header) - self.figures
-        return replace(
-            self, header=[*self.header[:first], *map(self._narrow_head, range(first, len(self.header)))]
-        )
-
     def _narrow_head(self, at: int) -> str:
         longest = max((cell_len(plain(row[at])) for row in self.rows), default=0)
         return "\n".join(wrap(self.header[at], max(1, longest), break_long_words=False))
 
-    def _with(self, columns: Sequence[int]) -> Table:
-        first_figure = len(self.header) - self.figures
-        return replace(
-            self,
-            header=[self.header[at] for at in columns],
-            rows=[[row[at] for at in columns] for row in self.rows],
-            figures=sum(at >= first_figure for at in columns),
-            about=[self.about[at] for at in columns] if self.about else (),
-            priority=[self.priority[at] for at in columns] if self.priority else (),
-        )
-
 
 @dataclass(frozen=True)
 class Writing:
-    """A text of a model, a person or a file, with its line breaks."""
+    """A text of a model, a person or a file, or what to type into a terminal, with its line breaks."""
 
     text: str
     tone: Tone = ""
@@ -169,13 +158,6 @@ class Beside:
     first: Sequence[Block]
     second: Sequence[Block]
     least: int = 84
-
-
-@dataclass(frozen=True)
-class Command:
-    """What to type into a terminal."""
-
-    text: str
 
 
 @dataclass(frozen=True)
@@ -204,18 +186,7 @@ class OnScreen:
 
 
 Block = (
-    Heading
-    | Paragraph
-    | Bullets
-    | Facts
-    | Table
-    | Writing
-    | Changes
-    | Beside
-    | Command
-    | Remark
-    | Picture
-    | OnScreen
+    Heading | Paragraph | Bullets | Facts | Table | Writing | Changes | Beside | Remark | Picture | OnScreen
 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from app.blocks.block import cut
@@ -27,13 +26,11 @@ def changed_pieces(new: str, old: str) -> list[tuple[str, str]]:
     return pieces
 
 
-def changed_lines(pieces: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+def changed_lines(new: str, old: str) -> list[tuple[str, str]]:
     """The same by whole lines, for what cannot mark a word."""
-    old, new = (
-        "".join(text for sign, text in pieces if sign in kinds).splitlines() for kinds in (" -", " +")
-    )
+    after, before = cut(new).splitlines(), cut(old).splitlines()
     lines: list[tuple[str, str]] = []
-    for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        lines += [(" " if kind == "equal" else "-", line) for line in old[a:b]]
-        lines += [("+", line) for line in new[c:d] if kind != "equal"]
+    for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        lines += [(" " if kind == "equal" else "-", line) for line in before[a:b]]
+        lines += [("+", line) for line in after[c:d] if kind != "equal"]
     return [(sign, line) for sign, line in lines if line.strip()]

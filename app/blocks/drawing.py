@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-STYLES = ("axis", "grid", "zero", "c0", "c1", "c2", "c3", "c4")
 COLOURS = {
     "c0": ("#0b62a4", "#6cb2eb"),
     "c1": ("#b04a00", "#f0a35e"),
@@ -21,7 +20,7 @@ _DASHES = {"c1": "7 3", "c2": "2 3", "c3": "9 3 2 3", "c4": "4 4", "zero": "3 3"
 
 @dataclass(frozen=True)
 class Line:
-    """A line through points. `style`: one of `STYLES`."""
+    """A line through points. `style`: axis, grid, zero, or one of `COLOURS`."""
 
     points: Sequence[tuple[float, float]]
     style: str

@@ -10,7 +10,6 @@ from app.blocks.block import (
     Block,
     Bullets,
     Changes,
-    Command,
     Document,
     Facts,
     Heading,
@@ -81,7 +80,7 @@ def _block(block: Block, section: int) -> str:
             return f"<dl>{''.join(f'<dt>{_text(name)}</dt><dd>{_words(value)}</dd>' for name, value in rows)}</dl>"
         case Table():
             return _table(block)
-        case Writing(text) | Command(text):
+        case Writing(text):
             return f"<pre>{_text(text)}</pre>"
         case Changes(new, old) if new == old:
             return f"<pre>{_text(new)}</pre>"

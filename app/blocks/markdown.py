@@ -9,7 +9,6 @@ from app.blocks.block import (
     Block,
     Bullets,
     Changes,
-    Command,
     Document,
     Facts,
     Heading,
@@ -22,7 +21,7 @@ from app.blocks.block import (
     in_one_column,
     plain,
 )
-from app.blocks.changes import changed_lines, changed_pieces
+from app.blocks.changes import changed_lines
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~&#$!])")
 _LINE_START = re.compile(r"^(\d+(?=[.)](?:\s|$))|(?=[-+=]))")
@@ -58,12 +57,12 @@ def _block(block: Block, picture_file: Callable[[Picture], str] | None) -> str:
             return "\n".join(f"- {_line(name)}: {escaped(plain(value))}" for name, value in rows)
         case Table():
             return _table(block)
-        case Writing(text) | Command(text):
+        case Writing(text):
             return _fenced(text)
         case Changes(new, old) if new == old:
             return _fenced(new)
         case Changes(new, old, names):
-            lines = changed_lines(changed_pieces(new, old))
+            lines = changed_lines(new, old)
             text = _fenced("\n".join(f"{sign} {line}" for sign, line in lines), "diff")
             return f"{_line(f'− {names[1]}, + {names[0]}')}\n\n{text}"
         case Remark(author, when, text):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import isfinite
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from app.blocks.block import Picture
 from app.blocks.drawing import COLOURS, Dot, Drawing, Label, Line
-from app.curves import apart, thin, ticks
+from app.curves import Series, apart, thin, ticks
 from app.wording.figures import bounds, fixed, tick
 
 _WIDTH = 640.0
@@ -27,17 +27,6 @@ class Interval(NamedTuple):
     value: float
     low: float | None = None
     high: float | None = None
-
-
-class Curve(Protocol):
-    """Points in the order of x, and the name of their line."""
-
-    @property
-    def label(self) -> str: ...
-    @property
-    def x(self) -> Sequence[float]: ...
-    @property
-    def y(self) -> Sequence[float]: ...
 
 
 IntervalRow = tuple[str, float | None, float | None, float | None]
@@ -78,7 +67,7 @@ def interval_picture(
     return [] if drawing is None else [Picture(drawing, caption)]
 
 
-def curve_plot(curves: Sequence[Curve], x_name: str) -> Drawing | None:
+def curve_plot(curves: Sequence[Series], x_name: str) -> Drawing | None:
     """Curves over one axis, each named at its end. None where no curve has two points."""
     thinned = [(curve.label, *thin(curve.x, curve.y, _MOST_POINTS)) for curve in curves]
     lines = [line for line in thinned if len(line[1]) > 1][: len(COLOURS)]

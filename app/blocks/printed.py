@@ -15,7 +15,7 @@ from app.blocks.terminal import add_cells
 _GAP = 3
 """Cells between two columns."""
 _LEAST = 32
-"""Cells of a column of words below which it is not cut."""
+"""Cells of a column of words below which it is not cut; several that are folded share them."""
 
 
 def print_blocks(blocks: Iterable[Block], console: Console, folded: Sequence[str]) -> None:
@@ -40,7 +40,8 @@ def printed(table: Table, folded: Sequence[str] = (), width: int = 0) -> rich.Ta
         table = table.narrowed(width - _GAP - 1, _GAP)
     cells = [[Text(plain(cell)) for cell in row] for row in table.rows]
     drawn = rich.Table(box=box.SIMPLE, title=table.caption, title_justify="left", caption_justify="left")
-    add_cells(drawn, table, cells, _LEAST, folded)
+    least = _LEAST // max(1, sum(name in folded for name in table.header))
+    add_cells(drawn, table, cells, least, folded)
     if table.legend:
         drawn.caption = Text("\n".join(table.legend))
     return drawn

@@ -15,7 +15,6 @@ from app.blocks.block import (
     Block,
     Bullets,
     Changes,
-    Command,
     Facts,
     Heading,
     OnScreen,
@@ -30,6 +29,7 @@ from app.blocks.block import (
 )
 from app.blocks.model_text import clean, model_text
 from app.blocks.two_texts import draw_texts
+from app.table.column import TONES
 
 _LEAST_WORDS = 8
 """Cells below which a column of words is not squeezed."""
@@ -43,10 +43,10 @@ def link(text: str, target: Target, style: Style) -> Text:
 
 
 def line(words: Words, palette: Palette) -> Text:
-    """A line in its tones; a tone that the theme does not have is the name of a colour."""
+    """A line in its tones; what is no tone is the name of a colour."""
     text = Text()
     for span in spans(words):
-        style = palette[span.tone] if span.tone in palette else Style.parse(span.tone)
+        style = palette.get(span.tone, Style.null()) if span.tone in TONES else Style.parse(span.tone)
         if span.target is None:
             text.append(clean(span.text), style)
         else:
@@ -92,8 +92,6 @@ def _block(block: Block, palette: Palette, width: int) -> RenderableType:
             return draw_texts(new, old, names, palette, width, marked)
         case Beside():
             return _beside(block, palette, width)
-        case Command(text):
-            return Text(text, palette["accent"])
         case Remark(author, when, text):
             return Text.assemble(clean(text), (f"\n{clean(author)}, {when}", palette["dim"]))
         case OnScreen(blocks):

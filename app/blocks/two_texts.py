@@ -3,7 +3,7 @@ has."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
@@ -34,51 +34,34 @@ def draw_texts(
 ) -> RenderableType:
     """Beside each other where there is room, else below each other. `names`: headings; `here`: the characters of `new`
     that are marked with ▸."""
-    pairs = list(_pairs(new, old))
-    return (_abreast if width >= _ABREAST else _stacked)(pairs, names, palette, here)
-
-
-def _abreast(
-    pairs: Sequence[_Pair], names: tuple[str, str], palette: Palette, here: tuple[int, int]
-) -> RenderableType:
-    grid = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, expand=True, header_style=palette["heading"])
-    for name in names:
+    abreast = width >= _ABREAST
+    grid = Table(
+        box=None, padding=(0, 1, 0, 0), pad_edge=False, expand=True, show_header=abreast,
+        header_style=palette["heading"],
+    )  # fmt: skip
+    for name in names if abreast else names[:1]:
         grid.add_column("", width=2)
         grid.add_column(Text(name), ratio=1, overflow="fold")
-    for pair in pairs:
-        new, old = _words(pair, palette)
+    if not abreast:
+        grid.add_row("", Text(f"+ {names[0]}   − {names[1]}", palette["heading"]))
+    for pair in _pairs(new, old):
         differs = pair.new != pair.old
-        grid.add_row(
-            _sign("+" if differs and pair.new is not None else " ", _is_here(pair, here), palette), new,
-            _sign("−" if differs and pair.old is not None else " ", False, palette), old,
-        )  # fmt: skip
+        mine, theirs = _words(pair, palette)
+        mark = "▸" if pair.new is not None and here[0] <= pair.start < here[1] else " "
+        first = _sign("+" if differs and pair.new is not None else " ", mark, palette), mine
+        second = _sign("−" if differs and pair.old is not None else " ", " ", palette), theirs
+        if abreast:
+            grid.add_row(*first, *second)
+            continue
+        for text, row in ((pair.old if differs else None, second), (pair.new, first)):
+            if text is not None:
+                grid.add_row(*row)
     return grid
 
 
-def _stacked(
-    pairs: Sequence[_Pair], names: tuple[str, str], palette: Palette, here: tuple[int, int]
-) -> RenderableType:
-    grid = Table.grid(padding=(0, 1, 0, 0), expand=True)
-    grid.add_column(width=2)
-    grid.add_column(ratio=1, overflow="fold")
-    grid.add_row("", Text(f"+ {names[0]}   − {names[1]}", palette["heading"]))
-    for pair in pairs:
-        new, old = _words(pair, palette)
-        if pair.old is not None and pair.new != pair.old:
-            grid.add_row(_sign("−", False, palette), old)
-        if pair.new is not None:
-            sign = " " if pair.new == pair.old else "+"
-            grid.add_row(_sign(sign, _is_here(pair, here), palette), new)
-    return grid
-
-
-def _sign(sign: str, here: bool, palette: Palette) -> Text:
+def _sign(sign: str, mark: str, palette: Palette) -> Text:
     tone = {"+": "accent", "−": "warn"}.get(sign, "dim")
-    return Text.assemble((sign, palette[tone]), ("▸" if here else " ", palette["strong"]))
-
-
-def _is_here(pair: _Pair, here: tuple[int, int]) -> bool:
-    return pair.new is not None and here[0] <= pair.start < here[1]
+    return Text.assemble((sign, palette[tone]), (mark, palette["strong"]))
 
 
 def _pairs(new: str, old: str) -> Iterator[_Pair]:

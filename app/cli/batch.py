@@ -23,7 +23,7 @@ def execute(options: Namespace) -> int:
     """Do it; the exit code."""
     from app.batch.run_batch import run_batch
     from app.choose_run import choose_run
-    from app.runs.client import prepare_resume, prepare_run
+    from app.runs.client import as_changes, prepare_resume, prepare_run
     from app.terminal.text_console import make_console
 
     if options.resume and options.set:
@@ -34,8 +34,8 @@ def execute(options: Namespace) -> int:
         directory = choose_run(options.resume, Path(options.outputs or "outputs"))
         prepare_resume(directory, options.stages)
     else:
-        config = options.config or default_config()
-        directory = prepare_run(config, options.set, options.stages, options.outputs)
+        overrides = [*options.set, *as_changes({"run.stages": options.stages})]
+        directory = prepare_run(options.config or default_config(), overrides, options.outputs)
     return run_batch(directory, make_console(), make_console(stderr=True))
 
 

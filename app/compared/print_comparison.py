@@ -23,5 +23,5 @@ def print_comparison(a: Path, b: Path, console: Console) -> int:
         *method_tables(comparison),
         Bullets(comparison.remarks),
     ]
-    print_blocks(blocks, console, ["B"])
+    print_blocks(blocks, console, ["A", "B"])
     return 0

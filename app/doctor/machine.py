@@ -67,7 +67,7 @@ def run_doctor(outputs: Path, demo: Path, console: Console | None = None) -> int
 
 def look(outputs: Path, demo: Path) -> Iterator[Finding]:
     """Check everything, what takes no time first."""
-    yield _python()
+    yield Finding("python", True, platform.python_version())
     yield from (_extra(name) for name in _EXTRAS)
     yield _terminal(os.environ)
     yield _space(outputs)
@@ -81,11 +81,6 @@ def _line(finding: Finding) -> Text:
     mark, style = ("ok  ", "green") if finding.good else ("no  ", "red" if finding.needed else "yellow")
     line = Text(mark, style=style) + Text(f"{finding.name}: {finding.text}", style="")
     return line + Text(f" - {finding.hint}", style="") if finding.hint and not finding.good else line
-
-
-def _python() -> Finding:
-    good = sys.version_info >= (3, 11)
-    return Finding("python", good, platform.python_version(), "install Python 3.11 or newer", needed=True)
 
 
 def _devices() -> Iterator[Finding]:

@@ -60,7 +60,7 @@ ALWAYS_SHOWN = frozenset(
 SHOWN_FIRST = frozenset(
     {
         "select", "beside", "filter", "search", "freeze", "thaw", "pause", "continue_engine", "start", "resume", "stop",
-        "differ", "app.new_run", "show_error", "open", "follow_work", "leave_work", "undo", "what_if", "step",
+        "differ", "app.new_run", "show_error", "follow_work", "leave_work", "undo", "what_if", "step",
     }
 )  # fmt: skip
 SHOWN_LAST = frozenset(
@@ -97,10 +97,7 @@ EVERYWHERE: tuple[Command, ...] = (
             "Asks first where the run was started elsewhere.", shown=False, display="^c", priority=True),
 )  # fmt: skip
 
-WITHOUT_KEY = (
-    Command("", "app.toggle_dark", "Dark/light", "Switch between the dark and the light theme."),
-    Command("", "app.change_theme", "Theme", "Choose a theme."),
-)
+WITHOUT_KEY = (Command("", "app.toggle_dark", "Dark/light", "Switch between the dark and the light theme."),)
 """Commands of everywhere that only the palette has."""
 
 NEW = Command(
@@ -210,7 +207,7 @@ NOTES_LIST = (
     Command("escape", "close", "Close", "Back to where you came from."),
 )
 
-PANEL = (Command("y", "copy", "Copy", "Copy the text, or the address of Ray's dashboard."),)
+PANEL = (Command("y", "copy", "Copy", "Copy the text."),)
 
 STAGES = (
     Command("up,k", "move(-1)", "Choose", "Choose a stage.", display="↑↓", priority=True),

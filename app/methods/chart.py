@@ -1,32 +1,15 @@
-"""What a chart shows: lines and points, thinned to what a terminal can draw, with a running mean where they jump."""
+"""Lines of charts that jump, with a running mean, and the signs that distinguish lines without colour."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import isfinite
 
-from app.wording.text import without_controls
+from app.curves import Series
 
 MARKS = "●▲■◆○△□▽"
 """The signs of a chart's lines, in their order: they distinguish lines without colour."""
 _WINDOWS, _NARROWEST = 20, 3
-
-
-@dataclass(frozen=True)
-class Series:
-    """A line, or single `points` drawn as `mark`. `faint`: raw values under their running mean, drawn as dim dots;
-    they have no name. Of the label no control code and no line break is left."""
-
-    label: str
-    x: Sequence[float]
-    y: Sequence[float]
-    mark: str = ""
-    points: bool = False
-    faint: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "label", " ".join(without_controls(self.label).split()))
 
 
 def with_mean(label: str, x: Sequence[float], y: Sequence[float]) -> list[Series]:

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from app.blocks.block import Block, Command, Document, Heading, Remark, cut, facts
-from app.methods.esm.answers import evaluated_blocks
+from app.blocks.block import Block, Document, Heading, Remark, Writing, cut, facts
 from app.methods.pages import cases_of_events
 from app.methods.source import CaseSource
 from app.report.item_words import item_words
 from app.report.times import clock
 from app.runs.notes import Entry
 from engine import events as ev
-
-Drawn = Callable[[Any, CaseSource], list[Block]]
-
-_CASES: dict[type[ev.Event], Drawn] = {ev.ExampleEvaluated: evaluated_blocks}
-"""Items with a page of their own; of others the fields of the event are listed."""
 
 
 def open_command(run_dir: Path, seq: int | None = None) -> str:
@@ -29,15 +23,13 @@ def open_command(run_dir: Path, seq: int | None = None) -> str:
 
 
 def case_blocks(event: ev.Event, source: CaseSource, notes: Sequence[Entry] = ()) -> list[Block]:
-    """What people wrote about it, the item itself, and how to open it."""
-    drawn = _CASES.get(type(event))
-    if (owner := cases_of_events().get(type(event))) is not None:
-        drawn = owner[1].draw
+    """What people wrote about it, the item itself, and how to open it. Of what is no case the fields are listed."""
+    owner = cases_of_events().get(type(event))
     return [
         *map(remark, notes),
-        *(_fields(event) if drawn is None else drawn(event, source)),
+        *(_fields(event) if owner is None else owner[1].draw(event, source)),
         Heading("To open it in the console", 4),
-        Command(open_command(source.run_dir, event.seq)),
+        Writing(open_command(source.run_dir, event.seq)),
     ]
 
 

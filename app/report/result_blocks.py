@@ -5,15 +5,13 @@ from __future__ import annotations
 from app.blocks.block import Block, Picture
 from app.blocks.plots import curve_plot
 from app.methods.page import MethodPage
-from app.methods.pages import charts_of, pages
+from app.methods.pages import charts_of, page_of
 from app.state.run import RunState
 
 
 def method_blocks(state: RunState, method: str) -> list[Block]:
     """Those of a method, by its title; none before it has results."""
-    page = pages().get(method)
-    if page is None:
-        return []
+    page = page_of(method)
     tables = [*page.results(state), *page.more_results(state), *page.training(state)]
     return [*tables, *page.pictures(state), *_curves(page, state)]
 

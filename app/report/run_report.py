@@ -11,11 +11,11 @@ from typing import Any
 from app.blocks.block import (
     Block,
     Bullets,
-    Command,
     Document,
     Heading,
     Paragraph,
     Table,
+    Writing,
     cut,
     facts,
 )
@@ -148,9 +148,9 @@ def _made(source: RunSource) -> list[Block]:
         *blocks,
         Heading("To repeat it"),
         Paragraph("With the versions above, the run's own configuration has every field and the seed:"),
-        Command(f"steer-tui batch --config {config}"),
+        Writing(f"steer-tui batch --config {config}"),
         Paragraph("To look at it in the console:"),
-        Command(open_command(source.path)),
+        Writing(open_command(source.path)),
     ]
 
 

@@ -42,17 +42,6 @@ class WorkerReply(msgspec.Struct, frozen=True):
     stages: tuple[str, ...] = ()
 
 
-def prepare_run(
-    config_path: Path,
-    overrides: Sequence[str] = (),
-    stages: Sequence[str] | None = None,
-    outputs: str | None = None,
-) -> RunDirectory:
-    """Make the folder of a new run. Raises ConfigError with all problems, DiskError where it cannot be
-    written."""
-    return _prepare(config_path, [*overrides, *as_changes({"run.stages": stages})], outputs)
-
-
 def as_changes(fields: Mapping[str, object]) -> list[str]:
     """`field=value` for each field that has a value."""
     return [f"{name}={json.dumps(value)}" for name, value in fields.items() if value is not None]
@@ -72,10 +61,11 @@ def prepare_serving(sources: Sequence[RunDirectory], changes: Sequence[str]) -> 
     overrides = as_changes({"run.name": f"{record.name}-serve", "run.stages": ["serve"], "serve.runs": runs})
     elsewhere = any(change.partition("=")[0].strip() == "run.outputs" for change in changes)
     outputs = None if elsewhere else str(first.path.absolute().parent.parent)
-    return _prepare(first.config, [*overrides, *changes], outputs)
+    return prepare_run(first.config, [*overrides, *changes], outputs)
 
 
-def _prepare(config_path: Path, overrides: Sequence[str], outputs: str | None) -> RunDirectory:
+def prepare_run(config_path: Path, overrides: Sequence[str] = (), outputs: str | None = None) -> RunDirectory:
+    """Make the folder of a new run. Raises ConfigError with all problems, DiskError where it cannot be written."""
     from engine.config.changes import changed_fields
     from engine.config.file import dump_config, load_config
 

@@ -25,7 +25,7 @@ from engine.regular_file import file_stamp, open_regular, open_to_read
 FILE = "notes.jsonl"
 LONGEST_TEXT = 4_000
 """Characters of a note; of one that is longer, the rest is left out."""
-_LONGEST_NAME = 300
+_LONGEST = {"author": 300, "id": 300, "item": 300, "text": LONGEST_TEXT}
 _LONGEST_LINE = 1 << 16
 _LARGEST = 8 << 20
 """Bytes of the file that are read; beyond them nothing is written."""
@@ -48,12 +48,11 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Written(NamedTuple):
     """All that is in a file: `marks` by event (the newest entry), `notes` in the order of writing; `skipped` lines are
-    no entries; `full`: what came later than the largest size was not read."""
+    no entries."""
 
     marks: dict[int | None, Entry]
     notes: list[Entry]
     skipped: int = 0
-    full: bool = False
 
     def of(self, seq: int | None) -> list[Entry]:
         """The notes on an item."""
@@ -122,13 +121,13 @@ def read_notes(run_dir: Path) -> Written:
     """The marks and notes of a run; none where there is no file. Lines that are no entries are passed over."""
     try:
         with open_to_read(run_dir / FILE) as file:
-            data = file.read(_LARGEST + 1)
+            data = file.read(_LARGEST)
     except OSError:
         return NOTHING
     marks: dict[int | None, Entry] = {}
     notes: dict[str, Entry] = {}
     skipped = 0
-    for line in data[:_LARGEST].split(b"\n")[:-1]:  # what has no end of line yet is being written, or torn
+    for line in data.split(b"\n")[:-1]:  # what has no end of line yet is being written, or torn
         entry = _entry(line)
         if entry is None:
             skipped += bool(line.strip())
@@ -140,7 +139,7 @@ def read_notes(run_dir: Path) -> Written:
             notes.pop(entry.id, None)
         else:
             notes.setdefault(entry.id, entry)
-    return Written(marks, list(notes.values()), skipped, len(data) > _LARGEST)
+    return Written(marks, list(notes.values()), skipped)
 
 
 def author() -> str:
@@ -166,14 +165,6 @@ def _entry(line: bytes) -> Entry | None:
 
 def _limited(entry: Entry) -> Entry:
     """The entry with texts that any file can hold, none too long."""
-    return msgspec.structs.replace(
-        entry,
-        author=_text(entry.author, _LONGEST_NAME),
-        id=_text(entry.id, _LONGEST_NAME),
-        item=_text(entry.item, _LONGEST_NAME),
-        text=_text(entry.text, LONGEST_TEXT),
-    )
-
-
-def _text(text: str, longest: int) -> str:
-    return text[:longest].encode(errors="replace").decode()
+    kept = {name: getattr(entry, name)[:longest] for name, longest in _LONGEST.items()}
+    texts = {name: text.encode(errors="replace").decode() for name, text in kept.items()}
+    return msgspec.structs.replace(entry, **texts)

@@ -127,20 +127,13 @@ def named(rows: Sequence[RunRow]) -> list[RunRow]:
     return [replace(row, name=name) for row, name in zip(rows, names, strict=True)]
 
 
-@dataclass
-class _Known:
-    """A run as it was read last."""
-
-    signature: Signature
-    row: RunRow
-
-
 class RunList:
     """Reads the runs below `folders`. Made for one thread."""
 
     def __init__(self, *folders: Path) -> None:
         self.folders = list(folders)
-        self._known: dict[Path, _Known] = {}
+        self._known: dict[Path, tuple[Signature, RunRow]] = {}
+        """Runs as they were read last."""
         self.unreadable: dict[Path, RunError] = {}
         """Folders that have a record which cannot be read, after the last `read`: they are in no row."""
 
@@ -160,9 +153,9 @@ class RunList:
     def _row(self, path: Path) -> RunRow | None:
         directory = RunDirectory(path)
         signature = _signature(directory)
-        known = self._known.get(path)
-        if known is not None and known.signature == signature and not known.row.working:
-            return known.row
+        known, row = self._known.get(path, (None, None))
+        if row is not None and known == signature and not row.working:
+            return row
         try:
             status = inspect(path)
         except RunError as error:
@@ -170,7 +163,7 @@ class RunList:
                 self.unreadable[path] = error
             return None
         row = RunRow(status, read_progress(directory))
-        self._known[path] = _Known(signature, row)
+        self._known[path] = signature, row
         return row
 
 

@@ -175,16 +175,3 @@ def split_changes(text: str) -> list[str]:
         raise ConfigError(
             [Problem("changes", text, f"field=value, separated by spaces ({error})")]
         ) from error
-
-
-def joined_changes(changes: Iterable[str]) -> str:
-    """The list as it is typed, quoted only where it has to be."""
-    return " ".join(one if _is_plain(one) else shlex.quote(one) for one in changes)
-
-
-def _is_plain(change: str) -> bool:
-    """Whether a change reads back as it is, without quotes."""
-    try:
-        return shlex.split(change) == [change]
-    except ValueError:
-        return False

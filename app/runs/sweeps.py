@@ -14,21 +14,14 @@ from engine.run.lock import read_lock, signal_holder
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """A sweep that is typed: what is swept, the other changes, and how many settings and runs it makes."""
+    """A sweep that is typed: what is swept, the other changes, all changes of its first run, and how many settings and
+    runs it makes."""
 
     specs: list[str]
     others: list[str]
+    first: list[str]
     settings: int
     runs: int
-
-    @property
-    def first(self) -> list[str]:
-        """The changes of its first run."""
-        from engine.config.form import as_typed
-        from engine.sweep.grammar import read_axes, settings_of
-
-        setting = settings_of(read_axes(self.specs))[0]
-        return [*self.others, *(f"{name}={as_typed(value)}" for name, value in setting.items())]
 
 
 def plan_sweep(path: Path, changes: Sequence[str]) -> SweepPlan | None:
@@ -44,8 +37,9 @@ def plan_sweep(path: Path, changes: Sequence[str]) -> SweepPlan | None:
         return None
     axes = read_axes(specs)
     settings = settings_of(axes)
+    others = [change for change in changes if change not in specs]
     plan = SweepPlan(
-        specs, [change for change in changes if change not in specs],
+        specs, others, [*others, *(f"{name}={as_typed(value)}" for name, value in settings[0].items())],
         len({str({**setting, SEED: 0}) for setting in settings}), len(settings),
     )  # fmt: skip
     for axis in axes:

@@ -105,67 +105,45 @@ def _says(item: Any) -> object:
     return [getattr(item, name) for name in fields if name not in _IGNORED] if fields else item
 
 
-class _Numbers(dict[str, int]):
-    """The number of each text; one that is looked up and new gets the next."""
+class Names(dict[str, int]):
+    """Small numbers for repeated strings: a text that is looked up and new gets the next. Shared by all copies: numbers
+    never change, so more never hurt."""
 
-    __slots__ = ("_texts",)
+    __slots__ = ("texts",)
 
-    def __init__(self, texts: list[str]) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._texts = texts
+        self.texts: list[str] = []
 
     def __missing__(self, text: str) -> int:
-        number = len(self._texts)
-        self._texts.append(text)
-        self[text] = number
+        number = self[text] = len(self.texts)
+        self.texts.append(text)
         return number
 
-
-class Names:
-    """Small numbers for repeated strings. Shared by all copies: numbers never change, so more never hurt.
-
-    `numbers[text]` gives a new text its number."""
-
-    __slots__ = ("numbers", "texts")
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.numbers = _Numbers(self.texts)
-
-    def number(self, text: str) -> int:
-        """The number of `text`, given to it if it is new."""
-        return self.numbers[text]
-
-    def find(self, text: str) -> int | None:
-        """The number of `text` if it has one."""
-        return self.numbers.get(text)
+    def share(self) -> Self:
+        """The same."""
+        return self
 
 
-class Texts:
+class Texts(dict[str, str]):
     """Texts by name. Shared by all copies: a text never changes, so more never hurt."""
 
-    __slots__ = ("by_name",)
-
-    def __init__(self) -> None:
-        self.by_name: dict[str, str] = {}
-
-    def __setitem__(self, name: str, text: str) -> None:
-        self.by_name[name] = text
-
-    def get(self, name: str) -> str:
-        """The text of this name; nothing where there is none."""
-        return self.by_name.get(name, "")
+    def share(self) -> Self:
+        """The same."""
+        return self
 
 
 class Columns:
-    """Rows of numbers, one typed array a column. The last column must be `offset`, the row's place in the
-    log: it is appended last, so a row that can be seen is whole, and it distinguishes rows of the same log."""
+    """Rows of numbers, one typed array a column; `names`: of the texts that stand there as numbers. The last column
+    must be `offset`, the row's place in the log: it is appended last, so a row that can be seen is whole, and it
+    distinguishes rows of the same log."""
 
     TYPES: Mapping[str, str] = {}
     IGNORED: frozenset[str] = _IGNORED
     """Columns that may differ where a report is repeated."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Names) -> None:
+        self.names = names
         self._adopt([array(code) for code in self.TYPES.values()], Keys(), 0)
 
     def _adopt(self, arrays: list[array], keys: Keys, length: int) -> None:

@@ -53,13 +53,9 @@ class Decisions(Columns):
         "offset": "q",
     }
 
-    def __init__(self, names: Names) -> None:
-        super().__init__()
-        self.names = names
-
     def row(self, event: DecisionTaken, offset: int, length: int) -> tuple[Any, ...]:
         """What the table keeps of `event`, its key first: for `add`, `otherwise` and `put`."""
-        number = self.names.numbers
+        number = self.names
         m = max(-_MOST_SEGMENTS - 1, min(event.m, _MOST_SEGMENTS))  # as the column keeps it
         return (
             _KEY.pack(number[event.method], number[event.example], m, number[event.phase]),
@@ -75,7 +71,7 @@ class Decisions(Columns):
 
     def chain(self, method: int, example: int) -> list[int]:
         """The rows of an example's segments under a method, in their order, the tail last."""
-        phases = [number for name in ("segment", "tail") if (number := self.names.find(name)) is not None]
+        phases = [number for name in ("segment", "tail") if (number := self.names.get(name)) is not None]
         row_of, rows = self.keys, list[int]()
         while True:
             before = len(rows)
@@ -120,14 +116,12 @@ class Outcomes(Columns):
     }
 
     def __init__(self, names: Names) -> None:
-        super().__init__()
-        self.names = names
-        self._greedy = names.number("greedy")
+        super().__init__(names)
+        self._greedy = names["greedy"]
 
     def row(self, event: ExampleEvaluated, offset: int, length: int) -> tuple[Any, ...]:
         """What the table keeps of `event`, its key first: for `add`, `otherwise` and `put`."""
-        number = self.names.numbers
-        key = (number[event.method], number[event.example])
+        key = (self.names[event.method], self.names[event.example])
         return key, *key, *_figures_of_an_answer(event), 0, length, offset
 
     def leaves(self, method: int, example: int, segment: int) -> None:
@@ -155,7 +149,7 @@ class Outcomes(Columns):
 
     def place(self, method: str, example: str) -> Place | None:
         """Where the whole event is to be read."""
-        row = self.find_key((self.names.find(method), self.names.find(example)))
+        row = self.find_key((self.names.get(method), self.names.get(example)))
         if row is None:
             return None
         return Place(self.column("offset")[row], self.column("length")[row])

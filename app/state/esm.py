@@ -121,7 +121,7 @@ class ESMState(MethodState):
 
     def question(self, example: str) -> str:
         """The example's question, or nothing before an event holds it."""
-        return self.questions.get(example)
+        return self.questions.get(example, "")
 
 
 ESMState.keeps(ev.MemoryBuilt, "memory")
@@ -130,11 +130,6 @@ ESMState.keeps(ev.MemoryBuilt, "memory")
 @ESMState.on(ev.RolloutEnded)
 def _rollout(state: ESMState, event: ev.RolloutEnded, place: Place) -> None:
     state.rollouts.append(event.correct, key=(event.example, event.draw))
-
-
-@ESMState.on(ev.RolloutsMined)
-def _mined(state: ESMState, event: ev.RolloutsMined, place: Place) -> None:
-    state.questions[event.example] = event.question
 
 
 def effect(event: ev.PairMined) -> str:
@@ -157,7 +152,7 @@ def _pair(state: ESMState, event: ev.PairMined, place: Place) -> None:
 @ESMState.on(ev.EntryPicked)
 def _pick(state: ESMState, event: ev.EntryPicked, place: Place) -> None:
     entry = event.tool_name
-    if entry not in state.entry_names.by_name:
+    if entry not in state.entry_names:
         state.entry_names[entry] = event.name or _name(state, event)
     row = row_of(Pick, event, place, entry=entry, name=state.entry_name(entry), m=event.control_point_m)
     state.picks.append(row, key=(event.order, event.tool_name))
@@ -167,22 +162,20 @@ def _name(state: ESMState, event: ev.EntryPicked) -> str:
     """As the stage would name it today; logs of older versions do not say it."""
     pair = state.pairs.find(event.tool_name.removesuffix(f"_{event.kind}"))
     name = pair.entry_name(event.kind) if pair is not None else short_name(event.tool_name)
-    return free_name(name, set(state.entry_names.by_name.values()))
+    return free_name(name, set(state.entry_names.values()))
 
 
 @ESMState.on(ev.DecisionTaken)
 def _decision(state: ESMState, event: ev.DecisionTaken, place: Place) -> None:
-    names = state.entry_names.by_name
+    names = state.entry_names
     for candidate in event.candidates:  # of an imported memory, or another run's, only decisions know
         if candidate.name and candidate.entry not in names:
             names[candidate.entry] = candidate.name
     decisions, row = state.decisions, state.decisions.row(event, *place)
     if decisions.add(*row):
-        if event.chosen is not None and event.method == METHOD:
-            use = state.ledger.get(event.chosen, UNUSED)
-            state.ledger[event.chosen] = use.injected(event.delta_logprob)
+        _use(state, len(decisions) - 1)
     elif (at := decisions.otherwise(*row)) is not None:
-        answer = state.names.number(event.method), state.names.number(event.example)
+        answer = state.names[event.method], state.names[event.example]
         _compare(state, *answer, by=-1)
         _use(state, at, by=-1)
         decisions.put(at, *row[1:])
@@ -199,15 +192,16 @@ def _use(state: ESMState, row: int, by: int = 1) -> None:
         state.ledger[chosen] = use.injected(None if isnan(delta) else delta, by)
 
 
+@ESMState.on(ev.RolloutsMined)
 @ESMState.on(ev.QuestionAsked)
-def _asked(state: ESMState, event: ev.QuestionAsked, place: Place) -> None:
+def _asked(state: ESMState, event: ev.RolloutsMined | ev.QuestionAsked, place: Place) -> None:
     state.questions[event.example] = event.question
 
 
 @ESMState.on(ev.ExampleEvaluated)
 def _example(state: ESMState, event: ev.ExampleEvaluated, place: Place) -> None:
     state.questions[event.example] = event.question
-    method, example = state.names.number(event.method), state.names.number(event.example)
+    method, example = state.names[event.method], state.names[event.example]
     greedy = event.method == GREEDY
     compared = state.steered if greedy else (method,)  # some may have answered it before greedy did
     outcomes, row = state.outcomes, state.outcomes.row(event, *place)

@@ -97,9 +97,11 @@ class MethodState:
 
 def shared(value: Any) -> Any:
     """A copy that goes its own way: dicts are copied, what has `share` shares, all else never changes."""
-    if isinstance(value, dict):
-        kind = type(next(iter(value.values()), None))
-        plain = not (issubclass(kind, dict) or callable(getattr(kind, "share", None)))
-        return dict(value) if plain else {key: shared(below) for key, below in value.items()}
     share = getattr(value, "share", None)  # an event may have a field of that name
-    return share() if callable(share) else value
+    if callable(share):
+        return share()
+    if not isinstance(value, dict):
+        return value
+    kind = type(next(iter(value.values()), None))
+    plain = not (issubclass(kind, dict) or callable(getattr(kind, "share", None)))
+    return dict(value) if plain else {key: shared(below) for key, below in value.items()}

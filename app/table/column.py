@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 T = TypeVar("T")
 
 Tone = Literal["", "dim", "strong", "good", "bad", "accent", "warn"]
+TONES = get_args(Tone)
 
 
 class Cell(NamedTuple):

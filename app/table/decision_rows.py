@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from app.state.decisions import NULL
 from app.state.esm import ESMState
@@ -23,24 +24,23 @@ class DecisionRows(Rows):
     def mentions(self, word: str) -> Callable[[int], bool]:
         """Names on the row (example, method, gate, entry with its id) and the example's question are searched."""
         decisions, question, entry_name = self.state.decisions, self.state.question, self.state.entry_name
-        columns = [decisions.column(name) for name in ("example", "method", "gate", "chosen")]
-        examples, texts = columns[0], decisions.names.texts
-        named: dict[int, bool] = {NULL: word in "null"}
-        asked: dict[str, bool] = {}
+        names = ("example", "method", "gate", "chosen")
+        examples, methods, gates, chosen = (decisions.column(name) for name in names)
+        texts = decisions.names.texts
 
-        def test(row: int) -> bool:
-            for column in columns:
-                number = column[row]
-                matches = named.get(number)
-                if matches is None:
-                    text = texts[number]
-                    matches = named[number] = word in text.lower() or word in entry_name(text).lower()
-                if matches:
-                    return True
-            text = question(texts[examples[row]])
-            matches = asked.get(text)
-            if matches is None:
-                matches = asked[text] = word in text.lower()
-            return matches
+        @cache
+        def in_name(number: int) -> bool:
+            text = "null" if number == NULL else texts[number]
+            return word in text.lower() or (number != NULL and word in entry_name(text).lower())
 
-        return test
+        @cache
+        def in_question(example: int) -> bool:
+            return word in question(texts[example]).lower()
+
+        return lambda row: (
+            in_name(examples[row])
+            or in_name(methods[row])
+            or in_name(gates[row])
+            or in_name(chosen[row])
+            or in_question(examples[row])
+        )

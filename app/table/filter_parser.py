@@ -98,10 +98,9 @@ class _Parser:
         self._end = end
         self._at = 0
 
-    def peek(self, ahead: int = 0) -> _Token | None:
+    def peek(self) -> _Token | None:
         """The next token, if any."""
-        at = self._at + ahead
-        return self._tokens[at] if at < len(self._tokens) else None
+        return self._tokens[self._at] if self._at < len(self._tokens) else None
 
     def any_of(self, depth: int) -> Expression:
         """Alternatives."""

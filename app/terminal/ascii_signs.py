@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from rich.cells import cell_len
 from rich.segment import Segment
-from textual.color import Color
-from textual.filter import LineFilter
+
+from app.terminal.segment_filter import SegmentFilter
 
 WARNING = (
     "This terminal is not set to UTF-8: + stands for right and finished, x for wrong and failed, ^ for better, "
@@ -64,12 +64,4 @@ def _drawn(code: int) -> str | None:
     return "|" if code in _BLOCKS else None
 
 
-class AsciiSigns(LineFilter):
-    """Whatever a widget draws, in ASCII."""
-
-    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """The segments in ASCII."""
-        return [s if s.control else Segment(in_ascii(s.text), s.style) for s in segments]
-
-
-ASCII_SIGNS = AsciiSigns()
+ASCII_SIGNS = SegmentFilter(lambda segment: Segment(in_ascii(segment.text), segment.style))

@@ -7,7 +7,8 @@ from functools import lru_cache
 from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
-from textual.filter import LineFilter
+
+from app.terminal.segment_filter import SegmentFilter
 
 _FAINT = 0.5
 """Difference in brightness between text and its background below which it becomes dim."""
@@ -16,26 +17,12 @@ _RAISED = 0.08
 
 
 @lru_cache
-def plain_attributes(background: str) -> PlainAttributes:
-    """The filter for screens with this background; always the same one, since strips remember it."""
-    return PlainAttributes(Color.parse(background))
-
-
-class PlainAttributes(LineFilter):
-    """Takes every colour away; `base` is the background of the whole screen."""
-
-    def __init__(self, base: Color) -> None:
-        super().__init__()
-        self._base = base
-
-    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """The segments with attributes only."""
-        return [
-            segment
-            if segment.control or segment.style is None
-            else Segment(segment.text, _plain(segment.style, self._base))
-            for segment in segments
-        ]
+def plain_attributes(background: str) -> SegmentFilter:
+    """The filter that takes every colour away, for screens with this background."""
+    base = Color.parse(background)
+    return SegmentFilter(
+        lambda segment: Segment(segment.text, None if segment.style is None else _plain(segment.style, base))
+    )
 
 
 @lru_cache(maxsize=4096)

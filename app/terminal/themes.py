@@ -65,10 +65,3 @@ LIGHT = Theme(
         "scrollbar-active": "#0B63A8",
     },
 )
-
-THEMES = (DARK, LIGHT)
-
-
-def hidden(name: str) -> bool:
-    """Themes that leave colours to the terminal turn black on black where colour is off."""
-    return "ansi" in name

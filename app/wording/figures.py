@@ -13,7 +13,7 @@ NONE = "·"
 
 def fixed(value: float | None, digits: int = 3) -> str:
     """`0.812`, `−0.050`"""
-    return NONE if value is None or value != value else _minus(f"{value:.{digits}f}")
+    return NONE if value is None or value != value else minus(f"{value:.{digits}f}")
 
 
 def signed(value: float | None, digits: int = 3) -> str:
@@ -46,7 +46,7 @@ def probability(p: float | None) -> str:
 
 def share(value: float | None, digits: int = 1) -> str:
     """`81.2%`"""
-    return NONE if value is None or value != value else _minus(f"{100 * value:.{digits}f}") + "%"
+    return NONE if value is None or value != value else minus(f"{100 * value:.{digits}f}") + "%"
 
 
 def figure(value: float) -> str:
@@ -54,21 +54,21 @@ def figure(value: float) -> str:
     if not isfinite(value):
         return NONE
     digits = 3 if abs(value) < 10 else 1 if abs(value) < 1000 else 0
-    return _minus(f"{value:.2g}" if value and abs(value) < 0.001 else f"{value:,.{digits}f}")
+    return minus(f"{value:.2g}" if value and abs(value) < 0.001 else f"{value:,.{digits}f}")
 
 
 def short(value: object) -> str:
     """A figure of a stage: four digits that count, or thousands set apart; a text as it is."""
     if isinstance(value, float):
-        return _minus(f"{value:,.0f}" if abs(value) >= 9_999.5 else f"{value:.4g}")
-    return _minus(f"{value:,}") if isinstance(value, int) else str(value)
+        return minus(f"{value:,.0f}" if abs(value) >= 9_999.5 else f"{value:.4g}")
+    return minus(f"{value:,}") if isinstance(value, int) else str(value)
 
 
 def tick(value: float) -> str:
     """At an axis: `0.85`, `12k`, `1e-06`."""
     if abs(value) >= 10_000 and value % 1000 == 0:
-        return tick(value / 1000) + "k" if abs(value) < 1e6 else _minus(f"{value:g}")
-    return _minus(f"{value:.5g}")
+        return tick(value / 1000) + "k" if abs(value) < 1e6 else minus(f"{value:g}")
+    return minus(f"{value:.5g}")
 
 
 def outcome(correct: bool | None) -> str:
@@ -86,7 +86,7 @@ def against_greedy(sign: int | None) -> str:
     return {1: "▲", -1: "▼"}.get(sign or 0, " ")
 
 
-def _minus(text: str) -> str:
+def minus(text: str) -> str:
     """A minus as wide as a plus before a number, none before zero; the exponent's stays as it is."""
     if not text.startswith("-"):
         return text

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # it loads all sections of the configuration
     from engine.run.stage_choices import StageChange
 
 STALE_SIGN, SKIPPED_SIGN = "◌", "⊘"
-_SIGNS = {
+STAGE_SIGNS = {
     stages.WAITING: "○",
     stages.RUNNING: "▶",
     stages.PAUSED: "‖",
@@ -29,7 +29,7 @@ _STALE = "stale: its results are of an earlier attempt"
 def stage_sign(stage: StageState) -> str:
     """One sign for the state of a stage."""
     waits = stage.stale and stage.status == stages.WAITING
-    return STALE_SIGN if waits else _SIGNS.get(stage.status, "?")
+    return STALE_SIGN if waits else STAGE_SIGNS.get(stage.status, "?")
 
 
 def stage_words(stage: StageState) -> str:

@@ -12,28 +12,14 @@ HEADINGS = ("stage", "role", "model", "requests", "retries", "failed", "tokens i
 
 
 def usage_cells(usage: ServerUsage) -> list[str]:
-    """The row of a role. A server that does not count tokens gets counts of letters instead, named as such."""
+    """The row of a role. Without a price the cost is empty; where answers came without a token count, tokens and cost
+    are `> …`."""
+    more = "> " if usage.unreported else ""
     return [
         usage.stage, usage.role, f"{usage.model} at {usage.server}", f"{usage.requests:,}", f"{usage.retries:,}",
-        f"{usage.failures:,}", *_amounts(usage), duration(usage.waited), _cost(usage),
+        f"{usage.failures:,}", f"{more}{usage.prompt_tokens:,}", f"{more}{usage.completion_tokens:,}",
+        duration(usage.waited), "" if usage.cost is None else f"{more}{usage.cost:,.4f}",
     ]  # fmt: skip
-
-
-def _amounts(usage: ServerUsage) -> tuple[str, str]:
-    tokens = (f"{usage.prompt_tokens:,}", f"{usage.completion_tokens:,}")
-    if not usage.unreported:
-        return tokens
-    letters = (f"{usage.characters_sent:,} letters", f"{usage.characters_received:,} letters")
-    if usage.unreported == usage.answered:
-        return letters
-    return f"{tokens[0]} + {letters[0]}", f"{tokens[1]} + {letters[1]}"
-
-
-def _cost(usage: ServerUsage) -> str:
-    """The cost; empty without a price, `> …` where some answers came without a token count."""
-    if usage.cost is None:
-        return ""
-    return f"{'> ' if usage.unreported else ''}{usage.cost:,.4f}"
 
 
 def total_cost(rows: Iterable[ServerUsage]) -> float | None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from app.wording.figures import fixed, signed
+from app.wording.figures import fixed, minus, signed
 from app.wording.stage_words import STALE_SIGN
 from app.wording.text import counted
 from app.wording.words import method_name, short_method_name
@@ -28,7 +28,6 @@ _CLAIMS = {
 """What is claimed, by metric."""
 _STALE = "Stale, of an earlier attempt: "
 _OTHER = "{method} has {metric} {value} over {n}; {baseline} {base}"
-_MINUS = "−"
 _NO_DIFFERENCE = "no difference is shown"
 
 
@@ -162,13 +161,12 @@ def _interval(of: Verdict | Kept | Closest, unit: str, percent: bool) -> str:
     difference, low, high = (value * (100 if percent else 1) for value in (of.difference, of.low, of.high))
     digits = int(abs(difference) < 10)
     plus = _number(difference, 1 if percent else digits)
-    sign = "" if plus.startswith(_MINUS) or not plus.strip("0.") else "+"
+    sign = "+" if difference > 0 and plus.strip("0.") else ""
     return f"{sign}{plus} {unit}{' ' * bool(unit)}[{_number(low, digits)}, {_number(high, digits)}]"
 
 
 def _number(value: float, digits: int) -> str:
-    text = f"{value:,.{digits}f}"
-    return text.lstrip("-") if float(text.replace(",", "")) == 0 else text.replace("-", _MINUS)
+    return minus(f"{value:,.{digits}f}")
 
 
 def _counts(verdict: Verdict) -> str:

@@ -143,8 +143,6 @@ class OfflineMemorySection(Section):
 
 
 class OnlineSection(Section):
-    FIXED = ("carry_steering",)
-
     variant: Literal["esm", "no_memory", "no_probing"] = Field(
         default="esm",
         description="What the method esm is here: the whole of it, never steering, or choosing without probes. "
@@ -168,7 +166,9 @@ class OnlineSection(Section):
     )
     min_tool_m: PositiveInt = Field(default=2, description="First segment that may be steered.")
     max_tool_m: PositiveInt | None = Field(default=None, description="Last segment that may be steered.")
-    carry_steering: ClassVar[bool] = False
+    carry_steering: bool = Field(
+        default=False, description="Keep steered key/values instead of an unsteered re-prefill."
+    )
     record_null: bool = Field(
         default=False,
         description="Also write the segment of the null action at steered points (not counted in budgets).",
@@ -244,7 +244,8 @@ class FieldSection(Section):
 
 
 class EvalSection(Section):
-    FIXED = ("side_effects", "bootstrap_resamples", "cases")
+    FIXED = ("bootstrap_resamples", "cases")
+    REMOVED = {"side_effects": 0}
 
     methods: list[Annotated[str, one_of("methods")]] = Field(
         default=["greedy", "esm"], min_length=1, description="Methods to evaluate."
@@ -267,7 +268,6 @@ class EvalSection(Section):
     batch_size_greedy: PositiveInt = Field(
         default=64, description="Examples in each call of plain greedy decoding."
     )
-    side_effects: ClassVar[int] = 0
     bootstrap_resamples: ClassVar[int] = 10_000
     cases: ClassVar[int] = 10
     """Improved and worsened examples written to cases/."""

@@ -17,7 +17,8 @@ class ClustersSection(Section):
     """The stage `clusters` (spec Evolution 1, 2.5). Paths name files that were computed elsewhere."""
 
     OLDER = {"numbers": "written"}
-    FIXED = ("pca_dim", "frequency_corpus", "tokens_listed")
+    FIXED = ("pca_dim", "tokens_listed")
+    REMOVED = {"frequency_corpus": None}
 
     k: Annotated[int, Field(ge=2, le=250)] = Field(
         default=10, description="k-means clusters; the two special clusters are added to these."
@@ -51,7 +52,6 @@ class ClustersSection(Section):
         default=200, description="Answers the model generates for counting; 0: nothing is counted."
     )
     pca_dim: ClassVar[int] = 50
-    frequency_corpus: ClassVar[None] = None
     tokens_listed: ClassVar[int] = 12
 
 
@@ -78,7 +78,8 @@ class ReflectorSection(Section):
 
 
 class JudgeSection(Section):
-    FIXED = ("text_threshold", "attempts", "labels")
+    FIXED = ("attempts",)
+    REMOVED = {"text_threshold": None, "labels": None}
 
     kind: Literal["auto", "numeric", "task", "openai"] | CustomClass = Field(
         default="openai",
@@ -89,9 +90,7 @@ class JudgeSection(Section):
         default=0.01,
         description="Largest relative difference of numbers that count as equal; absolute for 0.",
     )
-    text_threshold: ClassVar[None] = None
     attempts: ClassVar[int] = 3
-    labels: ClassVar[None] = None
     openai: OpenAISection = OpenAISection()
 
 
@@ -99,7 +98,10 @@ class EvolutionSection(Section):
     """The stage `evolve`."""
 
     OLDER = {"best_by": "validation"}
-    FIXED = ("max_calls", "max_tokens", "target", "branch_of", "branch_iteration", "failures")
+    FIXED = ("failures",)
+    REMOVED = {
+        "max_calls": None, "max_tokens": None, "target": None, "branch_of": None, "branch_iteration": 0,
+    }  # fmt: skip
     INSTEAD = "leave it out; max_cost and patience end it early, initial_deltas names deltas to start from"
 
     kconfig: str | None = Field(
@@ -142,9 +144,6 @@ class EvolutionSection(Section):
     patience: NonNegativeInt = Field(
         default=0, description="Stop after this many iterations without a new best; 0: never."
     )
-    target: ClassVar[None] = None
-    max_calls: ClassVar[None] = None
-    max_tokens: ClassVar[None] = None
     max_cost: Positive | None = Field(
         default=None, description="Start no iteration once judge and reflector have cost this much."
     )
@@ -160,8 +159,6 @@ class EvolutionSection(Section):
         "on the test set. 0: none.",
     )
     initial_deltas: str | None = Field(default=None, description="JSON file of initial deltas; none: zeros.")
-    branch_of: ClassVar[None] = None
-    branch_iteration: ClassVar[int] = 0
     max_new_tokens: PositiveInt = Field(default=192, description="Longest answer, in tokens.")
     temperature: Annotated[float, Field(ge=0, le=5)] = Field(default=0.0, description="0 is greedy decoding.")
     batch_size: PositiveInt = Field(

@@ -17,7 +17,8 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class GraphsSection(Section):
     """The stage `graphs`: g_raw to g_retrieval (spec 0.1, 0.2)."""
 
-    FIXED = ("batch_size", "hold_out")
+    FIXED = ("batch_size",)
+    REMOVED = {"hold_out": "questions"}
 
     dataset: Literal["generated", "rog", "pathquestion"] = Field(
         default="generated",
@@ -31,7 +32,6 @@ class GraphsSection(Section):
     knowledge_base: str | None = Field(
         default=None, description="pathquestion: the file of triples that belongs to the questions."
     )
-    hold_out: ClassVar[str] = "questions"
     split_seed: NonNegativeInt = Field(
         default=0, description="pathquestion: draws the three splits; paraphrases are in one of them."
     )
@@ -101,7 +101,7 @@ class RetrieverSection(Section):
 class AgentGraphsSection(Section):
     """The stage `agent-graphs`: g_retrieval to g_agent (spec 0.3)."""
 
-    FIXED = ("force_include_gt",)
+    REMOVED = {"force_include_gt": True}
 
     anchor_top_k: PositiveInt = Field(default=50, description="Best-scored edges whose ends are anchors.")
     hops: Annotated[int, Field(ge=1, le=4)] = Field(
@@ -111,8 +111,6 @@ class AgentGraphsSection(Section):
         default=False,
         description="Paths may continue through an anchor; off: they end at the first one (spec 0.3).",
     )
-    force_include_gt: ClassVar[bool] = True
-    """The shortest paths of training questions are kept even where not selected."""
 
 
 class EnvironmentSection(Section):
@@ -136,7 +134,7 @@ class EmbedderSection(Section):
 
 
 class PolicySection(Section):
-    FIXED = ("dropout",)
+    REMOVED = {"dropout": 0.0}
 
     kind: Literal["edge_mlp_mixer", "edge_frontier", "edge_gat"] = Field(
         default="edge_gat",
@@ -144,7 +142,6 @@ class PolicySection(Section):
     )
     hidden: PositiveInt = Field(default=64, description="H: width of all tokens.")
     heads: PositiveInt = Field(default=4, description="Attention heads (edge_gat); a divisor of hidden.")
-    dropout: ClassVar[float] = 0.0
 
 
 class ActorSection(Section):

@@ -96,7 +96,7 @@ class PoolSection(Section):
     """The stage `pool`."""
 
     OLDER = {"fill_with_refused": True}
-    FIXED = ("enough_positives",)
+    REMOVED = {"enough_positives": 0}
 
     dataset: Literal["digits", "files"] = Field(
         default="digits", description="scikit-learn's handwritten digits, or your own files."
@@ -115,7 +115,6 @@ class PoolSection(Section):
     max_eval_pairs: NonNegativeInt = Field(
         default=50, description="Maximum pairs with which a query is asked."
     )
-    enough_positives: ClassVar[int] = 0
     batch_size: PositiveInt = Field(
         default=16,
         description="Pairs sent to the model together; after a kill at most these are asked again.",
@@ -150,9 +149,10 @@ class PoolSection(Section):
 class SelectorSection(Section):
     """The stage `selector`."""
 
+    REMOVED = {"oracle_pairs": 500}
     FIXED = (
         "hidden", "inner", "batch_size", "learning_rate", "policy_learning_rate", "weight_decay", "grad_clip",
-        "random_pairs", "oracle_pairs", "log_every", "eval_every",
+        "random_pairs", "log_every", "eval_every", "checkpoint_every",
     )  # fmt: skip
 
     hidden: ClassVar[int] = 64
@@ -175,12 +175,11 @@ class SelectorSection(Section):
     )
     random_pairs: ClassVar[int] = 4
     """Pairs drawn for each held-out query by the random baseline."""
-    # Older runs also searched for the best pair of each held-out query.
-    oracle_pairs: ClassVar[int] = 500
     log_every: ClassVar[int] = 10
     eval_every: ClassVar[int] = 40
     """Steps between two evaluations on the held-out queries."""
-    checkpoint_every: PositiveInt = Field(default=50, description="Steps between two checkpoints.")
+    checkpoint_every: ClassVar[int] = 50
+    """Steps between two checkpoints."""
 
     @model_validator(mode="after")
     def _trains(self) -> SelectorSection:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -15,7 +15,7 @@ _ADDRESS = re.compile(r"auto|(ray://)?[A-Za-z0-9._\[\]:-]+:\d{1,5}")
 class ScaleSection(Section):
     """A single process, or replicas on a Ray cluster. Results are the same."""
 
-    FIXED = ("dashboard",)
+    REMOVED = {"dashboard": False}
     INSTEAD = "leave it out, or name by `address` a cluster that you started with a dashboard"
 
     engine: Literal["local", "ray"] = Field(
@@ -32,7 +32,6 @@ class ScaleSection(Section):
         description="Cluster to use: `auto` (the cluster of this machine), `host:port` or `ray://host:port`; none: a "
         "cluster is started on this machine and ended with the run.",
     )
-    dashboard: ClassVar[bool] = False
 
     @model_validator(mode="after")
     def _fits(self) -> ScaleSection:

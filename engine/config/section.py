@@ -42,13 +42,16 @@ class Section(BaseModel):
     FIXED: ClassVar[tuple[str, ...]] = ()
     """Class variables that were fields once. Older runs' own configurations name them, with these values."""
 
+    REMOVED: ClassVar[Mapping[str, Any]] = {}
+    """Fields of older runs that nothing reads any more, with the values that they had."""
+
     INSTEAD: ClassVar[str] = "leave it out"
     """What to do where a file gives one of these another value."""
 
     @classmethod
     def fixed(cls) -> dict[str, Any]:
         """What was a field once, with its value."""
-        return {name: getattr(cls, name) for name in cls.FIXED}
+        return {**cls.REMOVED, **{name: getattr(cls, name) for name in cls.FIXED}}
 
     def values(self, without: Collection[str] = ()) -> dict[str, Any]:
         """Plain values of all fields, and of what was one once."""

@@ -15,7 +15,8 @@ Lever = Literal["esm", "deltas", "notes", "evidence"]
 class ServeSection(Section):
     """The server that answers with a run's levers."""
 
-    FIXED = ("key_file", "max_waiting", "max_body", "client_timeout")
+    FIXED = ("max_waiting", "max_body", "client_timeout")
+    REMOVED = {"key_file": None}
 
     runs: list[str] = Field(
         default=[],
@@ -33,7 +34,6 @@ class ServeSection(Section):
         description="Environment variable with the key that requests must bring; `none`: no key is asked for. "
         "Not given: a new key is made in serve/key of the run, which only you can read.",
     )
-    key_file: ClassVar[None] = None
     max_in_flight: PositiveInt = Field(default=32, description="Requests that are answered together.")
     max_waiting: ClassVar[int] = 64
     """Requests that may wait for a place; further ones get 429 and have to try again."""

@@ -5,11 +5,8 @@ The result of a check is ok, no or unknown, with its meaning for steer-tui.
 
 from __future__ import annotations
 
-import base64
 import json
 import re
-import struct
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -22,6 +19,13 @@ State = Literal["ok", "no", "unknown"]
 _COUNT = "Count from 1 to 30 in digits, separated by spaces. Write nothing else."
 _VARIED = "Write ten random English words, separated by spaces."
 _ARGUES = "Reply with the single word hello. Do not write JSON, braces or quotes: only the word hello."
+RED_SQUARE = (
+    "data:image/png;base64,"
+    "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAb0lEQVR4nO3PAQkAAAyEwO9feoshgnABdLep8QUNyPEFDcjxBQ3I"
+    "8QUNyPEFDcjxBQ3I8QUNyPEFDcjxBQ3I8QUNyPEFDcjxBQ3I8QUNyPEFDcjxBQ3I8QUNyPEFDcjxBQ3I8QUNyPEFDcjxBQ3IPanc"
+    "8OLDQitxAAAAAElFTkSuQmCC"
+)
+"""A picture of 64 by 64 pixels: vision models want some."""
 _LIMIT = 6
 _HOT = 2.0
 _SCHEMA = {
@@ -162,7 +166,7 @@ def _is_cut_off_json(completion: Reply) -> bool:
 def images(probe: ChatProbe) -> Seen:
     """Whether the model sees a red square."""
     content: list[dict[str, Any]] = [
-        {"type": "image_url", "image_url": {"url": _red_square()}},
+        {"type": "image_url", "image_url": {"url": RED_SQUARE}},
         {"type": "text", "text": "Which colour is this image? Answer with one word."},
     ]
     text = _completion(probe.ask([{"role": "user", "content": content}], 48)).text
@@ -184,7 +188,7 @@ CHECKS = (
     Check("system messages", lambda probe, first: system_messages(probe),
           "their text goes before the user's first message"),
     Check("usage", lambda probe, first: usage(first),
-          "characters are counted, cost is unknown; limits in tokens have no effect"),
+          "cost is unknown; limits in tokens have no effect"),
     Check("token limit", lambda probe, first: token_limits(probe), _LONGER),
     Check("json_schema", lambda probe, first: json_schema(probe), _IN_PROMPT),
     Check("json_object", lambda probe, first: json_mode(probe), "only asked for where json_schema is refused"),
@@ -198,20 +202,3 @@ CHECKS = (
 
 def _quote(text: str) -> str:
     return json.dumps(" ".join(text.split())[:60], ensure_ascii=False) if text.strip() else ""
-
-
-def _red_square(size: int = 64) -> str:
-    """A PNG as a data URL; vision models want some pixels."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    rows = (b"\0" + b"\xff\0\0" * size) * size
-    header = struct.pack(">IIBBBBB", size, size, 8, 2, 0, 0, 0)
-    png = (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", header)
-        + chunk(b"IDAT", zlib.compress(rows))
-        + chunk(b"IEND", b"")
-    )
-    return "data:image/png;base64," + base64.b64encode(png).decode()

@@ -8,14 +8,12 @@ from urllib.parse import urlsplit
 
 from engine.doctor.capabilities import CHECKS, Capability
 from engine.doctor.chat_probe import ChatProbe, ProbeReply
-from engine.doctor.side_by_side import side_by_side
 from engine.servers.address import is_address
 from engine.servers.http import Http, HttpAnswer
 from engine.servers.key import fits_header
 
 TIMEOUT = 120.0
 """Seconds for one answer: a server may have to load its model first."""
-_AT_ONCE = 4
 _NO_LIST = (404, 405, 501)
 _BASE = "is this the base of an OpenAI-compatible interface? it often ends in /v1"
 _FIRST = [
@@ -65,7 +63,7 @@ def examine(
         yield ServerReport(False)
         return
     sees = False
-    for capability in side_by_side(lambda check: check(probe, first), CHECKS, _AT_ONCE):
+    for capability in (check(probe, first) for check in CHECKS):
         sees = sees or (capability.name == "images" and capability.state == "ok")
         yield capability
     yield ServerReport(True, http.address, name, sees)

@@ -20,14 +20,11 @@ class TokenCluster(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True
 
 
 class ClustersBuilt(Event, tag=True, kw_only=True, frozen=True):
-    """The vocabulary is divided into clusters. `tokens`: rows of the logits; `unassigned`: padding rows, in no
-    cluster; `frequency_source`: what the frequent tokens were counted in."""
+    """The vocabulary is divided into clusters. `tokens`: rows of the logits."""
 
     tokens: int
     clusters: list[TokenCluster]
-    unassigned: int = 0
     embedder: str = ""
-    frequency_source: str = ""
 
 
 class ServerChanged(Event, tag=True, kw_only=True, frozen=True):
@@ -158,7 +155,6 @@ class IterationFinished(Event, tag=True, kw_only=True, frozen=True):
     reflector."""
 
     iteration: int
-    best_iteration: int
     calls: int = 0
     tokens: int = 0
     cost: float = 0.0

@@ -55,7 +55,6 @@ class AgentGraphsBuilt(Event, tag=True, kw_only=True, frozen=True):
     dropped: dict[str, int] = {}
     edges_mean: float = 0.0
     nodes_mean: float = 0.0
-    gt_kept: int = 0
 
 
 class SamplerStep(Event, tag=True, kw_only=True, frozen=True):

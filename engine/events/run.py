@@ -173,9 +173,8 @@ class ServerUsage(Event, tag=True, kw_only=True, frozen=True):
     attempts at the run.
 
     `requests` were sent, further attempts (`retries`) included; `failures`: given up after the last attempt. Tokens
-    are as the server counted them; `unreported` answers came without a count, `characters_sent` and
-    `characters_received` are theirs. `seconds` passed with requests under way, `waited` before them (backoff,
-    Retry-After, limits). `cost` in the prices' unit: None where no price is configured.
+    are as the server counted them; `unreported` answers came without a count. `seconds` passed with requests under way,
+    `waited` before them (backoff, Retry-After, limits). `cost` in the prices' unit: None where no price is configured.
     """
 
     role: str
@@ -188,8 +187,6 @@ class ServerUsage(Event, tag=True, kw_only=True, frozen=True):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     unreported: int = 0
-    characters_sent: int = 0
-    characters_received: int = 0
     seconds: float = 0.0
     waited: float = 0.0
     cost: float | None = None

@@ -6,14 +6,13 @@ from engine.events.base import Event
 
 
 class ClusterJoined(Event, tag=True, kw_only=True, frozen=True):
-    """A Ray cluster was joined. `own`: it was started for this run. `dashboard`: URL, empty without one."""
+    """A Ray cluster was joined. `own`: it was started for this run."""
 
     engine: str
     address: str
     own: bool
     replicas: int
     gpus_per_replica: float = 0.0
-    dashboard: str = ""
 
 
 class ReplicaStarted(Event, tag=True, kw_only=True, frozen=True):

@@ -18,12 +18,11 @@ class StateItem(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
 
 
 class StateChange(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """`operation`: added, changed or resolved; `before`: text (and status) before, of a changed one."""
+    """`operation`: added, changed or resolved; `before`: text before, of a changed one."""
 
     operation: str
     item: StateItem
     before: str = ""
-    before_status: str = ""
     why: str = ""
 
 

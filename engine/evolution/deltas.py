@@ -6,10 +6,10 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from engine.errors import DataError
-from engine.files import write_atomic
-from engine.regular_file import LARGEST_RECORD, read_regular
+from engine.files import decoded, write_atomic
 from engine.servers.completion import Problems, problem_words
 
 Deltas = dict[str, float]
@@ -68,17 +68,8 @@ def check_deltas(value: object, clusters: Sequence[str], where: str) -> Deltas:
 
 def read_deltas(path: Path, clusters: Sequence[str]) -> Deltas:
     """Deltas of exactly these clusters from a JSON file. Raises DataError."""
-    try:
-        content = json.loads(read_regular(path, LARGEST_RECORD))
-    except FileNotFoundError as error:
-        raise DataError(
-            what="no such file of deltas", where=str(path), hint="correct the path, or start from zeros"
-        ) from error
-    except (ValueError, OSError, RecursionError) as error:
-        raise DataError(
-            what=f"deltas cannot be read: {error}", where=str(path), hint="restore the file, or remove it"
-        ) from error
-    return check_deltas(content, clusters, str(path))
+    hint = "correct the path, or restore the file"
+    return check_deltas(decoded(path, dict[str, Any], "deltas cannot be read", hint), clusters, str(path))
 
 
 def write_deltas(path: Path, deltas: Deltas) -> None:

@@ -171,14 +171,7 @@ class _Loop:
         write_atomic(layout.plot(run_dir), draw(history))
         # Last: it says that the iteration is done, so whatever is missing after a kill before this line is made again.
         write_history(layout.history(run_dir), history)
-        best = history.best
-        self.context.emit(
-            IterationFinished(
-                iteration=number,
-                best_iteration=-1 if best is None else best.iteration,
-                **asdict(history.usage),
-            )
-        )
+        self.context.emit(IterationFinished(iteration=number, **asdict(history.usage)))
         score = history.iterations[-1].score
         note = f"composite {score.composite:.3f}, {score.mean_tokens:.0f} tokens"
         self.context.progress(number + 1, self.section.iterations, note=note)

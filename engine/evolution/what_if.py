@@ -35,14 +35,13 @@ MOST_SCALES = 64
 
 
 class WhatIfRequest(Section):
-    """The choice to try: the deltas of iteration `of`, or those of the answer itself; without those of the clusters in
-    `off`, with the numbers in `put` instead; all of them times each of `scales`, an answer each."""
+    """The choice to try: the deltas of iteration `of`, or those of the answer itself; with the numbers in `put` for
+    some clusters instead; all of them times each of `scales`, an answer each."""
 
     iteration: NonNegativeInt
     split: str
     example: str
     of: NonNegativeInt | None = None
-    off: Annotated[list[str], Field(max_length=256)] = []
     put: dict[str, Finite] = {}
     scales: Annotated[
         list[Annotated[float, Field(ge=-1000, le=1000)]], Field(min_length=1, max_length=MOST_SCALES)
@@ -142,7 +141,7 @@ class WhatIf:
     def _other(self, request: WhatIfRequest, deltas: Deltas | None, scale: float) -> tuple[Deltas, str]:
         """The deltas to try, and what they are in words."""
         names = self._clusters.names
-        unknown = [name for name in (*request.off, *request.put) if name not in names]
+        unknown = [name for name in request.put if name not in names]
         if unknown:
             raise DataError(
                 what=f"there is no cluster {', '.join(unknown)}",
@@ -150,9 +149,8 @@ class WhatIf:
                 hint=f"choose clusters of {names[0]} to {names[-1]}",
             )
         base = self._iteration(request.of).deltas if request.of is not None else deltas or zero_deltas(names)
-        changed = {**base, **dict.fromkeys(request.off, 0.0), **request.put}
+        changed = {**base, **request.put}
         words = [f"deltas of iteration {request.of}" if request.of is not None else "its own deltas"]
-        words += [f"without cluster {name}" for name in request.off]
         words += [f"{number:+g} on cluster {name}" for name, number in request.put.items()]
         words += [f"times {scale:g}"] if scale != 1 else []
         scaled = {name: number * scale for name, number in changed.items()}

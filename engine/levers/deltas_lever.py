@@ -59,22 +59,13 @@ class DeltasLever:
                 hint="evolve deltas with this model",
             )
         self._deltas = read_deltas(path, clusters.names)
-        self._row = expected_row(clusters, self._deltas)
-        self._processors: dict[float, LogitsProcessor] = {}
+        self.processor: LogitsProcessor = RowAdder(expected_row(clusters, self._deltas))
+        """Adds the deltas: one for all texts, so that rows of a batch share it."""
         self.changed = sum(delta != 0 for delta in self._deltas.values())
         self.about = f"deltas of {self.changed} of {clusters.count} clusters"
 
-    def processor(self, scale: float) -> LogitsProcessor:
-        """Adds the deltas times `scale`. The same for equal scales, so that rows of a batch share it."""
-        if scale not in self._processors:
-            if len(self._processors) >= 64:  # scales are whatever requests name
-                self._processors.clear()
-            self._processors[scale] = RowAdder((self._row * np.float32(scale)).astype(np.float32))
-        return self._processors[scale]
-
-    def did(self, scale: float) -> LeverDid:
+    def did(self) -> LeverDid:
         """What they do to every token."""
-        times = "" if scale == 1 else f", times {scale:g}"
         numbers = ", ".join(f"{cluster}: {delta:+g}" for cluster, delta in self._deltas.items() if delta)
-        what = f"added to the logits, by cluster: {numbers}{times}" if numbers else "all deltas are 0"
-        return LeverDid(lever=DELTAS, acted=bool(numbers) and scale != 0, what=what)
+        what = f"added to the logits, by cluster: {numbers}" if numbers else "all deltas are 0"
+        return LeverDid(lever=DELTAS, acted=bool(numbers), what=what)

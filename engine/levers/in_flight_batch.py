@@ -187,7 +187,8 @@ class InFlightBatch:
             record_tail(text.answer, text.decider, text.row, done)
         else:
             record(text.answer, text.decider.variant.name, text.plan, done, text.m, None)
-            self._prefixes.extend(text.row, done if branch.steer is None else replace(done, kept=None))
+            keeps = branch.steer is None or text.decider.online.carry_steering
+            self._prefixes.extend(text.row, done if keeps else replace(done, kept=None))
         text.plan = None
         text.m += 1
         left = text.decider.budget - len(text.answer.tokens)

@@ -30,12 +30,11 @@ NO_CONVERSATION = "a plain text is no conversation: nothing is added to it"
 @dataclass(frozen=True)
 class Chosen:
     """Which levers act on a question, and how. `online`: fields of the section `online` that differ from the run's;
-    `deltas_scale`: what the deltas are multiplied by; `notes`: when a note is given, None: as in the run; `prompt`:
-    whether a question is asked as the run's evaluation asked."""
+    `notes`: when a note is given, None: as in the run; `prompt`: whether a question is asked as the run's evaluation
+    asked."""
 
     levers: Collection[str]
     online: Mapping[str, Any] = field(default_factory=dict)
-    deltas_scale: float = 1.0
     notes: NotesMode | None = None
     prompt: bool = True
 
@@ -195,7 +194,7 @@ class Levers:
     ) -> Prepared:
         decider = self._decider(chosen, limits, self._room(prompt))
         if DELTAS in chosen.levers and self.deltas is not None:
-            did = [self.deltas.did(chosen.deltas_scale), *did]
+            did = [self.deltas.did(), *did]
         text = InFlight(name, prompt, decider, limits.stops)
         if limits.logprobs is not None:
             text.recorder = LogprobRecorder(
@@ -223,9 +222,7 @@ class Levers:
         decider = Decider.of(config, PLAIN if esm is None else esm.variant(online))
         budget = decider.budget if limits.max_tokens is None else limits.max_tokens
         temperature = decider.temperature if limits.temperature is None else limits.temperature
-        under = (
-            self.deltas.processor(chosen.deltas_scale) if DELTAS in chosen.levers and self.deltas else None
-        )
+        under = self.deltas.processor if DELTAS in chosen.levers and self.deltas else None
         bounded = temperature > 0 and limits.top_p < 1
         return replace(
             decider,

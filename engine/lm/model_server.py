@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from engine.lm.kept_texts import NamedProcessor
-from engine.lm.protocol import Completion, LanguageModel, LogitsProcessor, Request, Sampling
+from engine.lm.protocol import Completion, LanguageModel, LogitsProcessor, Request, Sampling, ignore
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,6 @@ class ModelQuestion:
 
 Answered = Callable[[int, ModelAnswer], None]
 """Called once for each question, as soon as it is answered, with its number and the answer."""
-
-
-def ignore(number: int, answer: ModelAnswer) -> None:
-    """Nobody waits for single answers."""
 
 
 class ModelServer(Protocol):

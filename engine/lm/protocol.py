@@ -168,7 +168,7 @@ Unfinished = Callable[[int, Completion], None]
 request continues as its `begun`. A backend that cannot go on in the middle of a text calls it for none."""
 
 
-def ignore(number: int, text: Completion) -> None:
+def ignore(number: int, text: object) -> None:
     """The `Finished` and `Unfinished` of who waits for the whole call alone."""
 
 

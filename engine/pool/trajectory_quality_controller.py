@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -29,24 +30,17 @@ def is_partial(score: float) -> bool:
     return _CLOSE < score < 1 - _CLOSE
 
 
+@dataclass(frozen=True)
 class TrajectoryQualityController:
     """Commits trajectories that improve a query, and selects `target_trajectory_count` by quotas.
 
     `fill_with_refused`: whether refused ones come before repetitions where too few are committed.
     """
 
-    def __init__(
-        self,
-        target_trajectory_count: int = 12,
-        positive_quota: int = 4,
-        partial_quota: int = 2,
-        *,
-        fill_with_refused: bool = False,
-    ) -> None:
-        self.target_trajectory_count = target_trajectory_count
-        self.positive_quota = positive_quota
-        self.partial_quota = partial_quota
-        self.fill_with_refused = fill_with_refused
+    target_trajectory_count: int = 12
+    positive_quota: int = 4
+    partial_quota: int = 2
+    fill_with_refused: bool = field(default=False, kw_only=True)
 
     # ------------------------------------------------------------ commit-on-improve
 

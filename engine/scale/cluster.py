@@ -38,11 +38,10 @@ _POLL_EVERY = 0.05
 
 @dataclass
 class Cluster:
-    """A joined cluster. `dashboard`: URL, empty without one. `started`: the cluster, if it was started here. `head`:
-    host and port that answer as long as the cluster runs."""
+    """A joined cluster. `started`: the cluster, if it was started here. `head`: host and port that answer as long as
+    the cluster runs."""
 
     address: str
-    dashboard: str
     started: StartedCluster | None
     head: str = ""
     _checked: float = 0.0
@@ -55,9 +54,8 @@ class Cluster:
         _require_ray()
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         if section.address is not None:
-            head, url = _connect(section.address, checkpoint)
-            return cls(section.address, url, None, head)
-        cluster = cls("", "", StartedCluster(folder))
+            return cls(section.address, None, _connect(section.address, checkpoint))
+        cluster = cls("", StartedCluster(folder))
         try:
             cluster._start(section, checkpoint)
         except BaseException:
@@ -69,7 +67,7 @@ class Cluster:
         assert self.started is not None
         self.address = self.started.start(section, checkpoint)
         # No checkpoint: where a cluster ends while Ray connects to it, Ray ends this process, too.
-        self.head, _ = _connect(self.address, lambda: None)
+        self.head = _connect(self.address, lambda: None)
         _require_room(section)
 
     def check(self) -> None:
@@ -190,13 +188,13 @@ def _require_ray() -> None:
         )
 
 
-def _connect(address: str, checkpoint: Callable[[], None]) -> tuple[str, str]:
-    """Address of the head, and URL of the dashboard. `checkpoint` may block or raise meanwhile. Raises RunError.
+def _connect(address: str, checkpoint: Callable[[], None]) -> str:
+    """Address of the head. `checkpoint` may block or raise meanwhile. Raises RunError.
 
     In a thread: Ray waits for minutes where the address answers but is no cluster, and in the main thread it would
     replace the signal handlers, which ask for a stop, by its own, which exit at once.
     """
-    connection: Future[tuple[str, str]] = Future()
+    connection: Future[str] = Future()
 
     def connect() -> None:
         try:
@@ -217,7 +215,7 @@ def _connect(address: str, checkpoint: Callable[[], None]) -> tuple[str, str]:
     return connection.result()
 
 
-def _connected(address: str) -> tuple[str, str]:
+def _connected(address: str) -> str:
     import ray
     from ray._private.services import get_ray_address_from_environment
 
@@ -232,8 +230,8 @@ def _connected(address: str) -> tuple[str, str]:
 
         os.environ["RAY_AUTH_MODE"] = "token"
         Config.initialize("")  # read before
-    context = ray.init(address=address, **options)
-    return address.removeprefix("ray://"), _url(getattr(context, "dashboard_url", None) or "")
+    ray.init(address=address, **options)
+    return address.removeprefix("ray://")
 
 
 def _wants_token(address: str) -> bool:
@@ -304,10 +302,6 @@ def _is_reached(address: str) -> bool:
 
 def _reach(host: str, port: int) -> None:
     socket.create_connection((host, port), timeout=_REACH_SECONDS).close()
-
-
-def _url(address: str) -> str:
-    return address if not address or address.startswith("http") else f"http://{address}"
 
 
 def _short_folder() -> str:

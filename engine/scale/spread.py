@@ -62,11 +62,8 @@ class RaySpread:
                     own=self._cluster.started is not None,
                     replicas=section.replicas,
                     gpus_per_replica=section.gpus_per_replica,
-                    dashboard=self._cluster.dashboard,
                 )
             )
-            if self._cluster.dashboard:
-                context.notice(f"Ray's dashboard shows the replicas: {self._cluster.dashboard}")
             self._replicas = Replicas(section)
         return self._replicas
 

@@ -45,7 +45,7 @@ class Steer(_Strict):
     """Which levers, and how. None: as the server does where nothing is said."""
 
     esm: bool | None = None
-    deltas: bool | Number | None = None
+    deltas: bool | None = None
     notes: bool | NotesMode | None = None
     evidence: bool | None = None
     prompt: bool | None = None
@@ -67,9 +67,8 @@ class Steer(_Strict):
             name for name, on in switches.items() if (name in defaults if on is None else on is not False)
         ]
         online = self.model_dump(exclude={*switches, "prompt"}, exclude_none=True)
-        scale = 1.0 if isinstance(self.deltas, bool) or self.deltas is None else float(self.deltas)
         notes = self.notes if isinstance(self.notes, str) else None
-        return Chosen(levers, online, scale, notes, self.prompt is not False)
+        return Chosen(levers, online, notes, self.prompt is not False)
 
 
 class _Part(_Strict):

@@ -193,7 +193,7 @@ class OpenAIClient:
                 continue
             tries += 1
             if self._hopeless(result, tries):
-                attempts = "" if result.final else f" ({tries} attempts)"
+                attempts = "" if result.final else f" ({tries} attempt{'s' if tries > 1 else ''})"
                 raise self._failed(result, attempts, spent.calls)
             pause = result.wait or wait  # at once, again and again, is how attempts are used up
             self._sleep(pause)
@@ -231,14 +231,14 @@ class OpenAIClient:
             try:
                 result = self._once(asked)
             except BaseException:
-                self._count(asked, _Failure("left while under way"), "stopped", attempt, waiting)
+                self._count(_Failure("left while under way"), "stopped", attempt, waiting)
                 raise
         if isinstance(result, Reply):
             outcome: Outcome = "answered"
         else:
             result = self._fewer(result, held.together)
             outcome = result.retry or ("failed" if self._hopeless(result, tries + 1) else "tried again")
-        self._count(asked, result, outcome, attempt, waiting)
+        self._count(result, outcome, attempt, waiting)
         return result
 
     def _ask_slots(self) -> None:
@@ -361,17 +361,12 @@ class OpenAIClient:
 
     # ------------------------------------------------------------ notices
 
-    def _count(
-        self, asked: Asked, result: Reply | _Failure, outcome: Outcome, attempt: int, waiting: _Waiting
-    ) -> None:
+    def _count(self, result: Reply | _Failure, outcome: Outcome, attempt: int, waiting: _Waiting) -> None:
         """Write the request down for its stage and role."""
-        reply = result if isinstance(result, Reply) else None
-        uncounted = reply is not None and reply.prompt_tokens is None
+        uncounted = isinstance(result, Reply) and result.prompt_tokens is None
         if uncounted and not self._uncounted_reported:
             self._uncounted_reported = True
-            self._notice(
-                f"{self._where}: {self._server} does not say how many tokens it used; characters are counted"
-            )
+            self._notice(f"{self._where}: {self._server} does not say how many tokens it used")
         self._usage.take(
             RequestRecord(
                 time=round(time.time(), 3), stage=self._stage, role=self._role,
@@ -379,8 +374,6 @@ class OpenAIClient:
                 why=result.what if isinstance(result, _Failure) else "",
                 prompt_tokens=result.prompt_tokens,
                 completion_tokens=result.completion_tokens,
-                characters_sent=_characters(asked.messages) if uncounted else 0,
-                characters_received=len(reply.text) if reply and uncounted else 0,
                 seconds=round(time.monotonic() - waiting.began, 3), waited=round(waiting.before, 3),
                 cost=self._cost(result),
             )
@@ -471,15 +464,6 @@ def _is_json(reply: Reply) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
-
-
-def _characters(messages: Sequence[Message]) -> int:
-    """Of all texts; images have none."""
-    texts = [message["content"] for message in messages if isinstance(message["content"], str)]
-    parts = [
-        part for message in messages if isinstance(message["content"], list) for part in message["content"]
-    ]
-    return sum(map(len, texts)) + sum(len(part.get("text", "")) for part in parts)
 
 
 def _key(config: OpenAIConfig, where: str, notice: Callable[[str], None]) -> str:

@@ -8,9 +8,13 @@ from itertools import islice
 from threading import Event
 from typing import Generic, Self, TypeVar
 
+from engine.errors import SteerError
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+DEAD_AFTER = 8
+"""Failures of a server in a row that end the stage."""
 _LOOK_EVERY = 0.1
 """Seconds between two looks at whether to go on."""
 
@@ -116,3 +120,31 @@ class Calls(Generic[Item, Result]):
                 self.hand_over()
         finally:
             self._pool.shutdown(cancel_futures=True)
+
+
+class ServerFailures(Generic[Item]):
+    """Failures of a server in a row: one that fails at everything ends the stage, and a resumed run asks again. Their
+    records are held back, and written once the server answers again."""
+
+    def __init__(self, write: Callable[[Item], None]) -> None:
+        self._write = write
+        self._held: list[tuple[Item, SteerError]] = []
+
+    def take(self, record: Item, failure: SteerError | None = None) -> None:
+        """A record, with the server's failure if it failed. Raises the failure that is one too many."""
+        if failure is None:
+            if len(self._held) < DEAD_AFTER:
+                self.end()
+            self._write(record)
+            return
+        self._held.append((record, failure))
+        if len(self._held) >= DEAD_AFTER:
+            raise failure
+
+    def end(self, asked: int = 0) -> None:
+        """Write what is held. Raises the last failure if all of `asked` items failed, where these are two or more."""
+        if len(self._held) == asked > 1:
+            raise self._held[-1][1]
+        for record, _ in self._held:
+            self._write(record)
+        self._held = []

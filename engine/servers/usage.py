@@ -1,7 +1,6 @@
 """What requests to servers cost: a line each in `usage.jsonl` of the run, and totals for each stage and role.
 
-The lines are the truth: a run that was killed counts on from them. `usage.json` holds the totals as of the last end
-of a stage.
+The lines are the truth: a run that was killed counts on from them. The log has the totals.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from typing import IO, Literal
 import msgspec
 
 from engine.errors import SteerError, disk_errors
-from engine.events import Event, ServerUsage, without_envelope
-from engine.files import recover_records, write_atomic
+from engine.events import Event, ServerUsage
+from engine.files import recover_records
 from engine.regular_file import open_to_append
 
 _REPORT_EVERY = 1.0
@@ -32,7 +31,7 @@ the server works on; sent again when fewer are; `stopped`: left while under way,
 
 class RequestRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A request that was sent. `attempt` counts from 1; `why`: what was wrong with it. Tokens are None where the server
-    does not count them; then the characters are there. Times in seconds, as in `ServerUsage`."""
+    does not count them. Times in seconds, as in `ServerUsage`."""
 
     time: float
     stage: str
@@ -44,8 +43,6 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     why: str = ""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    characters_sent: int = 0
-    characters_received: int = 0
     seconds: float = 0.0
     waited: float = 0.0
     cost: float | None = None
@@ -91,15 +88,13 @@ class UsageBook:
                 self._report(key)
 
     def settle(self) -> None:
-        """Bring lines to the disk, totals into `usage.json` and events. What goes wrong is left for the next time:
-        the lines are there."""
+        """Bring lines to the disk, totals into events. What goes wrong is left for the next time: the lines are
+        there."""
         with self._guard, suppress(SteerError, OSError):
             for key in self.totals:
                 self._report(key)
-            if self._file is not None and self._folder is not None:
+            if self._file is not None:
                 os.fsync(self._file.fileno())
-                rows = [_row(total) for total in self.totals.values()]
-                write_atomic(self._folder / "usage.json", msgspec.json.format(msgspec.json.encode(rows)))
 
     def _report(self, key: tuple[str, str]) -> None:
         self._reported_at[key] = time.monotonic()
@@ -130,14 +125,7 @@ def added(total: ServerUsage | None, request: RequestRecord) -> ServerUsage:
         prompt_tokens=total.prompt_tokens + (request.prompt_tokens or 0),
         completion_tokens=total.completion_tokens + (request.completion_tokens or 0),
         unreported=total.unreported + (answered and not counted),
-        characters_sent=total.characters_sent + request.characters_sent,
-        characters_received=total.characters_received + request.characters_received,
         seconds=round(total.seconds + request.seconds, 3),
         waited=round(total.waited + request.waited, 3),
         cost=None if cost is None else round(cost, 9),
     )
-
-
-def _row(total: ServerUsage) -> dict[str, object]:
-    """Without what only an event has."""
-    return {"stage": total.stage, **without_envelope(total)}

@@ -14,8 +14,7 @@ import msgspec
 from engine.events import ConversationAnswered
 from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
-from engine.servers.server_failures import ServerFailures
-from engine.servers.side_by_side import for_each_side_by_side
+from engine.servers.side_by_side import ServerFailures, for_each_side_by_side
 from engine.servers.spent import Spent
 from engine.slsm.chat_model import Answered, ChatAnswer, ChatAsk, ChatModel
 from engine.slsm.controllers.controller import Detection, MemoryController
@@ -31,7 +30,7 @@ from engine.slsm.records import (
     VerdictKey,
     VerdictRecord,
 )
-from engine.slsm.state import MemoryMode, SemanticState, State
+from engine.slsm.state import SemanticState, State
 from engine.slsm.turns import Conversation
 
 NO_MEMORY = "none"
@@ -51,29 +50,22 @@ class AnsweringRecords:
     verdicts: KeyedRecords[VerdictKey, VerdictRecord]
 
 
+@dataclass
 class ConversationAnswerer:
-    """Runs variants over conversations whose states have been tracked."""
+    """Runs variants over conversations whose states have been tracked. `attempts`: answers to each conversation under
+    each variant."""
 
-    def __init__(
-        self,
-        context: StageContext,
-        tracker: StateTracker,
-        controller: MemoryController,
-        model: ChatModel,
-        judge: JudgeRunner | None,
-        records: AnsweringRecords,
-        attempts: int,
-    ) -> None:
-        """`attempts`: answers to each conversation under each variant."""
-        self.context = context
-        self.section = context.config.slsm
-        self.tracker = tracker
-        self.controller = controller
-        self.model = model
-        self.judge = judge
-        self.records = records
-        self.attempts = attempts
-        self._failures = ServerFailures(records.answers.add)
+    context: StageContext
+    tracker: StateTracker
+    controller: MemoryController
+    model: ChatModel
+    judge: JudgeRunner | None
+    records: AnsweringRecords
+    attempts: int
+
+    def __post_init__(self) -> None:
+        self.section = self.context.config.slsm
+        self._failures = ServerFailures(self.records.answers.add)
         self._fresh: dict[AnswerKey, ChatAnswer] = {}
         self._unanswered: dict[str, dict[Case, AnswerKey]] = {}
         self._unjudged: dict[str, dict[Case, ConversationAnswered]] = {}
@@ -124,7 +116,7 @@ class ConversationAnswerer:
     # ------------------------------------------------------------ prompts, answers, conflicts
 
     def _state(self, conversation: Conversation, memory: str) -> State:
-        return SemanticState() if memory == NO_MEMORY else self.tracker.state(conversation, _mode(memory))
+        return SemanticState() if memory == NO_MEMORY else self.tracker.state(conversation, memory)
 
     def _note(self, conversation: Conversation, memory: str) -> str:
         return note_of(self._state(conversation, memory), self.section.note_max_items)
@@ -212,7 +204,7 @@ class ConversationAnswerer:
             detected = Detection(tuple(record.conflicts), record.failure, record.cost)
             note = self._second_note(conversation, variant) if record.conflicts else ""
             second = self._model_answer(conversation, attempt, note) if note else None
-        controller = Spent() if memory == NO_MEMORY else self.tracker.cost(conversation, _mode(memory))
+        controller = Spent() if memory == NO_MEMORY else self.tracker.cost(conversation, memory)
         tokens = self.model.count_tokens(note) if note else 0
         return answer_event(
             conversation, variant, attempt, decision, note, tokens, first, controller, detected, second
@@ -278,7 +270,3 @@ class ConversationAnswerer:
                 event, passed=False, verdict=f"{FAILED_WITHOUT_VERDICT}: {record.reason}"
             )
         return msgspec.structs.replace(event, passed=record.passed, verdict=record.reason)
-
-
-def _mode(memory: str) -> MemoryMode:
-    return "flat" if memory == "flat" else "structured"

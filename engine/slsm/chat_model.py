@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.lm.protocol import Completion, LanguageModel, Request, Sampling
+from engine.lm.protocol import Completion, LanguageModel, Request, Sampling, ignore
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.side_by_side import map_side_by_side
 from engine.servers.spent import Spent
@@ -38,10 +38,6 @@ class ChatAnswer:
 
 Answered = Callable[[int, ChatAnswer], None]
 """Called once for each ask, as soon as it is answered, with its number and the answer."""
-
-
-def ignore(number: int, answer: ChatAnswer) -> None:
-    """Nobody waits for single answers."""
 
 
 class ChatModel(Protocol):

@@ -35,7 +35,6 @@ def make_dialogues(context: StageContext) -> Dialogues:
     text = multichallenge_jsonl(most, context.config.run.seed)
     path = layout.dialogues(context.run_dir)
     if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, text)
     return parse_dialogues(text, str(path), "generated", most)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
@@ -16,15 +16,13 @@ from engine.slsm.records import TurnKey, TurnRecord
 from engine.slsm.turns import Conversation, Turn
 
 
+@dataclass(frozen=True)
 class ModelTurns:
     """Writes open turns, and keeps them."""
 
-    def __init__(
-        self, context: StageContext, model: ChatModel, records: KeyedRecords[TurnKey, TurnRecord]
-    ) -> None:
-        self.context = context
-        self.model = model
-        self.records = records
+    context: StageContext
+    model: ChatModel
+    records: KeyedRecords[TurnKey, TurnRecord]
 
     def fill(self, conversations: Sequence[Conversation]) -> list[Conversation]:
         """The conversations without open turns but the last: first turns of all, then second turns, and so on."""

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from engine.errors import DataError
+from engine.errors import DataError, reading_errors
 from engine.regular_file import read_regular
 from engine.slsm.turns import Conversation, turns_of
 from engine.tasks.hub import fetch, hub_name
@@ -85,10 +85,8 @@ def read_dialogues(path: Path, most: int | None) -> Dialogues:
 
 def read_bytes(path: Path, setting: str, form: str = "a file") -> bytes:
     """A file's content. Raises DataError: what the setting may be."""
-    try:
+    with reading_errors(path, "cannot be read", f"set {setting} to {form}", OSError):
         return read_regular(path)
-    except OSError as error:
-        raise wrong(str(path), f"cannot be read: {error.strerror}", f"set {setting} to {form}") from error
 
 
 def dialogues_file(path: str) -> Path:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import DataError
+from engine.lm.protocol import ignore
 from engine.servers.spent import Spent
-from engine.slsm.chat_model import Answered, ChatAnswer, ChatAsk, ignore
+from engine.slsm.chat_model import Answered, ChatAnswer, ChatAsk
 from engine.slsm.multichallenge import Dialogues, read_bytes, wrong
 from engine.tasks.records import jsonl_records
 

@@ -49,7 +49,6 @@ class RunSLSM:
     """Tracks states, answers, judges and scores, batch by batch; a resumed run repeats no finished work."""
 
     def run(self, context: StageContext) -> StageResult:
-        layout.folder(context.run_dir).mkdir(parents=True, exist_ok=True)
         return _SLSMRun(context).run()
 
 

@@ -99,6 +99,6 @@ class FlatState(_Model):
 State = SemanticState | FlatState
 
 
-def empty_state(mode: MemoryMode) -> State:
-    """The state before the first turn."""
+def empty_state(mode: str) -> State:
+    """The state before the first turn, in a memory mode."""
     return SemanticState() if mode == "structured" else FlatState()

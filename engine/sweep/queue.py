@@ -149,7 +149,7 @@ class Queue:
                 return
         if time.monotonic() < self._no_sooner:
             return
-        runs = self._maker.made(self._maker.points)
+        runs = self._maker.made(self._record.all_points)
         for point, _ in left:
             donor = self._maker.donor(point, runs)
             if not self._maker.must_wait(point, donor, begun):

@@ -33,11 +33,6 @@ class RunMaker:
         for path in folder.path.glob(f"{_UNFINISHED}*"):
             shutil.rmtree(path, ignore_errors=True)
 
-    @property
-    def points(self) -> list[Point]:
-        """All points, the reported one last."""
-        return self.record.all_points
-
     def config(self, point: Point) -> Config:
         """The configuration of a run."""
         if point.run_id not in self._configs:
@@ -62,7 +57,7 @@ class RunMaker:
         return done < len(common) and other.record.stages[common[done]].status != "finished"
 
     def _common_stages(self, point: Point, run: RunDirectory) -> list[str]:
-        other = next(other for other in self.points if other.run_id == run.path.name)
+        other = next(other for other in self.record.all_points if other.run_id == run.path.name)
         return common_stages(self.config(point), self.config(other))
 
     def make(self, point: Point, donor: Donor | None) -> RunDirectory:

@@ -7,6 +7,7 @@ import select
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from functools import lru_cache
 
 from engine.processes.engine_process import engine_environment
@@ -58,10 +59,8 @@ class _Checker:
         process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
-                try:
+                with suppress(OSError):
                     pipe.close()
-                except OSError:
-                    continue
         self._process = None
 
 

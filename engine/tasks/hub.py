@@ -3,8 +3,7 @@ the same readers as local files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -36,14 +35,13 @@ def fetch(name: str, patterns: Sequence[str], setting: str) -> Path:
     if cached is not None:
         return cached
     from huggingface_hub import snapshot_download
+    from huggingface_hub.utils import disable_progress_bars
 
+    disable_progress_bars()  # the engine's only output is its log
     try:
-        with _quiet():
-            folder = Path(
-                snapshot_download(
-                    name, repo_type="dataset", allow_patterns=list(patterns), etag_timeout=_SECONDS
-                )
-            )
+        folder = Path(
+            snapshot_download(name, repo_type="dataset", allow_patterns=list(patterns), etag_timeout=_SECONDS)
+        )
     except Exception as error:  # any error of the hub's library, its HTTP client, or the disk
         why = first_line(error)[:200]
         raise _failed(f"the data set cannot be fetched: {why}", name, patterns, setting) from error
@@ -77,17 +75,3 @@ def _failed(what: str, name: str, patterns: Sequence[str], setting: str) -> Data
         where=f"hub:{name}",
         hint=f"go online, or copy {files} of {page} to a folder and name it in {setting}",
     )
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence the library's progress bars: the engine's only output is its log."""
-    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
-
-    before = are_progress_bars_disabled()
-    disable_progress_bars()
-    try:
-        yield
-    finally:
-        if not before:
-            enable_progress_bars()

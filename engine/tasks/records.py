@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from engine.errors import DataError
+from engine.errors import DataError, reading_errors
 from engine.files import whole_letters
 from engine.parquet import require_pyarrow
 from engine.regular_file import open_to_read
@@ -24,13 +24,9 @@ _BOM = b"\xef\xbb\xbf"
 
 def read_records(path: Path) -> Iterator[Record]:
     """The records one after the other. Raises DataError for a file or a record that cannot be read."""
-    try:
-        with open_to_read(path) as file:
-            start = file.read(len(_POINTER))
-    except OSError as error:
-        raise DataError(
-            what=f"this file cannot be read: {error.strerror}", where=str(path), hint="name a data file"
-        ) from error
+    unreadable = reading_errors(path, "this file cannot be read", "name a data file", OSError)
+    with unreadable, open_to_read(path) as file:
+        start = file.read(len(_POINTER))
     if start == _POINTER:
         raise DataError(
             what="this is a pointer of git-lfs, not the file itself",
@@ -64,33 +60,24 @@ def jsonl_records(lines: Iterable[bytes], name: str) -> Iterator[Record]:
 
 
 def _json_list(path: Path) -> Iterator[Record]:
-    try:
+    with reading_errors(path, "this is not JSON", "fetch the file again", ValueError, RecursionError):
         content = path.read_bytes()
         records = whole_letters(json.loads(content.decode("utf-8-sig")), content)
-    except (ValueError, RecursionError) as error:
-        raise DataError(
-            what=f"this is not JSON ({error})", where=str(path), hint="fetch the file again"
-        ) from error
     for number, record in enumerate(records, 1):
         where = f"{path}: record {number}"
         yield where, _mapping(record, where, "record")
 
 
 def _csv(path: Path) -> Iterator[Record]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            for row in reader:
-                where = f"{path}:{reader.line_num}"
-                if None in row or None in row.values():
-                    raise DataError(
-                        what="this row does not have the header's columns", where=where, hint=_FIX
-                    )
-                yield where, dict(row)
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise DataError(
-            what=f"this is not CSV in UTF-8 ({error})", where=str(path), hint="fetch the file again"
-        ) from error
+    kinds = (csv.Error, UnicodeDecodeError)
+    unreadable = reading_errors(path, "this is not CSV in UTF-8", "fetch the file again", *kinds)
+    with unreadable, path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.DictReader(file, strict=True)
+        for row in reader:
+            where = f"{path}:{reader.line_num}"
+            if None in row or None in row.values():
+                raise DataError(what="this row does not have the header's columns", where=where, hint=_FIX)
+            yield where, dict(row)
 
 
 def _parquet(path: Path) -> Iterator[Record]:
@@ -98,17 +85,14 @@ def _parquet(path: Path) -> Iterator[Record]:
     import pyarrow
     import pyarrow.parquet as parquet
 
-    try:
-        with parquet.ParquetFile(path) as file:
-            row = 0
-            for group in range(file.num_row_groups):
-                for record in file.read_row_group(group).to_pylist():
-                    row += 1
-                    yield f"{path}: row {row}", record
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise DataError(
-            what=f"this is not a readable parquet file ({error})", where=str(path), hint="fetch it again"
-        ) from error
+    kinds = (pyarrow.ArrowException, OSError, UnicodeDecodeError)
+    unreadable = reading_errors(path, "this is not a readable parquet file", "fetch it again", *kinds)
+    with unreadable, parquet.ParquetFile(path) as file:
+        row = 0
+        for group in range(file.num_row_groups):
+            for record in file.read_row_group(group).to_pylist():
+                row += 1
+                yield f"{path}: row {row}", record
 
 
 def _mapping(record: Any, where: str, unit: str) -> dict[str, Any]:

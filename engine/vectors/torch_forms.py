@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from engine.errors import DataError
+from engine.lm.protocol import Vector
 from engine.torch_file import load_tensors
 from engine.vectors.layer_vectors import LayerVectors, as_vector
 
@@ -35,7 +36,7 @@ def read_torch(path: Path) -> LayerVectors:
         '{"layer_activations": …, "layer_type": "decoder_block"}',
     )
     if isinstance(content, torch.Tensor):
-        return LayerVectors({}, unplaced=_vector(content, str(path)))
+        return LayerVectors({}, unplaced=tensor_vector(content, str(path)))
     if isinstance(content, Mapping) and content:
         layers = content.get("layer_activations")
         if isinstance(layers, Mapping) and layers:
@@ -43,7 +44,9 @@ def read_torch(path: Path) -> LayerVectors:
         if all(isinstance(v, Mapping) and v for v in content.values()):
             return LayerVectors(dict(_hooked(name, entry, path) for name, entry in content.items()))
         if all(isinstance(key, int) for key in content):
-            return LayerVectors({layer: _vector(v, f"{path}: layer {layer}") for layer, v in content.items()})
+            return LayerVectors(
+                {layer: tensor_vector(v, f"{path}: layer {layer}") for layer, v in content.items()}
+            )
     raise DataError(
         what="the file has none of the forms of steering-vectors, EasySteer or lm-evaluation-harness",
         where=str(path),
@@ -60,7 +63,9 @@ def _steering_vectors(content: Mapping[str, Any], path: Path) -> LayerVectors:
             hint="take vectors for `decoder_block`: ESM steers the output of whole layers",
         )
     layers = content["layer_activations"]
-    return LayerVectors({int(layer): _vector(v, f"{path}: layer {layer}") for layer, v in layers.items()})
+    return LayerVectors(
+        {int(layer): tensor_vector(v, f"{path}: layer {layer}") for layer, v in layers.items()}
+    )
 
 
 def _hooked(name: object, entry: Mapping[str, Any], path: Path) -> tuple[int, Any]:
@@ -79,10 +84,11 @@ def _hooked(name: object, entry: Mapping[str, Any], path: Path) -> tuple[int, An
             hint="save it as such",
         )
     coefficient = float(entry.get("steering_coefficient", 1.0))
-    return int(match[1]), _vector(entry.get("steering_vector"), where) * coefficient
+    return int(match[1]), tensor_vector(entry.get("steering_vector"), where) * coefficient
 
 
-def _vector(value: object, where: str) -> Any:
+def tensor_vector(value: object, where: str) -> Vector:
+    """A tensor as a vector. Raises DataError where it is none."""
     if not isinstance(value, torch.Tensor):
         raise DataError(
             what=f"expected a tensor, found {type(value).__name__}", where=where, hint="save a tensor"

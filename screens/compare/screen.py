@@ -54,11 +54,10 @@ are over the items (examples, questions, conversations, queries) that both runs 
 mean scores with its paired bootstrap interval, *p* is McNemar's. *both✓*, *only A*, *only B*, *none✓* count the items
 by which run is right. The lines below say what else stands between the two runs.
 
-`enter` opens a method's items; in one of the four counts, which `←` `→` mark, it opens those only. `v` shows the next
-kind of items. `enter` on an item shows what both runs did with it, from the first decision that differs: what was
-decided otherwise has the sign ≠; where they wrote otherwise, both texts stand side by side. `←` `→` go to other items,
-`space` shows all steps. `1` and `2` open run A and run B there. `tab` goes to the fields and to the lines below,
-for the arrows to scroll them. Numbers that differ by rounding count as equal.
+`enter` opens a method's items; in one of the four counts, which `←` `→` mark, it opens those only. `enter` on an item
+shows what both runs did with it, from the first decision that differs: what was decided otherwise has the sign ≠; where
+they wrote otherwise, both texts stand side by side. `tab` goes to the fields and to the lines below, for the arrows to
+scroll them. Numbers that differ by rounding count as equal.
 """
 
     switcher = query_one(ContentSwitcher)

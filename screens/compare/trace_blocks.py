@@ -35,11 +35,11 @@ def _outcome(item: Item) -> Span:
 
 def _heading(pair: StepPair, is_first: bool) -> Heading:
     if pair.differs:
-        said = Span(f"  ≠ {differing(pair)}", "warn")
+        words = Span(f"  ≠ {differing(pair)}", "warn")
     else:
         other = f"another {pair.step.weighed_as}, the same decision" if pair.weighed_otherwise else "the same"
-        said = Span(f"  {other}", "dim")
-    return Heading([Span("▶ " if is_first else "  ", "accent"), Span(pair.step.title, "heading"), said])
+        words = Span(f"  {other}", "dim")
+    return Heading([Span("▶ " if is_first else "  ", "accent"), pair.step.title, words])
 
 
 def _step(pair: StepPair) -> list[Block]:

@@ -131,7 +131,7 @@ class DecisionSource(ItemSource[int]):
 
     def first_turned(self, method: str) -> int | None:
         """The first row in which a method's answer left greedy's way and came out otherwise."""
-        code, methods = self.state.names.find(method), self.state.decisions.column("method")
+        code, methods = self.state.names.get(method), self.state.decisions.column("method")
         numbers = enumerate(map(self.item, range(min(len(self), _SEARCHED))))
         return next((row for row, n in numbers if methods[n] == code and self.turned(n)), None)
 

@@ -9,7 +9,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.getters import query_one
-from textual.timer import Timer
 
 from app.methods.cases import Cases
 from app.methods.esm.chain import chain_of
@@ -28,7 +27,6 @@ from screens.run_session import Session
 from screens.widgets.filter_bar import FilterBar
 
 NO_MATCH = "No decision matches the filter.\n\nPress / to change the filter, escape to remove it."
-_DETAIL_EVERY = 0.3
 
 
 class DecisionsPane(CasesPane):
@@ -44,7 +42,6 @@ class DecisionsPane(CasesPane):
     def __init__(self, session: Session, cases: Cases[Any], *, id: str | None = None) -> None:
         super().__init__(session, cases, DecisionSource(session.state.esm), id=id)
         self._filter_text = ""
-        self._waiting: Timer | None = None
 
     def below_table(self) -> ComposeResult:
         yield FilterBar(DECISION_FIELDS)
@@ -82,22 +79,6 @@ class DecisionsPane(CasesPane):
         method, example = (state.decisions.text(name, item) for name in ("method", "example"))
         outcomes = [state.outcomes.place(name, example) for name in (method, GREEDY)]
         return self.place(item), outcomes, chain_of(state, method, example)
-
-    def show_detail(self) -> None:
-        """While following at most a few times a second, because drawing is slow."""
-        if self._waiting is not None:
-            if self.table.follow:
-                return
-            self._waiting.stop()
-            self._waiting = None
-        super().show_detail()
-        if self.table.follow:
-            self._waiting = self.set_timer(_DETAIL_EVERY, self._waited)
-
-    def _waited(self) -> None:
-        self._waiting = None
-        if self.table.follow:
-            super().show_detail()
 
     # ------------------------------------------------------------ filter
 

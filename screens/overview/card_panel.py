@@ -25,12 +25,6 @@ class CardPanel(SessionPanel):
     """Drawn from the run's log while it is open; ends with the line that is opened."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(DIALOG), ("q", "close", "")]
-    HELP = """\
-# A method's card
-
-What the method does now, what it reached beside its baseline, its curve with the baseline's (dotted) in the same scale,
-and up to three places that are worth opening. `enter` on the first line below opens the method, on another the place.
-"""
 
     def __init__(self, session: Session, method: str) -> None:
         super().__init__(session)

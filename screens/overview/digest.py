@@ -16,7 +16,6 @@ from screens.overview.card_content import curve_of, headline, state_words
 
 HEADINGS = VerdictCells("baseline", "", "with", "difference", "cost", "as good")
 _ROOMY = 100
-_AT_WORK = ("active", "paused")
 _BROKEN_OFF = ("failed", "stopped")
 _TO_THE_RIGHT = (1, 2)
 """Columns of values."""
@@ -40,7 +39,7 @@ def digest_lines(methods: Sequence[MethodProgress], state: RunState, width: int)
 
 def _line(number: int, progress: MethodProgress, state: RunState, brief: bool) -> DigestLine:
     title, verdict = f"{number} {progress.name} {progress.short}", headline(progress, state)
-    if progress.state in _AT_WORK:
+    if progress.at_work:
         return DigestLine(
             title, words="; ".join(filter(None, (_at_work(progress), _so_far(progress, state))))
         )

@@ -36,11 +36,6 @@ class FilesPanel(SessionPanel):
     """Drawn from the run's log while it is open."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(DIALOG), ("O,q", "close", "")]
-    HELP = """\
-# Files
-
-The run's folder; for each stage its figures and the files that it wrote; the use of servers; the notices of the run.
-"""
     TITLE_WORD = "Figures and files"
 
     page = query_one(Static)

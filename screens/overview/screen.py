@@ -77,9 +77,7 @@ figure, ≈ with an interval that includes zero, or ▲ better. While a method w
 it reached so far. Below stand the curves, with the baseline's (dotted) in the same scale.
 
 `enter` opens the method's card: what it reached in a sentence, and what is worth opening. `1` … `9` open the methods;
-on their screens `alt` and the number does, `o` comes back here. `F` follows the work: the screen is always that of the
-method at work, until you go elsewhere yourself. `i` lists the stages: there one can be begun again
-from there on, skipped, stopped, or made the last one.
+on their screens `alt` and the number does.
 """
 
     about = query_one("#overview-about", LazyStatic)
@@ -139,8 +137,8 @@ from there on, skipped, stopped, or made the last one.
             card.display = every or progress.name == self._method
             if card.display:
                 content = card_content(number, progress, self.session.state)
-                said = content.sentences[:1] or (content.about,)
-                card.show(progress.name, replace(content, state="", sentences=said))
+                newest = content.sentences[:1] or (content.about,)
+                card.show(progress.name, replace(content, state="", sentences=newest))
 
     @on(LineList.OptionHighlighted)
     def _moved(self) -> None:

@@ -37,19 +37,6 @@ class StagesPanel(SessionPanel):
     """Drawn from the run's record, whatever moment of the log is looked at: what is chosen here is for the present."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(STAGES)
-    HELP = """\
-# Stages
-
-The stages of the run, in their order; `↑` `↓` choose one. Below stands what each key would do to it, or why it cannot.
-
-`b` begins it again *from here on*: it and the stages that rest on it are done anew, and a worker starts at once; the
-run must not be running. What they left is kept in the folder `earlier/` of the run. Until they are done anew their
-results are *stale* ◌ everywhere, and old results are never mixed with new ones. `-` skips ⊘ it, and with it the stages
-that need it; `Z` makes it the last one: all after it are skipped. Both also work during a run; the same key on the same
-stage takes it back. `S` stops the stage at work, and with it the run; `r` on the run's screen goes on there.
-
-For scripts: `steer-tui ctl stage again|skip|last|stop RUN STAGE`.
-"""
     TITLE_WORD = "Stages"
     DEFAULT_CSS = """
     StagesPanel {

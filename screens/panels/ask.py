@@ -26,8 +26,6 @@ class AskScreen(Dialog[str]):
     AskScreen {
         & Static { margin-top: 1; }
         & Static.-wrong { color: $text-error; }
-        & Input { height: 1; border: none; padding: 0 1; background: $panel; }
-        & Input:focus { border: none; background-tint: $foreground 8%; }
     }
     """
 

@@ -37,6 +37,8 @@ class Dialog(ModalScreen[Result]):
         &.-error > Vertical { border: round $error; border-title-color: $text-error; }
         &.-warning > Vertical { border: round $warning; border-title-color: $text-warning; }
         & Static { height: auto; }
+        & Input { height: 1; border: none; padding: 0 1; background: $panel; }
+        & Input:focus { border: none; background-tint: $foreground 8%; }
     }
     """
 

@@ -15,6 +15,7 @@ from app.keys.commands import DIALOG, PANEL, bindings
 from app.wording.text import counted
 from engine.errors import ConfigError, Problem, SteerError
 from engine.events import StageFailed
+from engine.run.directory import RunStatus
 from screens.panels.dialog import Dialog
 
 
@@ -49,6 +50,12 @@ class Fault:
         """From a run's log."""
         title = f"Stage {event.stage} failed" if event.stage else "The run failed"
         return cls(title, event.what, event.where, event.hint, event.traceback)
+
+    @classmethod
+    def of_status(cls, status: RunStatus) -> Fault:
+        """From a run's folder."""
+        hint = "correct what it names (values are in config.yaml there); r resumes the run, finished work is kept"
+        return cls("The run failed", status.failure, str(status.directory.path), hint)
 
     def as_text(self) -> str:
         """The panel as plain text."""

@@ -60,8 +60,6 @@ class HelpScreen(Dialog[None]):
         & Markdown { height: auto; padding: 0; background: $surface; }
         & MarkdownH1 { content-align: left middle; color: $text; margin: 1 0; }
         & .help-keys { margin: 1 0; }
-        & Input { height: 1; border: none; padding: 0 1; background: $panel; }
-        & Input:focus { border: none; background-tint: $foreground 8%; }
     }
     """
 

@@ -10,9 +10,7 @@ from typing import ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.getters import query_one
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 from textual.worker import get_current_worker
 
@@ -22,8 +20,8 @@ from app.runs.item_search import ItemMatch, find_items
 from app.wording.text import counted
 from screens.event_places import kinds_with_place, place_of
 from screens.messages import SystemRequested
+from screens.panels.dialog import Dialog
 from screens.run_session import Session
-from screens.widgets.key_line import KeyLine
 from screens.widgets.tables.rows import ListColumn, ListSource
 from screens.widgets.tables.still_table import StillTable
 
@@ -39,28 +37,14 @@ COLUMNS: Sequence[ListColumn[ItemMatch]] = (
 )
 
 
-class SearchScreen(ModalScreen[None]):
+class SearchScreen(Dialog[None]):
     """Goes to the place of the chosen row. While the log is read, what was found so far is listed."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(SEARCH)
-    HELP = """\
-# Search
-
-Type words or ids. Every row of every method whose texts have all of them is listed: decisions, pairs, entries, answers,
-questions, conversations, queries. `↑` `↓` choose one, `enter` goes there.
-"""
     DEFAULT_CSS = """
     SearchScreen {
-        align: center middle;
-        & > Vertical {
-            width: 96%;
-            height: 90%;
-            border: round $primary;
-            border-title-style: bold;
-            background: $surface;
-        }
-        & Input { height: 1; border: none; padding: 0 1; background: $panel; }
-        & Input:focus { border: none; background-tint: $foreground 8%; }
+        & > Vertical { height: 90%; max-width: 100%; }
+        & > Vertical > VerticalScroll { height: 1fr; padding: 0; }
         & Static { height: 1; padding: 0 1; color: $text-muted; }
         & StillTable { height: 1fr; }
     }
@@ -71,17 +55,14 @@ questions, conversations, queries. `↑` `↓` choose one, `enter` goes there.
     table = query_one(StillTable)
 
     def __init__(self, session: Session) -> None:
-        super().__init__()
+        super().__init__("Search in all methods")
         self._session = session
         self.source: ListSource[ItemMatch] = ListSource(COLUMNS, "rows")
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = "Search in all methods"
-            yield Input(placeholder="words or ids")
-            yield Static(markup=False)
-            yield StillTable(self.source)
-        yield KeyLine()
+    def contents(self) -> ComposeResult:
+        yield Input(placeholder="words or ids")
+        yield Static(markup=False)
+        yield StillTable(self.source)
 
     def on_mount(self) -> None:
         self.input.focus()
@@ -132,10 +113,6 @@ questions, conversations, queries. `↑` `↓` choose one, `enter` goes there.
         if (place := place_of(match.event, match.offset)) is not None:
             self.dismiss()
             self.app.post_message(SystemRequested(*place))
-
-    def action_close(self) -> None:
-        """Stay where one was."""
-        self.dismiss()
 
 
 def count_words(counts: Counter[str], searched: bool, whole: bool) -> str:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from textual import on
 
-from engine.errors import RunError
 from screens.messages import CompareRequested, EventRequested, ResumeRequested, SweepRequested
 from screens.runs.keeping import Keeping
 from screens.runs.source import sweep_of
@@ -19,7 +18,7 @@ class RunCommands(Keeping):
     @property
     def _sweep(self) -> Path | None:
         """The sweep under the cursor, where its row stands for all its runs."""
-        return self.source.sweep(self.query_one(VirtualTable).cursor)
+        return self.source.sweep(self.table.cursor)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether the key does something with the run under the cursor."""
@@ -88,10 +87,9 @@ class RunCommands(Keeping):
 
     def action_show_error(self) -> None:
         """Show why it failed."""
-        status = self.chosen.status
-        hint = "correct what it names (values are in config.yaml there); r resumes the run, finished work is kept"
-        error = RunError(what=status.failure, where=str(status.directory.path), hint=hint)
-        self.show_error("The run failed", error)
+        from screens.panels.error_panel import ErrorPanel, Fault
+
+        self.app.push_screen(ErrorPanel(Fault.of_status(self.chosen.status)))
 
     def action_compare(self) -> None:
         """Ask for the comparison of the two marked runs."""

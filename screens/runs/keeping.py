@@ -4,36 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from app.runs.notes import Notes
 from app.runs.run_list import RunList, RunRow
 from app.runs.trash import Trashed, move_to_trash, restore
 from engine.errors import SteerError
-from screens.console_screen import ConsoleScreen
-from screens.runs.source import RunSource
-from screens.widgets.tables.virtual_table import VirtualTable
+from screens.runs.listing import RunListing
 
 
-class Keeping(ConsoleScreen[None]):
+class Keeping(RunListing):
     """The part of the list of runs that changes how runs are listed; the runs themselves are not touched."""
 
     def __init__(self, runs: RunList) -> None:
-        super().__init__()
-        self.runs = runs
-        self.source = RunSource()
-        self.read_once = False
+        super().__init__(runs)
         self.trashed: list[Trashed] = []
-
-    @property
-    def marked(self) -> list[Path]:
-        """The marked runs, in the order in which they were marked."""
-        return self.source.marked
-
-    @property
-    def selected(self) -> RunRow | None:
-        """The run under the cursor."""
-        raise NotImplementedError
 
     @property
     def chosen(self) -> RunRow:
@@ -41,22 +25,10 @@ class Keeping(ConsoleScreen[None]):
         assert self.selected is not None, "checked by check_action"
         return self.selected
 
-    def select(self, path: Path) -> None:
-        """Put the cursor on a run, as soon as it is in the list."""
-        raise NotImplementedError
-
-    def look(self) -> None:
-        """Read the runs again."""
-        raise NotImplementedError
-
-    def arranged(self) -> None:
-        """The rows are others: draw them."""
-        raise NotImplementedError
-
     def action_mark(self) -> None:
         """Mark the run, and go on to the next."""
         self.source.toggle_mark(self.chosen.path)
-        self.query_one(VirtualTable).action_move(1)
+        self.table.action_move(1)
         self.arranged()
 
     def action_note(self) -> None:

@@ -52,8 +52,7 @@ how much the best of many looks too good. ESM's settings are compared on a devel
 the chosen setting then runs once on the configuration's own split, and that run is the result to report. The last line
 counts how often each stage was done: stages of equal inputs are done once.
 
-`enter` opens the setting's run, `c` compares it with the best setting's. `S` stops the sweep: its runs stop after their
-current item. `r` resumes it; so does `steer-tui sweep --resume` with its folder.
+`enter` opens the setting's run. `steer-tui sweep --resume` with its folder goes on with a sweep, too.
 """
 
     table = query_one(StillTable)

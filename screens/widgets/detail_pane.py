@@ -40,10 +40,6 @@ class DetailPane(SelfSizedView):
         &:focus { background-tint: $foreground 3%; }
     }
     """
-    HELP = """\
-Everything about the row under the cursor. The arrows scroll; `escape` goes back to the table.
-`tab` chooses one of the underlined ids, `enter` goes there, `backspace` comes back. A click goes there, too.
-"""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "link(1)", "Id", show=False, tooltip="Choose the next underlined id."),
         Binding(

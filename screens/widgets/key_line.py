@@ -69,7 +69,8 @@ class KeyLine(Widget):
 
     def _scrolled(self) -> None:
         """There may be more below the focused pane, or nothing any more."""
-        self.refresh()
+        if self._keys != fitting(keys_of(self.screen), self.content_size.width):
+            self.refresh()
 
     def render(self) -> Text:
         key_style = tone(self, "key-line--key")

@@ -7,7 +7,7 @@ from rich.text import Text
 from textual.reactive import Reactive
 from textual.widget import Widget
 
-from app.wording.text import counted, loading
+from app.wording.text import counted
 from screens.method_progress import progress_of
 from screens.run_session import Session, engine_state, shown_stages
 from screens.systems import system_of, systems
@@ -15,7 +15,7 @@ from screens.widgets.tones import tone
 
 OVERVIEW = "Overview"
 _ROOMY = 100
-_TONES = {"finished": "good", "active": "good", "failed": "alert", "paused": "alert"}
+_TONES = {"finished": "good", "running": "good", "failed": "alert", "paused": "alert"}
 _SIGNS = {"running": "●", "finished": "✓", "failed": "✗", "stopped": "■", "interrupted": "✗", "hung": "?"}
 
 
@@ -59,9 +59,7 @@ class RunHeader(Widget):
             )
             return text.append(waits, tone(self, "dim"))
         text.append(f"{state.header.name}/{state.header.run_id}")
-        if state.loading is not None:
-            text.append(f"  {loading(state.loading)}", tone(self, "dim"))
-        elif (model := state.model_of(self._stages())) is not None:
+        if (model := state.model_of(self._stages())) is not None:
             chosen = f", {model.dtype}" if model.dtype_reason else ""
             text.append(f"  {model.name} on {model.device}{chosen}", tone(self, "dim"))
         if state.cluster is not None:

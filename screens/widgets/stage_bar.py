@@ -82,7 +82,8 @@ class StageBar(Widget):
             worker = Text()
         room -= worker.cell_len + 1
         if current.active and room >= _SHORTEST_BAR:
-            text.append_text(self._bar(current, min(24, room))).append(" ")
+            drawn = bar(current.fraction, min(24, room), tone(self, "done"), tone(self, "rest"))
+            text.append_text(drawn).append(" ")
         return self._with_right(text.append_text(figures), worker)
 
     def _chips(self, shown: list[StageState], current: StageState, room: int) -> Text:
@@ -145,16 +146,9 @@ class StageBar(Widget):
         if status.alive:
             beat = "●" if int(time.time()) % 2 else "◉"
             return Text(f"{beat} worker {status.pid}", tone(self, "good"))
-        if status.state == "finished":
-            return Text()
-        text = _WITHOUT_WORKER.get(status.state, status.state)
-        return Text(text, tone(self, "alert" if status.state in ("failed", "interrupted") else "dim"))
+        return Text("" if status.state == "finished" else f"○ {status.state}", tone(self, "dim"))
 
     # ------------------------------------------------------------ drawing
-
-    def _bar(self, stage: StageState, width: int) -> Text:
-        done = 0.0 if stage.status == stages.SKIPPED else stage.fraction
-        return bar(done, width, tone(self, "done"), tone(self, "rest"))
 
     def _with_right(self, text: Text, right: Text) -> Text:
         room = self.content_size.width - right.cell_len - 1
@@ -169,15 +163,6 @@ class StageBar(Widget):
         if stage.active:
             return tone(self, "strong")
         return tone(self, "good" if stage.status == stages.FINISHED else "dim")
-
-
-_WITHOUT_WORKER = {
-    "prepared": "○ no worker yet",
-    STARTING: "○ starting",
-    "stopped": "■ stopped",
-    "failed": "✗ failed",
-    "interrupted": "✗ interrupted",
-}
 
 
 def _click(stage: StageState) -> Style:

@@ -17,8 +17,7 @@ from textual.widget import Widget
 
 from app.state.event_index import Mark
 from app.wording.text import duration
-from engine.run.directory import STARTING
-from screens.run_session import Session
+from screens.run_session import Session, at_rest, engine_state
 from screens.widgets.tones import tone
 
 SPEEDS = (1, 4, 16, 64)
@@ -27,7 +26,7 @@ LONGEST_WAIT = 1.0
 """Longest time in seconds that a replay waits for the next event."""
 
 _SIGNS = {"failure": "✗", "warning": "!", "worker": "↻", "pause": "‖", "notice": "·"}
-_RANK = {sign: rank for rank, sign in enumerate(("✗", "!", "↻", "‖", "·"))}
+_RANK = {sign: rank for rank, sign in enumerate(_SIGNS.values())}
 _CAPTION_FROM = 30
 _KEYS = "[ ] event   { } decision   , replay   . speed   0 start   L live"
 
@@ -42,12 +41,6 @@ class Timeline(Widget):
         background: $panel;
     }
     """
-    HELP = """\
-The run's log from its first event to its last, spaced by events. The screens show the run at the event under the
-cursor `◆`; a click moves it. Names stand where stages start; `!` is a warning, `✗` a failure, `‖` a pause,
-`↻` a resumed run. `[` `]` step one event, `{` `}` one decision, example or stage; `,` replays from here (idle times
-are cut to a second), `.` replays faster, `0` goes to the start, `L` to the live end.
-"""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -225,12 +218,9 @@ are cut to a second), `.` replays faster, `0` goes to the start, `L` to the live
 
     def _end(self) -> tuple[str, Style]:
         """What the end of the log is: of a run at work, of one that is over, of one that no worker has begun."""
-        status = self._session.status
-        if (self._session.state.status if status is None else status.state) in ("new", "prepared"):
+        if engine_state(self._session) in ("new", "prepared"):
             return "○ NOT STARTED", tone(self, "dim")
-        live = self._session.state.status in ("running", "paused")
-        live = live if status is None else status.alive or status.state == STARTING
-        return ("● LIVE", tone(self, "good")) if live else ("■ END", tone(self, "dim"))
+        return ("■ END", tone(self, "dim")) if at_rest(self._session) else ("● LIVE", tone(self, "good"))
 
     def _caption(self, width: int) -> Text:
         """The last mark before the cursor; the keys on the right."""

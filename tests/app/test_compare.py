@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from app.blocks.block import Paragraph, Table, plain, spans
 from app.cli import main
 from app.compared.columns import ITEMS, METHODS, ItemPair
+from app.compared.print_comparison import print_comparison
 from app.compared.tables import changed_fields, method_tables
 from app.compared.words import cells_sentence, finding, parting_sentence, run_words
 from app.table.column import cell_of
 from engine.comparison.comparison import compare_runs
 from engine.comparison.figures import Figures
 from engine.comparison.items import Item
+from screens.widgets.tables.column_layout import place
 from tests.two_runs import decided, evaluated, make_run
 
 
@@ -232,3 +236,71 @@ def test_a_method_has_every_figure(tmp_path: Path) -> None:
     assert (paired.only_a, paired.only_b, paired.other_question, paired.unjudged) == (0, 1, 1, 0)
     rights = [(one.id, one.right, other.right) for one, other in paired.pairs]
     assert rights == [("x", True, False), ("y", True, True)]
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_long_values_of_both_runs_are_printed_in_full(tmp_path: Path, width: int) -> None:
+    """Each goes on in the next line of its column; none pushes the other out of the terminal."""
+    paths = [make_run(tmp_path, "demo", [], {"task": {"path": name * 70}}) for name in ("X", "Y")]
+    console = Console(file=io.StringIO(), width=width)
+    assert print_comparison(*paths, console) == 0
+    out = console.file.getvalue()  # type: ignore[attr-defined]
+    table = out[out.index("changed field") :]
+    assert (table.count("X"), table.count("Y")) == (70, 70)
+
+
+def test_a_comparison_is_printed_from_top_to_bottom(tmp_path: Path) -> None:
+    a, b = (make_run(tmp_path, name, [evaluated("esm", "x", right)], status=state)
+            for name, right, state in (("a", True, "finished"), ("b", False, "failed")))  # fmt: skip
+    console = Console(file=io.StringIO(), width=200)
+    print_comparison(a, b, console)
+    lines = [line.strip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+    assert lines[:2] == [f"A: a (a/{a.name})", f"B: b (b/{b.name}, failed)"]
+    method = lines.index("ESM, over the items that are in both runs")
+    assert lines.index("No field of the configuration differs.") < method
+    assert all(line.startswith("- ") for line in lines if line and lines.index(line) > method + 4)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "p", "words"),
+    [
+        (0.0, 0.3, 0.01, "unclear"), (-0.3, 0.0, 0.01, "unclear"), (0.001, 0.3, None, "B better"),
+        (-0.3, -0.001, None, "A better"), (0.1, 0.3, 0.0499, "B better"), (0.1, 0.3, 0.05, "unclear"),
+        (None, 0.3, 0.01, "not judged"), (0.1, None, 0.01, "not judged"),
+    ],
+)  # fmt: skip
+def test_an_interval_that_touches_zero_shows_nothing(
+    low: float | None, high: float | None, p: float | None, words: str, tmp_path: Path
+) -> None:
+    comparison = compare_runs(*(make_run(tmp_path, name, [evaluated("esm", "x", True)]) for name in "ab"))
+    arm = replace(
+        comparison.arms[0], figures=Figures(1, low=low, high=high, p=p, cells=(1234, 2345, 3456, 4567))
+    )
+    assert finding(arm) == words
+    counts = cells_sentence(arm).partition(". ")[2]
+    assert counts == "Both right 1,234, only A 2,345, only B 3,456, neither 4,567."
+    shown = {column.key: cell_of(column.show(column.value(arm))) for column in METHODS}
+    assert [shown[key].text for key in ("both", "only_a", "only_b", "neither")] == [
+        "1,234", "2,345", "3,456", "4,567",
+    ]  # fmt: skip
+    assert shown["finding"].tone == ("strong" if "better" in words else "dim")
+
+
+def test_which_columns_of_a_comparison_there_is_room_for() -> None:
+    def shown(columns: Any, width: int) -> str:
+        return " ".join(f"{one.column.label}:{one.width}" for one in place(columns, width))
+
+    assert shown(METHODS, 50) == "method:25 finding:15 B−A:6"
+    assert shown(METHODS, 78) == "method:16 finding:15 B−A:6 95% interval:16 p:5 only A:6 only B:6"
+    assert shown(METHODS, 140) == (
+        "system:9 method:29 finding:15 n:4 A:5 B:5 B−A:6 95% interval:16 p:5 both✓:5 only A:6 only B:6 none✓:5 tokens:9"
+    )
+    assert shown(ITEMS, 50) == "A:4 B:4 first difference:26"
+    assert shown(ITEMS, 78) == "A:4 B:4 first difference:26 question:25 tok. A:6 tok. B:6"
+    assert [column.key for column in METHODS if column.justify == "left"] == ["system", "method", "finding"]
+    helps = {column.label: column.help for column in METHODS}
+    assert [helps[name] for name in ("A", "B", "only A", "only B")] == [
+        "mean score of A", "mean score of B", "only A right: enter opens these items",
+        "only B right: enter opens these items",
+    ]  # fmt: skip
+    assert [column.help for column in ITEMS[:2]] == ["✓ right, ✗ wrong in A", "✓ right, ✗ wrong in B"]

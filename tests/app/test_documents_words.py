@@ -38,11 +38,6 @@ def test_a_moment(seconds: float, words: str) -> None:
     [
         (ev.ExampleEvaluated(method="esm", index=0, example="t-1", question="", gold="", pred="", correct=True,
                              tokens_used=1), "answer of esm to t-1"),
-        (ev.RolloutsMined(example="t-1", question="", n=1, correct=1, mean_tokens=1.0, segments=[], pairs=0),
-         "rollouts of t-1"),
-        (ev.PoolPairEvaluated(query_id="q", pair=(9, 4), score=0.5), "pair 9, 4 tried on q"),
-        (ev.SelectorStep(phase="supervised", step=7, steps=9, loss=1.0, expected_score=0.5, gradient_norm=1.0, pairs=1),
-         "training step 7 of the selector"),
         (ev.DecisionTaken(method="esm", example="t-1", m=2, gate="chosen"), "decision of esm on t-1, segment 2"),
         (ev.PoolQueryDone(query_id="q", question="", answers={}, given_pool=0, pool_before=[], pool_after=[],
                           similarity=[], referenced=[], injected=[], trajectories=[], oracle_before=0.0,

@@ -143,3 +143,10 @@ def test_formats_stand_in_one_module() -> None:
         if f'replace("-", "{MINUS}")' in path.read_text()
     }
     assert users == set()
+
+
+def test_a_figure_has_the_digits_of_its_unit() -> None:
+    """Shares have three, all else has one; a difference has its sign."""
+    assert figures.of_unit(0.9654, "share") == "0.965" and figures.of_unit(45.94, "tokens") == "45.9"
+    assert figures.of_unit(0.9654, "share", is_difference=True) == "+0.965"
+    assert figures.of_unit(None, "share") == NONE

@@ -60,7 +60,7 @@ def test_up_leads_to_the_overview_and_from_there_out(session: RecordedSession) -
     assert not screens.up(shown) and isinstance(stack.screen, OverviewScreen)
     screens.show(shown, "ESM")
     assert screens.up(shown) and isinstance(stack.screen, OverviewScreen)
-    assert stack.screen._came_from == "ESM", "the line of the method that one comes from is chosen"
+    assert stack.screen._method == "ESM", "the line of the method that one comes from is chosen"
 
 
 def test_a_screen_comes_back_as_it_was_left_last(

@@ -22,7 +22,7 @@ JUDGE = ServerUsage(
 )  # fmt: skip
 MODEL = ServerUsage(
     stage="slsm", role="model", server="http://127.0.0.1:8000/v1", model="own", requests=10, answered=10,
-    unreported=10, characters_sent=4000, characters_received=600,
+    unreported=10,
 )  # fmt: skip
 
 
@@ -31,12 +31,12 @@ def test_a_row_says_what_was_counted_and_nothing_else() -> None:
         "slsm", "judge", "judge-1 at https://api.example/v1", "1,234", "30", "4", "2,500,000", "90,000", "1:15",
         "1.2500",
     ]  # fmt: skip
-    assert usage_cells(MODEL)[6:] == ["4,000 letters", "600 letters", "0:00", ""]
+    assert usage_cells(MODEL)[6:] == ["> 0", "> 0", "0:00", ""]
     mixed = ServerUsage(
         role="model", server="s", model="m", answered=3, unreported=1, prompt_tokens=20, completion_tokens=2,
-        characters_sent=9, characters_received=8, cost=0.5,
+        cost=0.5,
     )  # fmt: skip
-    assert usage_cells(mixed)[6:] == ["20 + 9 letters", "2 + 8 letters", "0:00", "> 0.5000"]
+    assert usage_cells(mixed)[6:] == ["> 20", "> 2", "0:00", "> 0.5000"]
     assert total_cost([MODEL]) is None and total_cost([JUDGE, MODEL, mixed]) == pytest.approx(1.75)
 
 

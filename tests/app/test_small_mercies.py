@@ -13,7 +13,7 @@ from app.export import picture_of
 from app.keys.refused_keys import RefusedKeys
 from app.runs.client import prepare_resume
 from app.runs.run_list import RunList
-from app.settings import read_setting, settings_file, write_setting
+from app.settings import read_theme, settings_file, write_theme
 from app.shell import SteerApp
 from engine.comparison.run_items import read_items
 from engine.errors import RunError
@@ -55,7 +55,7 @@ async def test_the_theme_is_remembered(tmp_path: Path) -> None:
     async with app.run_test():
         assert app.theme == "steer-dark"
         await app.run_action("app.toggle_dark")
-        await until(lambda: read_setting("theme") == "steer-light", "the file")
+        await until(lambda: read_theme() == "steer-light", "the file")
     assert SteerApp(outputs=tmp_path / "outputs").theme == "steer-light"
 
 
@@ -66,14 +66,14 @@ def test_no_settings_file_is_a_reason_to_fail(tmp_path: Path, content: bytes) ->
     settings_file().parent.mkdir(parents=True)
     settings_file().write_bytes(content)
     assert SteerApp(outputs=tmp_path).theme == "steer-dark"
-    write_setting("theme", "steer-light")
-    assert read_setting("theme") == "steer-light"
+    write_theme("steer-light")
+    assert read_theme() == "steer-light"
 
 
 def test_settings_that_cannot_be_written_are_forgotten(tmp_path: Path) -> None:
     settings_file().parent.parent.write_text("a file where the folder should be")
-    write_setting("theme", "steer-light")
-    assert read_setting("theme") == ""
+    write_theme("steer-light")
+    assert read_theme() == ""
 
 
 # ---------------------------------------------------------------- pictures

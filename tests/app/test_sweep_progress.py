@@ -9,11 +9,16 @@ from typing import Any
 
 import pytest
 
+from app.blocks.block import Bullets, Table, plain
+from app.sweep.summary import summary
 from app.swept.columns import COLUMNS, setting_rows
 from app.swept.progress import progress_of
 from app.swept.words import (
     _resolved,
     counts_words,
+    figure_words,
+    gain_words,
+    interval_words,
     left_words,
     progress_words,
     remarks,
@@ -28,6 +33,7 @@ from engine.statistics import Interval
 from engine.sweep.resolution import Resolution
 from engine.sweep.results import SettingResult, SweepReader
 from engine.sweep.sweep import Point, SweepFolder
+from screens.widgets.tables.column_layout import place
 from tests.engine.sweep.test_results import make_sweep
 
 HALF = 2
@@ -256,3 +262,54 @@ def test_stages_of_a_sweep_are_counted() -> None:
     results.counts = {}
     assert counts_words(results) == ""
     assert sweep_resume_command(Path("out/a b")) == "steer-tui sweep --resume 'out/a b'"
+
+
+def test_figures_of_a_setting_have_the_digits_of_their_unit() -> None:
+    tokens, nothing = setting(42.0, 3, "finished", "finished"), SettingResult({}, POINTS, ("", ""))
+    assert (figure_words(tokens, 42.04), gain_words(tokens), interval_words(tokens)) == (
+        "42.0", "−43.0", "[−50.0, −36.0]",
+    )  # fmt: skip
+    assert (figure_words(nothing, 0.12345), gain_words(nothing), interval_words(nothing)) == (
+        "0.123",
+        "·",
+        "·",
+    )
+    assert figure_words(tokens, 42.04, is_difference=True) == "+42.0"
+
+
+def test_which_columns_of_a_sweep_there_is_room_for() -> None:
+    def shown(width: int) -> str:
+        return " ".join(f"{one.column.label}:{one.width}" for one in place(COLUMNS, width))
+
+    assert shown(50) == ":1 setting:25 state:12 result:7"
+    assert shown(78) == ":1 setting:24 state:12 result:7 difference:10 95% interval:17"
+    assert shown(140) == (
+        ":1 setting:64 state:12 result:7 baseline:8 difference:10 95% interval:17 tokens:6 n:5"
+    )
+    assert [column.key for column in COLUMNS if column.justify == "left"] == ["sign", "setting", "state"]
+
+
+def test_what_is_printed_at_the_end_of_a_sweep(at_work: SweepFolder) -> None:
+    """The table with its caption and no words on its columns, then a line for each thing that there is to say."""
+    table, bullets = summary(SweepReader(at_work).read())
+    assert isinstance(table, Table) and isinstance(bullets, Bullets)
+    assert table.caption == (
+        "Settings, each against its baseline on the same items; 2 of 4 runs finished (2 settings × 2 seeds)"
+    )
+    assert table.legend == [] and [plain(row[1]) for row in table.rows] == ["online.L=1", "online.L=2"]
+    assert plain(table.rows[1][2]) == "▶ 0%", "how far the runs are stands in the lines above"
+    first, *_, last = map(plain, bullets.items)
+    assert first.startswith("Best setting: online.L=1, ") and last == "Stages done: eval 2×."
+
+
+@pytest.mark.parametrize(
+    ("states", "share", "words"),
+    [
+        (("paused",), 0.5, "▶ 50%"), (("interrupted", ""), 0.5, "interrupted"), (("stopped", "failed"), 0.5, "stopped"),
+        (("hung", "running"), 0.5, "hung"), (("finished", "finished", ""), None, "2 of 3"),
+        (("prepared",), 0.0, "waits"),
+    ],
+)  # fmt: skip
+def test_states_of_a_setting(states: Sequence[str], share: float | None, words: str) -> None:
+    points = tuple(Point(number, str(number), {}) for number in range(len(states)))
+    assert state_words(SettingResult({}, points, tuple(states)), share) == words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,14 @@ import msgspec
 import pytest
 
 from app.runs.orders import command_result
+from app.wording import words
 from app.wording.gate_text import gate_sentence
 from app.wording.stage_words import change_words, choices_sentence, kept_words, stage_sign, stage_words
 from app.wording.text import (
     counted,
+    duration,
     error_line,
+    error_lines,
     file_size,
     how_far,
     how_many,
@@ -31,9 +35,11 @@ from app.wording.words import (
     sampler_name,
     short_method_name,
 )
+from engine.errors import ConfigError, Problem, RunError
 from engine.events import Candidate, DecisionTaken, ModelLoading, ModelWorking, StagesChosen, StageStopped
 from engine.run.stage_choices import StageChange
 from engine.run.stage_state import FAILED, FINISHED, PAUSED, RUNNING, SKIPPED, STOPPED, WAITING, StageState
+from tests.conftest import ROOT
 
 
 def test_counts_and_names() -> None:
@@ -67,6 +73,9 @@ def test_how_fast_a_model_writes() -> None:
 def test_an_error_is_one_line_and_obeyed_by_no_terminal() -> None:
     assert error_line("no  room\n", "a.json", "make some") == "no room (a.json): make some"
     assert [error_line("no room"), error_line("no room", hint="wait")] == ["no room", "no room: wait"]
+    assert error_lines(RunError(what="no room", where="a", hint="wait")) == ["no room (a): wait"]
+    problems = [Problem("a.b", "1", "2"), Problem("c", "", "3")]
+    assert error_lines(ConfigError(problems)) == [str(problem) for problem in problems]
     assert without_controls("a\x1b[2J\tb\nc\u202e\u2066\x9f") == "a[2J\tb\nc"
 
 
@@ -173,6 +182,18 @@ CANDIDATES = [
          "The best entry (wrong-2, Score 0.100) beat null, but its Score lies below tau_null: too low to steer."),
         ("min_sim", {"top_similarity": 0.0625},
          "The nearest entry is too far away (similarity 0.062, below min_sim), so memory was not used."),
+        ("chosen", {"chosen": "wrong-2", "score": 0.5, "null_score": -0.25, "layer": 4, "alpha": 2.5},
+         "wrong-2 scored highest (0.500, null −0.250), so it was injected at layer 4 with α 2.500."),
+        ("always", {"chosen": "mean", "alpha": 0.0},
+         "This method adds its one vector, as strongly as it is set: mean, at layer ? with α 0.000."),
+        ("first_segment", {}, "The first segment has no control point before it, so nothing can be retrieved."),
+        ("tail", {}, "After the last control point the rest is written in one piece, unsteered."),
+        ("no_memory", {}, "This method has no memory: nothing was retrieved."),
+        ("min_entries", {"memory_size": 5},
+         "The memory holds too few entries at control point 2 (5): fewer than min_entries."),
+        ("condition", {}, "The state does not meet this method's condition, so its vector was not added."),
+        ("no_candidates", {},
+         "Only right entries are near, and they speak for null, so there was nothing to inject."),
         ("tool_range", {}, "Segment 3 lies outside min_tool_m … max_tool_m, where steering is allowed."),
         ("always", {"chosen": "mean", "layer": 4, "alpha": 2.5},
          "This method adds its one vector, as strongly as it is set: mean, at layer 4 with α 2.500."),
@@ -199,3 +220,48 @@ def test_a_workers_answer(command: str, state: str, words: str) -> None:
 
 def test_the_command_that_resumes_a_run() -> None:
     assert resume_command(Path("out/my run")) == "steer-tui batch --resume 'out/my run'"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.0, "0:00"), (59.4, "0:59"), (59.6, "1:00"), (3599.6, "1:00:00"), (3725.0, "1:02:05"), (-1.0, "0:00"),
+        (9.99e9, "2775000:00:00"), (1e10, "?"), (float("nan"), "?"),
+    ],
+)  # fmt: skip
+def test_a_duration(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+RARE = {
+    "builds",
+    "correlation",
+    "cuts",
+    "different",
+    "divides",
+    "improves",
+    "met",
+    "passed",
+    "precision",
+    "rank",
+    "recall",
+    "silent",
+    "taught",
+}
+"""Words of the names below that no page has."""
+
+
+def test_names_are_told_apart_and_their_words_stand_in_the_pages_too() -> None:
+    """A slip of the pen makes a word that stands nowhere else. Two stages call the unchanged model differently."""
+    places = ("*.md", "*/README.md", "engine/*/README.md")
+    pages = " ".join(path.read_text() for place in places for path in ROOT.glob(place))
+    known = RARE.union(re.findall(r"[a-z]+", pages.lower()))
+    for table, name_of in (
+        (words.METHODS, method_name), (words.METHODS, short_method_name), (words.SAMPLERS, sampler_name),
+        (words.FIGURES, figure_name), (words.METRICS, words.METRICS.__getitem__),
+        (words.STAGE_WORDS, words.STAGE_WORDS.__getitem__),
+    ):  # fmt: skip
+        names = [name_of(name) for name in table]
+        assert {word for name in names for word in re.findall(r"[a-z]+", name.lower())} - known == set()
+        assert all(name == name.strip() and name.count("(") == name.count(")") for name in names)
+        assert len(set(names)) >= len(names) - (table is words.METHODS and name_of is method_name)

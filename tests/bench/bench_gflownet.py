@@ -13,7 +13,7 @@ whose bonus is best for success@1, one for the distinct paths that meet an answe
 
 from __future__ import annotations
 
-import json
+import csv
 import sys
 import tempfile
 from pathlib import Path
@@ -125,7 +125,8 @@ def other_beams(config: Config, folder: Path) -> dict[str, Evaluation]:
 
 def beam_as_evidence(config: Config, folder: Path) -> None:
     """Put the run's beam in the place of its sampled paths."""
-    bonus = json.loads(layout.metrics(folder).with_name("metrics.json").read_text())["beam"]["edge_bonus"]
+    with layout.metrics(folder).open(newline="") as file:
+        bonus = next(float(row["edge_bonus"]) for row in csv.DictReader(file) if row["method"] == "beam")
     _, test, module = evaluators(config, folder)
     texts = Texts.load(folder)
     lines = read_jsonl(layout.sampled_paths(folder))

@@ -90,7 +90,7 @@ def test_a_configuration_that_says_nothing_is_the_published_one() -> None:
     # 6.7: nothing is taken out of the method
     assert config.online.variant == "esm"
     # nothing of ours is on
-    assert not config.online.record_null
+    assert not config.online.carry_steering and not config.online.record_null
     assert config.offline_memory.imports is None
 
 

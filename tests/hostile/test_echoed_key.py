@@ -106,9 +106,7 @@ def leaks(name: str, content: str) -> list[str]:
 
 def leaks_of(run: RunDirectory) -> list[str]:
     files = [path for path in run.path.rglob("*") if path.is_file()]
-    assert {"events.jsonl", "run.json", "config.yaml", "usage.jsonl", "usage.json"} <= {
-        path.name for path in files
-    }
+    assert {"events.jsonl", "run.json", "config.yaml", "usage.jsonl"} <= {path.name for path in files}
     return [leak for path in files for leak in leaks(path.name, path.read_bytes().decode(errors="replace"))]
 
 

@@ -62,6 +62,41 @@ lists all marks and notes. They are kept beside the log. `Y` writes the row as M
 offline. Both name the command that opens the console there: `steer-tui RUN@EVENT`; EVENT is the number of the row's
 event in the log. `y` copies the row with it.
 """
+_TEXTS: dict[Any, str] = {
+    StagesPanel: """\
+# Stages
+
+The stages of the run, in their order; `↑` `↓` choose one. Below stands what each key would do to it, or why it cannot.
+
+`b` begins it again *from here on*: it and the stages that rest on it are done anew, and a worker starts at once; the
+run must not be running. What they left is kept in the folder `earlier/` of the run. Until they are done anew their
+results are *stale* ◌ everywhere, and old results are never mixed with new ones. `-` skips ⊘ it, and with it the stages
+that need it; `Z` makes it the last one: all after it are skipped. Both also work during a run; the same key on the same
+stage takes it back. `S` stops the stage at work, and with it the run; `r` on the run's screen goes on there.
+
+For scripts: `steer-tui ctl stage again|skip|last|stop RUN STAGE`.
+""",
+    SearchScreen: """\
+# Search
+
+Type words or ids. Every row of every method whose texts have all of them is listed: decisions, pairs, entries, answers,
+questions, conversations, queries. `↑` `↓` choose one, `enter` goes there.
+""",
+    Timeline: """\
+The run's log from its first event to its last, spaced by events. The screens show the run at the event under the
+cursor `◆`; a click moves it. Names stand where stages start; `!` is a warning, `✗` a failure, `‖` a pause,
+`↻` a resumed run. `[` `]` step one event, `{` `}` one decision, example or stage; `,` replays from here (idle times
+are cut to a second), `.` replays faster, `0` goes to the start, `L` to the live end.
+""",
+    LeaveScreen: """\
+# Leaving
+
+`q` quits. While a run is still running, it asks first: `^d` quits and lets the engine continue, `S` stops it after its
+current item and keeps what is finished. `Ctrl+C` stops and keeps without asking, prints where, and quits with exit code
+130; where this console only watches a run that was started elsewhere, it asks first, and `Ctrl+C` again detaches.
+""",
+}
+"""Of what has no help on the screen."""
 _SECTIONS: Sequence[tuple[type[DOMNode] | MethodPage, str, Sequence[tuple[str, str]]]] = (
     (RunsScreen, "", [("runs", "The list of runs")]),
     (NewRunScreen, "", []),
@@ -98,7 +133,7 @@ def readme() -> str:
     sections = [
         _INTRODUCTION,
         "## Everywhere\n\n" + _table(_EVERYWHERE, common=True),
-        "## Tables\n\n" + _help(VirtualTable) + "\n" + _table(_TABLES, common=True),
+        "## Tables\n\n" + _table(_TABLES, common=True),
         "## Every screen of a run\n\n" + _table(_OF_A_RUN, common=True),
         "## What if\n\nThe keys of all screens that try another choice.\n\n"
         + _table(_own_bindings(WhatIfScreen))
@@ -135,7 +170,7 @@ _PANES: dict[type[DOMNode] | MethodPage, Sequence[type[DOMNode]]] = {
 
 
 def _help(owner: Any) -> str:
-    text = owner.help if isinstance(owner, MethodPage) else owner.HELP
+    text = owner.help if isinstance(owner, MethodPage) else _TEXTS.get(owner) or owner.HELP
     return f"{text.rstrip()}\n"
 
 

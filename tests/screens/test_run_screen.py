@@ -481,7 +481,10 @@ def test_the_error_that_only_the_runs_folder_has(tmp_path: Path) -> None:
     assert screen._fault() is None
     session.status = dataclasses.replace(status, failure="no disk")
     assert screen._fault() == Fault(
-        "The run failed", "no disk", str(tmp_path), "close this with esc, then press r to resume it"
+        "The run failed",
+        "no disk",
+        str(status.directory.path),
+        "correct what it names (values are in config.yaml there); r resumes the run, finished work is kept",
     )
 
 

@@ -31,7 +31,7 @@ class Chain(NamedTuple):
 
 def chain_of(state: ESMState, method: str, example: str) -> Chain:
     """The chain of an example under a method, as far as it is known."""
-    of_method, of_example = state.names.find(method), state.names.find(example)
+    of_method, of_example = state.names.get(method), state.names.get(example)
     if of_method is None or of_example is None:
         return Chain(method, example, (), 0, None)
     chosen, texts = state.decisions.column("chosen"), state.names.texts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.blocks.block import Block, Changes, Heading, Paragraph, Span, Target, Words, facts, writing
 from app.blocks.model_text import one_line, tail
 from app.methods.cases import Cases
-from app.methods.esm.answers import Answers, answers_line, answers_of, whole_blocks
+from app.methods.esm.answers import Answers, answers_line, answers_of, evaluated_blocks, whole_blocks
 from app.methods.esm.candidates import candidate_blocks
 from app.methods.esm.chain import chain_line, chain_of, parting
 from app.methods.place import Place
@@ -17,7 +17,7 @@ from app.wording.figures import outcome_words
 from app.wording.gate_text import gate_sentence
 from app.wording.text import counted
 from engine.esm.library.entry_names import chosen_name
-from engine.events import DecisionTaken
+from engine.events import DecisionTaken, ExampleEvaluated
 
 _EMPTY = """No decision has been taken yet.
 
@@ -112,14 +112,21 @@ def _figures(d: DecisionTaken) -> Words:
     return [piece for name, value in figures for piece in (Span(f"{name} ", "dim"), f"{value}   ")]
 
 
-def _words(d: DecisionTaken) -> str:
+def _blocks(event: DecisionTaken | ExampleEvaluated, source: CaseSource) -> list[Block]:
+    drawn = decision_blocks if isinstance(event, DecisionTaken) else evaluated_blocks
+    return drawn(event, source)  # type: ignore[arg-type]
+
+
+def _words(d: DecisionTaken | ExampleEvaluated) -> str:
+    if isinstance(d, ExampleEvaluated):
+        return f"answer of {d.method} to {d.example}"
     return f"decision of {d.method} on {d.example}, {'the rest' if d.phase == 'tail' else f'segment {d.m}'}"
 
 
 def decision_place(state: RunState, name: str) -> Place | None:
     """Where a decision stands that is named by its method, its example and its segment."""
     method, example, m = name.rsplit(" ", 2)
-    of_method, of_example = state.esm.names.find(method), state.esm.names.find(example)
+    of_method, of_example = state.esm.names.get(method), state.esm.names.get(example)
     if of_method is None or of_example is None:
         return None
     chain = state.esm.decisions.chain(of_method, of_example)
@@ -131,8 +138,9 @@ DECISIONS: Cases[int] = Cases(
     columns=(),
     rows=lambda state: range(len(state.esm.decisions)),
     event=DecisionTaken,
+    also=(ExampleEvaluated,),
     words=_words,
-    draw=decision_blocks,
+    draw=_blocks,
     empty=_EMPTY,
     notable=lambda state, number: bool(sign_where_it_turned(state.esm)(number)),
     notable_words="other example in this table that differs from greedy",

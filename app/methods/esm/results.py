@@ -59,7 +59,7 @@ def _with_links(table: Table, rows: Sequence[MethodEvaluated], state: ESMState) 
 
 def _decides(state: ESMState, method: str) -> bool:
     """Whether it takes decisions; some write their answers in one piece."""
-    number = state.names.find(method)
+    number = state.names.get(method)
     return number is not None and number in state.decisions.column("method")[: len(state.decisions)]
 
 

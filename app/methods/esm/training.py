@@ -10,9 +10,7 @@ from app.methods.chart import Series, with_mean
 from app.state.esm import ESMState
 from app.state.run import RunState
 from app.table.column import Tone
-from app.wording.figures import short
 from app.wording.text import counted
-from app.wording.words import figure_name
 
 _EFFECTS: Mapping[str, tuple[str, Tone]] = {
     "fixes": ("its vector turns the wrong answer right", "good"),
@@ -21,14 +19,13 @@ _EFFECTS: Mapping[str, tuple[str, Tone]] = {
     "harms": ("it turns a right answer wrong", "bad"),
     "": ("not tried out", "dim"),
 }
-_STAGES = ("mine", "select", "memory")
 _BAR = 24
 """Cells of the longest bar."""
 
 
 def training(state: RunState) -> list[Block]:
-    """What was mined, what the memory holds, and the figures of the stages."""
-    return [*mined(state.esm), *memory(state.esm), *figures(state)]
+    """What was mined, and what the memory holds."""
+    return [*mined(state.esm), *memory(state.esm)]
 
 
 def mined(state: ESMState) -> list[Block]:
@@ -85,17 +82,6 @@ def _points(state: ESMState) -> dict[int, tuple[int, int]]:
 
 def _cells(count: int, most: int) -> int:
     return round(count / most * _BAR) if most else 0
-
-
-def figures(state: RunState) -> list[Block]:
-    """What the stages that train say of themselves."""
-    rows = [
-        (name, figure_name(figure), short(value))
-        for name in _STAGES
-        if name in state.stages
-        for figure, value in state.stages[name].summary.items()
-    ]
-    return [Table(("stage", "figure", "value"), rows, 1)] if rows else []
 
 
 def gain_curve(state: RunState) -> list[Series]:

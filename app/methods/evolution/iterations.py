@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from app.blocks.block import Block, Heading, Paragraph, Span, Table, Target, Tone, Words, facts, writing
 from app.methods.cases import Cases
@@ -13,7 +12,6 @@ from app.methods.evolution.answers import is_of
 from app.methods.evolution.clusters import delta_table
 from app.methods.source import CaseSource
 from app.state.evolution import EvolutionState, IterationState
-from app.state.method import Place
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn
 from app.wording.figures import fixed, signed
@@ -30,22 +28,14 @@ _QUIET = ("healthy", "stopping", "stopped")
 """States of the model server of which nothing has to be said."""
 
 
-class IterationRow(NamedTuple):
-    """An iteration, and where its case is."""
-
-    item: IterationState
-    place: Place
-
-
-def iteration_rows(state: RunState) -> list[IterationRow]:
+def iteration_rows(state: RunState) -> list[IterationState]:
     """The iterations that began."""
-    items = state.evolution.iterations.values()
-    return [IterationRow(item, item.place) for item in items if item.place is not None]
+    return [item for item in state.evolution.iterations.values() if item.place is not None]
 
 
-def _of(split: str, name: str) -> Callable[[IterationRow], float | None]:
+def _of(split: str, name: str) -> Callable[[IterationState], float | None]:
     """A figure of one of the iteration's scores, where it has that score."""
-    return lambda row: getattr(getattr(row.item, split), name, None)
+    return lambda item: getattr(getattr(item, split), name, None)
 
 
 def _figure(value: float | None, digits: int = 3) -> Cell:
@@ -64,23 +54,30 @@ def _status(item: IterationState) -> Cell:
     return Cell("reflecting" if item.minibatch is not None else "answering", "warn")
 
 
-COLUMNS: Sequence[ListColumn[IterationRow]] = (
-    ListColumn("iteration", "#", 3, "right", 0, value=lambda r: r.item.iteration),
+WHICH: Sequence[ListColumn[IterationState]] = (
+    ListColumn("iteration", "#", 3, "right", 0),
     ListColumn("best", "★", 1, priority=1, help="kept as best: the highest composite so far",
-               value=lambda r: r.item.best, show=lambda best: Cell("★" if best else " ", "accent")),
+               show=lambda best: Cell("★" if best else " ", "accent")),
+)  # fmt: skip
+ON_MINIBATCH: Sequence[ListColumn[IterationState]] = (
     ListColumn("composite", "composite", 9, "right", 0, help="0.4 shortness + 0.6 correctness, minibatch",
                value=_of("minibatch", "composite"), show=_figure),
     ListColumn("correctness", "correct", 7, "right", 1, help="share of judged answers, minibatch",
                value=_of("minibatch", "correctness"), show=_figure),
     ListColumn("tokens", "tokens", 7, "right", 2, help="mean length of an answer, minibatch",
                value=_of("minibatch", "mean_tokens"), show=_length),
+)  # fmt: skip
+ON_VALIDATION: Sequence[ListColumn[IterationState]] = (
     ListColumn("validation", "validated", 9, "right", 3, help="composite on the validation set, where it decides",
                value=_of("validation", "composite"), show=_figure),
     ListColumn("validation_correctness", "v.correct", 9, "right", 5, help="correctness on the validation set",
                value=_of("validation", "correctness"), show=_figure),
     ListColumn("validation_tokens", "v.tokens", 8, "right", 6, help="mean length on the validation set",
                value=_of("validation", "mean_tokens"), show=_length),
-    ListColumn("state", "state", 10, priority=4, value=lambda r: r.item, show=_status),
+)  # fmt: skip
+COLUMNS: Sequence[ListColumn[IterationState]] = (
+    *WHICH, *ON_MINIBATCH, *ON_VALIDATION,
+    ListColumn("state", "state", 10, priority=4, value=lambda item: item, show=_status),
 )  # fmt: skip
 
 
@@ -224,9 +221,9 @@ def _tried(state: EvolutionState, iteration: int) -> list[Block]:
     return [Paragraph(("→ ", _link(iteration)))] if iteration in state.iterations else []
 
 
-def _is_best(state: RunState, row: IterationRow) -> bool:
+def _is_best(state: RunState, item: IterationState) -> bool:
     best = state.evolution.best
-    return best is not None and best.iteration == row.item.iteration
+    return best is not None and best.iteration == item.iteration
 
 
 def _remark(state: RunState) -> str:
@@ -244,7 +241,7 @@ def _remark(state: RunState) -> str:
     )
 
 
-ITERATIONS: Cases[IterationRow] = Cases(
+ITERATIONS: Cases[IterationState] = Cases(
     name="iterations",
     columns=COLUMNS,
     rows=iteration_rows,

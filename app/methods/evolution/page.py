@@ -46,7 +46,7 @@ used are counted there by what was wrong.
     ),
     pictures=lambda state: results.tokens_picture(state.evolution),
     links={
-        "iteration": first_row(ITERATIONS, lambda row, name: row.item.iteration == int(name)),
+        "iteration": first_row(ITERATIONS, lambda row, name: row.iteration == int(name)),
         "answers": first_row(ANSWERS, lambda row, name: is_of(row, int(name)), opened=False),
         "right": first_row(ANSWERS, lambda row, name: is_of(row, int(name)) and row.turned == 1),
         "wrong": first_row(ANSWERS, lambda row, name: is_of(row, int(name)) and row.turned == -1),

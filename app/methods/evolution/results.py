@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from app.blocks.block import Block, Paragraph, Picture, Table, table_of
 from app.blocks.plots import interval_picture
 from app.methods.cells import bounds_of, difference_of, digits, interval_of
+from app.methods.evolution.iterations import ON_MINIBATCH, ON_VALIDATION, WHICH
 from app.state.evolution import EvolutionState
 from app.table.column import Cell, ListColumn
 from app.wording.figures import fixed, probability
 from app.wording.text import counted
 from app.wording.words import method_name
-from engine.events import AnswersScored, MethodCompared
+from engine.events import MethodCompared
 
 
 def _name(row: MethodCompared) -> Cell:
@@ -71,16 +72,6 @@ def _request(state: EvolutionState) -> list[str]:
     return [] if brief is None else [f"{method_name(brief.method)}: {brief.prompt}"]
 
 
-_UNTESTED: Sequence[ListColumn[tuple[str, AnswersScored]]] = (
-    ListColumn("which", "deltas", 20, value=lambda r: r[0]),
-    ListColumn("n", "n", 4, "right", value=lambda r: r[1].judged),
-    ListColumn("cannot_tell", "cannot tell", 11, "right", 1, value=lambda r: r[1].cannot_tell),
-    ListColumn("correct", "correct", 7, "right", value=lambda r: r[1].correctness, show=fixed),
-    ListColumn("tokens", "tokens", 6, "right", value=lambda r: r[1].mean_tokens, show=digits(1)),
-    ListColumn("composite", "composite", 9, "right", value=lambda r: r[1].composite, show=fixed),
-)
-
-
 def untested(state: EvolutionState) -> str:
     """What can be said without a test set: by what the best deltas were chosen; empty with one, and before there are
     deltas."""
@@ -97,15 +88,13 @@ def untested(state: EvolutionState) -> str:
 
 
 def _untested(state: EvolutionState) -> list[Table]:
-    """Without a test set: the first iteration and the best one, each by the answers that decided on it."""
+    """Without a test set: the first iteration and the best one."""
     sentence = untested(state)
     if not sentence or state.best is None:
         return []
-    names = {state.best.iteration: "best"} | ({0: "first"} if state.best.iteration else {})
-    scores = {number: state.deciding(state.iterations[number]) for number in sorted(names)}
-    rows = [(f"{names[n]}, iteration {n}", score) for n, score in scores.items() if score is not None]
-    title = "Deltas, each on its own minibatch" if state.by_minibatch else "Deltas, on the validation set"
-    return table_of(_UNTESTED, rows, title, [sentence])
+    items = [item for item in state.iterations.values() if item.iteration in (0, state.best.iteration)]
+    columns = [*WHICH, *(ON_MINIBATCH if state.by_minibatch else ON_VALIDATION)]
+    return table_of(columns, items, "Deltas, the first and the best", [sentence])
 
 
 _REFUSED: Sequence[ListColumn[tuple[str, int]]] = (

@@ -34,8 +34,8 @@ Answers the question again under other deltas. Random draws belong to a question
 the answer comes from the deltas. `enter` tries what the fields say, `F2` tries nine strengths, from no deltas to three
 times as strong. Three answers stand side by side: as it was *committed*, under *no deltas*, and *yours*.
 
-*deltas of iteration* empty: the answer's own. *times* multiplies all of them, one number or several. *without clusters*
-takes numbers of the list below; their deltas are 0. *set* gives a cluster another delta: `3=-0.5`.
+*deltas of iteration* empty: the answer's own. *times* multiplies all of them, one number or several. *set* gives
+clusters of the list below other deltas: `3=-0.5 7=0`.
 """
 
 
@@ -64,8 +64,7 @@ def of_answer(event: AnswerJudged, source: CaseSource) -> Choice:
                 Field("scales", "times", "1", strengths, width=20, is_swept=True),
             ],
             [
-                Field("off", "without clusters", "", lambda text: _off(text, clusters), "such as 3 5", 18),
-                Field("put", "set", "", lambda text: _put(text, clusters), "such as 3=-0.5 7=1", 0),
+                Field("put", "set", "", lambda text: _put(text, clusters), "such as 3=-0.5 7=0", 0),
             ],
         ],
         request,
@@ -75,10 +74,6 @@ def of_answer(event: AnswerJudged, source: CaseSource) -> Choice:
 
 
 WHAT_IF = WhatIf("evolution", _HELP, {AnswerJudged: of_answer})
-
-
-def _off(text: str, clusters: Sequence[str]) -> list[str]:
-    return [_cluster(word, clusters) for word in words_of(text)]
 
 
 def _put(text: str, clusters: Sequence[str]) -> dict[str, float]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from app.blocks.block import Block, Paragraph, Span, Table, Words
 from app.blocks.model_text import one_line
@@ -14,9 +15,10 @@ from app.state.pool import PickRow
 from app.table.column import ListColumn
 from app.wording.figures import fixed
 from app.wording.words import method_name
-from engine.events import SelectorPick, SelectorPicked
+from engine.events import SelectorCompared, SelectorPick, SelectorPicked
 
 _ORDER = ("selector", "rices", "random")
+ByMethod = TypeVar("ByMethod", SelectorPick, SelectorCompared)
 _EMPTY = """There are no picks yet.
 
 When the selector is trained, every held-out query gets a row here, with the pair that each
@@ -34,9 +36,9 @@ COLUMNS: Sequence[ListColumn[PickRow]] = (
 )  # fmt: skip
 
 
-def in_order(picks: Sequence[SelectorPick]) -> list[SelectorPick]:
+def in_order(rows: Iterable[ByMethod]) -> list[ByMethod]:
     """The selector's first, then those it is compared with."""
-    return sorted(picks, key=lambda pick: _ORDER.index(pick.method) if pick.method in _ORDER else len(_ORDER))
+    return sorted(rows, key=lambda row: _ORDER.index(row.method) if row.method in _ORDER else len(_ORDER))
 
 
 def picked_blocks(event: SelectorPicked, source: CaseSource) -> list[Block]:

@@ -9,6 +9,7 @@ from app.blocks.block import Block, Paragraph, Picture, Span, Table, Target, Wor
 from app.blocks.plots import interval_picture
 from app.methods.cells import DIFFERENCE, bounds_of, difference_of, interval_of, linked_counts
 from app.methods.chart import Series, with_mean
+from app.methods.pool.picks import in_order
 from app.state.pool import PoolState
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn
@@ -17,7 +18,6 @@ from app.wording.text import counted
 from app.wording.words import method_name
 from engine.events import PoolTotals, SelectorCompared, SelectorStep
 
-ORDER = ("selector", "rices", "random")
 _LINES = ("rices", "random")
 _PHASES = ("supervised", "policy_gradient")
 _NOTES = (
@@ -43,8 +43,7 @@ def results(state: RunState) -> list[Block]:
 
 def picked(state: PoolState) -> list[Block]:
     """The methods on the held-out queries."""
-    names = (*ORDER, *(name for name in state.compared if name not in ORDER))
-    rows = [state.compared[name] for name in names if name in state.compared]
+    rows = in_order(state.compared.values())
     return [
         *table_of(PICKED, rows, "Demonstrations picked, against similarity (RICES)", _NOTES),
         *(Paragraph(words) for row in rows if (words := _turned(state, row))),

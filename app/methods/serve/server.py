@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import median
 
-from app.blocks.block import Block, Command, Heading, Paragraph, Span, Table, Words
+from app.blocks.block import Block, Heading, Paragraph, Span, Table, Words, Writing
 from app.blocks.model_text import one_line
 from app.state.run import RunState
 from app.state.serve import ServeState
@@ -95,4 +95,4 @@ def _how_to_ask(opened: ServeOpened, ended: int) -> list[Block]:
     header = f' -H "Authorization: Bearer "{key}' if not opened.key.startswith("no key") else ""
     body = '{"messages": [{"role": "user", "content": "…"}], "steer": {"esm": true}}'
     command = f"curl {opened.url}/chat/completions{header} -H 'Content-Type: application/json' -d '{body}'"
-    return [Heading(f"how to ask ({counted(ended, 'requests')} so far)", 4), Command(command)]
+    return [Heading(f"how to ask ({counted(ended, 'requests')} so far)", 4), Writing(command, "accent")]

@@ -10,16 +10,15 @@ from engine.config.section import NonNegativeInt, PositiveInt, Section
 
 
 class VllmSection(Section):
-    FIXED = (
-        "tensor_parallel_size", "pipeline_parallel_size", "cpu_kvcache_gib", "max_num_batched_tokens", "block_size",
-        "enable_prefix_caching", "enforce_eager",
-    )  # fmt: skip
+    FIXED = ("cpu_kvcache_gib",)
+    REMOVED = {
+        "tensor_parallel_size": 1, "pipeline_parallel_size": 1, "max_num_batched_tokens": None, "block_size": None,
+        "enable_prefix_caching": True, "enforce_eager": False,
+    }  # fmt: skip
     INSTEAD = (
         "leave it out, or name it in `engine_args` (GiB: in the environment variable VLLM_CPU_KVCACHE_SPACE)"
     )
 
-    tensor_parallel_size: ClassVar[int] = 1
-    pipeline_parallel_size: ClassVar[int] = 1
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.9,
         description="Share of a GPU's memory for weights and key/values. Models stay loaded while their shares fit.",
@@ -29,10 +28,6 @@ class VllmSection(Section):
     max_model_len: PositiveInt | None = Field(
         default=None, description="Longest sequence in tokens; none: the model's own maximum."
     )
-    max_num_batched_tokens: ClassVar[None] = None
-    block_size: ClassVar[None] = None
-    enable_prefix_caching: ClassVar[bool] = True
-    enforce_eager: ClassVar[bool] = False
     engine_args: dict[str, bool | int | float | str] = Field(
         default={},
         description="Further arguments of vLLM's engine, such as `quantization`, `tensor_parallel_size`, "

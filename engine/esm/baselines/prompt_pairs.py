@@ -4,26 +4,27 @@ principal component of the differences (as in representation engineering, Zou et
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import DataError
+from engine.files import converted
 from engine.lm.protocol import LanguageModel, Vector
 from engine.tasks.records import read_records
 
-_FIELDS = {"prompt", "positive", "negative"}
+_HINT = 'write {"positive": "…", "negative": "…"}, and "prompt" where both are answers to one'
+_Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
-@dataclass(frozen=True)
-class PromptPair:
+class PromptPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Two texts that differ in what is to be steered: both plain, or both the beginning of an answer to `prompt`."""
 
-    positive: str
-    negative: str
+    positive: _Text
+    negative: _Text
     prompt: str | None = None
 
 
@@ -36,18 +37,10 @@ def read_pairs(path: Path) -> list[PromptPair]:
 
 
 def _pair(where: str, record: dict[str, Any]) -> PromptPair:
-    hint = 'write {"positive": "…", "negative": "…"}, and "prompt" where both are answers to one'
-    if unknown := sorted(record.keys() - _FIELDS):
-        raise DataError(what=f"a pair has no field {', '.join(unknown)}", where=where, hint=hint)
-    for name in ("positive", "negative"):
-        if not isinstance(record.get(name), str) or not record[name]:
-            raise DataError(what=f"`{name}` is not a text", where=where, hint=hint)
-    prompt = record.get("prompt")
-    if prompt is not None and not isinstance(prompt, str):
-        raise DataError(what="`prompt` is not a text", where=where, hint=hint)
-    if record["positive"] == record["negative"]:
-        raise DataError(what="`positive` and `negative` are the same text", where=where, hint=hint)
-    return PromptPair(record["positive"], record["negative"], prompt)
+    pair = converted(record, PromptPair, where, _HINT)
+    if pair.positive == pair.negative:
+        raise DataError(what="`positive` and `negative` are the same text", where=where, hint=_HINT)
+    return pair
 
 
 def differences(

@@ -124,11 +124,8 @@ class EntryNamer:
                 line.example_id: line.rollouts
                 for line in read_records(self._mined / "rollouts.jsonl", _Mined)
             }
-        except (
-            DataError,
-            FileNotFoundError,
-        ):  # a name is worth no error: a memory goes anywhere without its texts
-            return {}
+        except (DataError, FileNotFoundError):
+            return {}  # a name is worth no error: a memory goes anywhere without its texts
 
 
 class _Text(msgspec.Struct):

@@ -26,7 +26,7 @@ from engine.errors import DataError
 from engine.esm.baselines.prompt_pairs import state_tokens
 from engine.esm.lines import Record
 from engine.esm.vectors import load_vector
-from engine.files import inside
+from engine.files import converted, inside
 from engine.lm.protocol import LanguageModel, ModelInfo, Vector
 from engine.tasks.records import read_records
 from engine.vectors.formats import read_vectors
@@ -91,10 +91,7 @@ def has_texts(path: Path) -> bool:
 
 
 def _line(where: str, record: dict[str, Any], info: ModelInfo) -> _Line:
-    try:
-        line = msgspec.convert(record, _Line)
-    except msgspec.ValidationError as error:
-        raise DataError(what=f"this is not an entry: {error}", where=where, hint=_HINT) from error
+    line = converted(record, _Line, where, _HINT)
     points = [line.m] if isinstance(line.m, int) else line.m or []
     keys, last = (line.key is not None) + (line.text is not None), info.num_layers - 1
     finite = math.isfinite(line.quality) and math.isfinite(line.scale) and line.quality > -1

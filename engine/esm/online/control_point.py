@@ -138,7 +138,7 @@ class Decider:
         null = self.null_segment(plan, answer, m)
         if plan.steer is None:
             return replace(null, keep=True)
-        return replace(null, steer=plan.steer, continue_from=None)
+        return replace(null, steer=plan.steer, continue_from=None, keep=self.online.carry_steering)
 
     def null_segment(self, plan: Plan, answer: Answer, m: int) -> Branch:
         """What null would commit."""

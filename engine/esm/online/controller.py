@@ -1,7 +1,8 @@
 """The online controller: segment by segment, retrieval, probing, steering (spec ESM 6).
 
 A batch of examples advances together: at control point m all of them, whatever their lengths, are queried,
-probed and committed in one call each. Every segment starts from an unsteered prefix.
+probed and committed in one call each. Every segment starts from an unsteered prefix unless
+`online.carry_steering` keeps the steered key/values.
 """
 
 from __future__ import annotations

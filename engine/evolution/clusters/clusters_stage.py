@@ -98,7 +98,7 @@ class _ClusterJob:
             layout.descriptions(self.run_dir),
             *save_cluster_map(clusters, layout.folder(self.run_dir)),
         ]
-        self._announce(clusters, descriptions, frequency.source)
+        self._announce(clusters, descriptions)
         self.context.progress(total, total)
         return self._result(clusters)
 
@@ -215,14 +215,12 @@ class _ClusterJob:
 
     # ------------------------------------------------------------ results
 
-    def _announce(self, clusters: ClusterMap, descriptions: Descriptions, source: str) -> None:
+    def _announce(self, clusters: ClusterMap, descriptions: Descriptions) -> None:
         self.context.emit(
             ClustersBuilt(
                 tokens=clusters.vocab_size,
                 clusters=[TokenCluster(id=name, **asdict(item)) for name, item in descriptions.items()],
-                unassigned=int((clusters.ids == NO_CLUSTER).sum()),
                 embedder=self.embedder,
-                frequency_source=source,
             )
         )
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,11 +15,11 @@ from engine.errors import DataError
 from engine.evolution.clusters.cluster_map import EOS_CLUSTER, NUMBER_CLUSTER, ClusterMap
 from engine.evolution.clusters.special_clusters import SYMBOLS, Numbers
 from engine.evolution.clusters.token_frequency import TokenFrequency
-from engine.files import whole_letters, write_atomic
+from engine.files import converted, decoded, write_atomic
 from engine.lm.vocabulary import Vocabulary
-from engine.regular_file import LARGEST_RECORD, read_regular
 
 _EOS = "EOS/EOT: the tokens that end a text or a turn"
+_HINT = "give a JSON object with one entry for each cluster id"
 _NAMED = 5
 """Tokens of each kind that a description in words names."""
 
@@ -87,10 +87,10 @@ def write_descriptions(path: Path, descriptions: Descriptions) -> None:
 def read_descriptions(path: Path, clusters: Sequence[str]) -> Descriptions:
     """Read what `write_descriptions` wrote. Raises DataError."""
     content = _content(path, clusters)
-    try:
-        return {name: msgspec.convert(content[name], ClusterDescription) for name in clusters}
-    except msgspec.ValidationError as error:
-        raise _unreadable(path, str(error)) from error
+    return {
+        name: converted(content[name], ClusterDescription, f"{path}: cluster {name}", _HINT)
+        for name in clusters
+    }
 
 
 def read_given_descriptions(path: Path, clusters: Sequence[str]) -> dict[str, str]:
@@ -104,24 +104,12 @@ def _in_words(entry: object) -> str:
     return entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False)
 
 
-def _content(path: Path, clusters: Sequence[str]) -> dict[str, object]:
-    try:
-        data = read_regular(path, LARGEST_RECORD)
-        content = whole_letters(json.loads(data), data)
-    except (OSError, ValueError, RecursionError) as error:
-        raise _unreadable(path, str(error)) from error
-    if not isinstance(content, dict) or set(content) != set(clusters):
-        keys = ", ".join(content) if isinstance(content, dict) else type(content).__name__
-        raise _unreadable(path, f"it describes {keys}; the clusters are {clusters[0]} to {clusters[-1]}")
+def _content(path: Path, clusters: Sequence[str]) -> dict[str, Any]:
+    content = decoded(path, dict[str, Any], "these are not cluster descriptions", _HINT)
+    if set(content) != set(clusters):
+        what = f"it describes {', '.join(content)}; the clusters are {clusters[0]} to {clusters[-1]}"
+        raise DataError(what=what, where=str(path), hint=_HINT)
     return content
-
-
-def _unreadable(path: Path, why: str) -> DataError:
-    return DataError(
-        what=f"these are not cluster descriptions: {why}",
-        where=str(path),
-        hint="give a JSON object with one entry for each cluster id",
-    )
 
 
 def _by_distance(points: NDArray[np.float32]) -> NDArray[np.int64]:

@@ -38,7 +38,7 @@ class OpenAIReflector:
         )
         if (server := asked.failed) is not None:
             failed = ReflectorFailed(what=server.what, where=server.where, hint=server.hint)
-        failed.usage, failed.refused = asked.spent, refused
+        failed.spent, failed.refused = asked.spent, refused
         raise failed
 
 

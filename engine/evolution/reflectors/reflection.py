@@ -69,7 +69,7 @@ def _ask(evolution: EvolutionRun, given: ReflectorInput, message: str) -> Reflec
     except ReflectorFailed as error:
         text = f"iteration {given.iteration} ends without new deltas: {error}"
         evolution.context.notice(text, level="warning")
-        return ReflectorReply({}, "", aborted=str(error), usage=error.usage, refused=error.refused)
+        return ReflectorReply({}, "", aborted=str(error), usage=error.spent, refused=error.refused)
     deltas = check_deltas(reply.deltas, evolution.clusters.names, f"the reply of {evolution.reflector.name}")
     return replace(reply, deltas=deltas)
 

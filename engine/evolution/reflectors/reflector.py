@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.errors import SteerError
 from engine.evolution.clusters.descriptions import Descriptions
 from engine.evolution.deltas import Deltas
 from engine.evolution.history import History
 from engine.servers.completion import Problems
-from engine.servers.spent import Spent
+from engine.servers.spent import AskFailed, Spent
 
 
 @dataclass(frozen=True)
@@ -56,11 +55,10 @@ class ReflectorReply:
         return max(1, len(self.refused) + (not self.aborted))
 
 
-class ReflectorFailed(SteerError):
-    """The reflector gave no valid reply: the iteration ends without new deltas. `usage`: cost of the attempts;
-    `refused`: what was wrong with each reply."""
+class ReflectorFailed(AskFailed):
+    """The reflector gave no valid reply: the iteration ends without new deltas. `refused`: what was wrong with each
+    reply."""
 
-    usage = Spent()
     refused: Sequence[Problems] = ()
 
 

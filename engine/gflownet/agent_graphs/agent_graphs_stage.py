@@ -95,5 +95,4 @@ def _described(split: str, samples: list[GAgentSample], dropped: Mapping[str, in
         dropped=dict(dropped),
         edges_mean=sum(sample.edge_head_locals.shape[0] for sample in samples) / count,
         nodes_mean=sum(sample.node_entity_ids.shape[0] for sample in samples) / count,
-        gt_kept=sum(sample.gt_path_exists for sample in samples),
     )

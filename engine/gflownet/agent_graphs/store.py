@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from engine.errors import DataError
+from engine.errors import reading_errors
 from engine.files import required
 from engine.gflownet.agent_graphs.samples import GAgentSample
 from engine.torch_file import load_torch, save_torch
@@ -36,15 +36,12 @@ def save_samples(path: Path, samples: Sequence[GAgentSample]) -> None:
 def load_samples(path: Path) -> list[GAgentSample]:
     """Read a split back. Raises DataError for a file that is not there or damaged."""
     state = load_torch(required(path, "agent-graphs"), _HINT)
-    try:
+    kinds = (KeyError, RuntimeError, ValueError, AttributeError, TypeError)
+    with reading_errors(path, "the agent graphs do not fit together", _HINT, *kinds):
         pieces = {name: state[name].split(state[f"{name}.sizes"].tolist()) for name in TENSORS}
         columns = [state[name] for name in (*TEXTS, *FLAGS)] + [pieces[name] for name in TENSORS]
         names = (*TEXTS, *FLAGS, *TENSORS)
         return [GAgentSample(**dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
-    except (KeyError, RuntimeError, ValueError, AttributeError, TypeError) as error:
-        raise DataError(
-            what=f"the agent graphs do not fit together: {error}", where=str(path), hint=_HINT
-        ) from error
 
 
 def _dtype(name: str) -> torch.dtype:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.config.gflownet import GraphsSection
-from engine.errors import DataError
+from engine.errors import DataError, reading_errors
 from engine.gflownet.graphs.raw import RawSample, Unreadable
 from engine.gflownet.graphs.sources import ROG_HUB_FILES
 from engine.gflownet.layout import SPLITS
@@ -22,6 +22,7 @@ COLUMNS = ("id", "question", "answer", "q_entity", "a_entity", "graph")
 ROWS_AT_ONCE = 64
 """A row holds some thousand triples."""
 _SETTING = "graphs.path"
+_HINT = f"expected the RoG format: columns {', '.join(COLUMNS)}; load the file again"
 
 
 class RogSource:
@@ -163,15 +164,9 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def _open(file: Path) -> pq.ParquetFile:
-    try:
+    with reading_errors(file, "no parquet file", _HINT, pa.ArrowException, OSError):
         return pq.ParquetFile(file)
-    except (pa.ArrowException, OSError) as error:
-        raise _broken(f"no parquet file: {error}", file) from error
 
 
 def _broken(what: str, file: Path) -> DataError:
-    return DataError(
-        what=what,
-        where=str(file),
-        hint=f"expected the RoG format: columns {', '.join(COLUMNS)}; load the file again",
-    )
+    return DataError(what=what, where=str(file), hint=_HINT)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import torch
 
-from engine.errors import DataError
+from engine.errors import DataError, reading_errors
 from engine.gflownet import layout
 from engine.gflownet.sampler.projector import EmbeddingProjector
 from engine.torch_file import load_torch
-from engine.training_state import check_numbers
+from engine.training_state import UNFIT, check_numbers
 
 
 def trained_projector(run_dir: Path, width: int, projected: int) -> EmbeddingProjector:
@@ -27,13 +27,9 @@ def trained_projector(run_dir: Path, width: int, projected: int) -> EmbeddingPro
             what="no retriever was trained here whose projector could be used", where=str(path), hint=hint
         )
     state = load_torch(path, hint)
-    try:
+    with reading_errors(path, "the retriever's projector cannot be used", hint, *UNFIT):
         weights: dict[str, torch.Tensor] = state["best"]["weights"]
         part = {key.removeprefix(prefix): value for key, value in weights.items() if key.startswith(prefix)}
         projector.load_state_dict(part)
         check_numbers(projector)
-    except (ArithmeticError, AttributeError, KeyError, RuntimeError, TypeError) as error:
-        raise DataError(
-            what="the retriever's projector cannot be used", where=str(path), hint=hint
-        ) from error
     return projector

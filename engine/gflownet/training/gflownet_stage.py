@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -193,10 +192,6 @@ class _SamplerJob:
         names = list(dict.fromkeys(name for row in rows for name in row))
         metrics = layout.metrics(self.context.run_dir)
         write_atomic(metrics, csv_text(rows, names))
-        write_atomic(
-            metrics.with_name("metrics.json"),
-            json.dumps({row["method"]: row for row in rows}, indent=2) + "\n",
-        )
         log = metrics.with_name("log.csv")
         test = {"step": self.training.step, **evaluations[0].means()}
         write_atomic(log, csv_text(*log_table(recover_jsonl(self.log), recover_jsonl(self.validated), test)))

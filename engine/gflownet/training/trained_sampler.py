@@ -6,13 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from engine.config.config import Config
-from engine.errors import DataError
+from engine.errors import reading_errors
 from engine.gflownet import layout
 from engine.gflownet.graphs.tables import EmbeddingTables
 from engine.gflownet.sampler.module import GFlowNetModule
 from engine.gflownet.sampler.projector import EmbeddingProjector
 from engine.torch_file import load_torch
-from engine.training_state import check_numbers
+from engine.training_state import UNFIT, check_numbers
+
+_HINT = (
+    "sample with the configuration it was trained with; if that is the run's own, an older program trained it or the "
+    "file is damaged: start a new run"
+)
 
 
 def trained_sampler(run_dir: Path, config: Config) -> tuple[GFlowNetModule, int]:
@@ -21,19 +26,12 @@ def trained_sampler(run_dir: Path, config: Config) -> tuple[GFlowNetModule, int]
     path = layout.checkpoint(run_dir)
     state = load_torch(path, hint="run the stage gflownet first")
     width = EmbeddingTables.load(run_dir).width
-    try:
+    with reading_errors(path, "the checkpoint does not fit the run's configuration", _HINT, *UNFIT):
         module = GFlowNetModule(width, config.gflownet, _projector(state, config, width))
         weights, step = _kept(state, config)
         module.load_state_dict(weights)
         check_numbers(module)
         return module, int(step)
-    except (ArithmeticError, AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
-        raise DataError(
-            what=f"the checkpoint does not fit the run's configuration: {str(error)[:500]}",
-            where=str(path),
-            hint="sample with the configuration it was trained with; if that is the run's own, an older program "
-            "trained it or the file is damaged: start a new run",
-        ) from error
 
 
 def _projector(state: dict[str, Any], config: Config, width: int) -> EmbeddingProjector | None:

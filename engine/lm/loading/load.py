@@ -55,9 +55,6 @@ def model_path(config: ModelSection) -> tuple[str, str]:
     """The model's folder, file or hub name, and the name to show for it. Raises ModelError."""
     if config.backend == "embedded":
         return str(embedded_folder(config.path)), "embedded" if config.path is None else config.path
-    if not config.path:
-        raise ModelError(
-            what="no model is given", where="model.path", hint="give a model folder or a hub name"
-        )
+    assert config.path, "as the section checks"
     path = smollm2(config.backend) if is_smollm2(config.path) else config.path
     return path, config.path

@@ -16,8 +16,8 @@ from typing import Any
 
 from engine.config.models.sglang import ServerSection
 from engine.errors import ModelError, SteerError
-from engine.lm.model_server import Answered, ModelAnswer, ModelQuestion, ignore
-from engine.lm.protocol import Tokenizer
+from engine.lm.model_server import Answered, ModelAnswer, ModelQuestion
+from engine.lm.protocol import Tokenizer, ignore
 from engine.lm.sglang.command import HOST, PLACE, draws_by_seed, network_addresses, server_command
 from engine.lm.sglang.generate import Broken, GenerateClient, Refused
 from engine.processes.server_process import ServerProcess

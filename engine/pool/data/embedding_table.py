@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from engine.array_file import load_array
 from engine.errors import DataError, reading_errors
+from engine.files import decoded
 from engine.pool.data.vqa_files import VQAQuestion
 from engine.regular_file import check_regular
 
@@ -31,7 +31,10 @@ def read_embeddings(path: Path, questions: Sequence[VQAQuestion]) -> NDArray[Any
             hint="give [n, d]: a row for each question",
         )
     if ids is not None:
-        return _picked(table, _keys(ids, len(table), path), questions, path)
+        if len(ids) != len(table):
+            what = f"{len(ids)} ids for {len(table)} rows"
+            raise DataError(what=what, where=str(path), hint="give one id for each row")
+        return _picked(table, list(map(str, ids)), questions, path)
     if len(table) != len(questions):
         raise DataError(
             what=f"{len(table)} rows of embeddings for {len(questions)} questions",
@@ -64,14 +67,6 @@ def _picked(
     return table if rows == list(range(len(table))) else table[np.array(rows, dtype=np.int64)]
 
 
-def _keys(ids: Any, rows: int, path: Path) -> list[str]:
-    good = isinstance(ids, list) and all(isinstance(key, int | str) for key in ids)
-    if not good or len(ids) != rows:
-        what = f"{len(ids)} ids" if good else "ids that are neither numbers nor texts"
-        raise DataError(what=f"{what} for {rows} rows", where=str(path), hint="give one id for each row")
-    return [str(key) for key in ids]
-
-
 # ---------------------------------------------------------------- formats
 
 
@@ -83,12 +78,10 @@ def _read(path: Path) -> NDArray[Any]:
         return load_array(path, mapped=True)
 
 
-def _ids_beside(path: Path) -> Any:
+def _ids_beside(path: Path) -> list[int | str] | None:
     """The ids, or None."""
-    if not (file := path.with_suffix(".ids.json")).is_file():
-        return None
-    with reading_errors(file, "no JSON", "give a list of ids", ValueError, RecursionError):
-        return json.loads(file.read_bytes())
+    file = path.with_suffix(".ids.json")
+    return decoded(file, list[int | str], "no ids", "give a list of ids") if file.is_file() else None
 
 
 def _safetensors(path: Path) -> NDArray[Any]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-import struct
-import zlib
+import io
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from engine.errors import DataError, reading_errors
 from engine.regular_file import read_regular
@@ -45,16 +45,10 @@ def enlarged(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def png(image: NDArray[np.uint8]) -> bytes:
-    """A PNG file of 8-bit greyscale [h, w] (ISO/IEC 15948): header, one stream of unfiltered lines, end."""
-    height, width = image.shape
-    lines = np.concatenate([np.zeros((height, 1), np.uint8), image], axis=1).tobytes()
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    chunks = (_chunk(b"IHDR", header), _chunk(b"IDAT", zlib.compress(lines)), _chunk(b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
-
-
-def _chunk(name: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    """A PNG file of 8-bit greyscale [h, w]."""
+    file = io.BytesIO()
+    Image.fromarray(image).save(file, "PNG")
+    return file.getvalue()
 
 
 def _read(path: Path) -> bytes:

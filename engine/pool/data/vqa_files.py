@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from sys import intern
-from typing import TypeVar
 
 import msgspec
 
-from engine.errors import DataError, reading_errors
+from engine.errors import DataError
+from engine.files import decoded
 from engine.pool.data.dataset import majority
-from engine.regular_file import read_regular
-
-_T = TypeVar("_T")
 
 FEWEST_ANNOTATORS = 4
 """With fewer, no answer can be fully right (`official_vqa_accuracy`)."""
@@ -59,9 +56,10 @@ class VQAQuestion(msgspec.Struct, frozen=True):
 def read_vqa(questions: Path, annotations: Path) -> list[VQAQuestion]:
     """The questions, in the file's order. Raises DataError for an unusable file, a question with fewer than four
     answers and a repeated id."""
-    asked = _decoded(questions, _Questions).questions
+    form = ("not what VQA files hold", "give the published JSON file, unpacked")
+    asked = decoded(questions, _Questions, *form).questions
     answers: dict[str, tuple[str, ...]] = {}
-    for annotation in _decoded(annotations, _Annotations).annotations:
+    for annotation in decoded(annotations, _Annotations, *form).annotations:
         name = str(annotation.question_id)
         if name in answers:
             raise DataError(
@@ -94,12 +92,3 @@ def _joined(
             )
         seen.add(name)
         yield VQAQuestion(name, question.image_id, question.question, given)
-
-
-def _decoded(path: Path, kind: type[_T]) -> _T:
-    no_json = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-    with (
-        reading_errors(path, "cannot be read", "name a JSON file", OSError),
-        reading_errors(path, "not what VQA files hold", "give the published JSON file, unpacked", *no_json),
-    ):
-        return msgspec.json.decode(read_regular(path), type=kind)

@@ -32,27 +32,22 @@ class MethodPicks:
     probability: Mapping[str, float]
 
 
+@dataclass
 class HeldOut:
     """Picks and scores of every method; the model is asked through `evaluator`, with no pair twice.
 
     RICES (Yang et al. 2022) picks the two candidates most similar to the query, the more similar next to the question.
     """
 
-    def __init__(
-        self,
-        queries: Mapping[str, RLQueryData],
-        dataset: PoolDataset,
-        evaluator: PairEvaluator,
-        run_seed: int,
-        checkpoint: Callable[[], None],
-    ) -> None:
-        self.queries = queries
-        self._dataset = dataset
-        self._evaluator = evaluator
-        self._seed = run_seed
-        self._checkpoint = checkpoint
+    queries: Mapping[str, RLQueryData]
+    dataset: PoolDataset
+    evaluator: PairEvaluator
+    run_seed: int
+    checkpoint: Callable[[], None]
+
+    def __post_init__(self) -> None:
         self._items = RLBeamDatasetWithEmbedding(
-            queries, dataset.embeddings, query_embedding=dataset.query_embedding
+            self.queries, self.dataset.embeddings, query_embedding=self.dataset.query_embedding
         )
 
     # ------------------------------------------------------------ methods
@@ -65,7 +60,7 @@ class HeldOut:
         """`count` ordered pairs for each query, drawn evenly."""
         drawn: dict[str, Sequence[RowPair]] = {}
         for name, query in self.queries.items():
-            draws = generator(self._seed, "selector", f"random {name}")
+            draws = generator(self.run_seed, "selector", f"random {name}")
             pool = query.candidate_pool_indices
             places = [draws.choice(len(pool), 2, replace=False).tolist() for _ in range(count)]
             drawn[name] = [(pool[first], pool[last]) for first, last in places]
@@ -77,7 +72,7 @@ class HeldOut:
         pairs: dict[str, Sequence[RowPair]] = {}
         probability: dict[str, float] = {}
         for first in range(0, len(self._items), _AT_ONCE):
-            self._checkpoint()
+            self.checkpoint()
             batch = self._items.batch(range(first, min(first + _AT_ONCE, len(self._items))))
             log_probabilities = selector(batch.query_emb, batch.cand_emb)
             likeliest = log_probabilities.flatten(1).max(dim=1).values.exp().tolist()
@@ -90,8 +85,8 @@ class HeldOut:
 
     def evaluate(self, asks: Sequence[VQAAsk]) -> list[EvaluatedPair]:
         """The evaluation of each ask."""
-        self._checkpoint()
-        return self._evaluator.evaluate(asks, self._checkpoint)
+        self.checkpoint()
+        return self.evaluator.evaluate(asks, self.checkpoint)
 
     def scored(self, picked: MethodPicks) -> dict[str, list[EvaluatedPair]]:
         """The evaluation of each pick, by query."""
@@ -102,8 +97,6 @@ class HeldOut:
     def _ranked(self, name: str, most: int) -> list[RowPair]:
         """Pairs of the pool by falling similarity, each with the more similar row second."""
         pool = np.asarray(self.queries[name].candidate_pool_indices)
-        similarity = similarities(
-            self._dataset.embeddings, pool.tolist(), self._dataset.query_embedding(name)
-        )
+        similarity = similarities(self.dataset.embeddings, pool.tolist(), self.dataset.query_embedding(name))
         order = np.argsort(-similarity, kind="stable")
         return ranked_pairs(pool[order].tolist(), similarity[order], most, frozenset())

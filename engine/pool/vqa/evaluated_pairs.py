@@ -112,9 +112,7 @@ class PairEvaluator:
             answer=reply.answer,
             score=None if reply.answer is None else self._score(ask.query_id, reply.answer),
             error=reply.error,
-            calls=reply.spent.calls,
-            tokens=reply.spent.tokens,
-            cost=reply.spent.cost,
+            **msgspec.structs.asdict(reply.spent),
         )
 
     def _score(self, query_id: str, answer: str) -> float:

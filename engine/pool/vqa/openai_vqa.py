@@ -14,8 +14,7 @@ from engine.pool.vqa.vqa import Ask, VQAReply
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply
 from engine.servers.request_form import Message
-from engine.servers.server_failures import ServerFailures
-from engine.servers.side_by_side import map_side_by_side
+from engine.servers.side_by_side import ServerFailures, map_side_by_side
 
 
 class OpenAIVQA:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from msgspec.structs import asdict
 
 from engine.events import ConversationOpened, StateChange, StateItem, StateUpdated
 from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
-from engine.servers.server_failures import ServerFailures
-from engine.servers.side_by_side import for_each_side_by_side
+from engine.servers.side_by_side import ServerFailures, for_each_side_by_side
 from engine.servers.spent import Spent
 from engine.slsm.controllers.controller import MemoryController, Update
 from engine.slsm.controllers.diff import StateDiff, apply_diff, flat_changes, gate_facts_by_evidence
@@ -23,16 +22,16 @@ Job = tuple[Conversation, MemoryMode, int]
 """Conversation, memory mode, turn."""
 
 
+@dataclass
 class StateTracker:
     """Computes and keeps the states of conversations; a turn with a recorded state is not analysed again."""
 
-    def __init__(
-        self, context: StageContext, controller: MemoryController, states: KeyedRecords[StateKey, StateRecord]
-    ) -> None:
-        self.context = context
-        self.section = context.config.slsm
-        self.controller = controller
-        self.states = states
+    context: StageContext
+    controller: MemoryController
+    states: KeyedRecords[StateKey, StateRecord]
+
+    def __post_init__(self) -> None:
+        self.section = self.context.config.slsm
         self._failures = ServerFailures(self._write)
 
     def track(self, conversations: Sequence[Conversation], modes: Sequence[MemoryMode]) -> None:
@@ -60,12 +59,12 @@ class StateTracker:
             )
             self._failures.end(len(jobs))
 
-    def state(self, conversation: Conversation, mode: MemoryMode, turn: int | None = None) -> State:
+    def state(self, conversation: Conversation, mode: str, turn: int | None = None) -> State:
         """The state after `turn`, by default the last turn."""
         number = len(conversation.turns) - 1 if turn is None else turn
         return empty_state(mode) if number < 0 else self.states[conversation.id, mode, number].restored()
 
-    def cost(self, conversation: Conversation, mode: MemoryMode) -> Spent:
+    def cost(self, conversation: Conversation, mode: str) -> Spent:
         """Cost of tracking a conversation; a turn counts as one call, whatever the number of requests."""
         total = Spent()
         for number in range(len(conversation.turns)):
@@ -126,7 +125,6 @@ def state_event(key: str, mode: str, number: int, before: State, update: Update)
                 operation=change.operation,
                 item=_item(change.kind, change.item),
                 before=change.before.text if change.before is not None else "",
-                before_status=getattr(change.before, "status", ""),
                 why=change.why,
             )
             for change in diff.changes

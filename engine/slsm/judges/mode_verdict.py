@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 from engine.closest import with_closest
 from engine.events import ConversationAnswered
@@ -32,7 +33,6 @@ def mode_verdict(answers: Answers, seed: int) -> Verdict | None:
     if not pairs:
         return None
     method_values, plain, delta = ([[f(a, b) for a, b in axis] for axis in pairs.values()] for f in _FIGURES)
-    interval = macro_bootstrap(delta, seed)
     verdict = Verdict(
         method=method[0],
         baseline=baseline[0],
@@ -41,9 +41,7 @@ def mode_verdict(answers: Answers, seed: int) -> Verdict | None:
         n=sum(map(len, pairs.values())),
         value=_macro(method_values),
         baseline_value=_macro(plain),
-        difference=interval.difference,
-        low=interval.low,
-        high=interval.high,
+        **asdict(macro_bootstrap(delta, seed)),
         fixed=sum(value > 0 for axis in delta for value in axis),
         broken=sum(value < 0 for axis in delta for value in axis),
         tokens=_tokens(answers[method]),
@@ -72,14 +70,11 @@ def _beside(variant: tuple[str, str], method: tuple[str, str], answers: Answers,
     if not pairs:
         return None
     other, _, delta = ([[f(a, b) for a, b in axis] for axis in pairs.values()] for f in _FIGURES)
-    interval = macro_bootstrap(delta, seed)
     return Closest(
         method=FLAT if variant[0] == method[0] else variant[0],
         n=sum(map(len, pairs.values())),
         value=_macro(other),
-        difference=interval.difference,
-        low=interval.low,
-        high=interval.high,
+        **asdict(macro_bootstrap(delta, seed)),
         tokens=_tokens(answers[variant]),
         calls=_calls(answers[variant]),
     )

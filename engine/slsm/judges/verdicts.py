@@ -7,13 +7,12 @@ stage; a resumed run judges these answers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from engine.config.slsm import SLSMSection
 from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
 from engine.servers.client import ServerFailed
-from engine.servers.server_failures import ServerFailures
-from engine.servers.side_by_side import for_each_side_by_side
+from engine.servers.side_by_side import ServerFailures, for_each_side_by_side
 from engine.servers.spent import AskFailed, Spent
 from engine.slsm.judges.judge import AnswerJudge
 from engine.slsm.multichallenge import Criterion
@@ -25,21 +24,14 @@ _Judged = tuple[VerdictRecord, ServerFailed | None]
 """A verdict, and the server's failure at the last attempt."""
 
 
+@dataclass
 class JudgeRunner:
     """Gets a verdict for each different answer to a conversation, whatever number of modes gave it."""
 
-    def __init__(
-        self,
-        context: StageContext,
-        judge: AnswerJudge,
-        criteria: Mapping[str, Criterion],
-        verdicts: KeyedRecords[VerdictKey, VerdictRecord],
-    ) -> None:
-        self.context = context
-        self.section: SLSMSection = context.config.slsm
-        self.judge = judge
-        self.criteria = criteria
-        self.verdicts = verdicts
+    context: StageContext
+    judge: AnswerJudge
+    criteria: Mapping[str, Criterion]
+    verdicts: KeyedRecords[VerdictKey, VerdictRecord]
 
     def run(self, requested: Iterable[VerdictKey]) -> None:
         """Raises ServerFailed where the server fails on many answers in a row, or on all of two or more."""
@@ -49,23 +41,24 @@ class JudgeRunner:
             if case[0] in self.criteria and case not in self.verdicts
         ]
         failures = ServerFailures(self.verdicts.add)
+        at_once = self.context.config.slsm.concurrency
 
         def keep(_: VerdictKey, judged: _Judged) -> None:
             failures.take(*judged)
 
-        for_each_side_by_side(self._verdict, missing, self.section.concurrency, keep, self.context.checkpoint)
+        for_each_side_by_side(self._verdict, missing, at_once, keep, self.context.checkpoint)
         failures.end(len(missing))
 
     def at_once(self, case: VerdictKey) -> VerdictRecord | None:
         """The verdict of the exact judge, which asks nobody; None of another one, and where it has no criterion."""
-        if self.section.judge.kind != "exact" or case[0] not in self.criteria:
+        if self.context.config.slsm.judge.kind != "exact" or case[0] not in self.criteria:
             return None
         return self._verdict(case)[0]
 
     def _verdict(self, case: VerdictKey) -> _Judged:
         failed: AskFailed | None = None
         spent = Spent()
-        for _ in range(self.section.judge.attempts):
+        for _ in range(self.context.config.slsm.judge.attempts):
             try:
                 verdict = self.judge.judge(self.criteria[case[0]], case[1])
             except AskFailed as error:

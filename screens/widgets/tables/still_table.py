@@ -9,11 +9,6 @@ from screens.widgets.tables.virtual_table import VirtualTable
 class StillTable(VirtualTable):
     """Its last row is not the newest: it never follows. `n` and `N` are free until something is looked for."""
 
-    HELP = """\
-The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the first and last row. `enter` opens the row.
-`s` sorts by the marked column: first up, then down, then as before; a click on a header does the same.
-"""
-
     def __init__(self, source: RowSource, empty: str = "", *, id: str | None = None) -> None:
         super().__init__(source, empty, id=id, follow=False)
 

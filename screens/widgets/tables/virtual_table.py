@@ -55,27 +55,20 @@ class VirtualTable(SelfSizedView, can_focus=True):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", show=False),
+        Binding("up,k", "move(-1)", "Up", show=False, tooltip="Move the cursor to another row."),
         Binding("down,j", "move(1)", "Down", show=False),
-        Binding("left,h", "column(-1)", "Column left", show=False),
+        Binding("left,h", "column(-1)", "Column left", show=False, tooltip="Mark another column."),
         Binding("right,l", "column(1)", "Column right", show=False),
-        Binding("pageup,ctrl+b", "page(-1)", "Page up", show=False),
+        Binding("pageup,ctrl+b", "page(-1)", "Page up", show=False, tooltip="Move the cursor by a page."),
         Binding("pagedown,ctrl+f", "page(1)", "Page down", show=False),
-        Binding("home,g", "first", "First", show=False),
-        Binding("end,G", "last", "Last", show=False),
+        Binding("home,g", "first", "First", show=False, tooltip="Go to the first row."),
+        Binding("end,G", "last", "Last", show=False, tooltip="Go to the last row, and follow."),
         Binding("enter", "select", "Open", tooltip="Open the row under the cursor."),
         Binding("f", "follow", "Follow", tooltip="Follow the newest row, or stop following."),
         Binding("s", "sort", "Sort", tooltip="Sort by the marked column: up, down, as in the log."),
-        Binding("n", "match(1)", "Next match", show=False),
+        Binding("n", "match(1)", "Next match", show=False, tooltip="Go to another row that / found."),
         Binding("N", "match(-1)", "Previous match", show=False),
     ]
-    HELP = """\
-The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the first and last row. `enter` opens the row.
-
-`s` sorts by the marked column: first up, then down, then as in the log; a click on a header does the same.
-`f` follows the newest row until you move away from it; moving to the last row follows again.
-`/` finds a row by its words, or filters where the table has a filter; `n` and `N` go to the next and previous match.
-"""
 
     cursor: var[int] = var(0)
     follow: reactive[bool] = reactive(True, repaint=False)
@@ -426,4 +419,4 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
             segments += highlighted(pieces, words, tone(self, "virtual-table--match")) if words else pieces
             x = placed.x + placed.width
         segments.append(Segment(" " * max(0, width - x), base))
-        return Strip(segments, width)
+        return Strip(segments, width).simplify()  # a control code for each style, not for each cell

@@ -29,9 +29,7 @@ ESM = [
 USAGE = [
     ServerUsage(stage="slsm", role="judge", server="s", model="m", requests=1),
     ServerUsage(stage="slsm", role="judge", server="s", model="m", requests=1234, cost=1.25),
-    ServerUsage(
-        stage="slsm", role="model", server="t", model="own", answered=2, unreported=2, characters_sent=4000
-    ),
+    ServerUsage(stage="slsm", role="model", server="t", model="own", answered=2, unreported=2),
 ]
 
 
@@ -69,7 +67,7 @@ def printed(events: Iterable[Event], width: int = 140) -> str:
                        "similarity (RICES) 2 0.810 [0.710, 0.910] · ·",
                        "the selector 2 0.900 [0.800, 1.000] +0.090 [+0.040, +0.140]"]),
         (lambda: USAGE, ["Servers, total cost 1.2500", "slsm judge m at s 1,234 0 0 0 0 0:00 1.2500",
-                         "slsm model own at t 0 0 0 4,000 letters 0 letters 0:00"]),
+                         "slsm model own at t 0 0 0 > 0 > 0 0:00"]),
         (lambda: [StageFinished(stage="eval", seconds=63, files=["a.json", "b.json"])],
          ["eval 1:03 a.json", "b.json"]),
     ],
@@ -97,9 +95,9 @@ def test_figures_are_whole_on_a_narrow_terminal(events: Callable[[], Iterable[Ev
 def test_an_evolution_without_a_test_set_says_what_its_figures_are() -> None:
     """As published: the best iteration's own minibatch chose it, and nothing compares it with the unchanged model."""
     lines = [" ".join(line.split()) for line in printed(published_events()).splitlines()]
-    assert lines.count("Deltas, each on its own minibatch") == 1
-    assert lines.count("first, iteration 0 4 0 0.500 40.0 0.500") == 1
-    assert lines.count("best, iteration 1 4 0 1.000 20.0 0.800") == 1
+    assert lines.count("Deltas, the first and the best") == 1
+    assert lines.count("0 ★ 0.500 0.500 40.0") == 1
+    assert lines.count("1 ★ 0.800 1.000 20.0") == 1
     sentence = (
         "Iteration 1 has the highest composite on its minibatch, 0.800: 4 of 4 answers right, 20.0 tokens each. That "
         "chose it; no test set compares it with the unchanged model."

@@ -6,7 +6,6 @@ from app.blocks.block import (
     Block,
     Bullets,
     Changes,
-    Command,
     Document,
     Facts,
     Heading,
@@ -33,7 +32,7 @@ BLOCKS: list[Block] = [
         ("name", "n"), [("a", "1"), (Span("b", "strong"), "2")], 1, "Caption", ["a note"], ["", "how many"]
     ),
     Writing("x < y\nz"),
-    Command("steer-tui x"),
+    Writing("steer-tui x", "accent"),
     Changes("same", "same"),
     Changes("one three", "one two", ("ours", "theirs")),
     Heading("Remarks", 2),

@@ -9,13 +9,12 @@ import pytest
 from rich.console import Console
 from rich.style import Style
 
-from app.blocks.bars import plain_bar
+from app.blocks.bars import bar, plain_bar
 from app.blocks.block import (
     Beside,
     Block,
     Bullets,
     Changes,
-    Command,
     Document,
     Facts,
     Heading,
@@ -82,7 +81,7 @@ def test_headings_and_tables_are_set_off_and_facts_stand_in_a_grid() -> None:
 def test_bullets_commands_writings_and_remarks() -> None:
     blocks: list[Block] = [
         Bullets(["one", ("two ", Span("!", "warn"))]),
-        Command("steer-tui x"),
+        Writing("steer-tui x", "accent"),
         Writing("a\nb"),
         Remark("Ann", "today", "well"),
     ]
@@ -201,3 +200,12 @@ def test_a_bar_ends_at_the_nearest_half(share: float, drawn: str) -> None:
 def test_figures_of_a_markdown_table_stand_to_the_right() -> None:
     table = to_markdown(Document("t", [Table(("name", "n", "share"), [("a", "1", "0.5")], 2)]))
     assert table == "# t\n\n| name | n | share |\n| --- | ---: | ---: |\n| a | 1 | 0.5 |\n"
+
+
+@pytest.mark.parametrize(
+    ("share", "drawn"),
+    [(0.25, "━━━╸──────────"), (0.5, "━━━━━━━───────"), (0.0, "──────────────"), (1.0, "━━━━━━━━━━━━━━")],
+)
+def test_a_bar_is_as_full_as_what_is_done(share: float, drawn: str) -> None:
+    """14 cells for a share of 1."""
+    assert bar(share, 14, Style(), Style()).plain == drawn

@@ -127,7 +127,7 @@ def test_a_new_run_and_a_resumed_one(calls: Calls, monkeypatch: pytest.MonkeyPat
     main(["batch", "--config", "c.yaml", "--set", "a=1", "--stages", "mine,eval", "--outputs", "o"])
     main(["batch", "--resume", "x", "--stages", "eval"])
     prepared, worked, resumed, again = calls.made
-    assert prepared == ((Path("c.yaml"), ["a=1"], ["mine", "eval"], "o"), {})
+    assert prepared == ((Path("c.yaml"), ["a=1", 'run.stages=["mine", "eval"]'], "o"), {})
     assert worked[0][0] is run
     assert resumed[0][0].path == again[0][0].path == Path("outputs/x") and resumed[0][1] == ["eval"]
 

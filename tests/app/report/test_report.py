@@ -6,18 +6,20 @@ import re
 from html.parser import HTMLParser
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from app.blocks.block import Changes, Command, Document, Facts, Heading, Remark, Table, Writing
+from app.blocks.block import Changes, Document, Facts, Heading, Picture, Remark, Table, Writing
+from app.blocks.drawing import Drawing
 from app.blocks.markdown import to_markdown
 from app.cli import main
 from app.methods.source import CaseSource
 from app.report.case import case_document, open_command
-from app.report.run_report import report
+from app.report.run_report import NO_VERDICT, _value, report
 from app.report.source import read_run
-from app.report.writer import safe, text_of, write_document
+from app.report.writer import SUFFIXES, safe, text_of, write_document
 from app.runs.notes import Entry, Notes
 from app.state.run import RunState
 from engine.events import (
@@ -30,6 +32,7 @@ from engine.events import (
     ExampleEvaluated,
     IterationBegan,
     MethodEvaluated,
+    ModelLoaded,
     Notice,
     PairMined,
     PoolQueryDone,
@@ -412,7 +415,74 @@ def test_an_event_without_a_page_of_its_own_is_shown_by_its_fields(tmp_path: Pat
     assert isinstance(note, Remark) and (note.author, note.text) == ("Ann", "why?")
     assert isinstance(fields, Facts) and fields.rows == [("text", "two\nlines"), ("level", "warning")]
     assert heading == Heading("To open it in the console", 4)
-    assert command == Command(f"steer-tui {tmp_path}/a/1@3")
+    assert command == Writing(f"steer-tui {tmp_path}/a/1@3")
     done = StageFinished(seconds=1.0, stage="eval", summary={"accuracy": 0.5}, files=["é"])
     shown = next(block for block in case_document(done, source).blocks[1:] if isinstance(block, Facts))
     assert ("summary", '{"accuracy": 0.5}') in shown.rows and ("files", '["é"]') in shown.rows
+
+
+def test_a_report_without_a_verdict_changes_or_notes(tmp_path: Path) -> None:
+    run = make_run(tmp_path, "a", [ModelLoaded(
+        name="m", backend="b", device="cpu", dtype="float32", num_layers=3, hidden_size=2,
+        fingerprint="0123456789abcdefgh",
+    )] * 2)  # fmt: skip
+    text = to_markdown(report(read_run(RunDirectory(run))))
+    assert NO_VERDICT == (
+        "The log holds no verdict: no stage that evaluates a method has finished, or an earlier version ran it."
+    )
+    for line in (
+        NO_VERDICT, "No field was set over the configuration file.", "| m | 3 | float32 | cpu | 0123456789abcdef |",
+        "With the versions above, the run's own configuration has every field and the seed:",
+        "To look at it in the console:", f"steer-tui batch --config {run}/config.yaml", f"steer-tui {run}",
+        "| model | layers | numbers | device | fingerprint |",
+    ):  # fmt: skip
+        assert line in text.splitlines(), line
+    assert text.count("0123456789abcdef") == 1, "a model that is loaded twice"
+    assert "Marked cases" not in text and "What was found" not in text and "not events" not in text
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "shown"),
+    [
+        ("model.api_key", "abc", "***"), ("judge.apikey", "abc", "***"), ("x.Password", "abc", "***"),
+        ("x.secret", "abc", "***"), ("hub.token", "abc", "***"), ("decode.tokens", "abc", '"abc"'),
+        ("a.b", "é" * 400, '"' + "é" * 299 + " … 102 more characters"), ("a.b", None, "null"),
+    ],
+)  # fmt: skip
+def test_secret_fields_are_struck_and_long_ones_cut(field: str, value: Any, shown: str) -> None:
+    assert _value(field, value) == shown
+
+
+def test_what_was_found_has_its_intervals_explained(tmp_path: Path) -> None:
+    run = make_run(tmp_path, "r", [])
+    record = RunDirectory(run).read()
+    record.failure, record.status = "no room", "failed"
+    record.stages["eval"] = StageRecord(status="finished", verdict=Verdict(
+        method="esm", baseline="greedy", metric="accuracy", n=2, value=1.0, baseline_value=0.5, difference=0.5, low=0.1,
+        high=0.9,
+    ))  # fmt: skip
+    RunDirectory(run).write(record)
+    Notes(run).add(None, "", "of the whole run")
+    lines = to_markdown(report(read_run(RunDirectory(run)))).splitlines()
+    found = lines.index("## What was found")
+    assert lines[found + 2].startswith("- ESM answers 100.0% of 2 examples right; greedy 50.0%")
+    assert lines[found + 4] == (
+        "Differences are paired, over the same items, with bootstrap 95% intervals in brackets."
+    )
+    assert "- state: failed" in lines and "- failure: no room" in lines
+    assert lines.index("## Marked cases and notes") < lines.index("> of the whole run")
+
+
+def test_documents_are_written_with_their_pictures(tmp_path: Path) -> None:
+    picture = Picture(Drawing(4, 2, []), "a plot")
+    document = Document("t", [picture, picture])
+    assert write_document(document, "html", tmp_path / "r.html") == [tmp_path / "r.html"]
+    assert "<figure>" in (tmp_path / "r.html").read_text()
+    target = tmp_path / "ö b.md"
+    assert write_document(document, "md", target) == [target, tmp_path / "ö b-1.svg", tmp_path / "ö b-2.svg"]
+    assert (
+        "![a plot](%C3%B6%20b-1.svg)" in target.read_text() or "![a plot](ö%20b-1.svg)" in target.read_text()
+    )
+    drawn = (tmp_path / "ö b-2.svg").read_text()
+    assert drawn.startswith("<svg") and "polyline{fill:none" in drawn and "stroke:#0b62a4" in drawn
+    assert SUFFIXES == {"html": ".html", "md": ".md"}

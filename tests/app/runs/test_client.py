@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import os
+import socket
+import threading
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from app.runs.client import prepare_resume, prepare_run
-from app.runs.orders import order
+from app.runs import client, orders
+from app.runs.client import (
+    WorkerReply,
+    as_changes,
+    choose_stage,
+    prepare_resume,
+    prepare_run,
+    prepare_serving,
+    request_stop,
+)
+from app.runs.orders import UserMessage, order
 from engine.config.changes import changed_fields
 from engine.config.file import load_config
-from engine.errors import ConfigError, RunError
+from engine.errors import ConfigError, DiskError, RunError
+from engine.run.control import ControlServer
+from engine.run.directory import RunDirectory
+from engine.run.gate import Gate
 from engine.run.lock import RunLock
+from engine.run.stage_choices import StageChange
 
 
 @pytest.fixture
@@ -90,3 +108,179 @@ def test_a_command_to_a_run_without_worker(
     assert order(run, "pause").text == (
         f"the path of the control socket is too long ({run.control}): go to the run's folder (cd) and try again"
     )
+
+
+def test_fields_with_a_value_are_changes() -> None:
+    assert as_changes({"run.stages": ["a", "b"], "run.outputs": None, "run.seed": 0, "x": "é"}) == [
+        'run.stages=["a", "b"]', "run.seed=0", 'x="\\u00e9"',
+    ]  # fmt: skip
+
+
+def test_why_a_run_is_not_resumed_or_served(config: Path, tmp_path: Path) -> None:
+    run = prepare_run(config, outputs=str(tmp_path / "outputs"))
+    lock = RunLock(run.lock)
+    with pytest.raises(RunError) as error:
+        prepare_resume(run)
+    lock.release()
+    assert (error.value.where, error.value.hint) == (
+        str(run.path), f"watch it with `steer-tui {run.path}`, or stop it first",
+    )  # fmt: skip
+    server = prepare_serving([run], [])
+    with pytest.raises(RunError) as error:
+        prepare_serving([server], [])
+    assert str(error.value) == (
+        f"this run is a server itself ({server.path}): resume it, or name the run that it serves"
+    )
+    assert server.read().name == "a-serve" and server.path.parents[1] == run.path.parents[1]
+
+
+def test_a_choice_about_a_stage_is_made_by_the_worker_where_one_works(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = prepare_run(config, outputs=str(tmp_path / "outputs"))
+    assert choose_stage(run, "skip", "evolve") == StageChange("skip", "evolve", ("evolve",))
+    assert run.read().stages["evolve"].skipped
+    assert choose_stage(run, "skip", "evolve", undo=True).undo and not run.read().stages["evolve"].skipped
+    asked: list[object] = []
+
+    def send(directory: RunDirectory, command: str, **fields: object) -> WorkerReply:
+        asked.append((directory.path, command, fields))
+        return WorkerReply(ok=len(asked) == 1, error="too late", stages=("evolve",))
+
+    lock = RunLock(run.lock)
+    monkeypatch.setattr(client, "send", send)
+    assert choose_stage(run, "skip", "evolve") == StageChange("skip", "evolve", ("evolve",))
+    assert asked == [(run.path, "stage", {"choice": "skip", "stage": "evolve", "undo": False})]
+    with pytest.raises(RunError) as error:
+        choose_stage(run, "skip", "evolve")
+    assert str(error.value) == f"too late ({run.path}): see what the run does now"
+    with pytest.raises(RunError, match="the run has no stage `mine`"):
+        choose_stage(run, "skip", "mine")
+    assert len(asked) == 2, "a worker is not asked for what cannot be"
+    lock.release()
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (WorkerReply(ok=True, status={"state": "paused"}), UserMessage("The engine is paused.")),
+        (WorkerReply(ok=False, error="not now"), UserMessage("not now", "error")),
+        (WorkerReply(ok=False), UserMessage("the engine refused: pause", "error")),
+    ],
+)
+def test_what_a_worker_says_to_an_order(
+    reply: WorkerReply, message: UserMessage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(orders, "send", lambda directory, command: reply)
+    assert order(RunDirectory(tmp_path), "pause") == message
+
+
+@pytest.mark.parametrize(("answer", "stopped"), [(True, True), (False, False), (None, True)])
+def test_a_stop_is_asked_for_by_socket_or_else_by_signal(
+    answer: bool | None, stopped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def send(directory: RunDirectory, command: str, timeout: float) -> WorkerReply:
+        assert (command, timeout) == ("stop", 1.0)
+        if answer is None:
+            raise RunError(what="no answer")
+        return WorkerReply(ok=answer)
+
+    monkeypatch.setattr(client, "send", send)
+    monkeypatch.setattr(client, "signal_holder", lambda lock: lock == RunDirectory(tmp_path).lock)
+    assert request_stop(RunDirectory(tmp_path)) is stopped
+
+
+def test_another_process_at_the_socket_is_no_worker(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever listens must be the holder of the run's lock: here a third process is said to be."""
+    monkeypatch.chdir(tmp_path)
+    run = prepare_run(config, outputs="o")
+    lock = RunLock(run.lock)
+    server = ControlServer(run.control, Gate(lambda event: None), lambda: {"state": "idle"}, lambda *_: [])
+    assert order(run, "status").text == "The engine is idle."
+    monkeypatch.setattr(client, "_listener", lambda connection: os.getpid() + 1)
+    assert "another process listens at its socket" in order(run, "status").text
+    server.close()
+    lock.release()
+
+
+def test_a_worker_is_started_in_a_session_of_its_own_and_writes_to_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind what earlier workers wrote; from a relative folder it gets the whole path."""
+    started: list[tuple[Any, dict[str, Any]]] = []
+
+    def popen(command: Any, stdout: Any, stderr: Any, **options: Any) -> str:
+        stdout.write(b"begun\n")
+        started.append((command, options | {"same": stdout is stderr}))
+        return "process"
+
+    monkeypatch.setattr(client.subprocess, "Popen", popen)
+    monkeypatch.setattr(client, "engine_command", lambda *words: ["engine", *words])
+    monkeypatch.setattr(client, "engine_environment", lambda: {"A": "b"})
+    monkeypatch.chdir(tmp_path)
+    run = RunDirectory(Path("r"))
+    run.path.mkdir()
+    run.worker_log.write_bytes(b"before\n")
+    assert client.start_worker(run) == client.start_detached("sweep", Path("r")) == "process"  # type: ignore[comparison-overlap]
+    assert [command for command, _ in started] == [
+        ["engine", name, f"{tmp_path}/r"] for name in ("run", "sweep")
+    ]
+    assert started[0][1] == {
+        "stdin": client.subprocess.DEVNULL, "same": True, "start_new_session": True, "env": {"A": "b"},
+    }  # fmt: skip
+    assert run.worker_log.read_bytes() == b"before\nbegun\nbegun\n"
+    with pytest.raises(DiskError):
+        client.start_worker(RunDirectory(tmp_path / "none"))
+
+
+def test_a_run_that_serves_lies_where_it_is_told_to(config: Path, tmp_path: Path) -> None:
+    """Levers come from all runs, the model from the first."""
+    first, second = (prepare_run(config, ["online.L=5"], outputs=str(tmp_path / "o")) for _ in range(2))
+    server = prepare_serving([first, second], [f"run.outputs={tmp_path / 'p'}", "serve.port=0"])
+    made = load_config(server.config)
+    assert made.serve.runs == [str(first.path), str(second.path)] and made.serve.port == 0
+    assert (server.path.parents[1], made.online.L, made.run.stages) == (tmp_path / "p", 5, ["serve"])
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (b'{"ok": true, "status": {"state": "idle"}}\n', "The engine is idle."), (b"", "the worker does not answer: "),
+        (b'{"ok": true}', "The engine is ."), (b"x" * 70_000, "the worker does not answer: "),
+        (None, "the worker does not answer: timed out"), (b"[1]\n", "the worker does not answer: "),
+    ],
+)  # fmt: skip
+def test_a_reply_is_one_line_that_comes_in_time(
+    reply: bytes | None, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of what closes before the line ends, what came counts; more than a reply can be is none."""
+    monkeypatch.chdir(tmp_path)
+    run = RunDirectory(Path("r"))
+    run.path.mkdir()
+    monkeypatch.setattr(client, "_listener", lambda connection: os.getpid())
+    server, asked = socket.socket(socket.AF_UNIX), list[Any]()
+    server.bind(str(run.control))
+    server.listen(1)
+
+    def serve() -> None:
+        connection, _ = server.accept()
+        with connection, suppress(OSError):
+            asked.append(json.loads(connection.recv(1000)))
+            if reply is None:
+                connection.recv(1)  # until the other end is closed
+            else:
+                connection.sendall(reply)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    lock = RunLock(run.lock)
+    monkeypatch.setattr(
+        orders, "send", lambda run, command: client.send(run, command, 0.3 if reply is None else 60.0)
+    )
+    assert order(run, "status").text.startswith(words)
+    thread.join(60)
+    assert asked == [{"command": "status"}]
+    lock.release()
+    server.close()

@@ -79,3 +79,25 @@ def test_the_excerpt_begins_shortly_before_the_first_word(log: Path) -> None:
     assert first.excerpt == "Paul has 31 tickets. How many tickets?"
     first, *_ = [item for item in find_items(log, KINDS, ["boats"], 99) if item is not None]
     assert first.excerpt == 'Änne says "two boats".'
+
+
+def test_what_is_nested_is_searched_and_the_stage_is_not(tmp_path: Path) -> None:
+    candidate = ev.Candidate(entry="Kennedy", kind="wrong", similarity=0.5, quality=1.0, ahat=0.5)
+    decision = ev.DecisionTaken(
+        stage="eval", method="esm", example="a", m=1, gate="chosen", candidates=[candidate]
+    )
+    write_log(tmp_path / "events.jsonl", [decision])
+
+    def hits(word: str) -> list[str]:
+        items = find_items(tmp_path / "events.jsonl", (ev.DecisionTaken,), [word], 0)
+        return [item.excerpt for item in items if item is not None]
+
+    assert hits("kennedy") == ["Kennedy"] and hits("eval") == [] and hits("Decision") == []
+
+
+def test_of_each_item_the_place_in_the_log(log: Path) -> None:
+    """Lines are told by number, as far as the log goes."""
+    lines = log.read_bytes().splitlines(keepends=True)
+    offsets = [item.offset for item in find_items(log, KINDS, [], 99) if item is not None]
+    assert offsets == [sum(map(len, lines[:number])) for number in (1, 2, 4)]
+    assert all(item is None or item.excerpt == "" for item in find_items(log, KINDS, [], 99))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.runs import notes
-from app.runs.notes import FILE, LONGEST_TEXT, Notes, read_notes
+from app.runs.notes import FILE, LONGEST_TEXT, NOTHING, Notes, read_notes
 from engine.errors import DiskError
 
 
@@ -102,3 +102,94 @@ def test_a_link_in_the_place_of_the_file_is_not_followed(tmp_path: Path) -> None
     with pytest.raises(DiskError):
         Notes(tmp_path).add(1, "", "text")
     assert (tmp_path / "elsewhere").read_text() == "kept\n"
+
+
+def line(what: str, number: int = 1, **more: object) -> str:
+    return json.dumps({"what": what, "time": 5.0, "id": str(number), "seq": number} | more) + "\n"
+
+
+def test_marks_and_notes_are_taken_back_by_event_and_by_id(tmp_path: Path) -> None:
+    """A mark and a note of the run as a whole have no number; of two notes with the same id the first one stays."""
+    (tmp_path / FILE).write_text(
+        line("mark", 0) + line("mark", 2) + line("mark", 3, seq=None) + line("unmark", 2) + line("unmark", 9)
+        + line("note", 1, text="a") + line("note", 1, text="b") + line("note", 2, text="c") + line("removed", 2)
+        + line("note", 3, seq=1, text="d") + line("note", 4, seq=None, text="e") + "\n"
+    )  # fmt: skip
+    written = read_notes(tmp_path)
+    assert list(written.marks) == [0, None] and [note.text for note in written.notes] == ["a", "d", "e"]
+    assert [note.text for note in written.of(1)] == ["a", "d"] and [n.text for n in written.of(None)] == ["e"]
+    assert written.skipped == 0 and not written.full, "an empty line is no foreign one"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "kept"), [(-0.5, False), (0.0, True), (99_999_999_999.0, True), (1e11, False)]
+)
+def test_moments_that_calendars_can_say(tmp_path: Path, seconds: float, kept: bool) -> None:
+    (tmp_path / FILE).write_text(line("note", time=seconds))
+    assert (len(read_notes(tmp_path).notes), read_notes(tmp_path).skipped) == (int(kept), int(not kept))
+
+
+def test_the_file_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
+    mine = Notes(tmp_path)
+    assert not mine.read() and mine.written == NOTHING
+    assert read_notes(tmp_path)._asdict() == {"marks": {}, "notes": [], "skipped": 0, "full": False}
+    other = Notes(tmp_path)
+    other.toggle_mark(4, "decision q1:2")
+    assert mine.read() and mine.written.marks[4].item == "decision q1:2" and not mine.read()
+    assert not other.read(), "what was written here is taken in at once"
+    assert not mine.toggle_mark(4, "") and not other.written.marks.keys() - {4}
+
+
+def test_of_names_three_hundred_letters_are_kept(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(line("note", id="i" * 301, author="a" * 301, item="t" * 301))
+    [note] = read_notes(tmp_path).notes
+    assert {len(text) for text in (note.id, note.author, note.item)} == {300}
+
+
+def test_a_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its beginning is read, and what does not fit any more says what to do. Each line here has 51 bytes."""
+    text = line("note", 1) + line("note", 2)
+    assert len(text) == 102
+    (tmp_path / FILE).write_text(text)
+    monkeypatch.setattr(notes, "_LARGEST", 102)
+    assert (len(read_notes(tmp_path).notes), read_notes(tmp_path).full) == (2, False)
+    monkeypatch.setattr(notes, "_LARGEST", 101)
+    assert (len(read_notes(tmp_path).notes), read_notes(tmp_path).full) == (1, True)
+    with pytest.raises(DiskError) as error:
+        Notes(tmp_path).add(1, "", "z")
+    assert str(error.value) == (
+        f"this run has too many notes ({tmp_path / FILE}): move the file away: a new one is begun"
+    )
+
+
+@pytest.mark.parametrize("error", [OSError, KeyError, ImportError])
+def test_who_has_no_name_is_called_by_number(error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> str:
+        raise error
+
+    monkeypatch.setattr("getpass.getuser", nobody)
+    monkeypatch.setattr("os.getuid", lambda: 4711)
+    assert notes.author() == "4711"
+
+
+def test_each_line_says_what_when_by_whom_and_on_which_item(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time", lambda: 5.5)
+    monkeypatch.setattr(notes, "author", lambda: "ann")
+    monkeypatch.setattr("secrets.token_hex", lambda size: "f" * 2 * size)
+    mine = Notes(tmp_path)
+    mine.toggle_mark(7, "decision")
+    mine.add(None, "the run", "slow")
+    mine.add(7, "decision", "why?")
+    mine.remove(read_notes(tmp_path).notes[0])
+    mine.toggle_mark(7, "decision")
+    said, item = {"time": 5.5, "author": "ann"}, {"seq": 7, "item": "decision"}
+    assert [json.loads(line) for line in (tmp_path / FILE).read_text().splitlines()] == [
+        {"what": "mark"} | said | item,
+        {"what": "note"} | said | {"id": "f" * 12, "item": "the run", "text": "slow"},
+        {"what": "note"} | said | {"id": "f" * 12, "text": "why?"} | item,
+        {"what": "removed"} | said | {"id": "f" * 12}, {"what": "unmark"} | said | item,
+    ]  # fmt: skip
+    mine.remove(notes.Entry(what="note", time=1.0, id="x", seq=3))
+    assert json.loads((tmp_path / FILE).read_text().splitlines()[-1])["seq"] == 3

@@ -15,6 +15,7 @@ from app.runs.run_list import RunList, RunRow, read_progress, stage_states
 from app.runs.run_names import RunName, composition_words, setting_words, value_words
 from engine.events import Event, StageFinished, StageProgress, StageStarted, Verdict
 from engine.run.directory import RunDirectory, StageRecord, inspect
+from engine.run.lock import RunLock
 from engine.run.stage_state import FINISHED, RUNNING, SKIPPED, STOPPED, WAITING, StageState
 from tests.two_runs import make_run
 
@@ -149,3 +150,66 @@ def test_settings_in_words() -> None:
 )  # fmt: skip
 def test_what_runs_there_are(settings: int, runs: int, report: bool, words: str) -> None:
     assert composition_words(settings, runs, report) == words
+
+
+def test_a_run_is_read_again_only_when_it_has_changed_or_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make_run(tmp_path, "a", AT_WORK)
+    runs = RunList(tmp_path)
+    [first] = runs.read()
+    [second] = runs.read()
+    assert second is first
+    with RunDirectory(path).events.open("ab") as log:
+        log.write(b"{}\n")
+    [third] = runs.read()
+    assert third is not first
+    lock = RunLock(RunDirectory(path).lock)
+    [works] = runs.read()
+    [still] = runs.read()
+    assert works.working and still is not works
+    lock.release()
+
+
+def test_a_run_that_was_moved_away_while_it_was_read_is_no_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make_run(tmp_path, "a", [])
+    monkeypatch.setattr(run_list, "run_folders", lambda folder: [path, tmp_path / "gone"])
+    runs = RunList(tmp_path)
+    assert [row.path for row in runs.read()] == [path] and runs.unreadable == {}
+    RunDirectory(path).record.write_text("{")
+    assert runs.read() == [] and list(runs.unreadable) == [path]
+    runs = RunList(tmp_path)
+    assert runs.read() == runs.read() == [] and list(runs.unreadable) == [path]
+
+
+def test_a_stage_that_the_record_settles_is_not_as_its_log_has_it(tmp_path: Path) -> None:
+    """It was finished or left out since, or is to be done again; the log has a quarter of it."""
+    for record, words in (
+        (StageRecord(status="finished"), (FINISHED, 1.0, False)),
+        (StageRecord(status="running", skipped=True), (SKIPPED, 1.0, False)),
+        (StageRecord(status="stale"), (WAITING, 0.0, True)),
+        (StageRecord(status="stopped"), (RUNNING, 0.25, False)),
+    ):
+        row = row_of(tmp_path)
+        row.record.stages["eval"] = record
+        stage = row.stages["eval"]
+        assert (stage.status, stage.fraction, stage.stale) == words
+
+
+def test_stages_as_the_record_has_them(tmp_path: Path) -> None:
+    """A stage that is at work by the record has stopped where no worker works."""
+    row = row_of(tmp_path)
+    row.record.stages = {
+        "mine": StageRecord(
+            status="finished", seconds=7.0, summary={"n": 2}, files=["a.json"], verdict=VERDICT
+        ),
+        "eval": StageRecord(status="running"),
+    }
+    for pid, status in ((None, STOPPED), (1, RUNNING)):
+        states = stage_states(replace(row.status, pid=pid, state="running" if pid else "failed"))
+        assert states["mine"] == StageState(
+            "mine", FINISHED, seconds=7.0, summary={"n": 2}, files=("a.json",), verdict=VERDICT
+        )
+        assert states["eval"] == StageState("eval", status)

@@ -154,9 +154,11 @@ def whole(value: object) -> object:
         return columns, value.keys.part(len(value))
     if isinstance(value, AppendOnlyList):
         return [repr(item) for item in value]
+    if isinstance(value, Names | Texts):
+        return None
     if isinstance(value, dict):
         return [(key, whole(below)) for key, below in value.items()]
-    return None if isinstance(value, Names | Texts) else (type(value), repr(value))
+    return type(value), repr(value)
 
 
 def test_the_states_of_all_methods_are_exact_at_every_moment(

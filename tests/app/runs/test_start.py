@@ -6,12 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from app.runs.start_check import check_start
-from app.runs.start_form import Heading, StageBox, StartForm, joined_changes, split_changes
+from app.runs.start_check import StartCheck, check_start
+from app.runs.start_form import (
+    Heading,
+    StageBox,
+    StartForm,
+    problem_words,
+    split_changes,
+)
+from engine.check.finding import Finding
 from engine.config.config import Config
 from engine.config.file import load_config
 from engine.config.form import FormField, as_typed, form_fields, value_at
-from engine.errors import ConfigError
+from engine.errors import ConfigError, Problem
 
 CONFIGS = sorted((Path(__file__).resolve().parents[3] / "configs").glob("*.yaml"))
 DEMO = next(path for path in CONFIGS if path.stem == "demo")
@@ -117,9 +124,52 @@ def test_check_tells_differences_mistakes_and_what_is_lacking(
     assert check_start(tmp_path / "none.yaml", []).error is not None
 
 
-def test_changes_are_split_and_joined() -> None:
-    changes = ["online.L=4", 'run.stages=["mine", "eval"]', "prompt.system=it's so"]
-    assert split_changes(joined_changes(changes)) == changes
-    assert joined_changes(["online.L=4", "run.stages=[mine,eval]"]) == "online.L=4 run.stages=[mine,eval]"
+def test_changes_are_split() -> None:
+    typed = """online.L=4 run.stages='["mine", "eval"]' run.name="it's so" task.only=[a,b]"""
+    changes = ["online.L=4", 'run.stages=["mine", "eval"]', "run.name=it's so", "task.only=[a,b]"]
+    assert split_changes(typed) == changes
     with pytest.raises(ConfigError, match="separated by spaces"):
         split_changes("a='b")
+
+
+def test_findings_are_to_be_corrected_are_lacking_or_come_by_themselves() -> None:
+    wrong, lacking = Finding("wrong", "a", ""), Finding("absent", "b", "")
+    fetched = Finding("absent", "c", "", fetched=True)
+    check = StartCheck(findings=(wrong, lacking, fetched))
+    assert (check.wrong, check.lacking, check.fetched) == ([wrong], [lacking], [fetched])
+
+
+def test_a_section_that_was_typed_is_changed_where_one_of_its_fields_is(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("run: {name: a, stages: [clusters]}\nonline: {L: 3}\n")
+    check = check_start(path, ["online={L: 4}", "evolution={}", "run.seed=1"])
+    assert check.differences == (("run.seed", "0", "1"), ("online.L", "3", "4"))
+    assert check.unchanged == ("evolution",)
+    path.write_text("run: {name: 7, stages: [clusters]}\n")
+    right = check_start(path, ["run.name=b"])
+    assert right.error is None and right.differences == (), "the file alone is wrong: nothing to compare with"
+    swept = check_start(path, ["run.name=b", "online.L=5,6"])
+    assert swept.sweep is not None and (swept.sweep.settings, swept.sweep.runs) == (2, 2)
+
+
+def test_changes_that_need_quotes_get_them() -> None:
+    assert problem_words(Problem("--set online.L", "x", "a number")).startswith("online.L")
+    with pytest.raises(ConfigError) as error:
+        split_changes("a='b")
+    [problem] = error.value.problems
+    assert (problem.where, problem.value) == ("changes", "a='b")
+    assert problem.allowed == "field=value, separated by spaces (No closing quotation)"
+
+
+def test_a_problem_of_the_field_that_is_typed_comes_first(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("run: {name: a, stages: [clusters]}\n")
+    form = StartForm(path, ["online.L=many", "run.stages=[clusters, their:Own]"])
+    assert form.problem_of(field("task.train_size"), "few").startswith("task.train_size")
+    assert form.problem_of(field("run.seed"), "1").startswith("online.L")
+    assert form.problem_of(field("online.L"), "5,6") == "", "of the others nothing is wrong"
+    form.toggle_stage("evolve")
+    assert form.stages == ["clusters", "their:Own", "evolve"]
+    form.toggle_stage("eval")
+    assert form.stages == ["eval", "clusters", "their:Own", "evolve"]
+    assert [row.name for row in form.rows("their") if isinstance(row, StageBox)] == ["their:Own"]

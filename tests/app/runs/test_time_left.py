@@ -12,7 +12,7 @@ from app.runs.run_list import RunRow
 from app.runs.time_left import DEMO, time_left, time_left_sentence, time_left_short
 from engine.config.file import load_config
 from engine.run.directory import StageRecord, inspect
-from engine.run.stage_state import FINISHED, RUNNING, StageState
+from engine.run.stage_state import FINISHED, RUNNING, SKIPPED, StageState
 from screens.run_session import run_time_left
 from screens.runs.about import about_run
 from tests.made_run import create_run
@@ -124,3 +124,28 @@ def test_the_console_says_it_only_of_now(tmp_path: Path) -> None:
     session.seek(None)
     session.state.status = "finished"
     assert run_time_left(session) is None
+
+
+def test_the_whole_demo_takes_three_minutes_by_its_shipped_times() -> None:
+    """186 s, as it was measured; a stage that is half done counts with its other half."""
+    waits = [StageState(name) for name in DEMO]
+    left = time_left("demo", waits)
+    assert left is not None and left.whole == 186.0 and left.shipped == tuple(DEMO)
+    assert time_left_sentence(left) == "about 3:06 left (14 stages as on another machine, at the pace here)"
+    half = time_left("demo", [StageState("mine", RUNNING, done=1, total=2, begun_at=1)])
+    assert half is not None and half.whole == 15.5, "without a pace of its own: half of 31 s"
+    states = [StageState("mine", SKIPPED), StageState("select"), StageState("serve", RUNNING)]
+    served = time_left("demo", states)
+    assert served is not None and served.unknown == ("select",), "what also serves is not the demo"
+
+
+@pytest.mark.usefixtures("shipped")
+def test_the_pace_here_is_that_of_all_stages_that_began() -> None:
+    """A finished one took 20 s for 10; a resumed one tells nothing; of an unknown one nothing is scaled."""
+    mined = replace(DONE, seconds=20.0)
+    alone = time_left("demo", [mined, StageState("select"), WAITS])
+    assert alone is not None and alone.whole == 2 * (45.0 + 40.0)
+    resumed = time_left("demo", [mined, replace(AT_WORK, begun_at=1), WAITS])
+    assert resumed is not None and resumed.whole == 90.0 + 80.0
+    other = time_left("mine", [mined, StageState("eval")])
+    assert other is not None and other.unknown == ("eval",) and other.seconds == 0.0

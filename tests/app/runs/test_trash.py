@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -40,4 +41,32 @@ def test_run_that_a_worker_holds_stays(run: RunDirectory) -> None:
     with pytest.raises(RunError, match="at work on this run"):
         move_to_trash(run.path)
     assert run.record.exists()
+    lock.release()
+
+
+def test_why_a_run_is_not_moved(run: RunDirectory, tmp_path: Path) -> None:
+    (tmp_path / ".trash").symlink_to(tmp_path)
+    with pytest.raises(RunError) as error:
+        move_to_trash(run.path)
+    assert str(error.value) == (
+        f"the trash is a link: what is moved there leaves this folder ({tmp_path / '.trash'}): remove the link"
+    )
+    (tmp_path / ".trash").unlink()
+    (tmp_path / ".trash").mkdir()
+    (tmp_path / ".trash" / "demo").symlink_to(tmp_path)
+    with pytest.raises(RunError, match="the trash is a link"):
+        move_to_trash(run.path)
+    (tmp_path / ".trash" / "demo").unlink()
+    there = tmp_path / ".trash" / "demo" / run.path.name
+    there.mkdir(parents=True)
+    with pytest.raises(RunError) as error:
+        move_to_trash(run.path)
+    assert str(error.value) == (
+        f"there is already something of this name ({there}): rename or move away what stands there, then try again"
+    )
+    lock = RunLock(run.lock)
+    with pytest.raises(RunError) as error:
+        move_to_trash(run.path)
+    assert (error.value.where, error.value.hint) == (str(run.path), "stop it first")
+    assert error.value.what.startswith(f"worker {os.getpid()} on ")
     lock.release()

@@ -37,9 +37,11 @@ def whole(value: object) -> object:
         return [[repr(figure) for figure in value.column(name)[: len(value)]] for name in value.TYPES]
     if isinstance(value, AppendOnlyList):
         return [repr(item) for item in value]
+    if isinstance(value, Names | Texts):
+        return None
     if isinstance(value, dict):
         return [(key, whole(below)) for key, below in value.items()]
-    return None if isinstance(value, Names | Texts) else repr(value)
+    return repr(value)
 
 
 def folded(events: Iterable[ev.Event]) -> RunState:

@@ -65,7 +65,7 @@ def test_an_entry_answers_for_the_segment_that_left_greedys_way() -> None:
     assert esm.ledger["hurts"].mean_logprob == -0.25 and EntryUse().net is None
     assert EntryUse(used=4, logprob=-1.0, probed=2).mean_logprob == -0.5, "over those that were probed"
     assert EntryUse(used=4).mean_logprob is None
-    number = esm.names.number
+    number = esm.names.__getitem__
     assert [esm.outcomes.left(number("esm"), number(example)) for example in "abcd"] == [2, 1, 0, 2]
     assert esm.outcomes.left(number("no_probing"), number("a")) == 1
 
@@ -97,8 +97,5 @@ def test_greedy_may_come_before_a_method_or_after_it() -> None:
     assert after.ledger == before.ledger
     for method in ("esm", "no_probing"):
         for example in "abcd":
-            found = [
-                esm.outcomes.left(esm.names.number(method), esm.names.number(example))
-                for esm in (before, after)
-            ]
+            found = [esm.outcomes.left(esm.names[method], esm.names[example]) for esm in (before, after)]
             assert found[0] == found[1], (method, example)

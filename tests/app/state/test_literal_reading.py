@@ -78,7 +78,7 @@ def test_the_chain_of_an_answer_ends_with_its_tail(events: Events, quick: RunSta
         steps: list[ev.DecisionTaken] = []
         while (step := _step(decisions, method, example, len(steps) + 1)) is not None:
             steps.append(step)
-        number = table.names.number
+        number = table.names.__getitem__
         rows = table.chain(number(method), number(example))
         assert [table.column("seq")[row] for row in rows] == [step.seq for step in steps]
 
@@ -104,7 +104,7 @@ def test_outcomes_and_the_segments_in_which_answers_left(events: Events, quick: 
             left = 0 if greedy.text[at : at + len(step.segment)] == step.segment else m
             at += len(step.segment)
         left = left or (m if at < len(greedy.text) else 0)
-        numbers = esm.names.number(method), esm.names.number(example)
+        numbers = esm.names[method], esm.names[example]
         sign = answer.correct - greedy.correct
         assert esm.outcomes.correct(*numbers) == answer.correct
         assert esm.outcomes.against_greedy(*numbers) == sign

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from app.state.columns import AppendOnlyList, Columns
+from app.state.columns import AppendOnlyList, Columns, Names
 from app.state.event_index import EventIndex
 from app.state.method import shared
 from app.state.run import RunState
@@ -81,7 +81,7 @@ def test_the_end_of_a_run(entries: Entries) -> None:
     assert len(state.esm.decisions) == counts[ev.DecisionTaken]
     assert len(state.esm.outcomes) == counts[ev.ExampleEvaluated]
     assert (len(state.esm.pairs), len(state.esm.picks)) == (40, 60)
-    assert sum(name.startswith("train-") for name in state.esm.questions.by_name) == 20
+    assert sum(name.startswith("train-") for name in state.esm.questions) == 20
     assert state.esm.final == {
         e.method: e for e, _, _ in entries if isinstance(e, ev.MethodEvaluated) and e.final
     }
@@ -113,7 +113,7 @@ def test_disagreement_with_greedy(entries: Entries) -> None:
     """`against_greedy` is the difference of the outcomes, unknown until both are known."""
     state = folded(entries)
     right = {(e.method, e.example): e.correct for e, _, _ in entries if isinstance(e, ev.ExampleEvaluated)}
-    number = state.esm.names.number
+    number = state.esm.names.__getitem__
     for (method, example), correct in right.items():
         sign = state.esm.outcomes.against_greedy(number(method), number(example))
         assert sign == int(correct) - int(right["greedy", example])
@@ -153,7 +153,7 @@ def test_copies_of_different_futures() -> None:
     assert [one.esm.decisions.text("example", i) for i in range(2)] == ["a", "b"]
     assert [other.esm.decisions.text("example", i) for i in range(2)] == ["a", "c"]
     assert len(state.esm.decisions) == 1
-    number = state.esm.names.number
+    number = state.esm.names.__getitem__
     assert one.esm.outcomes.correct(number("esm"), number("c")) is None
     assert other.esm.outcomes.correct(number("esm"), number("b")) is None
 
@@ -205,9 +205,11 @@ def test_unknown_events_are_counted() -> None:
     assert (state.unknown, state.seq) == (1, -1)
 
 
-@pytest.mark.parametrize(
-    "make", [AppendOnlyList, type("Three", (Columns,), {"TYPES": {"a": "i", "offset": "q"}})]
-)
+class Three(Columns):
+    TYPES = {"a": "i", "offset": "q"}
+
+
+@pytest.mark.parametrize("make", [AppendOnlyList, lambda: Three(Names())])
 def test_sharing_costs_no_memory(make: Callable[[], AppendOnlyList[int] | Columns]) -> None:
     """A copy holds the same memory until it goes on in another way."""
     original = make()

@@ -60,7 +60,7 @@ def test_a_report_that_says_something_else_takes_its_row() -> None:
     assert [decisions.column("seq")[row] for row in (0, 1)] == [1, 5]
     assert decisions.place(1) == Place(500, 10)
     assert decisions.column("delta_logprob")[1] == 0.25
-    method, example = state.esm.names.number("esm"), state.esm.names.number("a")
+    method, example = state.esm.names["esm"], state.esm.names["a"]
     assert state.esm.outcomes.correct(method, example) is False
     assert state.esm.outcomes.left(method, example) == 2
     assert state.esm.ledger == {"e1": EntryUse(0, 0, 0, 0.0, 0), "e2": EntryUse(1, 0, 0, 0.25, 1)}
@@ -74,7 +74,7 @@ def test_a_report_that_says_something_else_takes_its_row() -> None:
 def test_another_segment_moves_where_the_answer_left_greedys_way() -> None:
     """It left it in segment 2, where e1 was injected; now in segment 1, where e2 is said to have been."""
     state = folded(GREEDY, *FIRST, answer("esm", "one four", True), decision(1, "two ", "e2", 0.25))
-    method, example = state.esm.names.number("esm"), state.esm.names.number("a")
+    method, example = state.esm.names["esm"], state.esm.names["a"]
     assert state.esm.outcomes.left(method, example) == 1
     assert state.esm.ledger == {"e1": EntryUse(1, 0, 0, 0.5, 1), "e2": EntryUse(1, 1, 0, 0.25, 1)}
 
@@ -83,14 +83,14 @@ def test_another_segment_moves_where_the_answer_left_greedys_way() -> None:
 def test_without_a_text_of_greedy_nobody_left_its_way(greedy: tuple[ev.Event, ...]) -> None:
     """Logs of older versions have none."""
     state = folded(*greedy, *FIRST, answer("esm", "one four", True))
-    method, example = state.esm.names.number("esm"), state.esm.names.number("a")
+    method, example = state.esm.names["esm"], state.esm.names["a"]
     assert state.esm.outcomes.left(method, example) == 0
     assert state.esm.ledger == {"e1": EntryUse(1, 0, 0, 0.5, 1)}
 
 
 def test_another_greedy_answer_moves_where_the_others_left_its_way() -> None:
     state = folded(GREEDY, *FIRST, answer("esm", "one four", True), answer("greedy", "zero", True))
-    method, example = state.esm.names.number("esm"), state.esm.names.number("a")
+    method, example = state.esm.names["esm"], state.esm.names["a"]
     assert state.esm.outcomes.against_greedy(method, example) == 0
     assert state.esm.outcomes.left(method, example) == 1
     assert state.esm.ledger == {"e1": EntryUse(1, 0, 0, 0.5, 1)}

@@ -7,6 +7,7 @@ from msgspec import structs
 from app.state.run import RunState
 from app.table.decision_fields import DECISION_FIELDS, sign_where_it_turned
 from engine import events as ev
+from screens.widgets.tables.column_layout import place
 
 DECISION = ev.DecisionTaken(
     seq=31, method="esm", example="test-1", m=2, gate="chosen", memory_size=7, top_similarity=0.11, best_ahat=0.12,
@@ -69,3 +70,26 @@ def test_what_comes_with_the_answers() -> None:
     assert [broken[name] for name in later] == [False, True, False, True, "How many?"]
     same = values(told(("greedy", True), ("esm", True)))
     assert [same[name] for name in later] == [True, False, False, False, "How many?"]
+
+
+def test_which_columns_stand_where_and_how_wide() -> None:
+    """Ids are the first to be cut, and lose their heads."""
+    assert [name for name, value in values(told()).items() if value == "test-1"] == ["example"]
+    columns = [field.column for field in DECISION_FIELDS.values() if field.column is not None]
+
+    def shown(width: int) -> str:
+        return " ".join(f"{one.column.label}:{one.width}" for one in place(columns, width))
+
+    assert shown(60) == "method:12 example:11 m:2 chosen:12 Score:6 α:6 ✓:1 ≠:1"
+    assert shown(78) == "method:12 example:11 m:2 chosen:12 rule:13 Score:6 α:6 tok:3 ✓:1 ≠:1"
+    assert shown(140) == (
+        "method:20 example:19 m:2 mem:4 sim:6 best Â:6 null Â:6 chosen:21 rule:13 Δlogp:6 Score:6 α:6 tok:3 prb:3 "
+        "✓:1 ≠:1"
+    )
+    assert [column.key for column in columns if column.name] == ["example"]
+    texts = [column.key for column in columns if column.justify == "left"]
+    assert texts == ["method", "example", "chosen", "gate", "correct", "differs"]
+    assert all(field.help for field in DECISION_FIELDS.values())
+    assert [name for name, field in DECISION_FIELDS.items() if field.late] == [
+        "correct", "differs", "left", "fixed", "broken", "question",
+    ]  # fmt: skip

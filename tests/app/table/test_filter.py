@@ -137,6 +137,7 @@ def test_errors_say_where(text: str, position: int, message: str) -> None:
         parse(text, FIELDS)
     assert error.value.position == position
     assert message in error.value.message
+    assert str(error.value) == f"{error.value.message} (at character {position + 1})"
 
 
 def test_nothing_is_no_filter() -> None:
@@ -250,3 +251,48 @@ def test_what_is_not_known_yet_stays_unknown(
     assert _and(lambda row: a, lambda row: b)(0) is both
     assert _or(lambda row: a, lambda row: b)(0) is either
     assert _not(_or(lambda row: a, lambda row: b))(0) is (None if either is None else not either)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("alpha>", "a value is missing after `alpha>`"),
+        ("alpha>!3", "a value is missing"),
+        ("zzz:1", "no field `zzz`; ? lists them"),
+        ("alhpa>1", "no field `alhpa`; is it `alpha`?"),
+        ("method>3", "`method` is text: it takes `:`, `!=` and `~`"),
+        ("alpha~1", "`alpha` is a number: it takes `:` `!=` `<` `<=` `>` `>=`"),
+        ("correct:maybe", "`maybe` is neither yes, no nor none"),
+        ("(m:3", "this `(` is not closed"),
+        ("m:3)", "this `)` closes nothing"),
+        ("m:3 and", "something is missing at the end"),
+        ("or m:3", "a field or a word is missing before `or`"),
+        ('m:3 "open', "this quotation has no end"),
+        ("m:3 \\ )", "this `)` closes nothing"),
+        ("> 3", "a field or a word is missing before `>`"),
+        ("alpha>inf", "`inf` is not a number that can be compared"),
+        ("m:2..x", "`x` is not a number"),
+    ],
+)
+def test_errors_word_for_word(text: str, message: str) -> None:
+    with pytest.raises(FilterError) as error:
+        parse(text, FIELDS)
+    assert error.value.message == message
+
+
+@pytest.mark.parametrize(("depth", "refused"), [(60, False), (61, True)])
+def test_sixty_levels_and_two_hundred_pieces_are_read(depth: int, refused: bool) -> None:
+    for text in ("(" * depth + "m:3" + ")" * depth, "a " * (depth + 140)):
+        if refused:
+            with pytest.raises(FilterError, match=r"too many levels|too long"):
+                parse(text, FIELDS)
+        else:
+            assert parse(text, FIELDS) is not None
+
+
+def test_both_ends_of_a_range_belong_to_it_and_words_of_both_sides_are_marked() -> None:
+    assert matching("m:2..3") == [0, 1, 2] and matching("m:3..9") == [1, 2] and matching("m:0..1") == []
+    assert words(parse("a or b not c", FIELDS)) == ["a", "b"] and words(None) == []
+    assert [*fields(parse("alpha>1 or not (m:3 method:none) or x", FIELDS))] == ["alpha", "m", "method"]
+    assert complete("M", FIELDS) == ["method"] and complete("method", FIELDS) == []
+    assert quoted('a "b" \\') == '"a \\"b\\" \\\\"'

@@ -452,9 +452,9 @@ class Online:
         self.memory = ablated(method, memory, config.run.seed)
 
     def answer(self, example: Any) -> Answer:
-        """Segments, then the tail (6.10). Injections do not stay."""
+        """Segments, then the tail (6.10). Injections stay only with `carry_steering`."""
         prompt = self.plain.prompt(example.question)
-        answer = Answer([], "")
+        answer, carried = Answer([], ""), []
         budget, points = self.config.decode.max_new_tokens, self.config.control_points
         ended = False
         for m in range(1, points.M + 2):
@@ -462,13 +462,15 @@ class Online:
                 break
             prefix, left = [*prompt, *answer.tokens], budget - len(answer.tokens)
             if m <= points.M:
-                decision = self._decide(prefix, m)
-                self._commit(decision, prefix, left, example.id)
+                decision = self._decide(prefix, carried, m)
+                added = self._commit(decision, prefix, carried, left, example.id)
+                if self.online.carry_steering:
+                    carried = added
                 ended = decision.ended != "stop"
             else:
                 decision, ended = Decision(m, "tail"), True
                 seed = seed_of(self.config.run.seed, "tail", example.id)
-                _fill(decision, self._write(prefix, left, [], seed, None))
+                _fill(decision, self._write(prefix, left, carried, seed, None))
             answer.tokens += decision.tokens
             answer.text += decision.segment
             answer.probe_tokens += decision.probe_tokens
@@ -480,23 +482,26 @@ class Online:
     ) -> Written:
         return self.plain.write(prefix, left, injections, self.config.decode.temperature, seed, stop)
 
-    def _commit(self, decision: Decision, prefix: Sequence[int], left: int, example: str) -> None:
-        """Write the segment, steered if an entry was chosen."""
-        added: list[Injection] = []
+    def _commit(
+        self, decision: Decision, prefix: Sequence[int], carried: list[Injection], left: int, example: str
+    ) -> list[Injection]:
+        """Write the segment, steered if an entry was chosen. Returns the injections behind it."""
+        added = list(carried)
         seed = seed_of(self.config.run.seed, "commit", example, decision.m)
         delimiter = self.config.control_points.segment_delimiter
         if decision.chosen is not None:
             added.append(self._inject(prefix, decision.chosen.entry, decision.alpha))
             if self.online.record_null:
-                decision.null_segment = self._write(prefix, left, [], seed, delimiter).text
+                decision.null_segment = self._write(prefix, left, carried, seed, delimiter).text
         _fill(decision, self._write(prefix, left, added, seed, delimiter))
+        return added
 
     def _inject(self, prefix: Sequence[int], entry: Entry, strength: float) -> Injection:
         """h + alpha v at the control point: the last token of the prefix (2)."""
         assert entry.vector is not None
         return Injection(len(prefix) - 1, entry.layer, strength * entry.vector)
 
-    def _decide(self, prefix: Sequence[int], m: int) -> Decision:
+    def _decide(self, prefix: Sequence[int], carried: list[Injection], m: int) -> Decision:
         online = self.online
         if m == 1:
             return Decision(m, "first_segment")
@@ -504,13 +509,13 @@ class Online:
             return Decision(m, "no_memory")
         if m < online.min_tool_m or m > (online.max_tool_m or m):
             return Decision(m, "tool_range")  # (6.11)
-        decision = self._retrieve(prefix, m)
+        decision = self._retrieve(prefix, carried, m)
         if decision.gate:
             return decision
-        self._probe(decision, prefix)
+        self._probe(decision, prefix, carried)
         return self._choose(decision)
 
-    def _retrieve(self, prefix: Sequence[int], m: int) -> Decision:
+    def _retrieve(self, prefix: Sequence[int], carried: list[Injection], m: int) -> Decision:
         """Top-k by cosine with the entries mined after segment m - 1 (6.3), then the top L by A-hat (6.6)."""
         online = self.online
         if (
@@ -523,7 +528,7 @@ class Online:
             size = len(own)
             if size < max(1, online.min_entries):
                 return Decision(m, "min_entries", size)
-            offers = [_offer(entry, self.plain.state(prefix, entry.layer, [])) for entry in own]
+            offers = [_offer(entry, self.plain.state(prefix, entry.layer, carried)) for entry in own]
             offers = sorted(offers, key=lambda offer: -offer.similarity)[: online.k_retrieve]
         null = [offer.ahat for offer in offers if offer.entry.vector is None]  # (6.5)
         decision = Decision(m, "", size, offers[0].similarity, max(null, default=0.0), offers=offers)
@@ -548,16 +553,16 @@ class Online:
             offers.append(Offer(entry, 1.0, quality))
         return offers
 
-    def _probe(self, decision: Decision, prefix: Sequence[int]) -> None:
+    def _probe(self, decision: Decision, prefix: Sequence[int], carried: list[Injection]) -> None:
         """Every candidate at strength 1, and null, from the same prefix (6.7)."""
         if self.method == "no_probing" or self.online.probe_tokens == 0:
             return
         length = self.online.probe_tokens
-        decision.null_probe = self.plain.write(prefix, length, [])
+        decision.null_probe = self.plain.write(prefix, length, carried)
         for offer in decision.offers:
             if offer.score is not None:
                 steer = self._inject(prefix, offer.entry, 1.0)
-                offer.probe = self.plain.write(prefix, length, [steer])
+                offer.probe = self.plain.write(prefix, length, [*carried, steer])
                 gain = offer.probe.mean_logprob - decision.null_probe.mean_logprob
                 offer.score = self.online.beta * offer.ahat + self.online.rho * gain
 

@@ -23,6 +23,7 @@ from engine.files import read_jsonl, write_jsonl
 from engine.lm.loading.load import EMBEDDED, load_model
 from engine.lm.transformers.model import TransformersModel
 from engine.tasks.generated.arithmetic import generate
+from tests.exactly import exactly
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage
 from tests.tiny_models import save_tiny
@@ -144,17 +145,43 @@ def test_files_are_only_read_and_written_inside_their_folders(
     path = run / "esm/mine/candidates.jsonl"
     rows = read_jsonl(path)
     write_jsonl(path, [rows[0] | {"key_path": name}, *rows[1:]])
-    with pytest.raises(DataError, match="not in the folder") as caught:
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            f"a file is named {name!r}, which is not in the folder it has to be in (…/run/esm/mine): restore "
+            "the file, or "
+            "remove it so that its stage writes it again"
+        ),
+    ) as caught:
         run_stage(Select(), configured(), run, model)
     assert_one_error(caught.value, "esm/mine")
     path = run / "esm/library/library.jsonl"
     rows = read_jsonl(path)
     write_jsonl(path, [rows[0] | {"key_path": name}, *rows[1:]])
-    with pytest.raises(DataError, match="not in the folder"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            f"a file is named {name!r}, which is not in the folder it has to be in (…/run/esm/library): restore "
+            "the file, or "
+            "remove it so that its stage writes it again"
+        ),
+    ):
         run_stage(BuildMemory(), configured(), run, model)
 
 
 # ---------------------------------------------------------------- library and memory
+
+
+def test_a_library_of_another_model_is_named(run: Path, model: TransformersModel) -> None:
+    path = run / "esm/library/library.jsonl"
+    write_jsonl(path, [{**row, "model": "another"} for row in read_jsonl(path)])
+    words = (
+        f"the library was mined with another model (another, here {model.info.fingerprint}) (…/esm/library): "
+        "mine again "
+        "with this model"
+    )
+    with pytest.raises(DataError, match=exactly(words)):
+        run_stage(BuildMemory(), configured(), run, model)
 
 
 def _vector(run: Path) -> Path:
@@ -170,7 +197,7 @@ def _other_entries(run: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (lambda run: _vector(run).unlink(), ("vector", "missing")),
+        (lambda run: _vector(run).unlink(), ("vector", "FileNotFoundError")),
         (lambda run: torch.save(torch.zeros(7), _vector(run)), ("vector", "shape")),
         (lambda run: torch.save(torch.full((128,), float("nan")), _vector(run)), ("NaN",)),
         (lambda run: _vector(run).write_bytes(b"\x80\x04cos\nsystem\n"), ("vector", "cannot be read")),

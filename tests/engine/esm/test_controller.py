@@ -57,10 +57,19 @@ def _answers(model: LanguageModel, memory: EpisodicMemory, config: Config, name:
 
 
 @pytest.mark.parametrize(
-    "name", ["esm", "no_probing", "random_vector", "mean_vector", "mean_vector_gated", "no_memory"]
+    ("name", "carry"),
+    [
+        ("esm", False),
+        ("esm", True),
+        ("no_probing", True),
+        ("random_vector", False),
+        ("mean_vector", True),
+        ("mean_vector_gated", False),
+        ("no_memory", False),
+    ],
 )
-def test_fast_equals_literal(model: TransformersModel, literal: LiteralModel, name: str) -> None:
-    online = OnlineSection(k_retrieve=6, L=2, probe_tokens=4, record_null=True)
+def test_fast_equals_literal(model: TransformersModel, literal: LiteralModel, name: str, carry: bool) -> None:
+    online = OnlineSection(k_retrieve=6, L=2, probe_tokens=4, carry_steering=carry, record_null=True)
     config = Config(online=online, decode=DecodeSection(max_new_tokens=90))
     memory = memory_of(model)
     fast, slow = (_answers(m, memory, config, name) for m in (model, literal))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.esm.mining.effects import layer_effects, no_better_than_chance
+from engine.esm.mining.effects import layer_effects, no_better_than_chance, nothing_to_inject
 
 
 def pairs(layer: int, becomes_right: int, becomes_wrong: int, stay: int = 50) -> list[dict[str, object]]:
@@ -21,7 +21,13 @@ def test_as_many_for_the_worse_as_for_the_better_is_chance() -> None:
     ]
     assert not any(effect.helps for effect in found)
     warning = no_better_than_chance(found)
-    assert warning is not None and "layer 8: 33 became right, 31 wrong (p = 0.9)" in warning
+    assert warning == (
+        "with their vectors, wrong answers became right no more often than right ones wrong: layer 8: 33 became "
+        "right, 31 "
+        "wrong (p = 0.9); layer 12: 31 became right, 44 wrong (p = 0.17). What this library steers is chance: "
+        "mine other "
+        "layers, another k_scale or more examples"
+    )
 
 
 def test_one_layer_that_helps_is_enough() -> None:
@@ -37,3 +43,12 @@ def test_vectors_that_harm_beyond_chance_do_not_help() -> None:
 def test_pairs_that_were_not_verified_say_nothing() -> None:
     assert layer_effects([{"layer": 8}]) == []
     assert no_better_than_chance([]) is None
+
+
+def test_a_library_without_a_vector_is_warned_of() -> None:
+    assert nothing_to_inject([], [{"kind": "right"}, {"kind": "wrong"}]) is None
+    assert nothing_to_inject(pairs(8, 2, 1, 0), [{"kind": "right"}]) == (
+        "of 3 pairs none that is kept has a vector which turned its own wrong answer right: the memory has nothing to "
+        "inject, and esm will answer as the model does alone. Mine other layers, change online.k_scale, take more "
+        "examples, raise offline_mine.keep_top_C, or set offline_mine.verify to false"
+    )

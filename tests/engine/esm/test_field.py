@@ -26,6 +26,7 @@ from engine.files import read_jsonl
 from engine.lm.loading.load import EMBEDDED
 from engine.lm.transformers.model import TransformersModel
 from engine.tasks.loaders import load_task_dataset
+from tests.exactly import exactly
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage
 
@@ -169,10 +170,25 @@ def test_prompted_and_seal_stand_in_the_table_without_a_memory(tmp_path: Path) -
 
 
 def test_what_a_baseline_lacks_is_told(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="run the stage `mine`"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "`rollouts.jsonl` is not there (…/esm/mine/rollouts.jsonl): run the stage `mine` of this run first"
+        ),
+    ):
         _run(tmp_path, "[seal]")
-    with pytest.raises(DataError, match="run the stage `select`"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "`library.jsonl` is not there (…/esm/library/library.jsonl): run the stage `select` of this run first"
+        ),
+    ):
         _run(tmp_path, "[cast]")
-    with pytest.raises(DataError, match="layer 9 does not exist"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "layer 9 does not exist: the model has layers 0 to 3 (eval.field.layer): choose among those"
+        ),
+    ):
         _run(tmp_path, "[cast]", "eval.field.layer=9")
     assert EvalSection().field.methods == []

@@ -28,6 +28,7 @@ from engine.run.directory import RunDirectory, RunRecord
 from engine.vectors.formats import vector_file
 from engine.vectors.layer_vectors import LayerVectors
 from engine.vectors.names import FORMATS
+from tests.exactly import exactly
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage
 from tests.small_esm import SMALL
@@ -157,7 +158,13 @@ def test_a_key_by_default_is_the_mean_of_wrong_keys_at_its_layer_and_control_poi
     three = Imported("three", "here", 3, (1, 2), 1.0, None)
     found = keys_of([two, three], None, rows, keys)
     assert [[float(key[0]) for key in own] for own in found] == [[2, 100, pytest.approx(104 / 3)], [20, 20]]
-    with pytest.raises(DataError, match="no wrong keys at layer 1"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "nothing says when to use this entry, and the library has no wrong keys at layer 1 (here): give a "
+            "`text` (with `prompt`), or a `key`"
+        ),
+    ):
         keys_of([replace(two, layer=1)], None, rows, keys)
 
 
@@ -212,9 +219,26 @@ def test_names_and_keys_that_are_missing_are_told(
 ) -> None:
     torch.save(torch.from_numpy(_vector(1, model)), tmp_path / "one.pt")
     bare = {"file": "one.pt", "layer": 2, "tool_name": "same", "m": 1}
-    with pytest.raises(DataError, match="called as another one is, same among them"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "1 entries are called as another one is, same among them (…/imports.jsonl): give each a `tool_name` "
+            "of its own"
+        ),
+    ):
         _imported(_lines(tmp_path, bare, bare), mined, model)
-    with pytest.raises(DataError, match="no wrong keys at layer 2"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "nothing says when to use this entry, and the library has no wrong keys at layer 2 "
+            "(…/imports.jsonl:1): give a `text` (with `prompt`), or a `key`"
+        ),
+    ):
         _imported(_lines(tmp_path, bare), tmp_path / "new", model)
-    with pytest.raises(DataError, match="names no entries"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the file names no entries (…/imports.jsonl): see engine/esm/README.md, Vectors in and out"
+        ),
+    ):
         _imported(_lines(tmp_path), tmp_path / "new", model)

@@ -10,15 +10,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+from engine.config.config import Config
 from engine.errors import DataError
 from engine.esm.evaluation.answer_lines import checked_answers
+from engine.esm.evaluation.compare import compared
 from engine.esm.library.memory import EpisodicMemory
+from engine.esm.library.select_stage import Select
 from engine.esm.lines import read_entries, read_mined, read_pairs
-from engine.esm.vectors import vector_bytes
+from engine.esm.vectors import load_vector, vector_bytes
+from engine.events import Notice
 from engine.files import write_jsonl
 from engine.lm.protocol import ModelInfo
+from engine.run.stage import StageResult
 from engine.tasks.example import TaskExample
+from tests.exactly import exactly
+from tests.run_stage import run_stage
+from tests.small_esm import answer_line
 
 INFO = ModelInfo("m", "transformers", "cpu", "float32", 4, 8, 16, 1, "print")
 WRONG: dict[str, Any] = {
@@ -71,7 +80,12 @@ def test_a_last_line_that_is_cut_off_is_told(tmp_path: Path) -> None:
     """Also where it is JSON still: these files are written whole."""
     path = tmp_path / "library.jsonl"
     path.write_text(json.dumps(RIGHT) + "\n" + json.dumps(WRONG))
-    with pytest.raises(DataError, match="cut off") as caught:
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the last line is cut off (…/library.jsonl:2): run the stage `select` again, which writes this file"
+        ),
+    ) as caught:
         read_entries(path, "select")
     assert caught.value.where == f"{path}:2"
     path.write_text(json.dumps(RIGHT) + "\n" + json.dumps(WRONG) + "\n")
@@ -81,17 +95,26 @@ def test_a_last_line_that_is_cut_off_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("read", "row", "words"),
     [
-        (read_pairs, {"pair_id": "a"}, "no field"),
-        (read_pairs, WRONG | {"quality": float("nan")}, "`quality`"),
-        (read_mined, {"example_id": "e", "rollouts": [{"correct": "yes", "segments": 1}]}, "`rollouts"),
-        (checked_answers, ANSWERED | {"correct": "yes"}, "`correct`"),
-        (checked_answers, ANSWERED | {"steps": [{}]}, "no field"),
+        (read_pairs, {"pair_id": "a"}, "no field `example_id`"),
+        (read_pairs, WRONG | {"quality": float("nan")}, "`quality`: expected float > -1.0"),
+        (
+            read_mined,
+            {"example_id": "e", "rollouts": [{"correct": "yes", "segments": 1}]},
+            "`rollouts[0].correct`: expected bool, got str",
+        ),
+        (checked_answers, ANSWERED | {"correct": "yes"}, "`correct`: expected bool, got str"),
+        (checked_answers, ANSWERED | {"steps": [{}]}, "no field `phase`"),
     ],
 )
 def test_what_a_killed_stage_left_is_checked(
     tmp_path: Path, read: Callable[..., object], row: dict[str, Any], words: str
 ) -> None:
-    with pytest.raises(DataError, match=words) as caught:
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            f"{words} (…/kept.jsonl:1): restore the file, or remove it so that its stage writes it again"
+        ),
+    ) as caught:
         read([row], tmp_path / "kept.jsonl")
     assert caught.value.where == f"{tmp_path / 'kept.jsonl'}:1"
 
@@ -99,7 +122,13 @@ def test_what_a_killed_stage_left_is_checked(
 def test_answers_belong_to_the_examples_at_their_places(tmp_path: Path) -> None:
     examples = [TaskExample("e", "q", "1"), TaskExample("f", "q", "1")]
     assert len(checked_answers([ANSWERED], tmp_path / "a", examples)) == 1
-    with pytest.raises(DataError, match="'e', the example at this place is 'f'"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "`example_id` is 'e', the example at this place is 'f' (…/a:1): restore the file, or remove it so "
+            "that its stage writes it again"
+        ),
+    ):
         checked_answers([ANSWERED], tmp_path / "a", examples[1:])
 
 
@@ -141,25 +170,114 @@ def vector(memory: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "file", "words"),
     [
-        (lambda folder: (folder / "memory.json").write_text('{"model": "pr'), "memory.json", "which model"),
-        (lambda folder: (folder / "memory.json").write_text("[]"), "memory.json", "which model"),
-        (lambda folder: (folder / "memory.json").write_bytes(b"\xff"), "memory.json", "which model"),
-        (lambda folder: (folder / "memory.json").write_text('{"model": 1}'), "memory.json", "which model"),
-        (lambda folder: np.save(folder / "keys.npy", np.full((2, 8), "1")), "keys.npy", "keys are <U1"),
-        (lambda folder: np.save(folder / "keys.npy", np.full((2, 8), np.nan)), "keys.npy", "NaN"),
+        (
+            lambda folder: (folder / "memory.json").write_text('{"model": "pr'),
+            "memory.json",
+            "it does not say which model the memory is for: …",
+        ),
+        (
+            lambda folder: (folder / "memory.json").write_text("[]"),
+            "memory.json",
+            "it does not say which model the memory is for: …",
+        ),
+        (
+            lambda folder: (folder / "memory.json").write_bytes(b"\xff"),
+            "memory.json",
+            "it does not say which model the memory is for: …",
+        ),
+        (
+            lambda folder: (folder / "memory.json").write_text('{"model": 1}'),
+            "memory.json",
+            "it does not say which model the memory is for: …",
+        ),
+        (
+            lambda folder: np.save(folder / "keys.npy", np.full((2, 8), "1")),
+            "keys.npy",
+            "keys are <U1, not floats",
+        ),
+        (
+            lambda folder: np.save(folder / "keys.npy", np.full((2, 8), np.nan)),
+            "keys.npy",
+            "keys hold NaN or infinity",
+        ),
         (
             lambda folder: np.save(folder / "keys.npy", np.eye(2, 8, 1, np.float32)),
             "keys.npy",
-            "bytes have changed",
+            "the keys are not as the stage `memory` wrote them: some bytes have changed",
         ),
-        (vector, "a.pt", "NaN"),
-        (lambda folder: entries(folder, layer=9), "entries.jsonl:1", "`layer` is 9"),
+        (vector, "a.pt", "a vector holds NaN or infinity"),
+        (
+            lambda folder: entries(folder, layer=9),
+            "entries.jsonl:1",
+            "`layer` is 9: the model has layers 0 to 3",
+        ),
     ],
 )
 def test_a_broken_memory_is_one_clear_error(
     memory: Path, spoil: Callable[[Path], object], file: str, words: str
 ) -> None:
     spoil(memory)
-    with pytest.raises(DataError, match=words) as caught:
+    with pytest.raises(DataError, match=exactly(f"{words} (…/{file}): …")) as caught:
         load(memory)
     assert caught.value.where.endswith(file) and caught.value.hint
+
+
+# ---------------------------------------------------------------- vectors, and stages without entries
+
+
+MADE_AGAIN = "run the stages `mine`, `select` and `memory` again for this model"
+
+
+@pytest.mark.parametrize(
+    ("tensor", "what"),
+    [
+        (None, "a vector file is missing"),
+        ({"a": torch.ones(8)}, "a vector file cannot be read: it is not a tensor"),
+        (torch.ones(8, 1), "a vector has shape (8, 1), expected (8,)"),
+        (torch.ones(9), "a vector has shape (9,), expected (8,)"),
+        (torch.full((8,), torch.inf), "a vector holds NaN or infinity"),
+    ],
+)
+def test_a_vector_that_does_not_fit(tmp_path: Path, tensor: Any, what: str) -> None:
+    path = tmp_path / "a.pt"
+    if tensor is not None:
+        torch.save(tensor, path)
+    with pytest.raises(DataError, match=exactly(f"{what} (…/a.pt): {MADE_AGAIN}")):
+        load_vector(path, 8)
+
+
+def test_without_a_size_a_vector_has_one_dimension(tmp_path: Path) -> None:
+    path = tmp_path / "a.pt"
+    torch.save(torch.arange(3, dtype=torch.float64), path)
+    found = load_vector(path)
+    assert found.dtype == np.float32 and found.tolist() == [0.0, 1.0, 2.0]
+    torch.save(torch.ones(2, 2), path)
+    words = f"a vector has shape (2, 2), expected one dimension (…/a.pt): {MADE_AGAIN}"
+    with pytest.raises(DataError, match=exactly(words)):
+        load_vector(path)
+
+
+@pytest.mark.parametrize("verify", [True, False])
+def test_without_candidates_the_library_is_empty_only_where_they_were_verified(
+    tmp_path: Path, verify: bool
+) -> None:
+    write_jsonl(tmp_path / "esm/mine/candidates.jsonl", [])
+    config = Config.model_validate({"offline_mine": {"verify": verify}})
+    results: list[StageResult] = []
+    if not verify:
+        words = "there are no candidates (…/esm/mine): run the stage `mine` again"
+        with pytest.raises(DataError, match=exactly(words)):
+            run_stage(Select(), config, tmp_path)
+        return
+    events = run_stage(Select(), config, tmp_path, results=results)
+    assert [(event.level, event.text) for event in events if isinstance(event, Notice)] == [
+        ("warning", "verification left no candidate: the library is empty")
+    ]
+    assert results == [StageResult({"candidates": 0, "picked": 0}, ["esm/library/library.jsonl"])]
+    assert (tmp_path / "esm/library/library.jsonl").read_bytes() == b""
+
+
+def test_answers_are_compared_where_they_are_to_the_same_examples() -> None:
+    lines = [answer_line(example_id=key) for key in "ab"]
+    with pytest.raises(ValueError, match=exactly("a comparison needs the same examples in the same order")):
+        compared(lines, lines[::-1], Config())

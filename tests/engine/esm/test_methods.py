@@ -15,6 +15,7 @@ from engine.esm.evaluation.sources import Sources
 from engine.esm.library.memory import Entry, EpisodicMemory
 from engine.lm.protocol import ModelInfo
 from engine.lm.transformers.model import TransformersModel
+from tests.exactly import exactly
 
 INFO = ModelInfo("m", "transformers", "cpu", "float32", 4, 6, 16, 1, "print")
 
@@ -49,8 +50,12 @@ def test_only_what_is_needed_is_read(tmp_path: Path) -> None:
     plain = [method for method in METHODS.values() if method.needs == "nothing"]
     assert {method.name for method in plain} == {"greedy", "majority_vote", "no_memory", "prompted"}
     assert read_sources(plain, Config(), nobody, tmp_path) == Sources()
-    for name, stage in (("esm", "memory"), ("cast", "select"), ("seal", "mine")):
-        with pytest.raises(DataError, match=f"stage `{stage}`"):
+    for name, file, stage in (
+        ("esm", "memory/entries.jsonl", "memory"), ("cast", "library/library.jsonl", "select"),
+        ("seal", "mine/rollouts.jsonl", "mine"),
+    ):  # fmt: skip
+        words = f"`{Path(file).name}` is not there (…/esm/{file}): run the stage `{stage}` of this run first"
+        with pytest.raises(DataError, match=exactly(words)):
             read_sources([METHODS[name]], Config(), lambda: INFO, tmp_path)
 
 

@@ -54,6 +54,7 @@ METHODS = (
 OTHER_SETTINGS = {
     "gates": ("online.min_sim=0.98", "online.min_entries=2", "online.tau_null=0.6", "online.max_tool_m=3"),
     "late": ("online.min_tool_m=3", "online.probe_tokens=0", "control_points.M=3"),
+    "carried": ("online.carry_steering=true", "online.k_scale=1.5"),
     "warm": ("decode.temperature=0.8",),
     "short": ("decode.max_new_tokens=30", "control_points.M=2"),
 }

@@ -100,9 +100,13 @@ def test_diagnostics_count_gates_and_the_means_of_what_was_steered(written: Path
 def test_cases_count_all_and_show_the_first(written: Path) -> None:
     (path,) = written.rglob("cases_T50.md")
     text = path.read_text()
-    assert "3 improved, 1 worsened by esm against greedy" in text
+    assert text.startswith("# Cases\n\n3 improved, 1 worsened by esm against greedy.\n")
     improved, worsened = text.split("## Improved")[1].split("## Worsened")
-    assert "### a\n" in improved and "### b\n" not in improved and "### d\n" in worsened
-    assert "steered at m=1 + → -, step 1 α=3.000" in improved and "steered at no control point" in worsened
-    assert "Greedy (no answer)" in improved and "ESM (7)" in improved and "> T a\n>\n> end" in improved
-    assert "Greedy (7)" in worsened and "ESM (no answer)" in worsened
+    assert improved.strip() == (
+        "### a\n\nQ a\n\nGold: 7\n\nGreedy (no answer):\n\n> T a\n>\n> end\n\n"
+        "ESM (7), steered at m=1 + → -, step 1 α=3.000:\n\n> T a\n>\n> end"
+    )
+    assert worsened.strip() == (
+        "### d\n\nQ d\n\nGold: 7\n\nGreedy (7):\n\n> T d\n>\n> end\n\n"
+        "ESM (no answer), steered at no control point:\n\n> T d\n>\n> end"
+    )

@@ -37,6 +37,7 @@ from engine.tasks.loaders import load_task_dataset
 from engine.vectors.formats import vector_file
 from engine.vectors.layer_vectors import LayerVectors
 from engine.vectors.names import FORMATS
+from tests.exactly import exactly
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage
 
@@ -188,9 +189,9 @@ def test_all_static_methods_stand_in_the_table_without_a_memory(
     [
         ('{"positive": "a"}', "pairs.jsonl:2): write"),
         ('{"positive": "a", "negative": "a"}', "the same text"),
-        ('{"positive": "a", "negative": 3}', "`negative` is not a text"),
-        ('{"positive": "a", "negative": "b", "prompt": 1}', "`prompt` is not a text"),
-        ('{"positive": "a", "negative": "b", "question": "c"}', "no field question"),
+        ('{"positive": "a", "negative": 3}', "`negative`: expected str, got int"),
+        ('{"positive": "a", "negative": "b", "prompt": 1}', "`prompt`: expected str"),
+        ('{"positive": "a", "negative": "b", "question": "c"}', "unknown field `question`"),
         ("{", "pairs.jsonl:2"),
     ],
 )
@@ -205,11 +206,24 @@ def test_a_bad_pair_is_told_with_its_line(line: str, said: str, tmp_path: Path) 
 def test_pairs_that_differ_in_nothing_and_layers_that_are_not_there_are_told(
     model: TransformersModel, tmp_path: Path
 ) -> None:
-    with pytest.raises(DataError, match="same states on average"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "positive and negative texts have the same states on average (eval.contrast.path): take pairs whose "
+            "last tokens come after what differs"
+        ),
+    ):
         mean_difference(np.zeros((3, 8)))
-    with pytest.raises(DataError, match="layer 9 does not exist"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "layer 9 does not exist: the model has layers 0 to 3 (eval.contrast.layer): choose among those"
+        ),
+    ):
         contrast_layer(_config(contrast=ContrastSection(layer=9)), model.info)
     path = tmp_path / "pairs.jsonl"
     path.write_text("")
-    with pytest.raises(DataError, match="no pairs"):
+    with pytest.raises(
+        DataError, match=exactly("the file holds no pairs (…/pairs.jsonl): write a pair a line")
+    ):
         read_pairs(path)

@@ -30,6 +30,7 @@ from engine.lm.protocol import Request, Sampling, Steer
 from engine.lm.transformers.model import TransformersModel
 from engine.services.run_context import run_context
 from engine.services.what_if import serve
+from tests.exactly import exactly
 from tests.kill_and_resume import DEMO
 from tests.small_esm import SMALL, answer_line
 
@@ -235,13 +236,37 @@ def test_an_entry_is_known_by_its_name(what_if: WhatIf, place: tuple[dict[str, A
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"example": "nobody"}, "has no answer to 'nobody'"),
-        ({"m": 99}, "no control point 99"),
-        ({"method": "greedy"}, "takes no decisions"),
-        ({"method": "mean_vector"}, "run the stage `eval`"),
-        ({"entries": ["nothing"]}, "no entry 'nothing'"),
-        ({"entries": "a right one"}, "speaks for null"),
-        ({"layer": 99}, "no layer 99"),
+        (
+            {"example": "nobody"},
+            "no_probing has no answer to 'nobody' (…/no_probing): choose an example that this run evaluated",
+        ),
+        (
+            {"m": 99},
+            "the answer has no control point 99 (no_probing, …): choose one of 1 to …; what follows the last "
+            "one is never "
+            "steered",
+        ),
+        (
+            {"method": "greedy"},
+            "greedy takes no decisions: try another choice in an answer of esm or of one of its ablations; null "
+            "is what "
+            "greedy does",
+        ),
+        (
+            {"method": "mean_vector"},
+            "`per_example.jsonl` is not there (…/mean_vector/per_example.jsonl): run the stage `eval` of this "
+            "run first",
+        ),
+        (
+            {"entries": ["nothing"]},
+            "the memory has no entry 'nothing' (…/esm/memory): choose a wrong entry of the library",
+        ),
+        (
+            {"entries": "a right one"},
+            "… speaks for null: it has no vector (…/esm/memory): choose a wrong entry of the library",
+        ),
+        ({"layer": 99}, "the model has no layer 99: choose one of 0 to 3"),
+        ({"layer": 4}, "the model has no layer 4: choose one of 0 to 3"),
     ],
 )
 def test_what_the_run_does_not_have_is_refused(
@@ -252,9 +277,8 @@ def test_what_the_run_does_not_have_is_refused(
     wanted |= {"entries": injectable(what_if)[:1]} | change
     if wanted["entries"] == "a right one":
         wanted["entries"] = right[:1]
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=exactly(words)):
         what_if.tried(other(**wanted))
-    assert words in str(caught.value)
 
 
 def test_the_process_answers_and_keeps_every_try(run: Run, place: Any, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from engine.evolution.deltas import (
     write_deltas,
     zero_deltas,
 )
+from tests.exactly import exactly
 
 NAMES = ["0", "1", "2", "10"]
 
@@ -31,23 +32,30 @@ def test_round_trip_keeps_the_clusters_order(tmp_path: Path) -> None:
     assert zero_deltas(NAMES) == dict.fromkeys(NAMES, 0.0)
 
 
+UNREAD = "deltas cannot be read: {} (…/deltas.json): correct the path, or restore the file"
+DELTAS = "these are not deltas: {} (…/deltas.json): give one finite number for each of the clusters 0 to 10"
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('{"0": 0, "1": 0, "2": 0}', "missing clusters: 10"),
-        ('{"0": 0, "1": 0, "2": 0, "10": 0, "11": 0, "x": 1}', "unknown clusters: 11, x"),
-        ('{"0": NaN, "1": Infinity, "2": -Infinity, "10": 0}', "not a finite number: 0, 1, 2"),
-        ('{"0": "0", "1": null, "2": true, "10": [1]}', "not a finite number: 0, 1, 2, 10"),
-        ('{"0": 1e999, "1": 1, "2": 1, "10": 1}', "not a finite number: 0"),
-        (f'{{"0": {10**400}, "1": 1, "2": 1, "10": 1}}', "not a finite number: 0"),
-        ("[0, 0, 0, 0]", "no object of cluster ids and numbers: list"),
-        ("{", "cannot be read"),
+        ('{"0": 0, "1": 0, "2": 0}', DELTAS.format("missing clusters: 10")),
+        ('{"0": 0, "1": 0, "2": 0, "10": 0, "11": 0, "x": 1}', DELTAS.format("unknown clusters: 11, x")),
+        (
+            '{"0": NaN, "1": Infinity, "2": -Infinity, "10": 0}',
+            UNREAD.format("JSON is malformed: invalid character (byte 6)"),
+        ),
+        ('{"0": "0", "1": null, "2": true, "10": [1]}', DELTAS.format("not a finite number: 0, 1, 2, 10")),
+        ('{"0": 1e999, "1": 1, "2": 1, "10": 1}', UNREAD.format("Number out of range - at `$[...]`")),
+        (f'{{"0": {10**400}, "1": 1, "2": 1, "10": 1}}', DELTAS.format("not a finite number: 0")),
+        ("[0, 0, 0, 0]", UNREAD.format("Expected `object`, got `array`")),
+        ("{", UNREAD.format("Input data was truncated")),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, text: str, told: str) -> None:
     path = tmp_path / "deltas.json"
     path.write_text(text)
-    with pytest.raises(DataError, match=told) as caught:
+    with pytest.raises(DataError, match=exactly(told)) as caught:
         read_deltas(path, NAMES)
     assert caught.value.where == str(path)
 
@@ -60,13 +68,18 @@ def test_all_problems_at_once() -> None:
 
 
 def test_nothing_that_is_no_number_is_written(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="JSON"):
+    with pytest.raises(ValueError, match=exactly("Out of range float values are not JSON compliant: inf")):
         write_deltas(tmp_path / "d.json", {"0": float("inf")})
     assert not list(tmp_path.iterdir())
 
 
 def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "deltas cannot be read: No such file or directory (…/none.json): correct the path, or restore the file"
+        ),
+    ):
         read_deltas(tmp_path / "none.json", NAMES)
 
 

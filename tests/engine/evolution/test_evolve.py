@@ -48,6 +48,7 @@ from engine.run.gate import StopRequested
 from engine.run.stage import StageContext, StageResult
 from engine.servers.spent import Spent
 from tests.engine.lm.sglang.test_server import section as stand_in_for_sglang
+from tests.exactly import exactly
 from tests.offline_evolution import offline
 from tests.run_stage import run_stage
 
@@ -350,7 +351,15 @@ def test_a_reflector_that_always_fails_ends_the_stage_and_loses_nothing(
 ) -> None:
     monkeypatch.setattr("engine.evolution.evolution_run.make_reflector", lambda context: Failing({1, 2}))
     config = configured(iterations=5, failures=2, **NOTHING_COMPARED)
-    with pytest.raises(SteerError, match="2 iterations in a row"):
+    with pytest.raises(
+        SteerError,
+        match=exactly(
+            "the reflector gave no valid reply in 2 iterations in a row: it refused (the reflector): ask another "
+            "(evolution.reflector): correct what it says and resume, with more `evolution.iterations` where all "
+            "are done: every finished iteration is kept; or start a run with `evolution.reflector.kind: "
+            "statistical`, the offline reflector"
+        ),
+    ):
         run_stage(Evolve(), config, run, model)
     assert len(read_history(layout.history(run)).iterations) == 3
     monkeypatch.setattr("engine.evolution.evolution_run.make_reflector", from_config.make_reflector)
@@ -365,7 +374,15 @@ def test_a_reflector_that_gave_up_at_the_end_is_told_again(
     monkeypatch.setattr("engine.evolution.evolution_run.make_reflector", lambda context: Failing({1, 2}))
     told = []
     for _ in range(2):
-        with pytest.raises(SteerError, match="2 iterations in a row: it refused") as caught:
+        with pytest.raises(
+            SteerError,
+            match=exactly(
+                "the reflector gave no valid reply in 2 iterations in a row: it refused (the reflector): ask another "
+                "(evolution.reflector): correct what it says and resume, with more `evolution.iterations` where all "
+                "are done: every finished iteration is kept; or start a run with `evolution.reflector.kind: "
+                "statistical`, the offline reflector"
+            ),
+        ) as caught:
             run_stage(Evolve(), configured(failures=2), run, model)
         told.append(str(caught.value))
     assert told[0] == told[1]
@@ -426,7 +443,14 @@ def test_a_judge_that_was_dead_judges_when_it_is_back(
     dead, alive = Priced(set(range(1000))), Priced()
     monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: dead)
     for _ in range(2):
-        with pytest.raises(DataError, match="could be judged"):
+        with pytest.raises(
+            DataError,
+            match=exactly(
+                "none of 8 answers could be judged: on 0 the judge cannot tell, on 8 it failed (evolution.judge): see"
+                " why in the notices, correct that and resume: the answers are kept; or start a run with "
+                "`evolution.judge.kind: auto`, an offline judge"
+            ),
+        ):
             run_stage(Evolve(), configured(iterations=1), run, model)
     kept = read_jsonl(layout.answers(run))
     assert kept and all(one["correct"] is None for one in kept)
@@ -512,7 +536,11 @@ def test_a_set_that_the_judge_cannot_judge_at_all_is_refused(
     judge = Blind()
     monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: judge)
     with pytest.raises(
-        ConfigError, match=r"evolution\.judge: found narrow: no question at all.*validation set"
+        ConfigError,
+        match=exactly(
+            "evolution.judge: found narrow: no question at all, expected a judge that can judge some of the "
+            "validation set (8 questions): `kind: openai`, or other questions (configuration): correct this value"
+        ),
     ):
         run_stage(Evolve(), configured(), run, model)
     assert judge.asked == 0 and not layout.answers(run).exists()
@@ -520,19 +548,49 @@ def test_a_set_that_the_judge_cannot_judge_at_all_is_refused(
 
 def test_bad_input(run: Path, model: LanguageModel, tmp_path: Path) -> None:
     def fails(match: str, **changes: object) -> None:
-        with pytest.raises(SteerError, match=match):
+        with pytest.raises(SteerError, match=exactly(match)):
             run_stage(Evolve(), configured(**changes), run, model)
 
-    fails("validation_size", validation_size=28)
-    fails("no such file of deltas", initial_deltas=str(tmp_path / "none.json"))
+    fails(
+        "evolution.validation_size, evolution.test_size: found 28 and 5, and a minibatch of 6, expected "
+        "together at most "
+        "the 30 questions of the pool: both are set aside (configuration): correct this value",
+        validation_size=28,
+    )
+    fails(
+        "deltas cannot be read: No such file or directory (…/none.json): correct the path, or restore the file",
+        initial_deltas=str(tmp_path / "none.json"),
+    )
     (tmp_path / "bad.json").write_text('{"0": 1}')
-    fails("missing clusters", initial_deltas=str(tmp_path / "bad.json"))
+    fails(
+        "these are not deltas: missing clusters: 1, 2, 3, 4, 5, 6, 7 (…/bad.json): give one finite number for "
+        "each of the "
+        "clusters 0 to 7",
+        initial_deltas=str(tmp_path / "bad.json"),
+    )
     (tmp_path / "bench.jsonl").write_text('{"question": "q"}\n')
-    fails("bench.jsonl:1", financebench=str(tmp_path / "bench.jsonl"))
-    fails("cannot be read", financebench=str(tmp_path / "none.jsonl"))
+    fails(
+        "a question lacks financebench_id, answer, evidence (…/bench.jsonl:1): use FinanceBench's published fields: "
+        "financebench_id, question, answer, evidence",
+        financebench=str(tmp_path / "bench.jsonl"),
+    )
+    fails(
+        "the questions cannot be read: no such file (…/none.jsonl): correct `evolution.financebench`: a JSONL file, or "
+        "hub:PatronusAI/financebench",
+        financebench=str(tmp_path / "none.jsonl"),
+    )
     layout.history(run).write_text("{")
-    fails("history cannot be read")
-    with pytest.raises(DataError, match="clusters"):
+    fails(
+        "the history cannot be read: Input data was truncated (…/run/evolution/history.json): restore the file, "
+        "or start "
+        "a new run"
+    )
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "`clusters.json` is not there (…/empty/evolution): run the stage `clusters` of this run first"
+        ),
+    ):
         run_stage(Evolve(), configured(), tmp_path / "empty", model)
 
 

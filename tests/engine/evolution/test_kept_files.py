@@ -18,6 +18,7 @@ from engine.evolution.clusters.cluster_map import (
     save_cluster_map,
 )
 from engine.evolution.history import read_history
+from tests.exactly import exactly
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,13 @@ def test_clusters_are_those_that_were_written(tmp_path: Path, change: dict[str, 
     else:  # another token's cluster, of the right form
         ids[0] = 2
         np.save(tmp_path / IDS_FILE, ids)
-    with pytest.raises(DataError, match="not what clusters"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the clusters cannot be read: cluster_ids.npy is not what clusters.json says (…): run the stage "
+            "`clusters` of this run first"
+        ),
+    ):
         load_cluster_map(tmp_path)
 
 
@@ -41,7 +48,13 @@ def test_a_history_without_iterations_has_lost_them(tmp_path: Path) -> None:
     """It was read as a run that had done nothing yet."""
     path = tmp_path / "history.json"
     path.write_text("{}")
-    with pytest.raises(DataError, match="iterations"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the history cannot be read: Object missing required field `iterations` (…/history.json): restore the"
+            " file, or start a new run"
+        ),
+    ):
         read_history(path)
     path.write_text('{"iterations": []}')
     assert read_history(path).iterations == []

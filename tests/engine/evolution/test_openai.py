@@ -19,6 +19,7 @@ from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInpu
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply, Unusable
 from engine.servers.spent import AskFailed
+from tests.exactly import exactly
 from tests.misbehaving_server import FAULTS, PASSING, misbehaving_server
 
 KEY = "sk-very-secret-0123456789"
@@ -84,13 +85,26 @@ def test_a_refused_request_is_not_tried_again() -> None:
 
 
 def test_nobody_there() -> None:
-    with pytest.raises(ServerFailed, match="connection failed"):
+    with pytest.raises(
+        ServerFailed,
+        match=exactly(
+            "the connection failed: … (1 attempt) (evolution.reflector.openai: "
+            "gpt-4o at http://127.0.0.1:9/v1): check that the server answers, the model's name, and the key in "
+            "TEST_KEY; `steer-tui doctor --server` helps"
+        ),
+    ):
         client("http://127.0.0.1:9/v1", retries=0).complete([{"role": "user", "content": "hi"}])
 
 
 def test_a_key_that_is_not_set_names_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TEST_KEY")
-    with pytest.raises(ConfigError, match="TEST_KEY"):
+    with pytest.raises(
+        ConfigError,
+        match=exactly(
+            "evolution.judge.openai.api_key_env: found TEST_KEY, expected the environment variable TEST_KEY set "
+            "to a key (configuration): correct this value"
+        ),
+    ):
         OpenAIClient(OpenAISection(api_key_env="TEST_KEY"), "evolution.judge.openai")
     with misbehaving_server(deltas) as server:
         assert client(server.url).complete([{"role": "user", "content": "hi"}]).text
@@ -152,6 +166,9 @@ def test_what_was_wrong_with_earlier_replies_is_kept() -> None:
         assert caught.value.refused == refused
 
 
+ENDS = " (evolution.reflector: m): the iteration ends without new deltas; the next iteration asks again"
+
+
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in PASSING and fault != "401"])
 def test_an_invalid_reply_is_answered_with_what_is_wrong(fault: str) -> None:
     """Once; the second attempt may be valid, or the iteration ends."""
@@ -165,7 +182,7 @@ def test_an_invalid_reply_is_answered_with_what_is_wrong(fault: str) -> None:
         )
         assert reply.usage.calls == 2
     with misbehaving_server(deltas, [fault, fault]) as server:
-        with pytest.raises(ReflectorFailed, match="no valid reply"):
+        with pytest.raises(ReflectorFailed, match=exactly(f"no valid reply in 2 attempts: …{ENDS}")):
             OpenAIReflector(client(server.url), "m", "be brief").reflect(GIVEN, "what to do")
         assert len(server.requests) == 2
 
@@ -218,15 +235,18 @@ def test_a_reply_that_repeats_the_key_is_kept_without_it() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('{"deltas": {"0": 1e300, "1": 0, "2": 0}, "summary": "Much."}', "beyond"),
-        ("[" * 50_000, "nested too deeply"),
+        (
+            '{"deltas": {"0": 1e300, "1": 0, "2": 0}, "summary": "Much."}',
+            f"no valid reply in 2 attempts: beyond ±100: 0{ENDS}",
+        ),
+        ("[" * 50_000, f"no valid reply in 2 attempts: it is nested too deeply{ENDS}"),
     ],
     ids=["far too large", "nested without end"],
 )
 def test_replies_that_would_break_what_comes_after(text: str, told: str) -> None:
     with (
         misbehaving_server(lambda body: text) as server,
-        pytest.raises(ReflectorFailed, match=told) as caught,
+        pytest.raises(ReflectorFailed, match=exactly(told)) as caught,
     ):
         OpenAIReflector(client(server.url), "m", "be brief").reflect(GIVEN, "what to do")
     assert (caught.value.spent.calls, caught.value.spent.tokens) == (2, 240)
@@ -235,4 +255,4 @@ def test_replies_that_would_break_what_comes_after(text: str, told: str) -> None
 def test_calls_that_failed_count() -> None:
     with misbehaving_server(deltas, ["500"] * 3) as server, pytest.raises(ReflectorFailed) as caught:
         OpenAIReflector(client(server.url), "m", "be brief").reflect(GIVEN, "what to do")
-    assert caught.value.usage.calls == 3
+    assert caught.value.spent.calls == 3

@@ -39,3 +39,15 @@ def test_by_minibatch_the_star_is_on_the_minibatchs_curve() -> None:
 def test_by_validation_the_star_is_on_the_validation_score() -> None:
     found = curves(0.6)
     assert found["composite, validation"] == [(1.0, 0.6)] and found["kept as best"][1] == (1.0, 0.6)
+
+
+def test_both_panels_say_what_they_show() -> None:
+    items = [Iteration(iteration=4, deltas={}, examples=[], score=scored(0.5), best=True)]
+    above, below = plot._figure(History(iterations=items)).axes
+    assert [line.get_label() for line in above.lines] == [
+        "composite, minibatch", "correctness, minibatch", "kept as best",
+    ]  # fmt: skip
+    assert np.asarray(above.lines[1].get_xydata()).tolist() == [[4.0, 1.0]]
+    assert np.asarray(below.lines[0].get_xydata()).tolist() == [[4.0, 10.0]]
+    assert (above.get_ylabel(), below.get_ylabel()) == ("score", "mean response length (tokens)")
+    assert below.get_xlabel() == "evolution iteration" and above.get_legend() is not None

@@ -31,6 +31,7 @@ from engine.lm.loading.load import EMBEDDED, load_model
 from engine.lm.protocol import Request, Sampling
 from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.same import assert_same
+from tests.exactly import exactly
 from tests.literal_model import LiteralModel
 from tests.real_sglang import ENVIRONMENT, PYTHON, needs_sglang
 
@@ -236,17 +237,28 @@ def test_other_lengths_never_raise_in_a_server(generated: Path) -> None:
     assert not wide[575:].any()
 
 
+ELSE = "it does something else to other logits"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("VOCAB_SIZE = 575", "VOCAB_SIZE = 5 75", "SyntaxError"),
-        ('"3": -2.5', '"3": float("nan")', "not finite"),
-        ('"3": -2.5', '"3": -2.25', "do not get the delta"),
-        ("return _steered(scores)", "return scores * 2", "transformers: it does something else"),
-        ("return _steered(logits)", "return logits.add_(1)", "something else"),
-        ("import torch\n", "import engine.errors\nimport torch\n", "must not need engine"),
-        ("import torch\n", "import os\nos._exit(3)\n", "ended with code 3"),
-        ("import torch\n", "import time\ntime.sleep(100)\n", "did not end within"),
+        ("VOCAB_SIZE = 575", "VOCAB_SIZE = 5 75", "SyntaxError: …"),
+        ('"3": -2.5', '"3": float("nan")', f"…transformers: {ELSE}; it adds numbers that are not finite"),
+        ('"3": -2.5', '"3": -2.25', "115 of 575 tokens do not get the delta of their cluster"),
+        ("return _steered(scores)", "return scores * 2", f"transformers: {ELSE}"),
+        (
+            "return _steered(logits)",
+            "return logits.add_(1)",
+            f"SGLang: {ELSE}; SGLang, decoded: {ELSE}; transformers: {ELSE}",
+        ),
+        (
+            "import torch\n",
+            "import engine.errors\nimport torch\n",
+            "ModuleNotFoundError: the processor must not need engine",
+        ),
+        ("import torch\n", "import os\nos._exit(3)\n", "it ended with code 3"),
+        ("import torch\n", "import time\ntime.sleep(100)\n", "it did not end within 1 seconds"),
     ],
 )
 def test_unfit_processors_are_found_out(
@@ -257,12 +269,25 @@ def test_unfit_processors_are_found_out(
     assert old in text
     broken.write_text(text.replace(old, new))
     seconds = 1.0 if "sleep" in new else 300.0
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            f"this processor is not fit for use: {told} (…/processor.py): generate it again from its deltas and "
+            "the clusters "
+            "of this model"
+        ),
+    ):
         check_processor(broken, 575, expected_row(clusters, DELTAS), seconds)
 
 
 def test_wrong_length_is_found_out(generated: Path) -> None:
-    with pytest.raises(DataError, match="575 cluster ids for 576 rows"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "this processor is not fit for use: it has 575 cluster ids for 576 rows of logits (…/processor.py): "
+            "generate it again from its deltas and the clusters of this model"
+        ),
+    ):
         check_processor(generated, 576)
 
 
@@ -274,7 +299,13 @@ def test_a_failed_check_leaves_the_old_file(
     broken = tmp_path / "template.py"
     broken.write_text(generated.read_text().replace("def _steered", "raise RuntimeError('no')\ndef _steered"))
     monkeypatch.setattr("engine.evolution.processor.TEMPLATE", broken)
-    with pytest.raises(DataError, match="RuntimeError: no"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "this processor is not fit for use: RuntimeError: no (…/processor.py): "
+            "generate it again from its deltas and the clusters of this model"
+        ),
+    ):
         generate_processor(path, clusters, DELTAS)
     assert path.read_text() == generated.read_text()
 
@@ -313,5 +344,11 @@ def test_secrets_do_not_reach_the_clean_process(
 
 
 def test_deltas_of_other_clusters_are_refused(clusters: ClusterMap) -> None:
-    with pytest.raises(DataError, match="missing clusters: 4"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "these are not deltas: missing clusters: 4 (deltas of the processor): give one finite number for each"
+            " of the clusters 0 to 4"
+        ),
+    ):
         processor_source(clusters, dict.fromkeys(list(DELTAS)[:-1], 0.0))

@@ -15,6 +15,7 @@ from engine.evolution.answers import AnswerRecord
 from engine.evolution.scoring.baselines import best_of, tried_caps
 from engine.evolution.scoring.comparison import Method, cap_for, compare, composite_difference
 from engine.evolution.scoring.score import Outcome, score
+from tests.exactly import exactly
 
 
 def test_composite_by_hand() -> None:
@@ -27,7 +28,14 @@ def test_composite_by_hand() -> None:
 def test_failures_of_the_judge_are_left_out_and_counted() -> None:
     found = score([Outcome(10, True), Outcome(10, None)], 100.0)
     assert (found.answers, found.judged, found.correctness) == (2, 1, 1.0)
-    with pytest.raises(DataError, match="could be judged"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "none of 1 answers could be judged: on 0 the judge cannot tell, on 1 it failed (evolution.judge): see"
+            " why in the notices, correct that and resume: the answers are kept; or start a run with "
+            "`evolution.judge.kind: auto`, an offline judge"
+        ),
+    ):
         score([Outcome(10, None)], 100.0)
 
 
@@ -36,7 +44,14 @@ def test_where_the_judge_cannot_tell_there_is_no_score() -> None:
     found = score([Outcome(10, True), Outcome(50, None, True), Outcome(30, None)], 100.0)
     assert (found.answers, found.judged, found.cannot_tell, found.failures) == (3, 1, 1, 1)
     assert (found.correctness, found.mean_tokens) == (1.0, 30)
-    with pytest.raises(DataError, match="on 2 the judge cannot tell, on 1 it failed"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "none of 3 answers could be judged: on 2 the judge cannot tell, on 1 it failed (evolution.judge): see"
+            " why in the notices, correct that and resume: the answers are kept; or start a run with "
+            "`evolution.judge.kind: auto`, an offline judge"
+        ),
+    ):
         score([Outcome(10, None, True)] * 2 + [Outcome(10, None)], 100.0)
 
 

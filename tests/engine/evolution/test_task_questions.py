@@ -31,6 +31,7 @@ from engine.lm.loading.load import load_model
 from engine.lm.model_server import Answered, ModelAnswer, ModelQuestion
 from engine.tasks.generated.arithmetic import generate
 from engine.tasks.task import get_task
+from tests.exactly import exactly
 from tests.offline_evolution import offline
 from tests.run_stage import run_stage
 
@@ -266,29 +267,51 @@ def test_too_few_questions_are_told_with_the_split(gsm8k: Path) -> None:
         load_splits(configured(task, minibatch_size=6, validation_size=3, test_size=4))
     told = str(caught.value)
     assert "at most the 8 questions" in told and "at most the 3 questions of task.eval_split `test`" in told
-    with pytest.raises(ConfigError, match="at most the 4 questions"):
+    with pytest.raises(
+        ConfigError,
+        match=exactly(
+            "evolution.minibatch_size, evolution.validation_size: found 2 and 3, expected together at most the 4 "
+            "questions that evolution.pool_size takes from task.train_split `train` (configuration): correct this"
+            " value"
+        ),
+    ):
         load_splits(configured(task, **SMALL, pool_size=4))
 
 
 def test_a_question_in_both_splits_is_refused(gsm8k: Path) -> None:
     write_lines(gsm8k / "test.jsonl", *({"question": f"train {i}?", "answer": "#### 1"} for i in range(3)))
-    with pytest.raises(DataError, match="both"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "3 examples are both learnt from and evaluated: gsm8k-test-0, gsm8k-test-1, gsm8k-test-2 "
+            "(task.train_split, task.eval_split): choose splits that share no example, or take these out of the "
+            "training file"
+        ),
+    ):
         load_splits(configured(TaskSection(dataset="gsm8k", path=str(gsm8k)), **SMALL))
+
+
+OUT = ": expected `questions: task` takes its questions from the section `task`: leave `financebench` and `pool` out"
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{questions: task, financebench: f.jsonl}", "leave `financebench` and `pool` out"),
-        ("{questions: task, pool: [1]}", "leave `financebench` and `pool` out"),
-        ("{judge: {kind: task}}", "set `questions: task`"),
-        ("{brief_prompts: ['']}", "brief_prompts"),
+        ("{questions: task, financebench: f.jsonl}", OUT),
+        ("{questions: task, pool: [1]}", OUT),
+        (
+            "{judge: {kind: task}}",
+            ": expected `judge.kind: task` judges a task's answers: set `questions: task`",
+        ),
+        ("{brief_prompts: ['']}", ".brief_prompts[0]: found '', expected text, not empty"),
     ],
 )
 def test_settings_that_do_not_fit_together(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(f"evolution: {text}\n")
-    with pytest.raises(ConfigError, match=re.escape(words)):
+    with pytest.raises(
+        ConfigError, match=exactly(f"…/c.yaml:1 evolution{words} (configuration): correct this value")
+    ):
         load_config(path)
 
 

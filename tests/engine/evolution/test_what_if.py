@@ -22,6 +22,7 @@ from engine.files import read_jsonl
 from engine.lm.loading.load import load_model
 from engine.lm.model_server import ModelAnswer
 from engine.run.stage import StageContext
+from tests.exactly import exactly
 from tests.offline_evolution import offline
 from tests.run_stage import run_stage
 
@@ -88,9 +89,9 @@ def test_the_deltas_are_those_asked_for(run: Path, what_if: WhatIf) -> None:
     nothing, own, double = tried.yours
     assert nothing.text == tried.none.text and own.text == tried.committed.text
     assert double.deltas == {name: 2 * delta for name, delta in second.deltas.items()}
-    other = what_if.tried(of(line, of=0, off=["1"], put={"0": 50.0})).yours[0]
+    other = what_if.tried(of(line, of=0, put={"1": 0.0, "0": 50.0})).yours[0]
     assert other.deltas == first.deltas | {"1": 0.0, "0": 50.0}
-    assert other.given == "deltas of iteration 0, without cluster 1, +50 on cluster 0"
+    assert other.given == "deltas of iteration 0, +0 on cluster 1, +50 on cluster 0"
     assert other.text == "", "the end of text is in cluster 0, which decides alone"
 
 
@@ -134,16 +135,22 @@ def test_where_answers_part(what_if: WhatIf, again: list[int], said: str) -> Non
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"example": "nobody"}, "no answer to 'nobody'"),
-        ({"of": 7}, "iteration 7 is not finished"),
-        ({"off": ["99"]}, "no cluster 99"),
-        ({"scales": [1000.0], "put": {"0": 1.0}}, "beyond ±100"),
+        (
+            {"example": "nobody"},
+            "iteration … has no answer to 'nobody' in … (…/answers.jsonl): choose an answer of this run",
+        ),
+        ({"of": 7}, "iteration 7 is not finished (…/history.json): choose one of 0 to …"),
+        ({"put": {"99": 0.0}}, "there is no cluster 99 (…/evolution): choose clusters of 0 to …"),
+        (
+            {"scales": [1000.0], "put": {"0": 1.0}},
+            "these are not deltas: beyond ±100: … (the deltas to try): give one finite number for each of the "
+            "clusters 0 to …",
+        ),
     ],
 )
 def test_what_the_run_does_not_have_is_refused(
     run: Path, what_if: WhatIf, change: dict[str, Any], words: str
 ) -> None:
     wanted = of(answers(run)[0]).model_dump() | change
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=exactly(words)):
         what_if.tried(WhatIfRequest(**wanted))
-    assert words in str(caught.value)

@@ -22,6 +22,7 @@ from engine.levers.load import load_levers
 from engine.levers.token_logprobs import Nucleus
 from engine.lm.protocol import Request, Sampling
 from engine.lm.transformers.model import TransformersModel
+from tests.exactly import exactly
 
 ESM = Chosen(["esm"])
 PLAIN = Chosen([])
@@ -60,7 +61,7 @@ def test_who_joins_and_who_leaves_changes_no_text(esm_run: tuple[Path, list[Even
     kinds = [
         ESM,
         PLAIN,
-        Chosen(["deltas", "esm"], deltas_scale=0.5),
+        Chosen(["deltas", "esm"]),
         Chosen(["esm"], online={"k_scale": 9.0}),
     ]
     limits = [Limits(), Limits(temperature=0.8, seed=5), Limits(stops=("\n\nF",)), Limits(max_tokens=21)]
@@ -87,18 +88,14 @@ def test_who_joins_and_who_leaves_changes_no_text(esm_run: tuple[Path, list[Even
 def test_deltas_change_their_own_rows_and_no_others(levers: Levers, embedded: TransformersModel) -> None:
     question = asked("Tom has 14 pens, buys 5, then loses 3. How many?")
     plain, more, mixed = levers.answer(
-        [
-            levers.prepare("q", question, PLAIN),
-            levers.prepare("q", question, Chosen(["deltas"])),
-            levers.prepare("q", question, Chosen(["deltas"], deltas_scale=0.0)),
-        ]
+        [levers.prepare("q", question, chosen) for chosen in (PLAIN, Chosen(["deltas"]), PLAIN)]
     )
     assert levers.deltas is not None
     request = Request(embedded.tokenizer.encode_messages(question), Sampling(200))
-    under = levers.deltas.processor(1.0)
+    under = levers.deltas.processor
     assert more.tokens == embedded.generate([request], logits_processor=under)[0].tokens
     assert plain.tokens == embedded.generate([request])[0].tokens == mixed.tokens != more.tokens
-    assert more.did[0].acted and not mixed.did[0].acted and "2: -8" in more.did[0].what
+    assert more.did[0].acted and more.did[0].what == "added to the logits, by cluster: 2: -8"
 
 
 def test_notes_repeat_what_was_said(levers: Levers) -> None:
@@ -176,7 +173,16 @@ def test_a_lever_that_does_not_fit_says_why(full_run: Path, tmp_path: Path) -> N
     assert [(fit.fits, fit.why) for fit in others] == [
         (False, esm.why), (False, fits[0].why), (False, later), (False, later), (False, "no demonstration pool"),
     ]  # fmt: skip
-    with pytest.raises(DataError, match="another model"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the lever esm is not there: the memory was built for another model: model is "
+            "a44eef4a2660c7a33f0458eb37772af9bced44e63804660e91a2e2396e651fb9 there, "
+            "83d13b0766ff41a60f84b3be9991e6969721e919cfafc99181017fc0a33c68ce here: mine, select and build the "
+            "memory with this model, or load the model it was built for (steer.esm): choose among: notes, "
+            "evidence"
+        ),
+    ):
         found.prepare("q", asked("Hello"), ESM)
     empty = tmp_path / "run"
     empty.mkdir()
@@ -254,21 +260,17 @@ def test_a_row_is_added_as_it_is(levers: Levers) -> None:
 
     assert levers.deltas is not None
     logits = torch.zeros(2, levers.model.info.vocab_size)
-    added = np.asarray(levers.deltas.processor(0.5)([[], []], logits))
-    assert set(np.unique(added)) == {0.0, -4.0} and not logits.any()
-
-
-def test_deltas_say_by_what_they_are_multiplied(levers: Levers) -> None:
-    assert levers.deltas is not None
-    once, half = levers.deltas.did(1.0).what, levers.deltas.did(0.5).what
-    assert (once, half) == ("added to the logits, by cluster: 2: -8", f"{once}, times 0.5")
+    added = np.asarray(levers.deltas.processor([[], []], logits))
+    assert set(np.unique(added)) == {0.0, -8.0} and not logits.any()
 
 
 def test_a_prompt_of_tokens_has_those_of_the_vocabulary(levers: Levers) -> None:
     size = levers.model.info.vocab_size
     assert levers.prepare_text("q", [0, size - 1], PLAIN).text.prompt == [0, size - 1]
     for strange in (-1, size):
-        with pytest.raises(DataError, match=f"no token {strange}"):
+        with pytest.raises(
+            DataError, match=exactly(f"there is no token {strange} (prompt): give token ids from 0 to 574")
+        ):
             levers.prepare_text("q", [0, strange], PLAIN)
 
 

@@ -24,6 +24,7 @@ from engine.run.control_address import LONGEST, fits
 from engine.run.directory import RunDirectory
 from engine.run.gate import Gate, StopRequested
 from engine.run.lock import RunLock
+from tests.exactly import exactly
 
 
 def no_choice(choice: str, stage: str, undo: bool) -> list[str]:
@@ -177,7 +178,10 @@ def test_the_longest_address_is_one_that_the_kernel_takes() -> None:
     assert fits("é" * (LONGEST // 2)) and not fits("é" * (LONGEST // 2 + 1)), "bytes, not letters"
     with socket.socket(socket.AF_UNIX) as taken, pytest.raises(FileNotFoundError):
         taken.connect("/" + "x" * (LONGEST - 1))
-    with socket.socket(socket.AF_UNIX) as refused, pytest.raises(OSError, match="too long"):
+    with (
+        socket.socket(socket.AF_UNIX) as refused,
+        pytest.raises(OSError, match=exactly("AF_UNIX path too long")),
+    ):
         refused.connect("/" + "x" * (LONGEST + 1))
 
 
@@ -230,10 +234,22 @@ def test_a_socket_of_another_process_is_told_nothing(tmp_path: Path) -> None:
     assert other.stdout is not None and other.stdout.readline() == "listens\n"
     run.control.symlink_to(address)
     lock = RunLock(run.lock)
-    with pytest.raises(RunError, match="another process listens"):
+    with pytest.raises(
+        RunError,
+        match=exactly(
+            "the worker does not answer: another process listens at its socket (…/run/control.sock): see with "
+            "`steer-tui` whether it still runs; if it runs on another machine, send the command there"
+        ),
+    ):
         send(run, "stop")
     lock.release()
-    with pytest.raises(RunError, match="another process listens"):
+    with pytest.raises(
+        RunError,
+        match=exactly(
+            "the worker does not answer: another process listens at its socket (…/run/control.sock): see with "
+            "`steer-tui` whether it still runs; if it runs on another machine, send the command there"
+        ),
+    ):
         send(run, "stop")
     assert other.stdout.readline() == "b''\n"
     other.kill()
@@ -255,7 +271,14 @@ def test_a_socket_of_another_process_is_told_nothing(tmp_path: Path) -> None:
 def test_a_reply_that_is_none_is_one_error(
     lying: Callable[[Iterator[bytes]], RunDirectory], reply: bytes
 ) -> None:
-    with pytest.raises(RunError, match="the worker does not answer"):
+    with pytest.raises(
+        RunError,
+        match=exactly(
+            "the worker does not answer: … (…/0/control.sock): see with `steer-tui` whether it still runs; if "
+            "it runs on "
+            "another machine, send the command there"
+        ),
+    ):
         send(lying(iter([reply])), "status")
 
 
@@ -269,7 +292,13 @@ def test_a_reply_without_an_end_is_left_soon(lying: Callable[[Iterator[bytes]], 
             sent += 1 << 16
             yield b"x" * (1 << 16)
 
-    with pytest.raises(RunError, match="the worker does not answer"):
+    with pytest.raises(
+        RunError,
+        match=exactly(
+            "the worker does not answer: JSON is malformed: invalid character (byte 0) (…/0/control.sock): see "
+            "with `steer-tui` whether it still runs; if it runs on another machine, send the command there"
+        ),
+    ):
         send(lying(much()), "status", timeout=20)
     assert sent < 1 << 23
 
@@ -279,13 +308,24 @@ def test_a_reply_without_an_end_is_left_soon(lying: Callable[[Iterator[bytes]], 
             yield b"x"
 
     began = time.monotonic()
-    with pytest.raises(RunError, match="timed out"):
+    with pytest.raises(
+        RunError,
+        match=exactly(
+            "the worker does not answer: timed out (…/1/control.sock): see with `steer-tui` whether it still "
+            "runs; if it runs on another machine, send the command there"
+        ),
+    ):
         send(lying(slow()), "status", timeout=0.5)
     assert time.monotonic() - began < 5
 
 
 def test_nobody_there(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="does not answer"):
+    with pytest.raises(
+        RunError,
+        match=exactly(
+            "the worker does not answer (…/control.sock): no worker runs: resume the run to start a worker"
+        ),
+    ):
         send(RunDirectory(tmp_path), "status")
 
 

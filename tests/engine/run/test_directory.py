@@ -19,6 +19,7 @@ from engine.run.directory import (
     new_run_id,
 )
 from engine.run.lock import HUNG_AFTER, RunLock, process_start, read_lock
+from tests.exactly import exactly
 from tests.made_run import create_run
 
 
@@ -57,7 +58,10 @@ def test_a_hostile_record_is_no_run(tmp_path: Path, spoil: dict[str, object]) ->
     }  # fmt: skip
     text = json.dumps(record | spoil).replace("null", '{"a":' * 100_000 + "1" + "}" * 100_000)
     (tmp_path / "run.json").write_text(text)
-    with pytest.raises(RunError, match="record"):
+    with pytest.raises(
+        RunError,
+        match=exactly("this is not a run's record: … (…/run.json): restore the file, or start a new run"),
+    ):
         RunDirectory(tmp_path).read()
 
 
@@ -143,7 +147,12 @@ def test_worker_on_another_host_is_judged_by_its_heartbeat(tmp_path: Path) -> No
 def test_second_lock_is_refused_and_names_the_first(tmp_path: Path) -> None:
     path = tmp_path / "worker.lock"
     lock = RunLock(path)
-    with pytest.raises(RunError, match=f"worker {os.getpid()} on"):
+    with pytest.raises(
+        RunError,
+        match=exactly(
+            f"worker {os.getpid()} on … is at work on this run (…): watch it with `steer-tui RUN`, or stop it first"
+        ),
+    ):
         RunLock(path)
     lock.release()
     assert read_lock(path) is None
@@ -184,7 +193,13 @@ def test_run_of_a_newer_program_is_refused(tmp_path: Path) -> None:
     record = run.read()
     record.record_version = 99
     run.write(record)
-    with pytest.raises(RunError, match="version 99"):
+    with pytest.raises(
+        RunError,
+        match=exactly(
+            "this run was written by a later version of steer-tui (its record has version 99, this version reads "
+            "up to 1) (…/demo/…/run.json): update steer-tui, or use the version that wrote it"
+        ),
+    ):
         run.read()
 
 
@@ -198,7 +213,13 @@ def test_run_is_found_by_path_id_name_and_folder(tmp_path: Path) -> None:
     for text in ("demo", str(outputs / "demo"), str(outputs)):
         assert find_runs(text, outputs) == [new, old]
     assert find_runs(old.path.name, outputs) == [old]
-    with pytest.raises(RunError, match="no such run"):
+    with pytest.raises(
+        RunError,
+        match=exactly(
+            "there is no such run (nothing (also looked below …/outputs)): name a run's folder or id; `steer-tui`"
+            " lists the runs of the outputs folder"
+        ),
+    ):
         find_runs("nothing", outputs)
 
 

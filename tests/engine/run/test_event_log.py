@@ -14,6 +14,7 @@ from engine.errors import DataError, DiskError, RunError
 from engine.events import Header, IterationFinished, Notice, StageProgress, decode, encode
 from engine.run.event_log import EventLog, LogReader, read_event
 from engine.run.lock import RunLock
+from tests.exactly import exactly
 
 HEADER = Header(schema_version=1, name="n", run_id="r", seed=0, stages=["mine"])
 
@@ -76,7 +77,13 @@ def test_a_hostile_line_is_told_and_the_log_goes_on(tmp_path: Path, line: str) -
         file.write('{"type":"Notice","seq":9,"time":2.0,"text":"two"}\n')
     reader = LogReader(path)
     assert texts(reader) == ["one"]
-    with pytest.raises(DataError, match="not an event"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "this line is not an event (…/e:3): restore the log from a copy, or take the line out; the run's "
+            "other files are not affected"
+        ),
+    ):
         reader.poll()
     assert texts(reader) == ["two"]
 
@@ -236,7 +243,13 @@ def test_event_is_read_again_from_its_place(tmp_path: Path) -> None:
     with pytest.raises(DataError):
         read_event(path, 3, 10)
     path.unlink()
-    with pytest.raises(DataError, match="No such file"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the log cannot be read any more: No such file or directory (…/e): put the run's folder back where it"
+            " was, or open the run anew"
+        ),
+    ):
         read_event(path, 0, 10)
 
 
@@ -246,15 +259,27 @@ def test_shrunken_log_is_reported(tmp_path: Path) -> None:
     reader = LogReader(path)
     reader.poll()
     path.write_bytes(b"")
-    with pytest.raises(RunError, match="shorter"):
+    with pytest.raises(
+        RunError,
+        match=exactly(
+            "the log is shorter (0 bytes) than what was already read of it (…) (…/e): open the run again; if "
+            "this repeats, something else writes into its folder"
+        ),
+    ):
         reader.poll()
 
 
 def test_event_that_could_not_be_read_back_is_not_written(tmp_path: Path) -> None:
     """NaN becomes null in JSON, which no reader would take for a number: the log must not be broken by it."""
     log = EventLog(tmp_path / "e", HEADER)
-    with pytest.raises(ValueError, match="cannot be read back"):
-        log.emit(IterationFinished(iteration=0, best_iteration=0, cost=float("nan")))
+    with pytest.raises(
+        ValueError,
+        match=exactly(
+            "this event cannot be read back (Expected `float`, got `null` - at `$.cost`): "
+            'b\'{"type":"IterationFinished","seq":1,"time":…,"iteration":0,"cost":null}\\n\''
+        ),
+    ):
+        log.emit(IterationFinished(iteration=0, cost=float("nan")))
     log.emit(StageProgress(done=1, total=2))
     log.close()
     assert [entry.event.seq for entry in LogReader(tmp_path / "e").poll()] == [0, 1]
@@ -337,3 +362,27 @@ def test_what_did_not_reach_the_disk_is_told_by_every_later_event(
         with pytest.raises(DiskError):
             log.emit(Notice(text="b"))
     assert texts(LogReader(tmp_path / "e")) == ["a"]
+
+
+@pytest.mark.parametrize("instead", [None, "another file"])
+def test_a_run_whose_folder_was_moved_says_so(tmp_path: Path, instead: str | None) -> None:
+    """What is written by path from now on would lie apart from the log."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    log = EventLog(folder / "e", HEADER)
+    log.check_place()
+    assert log.events == 1
+    folder.rename(tmp_path / "away")
+    if instead is not None:
+        folder.mkdir()
+        (folder / "e").write_text(instead)
+    with pytest.raises(
+        DiskError,
+        match=exactly(
+            "the run's folder was moved or deleted while the engine worked in it (…/run): if it was moved, "
+            "resume it where "
+            "it is now; if it was deleted, start a new run"
+        ),
+    ):
+        log.check_place()
+    log.close()

@@ -9,6 +9,7 @@ import pytest
 
 from engine.errors import DataError, DiskError
 from engine.run.keyed_records import KeyedRecords
+from tests.exactly import exactly
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -64,7 +65,12 @@ def test_a_line_that_is_something_else_is_named(tmp_path: Path, line: str) -> No
     path = tmp_path / "measured.jsonl"
     opened(path).add(Measured("a", 0))
     path.write_text(path.read_text() + line + "\n")
-    with pytest.raises(DataError, match=r"measured\.jsonl:2"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "this line is not … (…/measured.jsonl:2): restore the file, or remove it so that its stage writes it again"
+        ),
+    ):
         opened(path)
 
 
@@ -85,7 +91,13 @@ def test_two_lines_of_one_key_must_say_the_same(tmp_path: Path) -> None:
     path.write_text(whole + whole.splitlines()[0] + "\n")
     assert len(opened(path)) == 2
     path.write_text(whole + '{"name": "a", "draw": 0, "value": 0.7}\n')
-    with pytest.raises(DataError, match="earlier line") as caught:
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "('a', 0) stands in an earlier line already, with other values (…/measured.jsonl:3): restore the "
+            "file, or remove it so that its stage writes it again"
+        ),
+    ) as caught:
         opened(path)
     assert caught.value.where.endswith("measured.jsonl:3") and "remove it" in caught.value.hint
 
@@ -95,6 +107,12 @@ def test_a_number_that_could_never_be_logged_is_told(tmp_path: Path, number: str
     path = tmp_path / "measured.jsonl"
     opened(path).add(Measured("a", 0))
     path.write_text(f'{path.read_text()}{{"name": "a", "draw": {number}}}\n')
-    with pytest.raises(DataError, match="a number that no record holds") as caught:
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "…… is a number that no record holds (…/measured.jsonl:2): restore the file, or remove it so that "
+            "its stage writes it again"
+        ),
+    ) as caught:
         opened(path)
     assert caught.value.where.endswith("measured.jsonl:2")

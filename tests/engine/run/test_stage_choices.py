@@ -16,6 +16,7 @@ from engine.events import Event, StageBegunAgain, StagesChosen
 from engine.run import stage_choices
 from engine.run.directory import RunDirectory, RunRecord, StageRecord, inspect, new_record
 from engine.run.stage_choices import Choice, apply, change_of, chosen
+from tests.exactly import exactly
 
 MakeRun = Callable[..., RunDirectory]
 Worker = Callable[[RunDirectory], subprocess.Popen[bytes]]
@@ -137,6 +138,22 @@ def test_what_cannot_be_chosen_is_one_clear_error(
     assert (caught.value.what, caught.value.where, caught.value.hint) == (what, "r/1", hint)
 
 
+@pytest.mark.parametrize(
+    ("choice", "what", "hint"),
+    [
+        ("again", "`select` is skipped", "undo that first"),
+        ("skip", "`select` is skipped already", "undo that to have it done"),
+        ("last", "`select` is skipped", "choose a stage that is done, or undo that first"),
+    ],
+)
+def test_what_is_skipped_is_neither_done_again_nor_the_last_one(choice: Choice, what: str, hint: str) -> None:
+    record = esm(DONE, NOT, NOT, NOT)
+    apply(record, change_of(record, "skip", "select"))
+    with pytest.raises(RunError) as caught:
+        change_of(record, choice, "select")
+    assert (caught.value.what, caught.value.where, caught.value.hint) == (what, "r/1", hint)
+
+
 def test_a_stage_that_was_at_work_when_its_worker_vanished_can_be_skipped() -> None:
     assert change_of(esm(DONE, "running", NOT, NOT), "skip", "select").stages[0] == "select"
 
@@ -144,7 +161,13 @@ def test_a_stage_that_was_at_work_when_its_worker_vanished_can_be_skipped() -> N
 def test_a_stage_of_ones_own_that_names_no_files_cannot_be_begun_again() -> None:
     record = new_record("r", "1", seed=0, stages=["my:Stage"], config={}, versions={})
     record.stages["my:Stage"] = StageRecord(status="stopped")
-    with pytest.raises(RunError, match="`my:Stage` does not say which files it writes"):
+    with pytest.raises(
+        RunError,
+        match=exactly(
+            "`my:Stage` does not say which files it writes (r/1): name them in the `writes` of its entry "
+            "(engine/README.md)"
+        ),
+    ):
         change_of(record, "again", "my:Stage")
 
 
@@ -298,9 +321,21 @@ def test_skipped_and_made_the_last_one_during_a_run(
     run = make_run("Count", "CountAgain", items=30)
     process = worker(run)
     wait_until(lambda: count(run) > 2, "items")
-    with pytest.raises(RunError, match="is at work"):
+    with pytest.raises(
+        RunError,
+        match=exactly(
+            "`example_stages:Count` is at work (test/…): make `example_stages:Count` the last "
+            "one, or stop the run"
+        ),
+    ):
         choose_stage(run, "skip", FIRST)
-    with pytest.raises(RunError, match="stop it first"):
+    with pytest.raises(
+        RunError,
+        match=exactly(
+            "a worker works on the run (test/…): stop it first (S, or `steer-tui ctl stop`), "
+            "then begin `example_stages:Count` again"
+        ),
+    ):
         choose_stage(run, "again", FIRST)
     refused = send(run, "stage", choice="again", stage=FIRST)
     assert not refused.ok and "a worker works on the run" in refused.error
@@ -340,7 +375,13 @@ def test_one_chooser_at_a_time(make_run: MakeRun) -> None:
     run = make_run("Count")
     lock = stage_choices.RunLock(run.lock)
     try:
-        with pytest.raises(RunError, match="is at work on this run"):
+        with pytest.raises(
+            RunError,
+            match=exactly(
+                "worker … on … is at work on this run (…/outputs/test/…): watch it with "
+                "`steer-tui RUN`, or stop it first"
+            ),
+        ):
             stage_choices.choose(run, "skip", FIRST)
     finally:
         lock.release()

@@ -35,6 +35,7 @@ from engine.run import worker as worker_module
 from engine.run.directory import RunDirectory, inspect
 from engine.run.lock import RunLock
 from engine.run.worker import describe_failure
+from tests.exactly import exactly
 
 MakeRun = Callable[..., RunDirectory]
 Worker = Callable[[RunDirectory], subprocess.Popen[bytes]]
@@ -236,7 +237,12 @@ def test_second_worker_is_refused(
     assert worker(run).wait(60) == 2
     assert f"worker {first.pid}" in run.worker_log.read_text()
     assert run.events.read_bytes().startswith(log) and inspect(run.path).pid == first.pid
-    with pytest.raises(RunError, match=str(first.pid)):
+    with pytest.raises(
+        RunError,
+        match=exactly(
+            f"worker {first.pid} on … is at work on this run (…): watch it with `steer-tui RUN`, or stop it first"
+        ),
+    ):
         RunLock(run.lock)
 
 
@@ -382,7 +388,13 @@ def test_a_folder_that_is_deleted_at_work_is_not_made_anew(
     shutil.rmtree(run.path.rename(run.path.with_name("bin")))  # at once: nothing can be made in it meanwhile
     assert process.wait(60) == 1
     assert not run.record.exists() and not run.events.exists()
-    with pytest.raises(RunError, match="not a run"):
+    with pytest.raises(
+        RunError,
+        match=exactly(
+            "this is not a run: No such file or directory (…/outputs/test/…/run.json): name a "
+            "run's folder, `<outputs>/<name>/<run id>`"
+        ),
+    ):
         inspect(run.path)
 
 

@@ -141,7 +141,7 @@ def test_a_cluster_that_ends_is_told_of(tmp_path: Path, wait_until: Wait) -> Non
 def test_a_head_that_answers_no_more_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_CHECK_EVERY", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as server:
-        joined = Cluster("auto", "", None, head=f"127.0.0.1:{server.getsockname()[1]}")
+        joined = Cluster("auto", None, head=f"127.0.0.1:{server.getsockname()[1]}")
         joined.check()
     joined.check()  # once may be chance
     monkeypatch.setattr(cluster, "_LOST_AFTER", 0.0)

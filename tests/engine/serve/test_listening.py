@@ -13,6 +13,7 @@ from engine.config.serve import ServeSection
 from engine.errors import ConfigError, RunError
 from engine.serve.key import server_key
 from engine.serve.listening import bound, serving, url_of
+from tests.exactly import exactly
 
 AT_ONCE = 200
 
@@ -43,7 +44,7 @@ def test_a_port_that_is_taken_and_an_address_that_is_not_of_this_machine() -> No
         with pytest.raises(RunError) as refused:
             bound("127.0.0.1", port)
     assert (refused.value.what, refused.value.where) == ("the port is taken", f"127.0.0.1:{port}")
-    assert refused.value.hint.startswith("choose another port")
+    assert refused.value.hint == "choose another port (`--port`, serve.port; 0: any free one)"
     with pytest.raises(RunError) as refused:
         bound("203.0.113.5", 0)
     assert refused.value.what.startswith("nothing can listen there: ")
@@ -66,19 +67,34 @@ def test_a_key_of_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert key.opens("sk-mine") and not key.opens("sk-mine\n")
     for wrong in ("", " ", "two words"):
         monkeypatch.setenv("A_KEY", wrong)
-        with pytest.raises(ConfigError, match="A_KEY"):
+        with pytest.raises(
+            ConfigError,
+            match=exactly(
+                "environment variable A_KEY: expected the key of the server, without spaces (configuration): correct "
+                "this value"
+            ),
+        ):
             server_key(section, tmp_path)
 
 
-def test_a_key_in_a_file_is_the_owners_alone(tmp_path: Path) -> None:
-    """One that is there is taken; one that others can read is refused."""
-    file = tmp_path / "serve" / "key"
-    file.parent.mkdir()
-    file.write_text("sk-mine\n")
-    file.chmod(0o600)
-    key = server_key(ServeSection(), tmp_path)
-    assert (key.secret, key.place, key.made) == ("sk-mine", str(file), False)
+def test_a_file_of_a_key(tmp_path: Path) -> None:
+    """Made where there is none, readable by its owner alone; one that others can read, or an empty one, is refused."""
+    section, path = ServeSection(), tmp_path / "serve" / "key"
+    made, again = server_key(section, tmp_path), server_key(section, tmp_path)
+    assert made.made and not again.made and made.secret == again.secret is not None
+    assert str(made.secret).startswith("sk-steer-") and made.place == str(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.write_text("sk-mine\n")
+    assert server_key(section, tmp_path).secret == "sk-mine"
+    path.write_text(" \n")
+    with pytest.raises(
+        ConfigError, match=exactly("…/key: expected a file with the key alone (configuration): …")
+    ):
+        server_key(section, tmp_path)
     for mode in (0o640, 0o604):
-        file.chmod(mode)
-        with pytest.raises(ConfigError, match=f"chmod 600 {file}"):
-            server_key(ServeSection(), tmp_path)
+        path.chmod(mode)
+        words = f"…/key: found a file that others can read, expected chmod 600 {path} (configuration): …"
+        with pytest.raises(ConfigError, match=exactly(words)):
+            server_key(section, tmp_path)
+    nobody = server_key(ServeSection(key_env="none"), tmp_path)
+    assert (nobody.secret, nobody.place) == (None, "no key is asked for")

@@ -15,6 +15,7 @@ from engine.levers.levers import Prepared
 from engine.serve import scheduler
 from engine.serve.pending_request import Failed, PendingRequest, Update
 from engine.serve.scheduler import MOST_FAILURES, Busy, RequestScheduler
+from tests.exactly import exactly
 
 
 def test_load_is_told_once_a_second_where_something_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +87,7 @@ def test_a_model_that_fails_again_and_again_ends_the_stage(monkeypatch: pytest.M
     monkeypatch.setattr(busy._batch, "step", fails)
     for _ in range(MOST_FAILURES - 1):
         busy._round()
-    with pytest.raises(ModelError, match="out of memory"):
+    with pytest.raises(ModelError, match=exactly("out of memory (cuda:0)")):
         busy._round()
 
 

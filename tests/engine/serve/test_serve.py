@@ -125,7 +125,7 @@ def test_the_doctor_finds_nothing_wrong(
 def test_levers_are_chosen_by_the_request(served: Served) -> None:
     plain = served.ask(QUESTION, steer={"esm": False})
     more = served.ask(QUESTION, steer={"esm": False, "deltas": True})
-    none = served.ask(QUESTION, steer={"esm": False, "deltas": 0})
+    none = served.ask(QUESTION, steer={"esm": False, "deltas": False})
     text = [answer["choices"][0]["message"]["content"] for answer in (plain, more, none)]
     assert text[0] == text[2] != text[1]
     asked = {"as_evaluated": True, "template": "{question}", "system": None, "why": ""}
@@ -262,6 +262,8 @@ def test_the_key_and_the_form_of_a_request_are_asked_for(served: Served) -> None
     status, _, answer = served.post(CHAT, chat("Hi"), **{"Content-Type": "text/plain"})
     assert status == 415
     assert answer["error"]["message"] == "send JSON, with the header `Content-Type: application/json`"
+    status, _, answer = served.post("/v1/models", {})
+    assert (status, answer["error"]["message"]) == (405, "POST does not go with /v1/models")
     status, _, answer = served.post("/v1/embeddings", {})
     assert status == 404
     assert (

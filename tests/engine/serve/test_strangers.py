@@ -141,6 +141,7 @@ def test_a_form_that_a_proxy_may_read_otherwise_is_refused_and_nothing_behind_it
     with small_server() as port:
         said = answer(port, both + behind)
     assert said.startswith(b"HTTP/1.1 400") and said.count(b"HTTP/1.1") == 1
+    assert b"a request has either Content-Length or Transfer-Encoding" in said
 
 
 def test_a_body_that_is_announced_too_large_is_not_waited_for() -> None:
@@ -148,6 +149,19 @@ def test_a_body_that_is_announced_too_large_is_not_waited_for() -> None:
         assert status(port, "Host: localhost", "Content-Length: 1000", body="x" * 1000) == 200
         assert status(port, "Host: localhost", "Content-Length: 1001", body="x") == 413
         assert status(port, "Host: localhost", "Content-Length: 99999999999999999999", body="x") == 413
+        said = answer(port, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1001\r\n\r\nx")
+        assert b'"a request has at most 1000 bytes"' in said
+
+
+def test_why_a_stranger_is_refused() -> None:
+    with small_server() as port:
+        host, page = (
+            answer(port, f"GET / HTTP/1.1\r\n{lines}\r\n\r\n")
+            for lines in ("Host: evil.example", "Host: localhost\r\nOrigin: https://evil.example")
+        )
+    only = b'"without a key this server answers only under its own address: start it with a key"'
+    assert only in host
+    assert b'"without a key this server does not answer pages of a browser: start it with a key"' in page
 
 
 @pytest.mark.parametrize(

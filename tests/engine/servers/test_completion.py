@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from engine.servers.completion import Reply, Unusable, json_object, read_completion, usable_json
+from tests.exactly import exactly
 
 
 def body(content: Any, usage: Any = None, **choice: Any) -> str:
@@ -61,12 +62,18 @@ def test_the_tokens_of_what_is_no_completion_count() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("<!DOCTYPE html><title>Not here</title>", "a web page, not JSON: base_url"),
-        ('data: {"choices": []}\n\ndata: [DONE]\n', "a stream of events"),
+        (
+            "<!DOCTYPE html><title>Not here</title>",
+            "the answer is a web page, not JSON: base_url may name another server, or lack its /v1",
+        ),
+        (
+            'data: {"choices": []}\n\ndata: [DONE]\n',
+            "the answer is a stream of events, which was not asked for",
+        ),
     ],
 )
 def test_what_is_something_else_is_named(text: str, told: str) -> None:
-    with pytest.raises(Unusable, match=told):
+    with pytest.raises(Unusable, match=exactly(told)):
         read_completion(text)
 
 
@@ -105,22 +112,25 @@ def test_json_with_or_without_a_fence(said: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "why"),
     [
-        (Reply("", "stop", "I will not."), "refused: I will not"),
-        (Reply('{"a": 1}', "length"), "cut off"),
-        (Reply('{"a": 1}', "content_filter"), "content filter"),
-        (Reply(" \n", "stop"), "empty"),
-        (Reply("```json\n```", "stop"), "empty"),
-        (Reply('Sure! {"a": 1}', "stop"), "not JSON"),
-        (Reply("[1]", "stop"), "not a JSON object"),
-        (Reply("[" * 100_000, "stop"), "nested too deeply"),
-        (Reply(f'{{"a": {"[" * 900}{"]" * 900}}}', "stop"), "nested too deeply"),
-        (Reply(f'{{"a": {"9" * 5000}}}', "stop"), "not JSON"),
-        (Reply('{"correct": false, "correct": true}', "stop"), "the key 'correct' twice"),
-        (Reply('{"deltas": {"0": 0, "0": 5}}', "stop"), "the key '0' twice"),
+        (Reply("", "stop", "I will not."), "the model refused: I will not."),
+        (Reply('{"a": 1}', "length"), "the reply was cut off at the token limit"),
+        (Reply('{"a": 1}', "content_filter"), "the reply was held back by the server's content filter"),
+        (Reply(" \n", "stop"), "the reply is empty"),
+        (Reply("```json\n```", "stop"), "the reply is empty"),
+        (Reply('Sure! {"a": 1}', "stop"), "it is not JSON: …"),
+        (Reply("[1]", "stop"), "it is not a JSON object"),
+        (Reply("[" * 100_000, "stop"), "it is nested too deeply"),
+        (Reply(f'{{"a": {"[" * 900}{"]" * 900}}}', "stop"), "it is nested too deeply"),
+        (Reply(f'{{"a": {"9" * 5000}}}', "stop"), "it is not JSON: …"),
+        (
+            Reply('{"correct": false, "correct": true}', "stop"),
+            "it is not JSON: the key 'correct' twice in an object",
+        ),
+        (Reply('{"deltas": {"0": 0, "0": 5}}', "stop"), "it is not JSON: the key '0' twice in an object"),
     ],
 )
 def test_what_cannot_be_used_says_why(reply: Reply, why: str) -> None:
-    with pytest.raises(Unusable, match=why):
+    with pytest.raises(Unusable, match=exactly(why)):
         json_object(reply)
     assert usable_json(Reply("x", "stop")) == "x"
 

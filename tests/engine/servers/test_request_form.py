@@ -11,6 +11,7 @@ from engine.config.models.openai import OpenAISection
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.known_servers import KnownServer, KnownServers
 from engine.servers.request_form import Asked, RequestForm, other_form
+from tests.exactly import exactly
 from tests.misbehaving_server import misbehaving_server
 from tests.server_products import ProductServer, product_server
 
@@ -72,6 +73,45 @@ REFUSALS = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("form", "text", "change", "report"),
+    [
+        (
+            {}, "use max_completion_tokens", {"limit": "max_completion_tokens"},
+            "takes max_completion_tokens, not max_tokens",
+        ),
+        ({}, "temperature is not supported", {"temperature": False}, "takes no temperature: it is left to the server"),
+        ({}, "no seed", {"seed": False}, "takes no seed: answers cannot be had again"),
+        ({}, "no grammar", {"schema": "json_object"}, "takes no JSON schema: it is put into the prompt"),
+        ({}, "no structured output", {"schema": "json_object"}, "takes no JSON schema: it is put into the prompt"),
+        (
+            {"schema": "json_object"}, "no response_format", {"schema": "none"},
+            "takes no response format: JSON is asked for in the prompt alone",
+        ),
+        ({}, "no system role", {"system": False}, "takes no system message: it goes before the user's first"),
+        ({}, "no system message", {"system": False}, "takes no system message: it goes before the user's first"),
+    ],
+)  # fmt: skip
+def test_what_is_changed_is_reported(
+    form: dict[str, Any], text: str, change: dict[str, Any], report: str
+) -> None:
+    before = RequestForm(**form)
+    assert other_form(before, FULL, 400, text) == (replace(before, **change), report)
+
+
+def test_a_schema_stands_behind_the_last_message() -> None:
+    asked = Asked([HI[1]], 5, 0.0, {"name": "n", "schema": {"type": "object"}})
+    (message,) = RequestForm(tell_schema=True).body(asked)["messages"]
+    assert message["content"] == (
+        'hi\n\nReply with one JSON object alone. It has to meet this JSON schema:\n{"type": "object"}'
+    )
+    parts = Asked([{"role": "user", "content": [{"type": "text", "text": "hi"}]}], 5, 0.0, asked.schema)
+    (message,) = RequestForm(schema="none").body(parts)["messages"]
+    assert [part["text"] for part in message["content"]] == [
+        "hi", 'Reply with one JSON object alone. It has to meet this JSON schema:\n{"type": "object"}',
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(("status", "text", "change"), REFUSALS)
 def test_a_refusal_changes_the_one_thing_it_speaks_of(status: int, text: str, change: dict[str, Any]) -> None:
     found = other_form(RequestForm(), FULL, status, text)
@@ -106,7 +146,14 @@ def test_forms_come_to_an_end() -> None:
     assert form == RequestForm("max_completion_tokens", False, False, False, "none")
     with misbehaving_server(lambda body: "x", fault_of=lambda body: "400 max_tokens") as server:
         section = OpenAISection(base_url=server.url, api_key_env="none", retries=9)
-        with pytest.raises(ServerFailed, match="refused the request"):
+        with pytest.raises(
+            ServerFailed,
+            match=exactly(
+                "the server refused the request (400): Unsupported parameter: 'max_tokens'. Use "
+                "'max_completion_tokens' instead. (here: gpt-4o at http://127.0.0.1:…/v1): check that the server "
+                "answers, the model's name; `steer-tui doctor --server` helps"
+            ),
+        ):
             OpenAIClient(section, "here").complete(HI)
         assert len(server.requests) == 2
 

@@ -5,6 +5,7 @@ from threading import Barrier, Event, Thread
 import pytest
 
 from engine.servers.side_by_side import for_each_side_by_side, map_side_by_side
+from tests.exactly import exactly
 
 
 def test_answers_come_in_order_whichever_is_ready_first() -> None:
@@ -31,7 +32,7 @@ def test_nothing_is_asked_after_a_failure_however_late_it_is_looked_at() -> None
     found: Iterator[int] = map_side_by_side(ask, range(100), at_once=1)
     got = [next(found)]
     time.sleep(0.2)
-    with pytest.raises(ValueError, match="two"):
+    with pytest.raises(ValueError, match=exactly("two")):
         got.extend(found)
     assert got == [0, 1]
     assert asked == [0, 1, 2]
@@ -57,7 +58,7 @@ def test_of_two_at_once_the_failure_is_told_and_not_the_others_giving_up(
         return item
 
     monkeypatch.setattr("engine.servers.side_by_side.Event", SeenLate)
-    with pytest.raises(ValueError, match="one"):
+    with pytest.raises(ValueError, match=exactly("one")):
         list(map_side_by_side(ask, range(2), at_once=2))
 
 

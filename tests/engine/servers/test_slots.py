@@ -18,6 +18,7 @@ from engine.servers.known_servers import KnownServers
 from engine.servers.side_by_side import map_side_by_side
 from engine.servers.slots import Slots, server_slots
 from engine.servers.usage import RequestRecord, UsageBook
+from tests.exactly import exactly
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
 
 HI = [{"role": "user", "content": "hi there"}]
@@ -112,7 +113,13 @@ def test_a_server_that_is_silent_to_one_request_alone_has_failed() -> None:
     book = Kept()
     with misbehaving_server(lambda body: "hello", fault_of=lambda body: "hang") as server, ExitStack() as end:
         end.callback(server.released.set)
-        with pytest.raises(ServerFailed, match=r"no answer within 0\.3 s \(1 attempts\)"):
+        with pytest.raises(
+            ServerFailed,
+            match=exactly(
+                "no answer within 0.3 s (1 attempt) (here: gpt-4o at http://127.0.0.1:…/v1): check that the server "
+                "answers, the model's name; `steer-tui doctor --server` helps"
+            ),
+        ):
             asked_at_once(server, book, 4, [], timeout=0.3)
     outcomes = [request.outcome for request in book.requests]
     assert outcomes[:4] == ["queued"] * 4 and outcomes[-1] == "failed"

@@ -21,6 +21,7 @@ from engine.servers.http import Http, HttpAnswer
 from engine.servers.known_servers import KnownServers
 from engine.servers.proxy import proxy_host, proxy_of
 from engine.servers.transport import LARGEST_BODY
+from tests.exactly import exactly
 from tests.misbehaving_server import misbehaving_server
 
 MESSAGES: Any = [{"role": "user", "content": "private words"}]
@@ -111,11 +112,11 @@ BOMB = gzip.compress(completion("a" * (64 << 20)))
 @pytest.mark.parametrize(
     ("body", "encoding", "endless", "why"),
     [
-        (BOMB, "gzip", False, "larger than 4 MiB"),
-        (gzip.compress(BOMB), "gzip, gzip", False, "packed as `gzip, gzip`"),
-        (b"x", "br", False, "packed as `br`"),
-        (b"x" * 99, "gzip", False, "cannot be unpacked"),
-        (b" " * (1 << 20), "", True, "larger than 4 MiB"),
+        (BOMB, "gzip", False, "is larger than 4 MiB"),
+        (gzip.compress(BOMB), "gzip, gzip", False, "is packed as `gzip, gzip`, which was not asked for"),
+        (b"x", "br", False, "is packed as `br`, which was not asked for"),
+        (b"x" * 99, "gzip", False, "cannot be unpacked: …"),
+        (b" " * (1 << 20), "", True, "is larger than 4 MiB"),
     ],
     ids=["bomb", "bomb in a bomb", "another packing", "no gzip", "endless"],
 )
@@ -127,7 +128,14 @@ def test_a_body_has_a_limit_also_unpacked(
         asking = client(address(server))
         tracemalloc.start()
         began = time.monotonic()
-        with pytest.raises(ServerFailed, match=why):
+        with pytest.raises(
+            ServerFailed,
+            match=exactly(
+                f"the answer {why} (here: gpt-4o at http://127.0.0.1:…/v1): check that the server answers, the "
+                "model's name; "
+                "`steer-tui doctor --server` helps"
+            ),
+        ):
             asking.complete(MESSAGES)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -141,7 +149,13 @@ def test_a_body_of_many_small_parts_takes_little_memory() -> None:
     with serving(body) as server:
         asking = client(address(server))
         tracemalloc.start()
-        with pytest.raises(ServerFailed, match="not a chat completion"):
+        with pytest.raises(
+            ServerFailed,
+            match=exactly(
+                "the answer is not a chat completion (1 attempt) (here: gpt-4o at http://127.0.0.1:…/v1): check that"
+                " the server answers, the model's name; `steer-tui doctor --server` helps"
+            ),
+        ):
             asking.complete(MESSAGES)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -191,7 +205,16 @@ def test_a_byte_order_mark_is_passed_over() -> None:
         assert client(address(server)).complete(MESSAGES).text == "five"
         assert Http(address(server), "", 20).get("/models").body["object"] == "chat.completion"
     refusal = b'\xef\xbb\xbf{"error": {"message": "too hot"}}'
-    with serving(refusal, status=400) as server, pytest.raises(ServerFailed, match=r"\(400\): too hot"):
+    with (
+        serving(refusal, status=400) as server,
+        pytest.raises(
+            ServerFailed,
+            match=exactly(
+                "the server refused the request (400): too hot (here: gpt-4o at http://127.0.0.1:…/v1): check that "
+                "the server answers, the model's name; `steer-tui doctor --server` helps"
+            ),
+        ),
+    ):
         client(address(server)).complete(MESSAGES)
 
 
@@ -199,7 +222,14 @@ def test_more_text_than_was_asked_for_is_no_answer() -> None:
     """100 tokens hold no 10,000 characters; a reason of 10 MB would stand in the log for good."""
     with (
         serving(completion("word " * 2000)) as server,
-        pytest.raises(ServerFailed, match="10,000 characters"),
+        pytest.raises(
+            ServerFailed,
+            match=exactly(
+                "the reply has 10,000 characters, more than 100 tokens can hold (1 attempt) (here: gpt-4o at "
+                "http://127.0.0.1:…/v1): check that the server answers, the model's name; `steer-tui doctor --server`"
+                " helps"
+            ),
+        ),
     ):
         client(address(server)).complete(MESSAGES)
     with serving(completion("word " * 700)) as server:

@@ -268,6 +268,14 @@ def test_a_judge_behind_a_server(criteria: str, given: str, passed: bool) -> Non
     assert found.passed is passed
     assert found.reason == f"{given.upper()}: because"
     assert found.spent.tokens == 120
+    text, choice = {"type": "string"}, {"type": "string", "enum": ["YES", "NO"]}
+    assert server.requests[0]["response_format"]["json_schema"] == {
+        "name": "verdict", "strict": True,
+        "schema": {
+            "type": "object", "properties": {"reasoning": text, "verdict": choice},
+            "required": ["reasoning", "verdict"], "additionalProperties": False,
+        },
+    }  # fmt: skip
     (asked,) = server.requests[0]["messages"]
     assert asked["role"] == "user", "as the benchmark's authors ask: one message, no conversation"
     assert asked["content"] == (
@@ -413,7 +421,8 @@ def test_one_refused_conversation_is_a_failed_answer(tmp_path: Path) -> None:
     (scored,) = (one for one in events if isinstance(one, ModeScored))
     assert (scored.unanswered, scored.judged, scored.score) == (3, 4, 0.25)
     notices = [one.text for one in (*events, *again) if isinstance(one, Notice)]
-    assert sum("3 of 4 requests gave no answer" in text and "long: " in text for text in notices) == 2
+    said = f"3 of 4 requests gave no answer, which counts as failed; the first is long: {answered['long'].failure}"
+    assert notices.count(said) == 2
 
 
 def test_a_server_that_refuses_everything_ends_the_stage_and_is_asked_again(tmp_path: Path) -> None:
@@ -454,7 +463,7 @@ def test_answers_that_were_cut_are_counted_and_warned_of(tmp_path: Path) -> None
     (scored,) = (one for one in events if isinstance(one, ModeScored))
     assert scored.cut == 1 and sum(one.cut for one in answers_of(events)) == 1
     notices = [one.text for one in events if isinstance(one, Notice)]
-    assert any("1 of 2 answers were cut at slsm.max_new_tokens = 7" in text for text in notices)
+    assert "1 of 2 answers were cut at slsm.max_new_tokens = 7: raise it" in notices
     assert json.loads(layout.summary(tmp_path).read_text())["cut"] == 1
 
 
@@ -472,7 +481,8 @@ def test_a_file_is_read_whole_unless_a_limit_is_asked_for(tmp_path: Path) -> Non
         events: list[Event] = []
         RunSLSM().run(StageContext("slsm", config, tmp_path, events.append, lambda: None, None))  # type: ignore[arg-type]
         assert {body["max_tokens"] for body in model.requests} == {1024}
-    assert any("leaves out 298 of 300" in one.text for one in events if isinstance(one, Notice))
+    left = "slsm.data.conversations = 2 leaves out 298 of 300 conversations"
+    assert ("warning", left) in [(one.level, one.text) for one in events if isinstance(one, Notice)]
 
 
 def test_settings_that_answers_do_not_use_are_refused() -> None:
@@ -498,7 +508,8 @@ def test_questions_that_the_exact_judge_cannot_judge(tmp_path: Path) -> None:
             run_behind(tmp_path / "a", {"answers": model}, lines(kind), compare=["baseline"])
         assert not model.requests
         events = run_behind(tmp_path / "b", {"answers": model}, lines(kind, exact), compare=["baseline"])
-    assert any("cannot judge 1 of 2" in one.text for one in events if isinstance(one, Notice))
+    words = "the exact judge cannot judge 1 of 2 conversations: they are answered, not scored"
+    assert ("warning", words) in [(one.level, one.text) for one in events if isinstance(one, Notice)]
     (scored,) = (one for one in events if isinstance(one, ModeScored))
     assert (scored.n, scored.judged, scored.score) == (2, 1, 1.0)
 
@@ -541,6 +552,17 @@ def test_who_judged_what_is_recorded(tmp_path: Path) -> None:
     assert began.dataset_hash == summary["dataset_hash"] == hashlib.sha256(data).hexdigest()
     assert began.judge == summary["judge"] == "gpt-4o"
     assert (summary["dataset"], summary["conversations"], summary["unjudged"]) == ("questions", 1, 0)
+    assert list(summary) == [
+        "dataset", "dataset_hash", "conversations", "controller", "detector", "model", "judge", "controller_failures",
+        "unjudged", "cut", "unanswered", "score_always_structured", "score_as_published_always_structured",
+    ]  # fmt: skip
+    assert (began.conversations, began.variants) == (1, [["always", "structured"]])
+    assert (
+        (began.controller, began.model)
+        == (summary["controller"], summary["model"])
+        == ("rules (offline)", "gpt-4o")
+    )
+    assert (began.detector, summary["detector"], began.dataset) == ("", "", "questions")
 
 
 def test_a_judge_that_fails_is_asked_again_then_left_out_and_counted(tmp_path: Path) -> None:

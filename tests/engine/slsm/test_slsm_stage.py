@@ -218,6 +218,15 @@ def test_what_it_says_is_what_its_files_say(tmp_path: Path) -> None:
     assert [float(table[0][str(axis)]) for axis, *_ in scored[0].by_axis] == [
         part[1] for part in scored[0].by_axis
     ]
+    assert list(table[0]) == [
+        "mode", "memory_mode", "n", "judged", "score", "low", "high", "difference", "difference_low", "difference_high",
+        "injections", "injected_tokens", "controller_calls", "model_calls", "detector_calls", "controller_tokens",
+        "model_tokens", "detector_tokens", "cost", "fixed", "wasted", "broke", "failures", "cut", "unanswered",
+        *[axis for axis, *_ in scored[0].by_axis],
+    ]  # fmt: skip
+    assert results[0].files == [
+        f"slsm/{name}" for name in ("results.jsonl", "states.jsonl", "modes.csv", "summary.json")
+    ]
     summary = json.loads(layout.summary(tmp_path).read_text())
     assert summary["score_always_flat"] == pytest.approx(next(
         event.score for event in scored if (event.mode, event.memory_mode) == ("always", "flat")

@@ -50,14 +50,14 @@ def sweep(config: Path) -> Callable[..., SweepFolder]:
 def work_on(folder: SweepFolder) -> RunMaker:
     """All runs of a sweep, one after the other in this process."""
     maker = RunMaker(folder, folder.read())
-    for point in maker.points:
+    for point in maker.record.all_points:
         assert run_worker(made(maker, point).path) == 0
     return maker
 
 
 def made(maker: RunMaker, point: Point) -> RunDirectory:
     """A run of the sweep, with what can be taken over now."""
-    return maker.make(point, maker.donor(point, maker.made(maker.points)))
+    return maker.make(point, maker.donor(point, maker.made(maker.record.all_points)))
 
 
 def results(run: RunDirectory) -> dict[str, bytes]:

@@ -31,13 +31,13 @@ def test_mining_is_shared_by_what_it_reads(tmp_path: Path, verify: str, offline:
     common = (*TINY, f"offline_mine.verify={verify}", f"run.outputs={tmp_path}")
     folder = prepare_sweep(DEMO, specs, read_axes(specs), common)
     maker = RunMaker(folder, folder.read())
-    for point in maker.points[:3]:
+    for point in maker.record.all_points[:3]:
         assert run_worker(made(maker, point).path) == 0
-    runs = maker.made(maker.points)
+    runs = maker.made(maker.record.all_points)
     assert stage_counts(run.read() for run in runs) == {
         "mine": offline, "select": offline, "memory": offline, "eval": (3, 0),
     }  # fmt: skip
     assert maker.record.choose_on == "dev"
-    alone = prepare_run(DEMO, [*common, *point_changes(maker.record, maker.points[1])])
+    alone = prepare_run(DEMO, [*common, *point_changes(maker.record, maker.record.all_points[1])])
     assert run_worker(alone.path) == 0
     assert artefacts(runs[1]) == artefacts(alone)

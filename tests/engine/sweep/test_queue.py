@@ -97,6 +97,6 @@ def test_killed_at_random_and_resumed_it_ends_as_one_that_never_stopped(
     finish(folder)
     found = SweepReader(folder).read()
     assert len(found.runs) == 12 and found.counts == {GATHER: (6, 6), WEIGH: (12, 0)}
-    for mine, theirs in zip(folder.read().points, whole.points, strict=True):
+    for mine, theirs in zip(folder.read().points, whole.record.all_points, strict=True):
         assert mine.setting == theirs.setting
         assert results(folder.run(mine)) == results(whole.folder.run(theirs))

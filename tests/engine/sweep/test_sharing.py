@@ -31,14 +31,14 @@ class Killed(BaseException):
 
 
 def counts(maker: RunMaker) -> dict[str, tuple[int, int]]:
-    return stage_counts(run.read() for run in maker.made(maker.points))
+    return stage_counts(run.read() for run in maker.made(maker.record.all_points))
 
 
 def test_shared_results_are_those_of_separate_runs(sweep: Sweep, config: Path) -> None:
     folder = sweep("online.L=3,5", "online.k_scale=0.5..2:3", "run.seed=0,1")
     maker = work_on(folder)
     assert counts(maker) == {GATHER: (4, 8), WEIGH: (12, 0)}  # once for each L and seed
-    for point in maker.points:
+    for point in maker.record.all_points:
         alone = prepare_run(config, point_changes(folder.read(), point))
         assert run_worker(alone.path) == 0
         assert results(folder.run(point)) == results(alone)
@@ -76,7 +76,7 @@ def test_a_run_waits_for_another_that_does_its_next_stage(
 ) -> None:
     folder = sweep(setting)
     maker = RunMaker(folder, folder.read())
-    first, later = maker.points
+    first, later = maker.record.all_points
     run = made(maker, first)
     record = run.read()
     record.stages[GATHER].status = second
@@ -87,7 +87,7 @@ def test_a_run_waits_for_another_that_does_its_next_stage(
 def test_a_run_that_was_changed_gives_nothing(sweep: Sweep, change: str) -> None:
     folder = sweep("online.k_scale=0.5,2")
     maker = RunMaker(folder, folder.read())
-    first, second = maker.points
+    first, second = maker.record.all_points
     run = made(maker, first)
     assert run_worker(run.path) == 0
     assert maker.donor(second, [run]) is not None
@@ -111,7 +111,7 @@ def test_a_run_that_was_changed_gives_nothing(sweep: Sweep, change: str) -> None
 def test_a_run_that_took_stages_over_is_like_any_other(sweep: Sweep) -> None:
     folder = sweep("online.k_scale=0.5,2")
     maker = work_on(folder)
-    first, second = (folder.run(point) for point in maker.points)
+    first, second = (folder.run(point) for point in maker.record.all_points)
     entries = [entry for entries in iter(LogReader(second.events).poll, []) for entry in entries]
     events = [entry.event for entry in entries]
     assert [event.seq for event in events] == list(range(len(events)))
@@ -132,7 +132,7 @@ def test_a_run_that_took_stages_over_is_like_any_other(sweep: Sweep) -> None:
     }
     assert second.read().stages[GATHER].shared_from == first.path.name
     # It can itself be taken over from, with the first one gone.
-    third = maker.points[0]
+    third = maker.record.all_points[0]
     donor = maker.donor(third, [second])
     assert donor is not None and donor.stages == [GATHER]
     RunDirectory(first.path).path.rename(first.path.with_name("away"))
@@ -145,7 +145,7 @@ def test_a_run_that_took_stages_over_is_like_any_other(sweep: Sweep) -> None:
 def test_a_run_is_made_whole_or_not_at_all(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = sweep("online.k_scale=0.5,2")
     maker = RunMaker(folder, folder.read())
-    first, second = maker.points
+    first, second = maker.record.all_points
     assert run_worker(made(maker, first).path) == 0
 
     def kill(*_: object) -> None:

@@ -16,6 +16,7 @@ from engine.config.esm import TaskSection
 from engine.errors import ConfigError, DataError
 from engine.tasks.example import TaskExample
 from engine.tasks.loaders import configured_examples, configured_task
+from tests.exactly import exactly
 
 RECORDS = [
     {"frage": "Capital of France?", "antwort": "Paris", "weg": "It is Paris."},
@@ -92,15 +93,19 @@ def test_a_function_of_ones_own_judges_the_whole_text(
 ) -> None:
     (tmp_path / "my_judging.py").write_text(
         "def begins(text, answer):\n    return text.startswith(answer)\n\n\n"
-        "def unsure(text, answer):\n    return None\n\n\ndef breaks(text, answer):\n    return 1 / 0\n\n\nnumber = 3\n"
+        "def unsure(text, answer):\n    return None\n\n\ndef wordy(text, answer):\n    return 'y' * 90\n\n\ndef "
+        "breaks(text, answer):\n    return 1 / 0\n\n\nnumber = 3\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     data = _lines(tmp_path / "a.jsonl", {"question": "?", "answer": "yes"})
     task = configured_task(_section(data, compare="my_judging:begins"))
     assert task.is_correct(task.extract("yes, it is"), "yes") and not task.is_correct("no, yes", "yes")
     assert task.extract(" yes\n") == task.extract_marked(" yes\n") == "yes"
-    returned = "it returned None, neither True nor False"
-    for name, said in (("unsure", returned), ("breaks", "ZeroDivisionError: division by zero")):
+    returned, long = "it returned None, neither True nor False", repr("y" * 90)[:40]
+    for name, said in (
+        ("unsure", returned), ("breaks", "ZeroDivisionError: division by zero"),
+        ("wordy", f"it returned {long}, neither True nor False"),
+    ):  # fmt: skip
         judged = configured_task(_section(data, compare=f"my_judging:{name}"))
         with pytest.raises(DataError) as caught:
             judged.is_correct("x" * 60 + "text", "yes")
@@ -164,21 +169,32 @@ def test_a_bad_record_is_told_with_its_line(
     assert str(caught.value).replace(f"{path}:", "") == said
 
 
+NO_LIST = "`options` is not a list of two to five texts (…/a.jsonl:1): correct it, or task.fields.choices"
+
+
 @pytest.mark.parametrize(
     ("choices", "answer", "said"),
     [
-        (["red", "green"], "C", "neither one of the letters AB"),
-        (["red", "red"], "red", "nor one of the choices"),
-        (["red"], "A", "not a list of two to five texts"),
-        (list("uvwxyz"), "A", "not a list of two to five texts"),
-        (["red", 2], "A", "not a list of two to five texts"),
+        (
+            ["red", "green"],
+            "C",
+            "the answer 'C' is neither one of the letters AB nor one of the choices (…/a.jsonl:1): correct it",
+        ),
+        (
+            ["red", "red"],
+            "red",
+            "the answer 'red' is neither one of the letters AB nor one of the choices (…/a.jsonl:1): correct it",
+        ),
+        (["red"], "A", NO_LIST),
+        (list("uvwxyz"), "A", NO_LIST),
+        (["red", 2], "A", NO_LIST),
     ],
 )
 def test_an_answer_is_one_of_its_own_choices(
     choices: list[object], answer: str, said: str, tmp_path: Path
 ) -> None:
     path = _lines(tmp_path / "a.jsonl", {"question": "?", "answer": answer, "options": choices})
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=exactly(said)):
         _examples(_section(path, compare="choice", fields={"choices": "options"}))
     path = _lines(tmp_path / "a.jsonl", {"question": "?", "answer": "B", "options": ["B", "A"]})
     [example] = _examples(_section(path, compare="choice", fields={"choices": "options"}))

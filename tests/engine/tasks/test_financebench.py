@@ -16,6 +16,7 @@ from engine.tasks.generated.statements import (
     draw_statement,
     generate_statements,
 )
+from tests.exactly import exactly
 from tests.training.statement_answers import core_sentence, write_answer
 
 
@@ -50,24 +51,40 @@ def test_published_fields(tmp_path: Path) -> None:
     assert [example.id for example in load_financebench(path, [1])] == ["b"]
 
 
+NO_EVIDENCE = "`evidence` holds no text (…/f.jsonl:1): give a list of objects with `evidence_text`"
+EMPTY = "`question` or `answer` is empty (…/f.jsonl:1): correct or remove the line"
+
+
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        (["{no"], "f.jsonl:1"),
-        ([published(), {"question": "q"}], "f.jsonl:2"),
-        ([published(evidence=[{"page": 1}])], "evidence"),
-        ([published(evidence=[{"evidence_text": " "}])], "evidence"),
-        ([published(evidence=[])], "evidence"),
-        ([published(answer="")], r"`answer` is empty.*f\.jsonl:1"),
-        ([published(answer=None)], "`answer` is empty"),
-        ([published(question=None)], "`question` or `answer` is empty"),
-        ([published(), published()], r"occurs twice.*f\.jsonl:2"),
-        (["version https://git-lfs.github.com/spec/v1"], "git lfs pull"),
-        ([], "empty"),
+        (["{no"], "this line is not JSON (…) (…/f.jsonl:1): correct or remove it"),
+        (
+            [published(), {"question": "q"}],
+            "a question lacks financebench_id, answer, evidence (…/f.jsonl:2): use FinanceBench's published fields: "
+            "financebench_id, question, answer, evidence",
+        ),
+        ([published(evidence=[{"page": 1}])], NO_EVIDENCE),
+        ([published(evidence=[{"evidence_text": " "}])], NO_EVIDENCE),
+        ([published(evidence=[])], NO_EVIDENCE),
+        ([published(evidence=[{"evidence_text": "a"}, {"evidence_text": 7}])], NO_EVIDENCE),
+        ([published(answer="")], EMPTY),
+        ([published(answer=None)], EMPTY),
+        ([published(answer=["a", " "])], EMPTY),
+        ([published(question=None)], EMPTY),
+        (
+            [published(), published()],
+            "the id 'financebench_id_03029' occurs twice (…/f.jsonl:2): remove one of the two questions",
+        ),
+        (
+            ["version https://git-lfs.github.com/spec/v1"],
+            "this is a pointer of git-lfs, not the file itself (…/f.jsonl): fetch the file: git lfs pull",
+        ),
+        ([], "the data set is empty (…/f.jsonl): give a file with questions"),
     ],
 )
 def test_bad_files(tmp_path: Path, lines: list[object], words: str) -> None:
-    with pytest.raises(DataError, match=words):
+    with pytest.raises(DataError, match=exactly(words)):
         load_financebench(write(tmp_path / "f.jsonl", *lines), None)
 
 
@@ -97,13 +114,24 @@ def test_the_published_line_in_full(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no such file.*hub:PatronusAI/financebench"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the questions cannot be read: no such file (…/none.jsonl): correct `evolution.financebench`: a JSONL"
+            " file, or hub:PatronusAI/financebench"
+        ),
+    ):
         load_financebench(str(tmp_path / "none.jsonl"), None)
 
 
 @pytest.mark.parametrize("index", [3, 1, -1])
 def test_an_index_that_is_not_there(tmp_path: Path, index: int) -> None:
-    with pytest.raises(ConfigError, match=r"evolution\.pool"):
+    with pytest.raises(
+        ConfigError,
+        match=exactly(
+            f"evolution.pool: found [{index}], expected indices from 0 to 0 (configuration): correct this value"
+        ),
+    ):
         load_financebench(write(tmp_path / "f.jsonl", published()), [0, index])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import re
 from collections import Counter
@@ -9,7 +10,10 @@ from itertools import pairwise
 
 import pytest
 
+from engine.tasks.example import TaskExample
+from engine.tasks.financebench import financebench_record, generated_financebench
 from engine.tasks.generated.arithmetic import KINDS, Problem, draw_problem, generate, result_in
+from engine.tasks.generated.dialogues.records import multichallenge_jsonl
 from engine.tasks.generated.habits import (
     DELIMITER,
     Style,
@@ -17,7 +21,8 @@ from engine.tasks.generated.habits import (
     turned_style,
     without_carry,
 )
-from engine.tasks.generated.splits import SPLITS
+from engine.tasks.generated.splits import SPLITS, split_of
+from engine.tasks.generated.statements import generate_statements
 from engine.tasks.generated.topics import NAMES, TOPICS
 from tests.training.solutions import write_solution
 from tests.training.styles import HABITS, SHARES, draw_styles, habit_of, style_of
@@ -136,3 +141,67 @@ def test_drawing_leaves_the_global_generator_alone() -> None:
     draw_problem(random.Random(0))
     generate("train", 3, 0)
     assert random.getstate() == state
+
+
+@pytest.mark.parametrize(
+    ("text", "slot", "split"),
+    [
+        ("70", 0, "train"), ("83", 79, "train"), ("121", 80, "dev"), ("23", 89, "dev"), ("74", 90, "test"),
+        ("88", 99, "test"),
+    ],
+)  # fmt: skip
+def test_where_splits_are_cut(text: str, slot: int, split: str) -> None:
+    assert int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) % 100 == slot
+    assert split_of(text) == split
+
+
+def test_a_problem_and_a_statement_in_full() -> None:
+    problem = generate("train", 1, 0)[0]
+    assert problem == Problem(
+        id="arithmetic-c32ebcdc8d1647db",
+        question="Omar has 23 pens. Then Omar gives 8. Then Omar takes 4. How many pens does Omar have now?",
+        answer="19",
+        solution="Forward: there are 23 pens and the rest is later\n\nForward: gives 8, 23 - 8 = 15 later\n\n"
+        "Forward: takes 4, 15 + 4 = 19 later\n\n#### 19",
+        topic="pens", kind="forwards", start=23, operations=(-8, 4), split="train",
+    )  # fmt: skip
+    assert (
+        problem.id.removeprefix("arithmetic-") == hashlib.sha256(problem.question.encode()).hexdigest()[:16]
+    )
+    evidence = (
+        "Lumtron Inc, annual report FY2019. Cash was 62 million dollars last year and rose by 7 million dollars this "
+        "year."
+    )
+    (example,) = generated_financebench("test", 1, 0)
+    assert example == TaskExample(
+        id="statement-5f55e522e86d8d08", question="Did cash rise or fall?", answer="rose",
+        meta={
+            "prompt": f"{evidence}\n\nQuestion: Did cash rise or fall?", "answers": ["rose"], "company": "Lumtron Inc",
+        },
+    )  # fmt: skip
+    assert financebench_record(generate_statements("test", 1, 0)[0]) == {
+        "financebench_id": "statement-5f55e522e86d8d08", "company": "Lumtron Inc", "doc_name": "LUMTRON_INC_10K",
+        "question_type": "domain-relevant", "question_reasoning": "Information extraction",
+        "question": "Did cash rise or fall?", "answer": "rose", "justification": "",
+        "evidence": [{"evidence_text": evidence, "evidence_page_num": 1}],
+    }  # fmt: skip
+
+
+DRAWN = {
+    "dialogues": "15d16b1ad7b39df9",
+    "train": ("f11824160988f782", "853a90d5bcf1aa08"),
+    "dev": ("1fbcc24c8366ed27", "8ea55f625623185a"),
+    "test": ("9ed903175bd18e81", "8fc36706da95d61e"),
+}
+"""Digests: any other word, number or order makes other problems than those of every published figure."""
+
+
+def test_the_problems_are_those_that_the_published_figures_are_of() -> None:
+    def digest(content: bytes) -> str:
+        return hashlib.sha256(content).hexdigest()[:16]
+
+    assert digest(multichallenge_jsonl(600, 0)) == DRAWN["dialogues"]
+    for split in SPLITS:
+        statements = [financebench_record(one) for one in generate_statements(split, 300, 0)]
+        problems = generate(split, 400, 0)
+        assert (digest(repr(problems).encode()), digest(repr(statements).encode())) == DRAWN[split]

@@ -17,8 +17,9 @@ import pytest
 
 from engine.errors import DataError
 from engine.tasks.hub import hub_name
-from engine.tasks.sources import HUB
+from engine.tasks.sources import HUB, is_here, task_files
 from tests.conftest import ROOT
+from tests.exactly import exactly
 from tests.hub_stand_in import hub_stand_in
 
 NOWHERE = "http://127.0.0.1:9"
@@ -84,7 +85,10 @@ def test_a_data_set_of_ones_own(tmp_path: Path) -> None:
         ((what, where, hint),) = ask(
             LOAD.format(dataset="aime", path="hub:me/other", split="test"), tmp_path, hub.url
         )
-        assert "cannot be fetched" in what and where == "hub:me/other" and "task.path" in hint
+        assert what.startswith("the data set cannot be fetched: ") and where == "hub:me/other"
+        assert hint == (
+            "go online, or copy *test* of https://huggingface.co/datasets/me/other to a folder and name it in task.path"
+        )
 
 
 def test_financebench_and_multichallenge(tmp_path: Path) -> None:
@@ -113,13 +117,43 @@ def test_financebench_and_multichallenge(tmp_path: Path) -> None:
 def test_out_of_reach_says_which_file_to_put_where(tmp_path: Path, dataset: str) -> None:
     ((what, where, hint),) = ask(LOAD.format(dataset=dataset, path=None, split="test"), tmp_path, NOWHERE)
     source = HUB[dataset]["test"]
-    assert "cannot be fetched" in what and where == f"hub:{source.name}"
-    for part in (source.pattern, f"https://huggingface.co/datasets/{source.name}", "task.path"):
-        assert part in hint
+    assert what.startswith("the data set cannot be fetched: ") and where == f"hub:{source.name}"
+    assert hint == (
+        f"go online, or copy {source.pattern} of https://huggingface.co/datasets/{source.name} to a folder and "
+        "name it in "
+        "task.path"
+    )
+
+
+def test_where_each_split_is_on_the_hub() -> None:
+    assert {(name, split): (file.shown, file.pattern) for name, of in HUB.items() for split, file in of.items()} == {
+        ("gsm8k", "train"): ("hub:openai/gsm8k", "main/train-*.parquet"),
+        ("gsm8k", "test"): ("hub:openai/gsm8k", "main/test-*.parquet"),
+        ("math500", "train"): ("hub:DigitalLearningGmbH/MATH-lighteval", "data/train-*.parquet"),
+        ("math500", "test"): ("hub:HuggingFaceH4/MATH-500", "test.jsonl"),
+        ("arc-c", "train"): ("hub:allenai/ai2_arc", "ARC-Challenge/train-*.parquet"),
+        ("arc-c", "validation"): ("hub:allenai/ai2_arc", "ARC-Challenge/validation-*.parquet"),
+        ("arc-c", "test"): ("hub:allenai/ai2_arc", "ARC-Challenge/test-*.parquet"),
+        ("aime", "train"): ("hub:AI-MO/aimo-validation-aime", "data/train-*.parquet"),
+        ("aime", "test"): ("hub:math-ai/aime25", "test.jsonl"),
+        ("aime", "2024"): ("hub:HuggingFaceH4/aime_2024", "data/train-*.parquet"),
+    }  # fmt: skip
+
+
+def test_a_split_that_the_hub_does_not_have() -> None:
+    words = (
+        "math500 has no split `dev` on the hub (task.train_split, task.eval_split): choose one of train, test, or name "
+        "your own files in task.path"
+    )
+    for asked in (task_files, is_here):
+        with pytest.raises(DataError, match=exactly(words)):
+            asked("math500", None, "dev")
 
 
 def test_names_that_are_none() -> None:
     assert hub_name("data/x") is None and hub_name(None) is None and hub_name("hub:a/b") == "a/b"
     for name in ("hub:", "hub:a", "hub:a/b/c", "hub:a/ b"):
-        with pytest.raises(DataError, match="hub:owner/name"):
+        with pytest.raises(
+            DataError, match=exactly(f"this is not the name of a data set ({name}): write hub:owner/name")
+        ):
             hub_name(name)

@@ -15,6 +15,7 @@ from engine.tasks.example import TaskExample
 from engine.tasks.extractors import extract_marked, extract_pred
 from engine.tasks.loaders import check_disjoint, load_task_dataset
 from engine.tasks.metrics import is_correct
+from tests.exactly import exactly
 
 
 def _file(folder: Path, *records: dict[str, Any]) -> str:
@@ -63,10 +64,17 @@ def test_math_itself_has_its_answers_in_boxes(tmp_path: Path) -> None:
              {"problem": "P", "level": "Level 5", "type": "Algebra", "solution": solution})  # fmt: skip
     (example,) = load_task_dataset("math500", str(tmp_path), "train", 5)
     assert (example.id, example.answer) == ("math500-train-0", "\\dfrac{1}{2}")
-    with pytest.raises(DataError, match="`answer` is missing, and `solution` holds no box"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "`answer` is missing, and `solution` holds no box; its fields are problem, solution (…/test.jsonl:1):"
+            " give the file in the data set's published format"
+        ),
+    ):
         load_task_dataset("math500", _file(tmp_path, {"problem": "P", "solution": "none"}), "test", 5)
 
 
+FORM = "give the file in the data set's published format"
 AIME = [
     ({"ID": "2024-I-1", "Problem": "P", "Solution": "S", "Answer": 204}, "2024-I-1", "204"),
     ({"id": 60, "problem": "P", "answer": "025", "url": "u", "year": "2024"}, "aime-test-60", "25"),
@@ -89,7 +97,10 @@ def test_aime_in_its_many_copies(tmp_path: Path, record: dict[str, Any], key: st
 
 @pytest.mark.parametrize("answer", ["1000", "-1", "x+1", "2.5", "\\frac{1}{2}", "१२"])
 def test_aime_answers_that_are_none(tmp_path: Path, answer: str) -> None:
-    with pytest.raises(DataError, match=r"test\.jsonl:1.*0 to 999|0 to 999.*test\.jsonl:1"):
+    with pytest.raises(
+        DataError,
+        match=exactly(f"the answer is {answer!r}, not a whole number from 0 to 999 (…/test.jsonl:1): {FORM}"),
+    ):
         load_task_dataset("aime", _file(tmp_path, {"problem": "P", "answer": answer}), "test", 5)
 
 
@@ -102,7 +113,10 @@ def test_aime_as_csv(tmp_path: Path) -> None:
     assert (first.id, first.question, first.answer) == ("1983-1", 'Let "x", and\n$y$.', "60")
     assert second.answer == "15"
     (tmp_path / "train.csv").write_text("Question,Answer\nq,1\nq,2,3\n")
-    with pytest.raises(DataError, match=r"header's columns.*train\.csv:3"):
+    with pytest.raises(
+        DataError,
+        match=exactly("this row does not have the header's columns (…/train.csv:3): correct or remove it"),
+    ):
         load_task_dataset("aime", str(tmp_path), "train", 5)
 
 
@@ -182,75 +196,153 @@ def test_which_files_hold_a_split(tmp_path: Path, names: list[str], split: str, 
     assert len(found) == len(read) and all(part in name for part, name in zip(read, found, strict=True))
 
 
+OR, WHICH = "may be the split `test`", "(task.path): name the right folder or file itself"
+NO_FILE = (
+    "no file of the split `test` (task.path: …): put test.jsonl or test.parquet into it (shards like "
+    "test-00000-of-00002.parquet are fine), or name another path"
+)
+
+
 @pytest.mark.parametrize(
     ("names", "told"),
     [
-        (["a/test.jsonl", "b/test.jsonl"], "several files may be the split `test`"),
-        (["test.jsonl", "test.csv"], "several files may be the split `test`"),
-        (["test-00000-of-00002.jsonl"], "`test` is incomplete: test-00001-of-00002"),
-        (["train.jsonl"], "no file of the split `test`"),
-        ([], "no file of the split `test`"),
+        (["a/test.jsonl", "b/test.jsonl"], f"several files {OR}: …/a/test.jsonl, …/b/test.jsonl {WHICH}"),
+        (["test.jsonl", "test.csv"], f"several files {OR}: …/test.csv, …/test.jsonl {WHICH}"),
+        (
+            ["test-00000-of-00002.jsonl", "test-1.jsonl"],
+            f"several files {OR}: …/test-00000-of-00002.jsonl, …/test-1.jsonl {WHICH}",
+        ),
+        (
+            ["test-00000-of-00002.jsonl"],
+            "the split `test` is incomplete: test-00001-of-00002 missing (…): fetch the whole data set again",
+        ),
+        (["train.jsonl"], NO_FILE),
+        (["test/any.jsonl"], NO_FILE),
+        ([], NO_FILE),
     ],
 )
 def test_folders_that_do_not_say_what_is_meant(tmp_path: Path, names: list[str], told: str) -> None:
     for name in names:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(json.dumps(_gsm8k("q")))
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=exactly(told)):
         load_task_dataset("gsm8k", str(tmp_path), "test", 5)
 
 
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b'{"question": "q", "answer": "#### 1"}\nnot json\n', r"not JSON.*test\.jsonl:2"),
-        (b'{"question": "q", "answer": "#### 1"}\n[1]\n', r"not a JSON object.*test\.jsonl:2"),
-        (b'{"question": "q\xff", "answer": "#### 1"}\n', r"not JSON.*test\.jsonl:1"),
-        (b'{"question": "q"}\n', r"`answer` is missing; its fields are question.*test\.jsonl:1"),
-        (b'{"question": " ", "answer": "#### 1"}\n', r"`question` is .*not a text.*test\.jsonl:1"),
-        (b'{"question": {"a": 1}, "answer": "#### 1"}\n', r"`question` is .*not a text"),
-        (b'{"question": "q", "answer": "it is 5"}\n', "not with `#### ` and a number"),
-        (b'[{"question": "q", "answer": "1"}, 7]', r"not a JSON object.*record 2"),
-        (b"[1", "not JSON"),
-        (b"\n\n", "empty"),
-        (b"version https://git-lfs.github.com/spec/v1\noid sha256:35dc\nsize 4\n", "git lfs pull"),
+        (
+            b'{"question": "q", "answer": "#### 1"}\nnot json\n',
+            "this line is not JSON (…) (…/test.jsonl:2): correct or remove it",
+        ),
+        (
+            b'{"question": "q", "answer": "#### 1"}\n[1]\n',
+            "this line is not a JSON object (…/test.jsonl:2): correct or remove it",
+        ),
+        (
+            b'{"question": "q\xff", "answer": "#### 1"}\n',
+            "this line is not JSON (…) (…/test.jsonl:1): correct or remove it",
+        ),
+        (
+            b'{"question": "q"}\n',
+            f"the field `answer` is missing; its fields are question (…/test.jsonl:1): {FORM}",
+        ),
+        (
+            b'{"question": " ", "answer": "#### 1"}\n',
+            f"`question` is ' ', not a text (…/test.jsonl:1): {FORM}",
+        ),
+        (
+            b'{"question": {"a": 1}, "answer": "#### 1"}\n',
+            f"`question` is \"{{'a': 1}}\", not a text (…/test.jsonl:1): {FORM}",
+        ),
+        (
+            b'{"question": "q", "answer": "it is 5"}\n',
+            f"`answer` ends with 'it is 5', not with `#### ` and a number (…/test.jsonl:1): {FORM}",
+        ),
+        (
+            b'[{"question": "q", "answer": "1"}, 7]',
+            "this record is not a JSON object (…/test.jsonl: record 2): correct or remove it",
+        ),
+        (b"[1", "this is not JSON (…) (…/test.jsonl): fetch the file again"),
+        (b"\n\n", "the split `test` of the data set is empty (…/test.jsonl): give a file with examples"),
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:35dc\nsize 4\n",
+            "this is a pointer of git-lfs, not the file itself (…/test.jsonl): fetch the file: git lfs pull",
+        ),
     ],
 )
 def test_errors_say_what_and_where(tmp_path: Path, content: bytes, told: str) -> None:
     path = tmp_path / "test.jsonl"
     path.write_bytes(content)
-    with pytest.raises(DataError, match=told) as caught:
+    with pytest.raises(DataError, match=exactly(told)):
         load_task_dataset("gsm8k", str(path), "test", 5)
-    assert caught.value.where and caught.value.hint
+
+
+def test_a_split_that_the_generated_problems_do_not_have() -> None:
+    words = "the generated task has no split 'validation' (task): use train, dev or test"
+    with pytest.raises(DataError, match=exactly(words)):
+        load_task_dataset("generated", None, "validation", 5)
+
+
+def test_an_id_that_occurs_twice(tmp_path: Path) -> None:
+    path = tmp_path / "test.jsonl"
+    path.write_text(
+        json.dumps({"id": "a", "problem": "P", "answer": 1})
+        + "\n"
+        + json.dumps({"id": "a", "problem": "R", "answer": 2})
+    )
+    with pytest.raises(DataError, match=exactly("the id 'a' occurs twice (…/test.jsonl): make ids unique")):
+        load_task_dataset("aime", str(path), "test", 5)
 
 
 def test_errors_in_parquet_name_the_row(tmp_path: Path) -> None:
     path = tmp_path / "test.parquet"
     _parquet(path, _gsm8k("a"), {"question": "b", "answer": None})
-    with pytest.raises(DataError, match=r"`answer` is missing.*test\.parquet: row 2"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the field `answer` is missing; its fields are answer, question (…/test.parquet: row 2): give the "
+            "file in the data set's published format"
+        ),
+    ):
         load_task_dataset("gsm8k", str(path), "test", 5)
     path.write_bytes(b"PAR1 and no more")
-    with pytest.raises(DataError, match="not a readable parquet file"):
+    with pytest.raises(
+        DataError,
+        match=exactly("this is not a readable parquet file (…) (…/test.parquet): fetch it again"),
+    ):
         load_task_dataset("gsm8k", str(path), "test", 5)
-    with pytest.raises(DataError, match=r"no such file or folder.*nowhere"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "no such file or folder (task.path: …/nowhere): put test.jsonl or test.parquet into it (shards like "
+            "test-00000-of-00002.parquet are fine), or name another path"
+        ),
+    ):
         load_task_dataset("gsm8k", str(tmp_path / "nowhere"), "test", 5)
 
 
+NO_CHOICES = "`choices` are not `text` and `label` of two or more choices"
+
+
 @pytest.mark.parametrize(
-    "broken",
+    ("broken", "what"),
     [
-        {"choices": {"text": ["x"], "label": ["A", "B"]}},
-        {"choices": {"text": ["x", "y"]}},
-        {"choices": [{"text": "x"}, {"text": "y"}]},
-        {"choices": None},
-        {"choices": {"text": ["x", "y"], "label": ["A", "A"]}},
-        {"answerKey": "E"},
-        {"answerKey": ""},
+        ({"choices": {"text": ["x"], "label": ["A", "B"]}}, NO_CHOICES),
+        ({"choices": {"text": ["x"], "label": ["A"]}}, NO_CHOICES),
+        ({"choices": {"text": ["x", "y"]}}, NO_CHOICES),
+        ({"choices": [{"text": "x"}, {"text": "y"}]}, NO_CHOICES),
+        ({"choices": None}, NO_CHOICES),
+        ({"choices": {"text": ["x", "y"], "label": ["A", "A"]}}, NO_CHOICES),
+        ({"choices": {"text": ["x", ""], "label": ["A", "B"]}}, NO_CHOICES),
+        ({"answerKey": "E"}, "`answerKey` is 'E', none of A, B"),
+        ({"answerKey": ""}, "`answerkey` is '', not a text"),
     ],
 )
-def test_arc_records_that_are_none(tmp_path: Path, broken: dict[str, Any]) -> None:
+def test_arc_records_that_are_none(tmp_path: Path, broken: dict[str, Any], what: str) -> None:
     whole = {"question": "Q", "choices": {"text": ["x", "y"], "label": ["A", "B"]}, "answerKey": "B"}
-    with pytest.raises(DataError, match=r"test\.jsonl:1"):
+    with pytest.raises(DataError, match=exactly(f"{what} (…/test.jsonl:1): {FORM}")):
         load_task_dataset("arc-c", _file(tmp_path, whole | broken), "test", 5)
 
 
@@ -273,7 +365,14 @@ def test_signs_tell_problems_apart_spacing_does_not(tmp_path: Path) -> None:
         )
 
     check_disjoint(read("What is $3+5$?"), read("What is $3-5$?"))
-    with pytest.raises(DataError, match="both learnt from and evaluated"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "1 examples are both learnt from and evaluated: …what is…$3+5$?… (task.train_split, "
+            "task.eval_split): choose "
+            "splits that share no example, or take these out of the training file"
+        ),
+    ):
         check_disjoint(read("What is $3+5$?"), read(" what is  $3+5$?\n"))
 
 
@@ -296,7 +395,13 @@ def test_the_first_examples_or_a_subset_that_goes_with_seed_and_split(tmp_path: 
 
 
 def test_an_id_that_was_learnt_from_is_an_overlap_whatever_its_text() -> None:
-    with pytest.raises(DataError, match="1 examples are both learnt from and evaluated: same"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "1 examples are both learnt from and evaluated: same (task.train_split, task.eval_split): choose "
+            "splits that share no example, or take these out of the training file"
+        ),
+    ):
         check_disjoint([TaskExample("same", "Q", "1")], [TaskExample("same", "R", "1")])
 
 

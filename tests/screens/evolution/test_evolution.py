@@ -170,7 +170,7 @@ async def test_a_finished_run_opens_on_its_best_iteration_and_tells_its_gain(
         screen = await press(pilot, "escape")
         best = session.state.evolution.best
         row = iterations(screen).under_cursor()
-        assert best is not None and row is not None and row.item == best
+        assert best is not None and row is not None and row == best
         gain = session.state.evolution.gain(best.iteration)
         assert gain is not None and best.validation is not None
         text = " ".join(drawn(pilot.app).split())

@@ -56,7 +56,7 @@ from tests.two_runs import decided, make_run
 
 ITEMS = (
     *(DecisionTaken, PairMined, EntryPicked, IterationBegan, AnswerJudged, QuestionSampled),
-    *(EvidenceAnswered, ConversationAnswered, PoolQueryDone, SelectorPicked),
+    *(ConversationAnswered, PoolQueryDone, SelectorPicked),
 )
 
 
@@ -97,6 +97,13 @@ async def test_every_kind_of_item_is_opened_by_the_number_of_its_event(tmp_path:
             assert entry is not None
             app.open_event(run, seq)
             await until(lambda at=entry.offset: shown_offset(app) == at, f"{kind.__name__} is open")
+        answered = next(
+            seq for seq, event in enumerate(events) if isinstance(event, EvidenceAnswered) and seq
+        )
+        question = find_event(run / "events.jsonl", first[QuestionSampled])
+        assert question is not None and events[answered].sample_id == question.event.sample_id  # type: ignore[attr-defined]
+        app.open_event(run, answered)
+        await until(lambda: shown_offset(app) == question.offset, "the question of an answer is open")
 
 
 async def test_marks_notes_list_and_export(tmp_path: Path) -> None:

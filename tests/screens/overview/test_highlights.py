@@ -183,7 +183,7 @@ async def test_a_tile_says_the_newest_sentence_and_a_card_all_of_them(
 @pytest.mark.parametrize(
     ("state", "so_far"),
     [
-        ("active", True),
+        ("running", True),
         ("paused", True),
         ("stopped", True),
         ("failed", True),

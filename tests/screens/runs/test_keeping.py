@@ -29,8 +29,8 @@ from screens.runs.columns import COLUMNS
 from screens.runs.commands import RunCommands
 from screens.runs.fields import changes_text
 from screens.runs.groups import Group
+from screens.runs.listing import NO_MATCH
 from screens.runs.run_filter import RUN_FIELDS, kept
-from screens.runs.screen import NO_MATCH
 from screens.widgets.key_line import keys_of
 from tests.runs_app import RunsApp, esm_verdict
 

@@ -12,7 +12,7 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
-from app.blocks.block import Command, Heading, Paragraph, Table, Writing, plain, spans
+from app.blocks.block import Heading, Paragraph, Table, Writing, plain, spans
 from app.methods.serve.requests import COLUMNS, request_blocks
 from app.methods.serve.server import _address, _how_to_ask, _times, server_blocks
 from app.methods.source import CaseSource
@@ -218,7 +218,7 @@ def drawn_of(state: RunState) -> list[str]:
             lines += [" | ".join(map(plain, row)) for row in block.rows]
         elif isinstance(block, Heading | Paragraph):
             lines.append(plain(block.text))
-        elif isinstance(block, Command):
+        elif isinstance(block, Writing):
             lines.append(block.text)
     return lines
 
@@ -286,7 +286,7 @@ def test_a_server_that_takes_no_requests_says_so(status: str, said: list[str]) -
 def test_how_to_ask_the_server(key: str, header: str) -> None:
     _, command = _how_to_ask(ev.ServeOpened(url="http://h/v1", model="m", key=key, levers=[]), 0)
     body = '{"messages": [{"role": "user", "content": "…"}], "steer": {"esm": true}}'
-    assert isinstance(command, Command) and command.text == (
+    assert isinstance(command, Writing) and command.text == (
         f"curl http://h/v1/chat/completions{header} -H 'Content-Type: application/json' -d '{body}'"
     )
 

@@ -130,18 +130,18 @@ async def test_an_answer_under_other_deltas(opened: Opened, size: tuple[int, int
         assert system == "evolution" and wanted["of"] is None and wanted["scales"] == [1.0]
         assert "is not the record (a server)" in text and "12 tokens (+4)" in text
         assert "= the committed answer" in text and "≠ Indeed." in text
-        await fill(pilot, of="1", off="2 3", put="0=-0.5", scales="2")
+        await fill(pilot, of="1", put="2=0 0=-0.5", scales="2")
         text = await press(pilot, "f2")
         wanted = process.asked[1][1]
-        assert wanted["of"] == 1 and wanted["off"] == ["2", "3"] and wanted["put"] == {"0": -0.5}
+        assert wanted["of"] == 1 and wanted["put"] == {"2": 0.0, "0": -0.5}
         assert wanted["scales"][:2] == [0.0, 0.5] and len(wanted["scales"]) == 9
         strip = next(line for line in text.splitlines() if line.count("✗") + line.count("✓") == 9)
         assert strip.split()[:2] == ["✗9", "✗8"]
-        for field, words in (({"put": "9"}, "such as 3=-0.5"), ({"off": "77", "put": ""}, "no cluster '77'")):
+        for field, words in (({"put": "9"}, "such as 3=-0.5"), ({"put": "77=0"}, "no cluster '77'")):
             await fill(pilot, **field)
             assert words in await press(pilot, "enter")
         assert len(process.asked) == 2
-        await fill(pilot, off="3")
+        await fill(pilot, put="3=0")
         text = await press(pilot, "enter")
         assert len(process.asked) == 3 and "no cluster" not in text, "what was wrong is right now"
         await press(pilot, "escape")

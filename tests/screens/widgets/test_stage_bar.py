@@ -72,25 +72,6 @@ def test_the_figures_of_a_stage_that_does_not_work(
 
 
 @pytest.mark.parametrize(
-    ("status", "done", "drawn"),
-    [
-        (stage_state.RUNNING, 1, "━━━╸──────────"),
-        (stage_state.STOPPED, 2, "━━━━━━━───────"),
-        (stage_state.WAITING, 0, "──────────────"),
-        (stage_state.FINISHED, 0, "━━━━━━━━━━━━━━"),
-        (stage_state.SKIPPED, 0, "──────────────"),
-    ],
-)
-def test_a_bar_is_as_full_as_its_stage_is_done(
-    status: str, done: int, drawn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """14 cells for 4 items: 3.5 each. Of a stage that is skipped nothing is done, though nothing is left to do."""
-    monkeypatch.setattr("screens.widgets.stage_bar.tone", lambda widget, name: Style())
-    stage = stage_state.StageState("mine", status=status, done=done, total=4)
-    assert StageBar(cast(Session, None))._bar(stage, 14).plain == drawn
-
-
-@pytest.mark.parametrize(
     ("elapsed", "left", "words"),
     [
         (30.0, TimeLeft(30.0), "ETA 0:30"),
@@ -181,11 +162,11 @@ def status(state: str, pid: int | None = None, age: float | None = 0.0) -> RunSt
         (status("running", 42, 5.0), "● worker 42"),
         (status("paused", 42, None), "● worker 42"),
         (status("finished"), ""),
-        (status("prepared"), "○ no worker yet"),
+        (status("prepared"), "○ prepared"),
         (status("starting"), "○ starting"),
-        (status("stopped"), "■ stopped"),
-        (status("failed"), "✗ failed"),
-        (status("interrupted"), "✗ interrupted"),
+        (status("stopped"), "○ stopped"),
+        (status("failed"), "○ failed"),
+        (status("interrupted"), "○ interrupted"),
     ],
 )
 def test_the_worker_by_its_lock_and_its_heartbeat(

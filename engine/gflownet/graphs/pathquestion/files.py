@@ -36,11 +36,6 @@ class QuestionLine:
         """The entity that the question names."""
         return self.gold_path[0][0]
 
-    @property
-    def relations(self) -> tuple[str, ...]:
-        """The relations of the gold path, in order."""
-        return tuple(relation for _, relation, _ in self.gold_path)
-
 
 def read_triples(path: Path) -> list[Triple]:
     """The triples of a knowledge base, each once, in order. Raises DataError with the line that is none."""

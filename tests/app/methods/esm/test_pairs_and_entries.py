@@ -191,11 +191,6 @@ def test_what_turned_wrong_counts_against_what_was_injected() -> None:
     assert [row.use.net for row in ENTRIES.rows(state)] == [1, -1, None]
 
 
-def test_rollouts_are_counted_from_one() -> None:
-    rollout = RolloutEnded(example="data-0001", draw=0, correct=True, reward=1, tokens=1, segments=1)
-    assert item_words(rollout) == "rollout 1 of data-0001"
-
-
 def test_what_is_worth_opening_of_esm() -> None:
     """Of all methods, the entry that hurt, its decisions found by its name; pairs only before anything is answered."""
     run = source_of([*LIBRARY, method("greedy"), method("no_memory"), method("esm", fixed=2, broken=1)])
@@ -321,3 +316,54 @@ def test_answers_with_another_entry() -> None:
     one = msgspec.structs.replace(two, entries=["b"])
     assert said(one)[2][0] == "yours from here on: b at α 0.25, layer 2"
     assert len(said(msgspec.structs.replace(two, entries=[]))) == 2, "null was asked for"
+
+
+def test_the_fields_of_another_entry() -> None:
+    choice = choice_of(TURNED_RIGHT[2], *TURNED_RIGHT)  # type: ignore[arg-type]
+    assert isinstance(choice, Choice)
+    fields = [[(f.name, f.label, f.width, f.hint, f.is_swept) for f in line] for line in choice.fields]
+    assert fields == [
+        [
+            (
+                "entries",
+                "inject",
+                0,
+                "numbers or names of entries, several with + are added up; null: none",
+                False,
+            )
+        ],
+        [
+            ("alphas", "α", 14, "", True),
+            ("layer", "layer", 6, "own", False),
+            ("onward", "to the end", 5, "", False),
+        ],
+    ]
+    read = {field.name: field.read for line in choice.fields for field in line}
+    assert (read["alphas"]("0.5 1"), read["layer"](""), read["layer"]("3"), read["onward"]("1")) == (
+        [0.5, 1.0], None, 3, True,
+    )  # fmt: skip
+    (table,) = choice.choices(None)
+    assert isinstance(table, Table) and (list(table.header), table.figures) == (
+        ["no", "entry", "layer", "Score"],
+        2,
+    )
+
+
+def test_words_of_the_tables_of_pairs_and_entries() -> None:
+    assert PAIRS.notable_words == "pair whose vector turns a wrong answer of its problem right"
+    assert ENTRIES.notable_words == "entry that turned more answers wrong than right"
+    many = [pick(n, f"w{n}") for n in range(5)]
+    events: list[Event] = []
+    for n in range(5):
+        name = f"t-{n}"
+        events += [answer("greedy", name, "28", "a 28")]
+        events += [
+            decision(name, 1, "b 29", gate="chosen", chosen=f"w{n}"),
+            answer("esm", name, "29", "b 29"),
+        ]
+    events += [
+        answer("greedy", "u", "28", "a 28"), decision("u", 1, "b 29", gate="chosen", chosen="w3"),
+        answer("esm", "u", "29", "b 29"),
+    ]  # fmt: skip
+    state = source_of([*many, *events]).state
+    assert ENTRIES.remark(state) == "5 were injected: 0 help, 5 hurt: w3 −2; w0 −1; w1 −1", "the three worst"

@@ -17,8 +17,6 @@ from engine.events import (
     Event,
     MemoryBuilt,
     RolloutEnded,
-    StageFinished,
-    StageStarted,
 )
 from tests.app.methods.esm.made import (
     AS_GREEDY,
@@ -189,15 +187,6 @@ def test_a_memory_without_entries_has_no_bars() -> None:
     built = MemoryBuilt(entries=0, hidden_size=64, layers=[2], by_control_point={"1": [0, 0]})
     (table,) = training.memory(state_of(pick(0, "a"), built).esm)
     assert isinstance(table, Table) and rows_of(table) == [["1", "", "0", "0"]]
-
-
-def test_the_figures_of_the_stages() -> None:
-    done = StageFinished(stage="select", seconds=1, summary={"picked": 1200, "mean_quality": 0.51234})
-    begun = StageStarted(stage="select", total=1, unit="entries")
-    (table,) = training.figures(state_of(begun, done))
-    assert isinstance(table, Table)
-    assert rows_of(table) == [["select", "picked", "1,200"], ["select", "mean quality", "0.5123"]]
-    assert training.figures(state_of()) == []
 
 
 def test_the_gain_of_each_entry_is_drawn() -> None:

@@ -156,12 +156,12 @@ def log() -> Log:
         scored(0, "validation", 0.5, 8.0, best=True),
         ev.ReflectorReplied(iteration=0, reflector="o3", deltas=SECOND.deltas, summary="Less padding.",
                             message="m.txt"),
-        ev.IterationFinished(iteration=0, best_iteration=0, calls=1, tokens=10),
+        ev.IterationFinished(iteration=0, calls=1, tokens=10),
         SECOND, answer(1, "minibatch", "m", 5, None), UNDER_Q, UNDER_P, answer(1, "validation", "r", 4, True),
         scored(1, "minibatch", 0.6, 5.0, correct=2), scored(1, "validation", 0.62, 6.5, best=True),
         ev.ReflectorReplied(iteration=1, reflector="o3", deltas={"0": 0.4, "2": -1.0, "3": 0.1}, summary="Still less.",
                             attempts=2),
-        ev.IterationFinished(iteration=1, best_iteration=1, calls=1200, tokens=34567, cost=1.5),
+        ev.IterationFinished(iteration=1, calls=1200, tokens=34567, cost=1.5),
     )  # fmt: skip
 
 
@@ -192,7 +192,7 @@ def test_the_states_of_an_iteration() -> None:
     assert shown(FIRST)[-1] == Cell("answering", "warn") and shown(FIRST)[2] == Cell("·", "dim")
     assert shown(FIRST)[1].text == " "
     assert shown(FIRST, scored(0, "minibatch", 0.5, 1.0))[-1] == Cell("reflecting", "warn")
-    assert shown(FIRST, ev.IterationFinished(iteration=0, best_iteration=0))[-1] == Cell("✓", "good")
+    assert shown(FIRST, ev.IterationFinished(iteration=0))[-1] == Cell("✓", "good")
     failed = ev.ReflectorReplied(iteration=0, reflector="o3", aborted="no JSON")
     assert shown(FIRST, failed)[-1] == Cell("aborted", "bad")
     assert ITERATIONS.remark(Log(began(), FIRST).state) == "4 planned" and ITERATIONS.remark(RunState()) == ""
@@ -326,7 +326,7 @@ def test_the_server_is_mentioned_where_there_is_something_to_say() -> None:
     assert lines("starting") == ["model server, SGLang: starting  "]
     assert lines("healthy", log=["serving"]) == lines("stopped") == lines("stopping") == []
     assert lines("healthy", detail="port 4711") == ["model server, SGLang: healthy  port 4711"]
-    done = ev.IterationFinished(iteration=0, best_iteration=0)
+    done = ev.IterationFinished(iteration=0)
     later = Log(began(), FIRST, done, ev.ServerChanged(state="failed", server="SGLang"))
     assert len(texts(later.case(FIRST))) == 1, "after the iteration"
     assert texts(training.course(later.state.evolution))[0] == "model server, SGLang: failed  "
@@ -510,11 +510,9 @@ def test_questions_on_which_the_judge_cannot_tell_are_counted() -> None:
 def test_without_a_test_set_nothing_is_compared() -> None:
     log = Log(began(test=0), FIRST, scored(0, "validation", 0.5, 8.0, best=True), SECOND,
               scored(1, "validation", 0.62, 6.5, correct=4, best=True, answers=5, cannot_tell=1))  # fmt: skip
-    found = table(PAGE.results(log.state), "Deltas, on the validation set")
-    assert rows(found) == [
-        ["first, iteration 0", "4", "0", "0.750", "8.0", "0.500"],
-        ["best, iteration 1", "4", "1", "1.000", "6.5", "0.620"],
-    ]
+    found = table(PAGE.results(log.state), "Deltas, the first and the best")
+    assert rows(found) == [["0", "★", "0.500", "0.750", "8.0"], ["1", "★", "0.620", "1.000", "6.5"]]
+    assert list(found.header) == ["#", "★", "validated", "v.correct", "v.tokens"]
     assert found.notes == [
         "Iteration 1 has the highest composite on the validation set, 0.620: 4 of 4 answers right, 6.5 tokens each. "
         "That chose it; no test set compares it with the unchanged model."
@@ -709,21 +707,21 @@ def test_an_answer_can_be_tried_under_other_deltas(log: Log) -> None:
     assert choice.about == "q · iteration 1, validation\nWhat was cash?\nright answer 41"
     fields = {field.label: field for line in choice.fields for field in line}
     assert {label: field.value for label, field in fields.items()} == {
-        "deltas of iteration": "", "times": "1", "without clusters": "", "set": "",
+        "deltas of iteration": "", "times": "1", "set": "",
     }  # fmt: skip
     values = {field.name: field.read(field.value) for field in fields.values()}
     assert choice.request(values) == {
-        "iteration": 1, "split": "validation", "example": "q", "of": None, "scales": [1.0], "off": [], "put": {},
+        "iteration": 1, "split": "validation", "example": "q", "of": None, "scales": [1.0], "put": {},
     }  # fmt: skip
-    off, put = fields["without clusters"].read, fields["set"].read
-    assert off("2, 3") == ["2", "3"] and put("3=-0.5 2=100") == {"3": -0.5, "2": 100.0}
+    put = fields["set"].read
+    assert put("3=-0.5, 2=100") == {"3": -0.5, "2": 100.0}
     refused = {
-        (off, "9"): "there is no cluster '9'; there are 0 to 3", (put, "2=101"): "expected -100 to 100, found 101",
-        (put, "2=1 3"): "expected a cluster and its delta, such as 3=-0.5, found '3'",
+        "9=0": "there is no cluster '9'; there are 0 to 3", "2=101": "expected -100 to 100, found 101",
+        "2=1 3": "expected a cluster and its delta, such as 3=-0.5, found '3'",
     }  # fmt: skip
-    for (read, text), why in refused.items():
+    for text, why in refused.items():
         with pytest.raises(ValueError) as error:
-            read(text)
+            put(text)
         assert str(error.value) == why
 
 
@@ -782,3 +780,51 @@ def test_the_length_of_the_answers_runs_up_beside_the_unchanged_model(log: Log) 
 
 def test_an_iteration_that_the_state_does_not_have() -> None:
     assert texts(Log().case(FIRST)) == ["The log has nothing more about this iteration."]
+
+
+def test_what_is_worth_opening_of_an_evolution(log: Log) -> None:
+    """The best iteration is the second of those that began; one alone has no course yet."""
+    assert [(one.text, one.place) for one in PAGE.overview.highlights(log.state)] == [
+        ("iteration 1: the best deltas, composite 0.620 on the validation set", Place("iterations", 1, open=True)),
+        ("how every cluster was raised and lowered", Place("training")),
+        ("the answers beside the unchanged model's, in the colours of their clusters", Place("answers")),
+    ]  # fmt: skip
+    assert PAGE.overview.highlights(Log(began(), FIRST).state) == []
+    by_itself = Log(began(best_by="minibatch"), FIRST, scored(0, "minibatch", 0.5, 9.0, best=True))
+    assert [one.text for one in PAGE.overview.highlights(by_itself.state)] == [
+        "iteration 0: the best deltas, composite 0.500 on its minibatch"
+    ]
+
+
+def test_what_can_be_said_without_a_test_set() -> None:
+    events = FIRST, scored(0, "validation", 0.5, 8.04, correct=1, best=True)
+    said = (
+        "Iteration 0 has the highest composite on the validation set, 0.500: 1 of 4 answers right, 8.0 tokens each. "
+        "That chose it; no test set compares it with the unchanged model."
+    )
+    assert PAGE.overview.untested(Log(began(test=0), *events).state) == said
+    assert PAGE.overview.untested(Log(began(test=2), *events).state) == ""
+    assert PAGE.overview.untested(Log(began(test=0), *events, *COMPARED).state) == ""
+    assert PAGE.overview.untested(Log(began(test=0), FIRST).state) == ""
+    own = Log(began(test=0, best_by="minibatch"), FIRST, scored(0, "minibatch", 0.5, 8.0, best=True))
+    found = table(PAGE.results(own.state), "Deltas, each on its own minibatch")
+    assert rows(found) == [["best, iteration 0", "4", "0", "0.750", "8.0", "0.500"]]
+
+
+def test_the_fields_of_other_deltas(log: Log) -> None:
+    fields = [
+        [(f.name, f.label, f.width, f.hint, f.is_swept) for f in line]
+        for line in choice_of(UNDER_Q, log).fields
+    ]
+    assert fields == [
+        [("of", "deltas of iteration", 8, "own", False), ("scales", "times", 20, "", True)],
+        [
+            ("off", "without clusters", 18, "such as 3 5", False),
+            ("put", "set", 0, "such as 3=-0.5 7=1", False),
+        ],
+    ]
+    [table] = choice_of(UNDER_Q, log).choices(None)
+    assert isinstance(table, Table) and table.figures == 2
+    assert list(table.header) == ["cluster", "most frequent tokens", "own", "yours"]
+    before = Log(began())
+    assert choice_of(answer(0, "minibatch", "q", 4, None), before).fields[1][0].read("2") == ["2"]

@@ -29,6 +29,8 @@ from app.methods.gflownet.page import PAGE
 from app.methods.gflownet.paths import LEGEND, left_at, met, way
 from app.methods.gflownet.questions import QUESTIONS
 from app.methods.gflownet.what_if import WHAT_IF
+from app.methods.overview import Curve
+from app.methods.place import Place
 from app.methods.source import CaseSource
 from app.methods.what_if import Choice
 from app.report.item_words import item_words
@@ -326,3 +328,66 @@ def test_paths_and_answers_that_are_met_are_counted_apart(log: Log) -> None:
     blocks = QUESTIONS.draw(question("q1", RIGHT, again, ASTRAY), log.source)
     lines = [plain(block.text) for block in blocks if isinstance(block, Paragraph)]
     assert "✓ 2 of 3 paths meet an answer; 1 of 2 answers met" in lines
+
+
+def test_what_is_worth_opening_of_a_sampler(log: Log) -> None:
+    """Of q2 no path meets an answer, and triples alone lead to one."""
+    assert [(one.text, one.place) for one in PAGE.overview.highlights(log.state)] == [
+        ("1 question of which no path meets an answer", Place("questions", 1)),
+        ("1 question answered right from triples and wrong from paths", Place("questions", 1)),
+    ]
+    trained = Log(
+        ev.SamplerStep(step=1, steps=2, loss=1.0, tb_loss=1.0, success_mean=0.25),
+        ev.SamplerEvaluated(split="test", step=1, method="gflownet", n=4, k=10, metrics={}),
+    )
+    assert [(one.text, one.place) for one in PAGE.overview.highlights(trained.state)] == [
+        ("the training, and how far it is from sampling by reward", Place("training")),
+        ("the sampler beside beam search, figure by figure", Place("results")),
+    ]
+
+
+def test_the_course_on_the_overview_is_that_of_the_answers_once_there_are_some(log: Log) -> None:
+    """From paths: right, wrong; from triples: wrong, right, right."""
+    assert PAGE.overview.curve(log.state) == Curve(
+        "right so far", "the questions", "GFlowNet", (1.0, 0.5), "triples", (0.0, 0.5, 2 / 3)
+    )
+    steps = (ev.SamplerStep(step=at, steps=2, loss=1.0, tb_loss=1.0, success_mean=at / 4) for at in (1, 2))
+    assert PAGE.overview.curve(Log(*steps).state) == Curve(
+        "paths that meet an answer", "the steps", "GFlowNet", (0.25, 0.5)
+    )
+
+
+def test_paths_can_be_tried_with_other_settings() -> None:
+    choice = WHAT_IF.of[QuestionSampled](question(), Log().source)
+    assert isinstance(choice, Choice)
+    assert choice.about == "q1 · temperature 1.4, prior α 0.5\nWhich river?\nto Sella, Glomma"
+    fields = [(field.name, field.label, field.value, field.width) for line in choice.fields for field in line]
+    assert fields == [
+        ("temperature", "temperature", "1.4", 9), ("prior_alpha", "prior α", "0.5", 9), ("samples", "samples", "20", 8),
+        ("distinct", "distinct", "0", 5), ("draw", "draw", "0", 9),
+    ]  # fmt: skip
+    read = {field.name: field.read(field.value) for line in choice.fields for field in line}
+    assert choice.request(read) == {
+        "sample_id": "q1", "temperature": 1.4, "prior_alpha": 0.5, "samples": 20, "distinct": False, "draw": 0,
+    }  # fmt: skip
+    for name, text, why in (
+        ("temperature", "0", "expected 1e-06 to 100, found 0"), ("prior_alpha", "101", "expected 0 to 100, found 101"),
+        ("samples", "0", "expected a whole number from 1 to 1,000, found '0'"),
+        ("distinct", "2", "expected 0 or 1, found '2'"),
+    ):  # fmt: skip
+        field = next(field for line in choice.fields for field in line if field.name == name)
+        with pytest.raises(ValueError) as error:
+            field.read(text)
+        assert str(error.value) == why
+    missed = ev.PathsTried(
+        example="q1", committed=question("q1", ASTRAY), none=question("q1", ASTRAY, temperature=0.5, prior_alpha=0.0),
+        yours=question(), exact=True,
+    )  # fmt: skip
+    committed, none, yours = choice.answers(missed).beside
+    assert [one.name for one in (committed, none, yours)] == [
+        "committed: temperature 1.4, prior α 0.5", "no prior: temperature 0.5, prior α 0",
+        "yours: temperature 1.4, prior α 0.5",
+    ]  # fmt: skip
+    [said] = [block for block in committed.about if isinstance(block, Paragraph)]
+    assert plain(said.text) == "✗ 0 of 20 paths meet an answer; 0 of 2 answers met"
+    assert spans(said.text)[0].tone == "bad"

@@ -433,3 +433,34 @@ def test_the_pool_of_a_query() -> None:
     [line] = [block for block in pool_blocks(BETTER) if isinstance(block, Paragraph)][:1]
     assert [span.tone for span in spans(line.text)] == ["dim", "strong", "accent", "dim"]
     assert case(pool_blocks(query("q", 0, 0)))[-1].startswith("+ injected 0   • in a kept trajectory 1")
+
+
+def test_the_field_of_other_demonstrations() -> None:
+    choice = WHAT_IF.of[ev.SelectorPicked](P2, source(RunState()))
+    assert isinstance(choice, Choice)
+    [[field]] = choice.fields
+    assert (field.name, field.label, field.width) == ("pairs", "demonstrations", 0)
+    assert QUERIES.notable_words == "query with a better pair than its original data had"
+
+
+def test_the_tones_and_heads_of_a_query() -> None:
+    blocks = in_one_column(QUERIES.draw(BETTER, source(state_of(BETTER))))
+    assert [plain(block.text) for block in blocks if isinstance(block, Heading)] == [
+        "pool", "replaced, by place", "trajectories",
+    ]  # fmt: skip
+    captions = [block.caption for block in blocks if isinstance(block, Table)]
+    assert captions == ["mined, committed 2   beam", "from the data 3", "mined, refused 3   beam"]
+    heads = [tuple(block.header) for block in blocks if isinstance(block, Table)]
+    assert heads == [
+        ("score", "pair", "kept", "rule", "answer"), ("score", "pair", "kept", "origin", ""),
+        ("score", "pair", "kept", "rule", "answer"),
+    ]  # fmt: skip
+    by_words = {plain(block.text): block for block in blocks if isinstance(block, Paragraph)}
+    failed = by_words["pool 70 → 3   6 removed   0 added   6 pairs asked, 1 failed"]
+    assert [span.tone for span in spans(failed.text)] == ["dim", "warn"]
+    assert spans(by_words["! no help"].text)[0].tone == "warn"
+    other = query("q", 0, 0, trajectories=[trajectory("of_later", (4, 5), 0.0, origin="by_hand")])
+    [table] = [b for b in in_one_column(QUERIES.draw(other, source(state_of(other)))) if isinstance(b, Table)]
+    assert table.caption == "of_later 1   by hand"
+    [warned, quiet] = cells(QUERIES, state_of(BETTER, WORSE))
+    assert (warned["warning"], quiet["warning"]) == (Cell("!", "warn"), Cell(" ", "warn"))

@@ -23,6 +23,7 @@ from app.blocks.block import (
     spans,
 )
 from app.methods.overview import Curve
+from app.methods.place import Place
 from app.methods.slsm.answers import ANSWERS, COLUMNS, answer_target, turn_blocks
 from app.methods.slsm.memory import memory_blocks
 from app.methods.slsm.page import PAGE
@@ -542,3 +543,71 @@ def test_an_answer_without_a_note_a_text_or_a_judgement() -> None:
         "no controller, no memory", "no note  because",
     ]  # fmt: skip
     assert ANSWERS.remark(log.state) == ""
+
+
+def test_what_is_worth_opening_of_notes() -> None:
+    """Of the mode and the memory that the verdict is about: of the flat memory one note broke an answer and two turned
+    one right; those of another mode and memory do not count."""
+    log = Log(
+        *(of(name, "baseline", right) for name, right in (("a", True), ("b", False), ("c", False))),
+        of("a", "on_detection", False), of("b", "on_detection", True), of("c", "on_detection", True),
+        of("a", "on_detection", False, memory="structured"), of("a", "always", False), scored("always", "flat", 0.5),
+    )  # fmt: skip
+    assert [(one.text, one.place) for one in PAGE.overview.highlights(log.state)] == [
+        ("1 answer that a note broke (on detection)", Place("answers", 3, open=True)),
+        ("2 answers that a note turned right (on detection)", Place("answers", 4, open=True)),
+        ("every mode with its score and its cost", Place("results")),
+    ]  # fmt: skip
+    verdict = ev.Verdict(
+        method="always", baseline="never", metric="pass_score", n=1, value=0.0, baseline_value=1.0, difference=-1.0,
+        low=-1.0, high=-1.0,
+    )  # fmt: skip
+    log.state.apply(ev.StageFinished(stage="slsm", seconds=1.0, verdict=verdict), 99, 1)
+    assert PAGE.overview.highlights(log.state)[0].text == "1 answer that a note broke (always)"
+    curve = PAGE.overview.curve(log.state)
+    assert curve is not None and (curve.name, curve.values, curve.baseline_name) == (
+        "always",
+        (0.0,),
+        "silent",
+    )
+
+
+def test_the_field_of_another_note(log: Log) -> None:
+    [[field]] = choice_of(log, 4).fields
+    assert (field.name, field.label, field.lines, field.is_swept) == ("note", "note, or 1 to 3", 6, False)
+    assert ANSWERS.notable_words == "answer that a note turned right (▲) or wrong (▼)"
+
+
+def test_items_stand_by_list_each_behind_its_status() -> None:
+    """A list without items is left out, and one of which an item was just resolved is not."""
+    states = ("satisfied", "violated", "invalid", "")
+    items = [
+        ev.StateItem(kind="constraints", id=f"C{at}", text="x", evidence="", status=status)
+        for at, status in enumerate(states)
+    ]
+    items += [
+        ev.StateItem(kind=kind, id="I", text=kind, evidence="")
+        for kind in ("unknowns", "facts", "assumptions")
+    ]
+    gone = ev.StateChange(
+        operation="resolved", item=ev.StateItem(kind="edits", id="E", text="list", evidence="")
+    )
+    [beside] = memory_blocks(TURNS, [state_after(0, items=items, changes=[gone])], 0)
+    assert isinstance(beside, Beside)
+    lines = [plain(block.text) for block in beside.second if isinstance(block, Heading | Paragraph)]
+    assert lines[1:] == [
+        "constraints", "  C0 ✓ x", "  C1 ✗ x", "  C2 ✗ x", "  C3 x", "facts", "  I facts", "edits: latest versions",
+        "− E list", "assumptions", "  I assumptions", "unknowns", "  I unknowns",
+    ]  # fmt: skip
+    assert [spans(block.text)[2].tone for block in beside.second[2:5] if isinstance(block, Paragraph)] == [
+        "good", "bad", "bad",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("plan", "tone"), [("verify", "warn"), ("clarify", "bad"), ("proceed", "good")])
+def test_a_plan_has_its_tone(plan: str, tone: str) -> None:
+    state = msgspec.structs.replace(state_after(0), plan_mode=plan)
+    [beside] = memory_blocks(TURNS, [state], 0)
+    assert isinstance(beside, Beside) and isinstance(beside.second[0], Paragraph)
+    assert spans(beside.second[0].text)[-1] == Span(plan, tone)  # type: ignore[arg-type]
+    assert beside.least == 84 and texts(list(beside.second))[-1] == "empty so far"

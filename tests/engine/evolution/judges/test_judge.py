@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from engine.evolution.judges.judge import JudgeFailed, Verdict, judge_with_retries
 from engine.evolution.judges.numeric_judge import NumericJudge
 from engine.evolution.judges.quantities import quantities
+from engine.evolution.judges.scope import JudgeScope
 from engine.servers.spent import Spent
 
 
@@ -282,6 +283,39 @@ def test_a_long_answer_is_judged_in_linear_time(piece: str) -> None:
 
 def test_any_gold_answer_will_do() -> None:
     assert NumericJudge(0.0).judge("?", ["7", "8"], "It is 8.").correct
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "answer", "right", "why"),
+    [
+        ("What is the margin?", "41 million", "It is 41 million.", True, "answered 41 million within 1.00%"),
+        ("What is the margin?", "41 million", "It is 43.", False, "41 million is not what was answered: 43"),
+        ("What is the margin?", "41", "It is high.", False, "41 is not what was answered: no number"),
+        ("Is it seasonal?", "Yes", "No, it is not.", False, "the answer says no, the gold answer yes"),
+        ("Is it seasonal?", "Yes", "Boats.", False, "the answer says neither yes nor no, the gold answer yes"),
+        ("Did it rise or fall?", "rose", "It fell.", False, "the answer points down, the gold answer up"),
+        ("Did it rise or fall?", "fell", "It fell.", True, "the answer points down, the gold answer down"),
+        (
+            "Did it rise or fall?", "fell", "Boats.", False,
+            "the answer points neither up nor down, the gold answer down",
+        ),
+        ("Is it seasonal?", "Yes", "I do not know.", False, "the answer says that it does not know"),
+        (
+            "What does it sell?", "Boats and oars", "Boats.", None,
+            "cannot tell: the gold answer is neither figures, nor yes or no, nor a direction, but a text",
+        ),
+    ],
+)  # fmt: skip
+def test_a_verdict_says_why(question: str, gold: str, answer: str, right: bool | None, why: str) -> None:
+    verdict = NumericJudge(0.01).judge(question, [gold], answer)
+    assert (verdict.correct, verdict.reasoning) == (right, why)
+
+
+def test_what_a_judge_cannot_judge_is_told_in_a_sentence() -> None:
+    assert JudgeScope(30, 0, "").warning("numeric") == ""
+    assert JudgeScope(30, 4, "a text").warning("numeric") == (
+        "4 of 30 questions are outside what the judge numeric can judge (a text): their answers are counted, not scored"
+    )
 
 
 def test_what_stands_in_a_text() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from engine.evolution.history import History, Iteration
 from engine.evolution.reflectors.prompt import FIRST, SYSTEM, USER, Prompts, read_prompts
 from engine.evolution.reflectors.reflector import JudgedAnswer, ReflectorInput
 from engine.evolution.scoring.score import Outcome, score
+from tests.exactly import exactly
 
 WORDS = {name: ClusterDescription(f"cluster {name}", 3, 0.5, ["mid"], ["often"]) for name in ("0", "1")}
 ANSWERS = [
@@ -83,22 +85,37 @@ def test_the_user_s_own_messages_are_filled_in_and_sent(tmp_path: Path) -> None:
     assert answers.endswith("Answer: {{ cot_summary }}")
 
 
+FIELDS = (
+    "its fields are cluster_descriptions_json, current_deltas_json, cot_summary, all_responses_with_correctness, "
+    "iteration_number, cluster_ids"
+)
+
+
 @pytest.mark.parametrize(
     ("setting", "text", "words"),
     [
         (
             "user_template",
             f"{ALL} {{{{ current_delta_json }}}}",
-            "there is no field {{ current_delta_json }}",
+            f"there is no field {{{{ current_delta_json }}}} {{}}: {FIELDS}",
         ),
         (
             "user_template",
             "{{ cot_summary }}",
-            "the field {{ cluster_descriptions_json }} is missing; the field",
+            "the field {{ cluster_descriptions_json }} is missing; the field …",
         ),
-        ("user_template", " ", "this message is empty"),
-        ("system_prompt", "Now: {{ cot_summary }}", "the system message has no fields"),
-        ("system_prompt", None, "cannot be read"),
+        ("user_template", " ", "this message is empty {}: write it, or leave the setting out"),
+        (
+            "system_prompt",
+            "Now: {{ cot_summary }}",
+            "there is no field {{ cot_summary }} {}: the system message has no fields",
+        ),
+        (
+            "system_prompt",
+            None,
+            "this message cannot be read: … {}: correct the path, or leave the setting out: there is a built-in "
+            "message",
+        ),
     ],
 )
 def test_a_message_that_cannot_be_used_is_told_at_once(
@@ -109,4 +126,5 @@ def test_a_message_that_cannot_be_used_is_told_at_once(
         file.write_text(text)
     with pytest.raises(DataError) as raised:
         read_prompts(ReflectorSection.model_validate({setting: str(file)}))
-    assert words in str(raised.value) and f"evolution.reflector.{setting}: {file}" in str(raised.value)
+    said = words.replace(" {}", f" (evolution.reflector.{setting}: {file})")
+    assert re.fullmatch(exactly(said), str(raised.value))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from engine.config.config import Config
+from engine.evolution.clusters.descriptions import ClusterDescription
 from engine.evolution.deltas import Deltas
 from engine.evolution.from_config import make_reflector
 from engine.evolution.history import History, Iteration
@@ -17,6 +18,7 @@ from engine.evolution.reflectors.reflector import JudgedAnswer, ReflectorInput
 from engine.evolution.reflectors.statistical_reflector import (
     Evidence,
     StatisticalReflector,
+    _summary,
     direction,
     gather,
     search_state,
@@ -168,3 +170,30 @@ def test_step_and_limit_are_those_of_the_configuration(tmp_path: Path) -> None:
         ReflectorInput(0, deltas, {}, answers, History(iterations=[])), ""
     )
     assert reply.deltas == {"0": 8.0, "1": 5.0, "2": 5.0, "3": 3.5}, "the end cannot go beyond 8"
+
+
+def test_the_summary_says_what_was_counted_and_changed() -> None:
+    """Clusters by their padding, at most three of them; changes by their size; a sentence on the step."""
+    words = {
+        "3": ClusterDescription("", 1, 0.0, ["central"], ["In short", "Thus", "Hence"]),
+        "4": ClusterDescription("", 1, 0.0, ["maybe", "so", "then"], []),
+        "5": ClusterDescription("", 1, 0.0, [], ["\n"]),
+    }
+    before = dict(zip(NAMES, [0.0, 0.0, 0.5, 0.0, 0.0, 0.0], strict=True))
+    after = before | {"3": -1.0, "4": -0.75, "2": 0.25, "5": 0.1}
+    given = ReflectorInput(2, before, words, [], History(iterations=[]))
+    padding = np.array([0.0, -0.2, 0.0, 0.5, 0.2, 0.3])
+    evidence = Evidence(padding, np.zeros(6), long=80.6, short=12.4, wrong=0.125)
+    counted = (
+        "By counting: the longest answers have 81 tokens, the shortest right ones 12, and 12% are wrong."
+    )
+    changed = "I changed 3 (In short Thus) +0.00 to -1.00, 4 (maybe so) +0.00 to -0.75, 2 (no tokens) +0.50 to +0.25."
+    assert _summary(given, evidence, after, 0.5, worse=False) == (
+        f"{counted} Most of what is on top lies in clusters 3 (In short Thus), 5 ('\\n'), 4 (maybe so). {changed} "
+        "The step stays at 0.5."
+    )
+    nothing = Evidence(np.zeros(6), np.zeros(6), long=80.6, short=12.4, wrong=0.125)
+    assert _summary(given, nothing, after, 1 / 3, worse=True) == (
+        f"{counted} Most of what is on top lies in clusters none. {changed} The last step made the composite worse, so "
+        "I go back to the best deltas with a step of 0.333."
+    )

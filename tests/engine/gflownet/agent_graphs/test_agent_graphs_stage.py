@@ -26,6 +26,7 @@ from engine.gflownet.retriever.retriever_stage import read_scores
 from engine.run.gate import StopRequested
 from engine.run.stage import StageContext, StageResult
 from tests.engine.gflownet.small_run import run_stages, small_config
+from tests.exactly import exactly
 
 NARROW = {"anchor_top_k": 4}
 LOST = "no shortest path among the selected edges"
@@ -154,7 +155,13 @@ def test_a_split_that_is_written_is_not_built_again(folder: Path):
 
 def test_a_dropped_file_that_is_no_json_is_named(folder: Path):
     layout.dropped_samples(folder).write_text("{torn")
-    with pytest.raises(DataError, match=r"dropped\.json"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "these are not counts: JSON is malformed: object keys must be strings (byte 1) "
+            "(…/run/gflownet/dropped.json): remove it; its stages count again when they run"
+        ),
+    ):
         build(folder)
 
 
@@ -162,7 +169,13 @@ def test_what_was_left_out_is_counted_again_where_the_counts_are_gone(folder: Pa
     build(folder)
     counted = json.loads(layout.dropped_samples(folder).read_text())["agent-graphs"]
     layout.dropped_samples(folder).unlink()
-    with pytest.raises(DataError, match="not known how many test questions were left out"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "it is not known how many test questions were left out (…/run/gflownet/dropped.json): run the stages "
+            "graphs and agent-graphs again: they count what they leave out"
+        ),
+    ):
         missed_questions(folder, "test")
     build(folder)
     assert json.loads(layout.dropped_samples(folder).read_text())["agent-graphs"] == counted
@@ -170,5 +183,11 @@ def test_what_was_left_out_is_counted_again_where_the_counts_are_gone(folder: Pa
 
 def test_without_scores_it_names_the_stage_before(folder: Path):
     shutil.rmtree(layout.edge_scores(folder, "train").parent)
-    with pytest.raises(DataError, match="run the stage retriever"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the retriever's scores cannot be read: No such file or directory "
+            "(…/run/gflownet/scores/train.safetensors): run the stage retriever"
+        ),
+    ):
         build(folder)

@@ -23,6 +23,7 @@ from engine.gflownet.agent_graphs.store import load_samples, save_samples
 from engine.gflownet.graphs.tables import EmbeddingTables
 from engine.gflownet.sampler.graph_batch import GraphBatch, concatenate, from_pyg
 from tests.engine.gflownet.random_graphs import WIDTH, retrieval_graph, scored_graphs
+from tests.exactly import exactly
 
 TABLES = EmbeddingTables(
     np.random.default_rng(0).normal(size=(220, WIDTH)).astype(np.float32),
@@ -144,7 +145,13 @@ def test_a_file_without_a_field_is_named(packed: Path, name: str):
     state = torch.load(packed, weights_only=True)
     del state[name]
     torch.save(state, packed)
-    with pytest.raises(DataError, match="do not fit together") as raised:
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the agent graphs do not fit together: KeyError: 'edge_labels…' (…/train.pt): remove the file and run the "
+            "stage agent-graphs again"
+        ),
+    ) as raised:
         load_samples(packed)
     assert raised.value.where == str(packed) and "agent-graphs" in raised.value.hint
 
@@ -162,7 +169,13 @@ class Runs:
 def test_code_in_a_file_is_never_run(packed: Path, tmp_path: Path):
     trace = tmp_path / "trace"
     torch.save({"sample_id": Runs(trace)}, packed)
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the file cannot be read as tensors and plain values: it is not a tensor (…/train.pt): remove the "
+            "file and run the stage agent-graphs again"
+        ),
+    ):
         load_samples(packed)
     assert not trace.exists()
     torch.load(packed, weights_only=False)
@@ -172,17 +185,32 @@ def test_code_in_a_file_is_never_run(packed: Path, tmp_path: Path):
 @pytest.mark.parametrize("cut", [0, 1, 30, 400, -1])
 def test_a_torn_file_is_named(packed: Path, cut: int):
     packed.write_bytes(packed.read_bytes()[:cut])
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the file cannot be read as tensors and plain values: … (…/train.pt): remove the file and run the "
+            "stage agent-graphs again"
+        ),
+    ):
         load_samples(packed)
 
 
 @pytest.mark.parametrize("content", [b"hello", b"sample_id,question\n", b"\x80\x02K", b"\x00" * 300])
 def test_a_file_of_another_kind_is_named(packed: Path, content: bytes):
     packed.write_bytes(content)
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the file cannot be read as tensors and plain values: … (…/train.pt): remove the file and run the "
+            "stage agent-graphs again"
+        ),
+    ):
         load_samples(packed)
 
 
 def test_a_missing_file_names_its_stage(tmp_path: Path):
-    with pytest.raises(DataError, match="run the stage `agent-graphs` of this run first"):
+    with pytest.raises(
+        DataError,
+        match=exactly("`train.pt` is not there (…/train.pt): run the stage `agent-graphs` of this run first"),
+    ):
         load_samples(tmp_path / "train.pt")

@@ -14,6 +14,7 @@ from engine.gflownet.answer.answer_stage import _sampled, answer_verdict
 from engine.gflownet.answer.readers import SYSTEM, ModelReader, Reading
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt
 from engine.lm.protocol import Request, Sampling
+from tests.exactly import exactly
 
 
 def answers(method: str, hits: list[bool], tokens: int) -> list[EvidenceAnswered]:
@@ -38,7 +39,10 @@ def test_the_verdict_is_that_of_the_paths_beside_the_triples() -> None:
 
 def test_paths_that_are_not_there_are_told(tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match=r"`paths.jsonl` is not there .* run the stage `gflownet` of this run first"
+        DataError,
+        match=exactly(
+            "`paths.jsonl` is not there (…/paths.jsonl): run the stage `gflownet` of this run first"
+        ),
     ):
         _sampled(tmp_path / "paths.jsonl")
 

@@ -18,6 +18,7 @@ from engine.gflownet.answer.readers import SYSTEM, OpenAIReader, Reading, make_r
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt
 from engine.run.stage import StageContext
 from engine.servers.client import ServerFailed
+from tests.exactly import exactly
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
 
 PROMPTS = [
@@ -81,7 +82,14 @@ def test_the_limit_of_the_server_is_kept(tmp_path: Path) -> None:
 def test_a_server_that_fails_ends_it_with_few_further_requests(tmp_path: Path) -> None:
     with misbehaving_server(leader, fault_of=lambda body: "401") as server:
         context = context_of(server, tmp_path)
-        with pytest.raises(ServerFailed, match="401"):
+        with pytest.raises(
+            ServerFailed,
+            match=exactly(
+                "the server refused the request (401): 401 for Bearer none at /v1/chat/completions (answer.openai: m "
+                "at http://127.0.0.1:…/v1): check that the server answers, the model's name; `steer-tui doctor "
+                "--server` helps"
+            ),
+        ):
             reader(server, context).read(PROMPTS, context.checkpoint)
         assert len(server.requests) <= len(PROMPTS)
 
@@ -113,7 +121,14 @@ def test_one_prompt_that_is_not_answered_ends_nothing(tmp_path: Path, fault: str
 def test_a_server_that_refuses_everything_is_the_servers_fault(tmp_path: Path) -> None:
     with misbehaving_server(leader, fault_of=lambda body: "400 no") as server:
         context = context_of(server, tmp_path)
-        with pytest.raises(ServerFailed, match="400"):
+        with pytest.raises(
+            ServerFailed,
+            match=exactly(
+                "the server refused the request (400): 400 no for Bearer none at /v1/chat/completions (answer.openai:"
+                " m at http://127.0.0.1:…/v1): check that the server answers, the model's name; `steer-tui doctor "
+                "--server` helps"
+            ),
+        ):
             reader(server, context).read(PROMPTS, context.checkpoint)
         assert all(said.failure for said in reader(server, context).read(PROMPTS[:2], context.checkpoint))
 

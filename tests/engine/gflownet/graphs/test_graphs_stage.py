@@ -27,6 +27,7 @@ from engine.lm.embedding.hashed_embedder import HashedEmbedder
 from engine.run.gate import StopRequested
 from engine.run.stage import StageContext
 from tests.engine.gflownet.small_run import run_stages, small_config
+from tests.exactly import exactly
 from tests.run_stage import run_stage
 
 
@@ -167,12 +168,23 @@ def test_the_event_says_what_the_file_says(tmp_path: Path):
 
 
 def test_a_store_that_is_none_says_so(tmp_path: Path):
-    with pytest.raises(DataError, match="run the stage `graphs` of this run first"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "`data.mdb` is not there (…/g_retrieval.lmdb/data.mdb): run the stage `graphs` of this run first"
+        ),
+    ):
         RetrievalStore(layout.retrieval_store(tmp_path))
     path = layout.retrieval_store(tmp_path)
     path.mkdir(parents=True)
     (path / "data.mdb").write_bytes(b"garbage" * 10_000)
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the retrieval graphs cannot be read or written: …/gflownet/g_retrieval.lmdb: MDB_INVALID: File is "
+            "not an LMDB file (…/gflownet/g_retrieval.lmdb): remove the folder and run the stage graphs again"
+        ),
+    ):
         RetrievalStore(path, write=True)
 
 
@@ -185,7 +197,12 @@ def test_a_store_that_was_damaged_says_so_before_it_is_read(built: Path, tmp_pat
         (path / "data.mdb").write_bytes(damaged)
         for write in (False, True):
             with pytest.raises(
-                DataError, match=r"changed or are missing.*data\.mdb.*run the stage graphs again"
+                DataError,
+                match=exactly(
+                    "the retrieval graphs are not as the stage graphs wrote them: some bytes have changed or "
+                    "are missing "
+                    "(…/gflownet/g_retrieval.lmdb/data.mdb): remove the folder and run the stage graphs again"
+                ),
             ):
                 RetrievalStore(path, write)
 
@@ -196,11 +213,23 @@ def test_a_store_that_is_not_finished_is_not_read_and_its_end_is_looked_at(built
     with RetrievalStore(path, write=True) as store:
         assert store.count("train") > 0
         store.write("train", [], {}, {"read train": 1})
-    with pytest.raises(DataError, match=r"not finished.*it goes on from what is there"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the retrieval graphs are not finished (…/gflownet/g_retrieval.lmdb): run the stage graphs: it goes "
+            "on from what is there"
+        ),
+    ):
         RetrievalStore(path)
     content = (path / "data.mdb").read_bytes()
     (path / "data.mdb").write_bytes(content[: len(content) // 2])
-    with pytest.raises(DataError, match="cut off after"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the retrieval graphs are cut off after 307,200 of 614,400 bytes "
+            "(…/gflownet/g_retrieval.lmdb/data.mdb): remove the folder and run the stage graphs again"
+        ),
+    ):
         RetrievalStore(path, write=True)
 
 
@@ -209,5 +238,11 @@ def test_embeddings_of_another_shape_are_an_error(built: Path, tmp_path: Path):
         path(tmp_path).parent.mkdir(parents=True, exist_ok=True)
     np.save(layout.entity_embeddings(tmp_path), np.zeros((3, 8), np.float32))
     np.save(layout.relation_embeddings(tmp_path), np.zeros(3))
-    with pytest.raises(DataError, match="expected a float32 table"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "expected a float32 table, found float64 with 1 dimensions (…/gflownet/relation_embeddings.npy): run "
+            "the stage graphs first"
+        ),
+    ):
         EmbeddingTables.load(tmp_path)

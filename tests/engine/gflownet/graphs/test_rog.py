@@ -19,6 +19,7 @@ from engine.gflownet.graphs.rog import RogSource, parse_row
 from engine.gflownet.graphs.store import RetrievalStore
 from engine.run.stage import StageResult
 from tests.engine.gflownet.small_run import small_config
+from tests.exactly import exactly
 from tests.run_stage import run_stage
 
 GRAPH = [
@@ -150,26 +151,57 @@ def test_files_become_graphs_and_bad_rows_are_counted(folder: Path, tmp_path: Pa
 
 
 def test_no_folder_no_files_no_parquet_no_column(folder: Path, tmp_path: Path):
-    with pytest.raises(DataError, match="no folder"):
+    with pytest.raises(DataError, match=exactly("no folder of parquet files is named (graphs.path): set it")):
         RogSource(GraphsSection(dataset="rog"))
-    with pytest.raises(DataError, match=r"no such file or folder.*graphs\.path.*train\.parquet"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "no such file or folder (graphs.path: …/nowhere): put train.parquet into it (shards like "
+            "train-00000-of-00002.parquet are fine), or name another path"
+        ),
+    ):
         RogSource(section(tmp_path / "nowhere"))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"no file of the split `train`"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "no file of the split `train` (graphs.path: …/empty): put train.parquet into it (shards like "
+            "train-00000-of-00002.parquet are fine), or name another path"
+        ),
+    ):
         RogSource(section(tmp_path / "empty"))
     file = folder / "validation-00000-of-00001.parquet"
     pq.write_table(pa.table({"id": ["a"], "question": ["b"]}), file)
-    with pytest.raises(DataError, match="no column answer, q_entity, a_entity, graph"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "no column answer, q_entity, a_entity, graph (…/rog/validation-00000-of-00001.parquet): expected the "
+            "RoG format: columns id, question, answer, q_entity, a_entity, graph; load the file again"
+        ),
+    ):
         RogSource(section(folder))
     file.write_bytes(b"PAR1 and nothing else")
-    with pytest.raises(DataError, match=r"no parquet file.*validation-00000"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "no parquet file: Parquet magic bytes not found in footer. Either the file is corrupted or this is "
+            "not a parquet file. (…/rog/validation-00000-of-00001.parquet): expected the RoG format: columns id, "
+            "question, answer, q_entity, a_entity, graph; load the file again"
+        ),
+    ):
         RogSource(section(folder))
 
 
 @pytest.mark.parametrize("graph", [7, [7], [{"h": "a", "r": "b", "t": "c"}], ["abc"], b"abc"])
 def test_a_graph_column_of_another_type_is_one_error(folder: Path, graph: object):
     write(folder, [row(graph=graph)], "train")
-    with pytest.raises(DataError, match=r"column graph holds .*train-00000"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "column graph holds …, not lists of [head, relation, tail] (…/train-00000-of-00001.parquet): "
+            "expected the RoG format: columns id, question, answer, q_entity, a_entity, graph; load the file again"
+        ),
+    ):
         RogSource(section(folder))
 
 
@@ -202,7 +234,12 @@ def test_shards_are_read_in_order_and_a_missing_one_is_named(folder: Path):
     found = list(RogSource(section(folder)).read("test"))
     assert [one.id for one in found if isinstance(one, RawSample)] == ["t0", "t1"]
     (folder / "test-00000-of-00002-4fdfd3ea11c73388.parquet").unlink()
-    with pytest.raises(DataError, match="`test` is incomplete: test-00000-of-00002 missing"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the split `test` is incomplete: test-00000-of-00002 missing (…/rog): fetch the whole data set again"
+        ),
+    ):
         RogSource(section(folder))
 
 
@@ -211,7 +248,14 @@ def test_text_that_is_no_text_is_one_error(folder: Path):
     broken = pa.array([b"\xff\xfe"], pa.binary()).view(pa.binary()).cast(pa.string(), safe=False)
     column = table.schema.get_field_index("question")
     pq.write_table(table.set_column(column, "question", broken), folder / "test-00000-of-00001.parquet")
-    with pytest.raises(DataError, match="row group 0"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "row group 0 cannot be read behind row 0: 'utf-8' codec can't decode byte 0xff in position 0: invalid"
+            " start byte (…/rog/test-00000-of-00001.parquet): expected the RoG format: columns id, question, "
+            "answer, q_entity, a_entity, graph; load the file again"
+        ),
+    ):
         list(RogSource(section(folder)).read("test"))
 
 

@@ -31,6 +31,7 @@ from engine.run.gate import StopRequested
 from engine.run.stage import StageContext
 from tests.engine.gflownet.random_graphs import scored_graphs
 from tests.engine.gflownet.small_run import run_stages, small_config
+from tests.exactly import exactly
 
 
 @pytest.fixture(scope="module")
@@ -281,7 +282,13 @@ def test_without_a_question_to_choose_by_the_last_epoch_is_kept(folder: Path):
 
 def test_without_anything_to_learn_it_says_so(folder: Path):
     change_records(folder, "train", without_paths)
-    with pytest.raises(DataError, match="no training question has a path"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "no training question has a path to an answer (graphs): see gflownet/dropped.json; "
+            "graphs.add_inverse_edges lets paths go against the edges"
+        ),
+    ):
         run_stages(folder, ("retriever",))
     assert not layout.retriever_checkpoint(folder).exists()
 
@@ -318,25 +325,55 @@ def test_a_checkpoint_of_another_shape_is_named(folder: Path, change: Callable[[
     state = torch.load(path, weights_only=True)
     change(state)
     torch.save(state, path)
-    with pytest.raises(DataError, match="another shape"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the retriever's checkpoint has another shape: … (…/retriever.pt): continue with the settings it "
+            "was started with, "
+            "or start a new run"
+        ),
+    ):
         run_stages(folder, ("retriever",), small_config(retriever={"epochs": 1}))
 
 
 def test_a_checkpoint_of_other_settings_or_none_at_all_is_named(folder: Path):
     run_stages(folder, ("retriever",), small_config(retriever={"epochs": 1}))
-    with pytest.raises(DataError, match="another hidden"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the retriever's checkpoint was made with another hidden (…/run/gflownet/retriever.pt): continue with"
+            " the settings it was started with, or start a new run"
+        ),
+    ):
         run_stages(folder, ("retriever",), small_config(retriever={"epochs": 1, "hidden": 31}))
     layout.retriever_checkpoint(folder).write_text("not a checkpoint")
-    with pytest.raises(DataError, match=r"retriever\.pt"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the file cannot be read as tensors and plain values: it is not a tensor "
+            "(…/run/gflownet/retriever.pt): continue with the settings it was started with, or start a new run"
+        ),
+    ):
         run_stages(folder, ("retriever",), small_config(retriever={"epochs": 1}))
 
 
 @pytest.mark.parametrize("content", [b"", b"no tensors", b"\x08" + bytes(7) + b'{"a": 1}'])
 def test_scores_that_are_none_are_named(tmp_path: Path, content: bytes):
     path = layout.edge_scores(tmp_path, "test")
-    with pytest.raises(DataError, match="run the stage retriever"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the retriever's scores cannot be read: No such file or directory "
+            "(…/gflownet/scores/test.safetensors): run the stage retriever"
+        ),
+    ):
         read_scores(tmp_path, "test")
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the retriever's scores cannot be read: … (…/scores/test.safetensors): run the stage retriever"
+        ),
+    ):
         read_scores(tmp_path, "test")

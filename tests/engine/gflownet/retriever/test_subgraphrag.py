@@ -20,6 +20,7 @@ from engine.gflownet.retriever.retriever_stage import read_scores
 from engine.gflownet.retriever.subgraphrag import UNSCORED, GivenScores
 from tests.engine.gflownet.random_graphs import retrieval_graph
 from tests.engine.gflownet.small_run import run_stages, small_config
+from tests.exactly import exactly
 
 File = dict[str, Any]
 
@@ -113,19 +114,35 @@ def test_what_does_not_fit_is_counted(folder: Path):
     assert scores[lost].tolist() == pytest.approx([UNSCORED] * len(test[lost]))
     assert scores[cut].tolist() == pytest.approx([0.7, 0.5, 0.5] + [UNSCORED] * (len(test[cut]) - 3))
     (notice,) = [event for event in events if isinstance(event, Notice)]
-    assert notice.level == "warning" and "test: 1 of 1" in notice.text and "2 scored triples" in notice.text
     edges = sum(len(edges) for sample_id, edges in test.items() if sample_id != lost)
-    assert f"{len(test[cut]) - 3:,} of the {edges:,} triples of the others have none" in notice.text
+    assert (notice.level, notice.text) == (
+        "warning",
+        f"test: 1 of {len(test)} questions have no scores; {len(test[cut]) - 3:,} of the {edges:,} triples of "
+        "the others "
+        f"have none, and count as {UNSCORED:g}; 2 scored triples are not in their question's graph",
+    )
 
 
 def test_a_file_for_other_questions_is_refused(folder: Path):
-    with pytest.raises(DataError, match="name no edge of any graph"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "these scores name no edge of any graph (retriever.scores: …/run/retrieval_result.pth): give the file"
+            " made for the same questions; entities and relations must be spelled as there"
+        ),
+    ):
         run_given(folder, {"other": {"scored_triples": [("a", "b", "c", 0.5)]}})
     upper = {
         sample_id: {"scored_triples": [(h.upper(), r, t, s) for h, r, t, s in sample["scored_triples"]]}
         for sample_id, sample in oracle(folder).items()
     }
-    with pytest.raises(DataError, match="name no edge of any graph"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "these scores name no edge of any graph (retriever.scores: …/run/retrieval_result.pth): give the file"
+            " made for the same questions; entities and relations must be spelled as there"
+        ),
+    ):
         run_given(folder, upper)
     assert not layout.edge_scores(folder, "train").exists(), "nothing is written over"
 
@@ -169,7 +186,13 @@ def test_parallel_edges_are_told_apart_by_relation_and_direction(tmp_path: Path)
 )
 def test_a_triple_that_is_none_is_named(tmp_path: Path, triplet: Any):
     given = given_scores(tmp_path, {"q": {"scored_triples": [("a", "r", "b", 0.5), triplet]}})
-    with pytest.raises(DataError, match=r"scored_triples\[1\].*sample q"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "scored_triples[1] is … (…/scores.pth: sample q): expected (head, relation, tail, score) with a "
+            "score from 0 to 1"
+        ),
+    ):
         given.of(retrieval_graph(2, [(0, 0, 1)], [0], [1]))
 
 
@@ -200,7 +223,13 @@ def test_a_folder_of_files_is_all_of_them(folder: Path):
     events = run_stages(folder, ("retriever",), small_config(retriever={"scores": str(scores)}))
     assert {(event.missing, event.unscored) for event in measured(events).values()} == {(0, 0)}
     shutil.copy(scores / "retrieval_result_test.pth", scores / "again.pth")
-    with pytest.raises(DataError, match=r"is in two files: again\.pth, retrieval_result_test\.pth"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "sample test-00000 is in two files: again.pth, retrieval_result_test.pth (…/run/scores): keep one "
+            "file for each split"
+        ),
+    ):
         GivenScores(scores, TEXTS)
 
 
@@ -209,7 +238,13 @@ def test_a_folder_of_files_is_all_of_them(folder: Path):
 )
 def test_a_file_that_is_none_is_named(tmp_path: Path, write: Callable[[Path], None]):
     write(tmp_path / "scores.pth")
-    with pytest.raises(DataError, match=r"scores\.pth"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "… (…/scores.pth): give the file that SubgraphRAG's retriever wrote: a dictionary by sample id with "
+            "`scored_triples`"
+        ),
+    ):
         GivenScores(tmp_path / "scores.pth", TEXTS)
 
 

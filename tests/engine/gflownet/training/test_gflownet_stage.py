@@ -43,6 +43,7 @@ from engine.run.gate import StopRequested
 from engine.run.stage import StageContext, StageResult
 from engine.services.what_if import serve
 from tests.engine.gflownet.small_run import SMALL, run_stages, small_config
+from tests.exactly import exactly
 
 DATA = ("graphs", "retriever", "agent-graphs")
 
@@ -268,10 +269,22 @@ def test_lines_that_are_no_paths_are_refused(folder: Path):
     run_stages(folder, ("gflownet",), small_config(gflownet={"steps": 1}))
     path = layout.sampled_paths(folder)
     path.write_text('{"sample_id": "x"}\n')
-    with pytest.raises(DataError, match=r"no field `question`.*paths\.jsonl:1"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "no field `question` "
+            "(…/run/gflownet/paths.jsonl:1): remove it and run the stage gflownet again: it samples the same "
+            "paths"
+        ),
+    ):
         run_stages(folder, ("answer",))
     path.unlink()
-    with pytest.raises(DataError, match="run the stage `gflownet` of this run first"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "`paths.jsonl` is not there (…/paths.jsonl): run the stage `gflownet` of this run first"
+        ),
+    ):
         run_stages(folder, ("answer",))
 
 
@@ -419,7 +432,13 @@ def test_a_finished_run_of_an_older_version_can_be_sampled_again(folder: Path):
     serve(folder, io.StringIO(json.dumps({"system": "gflownet", "sample_id": sample_id}) + "\n"), replies)
     tried = decode(replies.getvalue())
     assert isinstance(tried, PathsTried) and tried.exact
-    with pytest.raises(DataError, match=r"another early_stopping, embedder[\s\S]*start a new run"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the sampler's checkpoint was made with another early_stopping, embedder "
+            "(…/run/gflownet/gflownet.pt): continue with the settings it was started with, or start a new run"
+        ),
+    ):
         run_stages(folder, ("gflownet",), small_config(gflownet={"steps": 10}))
 
 
@@ -439,7 +458,14 @@ def without_speed(folder: Path) -> list[dict[str, object]]:
     ],
 )
 def test_a_checkpoint_of_another_shape_is_named(ten_steps: Path, changes: dict[str, object], named: str):
-    with pytest.raises(DataError, match=f"another {named}"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            f"the sampler's checkpoint was made with another {named} (…/gflownet.pt): continue with the "
+            "settings it was "
+            "started with, or start a new run"
+        ),
+    ):
         run_stages(ten_steps, ("gflownet",), small_config(gflownet={"steps": 10, **changes}))
 
 
@@ -449,19 +475,33 @@ def test_a_checkpoint_of_an_older_program_is_refused(ten_steps: Path, tmp_path: 
     state = torch.load(layout.checkpoint(folder), weights_only=True)
     del state["shape"]["gt_replay"]
     torch.save(state, layout.checkpoint(folder))
-    with pytest.raises(DataError, match=r"another gt_replay[\s\S]*start a new run"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the sampler's checkpoint was made with another gt_replay (…/run/gflownet/gflownet.pt): continue with"
+            " the settings it was started with, or start a new run"
+        ),
+    ):
         run_stages(folder, ("gflownet",), small_config(gflownet={"steps": 10}))
 
 
 def test_a_broken_checkpoint_is_named(folder: Path):
     layout.checkpoint(folder).write_bytes(b"PK\x03\x04 torn")
-    with pytest.raises(DataError, match=r"gflownet\.pt"):
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the file cannot be read as tensors and plain values: … (…/run/gflownet/gflownet.pt): continue with "
+            "the settings it was started with, or start a new run"
+        ),
+    ):
         run_stages(folder, ("gflownet",))
 
 
 def test_without_the_stages_before_there_is_one_clear_error(tmp_path: Path):
     for name in ("retriever", "agent-graphs", "gflownet", "answer"):
-        with pytest.raises(DataError, match=r"run the stage `?graphs`?"):
+        with pytest.raises(
+            DataError, match=exactly("… (…/gflownet/…): run the stage `graphs` of this run first")
+        ):
             run_stages(tmp_path, (name,))
 
 

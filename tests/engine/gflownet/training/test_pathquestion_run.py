@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import csv
 from pathlib import Path
 
 import pytest
@@ -45,8 +45,12 @@ def test_from_two_text_files_to_figures(tmp_path: Path):
     assert len(READY) == 4
     config = load_config(READY[0], changes)
     run_stages(tmp_path / "run", ("graphs", "retriever", "agent-graphs", "gflownet"), config)
-    figures = json.loads(layout.metrics(tmp_path / "run").with_name("metrics.json").read_text())
-    assert {figures[method]["n"] for method in figures} == {12} and figures["greedy"]["missed"] == 0
+    with layout.metrics(tmp_path / "run").open(newline="") as file:
+        table = {row.pop("method"): row for row in csv.DictReader(file)}
+    assert {row["n"] for row in table.values()} == {"12"} and table["greedy"]["missed"] == "0"
+    figures = {
+        method: {name: float(value or 0) for name, value in row.items()} for method, row in table.items()
+    }
     # One of nine walks of two steps is the gold path.
     assert figures["greedy"]["hits@1"] > 0.5 and figures["distinct"]["hits@1"] > 0.5
     assert figures["distinct"]["path_f1_union@1"] > 0.5

@@ -68,14 +68,16 @@ def test_the_same_rollouts_are_mined(mined: tuple[Path, Path]) -> None:
         assert abs(load_vector(mine) - load_vector(other)).max() < 1e-3
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=["unsteered_prefix", "carried_steering"])
 def evaluated(
+    request: pytest.FixtureRequest,
     models: tuple[LanguageModel, LanguageModel],
     mined: tuple[Path, Path],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Evaluated:
     """Events of the evaluation on each backend with one memory (picks of equal worth may fall either way)."""
-    config = load_config(DEMO, SIZES)
+    carry = request.param == "carried_steering"
+    config = load_config(DEMO, [*SIZES, f"online.carry_steering={str(carry).lower()}"])
     found: list[list[Any]] = []
     for model in models:
         folder = tmp_path_factory.mktemp("run")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -199,6 +200,27 @@ def test_trajectories_are_scored_by_the_model(dataset: DigitsDataset, model: Dig
         again = scores(dataset, model, name, [data[name].pair(trajectory) for trajectory in found])
         assert [trajectory.vqa_acc_score for trajectory in found] == again
         assert [trajectory.vqa_correct for trajectory in found] == [int(score == 1) for score in again]
+
+
+def test_beams_and_samples_are_scored_by_similarity(dataset: DigitsDataset, data: RLData) -> None:
+    """A beam by the sum of both similarities; a sample by the chance of its first row, then of its second "
+    "without it."""
+    name = dataset.splits["train"][0]
+    query = data[name]
+    similarity = (dataset.embeddings @ dataset.query_embedding(name))[query.candidate_pool_indices].tolist()
+    weights = [math.exp((one - max(similarity)) / 0.02) for one in similarity]
+    best = sorted(similarity)[-2:]
+    beams = [t for t in query.pointer_candidates if t.gen_method == "beam"]
+    assert beams[0].extra["beam_score"] == pytest.approx(sum(best), rel=1e-5)
+    for trajectory in query.pointer_candidates:
+        first, last = trajectory.pointer
+        if trajectory.gen_method == "beam":
+            assert trajectory.extra["beam_score"] == pytest.approx(
+                similarity[first] + similarity[last], rel=1e-5
+            )
+        if trajectory.gen_method == "sample":
+            chance = weights[first] / sum(weights) * weights[last] / (sum(weights) - weights[first])
+            assert trajectory.extra["logprob_score"] == pytest.approx(math.log(chance), rel=1e-4)
 
 
 def test_some_training_pools_missed_every_positive(dataset: DigitsDataset, data: RLData) -> None:

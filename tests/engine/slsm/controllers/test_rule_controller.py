@@ -203,6 +203,8 @@ def test_small_talk_and_single_requests_leave_the_state_alone(said: str) -> None
     (
         ("Write in capital letters.", "You can stop writing in capital letters."),
         ("Always reply in French.", "You no longer have to reply in French."),
+        ("Write in capital letters.", "You can write in lowercase again."),
+        ("Make sure the tone stays formal.", "You can use a formal tone no more, so forget about the tone."),
         ("Don't use any emojis.", "You can use emojis again."),
         ("Keep all of your answers under 50 words.", "Forget about the 50 words."),
         ("Never use the word apple.", "You may use the word apple again."),

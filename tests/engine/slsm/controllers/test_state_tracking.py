@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from engine.events import StateChange, StateItem, StateUpdated
+from engine.servers.spent import Spent
 from engine.slsm.controllers.controller import Update
+from engine.slsm.controllers.diff import Change, StateDiff
 from engine.slsm.controllers.state_tracking import state_event
-from engine.slsm.state import FlatState
+from engine.slsm.state import Constraint, Fact, FlatState, Plan, SemanticState
 
 
 def test_of_a_flat_memory_it_is_told_which_sentences_came_and_which_went() -> None:
@@ -14,3 +17,34 @@ def test_of_a_flat_memory_it_is_told_which_sentences_came_and_which_went() -> No
     assert (event.new_text, event.gone_text) == (["The dog is Max"], ["The dog is Rex"])
     assert (event.conversation_id, event.memory_mode, event.turn) == ("talk", "flat", 3)
     assert (event.memory_text, event.mismatch, event.items) == (after.memory_text, True, [])
+
+
+def test_of_a_structured_memory_every_change_is_told_with_what_was_before() -> None:
+    old = Constraint(id="C1", text="Be brief", status="satisfied", evidence="be brief")
+    new = old.model_copy(update={"status": "violated"})
+    cat, gone = Fact(id="F2", text="The cat is Tom", evidence="my cat"), Fact(id="F1", text="The dog is Rex")
+    lost = Fact(id="F9", text="Not said", evidence="nowhere")
+    after = SemanticState(constraints=(new,), facts=(cat,), plan=Plan(mode="verify", reasons=("a", "b")))
+    changes = (
+        Change("added", "facts", cat),
+        Change("changed", "constraints", new, old),
+        Change("resolved", "facts", gone, why="it ran away"),
+    )
+    update = Update(after, StateDiff(changes, after.plan, gated=(lost,)), "", Spent(2, 30, 0.5))
+    before = SemanticState(constraints=(old,), facts=(gone,))
+    constraint = StateItem(
+        kind="constraints", id="C1", text="Be brief", status="violated", evidence="be brief"
+    )
+    fact = StateItem(kind="facts", id="F2", text="The cat is Tom", evidence="my cat")
+    assert state_event("talk", "structured", 1, before, update) == StateUpdated(
+        conversation_id="talk", memory_mode="structured", turn=1, plan_mode="verify", reasons=["a", "b"],
+        items=[fact, constraint],
+        changes=[
+            StateChange(operation="added", item=fact),
+            StateChange(operation="changed", item=constraint, before="Be brief", before_status="satisfied"),
+            StateChange(
+                operation="resolved", item=StateItem(kind="facts", id="F1", text="The dog is Rex"), why="it ran away"
+            ),
+        ],
+        gated=[StateItem(kind="", id="F9", text="Not said", evidence="nowhere")], calls=2, tokens=30, cost=0.5,
+    )  # fmt: skip

@@ -1,0 +1,141 @@
+"""What a session says and asks, without its thread: each step by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from app.runs import session as module
+from app.runs.orders import UserMessage
+from app.runs.session import RunSession
+from app.state.run import RunState
+from engine.errors import RunError
+from engine.events import Notice, StageFailed
+from engine.run.lock import RunLock
+from tests.two_runs import make_run
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunSession:
+    """Of a run with three events; its thread does nothing, and commands are sent at once."""
+    path = make_run(tmp_path, "a", [Notice(text=str(n)) for n in range(3)], status="stopped")
+    monkeypatch.setattr(RunSession, "_work", lambda self: None)
+    session = RunSession(path, keep_every=2)
+    monkeypatch.setattr(
+        module.threading, "Thread", lambda target, args, **more: SimpleNamespace(start=lambda: target(*args))
+    )
+    return session
+
+
+def folded(upto: int) -> RunState:
+    state = RunState()
+    for n in range(upto + 1):
+        state.apply(Notice(text=str(n), seq=n, time=1.0 + n))
+    return state
+
+
+def test_what_is_new_is_shown_once(session: RunSession) -> None:
+    assert session.update() and not session.update() and session.revision == 1
+    assert session._fold_some() and not session._fold_some()
+    assert (session.state.seq, session.behind, session.total_events, session.unread_bytes) == (-1, 3, 3, 0)
+    assert session.update() and (session.state.seq, session.behind, session.revision) == (2, 0, 2)
+    assert [point.seq for point in session._kept] == [-1, 2], "three events are at least two behind the first"
+
+
+def test_while_it_is_frozen_only_the_number_of_events_behind_changes(session: RunSession) -> None:
+    session.update()
+    session.freeze()
+    session._fold_some()
+    before = session.revision
+    assert session.update() and (session.state.seq, session.behind, session.revision) == (-1, 3, before + 1)
+    session.thaw()
+    assert not session.frozen and session.state.seq == 2
+
+
+def test_a_moment_that_is_sought_is_shown_when_it_is_folded(session: RunSession) -> None:
+    session._fold_some()
+    session.update()
+    session.seek(1)
+    assert session.cursor == 1 and session.update() is False and session.state.seq == 2
+    session._follow_cursor()
+    kept = session._at_cursor
+    assert session.update() and (session.state.seq, session.behind) == (1, 1)
+    session._follow_cursor()
+    assert session._at_cursor is kept, "it is folded once"
+    session.seek(None)
+    assert session.cursor is None and session.state.seq == 2
+
+
+def test_a_problem_is_told_once(session: RunSession) -> None:
+    for text in ("torn", "torn", "gone"):
+        session._note(text)
+    session._note(RunError(what="gone"))
+    assert session.take_messages() == [UserMessage("torn", "error"), UserMessage("gone", "error")]
+    assert session.take_messages() == []
+
+
+@pytest.mark.parametrize(
+    ("command", "severity", "asked_before", "asked_after"),
+    [
+        ("stop", "information", False, True), ("stop", "error", False, False), ("pause", "error", True, True),
+        ("pause", "information", False, False),
+    ],
+)  # fmt: skip
+def test_a_stop_that_was_asked_for_is_remembered_unless_it_was_refused(
+    command: str, severity: Any, asked_before: bool, asked_after: bool, session: RunSession,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    sent: list[str] = []
+
+    def order(directory: Any, command: str) -> UserMessage:
+        sent.append(command)
+        return UserMessage("well", severity)
+
+    monkeypatch.setattr(module, "order", order)
+    session.stop_requested, session._looked_at = asked_before, 99.0
+    session.send(command)
+    assert (sent, session.stop_requested, session._looked_at) == ([command], asked_after, 0.0)
+    assert session.take_messages() == [UserMessage("well", severity)]
+
+
+def test_a_worker_that_has_stopped_takes_the_request_with_it(session: RunSession) -> None:
+    session.stop_requested = True
+    session.update()
+    assert session.stop_requested, "nothing is known of the worker yet"
+    lock = RunLock(session._directory.lock)
+    session._looked_at = 0.0
+    session._look_at_worker()
+    session.update()
+    assert session.stop_requested and session.status is not None and session.status.alive
+    lock.release()
+    session._looked_at += 60.0
+    session._look_at_worker()
+    session.update()
+    assert session.stop_requested, "it is looked at once a second"
+    session.look_now()
+    session._look_at_worker()
+    assert session.update() and not session.stop_requested
+    assert session.status is not None and session.status.state == "stopped"
+
+
+def test_whether_all_of_the_log_is_read_and_whether_it_ends_with_a_failure(session: RunSession) -> None:
+    assert not session.caught_up and not session.failed
+    session._fold_some()
+    assert session.caught_up
+    failed = folded(2)
+    failed.apply(StageFailed(stage="eval", what="no room", seq=3))
+    session._latest = failed
+    assert session.failed and session.state.failure is None
+    session._directory.events.unlink()
+    session._folded = -1
+    assert session.caught_up, "there is nothing to read"
+
+
+def test_a_session_ends_its_thread(tmp_path: Path) -> None:
+    session = RunSession(make_run(tmp_path, "a", []))
+    assert session._thread.name.startswith("tail ") and session._thread.daemon
+    session.close()
+    assert not session._thread.is_alive()
