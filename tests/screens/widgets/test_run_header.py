@@ -186,7 +186,7 @@ def test_the_tones_of_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
         ev.StageStarted(stage="pool", total=4), ev.StageFailed(stage="pool", what="no disk"),
         ev.StageStarted(stage="graphs", total=4), ev.StageProgress(stage="graphs", done=1, total=4),
         ev.StageStarted(stage="slsm", total=4), ev.StagePaused(stage="slsm"),
-        ev.ClusterJoined(stage="mine", engine="ray", address="a", own=False, replicas=2, dashboard=""),
+        ev.ClusterJoined(stage="mine", engine="ray", address="a", own=False, replicas=2),
         ev.ModelLoaded(stage="graphs", name="smollm2", backend="x", device="cpu", dtype="float32", num_layers=1,
                        hidden_size=1),
     ):  # fmt: skip
