@@ -198,8 +198,6 @@ def test_the_tones_of_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
         ("4 Pool", "dim"), (" ✗", "alert"), ("  ", ""), ("5 Evolution ○", "dim"), ("  demo/1", ""),
         ("  smollm2 on cpu", "dim"), ("  2 replicas", "strong"), ("  2 unknown events ignored", "dim"),
     ]  # fmt: skip
-    state.apply(ev.ModelLoading(name="big", size=98_362_432, doing="unpacking", share=0.45))
-    assert ("  loading model big, 98 MB: unpacking 45%", "dim") in parts(RunHeader(session, "ESM")._run())
 
 
 @pytest.mark.parametrize(
