@@ -1,84 +1,109 @@
-"""What the command palette lists of a screen, and how it is searched; over a screen that is acted."""
+"""The palette: which commands it has, under which names; and how soon the footer drops a key."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
+from typing import ClassVar
 
 import pytest
-from textual.binding import ActiveBinding, Binding
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
 from textual.command import DiscoveryHit, Hit
+from textual.screen import Screen
+from textual.widgets import Button
 
 from app.keys.command_palette import BoundCommands
-from app.keys.commands import Command
+from app.keys.commands import Command, bindings, commands_without_key, rank
 
 
-class Screen:
-    """With these bindings, and commands that have no key; knows what was run."""
+class Commands(Screen[None]):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f2", "do('a')", "Sort", tooltip="By the column."),
+        Binding("f3", "do('b')", "Sort", tooltip="Once more."),
+        Binding("f4", "do('c')", "Down", show=False),
+        Binding("f5", "do('d')", "Hidden", show=False, tooltip="Not in the footer."),
+        Binding("f6", "do('e')", ""),
+        Binding("f7", "refused", "Refused", tooltip="Not now."),
+        Binding("f8", "app.interrupt", "Stop and quit", tooltip="At once."),
+        Binding("f9", "app.command_palette", "Commands", tooltip="This."),
+    ]
+    PALETTE = (Command("", "report", "Report", "Write it."), Command("", "refused", "Never", "Not now."))
 
-    def __init__(self, *bindings: tuple[Binding, bool], palette: tuple[Command, ...] = ()) -> None:
-        self.ran: list[tuple[str, Any]] = []
-        self.PALETTE = palette
-        self.app: Any = SimpleNamespace(
-            get_key_display=lambda binding: binding.key.upper(),
-            check_action=lambda *_: True,
-            run_action=self.run,
-        )
-        self.active_bindings = {
-            str(at): ActiveBinding(self, binding, enabled, "")  # type: ignore[arg-type]
-            for at, (binding, enabled) in enumerate(bindings)
-        }
+    def compose(self) -> ComposeResult:
+        yield Button("x")
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
-        return action != "never"
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "refused"
 
-    def run(self, action: str, node: Any) -> None:
-        self.ran.append((action, node))
+    def action_do(self, what: str) -> None:
+        self.app.done.append(what)  # type: ignore[attr-defined]
+
+    def action_report(self) -> None:
+        self.app.done.append("report")  # type: ignore[attr-defined]
 
 
-@pytest.fixture
-def screen() -> Screen:
-    return Screen(
-        (Binding("p", "pause", "Pause", tooltip="Hold the engine."), True),
-        (Binding("q", "app.leave", "Quit"), True),
-        (Binding("x", "off", "Off", tooltip="Not now."), False),
-        (Binding("up", "move", "Up", show=False), True),
-        (Binding("f1", "explain", "Help", show=False, tooltip="Explain."), True),
-        (Binding("h", "", ""), True),
-        (Binding("ctrl+p", "app.command_palette", "Commands", tooltip="Find."), True),
-        (Binding("P", "pause", "Pause", tooltip="Again."), True),
-        (Binding("p", "other", "Pause", tooltip="The same name and key."), True),
-        palette=(
-            Command("", "write_report", "Report", "Write it."), Command("", "pause", "Pause", "Known."),
-            Command("", "never", "Never", "Not here."),
-        ),
+class PaletteApp(App[None]):
+    PALETTE = (
+        Command("", "app.theme", "Theme", "Choose a theme."),
+        Command("", "report", "Report", "Again."),
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done: list[str] = []
+
+
+OURS = ("Sort", "Down", "Hidden", "Refused", "Stop and quit", "Commands", "Report", "Theme", "Never")
+
+
+async def test_commands_by_name_with_their_keys() -> None:
+    """Each name once; not those that only move, have no name, or cannot be used now. Choosing one does it."""
+    app = PaletteApp()
+    async with app.run_test() as pilot:
+        await app.push_screen(screen := Commands())
+        await pilot.pause()
+        found = [hit async for hit in BoundCommands(screen).discover() if isinstance(hit, DiscoveryHit)]
+        shown = [(str(hit.display), hit.help) for hit in found if str(hit.display).startswith(OURS)]
+        assert shown == [
+            ("Sort  (f2)", "By the column."), ("Sort  (f3)", "Once more."), ("Hidden  (f5)", "Not in the footer."),
+            ("Report", "Write it."), ("Theme", "Choose a theme."), ("Report", "Again."),
+        ]  # fmt: skip
+        for hit in found:
+            if str(hit.display) in ("Sort  (f3)", "Report"):
+                await hit.command()  # type: ignore[misc]
+        assert app.done[:2] == ["b", "report"]
+        assert [command.label for command, node in commands_without_key(screen) if node is screen] == [
+            "Report"
+        ]
+        hits = [hit async for hit in BoundCommands(screen).search("column") if isinstance(hit, Hit)]
+        assert next((str(hit.match_display), hit.help) for hit in hits) == ("Sort  (f2)", "By the column.")
+        name = [hit async for hit in BoundCommands(screen).search("Hidden") if isinstance(hit, Hit)]
+        by_help = [hit async for hit in BoundCommands(screen).search("footer") if isinstance(hit, Hit)]
+        assert name[0].score > by_help[0].score > 0, "a name counts for more than a sentence"
+
+
+@pytest.mark.parametrize(
+    ("action", "order"),
+    [
+        ("close", 0),
+        ("app.up", 0),
+        ("select", 1),
+        ("differ(1)", 1),
+        ("copy", 2),
+        ("sort", 3),
+        ("stop_at(-1)", 3),
+    ],
+)
+def test_what_the_footer_drops_first(action: str, order: int) -> None:
+    assert rank(action) == order
+
+
+def test_a_command_as_it_is_bound() -> None:
+    [plain, special] = bindings(
+        (Command("x", "act", "Act", "Acts."),),
+        (Command("y", "b(1)", "B", "Bs.", shown=False, display="Y", priority=True),),
+    )
+    assert isinstance(plain, Binding) and isinstance(special, Binding)
+    assert (plain.key, plain.action, plain.description, plain.tooltip, plain.show, plain.key_display) == (
+        "x", "act", "Act", "Acts.", True, None,
     )  # fmt: skip
-
-
-def palette_of(screen: Screen) -> BoundCommands:
-    return BoundCommands(screen)  # type: ignore[arg-type]
-
-
-async def test_every_command_that_can_be_done_is_listed_with_its_key_once(screen: Screen) -> None:
-    """Not arrows and the like, nor the palette itself; commands without a key come last."""
-    hits = [hit async for hit in palette_of(screen).discover()]
-    assert all(isinstance(hit, DiscoveryHit) for hit in hits)
-    assert [(str(hit.display), hit.help) for hit in hits] == [
-        ("Pause  (P)", "Hold the engine."), ("Quit  (Q)", None), ("Help  (F1)", "Explain."), ("Report", "Write it."),
-    ]  # fmt: skip
-    for hit in hits:
-        hit.command()
-    assert [action for action, _ in screen.ran] == ["pause", "app.leave", "explain", "write_report"]
-    assert all(node is screen for _, node in screen.ran)
-
-
-async def test_names_and_sentences_are_searched_names_count_more(screen: Screen) -> None:
-    async def found(query: str) -> dict[str, float]:
-        hits = [hit async for hit in palette_of(screen).search(query)]
-        assert all(isinstance(hit, Hit) for hit in hits)
-        return {str(hit.text): hit.score for hit in hits if isinstance(hit, Hit)}
-
-    assert list(await found("engine")) == ["Pause  (P)"] and list(await found("Quit")) == ["Quit  (Q)"]
-    assert list(await found("Write it")) == ["Report"] and await found("zzz") == {}
-    by_name, by_help = (await found("Report"))["Report"], (await found("Write"))["Report"]
-    assert by_name > by_help > 0
+    assert (special.show, special.key_display, special.priority, plain.priority) == (False, "Y", True, False)

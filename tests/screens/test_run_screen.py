@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,7 +30,7 @@ from screens.leaving import LeftRun, WaitingScreen
 from screens.messages import SystemRequested
 from screens.method_screen import MethodScreen
 from screens.overview.screen import OverviewScreen
-from screens.panels.error_panel import Fault
+from screens.panels.error_panel import ErrorPanel, Fault
 from screens.panels.help import tab_first
 from screens.run_screen import RunScreen
 from screens.run_session import at_rest, engine_state, work_over
@@ -551,3 +552,67 @@ async def test_keys_that_lead_to_methods_and_decisions(tmp_path: Path) -> None:
         assert [(note.title, note.message) for note in pilot.app._notifications] == [
             ("", "Nothing was written: no room"), ("HTML and Markdown written", "a.html\na.md"),
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("now", "changes", "drawn"),
+    [
+        (0.44, {}, False),
+        (0.46, {}, True),
+        (0.1, {"busy": True}, True),
+        (0.1, {"cursor": 3}, True),
+        (0.1, {"frozen": True}, True),
+        (0.1, {"cursor": 3, "replaying": True}, False),
+        (0.1, {"asked": -0.8}, True),
+        (0.1, {"asked": -0.9}, False),
+    ],
+)
+def test_when_it_is_drawn(
+    now: float, changes: dict[str, Any], drawn: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twice a second; at once for a second after another moment was asked for, but not in a replay."""
+    polls: list[float] = []
+    session = SimpleNamespace(cursor=changes.get("cursor"), frozen=changes.get("frozen", False))
+    timeline = SimpleNamespace(replaying=changes.get("replaying", False))
+    screen: Any = SimpleNamespace(
+        session=session, busy=changes.get("busy", False), _moment=(None, False), _drawn_at=0.0,
+        _asked_at=changes.get("asked", -9.0), poll=lambda: polls.append(now), query_one=lambda kind: timeline,
+    )  # fmt: skip
+    monkeypatch.setattr("screens.run_screen.time", SimpleNamespace(monotonic=lambda: now))
+    RunScreen._tick(screen)
+    assert bool(polls) == drawn
+    RunScreen._tick(screen)
+    assert len(polls) == 2 * drawn, "nothing else was asked for meanwhile"
+
+
+async def test_a_failure_that_happens_while_one_looks_comes_up_once(tmp_path: Path) -> None:
+    """Not in the past, and not one from before the screen was opened."""
+    later = time.time() + 1000
+    events = [
+        ev.Header(seq=0, schema_version=1, name="demo", run_id="1", seed=1, stages=["mine"], versions={}),
+        ev.StageStarted(seq=1, stage="mine", unit="problems", total=3),
+        ev.StageFailed(seq=2, stage="mine", what="no column", time=later),
+        ev.Notice(seq=3, text="x", time=later),
+    ]
+    session = RecordedSession([(event, at, 1) for at, event in enumerate(events)], tmp_path, upto=2)
+    async with RunApp(EsmScreen(session)).run_test(size=(80, 24)) as pilot:
+        screen = await polled(pilot)
+        session.grow(1)
+        screen.poll()
+        await pilot.pause()
+        assert isinstance(pilot.app.screen, ErrorPanel) and pilot.app.screen.fault.what == "no column"
+        await pilot.press("escape")
+        session.grow(1)
+        screen.poll()
+        await pilot.pause()
+        assert pilot.app.screen is screen
+        session.seek(2)
+        screen._failure_read = 0.0
+        screen.poll()
+        await pilot.pause()
+        assert pilot.app.screen is screen, "in the past it does not come up by itself"
+        session.seek(None)
+        screen._opened_at = later
+        screen.poll()
+        await pilot.pause()
+        assert pilot.app.screen is screen, "it failed before one came"

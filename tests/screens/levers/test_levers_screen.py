@@ -10,7 +10,7 @@ import pytest
 from textual.app import App
 from textual.widgets import Input
 
-from app.blocks.block import Paragraph, Table
+from app.blocks.block import Paragraph, Span, Table
 from engine.events import LeverActed, LeveredAnswer, LeverFit, LeversTried
 from screens.esm.screen import EsmScreen
 from screens.levers import screen as levers
@@ -122,3 +122,61 @@ def test_that_no_lever_fits_is_said_where_none_answered() -> None:
     both = LeversTried(question="?", model="small", fits=fits, answers=[plain, plain])
     assert [type(block) for block in levers._fits(both)] == [Table]
     assert levers._fits(None) == [Paragraph(levers.BEFORE, "dim")]
+
+
+def test_an_answer_names_its_levers_and_what_each_did() -> None:
+    """One lever by its name alone; of several each line says whose it is. Without a difference none is said."""
+    plain = LeveredAnswer(levers=[], text="3", tokens=1, prompt_tokens=9, effects=[])
+    effects = [
+        LeverActed(lever="esm", acted=True, what="steered\n2 segments", tokens=0),
+        LeverActed(lever="notes", acted=False, what="no conflict", tokens=0),
+    ]
+    alone = LeveredAnswer(levers=["esm"], text="4", tokens=1, prompt_tokens=9, effects=effects[:1])
+    both = LeveredAnswer(levers=["esm", "notes"], text="4", tokens=3, prompt_tokens=9, effects=effects)
+    tried = LeversTried(question="?", model="small", fits=[], answers=[plain, alone, both])
+    answers = levers._answers(tried).beside
+    assert [(answer.name, answer.text, answer.about[0]) for answer in answers] == [
+        ("plain: no lever", "3", Paragraph("1 token", "dim")), ("esm", "4", Paragraph("1 token", "dim")),
+        ("all: esm, notes", "4", Paragraph("3 tokens (+2)", "dim")),
+    ]  # fmt: skip
+    assert answers[1].about[1:] == [Paragraph([Span("▸ ", "accent"), Span("steered⏎2 segments", "dim")])]
+    assert answers[2].about[1:] == [
+        Paragraph([Span("▸ ", "accent"), Span("esm: steered⏎2 segments", "dim")]),
+        Paragraph([Span("· ", "dim"), Span("notes: no conflict", "dim")]),
+    ]
+
+
+def test_which_levers_fit_row_by_row() -> None:
+    """A run is called by its last folder."""
+    answer = LeveredAnswer(levers=[], text="3", tokens=6, prompt_tokens=9, effects=[])
+    fits = [
+        LeverFit(lever="esm", run="/outputs/demo/1", fits=True, why="3\nentries"),
+        LeverFit(lever="deltas", run="demo", fits=False, why="other words"),
+    ]
+    [table] = levers._fits(LeversTried(question="?", model="small", fits=fits, answers=[answer] * 2))
+    assert isinstance(table, Table)
+    assert table.rows == [
+        ("esm", "1", Span("✓ fits", "good"), Span("3⏎entries", "dim")),
+        ("deltas", "demo", Span("✗ does not", "bad"), Span("other words", "dim")),
+    ]
+
+
+def test_what_the_fields_take_and_say(tmp_path: Path) -> None:
+    session = RecordedSession([], tmp_path / "demo" / "1")
+    choice = levers._choice(session)
+    assert choice.about == "all levers on one question · demo/1"
+    [[question], [model, runs]] = choice.fields
+    assert (question.value, model.value, runs.value) == ("", "run", ""), (
+        "without a recorded question it is empty"
+    )
+    assert [model.read(name) for name in ("run", "evolution", "slsm")] == ["run", "evolution", "slsm"]
+    for field, text, words in (
+        (model, "mine", "expected run, evolution, slsm, found 'mine'"),
+        (question, "", "type what the model is to answer"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=f"^{words}$"):
+            field.read(text)
+    assert (question.hint, runs.hint) == (
+        "any question; enter asks it",
+        "none; or such as demo/20261122-165601-abb9",
+    )

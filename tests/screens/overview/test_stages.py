@@ -199,7 +199,10 @@ def test_what_each_key_would_do_line_by_line(run: RunDirectory) -> None:
         lock.release()
     assert working[:2] == [
         ("b  ", "bold"),
-        ("a worker works on the run: stop it first (S, or `steer-tui ctl stop`)\n", "dim"),
+        (
+            "a worker works on the run: stop it first (S, or `steer-tui ctl stop`), then begin `slsm` again\n",
+            "dim",
+        ),
     ]
     assert working[-2:] == [
         ("S  ", "bold"), ("Stop: the run stops here, finished work is kept, and r goes on.", ""),

@@ -188,6 +188,8 @@ def test_fields_of_the_filter(make: Make) -> None:
     """The result is the method's figure, not its baseline's; the gain is their difference."""
     row = reached(make("demo", "finished"), esm_verdict(0.75, baseline=0.5))
     assert (VALUES["result"](row), VALUES["gain"](row), VALUES["cost"](row)) == (0.75, 0.25, 0.25)
+    fewer = reached(make("short", "finished"), shorter(40.0))
+    assert VALUES["gain"](fewer) == 20.0, "of 60 tokens: fewer are better"
     row.record.config = {"online": {"L": 3, "on": True}, "run": {"name": "demo"}, "nothing": {}}
     assert VALUES["config"](row) == "online.L=3 online.on=true run.name=demo"
 

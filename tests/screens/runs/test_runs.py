@@ -99,6 +99,19 @@ async def test_new_runs_come_in_and_the_cursor_stays(make: Make, tmp_path: Path)
         assert app.runs.selected is not None and app.runs.selected.path == first.path
 
 
+async def test_a_run_that_is_listed_is_chosen_at_once(make: Make, tmp_path: Path) -> None:
+    runs = [make(name, "finished", age=age) for age, name in enumerate("abc")]
+    app = RunsApp(tmp_path / "outputs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        app.runs.select(runs[2].path)
+        assert app.runs.table.cursor == 2
+        await pilot.press("up")
+        app.runs.arranged()
+        assert app.runs.table.cursor == 1, "it is chosen once"
+
+
 async def test_the_run_that_was_left_is_under_the_cursor(make: Make, tmp_path: Path) -> None:
     """Also one that the list has not met yet."""
     make("a", "finished")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from textual.app import App
@@ -21,6 +23,7 @@ from screens.sweep.screen import SweepScreen, _title
 from screens.widgets.key_line import keys_of
 from tests.console import drawn, until
 from tests.engine.sweep.test_results import make_sweep
+from tests.named_tones import parts
 from tests.runs_app import RunsApp, esm_verdict
 
 
@@ -212,3 +215,32 @@ async def test_stop_and_resume_tell_what_came_of_it(tmp_path: Path, monkeypatch:
         assert isinstance(app.screen, ErrorPanel)
         assert (app.screen.fault.title, app.screen.fault.what) == ("The sweep was not resumed", "no room")
     assert asked == ["start", "stop", "start"]
+
+
+def test_only_a_whole_setting_is_compared_with_the_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not the best with itself, nor one of which runs are still to come."""
+    screen = SweepScreen(tmp_path)
+    results = two_fields(tmp_path)
+    whole, other, best, begun = results.settings
+    begun = dataclasses.replace(
+        begun, points=(Point(1, "1", {}), Point(2, "2", {})), states=("finished", "running")
+    )
+    screen.results = dataclasses.replace(results, settings=[whole, other, best, begun])
+    offered = []
+    for one in (whole, best, begun, None):
+        assert one is None or (one is begun) != one.whole
+        row = None if one is None else SimpleNamespace(one=one)
+        monkeypatch.setattr(SweepScreen, "selected", row)
+        offered.append(screen.check_action("compare_best", ()))
+    assert offered == [True, False, False, False]
+    assert screen.check_action("back", ())
+
+
+def test_the_tones_of_the_title(tmp_path: Path) -> None:
+    title = _title(two_fields(tmp_path, "stopped"), SweepProgress([], {}, 0.5, None))
+    assert parts(title) == [
+        (" sweep ", "bold reverse"), ("  stopped", "bold"),
+        ("  0 of 0 runs finished (4 settings × 0 seeds)", ""), ("   online.L=1,2 run.seed=0..1", "dim"),
+    ]  # fmt: skip

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from rich.console import Console, RenderableType
 from rich.style import Style
+from rich.text import Text
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -25,8 +26,9 @@ from screens.evolution.screen import EvolutionScreen
 from screens.method_screen import MethodScreen
 from screens.slsm.screen import SLSMScreen
 from screens.tabbed_screen import TabbedScreen
-from screens.what_if.drawing import _shared, _text, draw_answers, draw_exact
+from screens.what_if.drawing import _shared, _strip, _text, draw_answers, draw_exact
 from screens.what_if.screen import LongField, WhatIfScreen
+from tests.named_tones import Parts, parts
 from tests.recorded_session import RecordedSession
 from tests.synthetic_evolution import evolution_events
 from tests.synthetic_gflownet import gflownet_events
@@ -387,3 +389,45 @@ def test_three_answers_stand_abreast_and_the_first_one_beside_each(width: int, l
     beside = [answer.Answer(name, f"It is {number}.") for number, name in enumerate(names, 3)]
     drawing = draw_answers(answer.Answers(beside), ("try", [1]), defaultdict(Style), width)
     assert printed(drawing, width) == lines
+
+
+TONES = {
+    name: Style(meta={"tone": name}) for name in ("dim", "good", "bad", "warn", "strong", "heading", "accent")
+}
+
+
+def test_the_tones_of_texts_that_part() -> None:
+    """What is the first answer's is dim, the sign warns, and what differs is strong."""
+    first = answer.Answer("committed: e1", "It is 3.")
+
+    def drawn(text: str, one: answer.Answer | None = None) -> Parts:
+        return parts(_text(text, one or answer.Answer("null", text), first, TONES))
+
+    assert drawn("It is 4.") == [("It is ", "dim"), ("≠ ", "warn"), ("4.", "strong")]
+    assert drawn("It is") == [("It is", "dim"), (" ≠ it ends here", "warn")]
+    assert drawn("It is 3.") == [("It is 3.\n= the committed answer", "dim")]
+    assert drawn("It is 3.", first) == [("It is 3.", "dim")]
+    assert drawn("It is 3. So") == [("It is 3.", "dim"), (" ≠ ", "warn"), ("So", "strong")]
+
+
+def test_the_tones_of_the_strip() -> None:
+    """A verdict is good or bad, or dim where nobody knows; as many tries in a row as there is room for: of 29 cells 8
+    are taken, and three times seven fit."""
+    tried = [
+        answer.Answer(f"{n}", "?", right=right, short="7")
+        for n, right in enumerate((True, False, None, True))
+    ]
+    group = _strip(tried, ("α", [1.0, 2.0, 3.0, 4.0]), TONES, 29)
+    lines = [parts(line) for line in group.renderables if isinstance(line, Text)]
+    assert [("".join(words for words, _ in line)).rstrip() for line in lines] == [
+        "α      1      2      3", "       ✓7     ✗7     ·7", "α      4", "       ✓7",
+    ]  # fmt: skip
+    assert lines[1] == [("       ", ""), ("✓7     ", "good"), ("✗7     ", "bad"), ("·7     ", "dim")]
+    assert {tone for _, tone in lines[0]} == {"dim"}
+
+
+def test_the_tone_of_whether_the_record_is_repeated() -> None:
+    tried = answered("ESM", said("a"), said("b"))
+    for exact, tone in ((True, "dim"), (False, "warn")):
+        [text] = draw_exact(msgspec.structs.replace(tried, exact=exact), TONES)
+        assert [name for _, name in parts(text)] == [tone]

@@ -107,3 +107,33 @@ async def test_another_row_is_read_from_its_top_and_the_same_goes_on_where_one_w
         pane.show(None)
         await pilot.pause()
         assert pane.links() == [] and pane.virtual_size.height == 0
+
+
+async def test_the_palette_has_every_tone() -> None:
+    app = PaneApp()
+    async with app.run_test(size=(40, 24)):
+        palette = app.pane.palette
+    assert list(palette) == ["dim", "strong", "good", "bad", "accent", "warn", "heading"]
+    bold = {name for name, style in palette.items() if style.bold}
+    assert bold == {"strong", "good", "bad", "accent", "heading"}
+    assert palette["heading"].color == palette["dim"].color != palette["good"].color
+
+
+async def test_the_page_is_drawn_as_wide_as_it_is_with_its_scroll_bar() -> None:
+    """40 cells less one at each side; less one more where there are more lines than the ten of the pane."""
+    app = PaneApp()
+    widths: list[int] = []
+
+    def drawn(lines: int, width: int) -> Text:
+        widths.append(width)
+        return Text("\n".join(map(str, range(lines))))
+
+    async with app.run_test(size=(40, 24)) as pilot:
+        seen = []
+        for lines in (3, 10, 11, 3):
+            app.pane.show(lambda palette, width, lines=lines: drawn(lines, width))
+            await pilot.pause()
+            seen.append((widths[-1], app.pane.virtual_size.height))
+            blank = app.pane.render_line(lines).text
+            assert blank == " " * widths[-1], "below the page the pane is empty"
+    assert seen == [(38, 3), (38, 10), (37, 11), (38, 3)]

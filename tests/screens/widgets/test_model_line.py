@@ -108,3 +108,8 @@ def test_the_newest_text_needs_eleven_cells(monkeypatch: pytest.MonkeyPatch, wid
     """What is said takes 45 cells, the gap and `…` three, and one stays free: 11 are left of 60."""
     text, _ = lines(monkeypatch, width, *BEGIN, WORKING)
     assert len(text) == line
+
+
+def test_a_short_text_stands_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, _ = lines(monkeypatch, 80, *BEGIN, structs.replace(WORKING, text="add 3\nand 4"))
+    assert text == "the model writes 41 of 256 texts, 35 tokens/s  …add 3 and 4"

@@ -186,7 +186,7 @@ def test_the_tones_of_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
         ev.StageStarted(stage="pool", total=4), ev.StageFailed(stage="pool", what="no disk"),
         ev.StageStarted(stage="graphs", total=4), ev.StageProgress(stage="graphs", done=1, total=4),
         ev.StageStarted(stage="slsm", total=4), ev.StagePaused(stage="slsm"),
-        ev.ClusterJoined(stage="mine", engine="ray", address="a", own=False, replicas=2, dashboard=""),
+        ev.ClusterJoined(stage="mine", engine="ray", address="a", own=False, replicas=2),
         ev.ModelLoaded(stage="graphs", name="smollm2", backend="x", device="cpu", dtype="float32", num_layers=1,
                        hidden_size=1),
     ):  # fmt: skip
@@ -198,8 +198,6 @@ def test_the_tones_of_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
         ("4 Pool", "dim"), (" ✗", "alert"), ("  ", ""), ("5 Evolution ○", "dim"), ("  demo/1", ""),
         ("  smollm2 on cpu", "dim"), ("  2 replicas", "strong"), ("  2 unknown events ignored", "dim"),
     ]  # fmt: skip
-    state.apply(ev.ModelLoading(name="big", size=98_362_432, doing="unpacking", share=0.45))
-    assert ("  loading model big, 98 MB: unpacking 45%", "dim") in parts(RunHeader(session, "ESM")._run())
 
 
 @pytest.mark.parametrize(

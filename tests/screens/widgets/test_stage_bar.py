@@ -185,10 +185,8 @@ def test_the_worker_by_its_lock_and_its_heartbeat(
         (status("hung", 42, None), [("? no sign of life for 0:00", "bad")]),
         (status("running", 42, 5.4), [("● worker 42, silent for 5 s", "alert")]),
         (status("running", 42, 0.5), [("● worker 42", "good")]),
-        (status("prepared"), [("○ no worker yet", "dim")]),
-        (status("stopped"), [("■ stopped", "dim")]),
-        (status("failed"), [("✗ failed", "alert")]),
-        (status("interrupted"), [("✗ interrupted", "alert")]),
+        (status("prepared"), [("○ prepared", "dim")]),
+        (status("interrupted"), [("○ interrupted", "dim")]),
     ],
 )
 def test_the_tone_of_the_worker(
@@ -256,8 +254,15 @@ def test_the_tones_of_the_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (
         bar._figures(endless).plain.startswith("3") and not bar._figures(stage_state.StageState("mine")).plain
     )
-    bar_of = stage_state.StageState("mine", stage_state.RUNNING, done=1, total=2)
-    assert parts(bar._bar(bar_of, 8)) == [("━━━━", "done"), ("────", "rest")]
+
+
+def test_the_tones_of_the_bar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """45 of 100 of 18 cells are 8.1."""
+    name_tones(monkeypatch, "widgets.stage_bar")
+    monkeypatch.setattr(StageBar, "content_size", Size(50, 1))
+    session = at_work(tmp_path)
+    drawn = parts(StageBar(session)._compact(list(session.state.stages.values())))
+    assert ("━" * 8, "done") in drawn and ("─" * 10, "rest") in drawn
 
 
 async def test_a_click_on_a_stage_opens_its_method(tmp_path: Path) -> None:
@@ -283,7 +288,7 @@ def test_before_the_first_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     name_tones(monkeypatch, "widgets.stage_bar")
     session = RecordedSession([], tmp_path)
     session.status = status("prepared")
-    assert parts(StageBar(session).render()) == [("no stage has started yet  ○ no worker yet", "dim")]
+    assert parts(StageBar(session).render()) == [("no stage has started yet  ○ prepared", "dim")]
 
 
 def test_what_has_begun_last_is_in_view_where_nothing_works(tmp_path: Path) -> None:

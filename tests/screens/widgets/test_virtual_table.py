@@ -599,3 +599,29 @@ async def test_why_it_waits_is_said_instead_of_why_it_is_empty() -> None:
         assert lines(app)[2] == "  Still reading."
         table.waiting = ""
         assert lines(app)[2] == "  Nothing yet."
+
+
+async def test_a_search_goes_round_to_the_row_that_it_began_at() -> None:
+    """The last row that is looked at is the one under the cursor; the one before it comes just before that."""
+    app = TableApp(5)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g", "j", "j")
+        found = []
+        for by, row in ((1, 1), (1, 1), (-1, 2), (-1, 9), (1, 3)):
+            found.append((table.seek(by, lambda at, row=row: at == row), table.cursor))
+        assert not table.seek(1, lambda at: False) and table.cursor == 3
+    assert found == [(True, 1), (True, 1), (True, 2), (False, 2), (True, 3)]
+
+
+async def test_the_row_under_the_cursor_stays_at_its_height_when_rows_come_before_it() -> None:
+    """Sorted downwards, ten new rows stand above row 50: it was the fourth of the page, and is."""
+    app = TableApp(100)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g")
+        table.sort_by("number", reverse=True)
+        table.go_to(49)
+        await pilot.pause()
+        height = table.cursor - round(table.scroll_y)
+        grow(app, 110)
+        await pilot.pause()
+        assert (table.cursor, table.cursor - round(table.scroll_y)) == (59, height)

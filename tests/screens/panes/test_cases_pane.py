@@ -1,0 +1,220 @@
+"""A kind of cases: a table, the case under the cursor in full, and the line between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+
+from app.blocks.block import Paragraph, Table
+from app.methods.cases import Cases
+from app.methods.chart import Series
+from app.methods.page import Chart as ChartOf
+from app.methods.source import CaseSource
+from app.table.column import ListColumn
+from engine import events as ev
+from engine.errors import DataError
+from screens.panes.blocks import BlocksPane
+from screens.panes.cases import CasesPane
+from screens.widgets.charts.chart import Chart
+from screens.widgets.detail_pane import DetailPane
+from tests.recorded_session import RecordedSession
+
+
+class Letters:
+    """Rows a, b, c, … of which some are notable, each with three steps; what is drawn is the letter and its step."""
+
+    def __init__(self, letters: str, notable: str = "", **changes: Any) -> None:
+        self.letters = letters
+        rows = [SimpleNamespace(letter=letter, place=(at, 1)) for at, letter in enumerate("abcde")]
+        self.cases: Cases[Any] = Cases(
+            "letters", (
+                ListColumn("letter", "letter", 6, help="of the alphabet", value=lambda row: row.letter),
+                ListColumn("plain", "plain", 5, value=lambda row: row.place[0]),
+            ),
+            lambda state: rows[: len(self.letters)], ev.Notice, lambda event: event.text, self._draw, "Nothing yet.",
+            **({"notable": lambda state, row: row.letter in notable, "notable_words": "vowel"} if notable else {}),
+            **changes,
+        )  # fmt: skip
+
+    def _draw(self, event: ev.Notice, source: CaseSource) -> list[Any]:
+        return [Paragraph(f"{event.text} at step {source.step}")]
+
+
+class PaneApp(App[None]):
+    CSS = ".pane-status { height: 1; } CasesPane { layout: vertical; } VirtualTable { height: 8; }"
+
+    def __init__(self, letters: Letters, folder: Path) -> None:
+        super().__init__()
+        events = [ev.Notice(seq=at, text=letter) for at, letter in enumerate("abcde")]
+        self.session = RecordedSession([(event, at, 1) for at, event in enumerate(events)], folder)
+        self.pane = CasesPane(self.session, letters.cases, id="letters")
+
+    def compose(self) -> ComposeResult:
+        yield self.pane
+
+
+async def shown(pilot: Pilot[None], over: bool = False) -> list[str]:
+    """The line under the table, and the lines of the case."""
+    pane = pilot.app.query_one(CasesPane)
+    pane.table.set_over(over)
+    pane.show()
+    await pilot.pause()
+    return [str(pane.line.content), *case(pane)]
+
+
+def case(pane: CasesPane) -> list[str]:
+    detail = pane.query_one(DetailPane)
+    return [line.text.rstrip() for line in detail._drawn(detail.scrollable_content_region.width)]
+
+
+async def test_a_table_is_followed_and_at_its_end_begins_at_the_first_notable_case(tmp_path: Path) -> None:
+    """Once: whoever has moved stays. Without a notable case it begins at the first."""
+    seen: list[list[str]] = []
+    for letters, over in (("abcde", False), ("abcde", True), ("ab", True), ("", True)):
+        app = PaneApp(Letters(letters, "c"), tmp_path)
+        async with app.run_test(size=(80, 24)) as pilot:
+            seen.append(await shown(pilot, over))
+            if over and letters == "abcde":
+                await pilot.press("end")
+                app.pane.table.go_to(0)
+                assert (await shown(pilot, over))[1] == "a at step None"
+            if not letters:
+                assert app.pane.table.empty == "Nothing yet."
+    explain = "  │  ← → explain a column"
+    assert seen == [
+        [f"5 letters  │  following{explain}", "e at step None"], [f"5 letters{explain}", "c at step None"],
+        [f"2 letters{explain}", "a at step None"], ["0 letters"],
+    ]  # fmt: skip
+
+
+async def test_a_finished_table_stands_in_its_own_order(tmp_path: Path) -> None:
+    app = PaneApp(
+        Letters("abc", "b", order=("letter", True), remark=lambda state: "all are letters"), tmp_path
+    )
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert (await shown(pilot, over=True))[0] == (
+            "3 letters  │  all are letters  │  sorted by letter ↓  │  ← → explain a column"
+        )
+        pane = app.pane
+        assert [cell.text for cell in pane.source.cells(0)] == ["c", "2"] and pane.table.cursor == 1
+        pane.table.look_for(["B", "2"])
+        pane.table.action_column(1)
+        await pilot.pause()
+        parts = str(pane.line.content).split("  │  ")
+        assert parts[2:] == ["find b 2: n next, esc none", "sorted by letter ↓", "letter: of the alphabet"]
+        pane.table.action_column(1)
+        await pilot.pause()
+        assert str(pane.line.content).endswith("sorted by letter ↓"), "this column has no help"
+
+
+async def test_keys_lead_to_notable_cases_to_steps_and_beside(tmp_path: Path) -> None:
+    """Steps stop at the first and the last; another case begins at its last one."""
+    app = PaneApp(Letters("abcde", "be", steps=lambda row: 3), tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shown(pilot)
+        pane = app.pane
+        pane.table.focus()
+        pane.table.go_to(0)
+        cases: list[str] = []
+        back, on = "left_parenthesis", "right_parenthesis"
+        for key in ("d", "d", "d", "D", back, back, back, on, "d"):
+            await pilot.press(key)
+            await pilot.pause()
+            cases += case(pane)
+        assert cases == [
+            "b at step None", "e at step None", "b at step None", "e at step None", "e at step 1", "e at step 0",
+            "e at step 0", "e at step 1", "b at step None",
+        ]  # fmt: skip
+        assert not pane.check_action("beside", (1,)) and pane.check_action("step", (1,))
+        await pilot.press("enter")
+        await pilot.pause()
+        assert pane.has_class("-open") and pane.detail.has_focus and pane.check_action("beside", (1,))
+        await pilot.press("right")
+        await pilot.pause()
+        assert case(pane) == ["c at step None"]
+        await pilot.press("left", "left")
+        await pilot.pause()
+        assert case(pane) == ["a at step None"]
+        pane.table.look_for(["a"])
+        assert pane.close_one() and not pane.has_class("-open") and pane.table.search_words == ("a",)
+        assert pane.close_one() and pane.table.search_words == () and not pane.close_one()
+
+
+async def test_what_a_kind_without_steps_or_notable_cases_offers(tmp_path: Path) -> None:
+    app = PaneApp(Letters("ab"), tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shown(pilot)
+        pane = app.pane
+        assert [bool(pane.check_action(name, ())) for name in ("step", "differ", "other")] == [
+            False,
+            False,
+            True,
+        ]
+        pane.action_step(1)
+        assert case(pane) == ["b at step None"]
+        pane.cases = Letters("ab", "e").cases
+        pane.action_differ(1)
+        await pilot.pause()
+        assert [note.message for note in app._notifications] == ["There is no vowel"]
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [(OSError("gone"), "gone"), (DataError(what="no line", where="", hint=""), "no line"),
+     (KeyError("x"), "The log lacks an event that this would be drawn from.")],
+)  # fmt: skip
+async def test_a_case_that_cannot_be_read_says_why(
+    error: Exception, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = PaneApp(Letters("ab"), tmp_path)
+
+    def refuse(*place: int) -> None:
+        raise error
+
+    monkeypatch.setattr(app.session, "read", refuse)
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert words in (await shown(pilot))[1]
+
+
+class BlocksApp(App[None]):
+    def __init__(self, session: RecordedSession, charts: list[ChartOf], blocks: list[Any]) -> None:
+        super().__init__()
+        self.pane = BlocksPane(session, charts, lambda state: blocks, "Not measured.", id="results")
+
+    def compose(self) -> ComposeResult:
+        yield self.pane
+
+
+async def test_charts_stand_above_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The third and the fourth are for wide terminals; what the page says while there is nothing, and while the log is
+    read."""
+    line = [Series("a", [0, 1], [0.0, 1.0])]
+    session = RecordedSession([], tmp_path)
+    for count, series in ((0, line), (4, []), (4, line)):
+        charts = [ChartOf(f"y {at}", f"x {at}", lambda state, series=series: series) for at in range(count)]
+        table, words = Table(("a",), [("1",)]), Paragraph("Measured.")
+        app = BlocksApp(session, charts, [words, table] if series else [])
+        async with app.run_test(size=(80, 24)) as pilot:
+            app.pane.show()
+            await pilot.pause()
+            drawn = [chart.has_class("-third") for chart in app.pane.query(Chart)]
+            assert drawn == [False, False, True, True][:count]
+            assert [(chart.y_title, chart.x_title) for chart in app.pane.query(Chart)] == [
+                (f"y {at}", f"x {at}") for at in range(count)
+            ]
+            assert app.pane.has_class("-empty") == (count == 0 or not series)
+            detail = app.pane.page
+            lines = [line.text.rstrip() for line in detail._drawn(60)]
+            assert lines[0] == ("Measured." if series else "Not measured.")
+            assert app.pane.tables() == ([table] if series else []) and not app.pane.close_one()
+            monkeypatch.setattr(RecordedSession, "reading", 0.25)
+            app.pane.show()
+            await pilot.pause()
+            lines = [line.text.rstrip() for line in detail._drawn(59)]
+            assert lines[:3] == ["The log is still being read (25%): more may stand here", "soon.", ""]
+            monkeypatch.setattr(RecordedSession, "reading", None)
