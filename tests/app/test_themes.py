@@ -9,7 +9,7 @@ import pytest
 from textual.color import Color
 from textual.theme import Theme
 
-from app.terminal.themes import DARK, LIGHT, THEMES, hidden
+from app.terminal.themes import DARK, LIGHT
 
 
 def luminance(color: str) -> float:
@@ -32,7 +32,7 @@ def hue(color: str) -> float:
     return 360 * rgb_to_hls(red, green, blue)[0]
 
 
-@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+@pytest.mark.parametrize("theme", (DARK, LIGHT), ids=lambda theme: theme.name)
 def test_texts_stand_out_from_every_ground(theme: Theme) -> None:
     grounds = [str(theme.background), str(theme.surface), str(theme.panel)]
     assert all(contrast(str(theme.foreground), ground) > 10 for ground in grounds)
@@ -49,7 +49,7 @@ def test_texts_stand_out_from_every_ground(theme: Theme) -> None:
     assert named["scrollbar-background"] == theme.surface and named["border"] == theme.secondary
 
 
-@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+@pytest.mark.parametrize("theme", (DARK, LIGHT), ids=lambda theme: theme.name)
 def test_signals_have_hues_of_their_own(theme: Theme) -> None:
     """Teal, vermilion, amber and blue: they stay apart in the common kinds of colour blindness."""
     hues = {
@@ -66,8 +66,4 @@ def test_signals_have_hues_of_their_own(theme: Theme) -> None:
 def test_one_is_dark_and_one_is_light() -> None:
     assert (DARK.name, DARK.dark, LIGHT.name, LIGHT.dark) == ("steer-dark", True, "steer-light", False)
     assert luminance(str(DARK.background)) < 0.02 and luminance(str(LIGHT.background)) > 0.9
-    assert (
-        THEMES == (DARK, LIGHT)
-        and DARK.variables.keys() - {"input-selection-background"} == LIGHT.variables.keys()
-    )
-    assert hidden("textual-ansi") and not hidden("steer-dark")
+    assert DARK.variables.keys() - {"input-selection-background"} == LIGHT.variables.keys()

@@ -230,9 +230,9 @@ def test_a_killed_run_counts_on(
         openai = f"{{base_url: '{server.url}', api_key_env: none, model: m, price_prompt: 1.0}}"
         changes = [
             f"run.outputs={tmp_path}", "slsm.data.conversations=40", "slsm.compare=[baseline]", "slsm.batch_size=4",
-            f"slsm.answers={{kind: openai, openai: {openai}}}",
+            f"slsm.answers={{kind: openai, openai: {openai}}}", "run.stages=[slsm]",
         ]  # fmt: skip
-        run = prepare_run(DEMO, changes, ["slsm"], None)
+        run = prepare_run(DEMO, changes)
         process = worker(run)
         wait_until(lambda: len(server.requests) > 10, "some requests")
         os.kill(process.pid, signal.SIGKILL)
