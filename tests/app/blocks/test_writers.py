@@ -11,7 +11,6 @@ from app.blocks.block import (
     Block,
     Bullets,
     Changes,
-    Command,
     Document,
     Facts,
     Heading,
@@ -52,7 +51,7 @@ BOTH: list[tuple[Block, str, str]] = [
      "A caption\n\n| name | n |\n| --- | ---: |\n| a\\<b | 1 |\n\na note\n\nn: how many"),
     (Table(("x",), [("y",)]), '<div class="wide"><table><thead><tr><th>x</th></tr></thead><tbody><tr><td>y</td></tr>'
      "</tbody></table></div>", "| x |\n| --- |\n| y |"),
-    (Writing("a\n<b>"), "<pre>a\n&lt;b&gt;</pre>", "```\na\n<b>\n```"), (Command("ls `x`"), "<pre>ls `x`</pre>",
+    (Writing("a\n<b>"), "<pre>a\n&lt;b&gt;</pre>", "```\na\n<b>\n```"), (Writing("ls `x`"), "<pre>ls `x`</pre>",
      "```\nls `x`\n```"),
     (Changes("same", "same"), "<pre>same</pre>", "```\nsame\n```"),
     (Changes("a c", "a b", ("new", "old")),
@@ -143,7 +142,7 @@ def test_pieces_that_changed(new: str, old: str, pieces: list[tuple[str, str]]) 
 
 
 def test_lines_that_changed_stand_below_each_other_without_the_empty_ones() -> None:
-    assert changed_lines(changed_pieces("a\n\nc d\n", "a\n\nb d\n")) == [
+    assert changed_lines("a\n\nc d\n", "a\n\nb d\n") == [
         (" ", "a"),
         ("-", "b d"),
         ("+", "c d"),

@@ -269,17 +269,6 @@ def test_what_check_says_at_the_end(kinds: list[Any], verdict: str, monkeypatch:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("version", "good"), [((3, 10, 14), False), ((3, 11), True), ((3, 12, 1), True)])
-def test_which_python_is_new_enough(
-    version: tuple[int, ...], good: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(machine.sys, "version_info", version)
-    monkeypatch.setattr(machine.platform, "python_version", lambda: "3.x")
-    finding = machine._python()
-    assert (finding.good, finding.needed) == (good, True)
-    assert lines(finding) == ["ok  python: 3.x" if good else "no  python: 3.x - install Python 3.11 or newer"]
-
-
 @pytest.mark.parametrize(
     ("mps", "said"),
     [(True, "ok  mps: available"), (False, "no  mps: none - only needed for large models")],
