@@ -806,9 +806,6 @@ def test_what_can_be_said_without_a_test_set() -> None:
     assert PAGE.overview.untested(Log(began(test=2), *events).state) == ""
     assert PAGE.overview.untested(Log(began(test=0), *events, *COMPARED).state) == ""
     assert PAGE.overview.untested(Log(began(test=0), FIRST).state) == ""
-    own = Log(began(test=0, best_by="minibatch"), FIRST, scored(0, "minibatch", 0.5, 8.0, best=True))
-    found = table(PAGE.results(own.state), "Deltas, each on its own minibatch")
-    assert rows(found) == [["best, iteration 0", "4", "0", "0.750", "8.0", "0.500"]]
 
 
 def test_the_fields_of_other_deltas(log: Log) -> None:
@@ -818,13 +815,10 @@ def test_the_fields_of_other_deltas(log: Log) -> None:
     ]
     assert fields == [
         [("of", "deltas of iteration", 8, "own", False), ("scales", "times", 20, "", True)],
-        [
-            ("off", "without clusters", 18, "such as 3 5", False),
-            ("put", "set", 0, "such as 3=-0.5 7=1", False),
-        ],
+        [("put", "set", 0, "such as 3=-0.5 7=0", False)],
     ]
     [table] = choice_of(UNDER_Q, log).choices(None)
     assert isinstance(table, Table) and table.figures == 2
     assert list(table.header) == ["cluster", "most frequent tokens", "own", "yours"]
     before = Log(began())
-    assert choice_of(answer(0, "minibatch", "q", 4, None), before).fields[1][0].read("2") == ["2"]
+    assert choice_of(answer(0, "minibatch", "q", 4, None), before).fields[1][0].read("2=1") == {"2": 1.0}
