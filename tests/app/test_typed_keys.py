@@ -95,3 +95,12 @@ async def test_pasted_text_and_keys_keep_their_order(tmp_path: Path) -> None:
         changes = app.screen.query_one("#config-set", Input)
         await until(lambda: changes.value.endswith("e"), "the last key")
         assert changes.value == "abce"
+
+
+async def test_a_key_goes_to_the_screen_where_nothing_has_the_focus(run: RunDirectory) -> None:
+    app = SteerApp(outputs=run.path.parent.parent)
+    async with app.run_test(size=(100, 30)):
+        await until(lambda: app._began and not app.typing, "the list")
+        app.screen.set_focus(None)
+        throw(app, "?")
+        await until(lambda: isinstance(app.screen, HelpScreen), "the help")

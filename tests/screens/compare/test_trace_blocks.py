@@ -202,7 +202,7 @@ def test_the_tones_of_steps_and_outcomes() -> None:
     heads: list[Any] = [block.text for block in blocks if isinstance(block, Heading)]
     assert heads[0] == [Span("  ", "accent"), "segment 1", Span("  another probe, the same decision", "dim")]
     assert heads[1][0] == Span("▶ ", "accent") and heads[1][2].tone == "warn"
-    sides = next(block for block in blocks if isinstance(block, Beside) and len(block.first) > 3)
+    sides = [block for block in blocks if isinstance(block, Beside)][1]
     name, alpha, steered, *_ = [block.text for block in sides.first if isinstance(block, Paragraph)]
     assert name == Span("A", "strong") and sides.least == 74
     assert alpha == [Span("≠ ", "warn"), Span("α ", "dim"), Span("1.500", "warn")]

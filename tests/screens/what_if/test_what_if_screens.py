@@ -26,6 +26,7 @@ from screens.evolution.screen import EvolutionScreen
 from screens.method_screen import MethodScreen
 from screens.slsm.screen import SLSMScreen
 from screens.tabbed_screen import TabbedScreen
+from screens.what_if import drawing
 from screens.what_if.drawing import _shared, _strip, _text, draw_answers, draw_exact
 from screens.what_if.screen import LongField, WhatIfScreen
 from tests.named_tones import Parts, parts
@@ -431,3 +432,19 @@ def test_the_tone_of_whether_the_record_is_repeated() -> None:
     for exact, tone in ((True, "dim"), (False, "warn")):
         [text] = draw_exact(msgspec.structs.replace(tried, exact=exact), TONES)
         assert [name for _, name in parts(text)] == [tone]
+
+
+@pytest.mark.parametrize(("width", "rooms"), [(100, [48, 48]), (99, [99, 99])])
+def test_what_stands_above_an_answer_is_drawn_in_its_column(
+    width: int, rooms: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of 100 columns have 50 each, of which two part them."""
+    drawn: list[int] = []
+    module = drawing.terminal
+    draw = module.draw
+    monkeypatch.setattr(
+        module, "draw", lambda blocks, palette, room: drawn.append(room) or draw(blocks, palette, room)
+    )
+    beside = [answer.Answer(name, "It is 3.") for name in ("committed", "null")]
+    draw_answers(answer.Answers(beside), ("try", [1]), defaultdict(Style), width)
+    assert drawn == rooms
