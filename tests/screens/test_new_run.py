@@ -299,6 +299,7 @@ async def test_what_the_form_says_above_and_below_its_rows() -> None:
             assert pilot.app.screen is screen
             told.append((str(screen.head.render()).strip(), str(screen.about.render())))
         assert screen.table.has_focus and screen.search.value == ""
+        assert screen.search.placeholder == "/ search by words of name or help"
         await pilot.press("escape")
     stages = "select, memory, eval, clusters, evolve, graphs, retriever, agent-graphs, gflownet, answer, slsm, pool"
     about = "space ticks a stage, or takes its tick away. They run in this order:"

@@ -531,8 +531,8 @@ async def test_keys_that_lead_to_methods_and_decisions(tmp_path: Path) -> None:
         await pilot.app.workers.wait_for_complete()
         screen.write_files(lambda: ["a.html", "a.md"])
         await pilot.app.workers.wait_for_complete()
-        assert [(note.title, note.message) for note in pilot.app._notifications] == [
-            ("", "Nothing was written: no room"), ("HTML and Markdown written", "a.html\na.md"),
+        assert [(note.title, note.message, note.severity) for note in pilot.app._notifications] == [
+            ("", "Nothing was written: no room", "error"), ("HTML and Markdown written", "a.html\na.md", "information"),
         ]  # fmt: skip
 
 

@@ -14,9 +14,10 @@ import pytest
 from rich.console import Console, RenderableType
 from rich.style import Style
 from rich.text import Text
-from textual.app import App
+from textual.app import App, ComposeResult
+from textual.css.scalar import Scalar
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Label
 
 from app.methods import what_if as answer
 from engine.errors import SteerError
@@ -28,7 +29,7 @@ from screens.slsm.screen import SLSMScreen
 from screens.tabbed_screen import TabbedScreen
 from screens.what_if import drawing
 from screens.what_if.drawing import _shared, _strip, _text, draw_answers, draw_exact
-from screens.what_if.screen import LongField, WhatIfScreen
+from screens.what_if.screen import LongField, WhatIfScreen, _widgets
 from tests.named_tones import Parts, parts
 from tests.recorded_session import RecordedSession
 from tests.synthetic_evolution import evolution_events
@@ -448,3 +449,35 @@ def test_what_stands_above_an_answer_is_drawn_in_its_column(
     beside = [answer.Answer(name, "It is 3.") for name in ("committed", "null")]
     draw_answers(answer.Answers(beside), ("try", [1]), defaultdict(Style), width)
     assert drawn == rooms
+
+
+class FieldsApp(App[None]):
+    def compose(self) -> ComposeResult:
+        for field in (
+            answer.Field("layer", "layer", "12", int, "a number", width=7),
+            answer.Field("name", "entry", "", str, "its name", 0),
+            answer.Field("note", "the note", "one\ntwo", str, lines=4),
+        ):
+            yield from _widgets(field)
+
+
+async def test_each_field_has_its_label_its_hint_and_its_size() -> None:
+    """A width of 0 takes what is left; a field of several lines is as high as they are."""
+    async with FieldsApp().run_test(size=(60, 24)) as pilot:
+        layer, name = pilot.app.query(Input)
+        note = pilot.app.query_one(LongField)
+        labels = [str(label.render()) for label in pilot.app.query(Label)]
+        assert labels == ["layer", "entry", "the note"]
+        assert (layer.id, layer.value, layer.placeholder) == ("what-layer", "12", "a number")
+        assert layer.styles.width == Scalar.parse("7")
+        assert (name.id, name.placeholder, name.styles.width) == (
+            "what-name",
+            "its name",
+            Scalar.parse("1fr"),
+        )
+        assert (note.id, note.text, note.styles.height) == ("what-note", "one\ntwo", Scalar.parse("4"))
+        assert note.soft_wrap
+        note.focus()
+        note.move_cursor((0, 3))
+        await pilot.press("ctrl+j")
+        assert note.text == "one\n\ntwo"
