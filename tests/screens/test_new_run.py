@@ -81,7 +81,7 @@ async def test_two_changed_fields_and_enter_start_a_run(tmp_path: Path) -> None:
         await pilot.press("enter")
         await until(lambda: app.started, "the run")
     [run] = app.started
-    assert isinstance(run, RunDirectory)
+    assert isinstance(run, RunDirectory) and run.path.is_relative_to(tmp_path)
     assert run.read().changes == {"task.eval_size": 20, "online.L": 5}
 
 

@@ -481,3 +481,10 @@ async def test_each_field_has_its_label_its_hint_and_its_size() -> None:
         note.move_cursor((0, 3))
         await pilot.press("ctrl+j")
         assert note.text == "one\n\ntwo"
+
+
+def test_a_word_that_is_wider_than_its_column_goes_on_in_the_next_line() -> None:
+    """48 of 50 letters fit, of a text that is cut nowhere."""
+    beside = [answer.Answer("committed", "x" * 50), answer.Answer("null", "y")]
+    lines = printed(draw_answers(answer.Answers(beside), ("try", [1]), defaultdict(Style), 100), 100)
+    assert lines == ["", f"{'committed':<50}null", f"{'x' * 48}  ≠ y", "xx"]
