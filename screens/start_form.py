@@ -85,7 +85,7 @@ class StartFormScreen(ConsoleScreen[list[str]]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(START_FORM)
     DEFAULT_CSS = """
     StartFormScreen {
-        & > Static { height: 1; background: $panel; }
+        & > #form-head { height: 1; background: $panel; text-wrap: nowrap; text-overflow: ellipsis; }
         & > Input { height: 1; border: none; padding: 0 1; background: $panel; }
         & > Input:focus { border: none; background-tint: $foreground 8%; }
         & > FormTable { height: 1fr; }

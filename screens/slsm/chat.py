@@ -50,6 +50,7 @@ class ChatPane(Pane):
     ChatPane {
         & > DetailPane { height: 1fr; }
         & > #chat-mode { height: 1; padding: 0 1; color: $text-muted; background: $panel; }
+        & > #chat-mode { text-wrap: nowrap; text-overflow: ellipsis; }
         & > Input { height: 3; border: round $border; background: $background; }
         & > Input:focus { border: round $accent; }
     }

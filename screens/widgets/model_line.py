@@ -21,6 +21,7 @@ class ModelLine(Widget):
     ModelLine {
         height: 1;
         padding: 0 1;
+        text-wrap: nowrap; text-overflow: ellipsis;
         background: $panel;
         &.-idle { display: none; }
     }

@@ -32,6 +32,7 @@ class TabLine(Widget):
     TabLine {
         height: 1;
         padding: 0 1;
+        text-wrap: nowrap; text-overflow: ellipsis;
         background: $panel;
         color: $text-muted;
         & > .tab-line--active { color: $text; text-style: bold reverse; }

@@ -49,3 +49,12 @@ def test_links_and_what_a_click_does_stay() -> None:
     )
     assert bare.style is None and control.style is style
     assert plain_attributes("black") is BLACK, "strips remember it"
+
+
+@pytest.mark.parametrize(
+    ("style", "attributes"), [("#c0c0c0", "dim"), ("#000000", ""), ("#000000 on #e0e0e0", "reverse")]
+)
+def test_on_a_light_screen_what_is_light_is_faint(style: str, attributes: str) -> None:
+    [segment] = plain_attributes("white").apply([Segment("x", Style.parse(style))], Color(255, 255, 255))
+    assert segment.style is not None
+    assert " ".join(name for name in ("dim", "reverse") if getattr(segment.style, name)) == attributes

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from engine.run.find_event import find_event
 from screens.item_marks import ItemMarks
+from screens.noting import NotingScreen
 from tests.two_runs import decided, make_run
 
 
@@ -42,3 +45,16 @@ def test_of_many_marks_some_are_looked_up_at_a_time(tmp_path: Path, monkeypatch:
     lost = ItemMarks(run)
     lost.read()
     assert list(lost.signs) == [-1]
+
+
+def test_signs_are_drawn_only_when_they_have_changed(tmp_path: Path) -> None:
+    run = make_run(tmp_path, "a", [decided("x", m) for m in range(1, 3)])
+    drawn: list[int] = []
+    screen: Any = SimpleNamespace(
+        marks=ItemMarks(run), show_marks=lambda: drawn.append(len(screen.marks.signs))
+    )
+    NotingScreen.look_at_notes(screen)
+    screen.marks.notes.toggle_mark(1, "")
+    for _ in range(2):
+        NotingScreen.look_at_notes(screen)
+    assert drawn == [1]

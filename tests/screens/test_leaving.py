@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from textual.app import App
@@ -59,6 +60,13 @@ async def test_it_waits_until_nothing_is_alive_or_the_time_is_over(
     asked: list[Path] = []
     runs = [RunDirectory(tmp_path / name) for name in "ab"]
     monkeypatch.setattr(leaving, "request_stop", lambda run: asked.append(run.path))
+
+    class Thread:
+        def __init__(self, target: Any, args: tuple[RunDirectory], daemon: bool = False) -> None:
+            assert daemon, "an engine that does not answer keeps nobody from leaving"
+            self.start = lambda: target(*args)
+
+    monkeypatch.setattr(leaving, "threading", SimpleNamespace(Thread=Thread))
     now, states = 0.0, [LeftRun(runs[0], "running", True), LeftRun(runs[1], "stopped", False)]
     monkeypatch.setattr(leaving, "time", SimpleNamespace(monotonic=lambda: now))
     monkeypatch.setattr(leaving, "states_now", lambda _: states)

@@ -81,7 +81,7 @@ async def test_two_changed_fields_and_enter_start_a_run(tmp_path: Path) -> None:
         await pilot.press("enter")
         await until(lambda: app.started, "the run")
     [run] = app.started
-    assert isinstance(run, RunDirectory)
+    assert isinstance(run, RunDirectory) and run.path.is_relative_to(tmp_path)
     assert run.read().changes == {"task.eval_size": 20, "online.L": 5}
 
 
@@ -299,6 +299,7 @@ async def test_what_the_form_says_above_and_below_its_rows() -> None:
             assert pilot.app.screen is screen
             told.append((str(screen.head.render()).strip(), str(screen.about.render())))
         assert screen.table.has_focus and screen.search.value == ""
+        assert screen.search.placeholder == "/ search by words of name or help"
         await pilot.press("escape")
     stages = "select, memory, eval, clusters, evolve, graphs, retriever, agent-graphs, gflownet, answer, slsm, pool"
     about = "space ticks a stage, or takes its tick away. They run in this order:"

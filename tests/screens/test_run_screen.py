@@ -549,8 +549,8 @@ async def test_keys_that_lead_to_methods_and_decisions(tmp_path: Path) -> None:
         await pilot.app.workers.wait_for_complete()
         screen.write_files(lambda: ["a.html", "a.md"])
         await pilot.app.workers.wait_for_complete()
-        assert [(note.title, note.message) for note in pilot.app._notifications] == [
-            ("", "Nothing was written: no room"), ("HTML and Markdown written", "a.html\na.md"),
+        assert [(note.title, note.message, note.severity) for note in pilot.app._notifications] == [
+            ("", "Nothing was written: no room", "error"), ("HTML and Markdown written", "a.html\na.md", "information"),
         ]  # fmt: skip
 
 
@@ -616,3 +616,29 @@ async def test_a_failure_that_happens_while_one_looks_comes_up_once(tmp_path: Pa
         screen.poll()
         await pilot.pause()
         assert pilot.app.screen is screen, "it failed before one came"
+
+
+@pytest.mark.parametrize(
+    ("title", "at_work", "changes", "asked"),
+    [
+        ("Overview", True, {}, ["ESM"]),
+        ("ESM", True, {}, []),
+        ("Overview", False, {}, []),
+        ("Overview", True, {"following": False}, []),
+        ("Overview", True, {"cursor": 3}, []),
+        ("Overview", True, {"frozen": True}, []),
+    ],
+)
+def test_where_following_leads(title: str, at_work: bool, changes: dict[str, Any], asked: list[str]) -> None:
+    """To the method at work, unless it is shown, or another moment is."""
+    state = RunState()
+    state.stages = {"mine": StageState("mine", "running" if at_work else "waiting")}
+    known = {"cursor": None, "frozen": False, "status": None, "state": state}
+    session = SimpleNamespace(**(known | {name: changes[name] for name in changes if name != "following"}))
+    posted: list[str] = []
+    screen: Any = SimpleNamespace(
+        session=session, following=changes.get("following", True), TITLE_WORD=title,
+        post_message=lambda message: posted.append(message.name),
+    )  # fmt: skip
+    RunScreen._go_with_the_work(screen)
+    assert posted == asked

@@ -11,6 +11,7 @@ from app.compared.words import RunWords
 from app.keys.commands import COMPARE
 from engine.comparison.fields import ChangedField
 from screens.compare.words import about_items, about_methods, changed_words, title
+from tests.named_tones import parts
 
 
 def test_the_hint_names_the_key_of_other_items() -> None:
@@ -61,3 +62,22 @@ def test_changed_fields_in_a_line() -> None:
 def test_the_title_has_names_then_folders() -> None:
     runs = [RunWords("L=3", "demo/1, running"), RunWords("L=5", "demo/2")]
     assert title(runs).plain == " compare   A L=3  B L=5   A demo/1, running   B demo/2"
+
+
+def test_the_tones_of_the_lines() -> None:
+    """What is named is bold; what stands around it is dim in title and fields."""
+    runs = [RunWords("L=3", "demo/1"), RunWords("L=5", "demo/2")]
+    assert parts(title(runs)) == [
+        (" compare ", "bold reverse"), ("  A ", "bold"), ("L=3", ""), ("  B ", "bold"), ("L=5", ""),
+        ("   A demo/1   B demo/2", "dim"),
+    ]  # fmt: skip
+    comparison: Any = SimpleNamespace(changed=[ChangedField("online.L", "3", "5")], remarks=["one"])
+    changed = changed_words(comparison)
+    assert changed.style == "dim" and parts(changed) == [
+        ("1 changed field, A → B:   ", "dim"), ("online.L ", "bold"), ("3 → 5", "dim"),
+    ]  # fmt: skip
+    arm: Any = SimpleNamespace(a=SimpleNamespace(system="ESM", name="greedy"))
+    assert parts(about_items(arm, 1, 2)) == [
+        ("ESM greedy: only A right", "bold"), (", 2 items. v shows others.", ""),
+    ]  # fmt: skip
+    assert about_methods(comparison, None).plain == "one", "the first remark has no line before it"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 from rich.style import Style
 
+from app.blocks.block import Beside, Heading, Paragraph, Span
 from app.blocks.terminal import draw
 from app.compared.columns import ITEMS, METHODS, ItemPair
 from app.compared.words import cells_sentence
@@ -187,3 +189,21 @@ def test_the_lines_below_the_tables(tmp_path: Path) -> None:
         "ESM", "esm", "equal", "1", "1.000", "1.000", "1", "0",
     ]  # fmt: skip
     assert cells["both"].tone == "accent" and cells["only_a"].tone == "dim"
+
+
+def test_the_tones_of_steps_and_outcomes() -> None:
+    """The sign of the first step that differs is picked out; what differs warns, what is the same is dim."""
+    blocks = parting_blocks(RIGHT, DRAWN, align(A, B), True)
+    first: Any = blocks[0]
+    assert first.text == [
+        Span(RIGHT.id, "strong"), "   A ", Span("✓ right", "good"), "   B ", Span("score 0.250"),
+    ]  # fmt: skip
+    assert [block.tone for block in blocks[1:3] if isinstance(block, Paragraph)] == ["accent", "dim"]
+    heads: list[Any] = [block.text for block in blocks if isinstance(block, Heading)]
+    assert heads[0] == [Span("  ", "accent"), "segment 1", Span("  another probe, the same decision", "dim")]
+    assert heads[1][0] == Span("▶ ", "accent") and heads[1][2].tone == "warn"
+    sides = [block for block in blocks if isinstance(block, Beside)][1]
+    name, alpha, steered, *_ = [block.text for block in sides.first if isinstance(block, Paragraph)]
+    assert name == Span("A", "strong") and sides.least == 74
+    assert alpha == [Span("≠ ", "warn"), Span("α ", "dim"), Span("1.500", "warn")]
+    assert steered == [Span("≠ ", "warn"), Span("steered ", "dim"), Span("yes", "warn")]

@@ -443,6 +443,8 @@ async def test_copy(session: RecordedSession, tmp_path: Path) -> None:
         run, _, seq = app.copied.rpartition("@")
         assert run.endswith(f"  {session.run_dir}")
         entry = find_event(tmp_path / "events.jsonl", int(seq))
+        [note] = app._notifications
+        assert note.message == f"Copied: {app.copied[:60]}…", "of a longer text its first 60 letters"
         assert entry is not None and isinstance(entry.event, DecisionTaken)
         assert f"  m={entry.event.m}  " in app.copied and entry.event.example == "test-0000"
 

@@ -11,6 +11,7 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from app.methods.pages import page_of
+from app.runs.time_left import TimeLeft
 from app.wording.verdict_text import verdict_sentence
 from engine import events as ev
 from engine.run.stage_state import FINISHED, SKIPPED
@@ -25,6 +26,7 @@ from screens.overview.screen import OverviewScreen
 from screens.run_screen import RunScreen
 from screens.widgets.lazy_static import LazyStatic
 from screens.widgets.line_list import LineList
+from tests.named_tones import parts
 from tests.recorded_session import RecordedSession
 from tests.screens.overview.test_digest import VERDICTS
 from tests.synthetic_evolution import evolution_events
@@ -385,3 +387,28 @@ async def test_a_click_on_a_line_or_a_tile_opens_the_card(tmp_path: Path) -> Non
             opened.append(app.screen._method)
             await pilot.press("q")
     assert opened == ["Evolution", "GFlowNet"]
+
+
+def test_the_line_above_while_the_log_is_read_and_while_it_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time left stands in a line of its own; the run's name is bold."""
+    header = ev.Header(schema_version=1, name="d", run_id="1", seed=0, stages=["mine"])
+    session = RecordedSession([(header, 0, 1)], tmp_path)
+    screen = OverviewScreen(session)
+    stages = list(session.state.stages.values())
+    monkeypatch.setattr(overview, "run_time_left", lambda session: TimeLeft(90.0))
+    assert parts(screen._about(stages)) == [("d/1", "bold"), ("  0 of 1 stage done\nabout 1:30 left", "")]
+    monkeypatch.setattr(RecordedSession, "reading", 0.5)
+    assert screen._about([]).plain == "The log of the run is being read."
+
+
+async def test_the_cursor_begins_on_the_method_that_one_came_from(tmp_path: Path) -> None:
+    """What is left is the method under the cursor."""
+    app = RunApp(screen := OverviewScreen(demo_session(tmp_path), "SLSM"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await polled(pilot)
+        assert (screen.lines.highlighted, screen.view()) == (3, {"method": "SLSM"})
+        await pilot.press("down")
+        await polled(pilot)
+        assert screen.view() == {"method": "Pool"}

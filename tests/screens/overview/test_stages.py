@@ -148,6 +148,8 @@ async def test_nothing_is_begun_again_while_a_worker_works(run: RunDirectory) ->
             await pilot.press("i", "b")
             await pilot.pause()
             assert isinstance(app.screen, StagesPanel)
+            [note] = app._notifications
+            assert note.severity == "warning" and note.message.startswith("a worker works on the run (")
             text = " ".join(drawn(app).replace("│", " ").split())
             assert "a worker works on the run: stop it first (S, or `steer-tui ctl stop`)" in text
             assert "`slsm` is at work" in text and "S Stop: the run stops here" in text

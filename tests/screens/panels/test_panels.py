@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding
@@ -235,3 +236,30 @@ async def test_a_panel_over_a_run_is_drawn_again_when_something_happened(tmp_pat
         panel.on_resize()
         panel.poll()
         assert drawn == [2, 2]
+
+
+def drawn(table: Any, width: int) -> tuple[list[str], set[str]]:
+    """Its lines, and the words that are bold."""
+    console = Console(width=width, force_terminal=False)
+    lines = console.render_lines(table, console.options.update(width=width), pad=False)
+    bold = {
+        segment.text.strip() for line in lines for segment in line if segment.style and segment.style.bold
+    }
+    return ["".join(segment.text for segment in line).rstrip() for line in lines], bold - {""}
+
+
+def test_the_columns_of_help_and_of_an_error() -> None:
+    """Keys end where their column does, two cells part columns, and the last one takes what is left."""
+    rows = [("s", "Sort", "By the marked column of the table."), ("home", "First", "The first row.")]
+    assert drawn(_keys([("here", rows)], []), 36) == (
+        [
+            "      here", "   s  Sort   By the marked column of",
+            "             the table.", "home  First  The first row.", "",
+        ],
+        {"here", "s", "home"},
+    )  # fmt: skip
+    fault = Fault("Not started", "no room on this disk", where="a/b", hint="make some")
+    assert drawn(fault_table(fault), 26) == (
+        ["what        no room on", "            this disk", "where       a/b", "how to fix  make some"],
+        {"what", "where", "how to fix", "make some"},
+    )

@@ -218,3 +218,17 @@ async def test_charts_stand_above_the_page(tmp_path: Path, monkeypatch: pytest.M
             lines = [line.text.rstrip() for line in detail._drawn(59)]
             assert lines[:3] == ["The log is still being read (25%): more may stand here", "soon.", ""]
             monkeypatch.setattr(RecordedSession, "reading", None)
+
+
+async def test_the_page_stays_where_one_reads_when_something_was_measured(tmp_path: Path) -> None:
+    """Its ids can be chosen."""
+    words = [Paragraph(f"line {at}\n") for at in range(60)]
+    app = BlocksApp(RecordedSession([], tmp_path), [], words)
+    async with app.run_test(size=(60, 20)) as pilot:
+        app.pane.show()
+        await pilot.pause()
+        app.pane.page.scroll_to(y=12, animate=False)
+        await pilot.pause()
+        app.pane.show()
+        await pilot.pause()
+        assert app.pane.page.scroll_y == 12 and app.pane.page.check_action("link", (1,))

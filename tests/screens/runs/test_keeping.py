@@ -274,8 +274,9 @@ async def test_a_run_that_cannot_be_read_is_named(outputs: Path) -> None:
     async with app.run_test(size=(120, 24)) as pilot:
         await settled(app, pilot)
         await settled(app, pilot)
-        said = [note.message for note in app._notifications if "20250101-000000-beef" in note.message]
-        assert len(said) == 1 and "restore the file" in said[0]
+        said = [note for note in app._notifications if "20250101-000000-beef" in note.message]
+        assert len(said) == 1 and "restore the file" in said[0].message
+        assert (said[0].title, said[0].severity, said[0].timeout) == ("A run is not listed", "warning", 10)
         assert "1 run not readable" in str(app.runs.title_line.render())
         (broken / "run.json").unlink()
         await settled(app, pilot)

@@ -296,7 +296,10 @@ async def test_what_talk_says_while_it_waits(
         text = await press(pilot, "f4")
         assert "the process has ended" in text and "Type a message and press enter." in text
         pane = pilot.app.screen.query_one(chat.ChatPane)
-        assert pane.field.has_focus
+        assert pane.field.has_focus and pane.field.placeholder == "your message"
+        assert (
+            str(pane.line.content) == "mode on_detection  F2   memory structured  F3   new conversation  F4"
+        )
         await press(pilot, "escape")
         assert pane.page.has_focus and isinstance(pilot.app.screen, SLSMScreen)
         assert not pane.close_one()

@@ -14,9 +14,10 @@ import pytest
 from rich.console import Console, RenderableType
 from rich.style import Style
 from rich.text import Text
-from textual.app import App
+from textual.app import App, ComposeResult
+from textual.css.scalar import Scalar
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Label
 
 from app.methods import what_if as answer
 from engine.errors import SteerError
@@ -26,8 +27,9 @@ from screens.evolution.screen import EvolutionScreen
 from screens.method_screen import MethodScreen
 from screens.slsm.screen import SLSMScreen
 from screens.tabbed_screen import TabbedScreen
+from screens.what_if import drawing
 from screens.what_if.drawing import _shared, _strip, _text, draw_answers, draw_exact
-from screens.what_if.screen import LongField, WhatIfScreen
+from screens.what_if.screen import LongField, WhatIfScreen, _widgets
 from tests.named_tones import Parts, parts
 from tests.recorded_session import RecordedSession
 from tests.synthetic_evolution import evolution_events
@@ -431,3 +433,58 @@ def test_the_tone_of_whether_the_record_is_repeated() -> None:
     for exact, tone in ((True, "dim"), (False, "warn")):
         [text] = draw_exact(msgspec.structs.replace(tried, exact=exact), TONES)
         assert [name for _, name in parts(text)] == [tone]
+
+
+@pytest.mark.parametrize(("width", "rooms"), [(100, [48, 48]), (99, [99, 99])])
+def test_what_stands_above_an_answer_is_drawn_in_its_column(
+    width: int, rooms: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of 100 columns have 50 each, of which two part them."""
+    drawn: list[int] = []
+    module = drawing.terminal
+    draw = module.draw
+    monkeypatch.setattr(
+        module, "draw", lambda blocks, palette, room: drawn.append(room) or draw(blocks, palette, room)
+    )
+    beside = [answer.Answer(name, "It is 3.") for name in ("committed", "null")]
+    draw_answers(answer.Answers(beside), ("try", [1]), defaultdict(Style), width)
+    assert drawn == rooms
+
+
+class FieldsApp(App[None]):
+    def compose(self) -> ComposeResult:
+        for field in (
+            answer.Field("layer", "layer", "12", int, "a number", width=7),
+            answer.Field("name", "entry", "", str, "its name", 0),
+            answer.Field("note", "the note", "one\ntwo", str, lines=4),
+        ):
+            yield from _widgets(field)
+
+
+async def test_each_field_has_its_label_its_hint_and_its_size() -> None:
+    """A width of 0 takes what is left; a field of several lines is as high as they are."""
+    async with FieldsApp().run_test(size=(60, 24)) as pilot:
+        layer, name = pilot.app.query(Input)
+        note = pilot.app.query_one(LongField)
+        labels = [str(label.render()) for label in pilot.app.query(Label)]
+        assert labels == ["layer", "entry", "the note"]
+        assert (layer.id, layer.value, layer.placeholder) == ("what-layer", "12", "a number")
+        assert layer.styles.width == Scalar.parse("7")
+        assert (name.id, name.placeholder, name.styles.width) == (
+            "what-name",
+            "its name",
+            Scalar.parse("1fr"),
+        )
+        assert (note.id, note.text, note.styles.height) == ("what-note", "one\ntwo", Scalar.parse("4"))
+        assert note.soft_wrap
+        note.focus()
+        note.move_cursor((0, 3))
+        await pilot.press("ctrl+j")
+        assert note.text == "one\n\ntwo"
+
+
+def test_a_word_that_is_wider_than_its_column_goes_on_in_the_next_line() -> None:
+    """48 of 50 letters fit, of a text that is cut nowhere."""
+    beside = [answer.Answer("committed", "x" * 50), answer.Answer("null", "y")]
+    lines = printed(draw_answers(answer.Answers(beside), ("try", [1]), defaultdict(Style), 100), 100)
+    assert lines == ["", f"{'committed':<50}null", f"{'x' * 48}  ≠ y", "xx"]

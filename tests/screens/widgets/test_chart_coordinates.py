@@ -17,7 +17,7 @@ from rich.text import Text
 
 from app.methods.chart import Series, with_mean
 from screens.widgets.charts.axis import Axis, spanning
-from screens.widgets.charts.plot import Frame, draw_plot
+from screens.widgets.charts.plot import Frame, draw_plot, numbered
 from screens.widgets.charts.plotext_canvas import (
     Line,
     Sign,
@@ -323,3 +323,41 @@ def test_where_there_are_more_lines_than_rows_the_highest_are_named() -> None:
     ends = zip("dcba", (0.0, 0.3, 0.7, 1.0), strict=True)
     lines = draw_plot([Series(name, [0, 1], [y, y]) for name, y in ends], Frame(34, 5, "y", "x"), STYLES)
     assert [line.plain.rstrip()[-7:] for line in lines[1:3]] == ["a 1.000", "b 0.700"]
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "drawn"), [(19, 13, True), (18, 13, False), (34, 5, True), (34, 4, False)]
+)
+def test_where_there_is_no_room_figures_are_said(width: int, height: int, drawn: bool) -> None:
+    """Two rows and eight columns are drawn at least. The labels take four cells, names two fifths at most: 7 of 19, and
+    of 18, too."""
+    lines = draw_plot([Series("a", [0, 10], [0.0, 1.0])], Frame(width, height, "y", "x"), STYLES)
+    assert len(lines) == height
+    assert any("⠀" < sign <= "⣿" for line in lines for sign in line.plain) == drawn
+    if not drawn:
+        assert [line.plain for line in lines[:3]] == ["y", "● a 1.000", ""]
+        assert [str(line.style) for line in lines[:2]] == [str(STYLES["title"]), str(STYLES["line-0"])]
+
+
+def test_names_are_cut_before_their_values_are() -> None:
+    """13 of 34 cells are for names, one of them free: `● `, four letters, and the value with a blank before it. Where
+    figures alone are said, a name has the whole width."""
+    long = [Series("accuracy of all", [0, 10], [0.0, 1.0])]
+    lines = draw_plot(long, Frame(34, 13, "y", "an axis with a title"), STYLES)
+    assert lines[1].plain.endswith(" ● acc… 1.000") and len(lines[1].plain) == 34
+    assert lines[11].plain.endswith(" an axis wit…")
+    assert draw_plot(long, Frame(18, 3, "y", "x"), STYLES)[1].plain == "● accuracy … 1.000"
+    nothing = draw_plot([Series("a", [0, 1], [nan, inf])], Frame(9, 3, "accuracy, 0 to 1", "x"), STYLES)
+    assert [line.plain for line in nothing] == ["accuracy…", "", ""]
+    assert draw_plot([], Frame(9, 2, "y", "x"), STYLES)[0].plain == "y"
+
+
+def test_a_faint_line_has_the_mark_of_its_mean_and_points_take_none() -> None:
+    """So the mark of the next line does not depend on whether it has raw values."""
+    series = [
+        Series("raw", [0, 1], [0.0, 1.0], faint=True), Series("mean", [0, 1], [0.0, 1.0]),
+        Series("best", [1], [1.0], "★", points=True), Series("other", [0, 1], [0.0, 1.0]),
+    ]  # fmt: skip
+    assert [one.mark for one in numbered(series)] == ["●", "●", "★", "▲"]
+    many = numbered([Series(str(at), [0, 1], [0.0, 1.0]) for at in range(9)])
+    assert "".join(one.mark for one in many) == "●▲■◆○△□▽●"
