@@ -25,7 +25,7 @@ FIGURES: Sequence[ListColumn[Candidate]] = (
     ListColumn("score", "Score", 6, "right", show=fixed),
 )
 _LONGEST_NAME = 24
-_BAR = 12
+_BAR = 14
 """Cells of a bar."""
 _NOTES = (
     "▸ was chosen. Â = sim × Q, the entry's quality. logp: its probe's mean log-probability a token; Δlogp: that minus "

@@ -139,9 +139,9 @@ def test_a_document_has_the_same_and_a_table_of_the_candidates() -> None:
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert rows[0] == "| candidate | sim | Q | Â | logp | Δlogp | Score |  |"
     assert rows[2:] == [
-        "| ▸ data-0001_m1_l2_wrong | 0.900 | 0.50 | 0.450 | −1.250 | +0.250 | 0.700 | ━━━━━╋━━━━━━ |",
-        "| null | · | · | 0.250 | −1.500 | · | 0.300 | ━━━━━┃────── |",
-        "| data-0002_m1_l2_wrong | 0.800 | 0.25 | 0.200 | · | · | 0.100 | ━━━──┃────── |",
+        "| ▸ data-0001_m1_l2_wrong | 0.900 | 0.50 | 0.450 | −1.250 | +0.250 | 0.700 | ━━━━━━╋━━━━━━━ |",
+        "| null | · | · | 0.250 | −1.500 | · | 0.300 | ━━━━━━┃─────── |",
+        "| data-0002_m1_l2_wrong | 0.800 | 0.25 | 0.200 | · | · | 0.100 | ━━━───┃─────── |",
     ]
     assert "┃ is null's Score: β Â of the nearest right entry" in text
     assert "2 right entries speaking for null: r-1 Â 0.700 … 0.600" in text
@@ -151,9 +151,9 @@ def test_a_document_has_the_same_and_a_table_of_the_candidates() -> None:
 
 
 def test_candidates_show_their_figures_a_bar_and_their_probes() -> None:
-    """From 0 to 0.7 over 12 cells null's 0.3 stands in cell round(0.3 / 0.7 × 11) = 5, the bar of 0.1 ends in cell
-    round(0.1 / 0.7 × 11) = 2. In 76 columns there is room for all but Q."""
-    lines = text_of(candidate_blocks(TURNED_RIGHT[2]), 80).splitlines()  # type: ignore[arg-type]
+    """From 0 to 0.7 over 14 cells null's 0.3 stands in cell round(0.3 / 0.7 × 13) = 6, the bar of 0.1 ends in cell
+    round(0.1 / 0.7 × 13) = 2. In 78 columns there is room for all but Q."""
+    lines = text_of(candidate_blocks(TURNED_RIGHT[2]), 90).splitlines()  # type: ignore[arg-type]
     assert lines[0].split() == ["candidate", "sim", "Q", "Â", "logp", "Δlogp", "Score"]
     assert lines[1].split() == [
         "▸",
@@ -164,17 +164,17 @@ def test_candidates_show_their_figures_a_bar_and_their_probes() -> None:
         "−1.250",
         "+0.250",
         "0.700",
-        "━━━━━╋━━━━━━",
+        "━━━━━━╋━━━━━━━",
     ]
-    assert lines[2].split() == ["null", "·", "·", "0.250", "−1.500", "·", "0.300", "━━━━━┃──────"]
+    assert lines[2].split() == ["null", "·", "·", "0.250", "−1.500", "·", "0.300", "━━━━━━┃───────"]
     assert lines[3].split() == [
-        "data-0002_m1_l2_wrong", "0.800", "0.25", "0.200", "·", "·", "0.100", "━━━──┃──────",
+        "data-0002_m1_l2_wrong", "0.800", "0.25", "0.200", "·", "·", "0.100", "━━━───┃───────",
     ]  # fmt: skip
     assert "2 right entries speaking for null: r-1 Â 0.700 … 0.600" in lines
     assert "┃ is null's Score" in " ".join(lines)
-    narrow = text_of(candidate_blocks(TURNED_RIGHT[2]), 76).splitlines()  # type: ignore[arg-type]
+    narrow = text_of(candidate_blocks(TURNED_RIGHT[2]), 78).splitlines()  # type: ignore[arg-type]
     assert narrow[0].split() == ["candidate", "sim", "Â", "logp", "Δlogp", "Score"]
-    assert narrow[1].split()[1] == W1 and all(len(line) <= 76 for line in narrow)
+    assert narrow[1].split()[1] == W1 and all(len(line) <= 78 for line in narrow)
 
 
 @pytest.mark.parametrize("width", [80, 200])
@@ -186,7 +186,7 @@ def test_what_the_probes_wrote_stands_below_the_figures(width: int) -> None:
 
 def test_null_that_won_is_marked() -> None:
     won = decision("t-1", 2, "x", **CHOSEN | {"chosen": None, "gate": "null_best"})
-    lines = text_of(candidate_blocks(won), 80).splitlines()
+    lines = text_of(candidate_blocks(won), 78).splitlines()
     assert lines[2].startswith("▸ null") and lines[1].startswith("  data-0001")
 
 
