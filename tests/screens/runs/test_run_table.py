@@ -24,6 +24,7 @@ from screens.runs.commands import RunCommands
 from screens.runs.groups import Group
 from screens.runs.run_filter import RUN_FIELDS, kept
 from screens.runs.source import RunSource, sweep_of
+from screens.widgets.tables.column_layout import place
 from tests.console import drawn
 from tests.runs_app import RunsApp, esm_verdict
 
@@ -411,3 +412,17 @@ def test_stages_stand_below_a_run_as_long_as_something_is_left_of_them(make: Mak
     assert lines == ["… ✓ stage-4   ○ stage-5   …", "… ✓ stage-3   ✓ stage-4   ○ stage-5   …"], (
         "12 cells each"
     )
+
+
+def test_which_columns_go_first_where_it_gets_narrow() -> None:
+    """State, name and result stay to the end."""
+    gone: list[str] = []
+    for width in range(260, 8, -1):
+        shown = {placed.column.key for placed in place(COLUMNS, width)}
+        gone += [
+            column.key for column in reversed(COLUMNS) if column.key not in shown and column.key not in gone
+        ]
+    assert gone == [
+        "progress", "stage", "eta", "started", "cost", "changes", "methods", "seconds", "curve", "id", "difference",
+        "result", "name",
+    ]  # fmt: skip
