@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
+from textual.app import App
 from textual.geometry import Size
 from textual.reactive import reactive
 from textual.screen import Screen
@@ -33,3 +34,9 @@ def without_markup(console: Console) -> None:
 def lay_out(screen: Screen[Any]) -> None:
     """Lay the screen out at once."""
     screen._refresh_layout()
+
+
+def terminal_busy(app: App[Any]) -> bool:
+    """Whether a slow terminal has not taken yet what was drawn: it waits in the queue of Textual's writing thread."""
+    writer = getattr(app._driver, "_writer_thread", None)
+    return writer is not None and not writer._queue.empty()

@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from app.keys.commands import METHOD_KEYS, RUN, RUN_WITHOUT_KEY, TIMELINE, Command, bindings
+from app.textual_internals import terminal_busy
 from engine.errors import SteerError
 from screens.messages import ResumeRequested, SystemRequested
 from screens.method_progress import active_method
@@ -94,7 +95,7 @@ class RunScreen(NotingScreen):
             self._asked_at = now
         self._moment = moment
         due = now - self._drawn_at >= 1 / FRAMES - POLL_SECONDS / 2
-        if due or self.busy or now - self._asked_at < _ATTENTION:
+        if (due or self.busy or now - self._asked_at < _ATTENTION) and not terminal_busy(self.app):
             self.poll()
 
     def poll(self) -> None:

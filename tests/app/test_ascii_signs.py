@@ -32,7 +32,12 @@ def test_which_encodings_hold_all_signs(encoding: str | None, takes: bool) -> No
         ("╭─┤█▁▊", "+-+#_|"),
         ("日本", "????"),  # two cells each
         ("ﬁ", "f"),  # one cell, two letters
-        ("“so”", '"so"'),
+        ("“so” ‘x’", "\"so\" 'x'"),
+        ("→ ← ↑ ↓ › ▸ ▾ ⏎ ⌫", "> < ^ v > > v $ <"),
+        ("★ ◆ ◇ • ↻ ◉ – —", "* # o * @ O - -"),
+        ("▁▂▃▄▅▆▇█", "_.-=+*##"),
+        ("│ ┃ ║ ─ ━ ═ ┼ ▒", "| | | - - - + |"),
+        ("α β ρ δ Δ", "a b p d d"),
     ],
 )
 def test_every_sign_keeps_its_cells(text: str, ascii_text: str) -> None:

@@ -243,7 +243,7 @@ def test_long_values_of_both_runs_are_printed_in_full(tmp_path: Path, width: int
     """Each goes on in the next line of its column; none pushes the other out of the terminal."""
     paths = [make_run(tmp_path, "demo", [], {"task": {"path": name * 70}}) for name in ("X", "Y")]
     console = Console(file=io.StringIO(), width=width)
-    assert print_comparison(*paths, console) == 0
+    assert print_comparison(paths[0], paths[1], console) == 0
     out = console.file.getvalue()  # type: ignore[attr-defined]
     table = out[out.index("changed field") :]
     assert (table.count("X"), table.count("Y")) == (70, 70)

@@ -26,7 +26,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
         return 0
 
     monkeypatch.setattr(batch, "run_batch", run_batch)
-    return prepare_run(DEMO, ["run.name=mine"], None, str(tmp_path))
+    return prepare_run(DEMO, ["run.name=mine"], str(tmp_path))
 
 
 def prepared(*arguments: str) -> Config:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from app.terminal.control_filter import NO_CONTROLS
 from textual.binding import Binding
 from textual.filter import Monochrome
 
-from app.settings import settings_file, write_setting
+from app.settings import settings_file, write_theme
 from app.shell import SteerApp
 from app.terminal.ascii_signs import ASCII_SIGNS
-from app.terminal.plain_attributes import PlainAttributes
+from app.terminal.plain_attributes import plain_attributes
+from app.terminal.segment_filter import NO_CONTROLS
 
 
 @pytest.fixture
@@ -32,12 +32,11 @@ def test_control_codes_are_filtered_always_and_signs_where_they_cannot_be_shown(
 
 def test_without_colours_attributes_say_what_they_said(app: SteerApp) -> None:
     app.no_color = False
-    assert not any(isinstance(one, PlainAttributes) for one in app.get_line_filters())
+    plain = plain_attributes(str(app.current_theme.background))
+    assert plain not in app.get_line_filters()
     app.no_color = True
     filters = app.get_line_filters()
-    assert isinstance(filters[-1], PlainAttributes) and not any(
-        isinstance(one, Monochrome) for one in filters
-    )
+    assert filters[-1] is plain and not any(isinstance(one, Monochrome) for one in filters)
 
 
 @pytest.mark.parametrize(("unicode", "display"), [(True, "⏎"), (False, "enter")])
@@ -49,8 +48,7 @@ def test_a_key_is_named_where_its_sign_cannot_be_shown(app: SteerApp, unicode: b
 def test_themes_are_ours_and_the_one_that_was_chosen_is_taken(tmp_path: Path) -> None:
     app = SteerApp(outputs=tmp_path)
     assert app.theme == "steer-dark" and {"steer-dark", "steer-light"} <= app.available_themes.keys()
-    assert not any("ansi" in name for name in app.available_themes)
-    write_setting("theme", "steer-light")
+    write_theme("steer-light")
     assert SteerApp(outputs=tmp_path).theme == "steer-light"
 
 

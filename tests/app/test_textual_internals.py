@@ -5,13 +5,19 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import io
 import re
+import threading
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 from textual import screen, scroll_view, widget
+from textual.app import App
+from textual.drivers import linux_driver
+from textual.drivers._writer_thread import WriterThread
 
 from app import textual_internals
 
@@ -32,6 +38,35 @@ def test_a_console_without_markup() -> None:
     assert console.render_str("[bold]").plain == ""
     textual_internals.without_markup(console)
     assert console.render_str("[bold]").plain == "[bold]"
+
+
+class SlowFile(io.StringIO):
+    """A terminal that takes what was written only while `ready` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taking, self.ready = threading.Event(), threading.Event()
+
+    def flush(self) -> None:
+        self.taking.set()
+        self.ready.wait()
+
+
+def test_a_terminal_is_busy_while_something_waits_for_it() -> None:
+    app, file = App[None](), SlowFile()
+    assert not textual_internals.terminal_busy(app), "no terminal yet"
+    writer = WriterThread(file)
+    app._driver = SimpleNamespace(_writer_thread=writer)  # type: ignore[assignment]
+    writer.start()
+    writer.write("first")
+    assert file.taking.wait(30)
+    assert not textual_internals.terminal_busy(app), "it is on its way"
+    writer.write("second")
+    assert textual_internals.terminal_busy(app)
+    file.ready.set()
+    writer.stop()
+    assert not textual_internals.terminal_busy(app) and file.getvalue() == "firstsecond"
+    assert "_writer_thread = WriterThread(" in inspect.getsource(linux_driver.LinuxDriver)
 
 
 # ---------------------------------------------------------------- no other module

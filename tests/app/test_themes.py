@@ -1,7 +1,8 @@
-"""Both themes: every colour is there, can be read, and is told from the others."""
+"""The colours of both themes: readable, and each signal of its own hue."""
 
 from __future__ import annotations
 
+from colorsys import rgb_to_hls
 from itertools import combinations
 
 import pytest
@@ -10,45 +11,59 @@ from textual.theme import Theme
 
 from app.terminal.themes import DARK, LIGHT
 
-ALL = (
-    "primary", "secondary", "accent", "warning", "error", "success", "foreground", "background", "surface", "panel",
-)  # fmt: skip
+
+def luminance(color: str) -> float:
+    """As WCAG defines it: 0 for black, 1 for white."""
+    parts = [part / 255 for part in Color.parse(color).rgb]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def contrast(one: str, other: str) -> float:
-    """As WCAG has it, from 1 to 21."""
-
-    def light(text: str) -> float:
-        parts = [part / 255 for part in Color.parse(text).rgb]
-        red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
-        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-    low, high = sorted((light(one), light(other)))
+    low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("theme", [DARK, LIGHT], ids=["dark", "light"])
-def test_every_colour_can_be_read(theme: Theme) -> None:
-    """4.5 is what WCAG asks of text, 3 of signs; what is good, bad or a warning differs from each other."""
-    colours = {name: getattr(theme, name) for name in ALL}
-    assert all(colours.values()), "one that is left out would be Textual's own"
-    for ground in ("background", "surface", "panel"):
-        for name in ("primary", "accent", "warning", "error", "success", "foreground"):
-            assert contrast(colours[name], colours[ground]) >= (4 if ground == "panel" else 4.5), (
-                name,
-                ground,
-            )
-    signals = [Color.parse(colours[name]) for name in ("warning", "error", "success", "primary")]
-    for one, other in combinations(signals, 2):
-        assert sum(abs(a - b) for a, b in zip(one.rgb, other.rgb, strict=True)) > 60
-    assert contrast(theme.variables["footer-key-foreground"], theme.variables["footer-background"]) >= 4.5
-    assert (
-        contrast(theme.variables["block-cursor-foreground"], theme.variables["block-cursor-background"])
-        >= 4.5
+def hue(color: str) -> float:
+    """In degrees: 0 red, 120 green, 240 blue."""
+    red, green, blue = (part / 255 for part in Color.parse(color).rgb)
+    return 360 * rgb_to_hls(red, green, blue)[0]
+
+
+@pytest.mark.parametrize("theme", (DARK, LIGHT), ids=lambda theme: theme.name)
+def test_texts_stand_out_from_every_ground(theme: Theme) -> None:
+    grounds = [str(theme.background), str(theme.surface), str(theme.panel)]
+    assert all(contrast(str(theme.foreground), ground) > 10 for ground in grounds)
+    signals = [str(getattr(theme, name)) for name in ("primary", "accent", "warning", "error", "success")]
+    assert all(contrast(signal, ground) > 4.4 for signal in signals for ground in grounds)
+    named = theme.variables
+    assert contrast(named["block-cursor-foreground"], named["block-cursor-background"]) > 7
+    assert contrast(named["footer-description-foreground"], named["footer-background"]) > 7
+    assert contrast(named["footer-key-foreground"], named["footer-background"]) > 4.4
+    assert contrast(named["scrollbar-active"], named["scrollbar-background"]) > contrast(
+        named["scrollbar"], named["scrollbar-background"]
+    )
+    assert named["block-cursor-text-style"] == "bold" and named["footer-background"] == theme.panel
+    assert named["scrollbar-background"] == theme.surface and named["border"] == theme.secondary
+
+
+@pytest.mark.parametrize("theme", (DARK, LIGHT), ids=lambda theme: theme.name)
+def test_signals_have_hues_of_their_own(theme: Theme) -> None:
+    """Teal, vermilion, amber and blue: they stay apart in the common kinds of colour blindness."""
+    hues = {
+        name: hue(str(getattr(theme, name)))
+        for name in ("success", "error", "warning", "primary", "secondary")
+    }
+    assert 155 < hues["success"] < 175 and 10 < hues["error"] < 25 and 30 < hues["warning"] < 45
+    assert 200 < hues["primary"] < 215 and 200 < hues["secondary"] < 215
+    assert all(
+        abs(hues[a] - hues[b]) > 15 for a, b in combinations(("success", "error", "warning", "primary"), 2)
     )
 
 
-def test_the_themes_name_the_same_things() -> None:
+def test_one_is_dark_and_one_is_light() -> None:
     assert (DARK.name, DARK.dark, LIGHT.name, LIGHT.dark) == ("steer-dark", True, "steer-light", False)
-    only_dark = {"input-selection-background"}
-    assert set(DARK.variables) - only_dark == set(LIGHT.variables) and len(LIGHT.variables) == 13
+    assert luminance(str(DARK.background)) < 0.02 and luminance(str(LIGHT.background)) > 0.9
+    assert DARK.variables.keys() - {"input-selection-background"} == LIGHT.variables.keys()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.command import CommandPalette
 from textual.events import Key, Paste
 from textual.keys import _character_to_key
 from textual.widgets import Input
 
+from app.keys import typed_keys
+from app.keys.typed_keys import KeysInOrder
 from app.shell import SteerApp
 from engine.run.directory import RunDirectory
 from screens.esm.screen import EsmScreen
@@ -104,3 +108,68 @@ async def test_a_key_goes_to_the_screen_where_nothing_has_the_focus(run: RunDire
         app.screen.set_focus(None)
         throw(app, "?")
         await until(lambda: isinstance(app.screen, HelpScreen), "the help")
+
+
+class Steps(KeysInOrder[None]):
+    """Tells the steps that are waited for, in their order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps: list[Any] = []
+
+    async def _screen_is_ready(self) -> None:
+        self.steps.append("screen")
+
+    def call_later(self, callback: Any, *arguments: Any, **more: Any) -> bool:
+        self.steps.append(callback)
+        return True
+
+
+async def test_a_key_is_waited_for_through_all_widgets_twice_then_its_screen_then_its_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app, widgets = Steps(), [object(), object()]
+
+    async def through(pumps: Any) -> None:
+        app.steps.append(list(pumps))
+
+    async def search() -> None:
+        app.steps.append("search")
+        raise TimeoutError
+
+    monkeypatch.setattr(typed_keys, "_through", through)
+    monkeypatch.setattr(app, "_search_is_over", search)
+    app._handling = "something"  # type: ignore[assignment]
+    await app._see_through(widgets)  # type: ignore[arg-type]
+    assert app.steps == [[*widgets, *widgets], "screen", "search", app._take_key] and app._handling is None
+
+
+async def test_a_search_of_the_palette_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of other screens, and those that have ended, are not."""
+    waited: list[Any] = []
+
+    async def through(pumps: Any) -> None:
+        waited.append(list(pumps))
+
+    class Search:
+        looks = 0
+
+        def __init__(self, node: Any, runs_for: int) -> None:
+            self.node, self.runs_for = node, runs_for
+
+        @property
+        def is_running(self) -> bool:
+            self.looks += 1
+            return self.looks <= self.runs_for
+
+    palette = object.__new__(CommandPalette)
+    searches = [Search(palette, 3), Search(palette, 0), Search("another", 99)]
+    monkeypatch.setattr(typed_keys, "_through", through)
+    monkeypatch.setattr(Steps, "workers", searches, raising=False)
+    monkeypatch.setattr(Steps, "screen", palette)
+    app = Steps()
+    await app._search_is_over()
+    assert [search.looks for search in searches] == [4, 1, 0] and waited == [[palette, app]]
+    monkeypatch.setattr(Steps, "screen", object())
+    await app._search_is_over()
+    assert len(waited) == 1, "any other screen searches nothing"

@@ -79,7 +79,7 @@ def first_failed(copy: Path, tests: list[str]) -> str:
             return "stuck"
         time.sleep(0.05)
     lines = output.read_text(encoding="utf-8", errors="replace").splitlines()
-    # A log line of a test that failed begins with ERROR, too.
+    # Not any line that begins so: a log that a test has caught has such lines, too.
     failed = [line.split(" ")[1] for line in lines if line.startswith(("FAILED tests/", "ERROR tests/"))]
     if failed:
         return failed[0]

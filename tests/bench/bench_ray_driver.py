@@ -30,7 +30,6 @@ from engine.config.file import load_config
 from engine.config.scale import ScaleSection
 from engine.esm.evaluation.eval_stage import _Job as EvaluateJob
 from engine.esm.evaluation.eval_work import Answered, Answering
-from engine.esm.evaluation.sources import Sources
 from engine.esm.mining.mine_stage import _Job as MineJob
 from engine.esm.mining.mine_work import MinedExample, Mining
 from engine.files import csv_text, write_atomic
@@ -142,7 +141,7 @@ def take_in_mined(folder: Path, emit: Any, count: int) -> tuple[Any, Callable[[A
     """What stage mine does with results: vectors, lines."""
     config = load_config(DEMO, [])
     context = StageContext("mine", config, folder, emit, lambda: None, load_model)
-    job = MineJob(context, [], folder / "esm/mine", pairs=[])
+    job = MineJob(context)
     items = [[TaskExample(f"e{n}-{k}", "", "") for k in range(4)] for n in range(count)]
     return items, job.record
 
@@ -151,10 +150,11 @@ def take_in_answered(folder: Path, emit: Any, count: int) -> tuple[Any, Callable
     """What stage eval does with results: lines, running figures against greedy."""
     from engine.esm.evaluation.eval_work import Batch
 
-    config = load_config(DEMO, [])
+    config = load_config(DEMO, ["eval.methods=[greedy]", "eval.ablations=[]"])
     context = StageContext("eval", config, folder, emit, lambda: None, load_model)
     examples = [TaskExample(f"e{n}", "", "") for n in range(4 * count)]
-    job = EvaluateJob(context, config, ["greedy", "esm"], examples, Sources())
+    job = EvaluateJob(context)
+    job.names, job.examples = ["greedy", "esm"], examples
     job.lines = {"greedy": [], "esm": []}
     items = [Batch("esm", 4 * n, examples[4 * n : 4 * n + 4]) for n in range(count)]
     greedy = samples()["eval"]

@@ -127,6 +127,24 @@ async def test_a_finished_run_is_quiet_until_one_looks_back(tmp_path: Path, size
         assert session.cursor is None and frame(screen) == (False, False)
 
 
+async def test_nothing_is_drawn_for_a_terminal_that_has_not_taken_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = True
+    monkeypatch.setattr("screens.run_screen.terminal_busy", lambda app: busy)
+    screen = OverviewScreen(finished(tmp_path))
+    async with RunApp(screen).run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        polled: list[bool] = []
+        monkeypatch.setattr(screen, "poll", lambda: polled.append(busy))
+        screen._drawn_at = 0.0
+        screen._tick()
+        assert polled == []
+        busy = False
+        screen._tick()
+        assert polled == [False]
+
+
 @pytest.mark.parametrize(
     ("state", "rests"),
     [("running", False), ("paused", False), ("hung", False), ("prepared", False),

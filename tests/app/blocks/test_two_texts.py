@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.console import Console, RenderableType
+from rich.style import Style
 
 from app.blocks.two_texts import draw_texts
 from tests.app.methods.esm.made import PALETTE
@@ -41,3 +42,25 @@ def test_texts_of_very_many_lines_stand_beside_each_other_without_being_compared
     below = lines(draw_texts(new, old, ("a", "b"), PALETTE, 60), 60)
     assert below[1:5] == ["−  1", "+  0", "−  2", "+  1"] and below[-1] == "+  400"
     assert len(below) == 1 + 400 + 401
+
+
+def test_from_ninety_columns_on_there_is_room_for_both() -> None:
+    for width, abreast in ((89, False), (90, True)):
+        drawn = lines(draw_texts("one", "two", ("a", "b"), PALETTE, width), width)
+        assert any("one" in line and "two" in line for line in drawn) is abreast
+
+
+def test_the_signs_and_words_that_differ_have_their_tones() -> None:
+    """What only the first has is accented, what only the second has warns; what is the same has no tone."""
+    palette = PALETTE | {"accent": Style(bold=True), "warn": Style(italic=True), "dim": Style(dim=True)}
+    for width in (60, 100):
+        console = Console(width=width)
+        segments = list(console.render(draw_texts("one three", "one two", ("a", "b"), palette, width)))
+        tones = {s.text.strip(): s.style or Style.null() for s in segments if s.text.strip()}
+        assert tones["three"].bold and tones["two"].italic and tones["+"].bold and tones["−"].italic
+        assert not tones["one"].bold and not tones["one"].italic
+
+
+def test_empty_lines_are_no_difference_and_the_mark_is_of_the_first_text() -> None:
+    drawn = lines(draw_texts("a\n\n\nb", "a\nb", ("x", "y"), PALETTE, 60, (0, 1)), 60)
+    assert drawn == ["   + x   − y", " ▸ a", "   b"]

@@ -11,7 +11,6 @@ from app.blocks.block import (
     Block,
     Bullets,
     Changes,
-    Command,
     Document,
     Facts,
     Heading,
@@ -39,7 +38,8 @@ PICTURE = Picture(Drawing(4, 2, []), "A *plot*")
 BOTH: list[tuple[Block, str, str]] = [
     (Heading(("One ", Span("two", "bad")), 2), '<h2 id="s1">One <span class="bad">two</span></h2>', "## One two"),
     (Heading("x", 3), "<h3>x</h3>", "### x"), (Heading("x", 4), "<h4>x</h4>", "#### x"),
-    (Paragraph("a & b"), "<p>a &amp; b</p>", "a \\& b"), (Paragraph("+ a", "dim"), '<p class="dim">+ a</p>', "\\+ a"),
+    (Paragraph('a & "b"'), "<p>a &amp; &quot;b&quot;</p>", 'a \\& "b"'),
+    (Paragraph("+ a", "dim"), '<p class="dim">+ a</p>', "\\+ a"),
     (Bullets(["one", ("1. ", Span("two", "dim"))]),
      '<ul><li>one</li><li>1. <span class="dim">two</span></li></ul>', "- one\n- 1\\. two"),
     (Facts([("a<", "1"), ("b", Span("2", "good"))]),
@@ -51,7 +51,7 @@ BOTH: list[tuple[Block, str, str]] = [
      "A caption\n\n| name | n |\n| --- | ---: |\n| a\\<b | 1 |\n\na note\n\nn: how many"),
     (Table(("x",), [("y",)]), '<div class="wide"><table><thead><tr><th>x</th></tr></thead><tbody><tr><td>y</td></tr>'
      "</tbody></table></div>", "| x |\n| --- |\n| y |"),
-    (Writing("a\n<b>"), "<pre>a\n&lt;b&gt;</pre>", "```\na\n<b>\n```"), (Command("ls `x`"), "<pre>ls `x`</pre>",
+    (Writing("a\n<b>"), "<pre>a\n&lt;b&gt;</pre>", "```\na\n<b>\n```"), (Writing("ls `x`"), "<pre>ls `x`</pre>",
      "```\nls `x`\n```"),
     (Changes("same", "same"), "<pre>same</pre>", "```\nsame\n```"),
     (Changes("a c", "a b", ("new", "old")),
@@ -142,7 +142,7 @@ def test_pieces_that_changed(new: str, old: str, pieces: list[tuple[str, str]]) 
 
 
 def test_lines_that_changed_stand_below_each_other_without_the_empty_ones() -> None:
-    assert changed_lines(changed_pieces("a\n\nc d\n", "a\n\nb d\n")) == [
+    assert changed_lines("a\n\nc d\n", "a\n\nb d\n") == [
         (" ", "a"),
         ("-", "b d"),
         ("+", "c d"),

@@ -183,3 +183,14 @@ def test_every_command_has_a_module_and_every_module_of_a_command_is_listed() ->
 def test_the_line_says_which_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("steer-tui 0.")
+
+
+def test_an_error_is_one_line_however_long(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(options: Namespace) -> int:
+        raise RunError(what="word " * 60 + "end", where="here", hint="wait")
+
+    monkeypatch.setattr(command_line, "load_command", lambda name: replace(load_command(name), execute=fails))
+    assert main(["doctor"]) == 2
+    assert capsys.readouterr().err == "word " * 60 + "end (here): wait\n"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from app.cli import main
-from app.ctl import orders
+from app.ctl import commands, orders
 from app.ctl.output import write_error, write_line, write_warning
 from app.runs.client import WorkerReply
 from engine.errors import RunError
@@ -127,3 +128,24 @@ def test_events_are_listed_from_a_number_on(ctl: Ctl, tmp_path: Path) -> None:
     assert [row["text"] for row in ctl("events", run, "--since", "2")[1]] == ["2", "3"]
     assert ctl("events", run, "--since", "4")[:2] == (0, [])
     assert ctl("events", run, "--follow")[0] == 1, "the code says how it ended"
+
+
+def test_a_reader_that_has_read_enough_is_no_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As `| head`: what Python would still write at its end goes nowhere."""
+    turned: list[tuple[str, int]] = []
+
+    def closed(*_: object) -> int:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(commands, "list_runs", closed)
+    monkeypatch.setattr(commands, "sys", SimpleNamespace(stdout=SimpleNamespace(fileno=lambda: 77)))
+    devices = {"/dev/null": 55}
+    monkeypatch.setattr(
+        commands,
+        "os",
+        SimpleNamespace(
+            devnull="/dev/null", O_WRONLY=1, open=lambda path, flags: devices[path] if flags == 1 else 0,
+            dup2=lambda one, other: turned.append((str(one), other)),
+        ),
+    )  # fmt: skip
+    assert main(["ctl", "list", "--outputs", str(tmp_path)]) == 0 and turned == [("55", 77)]

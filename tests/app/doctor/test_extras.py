@@ -7,6 +7,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +18,7 @@ import pytest
 from rich.console import Console
 
 from app.doctor import machine
+from app.doctor.check import _expected, run_check
 from engine.check import finding as check
 from engine.lm.loading import load
 from tests.conftest import ROOT
@@ -229,3 +232,102 @@ def test_outputs_that_cannot_be_written_are_needed(monkeypatch: pytest.MonkeyPat
     assert (finding.good, finding.needed) == (False, True) and lines(finding) == [
         f"no  outputs {tmp_path}/a/b: not writable - free some space, or choose another folder with --outputs"
     ]
+
+
+def test_no_line_is_wrapped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whoever copies a command out of it gets the whole of it; a terminal wraps by itself."""
+    long = machine.Finding("name", False, "text " * 20 + "end", "do " * 20 + "it")
+    monkeypatch.setattr(machine, "look", lambda outputs, demo: iter([long]))
+    console = Console(file=io.StringIO(), width=60)
+    machine.run_doctor(tmp_path, DEMO, console)
+    assert console.file.getvalue().splitlines()[0] == lines(long)[0]  # type: ignore[attr-defined]
+    path = tmp_path / ("long" * 20 + ".yaml")
+    path.write_text("run: {name: 7, sed: 3}\n")
+    console = Console(file=io.StringIO(), width=60)
+    assert run_check([path], console=console) == 2
+    head, first, second, verdict = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert head == str(path) and verdict == "  2 to correct"
+    assert first.startswith(f"  wrong         {path}:1 run.name: found 7, expected ") and "run.sed" in second
+
+
+@pytest.mark.parametrize(
+    ("kinds", "verdict"),
+    [
+        (["here"], "  right; everything it needs is here"), (["here", "absent", "absent"], "  right; 2 not here yet"),
+        (["wrong", "wrong"], "  2 to correct"), (["wrong", "absent"], "  1 to correct, 1 not here yet"),
+    ],
+)  # fmt: skip
+def test_what_check_says_at_the_end(kinds: list[Any], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [check.Finding(kind, "a thing", "a.field", "a hint" if kind != "here" else "") for kind in kinds]
+    monkeypatch.setattr("app.doctor.check.findings_of", lambda path, overrides: found)
+    console = Console(file=io.StringIO(), width=60)
+    assert run_check([Path("c.yaml")], console=console) == (2 if "wrong" in kinds else 0)
+    marks = {"here": "  ok            ", "absent": "  not here yet  ", "wrong": "  wrong         "}
+    said = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert said == [
+        "c.yaml", *(f"{marks[one.kind]}a.field: a thing" + " - a hint" * bool(one.hint) for one in found), verdict,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("mps", "said"),
+    [(True, "ok  mps: available"), (False, "no  mps: none - only needed for large models")],
+)
+def test_torch_is_asked_in_a_process_of_its_own(
+    mps: bool, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def run(command: list[str], **options: Any) -> Any:
+        asked.append((command[:2], options))
+        return SimpleNamespace(stdout=json.dumps({"cuda": [], "mps": mps, "threads": 2}))
+
+    monkeypatch.setattr(machine.subprocess, "run", run)
+    monkeypatch.setattr(machine.sys, "platform", "darwin")
+    assert lines(*machine._devices())[-1] == said
+    assert asked == [
+        ([sys.executable, "-c"], {"capture_output": True, "text": True, "timeout": 120, "check": False})
+    ]
+
+    def slow(*_: Any, **__: Any) -> Any:
+        raise subprocess.TimeoutExpired("python", 120)
+
+    monkeypatch.setattr(machine.subprocess, "run", slow)
+    [finding] = machine._devices()
+    assert (finding.good, finding.needed) == (False, True)
+
+
+def test_everything_is_looked_at_what_takes_no_time_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    hub = machine.Finding("hub", False, "down")
+    told: list[Any] = []
+
+    def lacking(demo: Path, answers: bool) -> Any:
+        told.append((demo, answers))
+        return iter([machine.Finding("lacking", False, "")])
+
+    monkeypatch.setattr(machine, "_devices", lambda: iter([machine.Finding("devices", True, "")]))
+    monkeypatch.setattr(machine, "_hub", lambda environment: hub)
+    monkeypatch.setattr(machine, "_lacking", lacking)
+    names_of = [finding.name for finding in machine.look(tmp_path, DEMO)]
+    assert names_of == [
+        "python", "parquet", "gguf", "ray", "vllm", "sglang", "terminal", f"outputs {tmp_path}", "devices", "hub",
+        "lacking",
+    ]  # fmt: skip
+    assert told == [(DEMO, False)]
+
+
+def test_what_an_extra_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "package_version", lambda name: "")
+    assert lines(*map(machine._extra, ("parquet", "gguf", "ray"))) == [
+        "no  parquet: not installed - only needed for data sets in Parquet files: pip install 'steer-tui[parquet]'",
+        "no  gguf: not installed - only needed for models in GGUF files, such as smollm2: "
+        "pip install 'steer-tui[gguf]'",
+        "no  ray: not installed - only needed for replicas and several machines: pip install 'steer-tui[ray]'",
+    ]
+
+
+@pytest.mark.parametrize(("value", "words"), [("7", "found 7, expected a word"), ("", "expected a word")])
+def test_what_is_wrong_with_a_configuration(value: str, words: str) -> None:
+    assert _expected(value, "a word") == words

@@ -414,7 +414,10 @@ def test_an_event_without_a_page_of_its_own_is_shown_by_its_fields(tmp_path: Pat
     ]  # fmt: skip
     assert isinstance(note, Remark) and (note.author, note.text) == ("Ann", "why?")
     assert isinstance(fields, Facts) and fields.rows == [("text", "two\nlines"), ("level", "warning")]
-    assert heading == Heading("To open it in the console", 4)
+    assert heading == Heading("To open it in the console", 4) and document.title == "Notice 3"
+    assert case_document(decided("x", 1), source).title == "Decision of esm on x, segment 1"
+    long = case_document(Notice(text="y" * 2_001), source).blocks[1]
+    assert isinstance(long, Facts) and long.rows[0] == ("text", "y" * 2_000 + " … 1 more characters")
     assert command == Writing(f"steer-tui {tmp_path}/a/1@3")
     done = StageFinished(seconds=1.0, stage="eval", summary={"accuracy": 0.5}, files=["é"])
     shown = next(block for block in case_document(done, source).blocks[1:] if isinstance(block, Facts))

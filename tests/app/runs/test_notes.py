@@ -118,7 +118,7 @@ def test_marks_and_notes_are_taken_back_by_event_and_by_id(tmp_path: Path) -> No
     written = read_notes(tmp_path)
     assert list(written.marks) == [0, None] and [note.text for note in written.notes] == ["a", "d", "e"]
     assert [note.text for note in written.of(1)] == ["a", "d"] and [n.text for n in written.of(None)] == ["e"]
-    assert written.skipped == 0 and not written.full, "an empty line is no foreign one"
+    assert written.skipped == 0, "an empty line is no foreign one"
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_moments_that_calendars_can_say(tmp_path: Path, seconds: float, kept: bo
 def test_the_file_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
     mine = Notes(tmp_path)
     assert not mine.read() and mine.written == NOTHING
-    assert read_notes(tmp_path)._asdict() == {"marks": {}, "notes": [], "skipped": 0, "full": False}
+    assert read_notes(tmp_path)._asdict() == {"marks": {}, "notes": [], "skipped": 0}
     other = Notes(tmp_path)
     other.toggle_mark(4, "decision q1:2")
     assert mine.read() and mine.written.marks[4].item == "decision q1:2" and not mine.read()
@@ -152,9 +152,9 @@ def test_a_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert len(text) == 102
     (tmp_path / FILE).write_text(text)
     monkeypatch.setattr(notes, "_LARGEST", 102)
-    assert (len(read_notes(tmp_path).notes), read_notes(tmp_path).full) == (2, False)
+    assert len(read_notes(tmp_path).notes) == 2
     monkeypatch.setattr(notes, "_LARGEST", 101)
-    assert (len(read_notes(tmp_path).notes), read_notes(tmp_path).full) == (1, True)
+    assert len(read_notes(tmp_path).notes) == 1
     with pytest.raises(DiskError) as error:
         Notes(tmp_path).add(1, "", "z")
     assert str(error.value) == (

@@ -23,8 +23,10 @@ def config(tmp_path: Path) -> Path:
 def test_settings_and_runs_of_a_plan(config: Path) -> None:
     """Three settings with two seeds each are six runs; the first has the first value of each."""
     plan = plan_sweep(config, ["online.L=1,2,4", "task.train_size=9", "run.seed=3..4"])
-    assert plan == SweepPlan(["online.L=1,2,4", "run.seed=3..4"], ["task.train_size=9"], 3, 6)
-    assert plan.first == ["task.train_size=9", "online.L=1", "run.seed=3"]
+    assert plan is not None and plan == SweepPlan(
+        ["online.L=1,2,4", "run.seed=3..4"], ["task.train_size=9"],
+        ["task.train_size=9", "online.L=1", "run.seed=3"], 3, 6,
+    )  # fmt: skip
     assert plan_sweep(config, ["online.L=1"]) is None and plan_sweep(config, []) is None
 
 

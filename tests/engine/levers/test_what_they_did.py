@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from engine.config.config import Config
@@ -47,28 +46,19 @@ def test_a_memory(decisions: list[DecisionTaken], acted: bool, what: str) -> Non
 
 def deltas(**numbers: float) -> DeltasLever:
     lever: Any = object.__new__(DeltasLever)  # made without the files of a run
-    lever._deltas, lever._row, lever._processors = numbers, np.array([1.0, -2.0], np.float32), {}
+    lever._deltas = numbers
     return lever
 
 
 @pytest.mark.parametrize(
-    ("numbers", "scale", "acted", "what"),
+    ("numbers", "acted", "what"),
     [
-        ({"a": 0.5, "b": 0.0, "c": -2.0}, 1.0, True, "added to the logits, by cluster: a: +0.5, c: -2"),
-        ({"a": 0.5}, 0.25, True, "added to the logits, by cluster: a: +0.5, times 0.25"),
-        ({"a": 0.5}, 0.0, False, "added to the logits, by cluster: a: +0.5, times 0"),
-        ({"a": 0.0}, 1.0, False, "all deltas are 0"),
+        ({"a": 0.5, "b": 0.0, "c": -2.0}, True, "added to the logits, by cluster: a: +0.5, c: -2"),
+        ({"a": 0.0}, False, "all deltas are 0"),
     ],
 )
-def test_deltas(numbers: dict[str, float], scale: float, acted: bool, what: str) -> None:
-    assert deltas(**numbers).did(scale) == LeverDid(lever="deltas", acted=acted, what=what)
-
-
-def test_equal_scales_share_a_processor() -> None:
-    lever = deltas(a=1.0)
-    half = lever.processor(0.5)
-    assert lever.processor(0.5) is half and lever.processor(0.25) is not half
-    assert half.__reduce__()[1][0].tolist() == [0.5, -1.0]  # type: ignore[index]
+def test_deltas(numbers: dict[str, float], acted: bool, what: str) -> None:
+    assert deltas(**numbers).did() == LeverDid(lever="deltas", acted=acted, what=what)
 
 
 def evidence(folder: Path, budget: int) -> EvidenceLever:

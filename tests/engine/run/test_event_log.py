@@ -386,3 +386,18 @@ def test_a_run_whose_folder_was_moved_says_so(tmp_path: Path, instead: str | Non
     ):
         log.check_place()
     log.close()
+
+
+@pytest.mark.parametrize("chunk", range(1, 40))
+def test_a_torn_tail_is_cut_off_wherever_a_piece_of_the_log_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    """The log is looked through from its end in pieces: a line may end in any byte of one."""
+    path = tmp_path / "e"
+    write(path, "a", "b")
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"type":"Noti')
+    monkeypatch.setattr("engine.run.event_log._CHUNK", chunk)
+    log = EventLog(path, HEADER)
+    assert log.events == 3 and path.read_bytes() == whole
+    log.close()

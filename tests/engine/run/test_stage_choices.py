@@ -15,7 +15,7 @@ from engine.errors import RunError
 from engine.events import Event, StageBegunAgain, StagesChosen
 from engine.run import stage_choices
 from engine.run.directory import RunDirectory, RunRecord, StageRecord, inspect, new_record
-from engine.run.stage_choices import Choice, apply, change_of, chosen
+from engine.run.stage_choices import KEPT_TEXTS, Choice, apply, change_of, chosen
 from tests.exactly import exactly
 
 MakeRun = Callable[..., RunDirectory]
@@ -156,6 +156,20 @@ def test_what_is_skipped_is_neither_done_again_nor_the_last_one(choice: Choice, 
 
 def test_a_stage_that_was_at_work_when_its_worker_vanished_can_be_skipped() -> None:
     assert change_of(esm(DONE, "running", NOT, NOT), "skip", "select").stages[0] == "select"
+
+
+@pytest.mark.parametrize("half_done", ["running", "stopped", "failed", "pending", "finished"])
+def test_texts_under_way_stay_where_another_stage_goes_on_with_them(tmp_path: Path, half_done: str) -> None:
+    record = esm("stale", DONE, NOT, NOT, half_done)
+    record.begun_again = 1
+    (tmp_path / "esm/mine").mkdir(parents=True)
+    (tmp_path / "esm/mine/rollouts.jsonl").touch()
+    (tmp_path / KEPT_TEXTS).touch()
+    stage_choices.put_aside(tmp_path, record)
+    kept = tmp_path / stage_choices.kept_in(record)
+    assert (kept / "esm/mine/rollouts.jsonl").exists() and not (tmp_path / "esm/mine/rollouts.jsonl").exists()
+    assert (kept / KEPT_TEXTS).exists() is (half_done in ("pending", "finished"))
+    assert list(json.loads((kept / "stages.json").read_text())) == ["mine"]
 
 
 def test_a_stage_of_ones_own_that_names_no_files_cannot_be_begun_again() -> None:

@@ -30,7 +30,7 @@ SCORED = [
 
 def answered(text: str = "It is", tokens: int = 3, **more: Any) -> Answered:
     did = [LeverDid(lever="esm", acted=True, what="2 of 3 steered", tokens=21, calls=1, price=0.5)]
-    used = PromptUsed(False, "Q: {question}", "run", "a turn came before")
+    used = PromptUsed(False, "Q: {question}", "evaluation", "a turn came before")
     return Answered(text, [1] * tokens, 40, "stop", did, [DECISION], used, **more)
 
 
@@ -43,7 +43,7 @@ STEER = {
             "probe_tokens": 21,
         }
     ],
-    "prompt": {"as_evaluated": False, "template": "Q: {question}", "system": "run", "why": "a turn came before"},
+    "prompt": {"as_evaluated": False, "template": "Q: {question}", "system": "evaluation", "why": "a turn came before"},
 }  # fmt: skip
 
 

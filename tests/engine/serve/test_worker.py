@@ -30,7 +30,7 @@ def test_killed_paused_and_stopped(
     wait_until: Callable[..., None],
 ) -> None:
     overrides = ["run.stages=[serve]", f"serve.runs={json.dumps([str(full_run)])}", "serve.port=0"]
-    run = prepare_run(DEMO, [*SMALL, *overrides], None, str(tmp_path))
+    run = prepare_run(DEMO, [*SMALL, *overrides], str(tmp_path))
 
     def seen(kind: type[Event]) -> list[Event]:
         return [event for event in events_of(run) if isinstance(event, kind)]

@@ -68,6 +68,23 @@ def test_the_last_answer_is_told_where_the_waiting_was() -> None:
     assert events == [working(3, 1, 1, 0.0, 0), working(2, 2, 2, 0.0, 0)]
 
 
+def test_the_time_of_a_request_under_way_counts() -> None:
+    """20 tokens after 4 s of one request; the next one is under way for 1 s and then for 4 s: 20 / 5, then 20 / 8."""
+    clock, events = Clock(), list[Event]()
+    pace = AnswerPace("judge", events.append, clock)
+    with pace.waiting():
+        with pace.under_way():
+            clock.now += 4
+        pace.answered(20)
+        with pace.waiting(), pace.under_way():
+            clock.now += 1
+            pace.report()
+            clock.now += 3
+            pace.report()
+            pace.answered(0)
+    assert events[:2] == [working(2, 1, 20, 4.0, 1), working(2, 1, 20, 2.5, 1)]
+
+
 def test_it_is_told_every_two_seconds_and_of_no_short_wait() -> None:
     clock, events = Clock(), list[Event]()
     pace = AnswerPace("judge", events.append, clock)

@@ -145,6 +145,15 @@ def test_a_server_that_wants_no_pause_is_not_asked_at_once_until_no_attempt_is_l
     assert waits == [1.0, 2.0]
 
 
+def test_each_pause_is_twice_the_one_before_up_to_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.servers.client.LONGEST_WAIT", 6.0)
+    waits: list[float] = []
+    with misbehaving_server(reply, ["429 at once"] * 5) as server:
+        config = section(server.url).model_copy(update={"retries": 5})
+        OpenAIClient(config, "here", sleep=waits.append).complete(HI)
+    assert waits == [1.0, 2.0, 4.0, 6.0, 6.0]
+
+
 def test_a_server_that_says_not_to_ask_again_is_not_asked_again() -> None:
     with misbehaving_server(reply, ["429 for good"] * 3) as server:
         with pytest.raises(

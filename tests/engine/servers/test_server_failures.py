@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import SteerError
-from engine.servers.server_failures import ServerFailures
+from engine.servers.side_by_side import ServerFailures
 from tests.exactly import exactly
 
 

@@ -69,6 +69,8 @@ def test_every_request_is_counted_for_its_role(tmp_path: Path) -> None:
     assert outcomes == ["tried again", "tried again", "answered", "failed", "answered"]
     assert [line.get("attempt", 1) for line in lines(tmp_path)] == [1, 2, 3, 1, 1]
     assert "(429)" in lines(tmp_path)[0]["why"]
+    counted = lines(tmp_path)[2]
+    assert counted.get("characters_sent", 0) == counted.get("characters_received", 0) == 0, "tokens are known"
 
 
 def test_an_answer_of_no_use_costs_all_the_same(tmp_path: Path) -> None:
@@ -228,9 +230,9 @@ def test_a_killed_run_counts_on(
         openai = f"{{base_url: '{server.url}', api_key_env: none, model: m, price_prompt: 1.0}}"
         changes = [
             f"run.outputs={tmp_path}", "slsm.data.conversations=40", "slsm.compare=[baseline]", "slsm.batch_size=4",
-            f"slsm.answers={{kind: openai, openai: {openai}}}",
+            f"slsm.answers={{kind: openai, openai: {openai}}}", "run.stages=[slsm]",
         ]  # fmt: skip
-        run = prepare_run(DEMO, changes, ["slsm"], None)
+        run = prepare_run(DEMO, changes)
         process = worker(run)
         wait_until(lambda: len(server.requests) > 10, "some requests")
         os.kill(process.pid, signal.SIGKILL)

@@ -104,6 +104,8 @@ def test_what_the_file_lacks_is_reported_and_counts_as_the_authors_count_it(tmp_
     assert (about["score_baseline_none"], about["score_as_published_baseline_none"]) == (0.8333, 0.8333)
     notices = [event.text for event in events if isinstance(event, Notice) and event.level == "warning"]
     assert "slsm.answers.path: no answer to 2 of 12 conversations" in notices
+    failures = [one.failure for one in events if isinstance(one, ConversationAnswered) and one.failure]
+    assert failures == ["the file has no answer to it"] * 2
     assert "slsm.answers.path: no conversation for 1 of 11 answers" in notices
 
 

@@ -101,5 +101,5 @@ def test_a_run_says_which_of_the_sweep_s_it_is(tmp_path: Path) -> None:
         assert (made.name, made.config["online"]["L"], made.versions) == ("n", 5, maker.versions)
         assert (list(made.stages), made.seeds["run"]) == (["mine", "eval"], 5)
     assert (second.config["task"]["eval_split"], report.config["task"]["eval_split"]) == ("dev", "test")
-    assert [run.path.name for run in maker.made(maker.points)] == [record.points[1].run_id, "chosen"]
-    assert maker.points[-1] == record.report and not list(folder.path.glob("unfinished-*"))
+    assert [run.path.name for run in maker.made(record.all_points)] == [record.points[1].run_id, "chosen"]
+    assert record.all_points[-1] == record.report and not list(folder.path.glob("unfinished-*"))

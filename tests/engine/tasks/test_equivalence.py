@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sys
 from types import SimpleNamespace
 
@@ -53,3 +54,16 @@ def test_extraction_takes_time_by_the_length_of_a_text(dataset: str, text: str) 
 )
 def test_the_last_box_whose_braces_balance(text: str, content: str) -> None:
     assert last_box(text) == content
+
+
+def test_memory_is_limited_by_what_the_libraries_take_already(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four times what is taken, and `MEMORY` more; no more than the system allows."""
+    set_: list[tuple[int, tuple[int, int]]] = []
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, limits: set_.append((kind, limits)))
+    monkeypatch.setattr(resource, "getrusage", lambda who: SimpleNamespace(ru_maxrss=1000))
+    monkeypatch.setattr(sys, "platform", "linux")
+    wanted = 4 * 1000 * 1024 + equivalence_process.MEMORY
+    for most, limit in ((resource.RLIM_INFINITY, wanted), (wanted + 1, wanted), (5000, 5000)):
+        monkeypatch.setattr(resource, "getrlimit", lambda kind, most=most: (0, most))
+        equivalence_process._limit_memory()
+        assert set_[-1] == (resource.RLIMIT_DATA, (limit, most))

@@ -70,7 +70,7 @@ def _answers(data: bytes, folder: Path) -> object:
 def _questions(data: bytes, folder: Path) -> object:
     path = folder / "PQ-2H.txt"
     path.write_bytes(data)
-    return [line.relations for line in read_question_lines(path)]
+    return [line.gold_path for line in read_question_lines(path)]
 
 
 def _triples(data: bytes, folder: Path) -> object:

@@ -17,7 +17,7 @@ from app.compared.words import cells_sentence
 from app.table.column import cell_of
 from engine.comparison.comparison import compare_runs
 from engine.comparison.items import Item
-from engine.comparison.trace import Parting, Step, align
+from engine.comparison.trace import Parting, Step, Value, align
 from screens.compare.trace_blocks import parting_blocks
 from screens.compare.words import about_items, about_methods, changed_words
 from tests.two_runs import decided, evaluated, make_run
@@ -106,10 +106,10 @@ def test_one_below_the_other_where_it_is_narrow() -> None:
 
 
 def test_of_several_probes_that_differ_is_said_once_what_they_are() -> None:
-    a, b = (
-        Step("1", "segment 1", {"entry": None}, weighed, "one", weighed_as="probe")
-        for weighed in ({"e1": -1.5, "e2": -2.0, "e3": -3.0}, {"e1": -1.25, "e2": -1.0, "e3": -3.0})
-    )
+    probed: list[dict[str, Value]] = [
+        {"e1": -1.5, "e2": -2.0, "e3": -3.0}, {"e1": -1.25, "e2": -1.0, "e3": -3.0},
+    ]  # fmt: skip
+    a, b = (Step("1", "segment 1", {"entry": None}, weighed, "one", weighed_as="probe") for weighed in probed)
     assert lines(RIGHT, RIGHT, align([a], [b]), 73)[5:] == [
         "  segment 1  another probe, the same decision",
         "A",

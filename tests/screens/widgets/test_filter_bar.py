@@ -26,7 +26,7 @@ class BarApp(App[None]):
         self.asked.append(message.text)
 
     @on(FilterBar.Closed)
-    def _closed(self) -> None:
+    def _count_closed(self) -> None:
         self.closed += 1
 
     @property

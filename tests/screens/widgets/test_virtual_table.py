@@ -459,7 +459,8 @@ def test_where_rows_are_found() -> None:
     ]
     assert source.row_at(31) == 2
     assert [source.find(key) for key in (3, "a", None)] == [None] * 3
-    assert [source.at(row).place.offset for row in (0, 2, 9)] == [10, 30, 30] and source.noun == "items"
+    placed = [item.place.offset for item in map(source.at, (0, 2, 9)) if item is not None]
+    assert placed == [10, 30, 30] and source.noun == "items"
     source.show([])
     assert source.at(0) is None
     source.sort(None, reverse=False)

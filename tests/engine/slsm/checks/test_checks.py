@@ -157,6 +157,20 @@ def test_what_is_said_of_an_answer_that_breaks_an_instruction() -> None:
     assert {text: check_of(text).fault for text in FAULTS} == FAULTS
 
 
+NUMBERS = {
+    "a single": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10, "eleven": 11, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50,
+    "sixty": 60, "a hundred": 100, "one hundred": 100, "hundred": 100, "17": 17,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("word", "number"), NUMBERS.items())
+def test_numbers_in_words(word: str, number: int) -> None:
+    check = check_of(f"Answer in exactly {word} words")
+    assert check.value == f"exactly {number}"
+    assert check.holds("a " * number) and not check.holds("a " * (number + 1))
+
+
 @pytest.mark.parametrize(("length", "read"), [(300, True), (301, False)])
 def test_an_instruction_that_is_too_long_is_none(length: int, read: bool) -> None:
     said = "Never use the word apple, "

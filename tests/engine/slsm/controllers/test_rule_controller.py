@@ -114,6 +114,8 @@ REAL = (
     ("Please call me Captain from now on.", "facts", "The user wants to be called Captain"),
     ("I have two kids, Tom and Mia.", "facts", "The user has two kids, Tom and Mia"),
     ("I always carry tea.", "facts", "The user always carries tea"),
+    ("The name of my best friend is Whiskers.", "facts", "The user's best friend is Whiskers"),
+    ("I forgot to say that the name of my cat is Tom, by the way.", "facts", "The user's cat is Tom"),
     ("I never say grace.", "facts", "The user never says grace"),
     ("I own a dog.", "facts", "The user owns a dog"),
     ("I do not wash dishes.", "facts", "The user does not wash dishes"),

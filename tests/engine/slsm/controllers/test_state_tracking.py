@@ -41,7 +41,7 @@ def test_of_a_structured_memory_every_change_is_told_with_what_was_before() -> N
         items=[fact, constraint],
         changes=[
             StateChange(operation="added", item=fact),
-            StateChange(operation="changed", item=constraint, before="Be brief", before_status="satisfied"),
+            StateChange(operation="changed", item=constraint, before="Be brief"),
             StateChange(
                 operation="resolved", item=StateItem(kind="facts", id="F1", text="The dog is Rex"), why="it ran away"
             ),
