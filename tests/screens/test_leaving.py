@@ -15,6 +15,7 @@ from engine.run.directory import RunDirectory
 from engine.run.lock import RunLock
 from screens import leaving
 from screens.leaving import LeaveScreen, LeftRun, WaitingScreen, states_now
+from tests.console import until
 from tests.two_runs import make_run
 
 
@@ -96,3 +97,15 @@ async def test_each_key_is_a_choice(key: str, tmp_path: Path) -> None:
     assert chosen == [{"ctrl+d": "detach", "S": "stop", "escape": "stay"}[key]]
     assert LeaveScreen([run])._heading == "A run is still running"
     assert LeaveScreen([run, run])._heading == "2 runs are still running"
+
+
+async def test_the_dialog_that_waits_ends_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has to press a key: it looks ten times a second."""
+    monkeypatch.setattr(leaving, "request_stop", lambda run: None)
+    alive = LeftRun(RunDirectory(tmp_path), "running", True)
+    monkeypatch.setattr(leaving, "states_now", lambda _: [alive])
+    results: list[list[LeftRun] | None] = []
+    async with App[None]().run_test() as pilot:
+        await pilot.app.push_screen(WaitingScreen([alive.directory], patience=0.05), results.append)
+        await until(lambda: results, "the end")
+    assert results == [[alive]]

@@ -35,3 +35,14 @@ def test_a_notification_with_a_name_in_it_has_no_markup() -> None:
         if not is_fixed(call.args[0]) and has_markup(call)
     ]
     assert len(files) > 300 and open_calls == []
+
+
+def test_no_text_of_a_widget_is_read_as_markup() -> None:
+    """What a `Static` shows comes from files, servers and models; the console's own words have no markup either."""
+    open_calls = [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path in (ROOT / "screens").rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "Static" and has_markup(call)
+    ]
+    assert open_calls == []

@@ -437,3 +437,44 @@ async def test_without_any_configuration_a_path_is_asked_for(
 )  # fmt: skip
 def test_the_option_that_nobody_typed_is_not_named(where: str, words: str) -> None:
     assert problem_words(Problem(where, "x", "a number")) == words
+
+
+async def test_what_is_typed_is_checked_once_when_one_pauses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+    monkeypatch.setattr(NewRunScreen, "_look", lambda self: looks.append(self.set_input.value))
+    monkeypatch.setattr("screens.new_run._PATIENCE", 0.2)
+    app = NewRunApp(tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(lambda: looks, "the first check")
+        looks.clear()
+        app.dialog.set_input.value = "a"
+        await pilot.pause()
+        app.dialog.set_input.value = "ab"
+        await until(lambda: looks, "the check")
+        await pilot.pause(0.3)
+    assert looks == ["ab"]
+
+
+async def test_enter_is_heard_once_and_says_what_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was wrong before is gone; what is wrong is read from its beginning."""
+    begun: list[tuple[Path, str]] = []
+    monkeypatch.setattr(NewRunScreen, "_prepare", lambda self, path, changes: begun.append((path, changes)))
+    config = tmp_path / "long.yaml"
+    config.write_text("".join(f"# line {n} of what this is\n#\n" for n in range(60)) + "run:\n  name: long\n")
+    app = NewRunApp(tmp_path, config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        dialog, box = app.dialog, app.dialog.query_one("#config-scroll")
+        await until(lambda: box.max_scroll_y > 40, "the description")
+        await pilot.press("pagedown")
+        await pilot.pause()
+        assert box.scroll_y > 0
+        dialog._show_wrong("no\n" * 90)
+        await pilot.pause()
+        assert box.scroll_y == 0 and dialog.has_class("-wrong")
+        await pilot.press("enter", "enter")
+        assert begun == [(config, "")] and not dialog.has_class("-wrong")
+        assert str(dialog.message.content) == "Reading the configuration …"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -167,3 +169,22 @@ def test_why_an_event_cannot_be_opened(tmp_path: Path) -> None:
          "name the event of a decision, an answer, a question, …"),
         ("the log has no event of this number", f"{tmp_path}@99", "events count from 0; y copies a row's number"),
     ]  # fmt: skip
+
+
+async def test_what_was_found_so_far_is_shown_five_times_a_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock goes on by 0.15 s each time it is looked at: after the second and the fourth line, then at the end."""
+    clock = count(0.0, 0.15)
+    shown: list[bool] = []
+    monkeypatch.setattr(search, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(search, "find_items", lambda *given: iter([None] * 4))
+    monkeypatch.setattr(
+        SearchScreen, "_show", lambda self, words, matches, counts, whole: shown.append(whole)
+    )
+    session = RecordedSession([], tmp_path)
+    async with App[None]().run_test() as pilot:
+        screen = SearchScreen(session)
+        await pilot.app.push_screen(screen)
+        await screen.workers.wait_for_complete()
+    assert shown == [False, False, True]

@@ -174,3 +174,12 @@ def test_a_run_before_verdicts_were_stated_is_read_from_its_figures() -> None:
 def test_no_line_without_a_verdict_is_cut_to_the_titles_of_others() -> None:
     table = DigestTable([DigestLine("1 A ✓", words="has not started")], 80, STYLES)
     assert table.line(DigestLine("1 A ✓", words="has not started")) == Text("1 A ✓ has not started")
+
+
+@pytest.mark.parametrize(("width", "line"), [
+    (99, "1 ESM ✓ greedy   63.5% 96.5% ▲ +33.0 [26, 40] +7% tok no probing"),
+    (100, "1 ESM ✓   greedy     63.5%   96.5%   ▲ +33.0 [26, 40]   89 tok +7%   no probing"),
+])  # fmt: skip
+def test_from_a_hundred_columns_on_there_is_room(width: int, line: str) -> None:
+    """For three cells between the columns, and for the whole cost."""
+    assert drawn(state_of(ended("eval", ESM), stages=["eval"]), width)[1] == line

@@ -11,6 +11,7 @@ from textual.app import App
 from app.blocks.block import Facts, Heading, Paragraph, Span, plain
 from app.state.run import RunState
 from engine import events as ev
+from screens.overview import files
 from screens.overview.files import FilesPanel, file_blocks
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import write_log
@@ -121,3 +122,21 @@ async def test_the_panel_begins_with_the_folder(tmp_path: Path) -> None:
         assert "─ Figures and files ─" in text and "folder  outputs/demo/1" in text
         await pilot.press("O")
         assert pilot.app.screen is not panel
+
+
+async def test_the_page_is_drawn_as_wide_as_its_panel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """96 of 100 cells, less the frame and a cell at each side: 92."""
+    widths: list[int] = []
+    draw = files.draw
+    monkeypatch.setattr(
+        files, "draw", lambda blocks, palette, width: widths.append(width) or draw(blocks, palette, width)
+    )
+    panel = FilesPanel(RecordedSession([], tmp_path))
+    async with App[None]().run_test(size=(100, 24)) as pilot:
+        await pilot.app.push_screen(panel)
+        await pilot.pause()
+        panel._drawn = None
+        panel.poll()
+        assert widths[0] == 100 and widths[-1] == panel.page.content_size.width == 92

@@ -221,3 +221,24 @@ def test_only_what_works_can_be_stopped(state: str, offered: bool, run: RunDirec
     assert panel.check_action("stop", ()) is False and panel.check_action("choose", ("again",))
     session.status = replace(inspect(run.path), state=state)
     assert panel.check_action("stop", ()) is offered
+
+
+@pytest.mark.parametrize(("status", "chosen"), [("finished", 0), ("stopped", 4)])
+async def test_the_cursor_begins_at_the_first_stage_that_is_not_finished(
+    status: str, chosen: int, run: RunDirectory
+) -> None:
+    """At the first of all where none is left; keys move it from there, not beyond the first."""
+    record = run.read()
+    record.stages["slsm"].status = status
+    run.write(record)
+    app = StagesApp(run)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("i")
+        await pilot.pause()
+        panel = app.screen
+        assert isinstance(panel, StagesPanel) and panel.lines.highlighted == chosen
+        seen = []
+        for key in ("up", "k", "down", "j"):
+            await pilot.press(key)
+            seen.append(panel.lines.highlighted)
+        assert seen == ([0, 0, 1, 2] if chosen == 0 else [3, 2, 3, 4])

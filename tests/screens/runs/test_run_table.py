@@ -23,7 +23,9 @@ from screens.runs.columns import COLUMNS
 from screens.runs.commands import RunCommands
 from screens.runs.groups import Group
 from screens.runs.run_filter import RUN_FIELDS, kept
+from screens.runs.screen import RunsScreen
 from screens.runs.source import RunSource, sweep_of
+from screens.widgets.tables.column_layout import place
 from tests.console import drawn
 from tests.runs_app import RunsApp, esm_verdict
 
@@ -411,3 +413,43 @@ def test_stages_stand_below_a_run_as_long_as_something_is_left_of_them(make: Mak
     assert lines == ["… ✓ stage-4   ○ stage-5   …", "… ✓ stage-3   ✓ stage-4   ○ stage-5   …"], (
         "12 cells each"
     )
+
+
+def test_which_columns_go_first_where_it_gets_narrow() -> None:
+    """State, name and result stay to the end."""
+    gone: list[str] = []
+    for width in range(260, 8, -1):
+        shown = {placed.column.key for placed in place(COLUMNS, width)}
+        gone += [
+            column.key for column in reversed(COLUMNS) if column.key not in shown and column.key not in gone
+        ]
+    assert gone == [
+        "progress", "stage", "eta", "started", "cost", "changes", "methods", "seconds", "curve", "id", "difference",
+        "result", "name",
+    ]  # fmt: skip
+
+
+async def test_before_the_runs_are_read_nothing_is_claimed_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is a second read begun before the first one's end."""
+    monkeypatch.setattr(RunsScreen, "_read", lambda self: reads.append(1))
+    reads: list[int] = []
+    app = RunsApp(tmp_path / "outputs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        app.runs.look()
+        assert str(app.runs.title_line.content).startswith(" steer-tui   reading …") and reads == [1]
+        assert app.runs.check_action("filter", ()) and app.runs.table.empty == ""
+
+
+def test_the_lines_of_several_methods_stand_in_columns(make: Make) -> None:
+    """What they are over begins behind the longest of them."""
+    pool = structs.replace(esm_verdict(0.5, baseline=0.25), method="pool", baseline="given", metric="oracle")
+    stages = {"eval": StageRecord(status="finished", verdict=esm_verdict(0.9)),
+              "pool": StageRecord(status="finished", verdict=pool)}  # fmt: skip
+    lines = about_run(row_of(make("a", "finished"), stages=stages)).plain.splitlines()
+    assert lines[:2] == [
+        "ESM        greedy 63.5% → 90.0%  ▲ +26.5 [20, 32]    accuracy over 200 examples",
+        "Pool       as given 25.0% → 50.0%  ▲ +25.0 [19, 31]  best pair known over 200 examples",
+    ]

@@ -113,3 +113,15 @@ def test_the_newest_text_needs_eleven_cells(monkeypatch: pytest.MonkeyPatch, wid
 def test_a_short_text_stands_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     text, _ = lines(monkeypatch, 80, *BEGIN, structs.replace(WORKING, text="add 3\nand 4"))
     assert text == "the model writes 41 of 256 texts, 35 tokens/s  …add 3 and 4"
+
+
+def test_what_is_prepared_is_told_until_the_first_stage_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others wait meanwhile."""
+    header = structs.replace(BEGIN[0], stages=["mine", "eval"])
+    first = (
+        header,
+        ev.WorkerStarted(pid=1, attempt=1, stages=["mine", "eval"]),
+        ev.Preparing(doing="loading"),
+    )
+    assert lines(monkeypatch, 80, *first) == ("loading …", True)
+    assert lines(monkeypatch, 80, *first, BEGIN[1]) == ("", False)

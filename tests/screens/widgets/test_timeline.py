@@ -404,7 +404,7 @@ def test_the_caption_has_the_time_the_mark_and_the_keys(
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
     session = recorded(
-        tmp_path, [1_760_000_000.0 + at for at in range(9)],
+        tmp_path, [1_760_000_000.25 + at for at in range(9)],
         ev.Notice(seq=4, level="warning", text="slow"), ev.StageFailed(seq=7, what="no disk"),
     )  # fmt: skip
     timeline = Timeline(session)

@@ -424,6 +424,7 @@ def test_text_in_its_cell() -> None:
     ]
     assert fit_label("abc", -1) == ""
     assert wrapped("one two\nthree\n\nfour", 5) == ["one two three", "", "four"], "20 cells at least"
+    assert [len(wrapped(f"{'a' * 9} {'b' * count}", 5)) for count in (10, 11)] == [1, 2]
 
 
 def test_only_what_is_looked_for_is_in_another_style() -> None:
