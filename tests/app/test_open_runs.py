@@ -42,7 +42,7 @@ class Console(OpenRuns):
         self.asked.append(asked)
 
     @property
-    def run_screens(self) -> Any:
+    def run_screens(self) -> Any:  # type: ignore[override]
         def open_screen(session: Session, method: str, place: Place | None) -> None:
             self.stack.append(f"{session.run_dir.name} {method}".strip())
             self.ask("open", session.run_dir.name, method, place)
@@ -63,7 +63,7 @@ class Console(OpenRuns):
     def pop_screen(self) -> Any:
         return self.stack.pop()
 
-    def push_screen(self, screen: Any, *more: Any) -> Any:
+    def push_screen(self, screen: Any, *more: Any) -> Any:  # type: ignore[override]
         self.stack.append(type(screen).__name__)
 
     def show_error(self, title: str, error: Exception) -> None:
