@@ -298,9 +298,15 @@ def test_which_columns_of_a_comparison_there_is_room_for() -> None:
     assert shown(ITEMS, 50) == "A:4 B:4 first difference:26"
     assert shown(ITEMS, 78) == "A:4 B:4 first difference:26 question:25 tok. A:6 tok. B:6"
     assert [column.key for column in METHODS if column.justify == "left"] == ["system", "method", "finding"]
-    helps = {column.label: column.help for column in METHODS}
-    assert [helps[name] for name in ("A", "B", "only A", "only B")] == [
-        "mean score of A", "mean score of B", "only A right: enter opens these items",
-        "only B right: enter opens these items",
-    ]  # fmt: skip
-    assert [column.help for column in ITEMS[:2]] == ["✓ right, ✗ wrong in A", "✓ right, ✗ wrong in B"]
+    assert {column.label: column.help for column in METHODS if column.help} == {
+        "finding": "of the scores; unclear: the interval holds 0, or p is not below 0.05", "n": "items that both runs have",
+        "A": "mean score of A", "B": "mean score of B", "B−A": "difference of the mean scores",
+        "95% interval": "of B−A: paired bootstrap over items", "p": "McNemar's exact p of only A against only B",
+        "both✓": "both right: enter opens these items", "only A": "only A right: enter opens these items",
+        "only B": "only B right: enter opens these items", "none✓": "neither right: enter opens these items",
+        "tokens": "mean tokens an item, A → B",
+    }  # fmt: skip
+    assert {column.label: column.help for column in ITEMS if column.help} == {
+        "A": "✓ right, ✗ wrong in A", "B": "✓ right, ✗ wrong in B",
+        "first difference": "where they first decide or write otherwise",
+    }  # fmt: skip

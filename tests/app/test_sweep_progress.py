@@ -287,6 +287,11 @@ def test_which_columns_of_a_sweep_there_is_room_for() -> None:
         ":1 setting:64 state:12 result:7 baseline:8 difference:10 95% interval:17 tokens:6 n:5"
     )
     assert [column.key for column in COLUMNS if column.justify == "left"] == ["sign", "setting", "state"]
+    assert {column.label: column.help for column in COLUMNS if column.help} == {
+        "": "★ the best setting, ≈ cannot be told from it", "result": "mean over its items, and over its seeds",
+        "baseline": "the same items without the method", "difference": "result − baseline",
+        "95% interval": "of the difference, paired over the items", "tokens": "of an answer, probes included",
+    }  # fmt: skip
 
 
 def test_what_is_printed_at_the_end_of_a_sweep(at_work: SweepFolder) -> None:
