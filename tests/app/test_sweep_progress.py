@@ -278,6 +278,9 @@ def test_figures_of_a_setting_have_the_digits_of_their_unit() -> None:
 
 
 def test_which_columns_of_a_sweep_there_is_room_for() -> None:
+    [row] = setting_rows(swept(setting(42.0, 3, "finished", "finished", tokens=99.4)), {})
+    assert [cell_of(column.show(column.value(row))).text for column in COLUMNS][-2:] == ["99", "1234"]
+
     def shown(width: int) -> str:
         return " ".join(f"{one.column.label}:{one.width}" for one in place(COLUMNS, width))
 
