@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from textual.binding import Binding
 
+from app.keys import commands
 from app.keys.commands import (
     EVERYWHERE,
     METHOD_KEYS,
@@ -111,3 +112,23 @@ def test_of_five_keys_the_first_and_the_last_are_shown() -> None:
         return row.shown_keys
 
     assert shown(4) == ["0", "1", "2", "3"] and shown(5) == ["0 … 4"]
+
+
+def test_a_display_of_several_keys_stands_for_each_of_them() -> None:
+    """`↑↓` has `↓`, whatever other key does the same; where it comes later it takes the row."""
+    up, down = (
+        (Binding("up,k", "move(-1)", "Choose", tooltip="C."), ["↑↓"]),
+        (Binding("down,j", "move(1)", "Below"), ["↓", "j"]),
+    )
+    for order in ((up, down), (down, up)):
+        [row] = key_rows(order)
+        assert (row.keys, row.label, row.help) == (["↑↓"], "Choose", "C.")
+
+
+def test_every_command_is_a_sentence() -> None:
+    tables = [value if isinstance(value, tuple) else (value,) for value in vars(commands).values()]
+    bound = [one for table in tables for one in bindings(*[(c,) for c in table if isinstance(c, Command)])]
+    assert len(bound) > 100
+    for one in bound:
+        assert isinstance(one, Binding) and one.description == one.description.strip() != ""
+        assert one.tooltip[0].isupper() and one.tooltip.endswith(".") and "  " not in one.tooltip, one

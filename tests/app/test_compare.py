@@ -286,7 +286,16 @@ def test_an_interval_that_touches_zero_shows_nothing(
     assert shown["finding"].tone == ("strong" if "better" in words else "dim")
 
 
-def test_which_columns_of_a_comparison_there_is_room_for() -> None:
+def test_which_columns_of_a_comparison_there_is_room_for(tmp_path: Path) -> None:
+    """Each names what it shows, cut where its widest figure would be."""
+    arm = compare_runs(*(make_run(tmp_path, name, [evaluated("esm", "x", True)]) for name in "ab")).arms[0]
+    figures = Figures(9999, mean_a=0.5, mean_b=0.5, difference=-0.125, low=-0.5, high=-0.25, p=0.5)
+    widest = replace(arm, figures=replace(figures, cells=(9999,) * 4, tokens_a=9999.0, tokens_b=9999.0))
+    cells = {column.key: cell_of(column.show(column.value(widest))).text for column in METHODS}
+    assert [
+        key for key, text in cells.items() if len(text) > next(c.width for c in METHODS if c.key == key)
+    ] == ["tokens"]
+
     def shown(columns: Any, width: int) -> str:
         return " ".join(f"{one.column.label}:{one.width}" for one in place(columns, width))
 
@@ -298,9 +307,16 @@ def test_which_columns_of_a_comparison_there_is_room_for() -> None:
     assert shown(ITEMS, 50) == "A:4 B:4 first difference:26"
     assert shown(ITEMS, 78) == "A:4 B:4 first difference:26 question:25 tok. A:6 tok. B:6"
     assert [column.key for column in METHODS if column.justify == "left"] == ["system", "method", "finding"]
-    helps = {column.label: column.help for column in METHODS}
-    assert [helps[name] for name in ("A", "B", "only A", "only B")] == [
-        "mean score of A", "mean score of B", "only A right: enter opens these items",
-        "only B right: enter opens these items",
-    ]  # fmt: skip
-    assert [column.help for column in ITEMS[:2]] == ["✓ right, ✗ wrong in A", "✓ right, ✗ wrong in B"]
+    assert {column.label: column.help for column in METHODS if column.help} == {
+        "finding": "of the scores; unclear: the interval holds 0, or p is not below 0.05",
+        "n": "items that both runs have",
+        "A": "mean score of A", "B": "mean score of B", "B−A": "difference of the mean scores",
+        "95% interval": "of B−A: paired bootstrap over items", "p": "McNemar's exact p of only A against only B",
+        "both✓": "both right: enter opens these items", "only A": "only A right: enter opens these items",
+        "only B": "only B right: enter opens these items", "none✓": "neither right: enter opens these items",
+        "tokens": "mean tokens an item, A → B",
+    }  # fmt: skip
+    assert {column.label: column.help for column in ITEMS if column.help} == {
+        "A": "✓ right, ✗ wrong in A", "B": "✓ right, ✗ wrong in B",
+        "first difference": "where they first decide or write otherwise",
+    }  # fmt: skip

@@ -187,3 +187,27 @@ def test_runs_are_numbered_without_the_run_that_reports() -> None:
         record=SimpleNamespace(points=points, report=report, all_points=[*points, report])
     )
     assert [module._number(point, results) for point in (*points, report)] == ["1/3", "2/3", "3/3", "report"]
+
+
+def test_reasons_are_red_on_a_terminal_each_once(tmp_path: Path) -> None:
+    errors = Console(
+        file=io.StringIO(), width=30, force_terminal=True, color_system="standard", no_color=False
+    )
+    failed = [SimpleNamespace(state=state, failure=why) for state, why in (
+        ("failed", "no room"), ("failed", "no room"), ("failed", "a bug"), ("stopped", "x"), ("failed", ""),
+    )]  # fmt: skip
+    results: Any = SimpleNamespace(runs=dict(enumerate(failed)), counts={})
+    folder: Any = SimpleNamespace(log=tmp_path / "log")
+    (tmp_path / "log").write_text("last words\n")
+    module._explain(folder, results, errors)
+    lines = errors.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert [line.removeprefix("\x1b[31m").removesuffix("\x1b[0m") for line in lines] == [
+        "failed runs: 2; no room", "failed runs: 1; a bug",
+    ]  # fmt: skip
+    assert all(line.startswith("\x1b[31m") for line in lines)
+    results.runs, errors.file = {}, io.StringIO()
+    module._explain(folder, results, errors)
+    assert errors.file.getvalue() == "\x1b[31mlast words\x1b[0m\n"
+    results.counts, errors.file = {"eval": (1, 0)}, io.StringIO()
+    module._explain(folder, results, errors)
+    assert errors.file.getvalue() == "", "stages were done: the log says nothing new"

@@ -278,6 +278,9 @@ def test_figures_of_a_setting_have_the_digits_of_their_unit() -> None:
 
 
 def test_which_columns_of_a_sweep_there_is_room_for() -> None:
+    [row] = setting_rows(swept(setting(42.0, 3, "finished", "finished", tokens=99.4)), {})
+    assert [cell_of(column.show(column.value(row))).text for column in COLUMNS][-2:] == ["99", "1234"]
+
     def shown(width: int) -> str:
         return " ".join(f"{one.column.label}:{one.width}" for one in place(COLUMNS, width))
 
@@ -287,6 +290,11 @@ def test_which_columns_of_a_sweep_there_is_room_for() -> None:
         ":1 setting:64 state:12 result:7 baseline:8 difference:10 95% interval:17 tokens:6 n:5"
     )
     assert [column.key for column in COLUMNS if column.justify == "left"] == ["sign", "setting", "state"]
+    assert {column.label: column.help for column in COLUMNS if column.help} == {
+        "": "★ the best setting, ≈ cannot be told from it", "result": "mean over its items, and over its seeds",
+        "baseline": "the same items without the method", "difference": "result − baseline",
+        "95% interval": "of the difference, paired over the items", "tokens": "of an answer, probes included",
+    }  # fmt: skip
 
 
 def test_what_is_printed_at_the_end_of_a_sweep(at_work: SweepFolder) -> None:

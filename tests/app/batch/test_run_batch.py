@@ -276,3 +276,18 @@ def test_a_folder_that_is_gone_is_the_reason_why_a_run_ended(
         f"the run's folder was moved or deleted while the engine worked in it ({run.path}): "
         "if it was moved, resume it where it is now"
     )
+
+
+def test_errors_are_red_on_a_terminal_and_on_one_line(run: RunDirectory) -> None:
+    errors = Console(
+        file=io.StringIO(), width=30, force_terminal=True, color_system="standard", no_color=False
+    )
+    run.events.write_text("broken\n")
+    assert module._poll(LogReader(run.events), errors) == []
+    batch = module._Batch(
+        run, LogReader(run.events), Worker(run.events), module.Display(errors), RunState(), errors,  # type: ignore[arg-type]
+        module.Interrupts(),
+    )  # fmt: skip
+    batch._error("an error that is longer than the terminal is wide")
+    lines = errors.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert len(lines) == 2 and all(line.startswith("\x1b[31m") for line in lines)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from app.cli import command_line, main
 from app.cli.command import COMMANDS, Command, load_command
@@ -194,3 +196,15 @@ def test_an_error_is_one_line_however_long(
     monkeypatch.setattr(command_line, "load_command", lambda name: replace(load_command(name), execute=fails))
     assert main(["doctor"]) == 2
     assert capsys.readouterr().err == "word " * 60 + "end (here): wait\n"
+
+
+def test_errors_are_red_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.StringIO()
+
+    def make_console(stderr: bool = False) -> Console:
+        assert stderr
+        return Console(file=written, width=80, force_terminal=True, color_system="standard", no_color=False)
+
+    monkeypatch.setattr("app.terminal.text_console.make_console", make_console)
+    command_line._print_error(RunError(what="no room"))
+    assert written.getvalue() == "\x1b[31mno room\x1b[0m\n"

@@ -146,6 +146,7 @@ def test_whether_the_hub_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def connect(address: tuple[str, int], timeout: float) -> Any:
         asked.append(address)
+        assert timeout == 2, "seconds: whoever waits for a doctor waits for nothing else"
         if address[0] == "down":
             raise OSError("no route")
         return SimpleNamespace(close=lambda: None)
@@ -331,3 +332,21 @@ def test_what_an_extra_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("value", "words"), [("7", "found 7, expected a word"), ("", "expected a word")])
 def test_what_is_wrong_with_a_configuration(value: str, words: str) -> None:
     assert _expected(value, "a word") == words
+
+
+def test_the_verdict_and_the_file_are_bold_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bad = machine.Finding("name", False, "text", needed=True)
+    monkeypatch.setattr(machine, "look", lambda outputs, demo: iter([bad]))
+    console = Console(
+        file=io.StringIO(), width=90, force_terminal=True, color_system="standard", no_color=False
+    )
+    machine.run_doctor(tmp_path, DEMO, console)
+    monkeypatch.setattr(
+        "app.doctor.check.findings_of", lambda path, overrides: [check.Finding("wrong", "a", "b")]
+    )
+    run_check([Path("c.yaml")], console=console)
+    red, verdict, file, wrong, end = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert red.startswith("\x1b[31mno  ") and wrong.startswith("\x1b[31m  wrong") and end == "  1 to correct"
+    assert verdict.startswith("\x1b[1mthe demo cannot run here yet") and file.startswith("\x1b[1mc.yaml")

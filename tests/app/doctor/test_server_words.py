@@ -99,3 +99,19 @@ def test_an_address_with_a_password_is_warned_of(monkeypatch: pytest.MonkeyPatch
 )
 def test_what_needs_quotes_in_a_configuration_has_them(text: str, quoted: str) -> None:
     assert server._quoted(text) == quoted
+
+
+@pytest.mark.parametrize("usable", [True, False])
+def test_the_verdict_is_bold_on_a_terminal(usable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        server, "examine", lambda *given: iter([ServerReport(usable, LOCAL, "tiny", images=True)])
+    )
+    console = Console(
+        file=io.StringIO(), width=90, force_terminal=True, color_system="standard", no_color=False
+    )
+    run_server_doctor(LOCAL, None, "KEY", console, {})
+    verdict = console.file.getvalue().splitlines()[1]  # type: ignore[attr-defined]
+    words = (
+        "can be: reflector, judge, controller, model, vision" if usable else "no role can use this server yet"
+    )
+    assert verdict.startswith(f"\x1b[1m{words}")

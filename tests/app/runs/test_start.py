@@ -168,6 +168,9 @@ def test_a_problem_of_the_field_that_is_typed_comes_first(tmp_path: Path) -> Non
     assert form.problem_of(field("task.train_size"), "few").startswith("task.train_size")
     assert form.problem_of(field("run.seed"), "1").startswith("online.L")
     assert form.problem_of(field("online.L"), "5,6") == "", "of the others nothing is wrong"
+    for one, other in [("task.train_size", "online.L"), ("online.L", "task.train_size")]:
+        both = StartForm(path, [f"{one}=few"])
+        assert both.problem_of(field(other), "few").startswith(other)
     form.toggle_stage("evolve")
     assert form.stages == ["clusters", "their:Own", "evolve"]
     form.toggle_stage("eval")

@@ -56,6 +56,7 @@ def answer(mode: str, passed: bool | None, **fields: Any) -> ResultRow:
         (True, answer("always", False), -1),
         (True, answer("always", True), 0),
         (False, answer("always", None), 0),
+        (True, answer("always", None), 0),
         (None, answer("always", True), 0),
         (False, answer("on_risk", True, injected=False), 0),
         (True, answer("never", False, injected=False), 0),

@@ -114,6 +114,15 @@ def test_an_answer_of_a_conversation() -> None:
     assert (row.second, row.failures) == (False, 0)
 
 
+def test_a_score_of_a_mode_is_told_for_each_memory() -> None:
+    """One that is told again stands for the one before it."""
+    first = ev.ModeScored(
+        mode="always", memory_mode="flat", n=4, judged=3, score=0.5, low=0.25, high=0.75, by_axis=[]
+    )
+    none, again = replace(first, memory_mode="none"), replace(first, score=0.625)
+    assert folded(first, none, again).slsm.modes == {("always", "flat"): again, ("always", "none"): none}
+
+
 def test_a_request_to_the_server() -> None:
     opened = ev.ServeOpened(url="u", model="m", key="k", levers=[])
     taken = ev.RequestTaken(
@@ -210,7 +219,9 @@ def test_what_the_run_knows_of_itself() -> None:
         state.loading, state.preparing = ev.ModelLoading(name="m"), "reading"
         state.apply(event)
         assert (state.loading, state.preparing) == (None, "")
-    assert RunState().active_stage is None and RunState().failure is None
+    new = RunState()
+    assert new.active_stage is None and new.failure is None
+    assert (new.status, new.seq, new.time, new.began, new.unknown) == ("new", -1, 0.0, 0.0, 0)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import msgspec
 import pytest
 
@@ -78,8 +80,9 @@ def test_scrubbing_back_and_on(text: str) -> None:
         assert shown(view) == expected(moment, text)
 
 
-def test_a_long_log_is_gone_through_in_steps() -> None:
-    """Without time one portion is looked at a call, and the view says that it is not through."""
+def test_a_long_log_is_gone_through_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without time one portion is looked at a call, and the view says that it is not through. Where a portion takes
+    20 ms, two of them are looked at in 30 ms."""
     state = RunState()
     decision = next(e for e in EVENTS if type(e).__name__ == "DecisionTaken")
     for k in range(9_000):
@@ -92,6 +95,13 @@ def test_a_long_log_is_gone_through_in_steps() -> None:
         lengths.append(len(view))
     assert len(lengths) == 5
     assert len(view) == 9_000
+    assert not view.update(state.esm), "nothing new"
+    ticks = itertools.count()
+    monkeypatch.setattr("app.table.decision_view.time.perf_counter", lambda: next(ticks) * 0.02)
+    timed = DecisionView(state.esm)
+    timed.filter(parse("m>=1", DECISION_FIELDS))
+    assert timed.update(state.esm, budget_ms=30.0)
+    assert len(timed) == 4_000
 
 
 @pytest.mark.parametrize("field", sorted(DECISION_FIELDS))

@@ -239,15 +239,15 @@ def test_another_entry_can_be_tried_in_the_place_of_the_chosen_one() -> None:
     """The one that was committed stands first in the list of the wrong entries; right ones are never injected."""
     event: Any = TURNED_RIGHT[2]
     at_layer = [msgspec.structs.replace(candidate, layer=3) for candidate in event.candidates]
-    choice = choice_of(msgspec.structs.replace(event, candidates=at_layer), *TURNED_RIGHT)
+    choice = choice_of(msgspec.structs.replace(event, candidates=at_layer, alpha=4 / 3), *TURNED_RIGHT)
     assert isinstance(choice, Choice)
     assert choice.about == (
-        "esm · t-1 · control point 2 chose data-0001_m1_l2_wrong at α 1.4, layer 2\n"
+        "esm · t-1 · control point 2 chose data-0001_m1_l2_wrong at α 1.33, layer 2\n"
         "How many in t-1?\nright answer 28"
     )
     fields = {field.name: field for line in choice.fields for field in line}
     assert {name: field.value for name, field in fields.items()} == {
-        "entries": "1", "alphas": "1.4", "layer": "", "onward": "0",
+        "entries": "1", "alphas": "1.333", "layer": "", "onward": "0",
     }  # fmt: skip
     second = "data-0002_m1_l2_wrong"
     read = fields["entries"].read
