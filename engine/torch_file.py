@@ -56,6 +56,8 @@ def check_packed(path: Path) -> None:
 
 
 def _first_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
     return f"{type(error).__name__}: {error}".splitlines()[0][:200]
 
 

@@ -55,7 +55,7 @@ SMALL_POOL = ("run.stages=[pool]", "pool={train_queries: 30, heldout_queries: 8,
 SMALL_SELECTOR = (
     "run.stages=[pool, selector]",
     "pool={train_queries: 30, heldout_queries: 8, max_eval_pairs: 20}",
-    "selector={supervised_steps: 24, policy_steps: 24, rollouts: 3, checkpoint_every: 10}",
+    "selector={supervised_steps: 24, policy_steps: 24, rollouts: 3}",
 )
 SMALL_SLSM = (
     "run.stages=[slsm]",
@@ -73,8 +73,7 @@ SYSTEMS: dict[str, Sequence[str]] = {
     "gflownet": SMALL_GFLOWNET,
     "pool": SMALL_POOL,
     "selector": (*SMALL_SELECTOR, "pool.train_queries=10", "pool.heldout_queries=4", "pool.max_eval_pairs=10",
-                 "selector.supervised_steps=12", "selector.policy_steps=12",
-                 "selector.checkpoint_every=5"),
+                 "selector.supervised_steps=12", "selector.policy_steps=12"),
     "slsm": (*SMALL_SLSM, "slsm.data.conversations=6"),
 }  # fmt: skip
 """A run of each system that takes seconds."""

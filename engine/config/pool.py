@@ -149,10 +149,10 @@ class PoolSection(Section):
 class SelectorSection(Section):
     """The stage `selector`."""
 
-    REMOVED = {"oracle_pairs": 500}
+    REMOVED = {"oracle_pairs": 500, "checkpoint_every": 50}
     FIXED = (
         "hidden", "inner", "batch_size", "learning_rate", "policy_learning_rate", "weight_decay", "grad_clip",
-        "random_pairs", "log_every", "eval_every", "checkpoint_every",
+        "random_pairs", "log_every", "eval_every",
     )  # fmt: skip
 
     hidden: ClassVar[int] = 64
@@ -178,8 +178,6 @@ class SelectorSection(Section):
     log_every: ClassVar[int] = 10
     eval_every: ClassVar[int] = 40
     """Steps between two evaluations on the held-out queries."""
-    checkpoint_every: ClassVar[int] = 50
-    """Steps between two checkpoints."""
 
     @model_validator(mode="after")
     def _trains(self) -> SelectorSection:

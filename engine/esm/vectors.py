@@ -24,7 +24,10 @@ def vector_bytes(vector: Vector) -> bytes:
 def load_vector(path: Path, hidden_size: int | None = None) -> Vector:
     """Read one vector. A file that is missing, unreadable, of another shape or not finite is a DataError."""
     hint = "run the stages `mine`, `select` and `memory` again for this model"
-    vector = tensor_vector(load_tensors(path, "a vector file cannot be read", hint), str(path))
+    try:
+        vector = tensor_vector(load_tensors(path, "a vector file cannot be read", hint), str(path))
+    except DataError as error:
+        raise DataError(what=error.what, where=str(path), hint=hint) from error
     if hidden_size not in (None, len(vector)):
         what = f"a vector has shape {vector.shape}, expected ({hidden_size},)"
         raise DataError(what=what, where=str(path), hint=hint)

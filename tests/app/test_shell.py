@@ -447,7 +447,7 @@ async def test_esc_leads_back_to_the_run_from_which_another_was_opened(
         await until(lambda: app.screen is screen, "the run it was opened from")
         assert session_of(app).run_dir == first.path
         selected = cases.under_cursor()
-        assert selected is not None and selected.item.iteration == 1
+        assert selected is not None and selected.iteration == 1
         await pilot.press("escape")
         await on_screen(app, OverviewScreen)
         await pilot.press("escape")

@@ -575,9 +575,10 @@ def test_when_it_is_drawn(
     session = SimpleNamespace(cursor=changes.get("cursor"), frozen=changes.get("frozen", False))
     timeline = SimpleNamespace(replaying=changes.get("replaying", False))
     screen: Any = SimpleNamespace(
-        session=session, busy=changes.get("busy", False), _moment=(None, False), _drawn_at=0.0,
+        session=session, app=None, busy=changes.get("busy", False), _moment=(None, False), _drawn_at=0.0,
         _asked_at=changes.get("asked", -9.0), poll=lambda: polls.append(now), query_one=lambda kind: timeline,
     )  # fmt: skip
+    monkeypatch.setattr("screens.run_screen.terminal_busy", lambda app: False)
     monkeypatch.setattr("screens.run_screen.time", SimpleNamespace(monotonic=lambda: now))
     RunScreen._tick(screen)
     assert bool(polls) == drawn

@@ -107,7 +107,7 @@ def _in_words(entry: object) -> str:
 def _content(path: Path, clusters: Sequence[str]) -> dict[str, Any]:
     content = decoded(path, dict[str, Any], "these are not cluster descriptions", _HINT)
     if set(content) != set(clusters):
-        what = f"it describes {', '.join(content)}; the clusters are {clusters[0]} to {clusters[-1]}"
+        what = f"these describe {', '.join(content)}; the clusters are {clusters[0]} to {clusters[-1]}"
         raise DataError(what=what, where=str(path), hint=_HINT)
     return content
 

@@ -56,7 +56,7 @@ class VQAQuestion(msgspec.Struct, frozen=True):
 def read_vqa(questions: Path, annotations: Path) -> list[VQAQuestion]:
     """The questions, in the file's order. Raises DataError for an unusable file, a question with fewer than four
     answers and a repeated id."""
-    form = ("not what VQA files hold", "give the published JSON file, unpacked")
+    form = ("a VQA file cannot be read", "give the published JSON file, unpacked")
     asked = decoded(questions, _Questions, *form).questions
     answers: dict[str, tuple[str, ...]] = {}
     for annotation in decoded(annotations, _Annotations, *form).annotations:

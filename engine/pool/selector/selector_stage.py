@@ -42,6 +42,9 @@ from engine.pool.vqa.evaluated_pairs import EvaluatedPair, PairEvaluator
 from engine.run.stage import StageContext, StageResult
 from engine.torch_file import torch_threads
 
+_CHECKPOINT_EVERY = 10
+"""Training steps."""
+
 
 class TrainSelector:
     """Saves checkpoints at intervals and at every stop. The last weights count: held-out queries select nothing."""
@@ -97,13 +100,13 @@ class _SelectorRun:
     # ------------------------------------------------------------ training
 
     def _train(self) -> None:
-        training, section = self.training, self.section
+        training = self.training
         recover_jsonl(self.log, keep=sum(map(self._is_logged, range(1, training.step + 1))))
         while training.step < training.steps:
             report = training.update()
             if self._is_logged(training.step):
                 self._report(report)
-            if training.step == training.steps or training.step % section.checkpoint_every == 0:
+            if training.step == training.steps or training.step % _CHECKPOINT_EVERY == 0:
                 training.save()
             try:
                 self.context.checkpoint()

@@ -231,9 +231,9 @@ MADE_AGAIN = "run the stages `mine`, `select` and `memory` again for this model"
 @pytest.mark.parametrize(
     ("tensor", "what"),
     [
-        (None, "a vector file is missing"),
-        ({"a": torch.ones(8)}, "a vector file cannot be read: it is not a tensor"),
-        (torch.ones(8, 1), "a vector has shape (8, 1), expected (8,)"),
+        (None, "a vector file cannot be read: No such file or directory"),
+        ({"a": torch.ones(8)}, "expected a tensor, found dict"),
+        (torch.ones(8, 2), "a tensor has shape (8, 2), not that of one vector"),
         (torch.ones(9), "a vector has shape (9,), expected (8,)"),
         (torch.full((8,), torch.inf), "a vector holds NaN or infinity"),
     ],
@@ -252,7 +252,7 @@ def test_without_a_size_a_vector_has_one_dimension(tmp_path: Path) -> None:
     found = load_vector(path)
     assert found.dtype == np.float32 and found.tolist() == [0.0, 1.0, 2.0]
     torch.save(torch.ones(2, 2), path)
-    words = f"a vector has shape (2, 2), expected one dimension (…/a.pt): {MADE_AGAIN}"
+    words = f"a tensor has shape (2, 2), not that of one vector (…/a.pt): {MADE_AGAIN}"
     with pytest.raises(DataError, match=exactly(words)):
         load_vector(path)
 

@@ -349,45 +349,45 @@ def test_an_iteration_without_reply_is_kept_and_the_next_goes_on(
 def test_a_reflector_that_always_fails_ends_the_stage_and_loses_nothing(
     run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.evolution.evolution_run.make_reflector", lambda context: Failing({1, 2}))
-    config = configured(iterations=5, failures=2, **NOTHING_COMPARED)
+    monkeypatch.setattr("engine.evolution.evolution_run.make_reflector", lambda context: Failing({1, 2, 3}))
+    config = configured(iterations=6, **NOTHING_COMPARED)
     with pytest.raises(
         SteerError,
         match=exactly(
-            "the reflector gave no valid reply in 2 iterations in a row: it refused (the reflector): ask another "
+            "the reflector gave no valid reply in 3 iterations in a row: it refused (the reflector): ask another "
             "(evolution.reflector): correct what it says and resume, with more `evolution.iterations` where all "
             "are done: every finished iteration is kept; or start a run with `evolution.reflector.kind: "
             "statistical`, the offline reflector"
         ),
     ):
         run_stage(Evolve(), config, run, model)
-    assert len(read_history(layout.history(run)).iterations) == 3
+    assert len(read_history(layout.history(run)).iterations) == 4
     monkeypatch.setattr("engine.evolution.evolution_run.make_reflector", from_config.make_reflector)
     run_stage(Evolve(), config, run, model)
-    assert len(read_history(layout.history(run)).iterations) == 5
+    assert len(read_history(layout.history(run)).iterations) == 6
 
 
 def test_a_reflector_that_gave_up_at_the_end_is_told_again(
     run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is left to iterate then, and still this is no end like any other."""
-    monkeypatch.setattr("engine.evolution.evolution_run.make_reflector", lambda context: Failing({1, 2}))
+    monkeypatch.setattr("engine.evolution.evolution_run.make_reflector", lambda context: Failing({1, 2, 3}))
     told = []
     for _ in range(2):
         with pytest.raises(
             SteerError,
             match=exactly(
-                "the reflector gave no valid reply in 2 iterations in a row: it refused (the reflector): ask another "
+                "the reflector gave no valid reply in 3 iterations in a row: it refused (the reflector): ask another "
                 "(evolution.reflector): correct what it says and resume, with more `evolution.iterations` where all "
                 "are done: every finished iteration is kept; or start a run with `evolution.reflector.kind: "
                 "statistical`, the offline reflector"
             ),
         ) as caught:
-            run_stage(Evolve(), configured(failures=2), run, model)
+            run_stage(Evolve(), configured(iterations=4), run, model)
         told.append(str(caught.value))
     assert told[0] == told[1]
-    run_stage(Evolve(), configured(failures=2, iterations=4), run, model)
-    assert len(read_history(layout.history(run)).iterations) == 4
+    run_stage(Evolve(), configured(iterations=5), run, model)
+    assert len(read_history(layout.history(run)).iterations) == 5
 
 
 def test_ends_early(run: Path, model: LanguageModel) -> None:

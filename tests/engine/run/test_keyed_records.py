@@ -60,15 +60,21 @@ def test_what_cannot_be_written_is_not_known(tmp_path: Path) -> None:
     assert ("a", 0) not in records
 
 
-@pytest.mark.parametrize("line", ('{"name": "a"}', '{"name": 3, "draw": 0}', "[]", "{"))
-def test_a_line_that_is_something_else_is_named(tmp_path: Path, line: str) -> None:
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ('{"name": "a"}', "no field `draw`"), ('{"name": 3, "draw": 0}', "`name`: expected str, got int"),
+        ("[]", "this line is not …"), ("{", "this line is not …"),
+    ],
+)  # fmt: skip
+def test_a_line_that_is_something_else_is_named(tmp_path: Path, line: str, what: str) -> None:
     path = tmp_path / "measured.jsonl"
     opened(path).add(Measured("a", 0))
     path.write_text(path.read_text() + line + "\n")
     with pytest.raises(
         DataError,
         match=exactly(
-            "this line is not … (…/measured.jsonl:2): restore the file, or remove it so that its stage writes it again"
+            f"{what} (…/measured.jsonl:2): restore the file, or remove it so that its stage writes it again"
         ),
     ):
         opened(path)

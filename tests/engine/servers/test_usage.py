@@ -161,7 +161,7 @@ def test_a_line_that_is_no_request_is_an_error_with_its_place(tmp_path: Path) ->
     with pytest.raises(
         DataError,
         match=exactly(
-            "this line is not valid as RequestRecord: Object missing required field `time` (…/usage.jsonl:1): "
+            "no field `time` (…/usage.jsonl:1): "
             "restore the file, or remove it: what was spent before is then no longer counted"
         ),
     ):

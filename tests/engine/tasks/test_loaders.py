@@ -264,7 +264,7 @@ def test_folders_that_do_not_say_what_is_meant(tmp_path: Path, names: list[str],
             b'[{"question": "q", "answer": "1"}, 7]',
             "this record is not a JSON object (…/test.jsonl: record 2): correct or remove it",
         ),
-        (b"[1", "this is not JSON (…) (…/test.jsonl): fetch the file again"),
+        (b"[1", "this is not JSON: … (…/test.jsonl): fetch the file again"),
         (b"\n\n", "the split `test` of the data set is empty (…/test.jsonl): give a file with examples"),
         (
             b"version https://git-lfs.github.com/spec/v1\noid sha256:35dc\nsize 4\n",
@@ -310,7 +310,7 @@ def test_errors_in_parquet_name_the_row(tmp_path: Path) -> None:
     path.write_bytes(b"PAR1 and no more")
     with pytest.raises(
         DataError,
-        match=exactly("this is not a readable parquet file (…) (…/test.parquet): fetch it again"),
+        match=exactly("this is not a readable parquet file: … (…/test.parquet): fetch it again"),
     ):
         load_task_dataset("gsm8k", str(path), "test", 5)
     with pytest.raises(

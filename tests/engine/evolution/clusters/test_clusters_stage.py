@@ -347,7 +347,7 @@ def test_other_files_that_do_not_fit(built: Path, tmp_path: Path) -> None:
     with pytest.raises(
         DataError,
         match=exactly(
-            "these are not cluster descriptions: it describes 0; the clusters are 0 to 7 (…/words.json): give a "
+            "these describe 0; the clusters are 0 to 7 (…/words.json): give a "
             "JSON object with one entry for each cluster id"
         ),
     ):

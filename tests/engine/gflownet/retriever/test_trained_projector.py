@@ -51,7 +51,7 @@ def test_it_has_the_weights_that_were_best_on_validation(tmp_path: Path) -> None
 )  # fmt: skip
 def test_a_checkpoint_without_a_fitting_projector_is_told(tmp_path: Path, state: Any) -> None:
     saved(tmp_path, state)
-    words = f"the retriever's projector cannot be used (…/retriever.pt): {HINT}"
+    words = f"the retriever's projector cannot be used: … (…/retriever.pt): {HINT}"
     with pytest.raises(DataError, match=exactly(words)):
         trained_projector(tmp_path, 3, 2)
 

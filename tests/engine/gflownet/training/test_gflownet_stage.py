@@ -499,9 +499,7 @@ def test_a_broken_checkpoint_is_named(folder: Path):
 
 def test_without_the_stages_before_there_is_one_clear_error(tmp_path: Path):
     for name in ("retriever", "agent-graphs", "gflownet", "answer"):
-        with pytest.raises(
-            DataError, match=exactly("… (…/gflownet/…): run the stage `graphs` of this run first")
-        ):
+        with pytest.raises(DataError, match=exactly("… (…/gflownet/…): run the stage …")):
             run_stages(tmp_path, (name,))
 
 

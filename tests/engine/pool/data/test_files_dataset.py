@@ -310,12 +310,12 @@ TOO_FEW = (
         (lambda q, a: a["annotations"][1]["answers"].clear(), "question 1 has 0" + TOO_FEW),
         (
             lambda q, a: q["questions"][2].pop("image_id"),
-            "not what VQA files hold: Object missing required field `image_id` - at `$.questions[2]` "
+            "a VQA file cannot be read: Object missing required field `image_id` - at `$.questions[2]` "
             "(some_questions.json): give the published JSON file, unpacked",
         ),
         (
             lambda q, a: a["annotations"][1]["answers"].append({"answer": 5}),
-            "not what VQA files hold: Expected `str`, got `int` - at `$.annotations[1].answers[10].answer` "
+            "a VQA file cannot be read: Expected `str`, got `int` - at `$.annotations[1].answers[10].answer` "
             "(some_annotations.json): give the published JSON file, unpacked",
         ),
         (
@@ -345,7 +345,7 @@ def test_very_many_answers_and_deep_fields_end_at_once(tmp_path: Path):
     with pytest.raises(
         DataError,
         match=exactly(
-            "not what VQA files hold: … (…/some_questions.json): give the published JSON file, unpacked"
+            "a VQA file cannot be read: … (…/some_questions.json): give the published JSON file, unpacked"
         ),
     ):
         read_vqa(path, Path(files["annotations"]))
@@ -418,8 +418,8 @@ def test_the_configuration_for_ok_vqa_is_valid_and_names_the_first_missing_file(
     with pytest.raises(
         DataError,
         match=exactly(
-            "cannot be read: No such file or directory (data/okvqa/OpenEnded_mscoco_train2014_questions.json): "
-            "name a JSON file"
+            "a VQA file cannot be read: No such file or directory "
+            "(data/okvqa/OpenEnded_mscoco_train2014_questions.json): give the published JSON file, unpacked"
         ),
     ):
         make_dataset(found)
