@@ -14,7 +14,7 @@ from engine.lm.transformers.model import TransformersModel
 from tests.literal_model import LiteralModel
 from tests.tiny_models import save_tiny
 
-SMALL = {"cpu_kvcache_gib": 1, "max_model_len": 512}
+SMALL = {"max_model_len": 512}
 
 
 @contextmanager
@@ -28,8 +28,9 @@ def running(
 ) -> Iterator[Any]:
     """An engine on the model in a folder; its processes end with the context (each takes about 2 GB). `ahead`: as on a
     GPU, and whether it schedules a pass before it knows the tokens of the last."""
-    from engine.lm.vllm.engine_options import start
+    from engine.lm.vllm.engine_options import ENVIRONMENT, start
 
+    ENVIRONMENT["VLLM_CPU_KVCACHE_SPACE"] = "1"
     section = ModelSection(
         backend="vllm", path=str(folder), dtype=dtype, max_num_seqs=max_num_seqs, threads=1,
         vllm=VllmSection(**{**SMALL, **options}),
