@@ -24,7 +24,6 @@ class Line:
 
     points: Sequence[tuple[float, float]]
     style: str
-    solid: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,9 +62,9 @@ def svg(drawing: Drawing, name: str, style: str = "") -> str:
         parts.append(f"<style>{style}</style>")
     for mark in drawing.marks:
         match mark:
-            case Line(points, kind, solid):
+            case Line(points, kind):
                 path = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
-                dashes = "" if solid or kind not in _DASHES else f' stroke-dasharray="{_DASHES[kind]}"'
+                dashes = f' stroke-dasharray="{_DASHES[kind]}"' if kind in _DASHES else ""
                 parts.append(f'<polyline class="{kind}" points="{path}"{dashes}/>')
             case Dot(x, y, kind):
                 parts.append(f'<circle class="{kind}" cx="{_n(x)}" cy="{_n(y)}" r="3.5"/>')

@@ -85,8 +85,8 @@ on their screens `alt` and the number does.
     lines = query_one(LineList)
     tiles = query_one("#tiles", Grid)
 
-    def __init__(self, session: Session, came_from: str = "", *, id: str | None = None) -> None:
-        super().__init__(session, id=id)
+    def __init__(self, session: Session, came_from: str = "") -> None:
+        super().__init__(session)
         self._method = came_from
         """The method under the cursor."""
         self._names: list[str] = []

@@ -50,15 +50,15 @@ def test_an_item_in_words(event: ev.Event, words: str) -> None:
 
 
 def test_a_drawing_as_svg() -> None:
-    """A label's base line lies 3.5 below its middle; lines beyond the first have dashes unless they are solid."""
+    """A label's base line lies 3.5 below its middle; lines beyond the first have dashes."""
     marks: list[Line | Dot | Label] = [
-        Line([(0, 1.25), (2, 3)], "c0"), Line([(0, 0)], "c1"), Line([(0, 0)], "c1", solid=True), Dot(1.06, 2, "c2"),
+        Line([(0, 1.25), (2, 3)], "c0"), Line([(0, 0)], "c1"), Dot(1.06, 2, "c2"),
         Label(5, 6, "a<b", "end"),
     ]  # fmt: skip
     assert svg(Drawing(100, 20.5, marks), 'a "name"', "x{}") == (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 20.5" role="img" aria-label="a &quot;name&quot;">'
         '<style>x{}</style><polyline class="c0" points="0,1.2 2,3"/>'
-        '<polyline class="c1" points="0,0" stroke-dasharray="7 3"/><polyline class="c1" points="0,0"/>'
+        '<polyline class="c1" points="0,0" stroke-dasharray="7 3"/>'
         '<circle class="c2" cx="1.1" cy="2" r="3.5"/><text x="5" y="9.5" text-anchor="end">a&lt;b</text></svg>'
     )
     assert "<style>" not in svg(Drawing(1, 1, []), "n")

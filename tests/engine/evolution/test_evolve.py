@@ -346,6 +346,14 @@ def test_an_iteration_without_reply_is_kept_and_the_next_goes_on(
     )
 
 
+GAVE_UP = exactly(
+    "the reflector gave no valid reply in 3 iterations in a row: it refused (the reflector): ask another "
+    "(evolution.reflector): correct what it says and resume, with more `evolution.iterations` where all are done: "
+    "every finished iteration is kept; or start a run with `evolution.reflector.kind: statistical`, the offline "
+    "reflector"
+)
+
+
 def test_a_reflector_that_always_fails_ends_the_stage_and_loses_nothing(
     run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -353,12 +361,7 @@ def test_a_reflector_that_always_fails_ends_the_stage_and_loses_nothing(
     config = configured(iterations=6, **NOTHING_COMPARED)
     with pytest.raises(
         SteerError,
-        match=exactly(
-            "the reflector gave no valid reply in 3 iterations in a row: it refused (the reflector): ask another "
-            "(evolution.reflector): correct what it says and resume, with more `evolution.iterations` where all "
-            "are done: every finished iteration is kept; or start a run with `evolution.reflector.kind: "
-            "statistical`, the offline reflector"
-        ),
+        match=GAVE_UP,
     ):
         run_stage(Evolve(), config, run, model)
     assert len(read_history(layout.history(run)).iterations) == 4
@@ -376,12 +379,7 @@ def test_a_reflector_that_gave_up_at_the_end_is_told_again(
     for _ in range(2):
         with pytest.raises(
             SteerError,
-            match=exactly(
-                "the reflector gave no valid reply in 3 iterations in a row: it refused (the reflector): ask another "
-                "(evolution.reflector): correct what it says and resume, with more `evolution.iterations` where all "
-                "are done: every finished iteration is kept; or start a run with `evolution.reflector.kind: "
-                "statistical`, the offline reflector"
-            ),
+            match=GAVE_UP,
         ) as caught:
             run_stage(Evolve(), configured(iterations=4), run, model)
         told.append(str(caught.value))

@@ -453,6 +453,21 @@ def test_a_server_can_have_levers_and_use_none_unasked(
     assert server.opened.usual == [] and "esm" in [one.lever for one in server.opened.levers if one.fits]
 
 
+def test_texts_can_be_kept_out_of_the_log(
+    full_run: Path, embedded: TransformersModel, tmp_path: Path
+) -> None:
+    question = "Ann has 24 cups. Then Ann breaks 1. Then Ann makes 7. How many cups does Ann have now?"
+    server = Served(full_run, tmp_path, embedded, "serve.log_texts=false")
+    written = server.ask(question)["choices"][0]["message"]["content"]
+    server.wait(lambda: server.of(RequestAnswered), "the answer is logged")
+    server.stop()
+    assert len(server.of(DecisionTaken)) > 1 and any(one.probe_tokens for one in server.of(RequestAnswered))
+    log = "\n".join(encode(event).decode() for event in server.events)
+    for text in (question, *filter(None, map(str.strip, written.splitlines()))):
+        assert text not in log, text
+    assert "Ann" not in log and '"probe_text":"' not in log
+
+
 def test_what_no_context_can_hold_is_refused_before_it_is_tokenized(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
