@@ -6,20 +6,27 @@ import ast
 import importlib
 import inspect
 import io
+import random
 import re
 import threading
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
+from rich.segment import Segment
 from textual import screen, scroll_view, widget
+from textual._compositor import ChopsUpdate
 from textual.app import App
 from textual.drivers import linux_driver
 from textual.drivers._writer_thread import WriterThread
+from textual.screen import Screen
+from textual.strip import Strip
 
 from app import textual_internals
+from app.shell import SteerApp
 
 HOME = Path(textual_internals.__file__)
 ROOT = HOME.parents[1]
@@ -67,6 +74,63 @@ def test_a_terminal_is_busy_while_something_waits_for_it() -> None:
     writer.stop()
     assert not textual_internals.terminal_busy(app) and file.getvalue() == "firstsecond"
     assert "_writer_thread = WriterThread(" in inspect.getsource(linux_driver.LinuxDriver)
+
+
+# ---------------------------------------------------------------- what stands on the terminal is not sent again
+
+
+WIDTH, HEIGHT = 12, 3
+
+
+def draw(update: ChopsUpdate | None, terminal: list[list[str]]) -> str:
+    """Put the characters of an update where the terminal would; what was sent."""
+    sent = update.render_segments(Console(color_system=None)) if update else ""
+    for line, column, text in re.findall(r"\x1b\[(\d+);(\d+)H([^\x1b\n]*)", sent):
+        row, start = terminal[int(line) - 1], int(column) - 1
+        row[start : start + len(text)] = text
+    return sent
+
+
+def lines_of(widths: list[int], letter: Callable[[], str]) -> list[dict[int, Strip]]:
+    """Each line of the screen in strips of these widths, each strip of one letter."""
+    starts = [sum(widths[:i]) for i in range(len(widths))]
+    return [
+        {start: Strip([Segment(letter() * width)]) for start, width in zip(starts, widths, strict=True)}
+        for _ in range(HEIGHT)
+    ]
+
+
+def update_of(chops: list[dict[int, Strip]], spans: list[tuple[int, int, int]]) -> ChopsUpdate:
+    return ChopsUpdate(chops, spans, [[x + strip.cell_length for x, strip in line.items()] for line in chops])
+
+
+def test_a_line_that_stands_on_the_terminal_is_not_sent_again() -> None:
+    app, terminal = SteerApp(), [[" "] * WIDTH for _ in range(HEIGHT)]
+    letters = iter("abcdef" "abCdef" "abCdef")
+    whole = [(y, 0, WIDTH) for y in range(HEIGHT)]
+    frames = [update_of(lines_of([5, 7], lambda: next(letters)), whole) for _ in range(3)]
+    assert draw(app._without_standing(frames[0]), terminal).count("H") == 6
+    assert re.findall(r"\[(\d+;\d+)H(\w+)", draw(app._without_standing(frames[1]), terminal)) == [("2;1", "CCCCC")]
+    assert app._without_standing(frames[2]) is None
+    app._display(Screen(), "something else")
+    assert draw(app._without_standing(frames[2]), terminal).count("H") == 6, "nobody knows what stands there"
+
+
+def test_sparing_the_terminal_leaves_the_same_picture() -> None:
+    dice = random.Random(5)
+    app, plain, spared = SteerApp(), *([[" "] * WIDTH for _ in range(HEIGHT)] for _ in "ab")
+    sent, fewer = 0, 0
+    for _ in range(3_000):
+        chops = lines_of(dice.choice([[12], [4, 8], [6, 6]]), lambda: dice.choice("ab"))
+        spans = []
+        for y in dice.sample(range(HEIGHT), dice.randint(1, HEIGHT)):
+            left = dice.choice([0, 0, 0, 4, 7])
+            spans.append((y, left, dice.choice([12, 12, 12, left + 3])))
+        update = update_of(chops, spans)
+        sent += len(draw(update, plain))
+        fewer += len(draw(app._without_standing(update), spared))
+        assert spared == plain
+    assert fewer < sent
 
 
 # ---------------------------------------------------------------- no other module
