@@ -9,7 +9,6 @@ import io
 import random
 import re
 import threading
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -91,46 +90,62 @@ def draw(update: ChopsUpdate | None, terminal: list[list[str]]) -> str:
     return sent
 
 
-def lines_of(widths: list[int], letter: Callable[[], str]) -> list[dict[int, Strip]]:
-    """Each line of the screen in strips of these widths, each strip of one letter."""
+def update_of(picture: list[str], widths: list[int], spans: list[tuple[int, int, int]]) -> ChopsUpdate:
+    """The picture in strips of these widths, with a segment for each run of one letter."""
     starts = [sum(widths[:i]) for i in range(len(widths))]
-    return [
-        {start: Strip([Segment(letter() * width)]) for start, width in zip(starts, widths, strict=True)}
-        for _ in range(HEIGHT)
+    chops = [
+        {
+            start: Strip([Segment(run[0]) for run in re.finditer(r"(.)\1*", line[start : start + width])])
+            for start, width in zip(starts, widths, strict=True)
+        }
+        for line in picture
     ]
+    ends = [[start + width for start, width in zip(starts, widths, strict=True)]] * len(picture)
+    return ChopsUpdate(chops, spans, ends)
 
 
-def update_of(chops: list[dict[int, Strip]], spans: list[tuple[int, int, int]]) -> ChopsUpdate:
-    return ChopsUpdate(chops, spans, [[x + strip.cell_length for x, strip in line.items()] for line in chops])
+def test_only_parts_that_do_not_stand_on_the_terminal_are_sent() -> None:
+    app, whole = SteerApp(), [(y, 0, WIDTH) for y in range(HEIGHT)]
+    terminal = [[" "] * WIDTH for _ in range(HEIGHT)]
+
+    def sent(picture: list[str], spans: list[tuple[int, int, int]]) -> list[tuple[str, str]]:
+        sequence = draw(app._what_differs(update_of(picture, [5, 7], spans)), terminal)
+        assert ["".join(line) for line in terminal] == picture
+        return re.findall(r"\[(\d+;\d+)H(\w*)", sequence)
+
+    first, second = (
+        ["aabbbccccccc", "aabbbccccccc", "aabbbccccccc"],
+        ["aabbbccccccc", "aabddcccczzc", "aabbbccccccc"],
+    )
+    assert [place for place, _ in sent(first, whole)] == ["1;1", "1;6", "2;1", "2;6", "3;1", "3;6"]
+    assert sent(second, whole) == [("2;3", "bdd"), ("2;6", "cccczzc")]
+    assert app._what_differs(update_of(second, [5, 7], whole)) is None
+    assert sent(["aabbbccccccc", "aabddcccczzc", "xxbbbccccccc"], [(2, 0, 3)]) == [("3;1", "xx")]
 
 
-def test_a_line_that_stands_on_the_terminal_is_not_sent_again() -> None:
-    app, terminal = SteerApp(), [[" "] * WIDTH for _ in range(HEIGHT)]
-    letters = iter("abcdef" "abCdef" "abCdef")
-    whole = [(y, 0, WIDTH) for y in range(HEIGHT)]
-    frames = [update_of(lines_of([5, 7], lambda: next(letters)), whole) for _ in range(3)]
-    assert draw(app._without_standing(frames[0]), terminal).count("H") == 6
-    assert re.findall(r"\[(\d+;\d+)H(\w+)", draw(app._without_standing(frames[1]), terminal)) == [("2;1", "CCCCC")]
-    assert app._without_standing(frames[2]) is None
-    app._display(Screen(), "something else")
-    assert draw(app._without_standing(frames[2]), terminal).count("H") == 6, "nobody knows what stands there"
+def test_after_another_drawing_all_is_sent() -> None:
+    app, update = SteerApp(), update_of(["ab"], [2], [(0, 0, 2)])
+    assert app._what_differs(update) is not None and app._what_differs(update) is None
+    app._display(Screen(), "a layout")
+    assert app._what_differs(update) is not None
 
 
-def test_sparing_the_terminal_leaves_the_same_picture() -> None:
+def test_the_picture_is_that_of_textual_alone() -> None:
     dice = random.Random(5)
     app, plain, spared = SteerApp(), *([[" "] * WIDTH for _ in range(HEIGHT)] for _ in "ab")
-    sent, fewer = 0, 0
-    for _ in range(3_000):
-        chops = lines_of(dice.choice([[12], [4, 8], [6, 6]]), lambda: dice.choice("ab"))
-        spans = []
-        for y in dice.sample(range(HEIGHT), dice.randint(1, HEIGHT)):
-            left = dice.choice([0, 0, 0, 4, 7])
-            spans.append((y, left, dice.choice([12, 12, 12, left + 3])))
-        update = update_of(chops, spans)
-        sent += len(draw(update, plain))
-        fewer += len(draw(app._without_standing(update), spared))
-        assert spared == plain
-    assert fewer < sent
+    picture = ["a" * WIDTH] * HEIGHT
+    for turn in range(2_000):
+        spans = [(y, 0, WIDTH) for y in range(HEIGHT)]
+        if turn:
+            lines = sorted(dice.sample(range(HEIGHT), dice.randint(1, HEIGHT)))
+            spans = [(y, (left := dice.choice([0, 4, 7])), dice.choice([WIDTH, left + 3])) for y in lines]
+        for y, left, right in spans:
+            changed = "".join(dice.choice("ab") for _ in range(right - left))
+            picture[y] = picture[y][:left] + changed + picture[y][right:]
+        update = update_of(picture, dice.choice([[12], [4, 8], [7, 5], [3, 3, 6]]), spans)
+        draw(update, plain)
+        draw(app._what_differs(update), spared)
+        assert ["".join(line) for line in spared] == ["".join(line) for line in plain] == picture
 
 
 # ---------------------------------------------------------------- no other module
