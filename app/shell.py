@@ -31,7 +31,7 @@ from app.terminal.plain_attributes import plain_attributes
 from app.terminal.segment_filter import NO_CONTROLS
 from app.terminal.themes import DARK, LIGHT
 from app.terminal.watch import watch_terminal
-from app.textual_internals import without_markup
+from app.textual_internals import SparingApp, without_markup
 from app.wording.text import counted, without_controls
 from engine.errors import SteerError
 from screens.runs.screen import RunsScreen
@@ -71,7 +71,7 @@ def _import_the_rest() -> None:
         garbage.settle()
 
 
-class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns):
+class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, SparingApp[None]):
     """The console; screens ask it by messages."""
 
     CSS_PATH = "shell.tcss"

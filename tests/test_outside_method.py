@@ -26,7 +26,7 @@ from app.shell import SteerApp
 async def main() -> None:
     app = SteerApp(run_dir=Path(sys.argv[1]))
     async with app.run_test(size=(100, 30)) as pilot:
-        while type(app.screen).__name__ != "OverviewScreen" or app.session is None or not app.session.caught_up:
+        while type(app.screen).__name__ != "OverviewScreen" or not app.screen.lines.option_count:
             await pilot.pause(0.05)
         await pilot.press("enter")
         while "agree least" not in (card := app.export_screenshot().replace("&#160;", " ")):

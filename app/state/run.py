@@ -54,7 +54,8 @@ class RunState(MethodState):
         self.others = {name: kind() for name, kind in plugins("states").items()}
         self.seq = -1
         self.time = 0.0
-        self.began = 0.0
+        self.worked = 0.0
+        """Seconds in which a worker was at it."""
         self.unknown = 0
 
     def apply(self, event: ev.Event | ev.Unknown, offset: int = 0, length: int = 0) -> None:
@@ -62,10 +63,10 @@ class RunState(MethodState):
         if isinstance(event, ev.Unknown):
             self.unknown += 1
             return
+        if self.seq >= 0 and self.status in ("new", "running") and not isinstance(event, ev.WorkerStarted):
+            self.worked += event.time - self.time
         self.seq = event.seq
         self.time = event.time
-        if not self.began:
-            self.began = event.time
         fold_stages(self.stages, event)
         if (owner_and_fold := _folds().get(type(event))) is not None:
             owner, fold = owner_and_fold

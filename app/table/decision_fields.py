@@ -142,7 +142,7 @@ _FIELDS = (
            label="sim", width=6, justify="right", priority=9),
     _field("best", "number", "highest similarity × quality of an entry that can be injected",
            getter=_number("best_ahat"), label="best Â", width=6, justify="right", priority=10),
-    _field("null", "number", "similarity × quality of the nearest right entry, which speaks for null",
+    _field("null", "number", "the largest similarity × quality of a right entry, which speaks for null",
            getter=_number("null_ahat"), label="null Â", width=6, justify="right", priority=11),
     _field("chosen", "text", "entry injected, or null", getter=_chosen,
            label="chosen", width=10, priority=2, flex=True),

@@ -48,5 +48,6 @@ class EvidenceLever:
         tokens = sum(count_tokens(m["content"]) for m in edited) - sum(
             count_tokens(m["content"]) for m in messages
         )
-        what = f"{len(prompt.triples)} triples of {sampled.sample_id}'s paths in the prompt"
+        n = len(prompt.triples)
+        what = f"{n} triple{'s' * (n != 1)} of {sampled.sample_id}'s paths in the prompt"
         return Edited(edited, LeverDid(lever=EVIDENCE, acted=True, what=what, tokens=tokens))

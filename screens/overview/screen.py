@@ -156,8 +156,8 @@ on their screens `alt` and the number does.
         text.append(
             f"  {done} of {counted(len(shown), 'stages')} done" + f", {skipped} skipped" * bool(skipped)
         )
-        if state.time > state.began:
-            text.append(f" in {duration(state.time - state.began)}")
+        if state.worked:
+            text.append(f" in {duration(state.worked)}")
         left = run_time_left(self.session)
         return text if left is None else text.append(f"\n{time_left_sentence(left)}")
 

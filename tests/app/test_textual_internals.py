@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import io
+import random
 import re
 import threading
 from functools import cache
@@ -14,12 +15,17 @@ from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
+from rich.segment import Segment
 from textual import screen, scroll_view, widget
+from textual._compositor import ChopsUpdate
 from textual.app import App
 from textual.drivers import linux_driver
 from textual.drivers._writer_thread import WriterThread
+from textual.screen import Screen
+from textual.strip import Strip
 
 from app import textual_internals
+from app.shell import SteerApp
 
 HOME = Path(textual_internals.__file__)
 ROOT = HOME.parents[1]
@@ -67,6 +73,79 @@ def test_a_terminal_is_busy_while_something_waits_for_it() -> None:
     writer.stop()
     assert not textual_internals.terminal_busy(app) and file.getvalue() == "firstsecond"
     assert "_writer_thread = WriterThread(" in inspect.getsource(linux_driver.LinuxDriver)
+
+
+# ---------------------------------------------------------------- what stands on the terminal is not sent again
+
+
+WIDTH, HEIGHT = 12, 3
+
+
+def draw(update: ChopsUpdate | None, terminal: list[list[str]]) -> str:
+    """Put the characters of an update where the terminal would; what was sent."""
+    sent = update.render_segments(Console(color_system=None)) if update else ""
+    for line, column, text in re.findall(r"\x1b\[(\d+);(\d+)H([^\x1b\n]*)", sent):
+        row, start = terminal[int(line) - 1], int(column) - 1
+        row[start : start + len(text)] = text
+    return sent
+
+
+def update_of(picture: list[str], widths: list[int], spans: list[tuple[int, int, int]]) -> ChopsUpdate:
+    """The picture in strips of these widths, with a segment for each run of one letter."""
+    starts = [sum(widths[:i]) for i in range(len(widths))]
+    chops = [
+        {
+            start: Strip([Segment(run[0]) for run in re.finditer(r"(.)\1*", line[start : start + width])])
+            for start, width in zip(starts, widths, strict=True)
+        }
+        for line in picture
+    ]
+    ends = [[start + width for start, width in zip(starts, widths, strict=True)]] * len(picture)
+    return ChopsUpdate(chops, spans, ends)
+
+
+def test_only_parts_that_do_not_stand_on_the_terminal_are_sent() -> None:
+    app, whole = SteerApp(), [(y, 0, WIDTH) for y in range(HEIGHT)]
+    terminal = [[" "] * WIDTH for _ in range(HEIGHT)]
+
+    def sent(picture: list[str], spans: list[tuple[int, int, int]]) -> list[tuple[str, str]]:
+        sequence = draw(app._what_differs(update_of(picture, [5, 7], spans)), terminal)
+        assert ["".join(line) for line in terminal] == picture
+        return re.findall(r"\[(\d+;\d+)H(\w*)", sequence)
+
+    first, second = (
+        ["aabbbccccccc", "aabbbccccccc", "aabbbccccccc"],
+        ["aabbbccccccc", "aabddcccczzc", "aabbbccccccc"],
+    )
+    assert [place for place, _ in sent(first, whole)] == ["1;1", "1;6", "2;1", "2;6", "3;1", "3;6"]
+    assert sent(second, whole) == [("2;3", "bdd"), ("2;6", "cccczzc")]
+    assert app._what_differs(update_of(second, [5, 7], whole)) is None
+    assert sent(["aabbbccccccc", "aabddcccczzc", "xxbbbccccccc"], [(2, 0, 3)]) == [("3;1", "xx")]
+
+
+def test_after_another_drawing_all_is_sent() -> None:
+    app, update = SteerApp(), update_of(["ab"], [2], [(0, 0, 2)])
+    assert app._what_differs(update) is not None and app._what_differs(update) is None
+    app._display(Screen(), "a layout")
+    assert app._what_differs(update) is not None
+
+
+def test_the_picture_is_that_of_textual_alone() -> None:
+    dice = random.Random(5)
+    app, plain, spared = SteerApp(), *([[" "] * WIDTH for _ in range(HEIGHT)] for _ in "ab")
+    picture = ["a" * WIDTH] * HEIGHT
+    for turn in range(2_000):
+        spans = [(y, 0, WIDTH) for y in range(HEIGHT)]
+        if turn:
+            lines = sorted(dice.sample(range(HEIGHT), dice.randint(1, HEIGHT)))
+            spans = [(y, (left := dice.choice([0, 4, 7])), dice.choice([WIDTH, left + 3])) for y in lines]
+        for y, left, right in spans:
+            changed = "".join(dice.choice("ab") for _ in range(right - left))
+            picture[y] = picture[y][:left] + changed + picture[y][right:]
+        update = update_of(picture, dice.choice([[12], [4, 8], [7, 5], [3, 3, 6]]), spans)
+        draw(update, plain)
+        draw(app._what_differs(update), spared)
+        assert ["".join(line) for line in spared] == ["".join(line) for line in plain] == picture
 
 
 # ---------------------------------------------------------------- no other module

@@ -30,7 +30,7 @@ _BAR = 14
 _NOTES = (
     "▸ was chosen. Â = sim × Q, the entry's quality. logp: its probe's mean log-probability a token; Δlogp: that minus "
     "null's. Score = β Â + ρ Δlogp.",
-    "┃ is null's Score: β Â of the nearest right entry. A right entry says that the state needs no steering.",
+    "┃ is null's Score: the largest β Â of a right entry. A right entry says that the state needs no steering.",
 )
 
 

@@ -105,12 +105,17 @@ class Select:
 
 
 def control_point_floor(candidates: list[Record], count: int) -> list[int]:
-    """Indices of the `count` best candidates of every control point, by quality, then order (spec ESM 4.4)."""
-    chosen: list[int] = []
-    for m in sorted({record["control_point_m"] for record in candidates}):
+    """Indices of the `count` best candidates of every control point, by quality, then order (spec ESM 4.4).
+
+    First the best of every control point, then the second best, and so on: where the library is too small for all,
+    no control point is left empty for another's sake.
+    """
+    chosen: list[tuple[int, int, int]] = []
+    for m in {record["control_point_m"] for record in candidates}:
         indices = [i for i, record in enumerate(candidates) if record["control_point_m"] == m]
-        chosen.extend(sorted(indices, key=lambda i: (-candidates[i]["quality"], i))[:count])
-    return chosen
+        best = sorted(indices, key=lambda i: (-candidates[i]["quality"], i))[:count]
+        chosen.extend((rank, m, i) for rank, i in enumerate(best))
+    return [i for _, _, i in sorted(chosen)]
 
 
 def _event(order: int, record: Record, pick: Pick, reason: str) -> EntryPicked:

@@ -38,10 +38,11 @@ def gold_rollout(
 
 
 def gold_text(example: TaskExample, config: Config) -> str:
-    """The solution; one of AIME, which is often a bare number, is filled up to M segments."""
-    solution = example.solution or ""
+    """The solution, for GSM8K a step a segment; one of AIME, often a bare number, is filled up to M segments."""
+    solution, delimiter = example.solution or "", config.control_points.segment_delimiter
+    if config.task.dataset == "gsm8k":  # whose steps the loader parts by blank lines
+        return solution.replace("\n\n", delimiter)
     if config.task.dataset != "aime":
         return solution
-    delimiter = config.control_points.segment_delimiter
     missing = config.control_points.M - solution.count(delimiter)
     return delimiter.join([*([_FILLER] * missing), solution or f"\\boxed{{{example.answer}}}"])

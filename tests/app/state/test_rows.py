@@ -214,14 +214,25 @@ def test_what_the_run_knows_of_itself() -> None:
         "two", "one", "",
     ]  # fmt: skip
     assert state.failure is not None and state.failure.what == "second"
-    assert (state.began, state.time, state.preparing) == (5.0, 9.0, "reading")
+    assert (state.time, state.preparing) == (9.0, "reading")
     for event in (ev.WorkerStarted(pid=1, attempt=2, stages=[]), ev.WorkerStopped(status="failed")):
         state.loading, state.preparing = ev.ModelLoading(name="m"), "reading"
         state.apply(event)
         assert (state.loading, state.preparing) == (None, "")
     new = RunState()
     assert new.active_stage is None and new.failure is None
-    assert (new.status, new.seq, new.time, new.began, new.unknown) == ("new", -1, 0.0, 0.0, 0)
+    assert (new.status, new.seq, new.time, new.worked, new.unknown) == ("new", -1, 0.0, 0.0, 0)
+
+
+def test_time_without_a_worker_does_not_count() -> None:
+    """Killed at 30, stopped at 150: 20 s from the first worker's start at 10, and 50 s from the second's at 100."""
+    header = ev.Header(schema_version=1, name="d", run_id="1", seed=0, stages=[], time=0.0)
+    events = [
+        header, ev.WorkerStarted(pid=1, attempt=1, stages=[], time=10.0), ev.Notice(text="killed", time=30.0),
+        ev.WorkerStarted(pid=2, attempt=2, stages=[], time=100.0), ev.WorkerStopped(status="stopped", time=150.0),
+        ev.StagesChosen(stale=[], skipped=[], time=900.0),
+    ]  # fmt: skip
+    assert folded(*events).worked == 70.0
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from engine.config.config import Config
 from engine.esm.mining.gold import gold_rollout, gold_text
 from engine.lm.protocol import LanguageModel
 from engine.tasks.example import TaskExample
+from engine.tasks.formats import FORMATS
 
 PROMPT = [900, 901, 902]
 
@@ -61,3 +62,9 @@ def test_a_solution_of_aime_is_filled_up_to_all_control_points() -> None:
         assert text.count("|;") == max(2, own)
         assert text.endswith(solution or "\\boxed{7}")
     assert gold_text(TaskExample("a", "Q", "7", "one|;7"), config()) == "one|;7"
+
+
+def test_a_solution_of_gsm8k_has_a_step_a_segment() -> None:
+    record = {"question": "2 + 3 - 1?", "answer": "2 + 3 = <<2+3=5>>5\n5 - 1 = 4\n#### 4"}
+    example = FORMATS["gsm8k"]("a", "train.jsonl:1", record)
+    assert gold_text(example, config(dataset="gsm8k")) == "2 + 3 = 5|;5 - 1 = 4|;#### 4"

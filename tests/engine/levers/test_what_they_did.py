@@ -82,7 +82,7 @@ def test_evidence(tmp_path: Path) -> None:
     prompt = "Triplets:\n(ann,leads,bo)\n\nQuestion:\nWho?"
     assert edited.messages == [{"role": "system", "content": "Name."}, {"role": "user", "content": prompt}]
     assert edited.did == LeverDid(
-        lever="evidence", acted=True, what="1 triples of q7's paths in the prompt",
+        lever="evidence", acted=True, what="1 triple of q7's paths in the prompt",
         tokens=len("Name.") + len(prompt) - len("Who?"),
     )  # fmt: skip
     own = lever.add([{"role": "system", "content": "Mine."}, *asked], len)

@@ -143,7 +143,7 @@ def test_a_document_has_the_same_and_a_table_of_the_candidates() -> None:
         "| null | · | · | 0.250 | −1.500 | · | 0.300 | ━━━━━━┃─────── |",
         "| data-0002_m1_l2_wrong | 0.800 | 0.25 | 0.200 | · | · | 0.100 | ━━━───┃─────── |",
     ]
-    assert "┃ is null's Score: β Â of the nearest right entry" in text
+    assert "┃ is null's Score: the largest β Â of a right entry" in text
     assert "2 right entries speaking for null: r-1 Â 0.700 … 0.600" in text
 
 
