@@ -71,7 +71,8 @@ def _another_path(data: Any, kept: torch.Tensor) -> list[int] | None:
     """A shortest path of kept edges that is none of the stored ones, which are one for each start and answer; None
     where there is none, and where paths were given."""
     starts, answers = data.q_local_indices.tolist(), data.a_local_indices.tolist()
-    found = shortest_paths(data.num_nodes, *data.edge_index.numpy(), starts, answers, kept.numpy())
+    heads, tails = data.edge_index.numpy()
+    found = shortest_paths(data.num_nodes, heads, tails, starts, answers, kept.numpy())
     given = not np.array_equal(found.labels, data.labels)
     return None if given or not found.paths else found.paths[0]
 
