@@ -36,7 +36,7 @@ class GraphsSection(Section):
         default=0, description="pathquestion: draws the three splits; paraphrases are in one of them."
     )
     train_size: PositiveInt = Field(default=400, description="Questions to train on.")
-    validation_size: PositiveInt = Field(default=50, description="Questions to choose scorer, weights and settings by.")
+    validation_size: PositiveInt = Field(default=50, description="All choices are made on these questions.")
     test_size: PositiveInt = Field(default=100, description="Held-out questions.")
     nodes: Annotated[int, Field(ge=50)] = Field(default=2000, description="Entities of the generated graph.")
     edges: Annotated[int, Field(ge=50)] = Field(
@@ -244,13 +244,13 @@ class GFlowNetSection(Section):
     num_eval_rollouts: PositiveInt = Field(default=20, description="Trajectories for each held-out question.")
     distinct_paths: bool = Field(
         default=False,
-        description="Evidence is drawn without replacement, so no path comes twice; off: independently. Figures are "
-        "given for both.",
+        description="Evidence is drawn without replacement, so no path comes twice; off: independent samples. Figures "
+        "are given for both.",
     )
     path_hit_k: list[PositiveInt] = Field(default=[3], description="Windows of path_hit_f1@K.")
     auto_add_path_hit_f1: bool = Field(
         default=True,
-        description="The progress line shows path_hit_f1@max(path_hit_k) of validation and test.",
+        description="The progress line shows path_hit_f1@max(path_hit_k) of validation and test, too.",
     )
     success_k: list[PositiveInt] = Field(
         default=[1, 10, 20], description="K of success@K, beside 1 and num_eval_rollouts."
