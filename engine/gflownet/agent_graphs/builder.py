@@ -72,9 +72,9 @@ def _another_path(data: Any, kept: torch.Tensor) -> list[int] | None:
     where there is none, and where paths were given."""
     starts, answers = data.q_local_indices.tolist(), data.a_local_indices.tolist()
     heads, tails = data.edge_index.numpy()
-    found = shortest_paths(data.num_nodes, heads, tails, starts, answers, kept.numpy())
-    given = not np.array_equal(found.labels, data.labels)
-    return None if given or not found.paths else found.paths[0]
+    shortest = shortest_paths(data.num_nodes, heads, tails, starts, answers, kept.numpy())
+    given = not np.array_equal(shortest.labels, data.labels)
+    return None if given or not shortest.paths else shortest.paths[0]
 
 
 def _sample(
