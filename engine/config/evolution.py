@@ -49,7 +49,7 @@ class ClustersSection(Section):
         default=False, description="Open joblib files named here: they are pickles and can run any program."
     )
     frequency_texts: NonNegativeInt = Field(
-        default=200, description="Answers the model generates for counting; 0: nothing is counted."
+        default=0, description="Answers the model generates for counting; 0: nothing is counted."
     )
     pca_dim: ClassVar[int] = 50
     tokens_listed: ClassVar[int] = 12

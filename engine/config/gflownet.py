@@ -36,7 +36,7 @@ class GraphsSection(Section):
         default=0, description="pathquestion: draws the three splits; paraphrases are in one of them."
     )
     train_size: PositiveInt = Field(default=400, description="Questions to train on.")
-    validation_size: PositiveInt = Field(default=50, description="Questions to select the best scorer by.")
+    validation_size: PositiveInt = Field(default=50, description="All choices are made on these questions.")
     test_size: PositiveInt = Field(default=100, description="Held-out questions.")
     nodes: Annotated[int, Field(ge=50)] = Field(default=2000, description="Entities of the generated graph.")
     edges: Annotated[int, Field(ge=50)] = Field(

@@ -54,6 +54,7 @@ def make_server(context: StageContext) -> ModelServer:
     section = config.evolution.server
     if section.kind == "in_process":
         return InProcessServer(lambda: context.load_model(config.evolution_model), load_logits_processor)
+    context.unload_models()  # the device is the server's
     log = layout.server_log(context.run_dir)
     model, _ = model_path(config.evolution_model)
     tokenizer = load_vocabulary(config.evolution_model).tokenizer

@@ -46,7 +46,7 @@ def deltas_current(run_dir: Path) -> Path:
 
 
 def deltas_best(run_dir: Path) -> Path:
-    """Deltas that validation confirmed last."""
+    """The best deltas so far."""
     return folder(run_dir) / "deltas_best.json"
 
 

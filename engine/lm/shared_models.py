@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -48,6 +50,17 @@ class SharedModels:
         held = [earlier for earlier in self._models if earlier.backend == "vllm"]
         while section.backend == "vllm" and held and _shares([*held, section]) > 1:
             cast("Any", self._models.pop(held.pop(0))).close()  # its processes
+
+    def unload(self) -> None:
+        """End every model: what is started next needs the device to itself."""
+        for section in list(self._models):
+            model = self._models.pop(section)
+            if section.backend == "vllm":
+                cast("Any", model).close()
+            del model
+        if (torch := sys.modules.get("torch")) is not None and torch.cuda.is_initialized():
+            gc.collect()
+            torch.cuda.empty_cache()
 
     def _load(self, section: ModelSection) -> LanguageModel:
         from engine.lm.loading.load import (

@@ -182,7 +182,7 @@ class Worker:
         record = self._stage_record(name)
         context = StageContext(
             name, config, self._directory.path, self._emit, self._gate.checkpoint, models, self._gate.boundary, spread,
-            self._servers, self._gate.clock,
+            self._servers, self._gate.clock, models.unload,
         )  # fmt: skip
         self._emit(Preparing(doing=f"loading data and models for {name}"))
         started = self._gate.clock()

@@ -71,7 +71,7 @@ def configured(folder: Path, server: MisbehavingServer) -> Config:
     here = f"openai: {{base_url: '{server.url}', api_key_env: none}}"
     path = folder / "published.yaml"
     path.write_text(
-        "run: {stages: [clusters, evolve]}\nclusters: {embedder: hashed, frequency_texts: 8}\n"
+        "run: {stages: [clusters, evolve]}\nclusters: {embedder: hashed}\n"
         "evolution:\n  model: {backend: embedded, path: statements}\n  server: {kind: in_process}\n"
         f"  iterations: {ITERATIONS}\n  minibatch_size: {SIZE}\n  pool_size: 20\n  max_new_tokens: 48\n"
         f"  SHORTNESS_SCALE: 50\n  reflector: {{{here}}}\n  judge: {{{here}}}\n"
@@ -116,6 +116,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Published:
 def test_a_section_without_settings_is_the_published_algorithm() -> None:
     config = Config()
     section = config.evolution
+    # 2: nothing is generated for the clusters' descriptions.
+    assert config.clusters.frequency_texts == 0
     # 1.8: the highest composite of a minibatch so far is the best.
     assert section.best_by == "minibatch"
     # 1.5, 1.6, 3: a language model judges and reflects; the reflector is gpt-4o, its key is in OPENAI_API_KEY.

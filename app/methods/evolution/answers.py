@@ -23,7 +23,7 @@ from app.blocks.block import (
 from app.blocks.model_text import one_line
 from app.methods.cases import Cases
 from app.methods.cells import outcome_cell, turned_cell
-from app.methods.evolution.clusters import cluster_words
+from app.methods.evolution.clusters import WORDS_HEAD, cluster_words
 from app.methods.source import CaseSource
 from app.state.evolution import UNCHANGED, UNDER_DELTAS, AnswerRow, EvolutionState
 from app.state.run import RunState
@@ -160,7 +160,7 @@ def cluster_counts(event: AnswerJudged, plain: AnswerJudged | None, state: Evolu
         name = "none" if cluster == _NO_CLUSTER else str(cluster)
         words = Span("■ ", _tone(cluster)), cluster_words(state, name)
         rows.append((words, name, *(str(count[cluster]) for count in counts), signed(deltas.get(name), 2)))
-    header = ("most frequent tokens", "cluster", *("tokens", "unchanged")[: len(answers)], "delta")
+    header = (WORDS_HEAD, "cluster", *("tokens", "unchanged")[: len(answers)], "delta")
     notes = ["tokens of each cluster in an answer; delta: what is added to their logits"]
     return Table(header, rows, len(header) - 1, notes=notes)
 

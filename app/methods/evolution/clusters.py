@@ -17,11 +17,12 @@ _LEVELS = "▁▂▃▄▅▆▇█"
 _MOST_ITERATIONS = 30
 _MOST_TOKENS = 6
 """That describe a cluster."""
-_WORDS_HEAD = "most frequent tokens"
+WORDS_HEAD = "tokens such as"
 
 
 def cluster_words(state: EvolutionState, name: str) -> str:
-    """The most frequent tokens of a cluster, as a line of text."""
+    """The most frequent tokens of a cluster, or where none were counted those nearest to its mean, as a line of
+    text."""
     if name in _SPECIAL:
         return _SPECIAL[name]
     cluster = state.clusters.get(name)
@@ -44,7 +45,7 @@ def delta_table(state: EvolutionState, item: IterationState) -> list[Table]:
         )
         for name, change in sorted(changes.items(), key=lambda pair: -abs(pair[1]))
     ]  # fmt: skip
-    header = (_WORDS_HEAD, "cluster", "before", "here", "here − before")
+    header = (WORDS_HEAD, "cluster", "before", "here", "here − before")
     notes = ["added to the logits of every token of the cluster, in nats: below 0 its tokens become rarer"]
     title = f"Deltas of iteration {item.iteration}"
     return [Table(header, rows, 4, title, notes, priority=(0, 0, 4, 0, 1))] if rows else []
@@ -63,7 +64,7 @@ def delta_map(state: EvolutionState) -> list[Block]:
         (cluster_words(state, name), name, *(_block(deltas.get(name, 0.0), most) for _, deltas in columns))
         for name in columns[-1][1]
     ]
-    header = [_WORDS_HEAD, "cluster", *(f"★{n}" if n == best else str(n) for n, _ in columns)]
+    header = [WORDS_HEAD, "cluster", *(f"★{n}" if n == best else str(n) for n, _ in columns)]
     priority = [0, 0, *(0 if n == best else len(columns) - at for at, (n, _) in enumerate(columns))]
     notes = [
         "added to the logits of every token of the cluster, in nats; ▁ to █: how strong",
@@ -92,10 +93,11 @@ def _block(value: float, most: float) -> Span:
 
 def cluster_table(state: EvolutionState) -> list[Table]:
     """What the vocabulary was divided into."""
+    counted = any(cluster.share for cluster in state.clusters.values())
     rows = [
-        (cluster_words(state, name), name, f"{cluster.size:,}", share(cluster.share))
+        (cluster_words(state, name), name, f"{cluster.size:,}", share(cluster.share if counted else None))
         for name, cluster in state.clusters.items()
     ]
-    header = (_WORDS_HEAD, "cluster", "tokens", "share")
+    header = (WORDS_HEAD, "cluster", "tokens", "share")
     notes = ["tokens: of the vocabulary; share: of all tokens that were counted"]
     return [Table(header, rows, 3, "Clusters of the vocabulary", notes)] if rows else []

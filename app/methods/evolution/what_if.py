@@ -7,7 +7,7 @@ from typing import Any
 
 from app.blocks.block import Block, Paragraph, Span, Table
 from app.blocks.model_text import one_line
-from app.methods.evolution.clusters import cluster_words
+from app.methods.evolution.clusters import WORDS_HEAD, cluster_words
 from app.methods.source import CaseSource
 from app.methods.what_if import (
     Answers,
@@ -112,7 +112,7 @@ def _clusters(
         )
         for name in clusters
     ]
-    return Table(("cluster", "most frequent tokens", "own", "yours"), rows, 2)
+    return Table(("cluster", WORDS_HEAD, "own", "yours"), rows, 2)
 
 
 def _tone(delta: float | None, recorded: float) -> Any:

@@ -16,9 +16,9 @@ PAGE = MethodPage(
     help="""\
 # GFlowNet: evidence paths
 
-A sampler walks from the question's entities along edges of its graph and may stop at any time. It is trained so
-that it samples each path in proportion to its reward R: 1 for a path that meets an answer, 0.001 for others. P_F is the
-probability of a path. On every path of a perfect sampler δ = log Z + log P_F − log P_B − log R is zero.
+A sampler walks from a question's entities along edges of its graph and may stop at any time. It is trained so that P_F,
+the probability of a path, is in proportion to R · P_B: R, the reward, is 1 for a path that meets an answer, 0.001 for
+others. On every path of a perfect sampler δ = log Z + log P_F − log P_B − log R is zero.
 
 *Cases* has a row for each held-out question. A case has what the reader answered from sampled paths and, at the same
 token budget, from the best-scored triples (▲ right from paths only, ▼ from triples only); its paths: the answers that
@@ -27,9 +27,9 @@ question that no path answers it says how many paths left the shortest ones, at 
 marks the place. Paths are drawn without replacement, or each for itself. `d` goes to the next question without a hit,
 or whose answers differ; `w` draws a question's paths again at another temperature, with another prior or draw.
 *Results* compares the reader's answers, and the paths with those of simpler methods: *distinct paths* and *independent
-draws* are the trained sampler. TV is how far P_F is from R: 0 for a perfect sampler, 1 at most. *Training* charts the
-loss, δ with its quantiles, and how many samples meet an answer; below stand some of the steps, and what each stage kept
-of the data.
+draws* are the trained sampler. TV is how far P_F is from R: 1 at most, 0 where it is perfect and P_B = 1. *Training*
+charts the loss, δ with its quantiles, and how many samples meet an answer; below stand some steps, and what each stage
+kept of the data.
 """,
     shown_by={
         **dict.fromkeys(("graphs", "retriever", "agent-graphs", "gflownet"), "training"),

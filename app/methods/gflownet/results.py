@@ -106,8 +106,8 @@ SAMPLED: Sequence[ListColumn[SamplerEvaluated]] = (
     ListColumn("path_f1", "path F1", 7, "right", 3, help="of a path's edges against the shortest paths",
                value=_at("path_hit_f1"), show=fixed),
     ListColumn("distance", "TV", 12, "right", 2, value=_distance,
-               help="total variation between P_F and R / sum R, 0 for a perfect sampler, over the n questions whose "
-                    "paths can all be listed"),
+               help="total variation between P_F and R / sum R, 0 for a perfect sampler with P_B = 1, over the n "
+                    "questions whose paths can all be listed"),
     ListColumn("rank", "ρ", 6, "right", 6, help="Spearman: log P_F against log R", value=_at("logpf_logr_spearman"),
                show=fixed),
 )  # fmt: skip

@@ -74,7 +74,7 @@ def _loss(step: SamplerStep) -> list[Block]:
     rows: list[tuple[str, Words | None]] = [
         ("loss", fixed(step.loss, 4)),
         ("TB  mean δ²", fixed(step.tb_loss, 4)),
-        ("GT  −log P_F of taught paths", fixed(step.gt_loss, 4)),
+        ("GT  taught paths, weighted", fixed(step.gt_loss, 4)),
         ("PB  −log P_B of the walks", fixed(step.pb_nll, 4) if learnt else None),
         ("PB  −entropy, weighted", fixed(step.pb_entropy, 4) if learnt else None),
         ("PB  squared weights, weighted", fixed(step.pb_l2, 4) if learnt else None),

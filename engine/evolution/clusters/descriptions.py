@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +31,9 @@ class ClusterDescription:
 
     description: str
     size: int
-    share: float
-    central_tokens: list[str]
-    frequent_tokens: list[str]
+    share: float = 0.0
+    central_tokens: list[str] = field(default_factory=list)
+    frequent_tokens: list[str] = field(default_factory=list)
 
 
 Descriptions = dict[str, ClusterDescription]
@@ -78,10 +78,22 @@ def number_words(numbers: Numbers) -> str:
     return f"numbers and arithmetic symbols (digits, {' '.join(SYMBOLS[numbers])})"
 
 
+def in_json(descriptions: Descriptions, answers: Sequence[int] = ()) -> dict[str, dict[str, Any]]:
+    """One entry a cluster. Where no token was counted, none is frequent, and shares are those of `answers`, the ids of
+    their tokens' clusters; without answers there are none."""
+    entries = {name: asdict(description) for name, description in descriptions.items()}
+    if any(description.share for description in descriptions.values()):
+        return entries
+    for name, entry in entries.items():
+        del entry["share"], entry["frequent_tokens"]
+        if answers:
+            entry["share"] = round(answers.count(int(name)) / len(answers), 6)
+    return entries
+
+
 def write_descriptions(path: Path, descriptions: Descriptions) -> None:
     """Write atomically, one entry a cluster."""
-    content = {name: asdict(description) for name, description in descriptions.items()}
-    write_atomic(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    write_atomic(path, json.dumps(in_json(descriptions), indent=2, ensure_ascii=False) + "\n")
 
 
 def read_descriptions(path: Path, clusters: Sequence[str]) -> Descriptions:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from engine.config.evolution import ReflectorSection
 from engine.errors import DataError
+from engine.evolution.clusters.descriptions import in_json
 from engine.evolution.reflectors.reflector import JudgedAnswer, ReflectorInput
 from engine.regular_file import LARGEST_RECORD, read_regular
 
@@ -24,7 +25,7 @@ Reply with one JSON object and nothing else: "deltas" maps each cluster id to a 
 four sentences what you learnt this time; it is kept and shown to you in later iterations."""
 
 USER = """\
-## Clusters
+## Clusters (size: tokens of the vocabulary; share: of the answers' tokens)
 {{ cluster_descriptions_json }}
 
 ## Deltas under which these answers were written
@@ -43,6 +44,7 @@ clusters padded, what you changed, what to try next."""
 
 FIRST = "First iteration; no prior learnings."
 """The summary in the first iteration."""
+LATER = "Nothing yet: no earlier reply could be used."
 
 REQUIRED = (
     "cluster_descriptions_json",
@@ -65,11 +67,12 @@ class Prompts:
 
     def user_message(self, given: ReflectorInput) -> str:
         """The template with its fields filled in; an answer that is too long is cut, and says so."""
-        descriptions = {name: asdict(cluster) for name, cluster in given.descriptions.items()}
+        clusters = [cluster for answer in given.answers for cluster in answer.clusters]
+        descriptions = in_json(given.descriptions, clusters)
         values = {
             "cluster_descriptions_json": json.dumps(descriptions, ensure_ascii=False, indent=1),
             "current_deltas_json": json.dumps(given.deltas),
-            "cot_summary": given.history.summary or FIRST,
+            "cot_summary": given.history.summary or (LATER if given.iteration else FIRST),
             "all_responses_with_correctness": "\n\n".join(_answers(given.answers, self.answer_characters)),
             "iteration_number": str(given.iteration),
             "cluster_ids": ", ".join(given.deltas),

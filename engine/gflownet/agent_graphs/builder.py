@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from engine.config.gflownet import AgentGraphsSection
 from engine.gflownet.agent_graphs.samples import GAgentSample
-from engine.gflownet.graphs.shortest_paths import distances
+from engine.gflownet.graphs.shortest_paths import distances, shortest_paths
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class GAgentBuilder:
         path = next(
             (path for path in data.gt_path_edge_indices if bool(kept[torch.tensor(path)].all())), None
         )
+        path = path or _another_path(data, kept)
         if path is None:
             return Dropped("no shortest path among the selected edges")
         return _sample(data, scores, top, kept, path)
@@ -63,6 +65,16 @@ class GAgentBuilder:
         behind = torch.from_numpy(distances(heads, tails, start.numpy(), nodes, hops))
         ahead = torch.from_numpy(distances(tails, heads, anchor.numpy(), nodes, hops))
         return usable & (behind[head] + 1 + ahead[tail] <= hops)
+
+
+def _another_path(data: Any, kept: torch.Tensor) -> list[int] | None:
+    """A shortest path of kept edges that is none of the stored ones, which are one for each start and answer; None
+    where there is none, and where paths were given."""
+    starts, answers = data.q_local_indices.tolist(), data.a_local_indices.tolist()
+    heads, tails = data.edge_index.numpy()
+    shortest = shortest_paths(data.num_nodes, heads, tails, starts, answers, kept.numpy())
+    given = not np.array_equal(shortest.labels, data.labels)
+    return None if given or not shortest.paths else shortest.paths[0]
 
 
 def _sample(

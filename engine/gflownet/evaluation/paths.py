@@ -70,5 +70,6 @@ def top_triples(batch: GraphBatch, names: GraphNames) -> list[PathStep]:
 
 
 def _answers(batch: GraphBatch, path: tuple[int, ...], names: GraphNames) -> list[str]:
-    nodes = [int(node) for edge in path for node in (batch.heads[edge], batch.tails[edge])]
-    return [names.nodes[node] for node in dict.fromkeys(nodes) if batch.is_answer[node]]
+    """Those that an edge leads to, as for the reward."""
+    nodes = dict.fromkeys(int(batch.tails[edge]) for edge in path)
+    return [names.nodes[node] for node in nodes if batch.is_answer[node]]

@@ -31,9 +31,10 @@ def shortest_paths(
     tails: NDArray[np.int64],
     starts: Sequence[int],
     answers: Sequence[int],
+    kept: NDArray[np.bool_] | None = None,
 ) -> TaughtPaths:
     """An edge is on a shortest path where the distances before and behind it add up to the path's length (spec GFlowNet
-    0.2)."""
+    0.2). `kept` [E]: the edges that `paths` may take; none: all."""
     labels = np.zeros(len(heads), dtype=np.uint8)
     ahead = [distances(tails, heads, answer, nodes) for answer in answers]
     paths: list[list[int]] = []
@@ -43,9 +44,15 @@ def shortest_paths(
             length = int(behind[answer])
             if answer == start or length == FAR:
                 continue
-            on_path = np.flatnonzero(behind[heads] + 1 + to_answer[tails] == length).tolist()
+            on_path = np.flatnonzero(behind[heads] + 1 + to_answer[tails] == length)
             labels[on_path] = 1
-            paths.append(_first_path(start, answer, on_path, heads, tails))
+            if kept is not None:
+                on_path = on_path[kept[on_path]]
+                reached = distances(heads[on_path], tails[on_path], start, nodes)
+                on_path = on_path[reached[heads[on_path]] < FAR]
+                if reached[answer] == FAR:
+                    continue
+            paths.append(_first_path(start, answer, on_path.tolist(), heads, tails))
     paths.sort(key=len)
     return TaughtPaths(labels, paths[:MOST_PATHS])
 

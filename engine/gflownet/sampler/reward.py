@@ -16,7 +16,8 @@ SMALLEST_REWARD = 1e-8
 
 @dataclass(frozen=True)
 class RewardOutput:
-    """All [J]. `reward` is at most 1 and `log_reward` its logarithm; the rest is for watching only."""
+    """All [J]. `reward` is at most 1, at least `SMALLEST_REWARD`; `log_reward`, which trajectory balance takes, its
+    logarithm without that floor; the rest is for watching only."""
 
     log_reward: torch.Tensor
     reward: torch.Tensor
@@ -47,13 +48,10 @@ class AnswerOnlyReward:
         reach = hits / answers
         paid = gold(batch, walks) if self.gold_paths else success
         raw = torch.where(paid, self.log_success + self.lambda_reach * reach, self.log_failure)
-        log_reward = (
-            (raw - self.log_success - self.lambda_reach).to(like).clamp(min=math.log(SMALLEST_REWARD))
-        )
+        log_reward = (raw - self.log_success - self.lambda_reach).to(like)
+        reward = log_reward.exp().clamp(min=SMALLEST_REWARD)
         precision = hits / visited.sum(1).clamp(min=1)
-        return RewardOutput(
-            log_reward, log_reward.exp(), success, reach, precision, reach, f1(precision, reach)
-        )
+        return RewardOutput(log_reward, reward, success, reach, precision, reach, f1(precision, reach))
 
 
 def gold(batch: GraphBatch, walks: Walks) -> torch.Tensor:

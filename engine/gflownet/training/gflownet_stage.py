@@ -164,6 +164,8 @@ class _SamplerJob:
         ]
         for evaluation in evaluations:
             self._emit(evaluation, "test")
+        note = self._watched("test", evaluations[0].means()).removeprefix(", ")
+        self.context.progress(self.training.step, self.section.steps, note=note)
         drawing = Drawing(self.section.distinct_paths, temperature if self.section.distinct_paths else None)
         files = [*self._tables(evaluations), self._paths(evaluator.questions, drawing)]
         by_method = {each.method: each for each in evaluations}

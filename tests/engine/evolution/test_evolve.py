@@ -612,6 +612,20 @@ def test_over_a_server_the_history_is_the_same(
     assert "device-side assert" in layout.server_log(served).read_text()
 
 
+@pytest.mark.parametrize(("kind", "times"), [("sglang", 1), ("in_process", 0)])
+def test_models_leave_the_device_to_a_server_that_is_started(tmp_path: Path, kind: str, times: int) -> None:
+    """2: one model on the GPU at a time."""
+    unloaded: list[bool] = []
+    config = configured(server={"kind": kind, "command": "sh"})
+    from_config.make_server(
+        StageContext(
+            "evolve", config, tmp_path, lambda event: None, lambda: None, load_model,
+            unload_models=lambda: unloaded.append(True),
+        )
+    )  # fmt: skip
+    assert len(unloaded) == times
+
+
 @pytest.mark.parametrize(
     ("temperature", "more", "told"),
     [(0.0, "", 0), (0.7, "", 1), (0.7, " --enable-deterministic-inference", 0)],

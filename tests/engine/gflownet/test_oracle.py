@@ -45,7 +45,7 @@ def log_reward(graph: SmallGraph, walk: Sequence[int], success: float, failure: 
     """4.2: log r_succ or log r_fail, and lambda * reach_frac for a hit, less the largest there can be."""
     hits = met(graph, walk)
     raw = math.log(success) + reach * len(hits) / len(graph.answers) if hits else math.log(failure)
-    return max(raw - (math.log(success) + max(0.0, reach)), math.log(1e-8))
+    return raw - (math.log(success) + max(0.0, reach))
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph.name)

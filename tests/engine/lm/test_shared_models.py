@@ -1,4 +1,5 @@
 import sys
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -102,6 +103,19 @@ def test_those_that_fit_together_are_kept(shared: Any) -> None:
     first, second = shared.models(section("a", share=0.4)), shared.models(section("b", share=0.4))
     third = shared.models(section("c", share=0.4))
     assert (first.closed, second.closed, third.closed) == (True, False, False)
+
+
+def test_what_is_unloaded_is_free_and_loaded_again_when_it_is_needed(
+    shared: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """vLLM's processes end; of a model in this process nothing is held, and what CUDA keeps for later is given back."""
+    emptied: list[bool] = []
+    monkeypatch.setattr("torch.cuda.is_initialized", lambda: True)
+    monkeypatch.setattr("torch.cuda.empty_cache", lambda: emptied.append(plain() is None))
+    served, plain = shared.models(section("a")), weakref.ref(shared.models(section("b", "transformers")))
+    shared.models.unload()
+    assert served.closed and plain() is None and emptied == [True]
+    assert shared.models(section("a")) is not served
 
 
 def test_two_that_fill_the_device_are_kept_together(shared: Any) -> None:

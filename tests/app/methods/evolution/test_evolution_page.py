@@ -256,7 +256,7 @@ def test_the_scores_of_an_iteration_stand_beside_the_unchanged_model(log: Log) -
 
 def test_a_clusters_words_stand_beside_its_number_and_the_most_changed_comes_first(log: Log) -> None:
     deltas = table(log.case(SECOND), "Deltas of iteration 1")
-    assert list(deltas.header) == ["most frequent tokens", "cluster", "before", "here", "here − before"]
+    assert list(deltas.header) == ["tokens such as", "cluster", "before", "here", "here − before"]
     assert rows(deltas) == [
         ["Based provided", "2", "0.00", "−0.80", "−0.80"],
         ["end of text", "0", "0.00", "+0.40", "+0.40"],
@@ -371,7 +371,7 @@ def test_an_answer_stands_beside_that_of_the_unchanged_model(log: Log) -> None:
     names = "under the deltas of iteration 1 (4 tokens)", "the unchanged model (10 tokens)"
     assert changes == Changes("Cash was 41.", "Based on it, no.", names)
     assert isinstance(clusters, Table)
-    assert list(clusters.header) == ["most frequent tokens", "cluster", "tokens", "unchanged", "delta"]
+    assert list(clusters.header) == ["tokens such as", "cluster", "tokens", "unchanged", "delta"]
     assert rows(clusters) == [
         ["■ cash", "3", "1", "2", "0.00"], ["■ Based provided", "2", "0", "1", "−0.80"], ["■ ", "none", "1", "0", "·"],
     ]  # fmt: skip
@@ -625,7 +625,7 @@ def test_who_took_part_and_what_it_cost(log: Log) -> None:
 def test_all_deltas_by_iteration(log: Log) -> None:
     [found] = delta_map(log.state.evolution)
     assert isinstance(found, Table)
-    assert list(found.header) == ["most frequent tokens", "cluster", "0", "★1", "2"] and found.figures == 4
+    assert list(found.header) == ["tokens such as", "cluster", "0", "★1", "2"] and found.figures == 4
     assert rows(found) == [
         ["end of text", "0", "· ", "+0.40▄", "+0.40▄"],
         ["Based provided", "2", "· ", "−0.80▇", "−1.00█"],
@@ -633,10 +633,8 @@ def test_all_deltas_by_iteration(log: Log) -> None:
     ]
     assert [spans(cell)[0].tone for cell in found.rows[1][2:]] == ["dim", "bad", "bad"]
     assert spans(found.rows[0][3])[0].tone == "good"
-    assert list(found.narrowed(48).header) == ["most frequent tokens", "cluster", "★1", "2"], (
-        "the best one stays"
-    )
-    assert list(found.narrowed(40).header) == ["most frequent tokens", "cluster", "★1"]
+    assert list(found.narrowed(42).header) == ["tokens such as", "cluster", "★1", "2"], "the best one stays"
+    assert list(found.narrowed(34).header) == ["tokens such as", "cluster", "★1"]
     assert "highest composite on the validation set" in found.notes[1] and "in nats" in found.notes[0]
     assert delta_map(RunState().evolution) == []
 
@@ -666,6 +664,9 @@ def test_the_clusters_of_the_vocabulary(log: Log) -> None:
     assert rows(found) == [
         ["end of text", "0", "1", "5.0%"], ["Based provided", "2", "1,234", "25.0%"], ["cash", "3", "20", "50.0%"],
     ]  # fmt: skip
+    uncounted = ev.TokenCluster(id="2", description="", size=1234, central_tokens=[" Based"])
+    [found] = cluster_table(Log(ev.ClustersBuilt(tokens=1234, clusters=[uncounted])).state.evolution)
+    assert rows(found) == [["Based", "2", "1,234", "·"]], "not 0%: nothing was counted"
 
 
 def test_a_cluster_has_the_same_words_everywhere(log: Log) -> None:
@@ -819,6 +820,6 @@ def test_the_fields_of_other_deltas(log: Log) -> None:
     ]
     [table] = choice_of(UNDER_Q, log).choices(None)
     assert isinstance(table, Table) and table.figures == 2
-    assert list(table.header) == ["cluster", "most frequent tokens", "own", "yours"]
+    assert list(table.header) == ["cluster", "tokens such as", "own", "yours"]
     before = Log(began())
     assert choice_of(answer(0, "minibatch", "q", 4, None), before).fields[1][0].read("2=1") == {"2": 1.0}

@@ -262,7 +262,7 @@ def test_the_newest_step_and_what_its_loss_is_made_of() -> None:
     ]  # fmt: skip
     assert [row[0] for row in rows_of(table)] == ["1200", "1190"]
     assert isinstance(facts, Facts) and facts.rows == [
-        ("loss", "7.3381"), ("TB  mean δ²", "5.7358"), ("GT  −log P_F of taught paths", "0.9181"),
+        ("loss", "7.3381"), ("TB  mean δ²", "5.7358"), ("GT  taught paths, weighted", "0.9181"),
         ("δ 5% 25% 50% 75% 95%", "−2.00 −0.50 +0.10 +0.90 +4.90"), ("reward", "0.735"),
     ]  # fmt: skip
 

@@ -126,6 +126,16 @@ def test_event_and_descriptions_say_the_same(tmp_path: Path, vocabulary: Vocabul
     assert any(p.tokens == len(tokens) for p in progress)
 
 
+def test_what_nothing_counted_is_not_described(built: Path) -> None:
+    """No share of 0 for every cluster, no empty list of frequent tokens."""
+    file = built / "evolution" / "cluster_descriptions.json"
+    assert {tuple(entry) for entry in json.loads(file.read_text()).values()} == {
+        ("description", "size", "central_tokens")
+    }
+    found = read_descriptions(file, [str(c) for c in range(8)])
+    assert {(d.share, *d.frequent_tokens) for d in found.values()} == {(0.0,)}
+
+
 def test_padding_rows_are_in_no_cluster(tmp_path: Path) -> None:
     section = ModelSection(backend="transformers", path=str(save_padded(tmp_path / "model")), device="cpu")
     clusters, _ = build(configured(section), tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -37,12 +38,13 @@ def test_the_message_holds_deltas_verdicts_and_the_beginning_of_long_answers() -
     text = told(History(iterations=[]))
     assert (
         json.dumps({"0": 0.5, "1": -2.0}) in text
-        and FIRST in text
+        and "Nothing yet: no earlier reply could be used." in text
         and "exactly the ids 0, 1" in text
         and "{{" not in text
     )
     assert "cluster 1" in text and "often" in text and "mid" in text
     assert '"size": 3' in text and '"share": 0.5' in text
+    assert "## Clusters (size: tokens of the vocabulary; share: of the answers' tokens)" in text
     sections = text.split("example_id: ")[1:]
     for section, (verdict, tokens, said) in zip(
         sections,
@@ -62,6 +64,23 @@ def test_what_was_learnt_in_earlier_iterations_is_told_with_its_iteration() -> N
     assert "Iteration 0: Less padding.\nIteration 2: Fewer bullets." in text and FIRST not in text
 
 
+@pytest.mark.parametrize(
+    ("clusters", "shares"), [((), [None, None]), (((0, 1, 1), (1,)), [0.25, 0.75]), (((2,),), [0.0, 0.0])]
+)
+def test_shares_that_nothing_counted_are_those_of_the_answers(
+    clusters: Sequence[Sequence[int]], shares: list[float | None]
+) -> None:
+    """Without an answer's token there are none; tokens that were not counted are not called frequent."""
+    words = {name: ClusterDescription(f"cluster {name}", 3, 0.0, ["mid"], []) for name in ("0", "1")}
+    answers = [JudgedAnswer("p", "", len(of), True, "", clusters=of) for of in clusters]
+    text = Prompts(SYSTEM, "{{ cluster_descriptions_json }}", 8).user_message(
+        ReflectorInput(0, {}, words, answers, History(iterations=[]))
+    )
+    told = json.loads(text)
+    assert [told[name].pop("share", None) for name in ("0", "1")] == shares
+    assert told["1"] == {"description": "cluster 1", "size": 3, "central_tokens": ["mid"]}
+
+
 ALL = "{{ cluster_descriptions_json }}|{{current_deltas_json}}|{{ cot_summary }}|{{ all_responses_with_correctness }}"
 
 
@@ -74,9 +93,9 @@ def test_the_user_s_own_messages_are_filled_in_and_sent(tmp_path: Path) -> None:
     prompts = read_prompts(section)
     odd = JudgedAnswer("p4", "{{ cot_summary }}", 1, True, "")
     text = prompts.user_message(
-        ReflectorInput(3, {"0": 0.5, "1": -2.0}, WORDS, [odd], History(iterations=[]))
+        ReflectorInput(0, {"0": 0.5, "1": -2.0}, WORDS, [odd], History(iterations=[]))
     )
-    assert prompts.system == "Be strict." and text.endswith("|round 3 of 0, 1")
+    assert prompts.system == "Be strict." and text.endswith("|round 0 of 0, 1")
     descriptions, deltas, learnt, answers, _ = text.split("|")
     assert json.loads(descriptions)["1"] == {
         "description": "cluster 1", "size": 3, "share": 0.5, "central_tokens": ["mid"], "frequent_tokens": ["often"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,6 +16,7 @@ from engine.config.gflownet import AgentGraphsSection
 from engine.gflownet.agent_graphs.builder import Dropped, GAgentBuilder
 from engine.gflownet.agent_graphs.samples import GAgentSample
 from engine.gflownet.agent_graphs.store import load_samples, save_samples
+from tests.engine.gflownet.graphs.test_shortest_paths import simple_paths
 from tests.engine.gflownet.random_graphs import retrieval_graph, scored_graphs
 
 Edges = list[tuple[int, int]]
@@ -99,6 +101,12 @@ def test_a_sample_is_the_selected_part_under_other_numbers(
         selected |= {edge for path in data.gt_path_edge_indices for edge in path}
     built = GAgentBuilder(section).build(data, scores, keep_gt)
     whole = [path for path in data.gt_path_edge_indices if set(path) <= selected]
+    if not whole:  # not the one of a pair that is stored, but perhaps another
+        whole = sorted((path for path in literal_shortest(data) if set(path) <= selected), key=len)
+        if isinstance(built, GAgentSample):
+            path = [sorted(selected)[edge] for edge in built.gt_path_edge_local_ids]
+            assert path in whole and len(path) == len(whole[0])
+            whole = [path]
     if isinstance(built, Dropped):
         assert not whole
         return
@@ -125,6 +133,16 @@ def test_a_sample_is_the_selected_part_under_other_numbers(
     with TemporaryDirectory() as folder:
         save_samples(Path(folder) / "one.pt", [built])
         load_samples(Path(folder) / "one.pt")  # what is built passes the store's own checks
+
+
+def literal_shortest(data: Any) -> list[list[int]]:
+    """All shortest paths from a start to an answer that is another node."""
+    edges = [(int(head), int(tail)) for head, tail in data.edge_index.T]
+    found: list[list[int]] = []
+    for start, answer in product(data.q_local_indices.tolist(), data.a_local_indices.tolist()):
+        paths = simple_paths(edges, start, answer) if start != answer else []
+        found += [path for path in paths if len(path) == min(map(len, paths))]
+    return found
 
 
 def triples(sample: GAgentSample) -> list[tuple[int, int, int]]:
@@ -178,3 +196,23 @@ def test_the_specs_reading_loses_a_way_through_an_anchor():
     ending = AgentGraphsSection(anchor_top_k=2, through_anchors=False)
     assert selected_by(through, data, scores) == {0, 1}
     assert selected_by(ending, data, scores) == {0}
+
+
+@pytest.mark.parametrize(("gold", "kept"), [(False, [2, 3]), (True, None)])
+def test_a_question_keeps_the_shortest_path_that_is_selected_though_another_is_stored(
+    gold: bool, kept: list[int] | None
+):
+    """0 -> 1 -> 3 is stored and lost at the anchor 1; 0 -> 2 -> 3 is as short and selected. It is no given path."""
+    data = retrieval_graph(4, [(0, 0, 1), (1, 0, 3), (0, 0, 2), (2, 0, 3)], [0], [3])
+    assert data.gt_path_edge_indices == [[0, 1]] and data.labels.tolist() == [1, 1, 1, 1]
+    if gold:
+        data.labels = torch.tensor([1.0, 1, 0, 0])
+    scores = torch.tensor([0.1, 0.9, 0.1, 0.1])
+    built = GAgentBuilder(AgentGraphsSection(anchor_top_k=1)).build(data, scores, keep_gt=False)
+    if kept is None:
+        assert built == Dropped("no shortest path among the selected edges")
+    else:
+        assert isinstance(built, GAgentSample) and triples(built) == [
+            stored_triple(data, edge) for edge in (0, *kept)
+        ]
+        assert built.gt_path_edge_local_ids.tolist() == [1, 2]

@@ -49,6 +49,19 @@ def test_the_most_frequent_path_comes_first_then_the_most_probable():
     assert [(step.head, step.tail) for step in path_triples(paths)] == [("A", "B"), ("A", "C"), ("C", "D")]
 
 
+def test_a_start_that_is_an_answer_counts_for_a_path_that_comes_back_to_it():
+    """0* -> 1 -> 0: an answer of the screen is one of the reward."""
+    batch = small_batch([SmallGraph("back", ((0, 0, 1), (1, 0, 0)), (0,), (0,), (0, 1))])
+    nodes = torch.tensor([[0, 1, -1], [0, 1, 0]])
+    walks = Walks(torch.zeros(2, dtype=torch.long), torch.tensor([[0, -1], [0, 1]]), nodes)
+    probability = torch.tensor([0.9, 0.1], dtype=torch.float64)
+    rollout = Rollout(walks, probability.log(), torch.zeros(2, dtype=torch.bool))
+    reward = AnswerOnlyReward(RewardSection())(batch, walks, probability)
+    paths = ranked_paths(batch, rollout, reward, NAMES)
+    assert [path.answers for path in paths] == [[], ["A"]]
+    assert reward.success.tolist() == [False, True]
+
+
 def test_the_baseline_s_triples_come_by_falling_score():
     batch = replace(small_batch([GRAPH]), edge_scores=torch.tensor([0.2, 0.9, 0.2], dtype=torch.float64))
     assert [(step.head, step.tail) for step in top_triples(batch, NAMES)] == [

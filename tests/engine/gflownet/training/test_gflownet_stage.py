@@ -201,7 +201,7 @@ def test_the_exported_log_has_the_names_of_train_val_and_test(folder: Path):
 
 
 @pytest.mark.parametrize("added", [True, False])
-def test_the_progress_line_shows_what_validation_found(folder: Path, added: bool):
+def test_the_progress_line_shows_what_validation_and_test_found(folder: Path, added: bool):
     config = small_config(gflownet={"auto_add_path_hit_f1": added, "path_hit_k": [1, 3]})
     events = run_stages(folder, ("gflownet",), config)
     notes = {event.done: event.note for event in events if isinstance(event, StageProgress) and event.note}
@@ -209,6 +209,9 @@ def test_the_progress_line_shows_what_validation_found(folder: Path, added: bool
     success = f", val/success@10 {validated.metrics['success@10']:.2f}"
     window = f", val/path_hit_f1@3 {validated.metrics['path_hit_f1@3']:.2f}"
     assert "val/" not in notes[20] and notes[30].endswith(success + (window if added else ""))
+    test = next(e.metrics for e in events if isinstance(e, SamplerEvaluated) and e.split == "test")
+    success, window = (f"test/{name} {test[name]:.2f}" for name in ("success@10", "path_hit_f1@3"))
+    assert notes[40] == (f"{success}, {window}" if added else success)
 
 
 def test_a_question_whose_answer_no_path_reaches_is_missed_in_the_figures_over_all(tmp_path: Path):
