@@ -21,7 +21,7 @@ from engine.services.line_service import Reply, error_line, kept_line, serve_lin
 from engine.services.run_context import run_context
 from engine.slsm import layout
 from engine.slsm.answering import NO_MEMORY
-from engine.slsm.chat_model import ChatAnswer, ChatAsk
+from engine.slsm.chat_model import ChatAnswer, ChatAsk, answer_of
 from engine.slsm.controllers.state_tracking import gated, state_event
 from engine.slsm.from_config import make_chat_model, make_controller
 from engine.slsm.outcome import answer_event
@@ -115,7 +115,7 @@ class Chat:
 
     def _given(self, conversation: Conversation, note: str) -> ChatAnswer:
         seed = self._context.seed("chat", len(conversation.turns))
-        return next(self._model.answer([ChatAsk(tuple(conversation.messages(note)), seed)], lambda: None))
+        return answer_of(self._model, ChatAsk(tuple(conversation.messages(note)), seed))
 
 
 def open_chat(run_dir: Path) -> Chat:

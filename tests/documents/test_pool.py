@@ -223,9 +223,11 @@ class Model:
     def __init__(self) -> None:
         self.asked: list[tuple[int, int]] = []
 
-    def answer(self, asks: Any, checkpoint: Any) -> list[VQAReply]:
+    def answer(self, asks: Any, checkpoint: Any, answered: Any) -> None:
         self.asked += [ask.demonstrations for ask in asks]
-        return [VQAReply("right" if set(ask.demonstrations) in ({1, 4}, {2, 3}) else "wrong") for ask in asks]
+        for number, ask in enumerate(asks):
+            right = set(ask.demonstrations) in ({1, 4}, {2, 3})
+            answered(number, VQAReply("right" if right else "wrong"))
 
 
 def test_mining_gives_the_positives_by_rows_and_score() -> None:
