@@ -173,6 +173,7 @@ class ConversationAnswerer:
     def _detect(self, requested: Iterable[tuple[Conversation, str, int]]) -> None:
         cases = {(case[0].id, case[1], case[2]): case for case in requested}
         missing = [case for key, case in cases.items() if key not in self.records.detections]
+        failures = ServerFailures(self.records.detections.add)
 
         def detect(case: tuple[Conversation, str, int]) -> Detection:
             conversation, memory, attempt = case
@@ -181,14 +182,14 @@ class ConversationAnswerer:
 
         def keep(case: tuple[Conversation, str, int], detection: Detection) -> None:
             conversation, memory, attempt = case
-            self.records.detections.add(
-                DetectionRecord(
-                    conversation_id=conversation.id, memory_mode=memory, attempt=attempt,
-                    conflicts=list(detection.conflicts), failure=detection.failure, cost=detection.spent,
-                )
+            record = DetectionRecord(
+                conversation_id=conversation.id, memory_mode=memory, attempt=attempt,
+                conflicts=list(detection.conflicts), failure=detection.failure, cost=detection.spent,
             )  # fmt: skip
+            failures.take(record, detection.suspect)
 
         for_each_side_by_side(detect, missing, self.section.concurrency, keep, self.context.checkpoint)
+        failures.end(len(missing))
 
     # ------------------------------------------------------------ results
 

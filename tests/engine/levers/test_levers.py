@@ -114,7 +114,7 @@ def test_notes_repeat_what_was_said(levers: Levers) -> None:
     )
     assert again.did[0].acted and again.did[0].what.startswith("answered again with a note")
     assert again.text == always.text
-    assert not silent.did[0].acted and "nothing to say" in silent.did[0].what
+    assert not silent.did[0].acted and "nothing for a note" in silent.did[0].what
 
 
 def test_evidence_has_its_own_system_message_unless_the_request_has_one(levers: Levers) -> None:
