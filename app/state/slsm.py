@@ -110,10 +110,9 @@ def _updated(state: SLSMState, event: ev.StateUpdated, place: Place) -> None:
 @SLSMState.on(ev.ConversationAnswered)
 def _answered(state: SLSMState, event: ev.ConversationAnswered, place: Place) -> None:
     key = event.conversation_id, event.memory_mode
-    undetected = bool(event.detector_failure)
-    failures = sum(each.failed for each in state.states_of(event).values()) + undetected
+    failures = sum(each.failed for each in state.states_of(event).values()) + bool(event.detector_failure)
     row = row_of(
         ResultRow, event, place, second=bool(event.first_answer), turns=state.turns(event.conversation_id),
-        failures=failures, undetected=undetected,
+        failures=failures, undetected=bool(event.detector_failure),
     )  # fmt: skip
     state.results.append(row, key=(*key, event.mode, event.attempt))

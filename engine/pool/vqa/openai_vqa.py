@@ -30,14 +30,11 @@ class OpenAIVQA:
         on all of two or more."""
         failures = ServerFailures[tuple[int, VQAReply]](lambda kept: answered(*kept))
 
-        def ask(number: int) -> tuple[VQAReply, ServerFailed | None]:
-            return self._request(asks[number])
-
-        def keep(number: int, given: tuple[VQAReply, ServerFailed | None]) -> None:
-            failures.take((number, given[0]), given[1])
+        def keep(ask: tuple[int, Ask], given: tuple[VQAReply, ServerFailed | None]) -> None:
+            failures.take((ask[0], given[0]), given[1])
 
         at_once = self._section.concurrency or self._section.workers
-        for_each_side_by_side(ask, range(len(asks)), at_once, keep, checkpoint)
+        for_each_side_by_side(lambda ask: self._request(ask[1]), enumerate(asks), at_once, keep, checkpoint)
         failures.end(len(asks))
 
     def messages(self, ask: Ask) -> list[Message]:
