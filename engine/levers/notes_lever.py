@@ -47,7 +47,7 @@ class NotesLever:
 
     @property
     def run_mode(self) -> NotesMode:
-        """As the run injected."""
+        """That of `slsm.inject`; `on_risk` where a request cannot choose it."""
         mode = self._section.inject
         return mode if mode == "always" or mode == "on_detection" else "on_risk"
 

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from engine.config.config import Config
 from engine.config.slsm import SLSMSection
-from engine.levers import notes_lever
+from engine.errors import DataError
+from engine.levers import load, notes_lever
 from engine.levers.lever import Edited, LeverDid, Message
 from engine.levers.notes_lever import NotesLever, Read
+from engine.servers.known_servers import KnownServers
 from engine.servers.spent import Spent
+from engine.slsm import layout
 from engine.slsm.controllers.controller import Conflict, Detection, Update
 from engine.slsm.controllers.diff import Change, StateDiff, apply_diff
 from engine.slsm.state import Fact, SemanticState, State
 from engine.slsm.turns import Turn
+from tests.exactly import exactly
 
 
 class Remembering:
@@ -131,3 +138,13 @@ def test_a_detector_without_a_reply_and_a_conflict_without_a_note_say_so() -> No
     assert did(empty, conflict) == (
         "no note: the first answer goes against the memory, but the memory has nothing for a note"
     )
+
+
+@pytest.mark.parametrize("slsm", ({"disable_controller": True}, {"compare": ["baseline", "reminder"]}))
+def test_a_run_that_asked_no_controller_has_no_notes(tmp_path: Path, slsm: dict[str, Any]) -> None:
+    """Nor does it need the key of one."""
+    layout.folder(tmp_path).mkdir()
+    config = Config.model_validate({"slsm": slsm})
+    what = "no conversation memory (…): no mode of this run asks a controller"
+    with pytest.raises(DataError, match=exactly(what)):
+        load._notes(tmp_path, config, KnownServers())
