@@ -84,9 +84,8 @@ def _with_run(
 
 
 def _notes(run: Path, config: Config, servers: KnownServers) -> NotesLever:
-    there = slsm_layout.folder(run).is_dir()
-    if not there or not config.slsm.uses_controller:
-        hint = "no mode of this run asks a controller" if there else "run the stage `slsm` of this run"
+    if not (slsm_layout.folder(run).is_dir() and config.slsm.uses_controller):
+        hint = "run the stage `slsm` of this run, in a mode that keeps one"
         raise DataError(what="no conversation memory", where=str(run), hint=hint)
     context = StageContext("slsm", config, run, lambda event: None, lambda: None, load_model, servers=servers)
     return NotesLever(config.slsm, make_controller(context))

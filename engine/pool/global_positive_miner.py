@@ -15,10 +15,6 @@ from engine.pool.vqa.evaluated_pairs import EvaluatedPair, PairEvaluator, RowPai
 from engine.pool.vqa.vqa import VQAAsk, VQAModel
 
 
-def _nothing(*_: object) -> None:
-    pass
-
-
 class GlobalPositiveMiner:
     """Evaluates pairs of a query's nearest rows, best-ranked pairs first, no pair twice.
 
@@ -67,7 +63,7 @@ class GlobalPositiveMiner:
         query_id: str,
         nearest: Sequence[int],
         known: frozenset[RowPair] = frozenset(),
-        checkpoint: Callable[[], None] = _nothing,
+        checkpoint: Callable[[], None] = lambda: None,
     ) -> list[EvaluatedPair]:
         """All evaluated pairs, in rank order. `nearest`: rows by falling similarity; `known`: pairs with a score in the
         data, which are skipped."""

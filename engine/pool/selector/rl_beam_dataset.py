@@ -133,13 +133,12 @@ def _check(query: RLQueryData, table_size: int) -> None:
     for place, row in enumerate(pool):
         check_row(row, f"candidate {place}", table_size, where)
     for number, trajectory in enumerate(query.pointer_candidates):
-        for place in trajectory.pointer:
-            if not 0 <= place < len(pool):
-                raise OutOfRangeError(
-                    what=f"pointer {trajectory.pointer} leaves the pool of {len(pool)}",
-                    where=f"{where}, trajectory {number} ({trajectory.gen_method})",
-                    hint=_HINT,
-                )
+        if not all(0 <= place < len(pool) for place in trajectory.pointer):
+            raise OutOfRangeError(
+                what=f"pointer {trajectory.pointer} leaves the pool of {len(pool)}",
+                where=f"{where}, trajectory {number} ({trajectory.gen_method})",
+                hint=_HINT,
+            )
 
 
 def _floats(values: NDArray[Any] | Tensor, query_id: str, what: str) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import fsum
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,7 @@ class _SelectorRun:
 
     @property
     def _cost(self) -> float:
-        return sum(pair.cost for pair in self.evaluator.all())
+        return fsum(pair.cost for pair in self.evaluator.all())  # whatever order they came in
 
     # ------------------------------------------------------------ training
 

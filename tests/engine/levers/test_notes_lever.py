@@ -145,6 +145,6 @@ def test_a_run_that_asked_no_controller_has_no_notes(tmp_path: Path, slsm: dict[
     """Nor does it need the key of one."""
     layout.folder(tmp_path).mkdir()
     config = Config.model_validate({"slsm": slsm})
-    what = "no conversation memory (…): no mode of this run asks a controller"
+    what = "no conversation memory (…): run the stage `slsm` of this run, in a mode that keeps one"
     with pytest.raises(DataError, match=exactly(what)):
         load._notes(tmp_path, config, KnownServers())
