@@ -24,6 +24,7 @@ class ResultRow(NamedTuple):
     answer: str
     turns: int
     failures: int
+    undetected: bool
     place: Place
 
 
@@ -58,8 +59,10 @@ class SLSMState(MethodState):
 
     @property
     def failures(self) -> int:
-        """Of the controller's calls after turns."""
-        return sum(state.failed for state in self.states)
+        """Of the controller's calls after turns and about answers; modes share the detection of one answer."""
+        rows = (row for row in self.results if row.undetected)
+        undetected = {(row.conversation_id, row.memory_mode, row.attempt) for row in rows}
+        return sum(state.failed for state in self.states) + len(undetected)
 
     def turns(self, conversation_id: str) -> int:
         """Of a conversation; 0 where its beginning is not known."""
@@ -110,6 +113,6 @@ def _answered(state: SLSMState, event: ev.ConversationAnswered, place: Place) ->
     failures = sum(each.failed for each in state.states_of(event).values()) + bool(event.detector_failure)
     row = row_of(
         ResultRow, event, place, second=bool(event.first_answer), turns=state.turns(event.conversation_id),
-        failures=failures,
+        failures=failures, undetected=bool(event.detector_failure),
     )  # fmt: skip
     state.results.append(row, key=(*key, event.mode, event.attempt))

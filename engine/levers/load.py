@@ -84,10 +84,9 @@ def _with_run(
 
 
 def _notes(run: Path, config: Config, servers: KnownServers) -> NotesLever:
-    if not slsm_layout.folder(run).is_dir():
-        raise DataError(
-            what="no conversation memory", where=str(run), hint="run the stage `slsm` of this run"
-        )
+    if not (slsm_layout.folder(run).is_dir() and config.slsm.uses_controller):
+        hint = "run the stage `slsm` of this run, in a mode that keeps one"
+        raise DataError(what="no conversation memory", where=str(run), hint=hint)
     context = StageContext("slsm", config, run, lambda event: None, lambda: None, load_model, servers=servers)
     return NotesLever(config.slsm, make_controller(context))
 

@@ -15,6 +15,7 @@ from engine.servers.spent import Spent
 from engine.slsm.controllers.controller import MemoryController
 from engine.slsm.controllers.state_tracking import gated
 from engine.slsm.note import with_note
+from engine.slsm.outcome import reason_of
 from engine.slsm.policy import decide, note_of
 from engine.slsm.state import MemoryMode, State, empty_state
 from engine.slsm.turns import Turn, turns_of
@@ -46,7 +47,7 @@ class NotesLever:
 
     @property
     def run_mode(self) -> NotesMode:
-        """As the run injected."""
+        """That of `slsm.inject`; `on_risk` where a request cannot choose it."""
         mode = self._section.inject
         return mode if mode == "always" or mode == "on_detection" else "on_risk"
 
@@ -85,7 +86,7 @@ class NotesLever:
         detection = self._controller.detect(read.state, read.turns, answer)
         note, spent = self._note(read), read.spent + detection.spent
         if not detection.conflicts or not note:
-            return _did(False, "no note: the answer keeps to what was said", spent)
+            return _did(False, f"no note: {reason_of(detection, note)}", spent)
         why = "; ".join(conflict.why for conflict in detection.conflicts)
         return self._given(messages, note, f"answered again with a note: {why}", spent, count_tokens)
 

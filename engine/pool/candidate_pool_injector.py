@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from engine.pool.data.records import RLQueryData, TrajectoryData, global_to_local
+from engine.pool.data.records import RLQueryData, TrajectoryData, check_row, global_to_local
 from engine.pool.top_k import similarities
 
 
@@ -26,10 +27,10 @@ class PoolInjection:
 
 
 class CandidatePoolInjector:
-    """`img_emb_data` [N, d]: the embedding table, whose rows pools hold."""
+    """`img_emb_data` [N, d]: the embedding table, also a Tensor, whose rows pools hold."""
 
-    def __init__(self, img_emb_data: NDArray[Any], max_inject_per_query: int = 8) -> None:
-        self._table = img_emb_data
+    def __init__(self, img_emb_data: ArrayLike, max_inject_per_query: int = 8) -> None:
+        self._table = np.asanyarray(img_emb_data)
         self.max_inject_per_query = max_inject_per_query
 
     def fits(self, pool: Sequence[int], referenced: Iterable[int], new: Iterable[int]) -> bool:
@@ -48,9 +49,12 @@ class CandidatePoolInjector:
 
         Rows of `keep`, and rows that a trajectory of `query_data` points to, stay; of equally similar rows the later
         one is replaced first. All other rows keep their places, as a place carries a prior. Pointers are remapped.
+        Raises OutOfRangeError for a row that the table lacks.
         """
         pool = query_data.candidate_pool_indices
         coming = [row for row in dict.fromkeys(positive_icds) if row not in pool]
+        for row in coming:
+            check_row(row, "a positive", len(self._table), f"query {query_data.query_id}")
         referenced = set(keep).union(*map(query_data.pair, query_data.pointer_candidates))
         similarity = similarities(self._table, pool, query_embedding) if coming else []
         replaceable = sorted(

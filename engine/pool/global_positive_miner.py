@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from engine.pool.data.dataset import PoolDataset
 from engine.pool.top_k import similarities, top_k
@@ -15,21 +15,17 @@ from engine.pool.vqa.evaluated_pairs import EvaluatedPair, PairEvaluator, RowPai
 from engine.pool.vqa.vqa import VQAAsk, VQAModel
 
 
-def _nothing(*_: object) -> None:
-    pass
-
-
 class GlobalPositiveMiner:
     """Evaluates pairs of a query's nearest rows, best-ranked pairs first, no pair twice.
 
-    `img_emb_data`: [N, d]; `vqa_interface`: the model that answers; `dataset`: the queries. `search_top_k`: number of
-    rows to combine; `max_eval_pairs`: most pairs; `batch_size`: pairs at once; `evaluator`: asks the model, and knows
-    what was asked.
+    `img_emb_data`: [N, d], also a Tensor; `vqa_interface`: the model that answers; `dataset`: the queries.
+    `search_top_k`: number of rows to combine; `max_eval_pairs`: most pairs; `batch_size`: pairs at once; `evaluator`:
+    asks the model, and knows what was asked.
     """
 
     def __init__(
         self,
-        img_emb_data: NDArray[Any],
+        img_emb_data: ArrayLike,
         vqa_interface: VQAModel,
         dataset: PoolDataset,
         search_top_k: int = 300,
@@ -38,7 +34,7 @@ class GlobalPositiveMiner:
         batch_size: int = 50,
         evaluator: PairEvaluator | None = None,
     ) -> None:
-        self._table = img_emb_data
+        self._table = np.asanyarray(img_emb_data)
         self._dataset = dataset
         self._evaluator = evaluator or PairEvaluator(None, vqa_interface, dataset.annotations)
         self.search_top_k = search_top_k
@@ -67,7 +63,7 @@ class GlobalPositiveMiner:
         query_id: str,
         nearest: Sequence[int],
         known: frozenset[RowPair] = frozenset(),
-        checkpoint: Callable[[], None] = _nothing,
+        checkpoint: Callable[[], None] = lambda: None,
     ) -> list[EvaluatedPair]:
         """All evaluated pairs, in rank order. `nearest`: rows by falling similarity; `known`: pairs with a score in the
         data, which are skipped."""

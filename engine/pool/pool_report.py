@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from math import fsum
 from typing import Any
 
 from engine.events import OracleTotal, PoolTotals, without_envelope
@@ -95,7 +96,7 @@ def _totals(
         failed=sum(pair.score is None for pair in evaluated),
         calls=sum(pair.calls for pair in evaluated),
         tokens=sum(pair.tokens for pair in evaluated),
-        cost=sum(pair.cost for pair in evaluated),
+        cost=fsum(pair.cost for pair in evaluated),  # whatever order they came in
         model=model,
     )
 

@@ -81,7 +81,8 @@ class TrajectoryQualityController:
     ) -> list[TrajectoryData]:
         """Exactly `target_trajectory_count` trajectories, or none without any to choose from (spec Pool, property 6).
 
-        Where they are too few, they are repeated in the selection's order; repetitions carry the field `repeated`.
+        Where they are too few, they are repeated; repetitions carry the field `repeated`. Right and partly right ones
+        are repeated up to their quotas and wrong ones beyond that; without wrong ones all take turns.
         Under `fill_with_refused` those of `refused`, which carry the field `refused`, come before any repetition.
         """
         chosen = self.choose(all_trajectories)
@@ -90,9 +91,13 @@ class TrajectoryQualityController:
         if not chosen:
             return []
         missing = self.target_trajectory_count - len(chosen)
-        repeated = [chosen[number % len(chosen)] for number in range(missing)]
+        again, scores = chosen * missing, [item.vqa_acc_score for item in chosen]
+        if any(score <= _CLOSE for score in scores):
+            positive = max(0, self.positive_quota - sum(map(is_positive, scores)))
+            partial = max(0, self.partial_quota - sum(map(is_partial, scores)))
+            again = TrajectoryQualityController(missing, positive, partial).ranked(again)
         return chosen + [
-            msgspec.structs.replace(old, extra={**old.extra, REPEATED: True}) for old in repeated
+            msgspec.structs.replace(old, extra={**old.extra, REPEATED: True}) for old in again[:missing]
         ]
 
 

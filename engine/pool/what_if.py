@@ -57,8 +57,9 @@ class WhatIf:
             )
         asks: list[Ask] = [BareAsk(query)]
         asks += [VQAAsk(query, self._pair(query, pair)) for pair in [request.recorded, *request.pairs]]
-        replies = self._model.answer(asks, self._context.checkpoint)
-        none, committed, *yours = [self._tried(ask, reply) for ask, reply in zip(asks, replies, strict=True)]
+        replies: dict[int, VQAReply] = {}
+        self._model.answer(asks, self._context.checkpoint, replies.__setitem__)
+        none, committed, *yours = [self._tried(ask, replies[number]) for number, ask in enumerate(asks)]
         difference = self._difference(query, request.recorded, committed)
         return AnswerTried(
             system="pool",

@@ -23,11 +23,10 @@ def map_side_by_side(
     ask: Callable[[Item], Result],
     items: Sequence[Item],
     at_once: int,
-    early: Callable[[int, Result], None] = lambda number, result: None,
 ) -> Generator[Result, None, None]:
-    """Yield `ask(item)` for each item, in the items' order. `early(number, result)` is called in this thread as soon as
-    a result is there. After a call that raises no further one starts; results of earlier items are yielded first.
-    Closing the generator starts no further call and waits for those under way."""
+    """Yield `ask(item)` for each item, in the items' order. After a call that raises no further one starts; results of
+    earlier items are yielded first, those of later ones are lost: for what a stop has to leave there is
+    `for_each_side_by_side`. Closing the generator starts no further call and waits for those under way."""
     failed = Event()
     first: list[int] = []
 
@@ -45,13 +44,7 @@ def map_side_by_side(
     pool = ThreadPoolExecutor(at_once)
     try:
         futures = [pool.submit(unless_failed, place, item) for place, item in enumerate(items)]
-        waiting = {future: place for place, future in enumerate(futures)}
         for future in futures:
-            while future in waiting:
-                for ended in wait(waiting, return_when=FIRST_COMPLETED).done:
-                    place = waiting.pop(ended)
-                    if not ended.cancelled() and ended.exception() is None:
-                        early(place, ended.result())
             yield future.result()
     finally:
         pool.shutdown(cancel_futures=True)

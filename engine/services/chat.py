@@ -7,6 +7,7 @@ or `{"error": "..."}`. Replies are also appended to `RUN/slsm/chat.jsonl`.
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Literal
 
@@ -21,7 +22,8 @@ from engine.services.line_service import Reply, error_line, kept_line, serve_lin
 from engine.services.run_context import run_context
 from engine.slsm import layout
 from engine.slsm.answering import NO_MEMORY
-from engine.slsm.chat_model import ChatAnswer, ChatAsk
+from engine.slsm.chat_model import ChatAnswer, ChatAsk, answer_of
+from engine.slsm.controllers.controller import MemoryController
 from engine.slsm.controllers.state_tracking import gated, state_event
 from engine.slsm.from_config import make_chat_model, make_controller
 from engine.slsm.outcome import answer_event
@@ -54,12 +56,16 @@ class Chat:
     def __init__(self, context: StageContext) -> None:
         self._context = context
         self._section = context.config.slsm
-        self._controller = make_controller(context)
         self._model = make_chat_model(context)
         self._turns: list[Turn] = []
         self._known: dict[MemoryMode, list[tuple[State, StateUpdated]]] = {}
         self._followed = Spent()
         """Of the controller in this request: a turn is read before its answer, and again with it."""
+
+    @cached_property
+    def _controller(self) -> MemoryController:
+        """Made for the first mode that keeps a memory: `baseline` needs no server and no key."""
+        return make_controller(self._context)
 
     def answer(self, request: ChatRequest) -> ChatReply:
         """The reply to one request."""
@@ -115,7 +121,7 @@ class Chat:
 
     def _given(self, conversation: Conversation, note: str) -> ChatAnswer:
         seed = self._context.seed("chat", len(conversation.turns))
-        return next(self._model.answer([ChatAsk(tuple(conversation.messages(note)), seed)], lambda: None))
+        return answer_of(self._model, ChatAsk(tuple(conversation.messages(note)), seed))
 
 
 def open_chat(run_dir: Path) -> Chat:

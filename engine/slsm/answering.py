@@ -6,8 +6,8 @@ Equal prompts of several modes are sent once; each mode is charged as if it ran 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
@@ -16,7 +16,7 @@ from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
 from engine.servers.side_by_side import ServerFailures, for_each_side_by_side
 from engine.servers.spent import Spent
-from engine.slsm.chat_model import Answered, ChatAnswer, ChatAsk, ChatModel
+from engine.slsm.chat_model import ChatAnswer, ChatAsk, ChatModel
 from engine.slsm.controllers.controller import Detection, MemoryController
 from engine.slsm.controllers.state_tracking import StateTracker
 from engine.slsm.judges.verdicts import FAILED_WITHOUT_VERDICT, JudgeRunner
@@ -153,16 +153,14 @@ class ConversationAnswerer:
                 )
                 for key in batch
             ]
-            with closing(
-                self.model.answer(asks, self.context.checkpoint, self._take_early(batch))
-            ) as answers:
-                for key, answer in zip(batch, answers, strict=True):
-                    self._keep(key, answer)
+            keep, report = partial(self._keep, batch), partial(self._report_early, batch)
+            self.model.answer(asks, self.context.checkpoint, keep, report)
         self._failures.end()
 
-    def _keep(self, key: AnswerKey, answer: ChatAnswer) -> None:
-        """Write an answer. Refusals that may be the server's, or the configuration's, are held until the model answers
-        something; many in a row end the stage, and a resumed run asks again."""
+    def _keep(self, batch: Sequence[AnswerKey], number: int, answer: ChatAnswer) -> None:
+        """Write an answer of a batch. Refusals that may be the server's, or the configuration's, are held until the
+        model answers something; many in a row end the stage, and a resumed run asks again."""
+        key = batch[number]
         record = ChatAnswerRecord(
             conversation_id=key[0], attempt=key[1], note=key[2], answer=answer.text, cost=answer.spent,
             cut=answer.cut, failure=answer.failure,
@@ -175,6 +173,7 @@ class ConversationAnswerer:
     def _detect(self, requested: Iterable[tuple[Conversation, str, int]]) -> None:
         cases = {(case[0].id, case[1], case[2]): case for case in requested}
         missing = [case for key, case in cases.items() if key not in self.records.detections]
+        failures = ServerFailures(self.records.detections.add)
 
         def detect(case: tuple[Conversation, str, int]) -> Detection:
             conversation, memory, attempt = case
@@ -183,14 +182,14 @@ class ConversationAnswerer:
 
         def keep(case: tuple[Conversation, str, int], detection: Detection) -> None:
             conversation, memory, attempt = case
-            self.records.detections.add(
-                DetectionRecord(
-                    conversation_id=conversation.id, memory_mode=memory, attempt=attempt,
-                    conflicts=list(detection.conflicts), failure=detection.failure, cost=detection.spent,
-                )
+            record = DetectionRecord(
+                conversation_id=conversation.id, memory_mode=memory, attempt=attempt,
+                conflicts=list(detection.conflicts), failure=detection.failure, cost=detection.spent,
             )  # fmt: skip
+            failures.take(record, detection.suspect)
 
         for_each_side_by_side(detect, missing, self.section.concurrency, keep, self.context.checkpoint)
+        failures.end(len(missing))
 
     # ------------------------------------------------------------ results
 
@@ -210,15 +209,10 @@ class ConversationAnswerer:
             conversation, variant, attempt, decision, note, tokens, first, controller, detected, second
         )
 
-    def _take_early(self, batch: Sequence[AnswerKey]) -> Answered:
-        """Takes answers of a batch before they are kept, which happens in the order of the batch."""
-
-        def take(number: int, answer: ChatAnswer) -> None:
-            if answer.suspect is None:
-                self._fresh[batch[number]] = answer
-                self._report_new(batch[number][0])
-
-        return take
+    def _report_early(self, batch: Sequence[AnswerKey], number: int, answer: ChatAnswer) -> None:
+        """Report an answer of a batch before it is kept, which happens in the order of the batch."""
+        self._fresh[batch[number]] = answer
+        self._report_new(batch[number][0])
 
     def _added(self, record: ChatAnswerRecord | DetectionRecord | VerdictRecord) -> None:
         self._report_new(record.conversation_id)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from engine.lm.protocol import Completion, LanguageModel, Request, Sampling, ignore
 from engine.servers.client import OpenAIClient, ServerFailed
-from engine.servers.side_by_side import map_side_by_side
+from engine.servers.side_by_side import for_each_side_by_side
 from engine.servers.spent import Spent
 from engine.slsm.turns import Message
 
@@ -36,8 +36,8 @@ class ChatAnswer:
     suspect: ServerFailed | None = None
 
 
-Answered = Callable[[int, ChatAnswer], None]
-"""Called once for each ask, as soon as it is answered, with its number and the answer."""
+Given = Callable[[int, ChatAnswer], None]
+"""Called with the number of an ask and the answer to it."""
 
 
 class ChatModel(Protocol):
@@ -46,10 +46,11 @@ class ChatModel(Protocol):
     name: str
 
     def answer(
-        self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None], answered: Answered = ignore
-    ) -> Generator[ChatAnswer, None, None]:
-        """An answer to each ask, in order, as they arrive; to be closed by who may not take them all, or requests are
-        under way until it is collected. Raises SteerError where the model gives none."""
+        self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None], keep: Given, early: Given = ignore
+    ) -> None:
+        """Call `keep` once for each ask: for a server's answers as they arrive, also before an error is raised; for
+        others in order, once all are there, and `early` for each that is written before. Raises SteerError where the
+        model gives none."""
         ...
 
     def count_tokens(self, text: str) -> int:
@@ -66,8 +67,8 @@ class LocalChatModel:
         self._sampling = Sampling(max_new_tokens, temperature)
 
     def answer(
-        self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None], answered: Answered = ignore
-    ) -> Generator[ChatAnswer, None, None]:
+        self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None], keep: Given, early: Given = ignore
+    ) -> None:
         prompts = [self._model.tokenizer.encode_messages(ask.messages) for ask in asks]
         context = self._model.info.context
         fit = [not context or len(prompt) < context - 1 for prompt in prompts]
@@ -83,13 +84,13 @@ class LocalChatModel:
             spent = Spent(1, len(prompts[number]) + len(done.tokens))
             failure = _empty(text, done.ended)
             answers[number] = ChatAnswer(text, spent, cut=done.ended == "length", failure=failure)
-            answered(number, answers[number])
+            early(number, answers[number])
 
         if requests:
             self._model.generate(requests, finished=take)
         for number, prompt in enumerate(prompts):
             why = f"the conversation has {len(prompt)} tokens, the model's context {context}"
-            yield answers.get(number) or ChatAnswer("", Spent(), failure=why)
+            keep(number, answers.get(number) or ChatAnswer("", Spent(), failure=why))
 
     def count_tokens(self, text: str) -> int:
         return len(self._model.tokenizer.encode(text))
@@ -104,9 +105,12 @@ class OpenAIChatModel:
         self._concurrency = concurrency
 
     def answer(
-        self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None], answered: Answered = ignore
-    ) -> Generator[ChatAnswer, None, None]:
-        return map_side_by_side(self._request, asks, self._concurrency, answered)
+        self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None], keep: Given, early: Given = ignore
+    ) -> None:
+        def ask(number: int) -> ChatAnswer:
+            return self._request(asks[number])
+
+        for_each_side_by_side(ask, range(len(asks)), self._concurrency, keep, checkpoint)
 
     def _request(self, ask: ChatAsk) -> ChatAnswer:
         try:
@@ -121,6 +125,13 @@ class OpenAIChatModel:
 
     def count_tokens(self, text: str) -> int:
         return -(-len(text) // 4)
+
+
+def answer_of(model: ChatModel, ask: ChatAsk) -> ChatAnswer:
+    """The model's answer to one ask."""
+    answers: dict[int, ChatAnswer] = {}
+    model.answer([ask], lambda: None, answers.__setitem__)
+    return answers[0]
 
 
 def _empty(text: str, ended: str) -> str:

@@ -6,12 +6,12 @@ So a conversation goes on as it would with this model, with its own lapses in it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 
 from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
-from engine.slsm.chat_model import ChatAsk, ChatModel
+from engine.slsm.chat_model import ChatAnswer, ChatAsk, ChatModel
 from engine.slsm.records import TurnKey, TurnRecord
 from engine.slsm.turns import Conversation, Turn
 
@@ -46,11 +46,12 @@ class ModelTurns:
                 )
                 for one in batch
             ]
-            with closing(self.model.answer(asks, self.context.checkpoint)) as answers:
-                for one, answer in zip(batch, answers, strict=True):
-                    if answer.suspect is not None:
-                        raise answer.suspect
-                    self.records.add(TurnRecord(conversation_id=one.id, turn=number, answer=answer.text))
+            self.model.answer(asks, self.context.checkpoint, partial(self._keep, batch, number))
+
+    def _keep(self, batch: Sequence[Conversation], turn: int, place: int, answer: ChatAnswer) -> None:
+        if answer.suspect is not None:
+            raise answer.suspect
+        self.records.add(TurnRecord(conversation_id=batch[place].id, turn=turn, answer=answer.text))
 
     def _with_turn(self, conversation: Conversation, number: int) -> Conversation:
         turns = list(conversation.turns)

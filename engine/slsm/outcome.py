@@ -6,8 +6,16 @@ from engine.events import ConversationAnswered
 from engine.servers.spent import Spent
 from engine.slsm.chat_model import ChatAnswer
 from engine.slsm.controllers.controller import Detection
-from engine.slsm.policy import Decision
+from engine.slsm.policy import NOTHING, Decision
 from engine.slsm.turns import Conversation
+
+
+def reason_of(detected: Detection, note: str) -> str:
+    """Why there is a second answer with `note`, or none."""
+    if detected.conflicts:
+        missing = "" if note else f", but {NOTHING}"
+        return f"the first answer goes against the memory{missing}"
+    return "the detector gave no reply" if detected.failure else "no conflict"
 
 
 def answer_event(
@@ -30,8 +38,7 @@ def answer_event(
     detector = Spent(min(1, asked.calls), asked.tokens, asked.cost)
     model = first.spent if second is None else first.spent + second.spent
     if detected is not None:
-        reason = "the first answer goes against the memory" if detected.conflicts else "no conflict"
-        decision = Decision(bool(note), reason)
+        decision = Decision(bool(note), reason_of(detected, note))
     return ConversationAnswered(
         conversation_id=conversation.id,
         axis=conversation.axis,

@@ -17,6 +17,8 @@ REMINDER = (
     "Remember what I have told you earlier in this conversation, and keep to every instruction that I gave."
 )
 """The note of `reminder` and `remind_on_detection`: what can be said without a memory, always the same."""
+NOTHING = "the memory has nothing for a note"
+"""Why no mode gives a note: there are no constraints, facts or versions, or the text is empty."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ def decide(mode: Mode, state: State, note: str, risk_modes: Collection[PlanMode]
     if mode in DETECTING:
         return Decision(False, f"{mode}: the first answer comes without a note")
     if not note:
-        return Decision(False, "the state is empty: there is nothing to say")
+        return Decision(False, NOTHING)
     if mode == "always":
         return Decision(True, "always")
     because = f": {'; '.join(plan.reasons)}" if plan.reasons else ""

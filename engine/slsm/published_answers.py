@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from engine.errors import DataError
 from engine.lm.protocol import ignore
 from engine.servers.spent import Spent
-from engine.slsm.chat_model import Answered, ChatAnswer, ChatAsk
+from engine.slsm.chat_model import ChatAnswer, ChatAsk, Given
 from engine.slsm.multichallenge import Dialogues, read_bytes, wrong
 from engine.tasks.records import jsonl_records
 
@@ -35,17 +35,18 @@ class PublishedAnswers:
         self._answers = answers
 
     def answer(
-        self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None], answered: Answered = ignore
-    ) -> Generator[ChatAnswer, None, None]:
-        for ask in asks:
+        self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None], keep: Given, early: Given = ignore
+    ) -> None:
+        for number, ask in enumerate(asks):
             given = self._answers.get(ask.conversation)
             if given is None:
-                yield ChatAnswer("", Spent(), failure=NOT_IN_FILE)
+                text, failure = "", NOT_IN_FILE
             elif ask.attempt >= len(given):
-                yield ChatAnswer("", Spent(), failure=NO_FURTHER_ATTEMPT)
+                text, failure = "", NO_FURTHER_ATTEMPT
             else:
                 text = given[ask.attempt].strip()
-                yield ChatAnswer(text, Spent(), failure="" if text else "the answer in the file is empty")
+                failure = "" if text else "the answer in the file is empty"
+            keep(number, ChatAnswer(text, Spent(), failure=failure))
 
     def count_tokens(self, text: str) -> int:
         return -(-len(text) // 4)

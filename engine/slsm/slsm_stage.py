@@ -207,8 +207,9 @@ class _SLSMRun:
         if self.section.data.path is None or not set(self.dialogues.axes) <= AXES:
             return {}
         return {
-            f"score_as_published_{mode}_{memory}": round(score_as_published(answers), 4)
+            f"score_as_published_{mode}_{memory}": round(score, 4)
             for (mode, memory), answers in self._by_variant.items()
+            if (score := score_as_published(answers)) is not None
         }
 
     def _nothing_judged(self) -> DataError:

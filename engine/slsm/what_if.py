@@ -19,7 +19,7 @@ from engine.run.stage import StageContext
 from engine.servers.spent import AskFailed
 from engine.slsm import layout
 from engine.slsm.answering import NO_MEMORY
-from engine.slsm.chat_model import ChatAsk
+from engine.slsm.chat_model import ChatAsk, answer_of
 from engine.slsm.from_config import make_chat_model, make_dialogues, make_judge
 from engine.slsm.policy import REMINDER, note_of
 from engine.slsm.records import StateRecord, TurnRecord
@@ -162,7 +162,7 @@ class WhatIf:
             else self._context.seed(f"turn {conversation.id}", turn)
         )
         ask = ChatAsk(tuple(asked.messages(note)), seed, conversation.id)
-        answer = next(iter(self._model.answer([ask], lambda: None)))
+        answer = answer_of(self._model, ask)
         right, verdict = self._judged(conversation.id, answer.text) if turn == last else (None, "")
         if answer.failure:
             right, verdict = (False if self._judge else None), f"no answer: {answer.failure}"

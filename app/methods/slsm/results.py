@@ -123,7 +123,8 @@ def _about(state: SLSMState) -> list[Block]:
     ]
     if state.failures:
         calls = counted(state.failures, "calls")
-        blocks.append(Paragraph(f"{calls} of the controller failed: the state did not change", "bad"))
+        what = "the state did not change, or the answer was not compared with it"
+        blocks.append(Paragraph(f"{calls} of the controller failed: {what}", "bad"))
     return blocks
 
 

@@ -115,6 +115,13 @@ def global_to_local(row: int, pool: Sequence[int]) -> int:
         raise NotInPoolError(what=f"row {row} is not in the pool", hint=_HINT) from None
 
 
+def check_row(row: int, what: str, table_size: int, where: str) -> None:
+    """Raises OutOfRangeError for a row that the embedding table does not have. `what`: what is in that row."""
+    if not 0 <= row < table_size:
+        what = f"{what} is row {row}, the embedding table has {table_size}"
+        raise OutOfRangeError(what=what, where=where, hint="give the embeddings the RL data was made with")
+
+
 # ---------------------------------------------------------------- reading
 
 

@@ -14,10 +14,12 @@ from torch.utils.data import Dataset
 
 from engine.errors import DataError
 from engine.pool.data.records import (
+    POOL_NAMES,
     POOL_SIZE,
     OutOfRangeError,
     PoolSizeError,
     RLQueryData,
+    check_row,
     parse_query,
 )
 
@@ -58,12 +60,14 @@ class RLBeamDatasetWithEmbedding(Dataset[dict[str, Any]]):
         lacks, DataError for other faults."""
         self._table = img_emb_data
         self._query_embedding = query_embedding
+        for key, query in rl_data.items():
+            _check_size(key, query, expected_pool_size)
         self._data = [
             query if isinstance(query, RLQueryData) else parse_query(str(key), dict(query), "rl_data")
             for key, query in rl_data.items()
         ]
         for query in self._data:
-            _check(query, len(img_emb_data), expected_pool_size)
+            _check(query, len(img_emb_data))
 
     def __len__(self) -> int:
         return len(self._data)
@@ -113,26 +117,28 @@ def collate(items: Sequence[dict[str, Any]]) -> BeamBatch:
     )
 
 
-def _check(query: RLQueryData, table_size: int, expected_pool_size: int) -> None:
-    where, pool = f"query {query.query_id}", query.candidate_pool_indices
-    if len(pool) != expected_pool_size:
+def _check_size(key: object, query: RLQueryData | Mapping[str, Any], expected_pool_size: int) -> None:
+    """The first check. A pool that is no list is left to the others."""
+    if isinstance(query, RLQueryData):
+        pool: Any = query.candidate_pool_indices
+    else:
+        pool = next((query[name] for name in POOL_NAMES if name in query), [])
+    if isinstance(pool, list) and len(pool) != expected_pool_size:
         what = f"its pool has {len(pool)} candidates, not {expected_pool_size}"
-        raise PoolSizeError(what=what, where=where, hint=_HINT)
+        raise PoolSizeError(what=what, where=f"query {key}", hint=_HINT)
+
+
+def _check(query: RLQueryData, table_size: int) -> None:
+    where, pool = f"query {query.query_id}", query.candidate_pool_indices
     for place, row in enumerate(pool):
-        if not 0 <= row < table_size:
-            raise OutOfRangeError(
-                what=f"candidate {place} is row {row}, the embedding table has {table_size}",
-                where=where,
-                hint="give the embeddings the RL data was made with",
-            )
+        check_row(row, f"candidate {place}", table_size, where)
     for number, trajectory in enumerate(query.pointer_candidates):
-        for place in trajectory.pointer:
-            if not 0 <= place < len(pool):
-                raise OutOfRangeError(
-                    what=f"pointer {trajectory.pointer} leaves the pool of {len(pool)}",
-                    where=f"{where}, trajectory {number} ({trajectory.gen_method})",
-                    hint=_HINT,
-                )
+        if not all(0 <= place < len(pool) for place in trajectory.pointer):
+            raise OutOfRangeError(
+                what=f"pointer {trajectory.pointer} leaves the pool of {len(pool)}",
+                where=f"{where}, trajectory {number} ({trajectory.gen_method})",
+                hint=_HINT,
+            )
 
 
 def _floats(values: NDArray[Any] | Tensor, query_id: str, what: str) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import fsum
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +82,10 @@ class _SelectorRun:
     def run(self) -> StageResult:
         self.training.restore()
         self.context.start(self.training.steps, self.training.step, unit="steps")
-        most = self.section.policy_steps * self.section.batch_size * self.section.rollouts
-        self.context.notice(f"training may ask {self.model.name} with up to {most} pairs")
+        section, looks = self.section, sum(map(self._looks_at_heldout, range(1, self.training.steps + 1)))
+        most = section.policy_steps * section.batch_size * section.rollouts
+        most += (looks + section.random_pairs + 1) * len(self.heldout.queries)
+        self.context.notice(f"the selector may ask {self.model.name} with up to {most} pairs")
         baselines = self._baselines()
         for row in compare({name: scored for name, (_, scored) in baselines.items()}, self._seed):
             self.context.emit(row)
@@ -95,7 +98,7 @@ class _SelectorRun:
 
     @property
     def _cost(self) -> float:
-        return sum(pair.cost for pair in self.evaluator.all())
+        return fsum(pair.cost for pair in self.evaluator.all())  # whatever order they came in
 
     # ------------------------------------------------------------ training
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.pool.data.digits import QUESTIONS, SIDE, DigitQuestion, DigitsDataset, answer_of
-from engine.pool.vqa.vqa import Ask, VQAReply
+from engine.pool.vqa.vqa import Answered, Ask, VQAReply
 from engine.servers.spent import Spent
 
 _SHARPNESS = 4
@@ -45,15 +45,13 @@ class DigitsVQA:
         )
         self._means = _mean_views(shown)
 
-    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None]) -> list[VQAReply]:
-        """A reply to each ask. Raises KeyError or IndexError for an unknown query or row."""
-        replies: list[VQAReply] = []
+    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None], answered: Answered) -> None:
+        """Give a reply to each ask, in order. Raises KeyError or IndexError for an unknown query or row."""
         for first in range(0, len(asks), _AT_ONCE):
             checkpoint()
-            batch = asks[first : first + _AT_ONCE]
-            most = self._votes(batch).argmax(axis=1)
-            replies += [VQAReply(answer=self._answers[number], spent=Spent(1)) for number in most]
-        return replies
+            most = self._votes(asks[first : first + _AT_ONCE]).argmax(axis=1)
+            for number, place in enumerate(most, first):
+                answered(number, VQAReply(answer=self._answers[place], spent=Spent(1)))
 
     def _votes(self, asks: Sequence[Ask]) -> Floats:
         """All votes [asks, answers]."""

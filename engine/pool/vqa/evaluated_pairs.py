@@ -85,13 +85,17 @@ class PairEvaluator:
         """Ask the model, and write its replies every half second."""
         waiting: list[EvaluatedPair] = []
         written = time.monotonic()
+
+        def take(number: int, reply: VQAReply) -> None:
+            nonlocal waiting, written
+            waiting.append(self._evaluated(asks[number], reply))
+            self._report(waiting[-1])
+            if time.monotonic() - written > _WRITE_EVERY:
+                self._write(waiting)
+                waiting, written = [], time.monotonic()
+
         try:
-            for ask, reply in zip(asks, self._model.answer(asks, checkpoint), strict=True):
-                waiting.append(self._evaluated(ask, reply))
-                self._report(waiting[-1])
-                if time.monotonic() - written > _WRITE_EVERY:
-                    self._write(waiting)
-                    waiting, written = [], time.monotonic()
+            self._model.answer(asks, checkpoint, take)
         finally:
             self._write(waiting)
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.config.pool import VisionSection
 from engine.errors import DataError
 from engine.pool.data.dataset import Image, PoolDataset
 from engine.pool.data.image_url import image_url
-from engine.pool.vqa.vqa import Ask, VQAReply
+from engine.pool.vqa.vqa import Answered, Ask, VQAReply
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply
 from engine.servers.request_form import Message
-from engine.servers.side_by_side import ServerFailures, map_side_by_side
+from engine.servers.side_by_side import ServerFailures, for_each_side_by_side
 
 
 class OpenAIVQA:
@@ -26,20 +25,17 @@ class OpenAIVQA:
         self._section = section
         self._dataset = dataset
 
-    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None]) -> Iterator[VQAReply]:
-        """A reply to each ask, in order, as they arrive. Raises ServerFailed if the server fails on many asks in a row,
-        or on all of two or more."""
-        checkpoint()
-        ready: list[VQAReply] = []
-        failures = ServerFailures(ready.append)
+    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None], answered: Answered) -> None:
+        """Give a reply to each ask, as they arrive. Raises ServerFailed if the server fails on many asks in a row, or
+        on all of two or more."""
+        failures = ServerFailures[tuple[int, VQAReply]](lambda kept: answered(*kept))
+
+        def keep(ask: tuple[int, Ask], given: tuple[VQAReply, ServerFailed | None]) -> None:
+            failures.take((ask[0], given[0]), given[1])
+
         at_once = self._section.concurrency or self._section.workers
-        with closing(map_side_by_side(self._request, asks, at_once)) as replies:
-            for reply, failure in replies:
-                failures.take(reply, failure)
-                while ready:
-                    yield ready.pop(0)
+        for_each_side_by_side(lambda ask: self._request(ask[1]), enumerate(asks), at_once, keep, checkpoint)
         failures.end(len(asks))
-        yield from ready
 
     def messages(self, ask: Ask) -> list[Message]:
         """The prompt: a turn and its answer for each demonstration, then the query. Raises DataError for an unreadable

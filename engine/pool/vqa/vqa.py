@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -39,17 +39,21 @@ class VQAReply:
     spent: Spent = Spent()
 
 
+Answered = Callable[[int, VQAReply], None]
+"""Called once for each ask, as soon as its reply is there, with its number and the reply."""
+
+
 class VQAModel(Protocol):
     """A model that answers questions about images; caches and reports hold its `name`."""
 
     @property
     def name(self) -> str: ...
 
-    def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> Iterable[VQAReply]:
-        """A reply to each ask, in order, as they arrive. A reply does not depend on the other asks.
+    def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None], answered: Answered) -> None:
+        """Give a reply to each ask, in any order. A reply does not depend on the other asks.
 
-        `checkpoint` may block or raise meanwhile. A single failure is the `error` of its reply; raises SteerError if
-        nothing can be asked.
+        `checkpoint` may block or raise meanwhile; what has arrived is given. A single failure is the `error` of its
+        reply; raises SteerError if nothing can be asked.
         """
         ...
 
@@ -57,7 +61,7 @@ class VQAModel(Protocol):
 class BareVQAModel(VQAModel, Protocol):
     """A model that can also be asked without demonstrations."""
 
-    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None]) -> Iterable[VQAReply]:
+    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None], answered: Answered) -> None:
         """As `VQAModel`."""
         ...
 

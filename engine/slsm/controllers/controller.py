@@ -29,12 +29,13 @@ class Update:
 
 @dataclass(frozen=True)
 class Detection:
-    """Conflicts of an answer. `failure`: why the controller found none, else ""; `spent`: no call where only exact
-    checks were made."""
+    """Conflicts of an answer. `failure`: why the controller found none, else ""; `suspect`: the server's failure, where
+    it may fail at every detection; `spent`: no call where only exact checks were made."""
 
     conflicts: tuple[Conflict, ...] = ()
     failure: str = ""
     spent: Spent = Spent(1)
+    suspect: ServerFailed | None = None
 
 
 class MemoryController(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from engine.servers.spent import Spent
 from engine.slsm.checks.checks import parse_check
@@ -32,7 +33,7 @@ class CheckedController:
         checked = {item.id for item in constraints if parse_check(item.text) is not None}
         asked = self._controller.detect(state, turns, answer)
         others = (claim for claim in asked.conflicts if claim.item not in checked)
-        return Detection((*exact, *others), asked.failure, asked.spent)
+        return replace(asked, conflicts=(*exact, *others))
 
 
 def exact_conflicts(constraints: Iterable[Constraint], answer: str) -> list[Conflict]:

@@ -134,13 +134,12 @@ class OpenAIController:
             f"Known:\n{_json(state)}\n\nThe user's last message:\n{turns[-1].user}\n\nThe answer:\n{answer}"
         )
         messages = [{"role": "system", "content": _DETECTS}, {"role": "user", "content": user}]
-        reply, failure, spent, _ = self._request(
+        reply, failure, spent, suspect = self._request(
             messages, CONFLICTS_SCHEMA, _ConflictsReply.model_validate_json
         )
         claims = reply.conflicts if reply is not None else []
-        return Detection(
-            tuple(Conflict(claim.item, claim.why, exact=False) for claim in claims), failure, spent
-        )
+        conflicts = tuple(Conflict(claim.item, claim.why, exact=False) for claim in claims)
+        return Detection(conflicts, failure, spent, suspect)
 
     def _request(
         self, messages: list[Message], schema: Schema, read: Callable[[str], Parsed]

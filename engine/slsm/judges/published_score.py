@@ -18,14 +18,14 @@ UNJUDGED_AXIS = "NA"
 """The axis of answers without a verdict: the macro mean then goes over one axis more."""
 
 
-def score_as_published(answers: Sequence[ConversationAnswered]) -> float:
+def score_as_published(answers: Sequence[ConversationAnswered]) -> float | None:
     """The authors' aggregate: the macro mean over axes of conversations of which any attempt on that axis passes. An
     attempt without a verdict has failed on the axis `UNJUDGED_AXIS`; one that a file of answers does not have counts
-    nowhere."""
+    nowhere; None where there is no other."""
     passed: dict[str, dict[str, bool]] = {}
     for one in answers:
         if one.failure != NO_FURTHER_ATTEMPT:
             unjudged = one.passed is None or one.verdict.startswith(FAILED_WITHOUT_VERDICT)
             axis = passed.setdefault(UNJUDGED_AXIS if unjudged else one.axis, {})
             axis[one.conversation_id] = axis.get(one.conversation_id, False) or one.passed is True
-    return fmean(fmean(axis.values()) for axis in passed.values())
+    return fmean(fmean(axis.values()) for axis in passed.values()) if passed else None

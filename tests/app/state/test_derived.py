@@ -45,7 +45,9 @@ def test_the_last_look_that_was_the_best_so_far_is_kept(best: tuple[int, ...], k
 
 def answer(mode: str, passed: bool | None, **fields: Any) -> ResultRow:
     memory = "none" if mode == "baseline" else "structured"
-    row = ResultRow("c", "", mode, memory, 0, passed, mode != "baseline", False, 0, "", 1, 0, Place(0, 0))
+    row = ResultRow(
+        "c", "", mode, memory, 0, passed, mode != "baseline", False, 0, "", 1, 0, False, Place(0, 0)
+    )
     return row._replace(**fields)
 
 

@@ -104,14 +104,16 @@ def test_an_answer_of_a_conversation() -> None:
         answered,
     ).slsm  # fmt: skip
     [row] = state.results
-    assert row == ("c", "a", "always", "flat", 1, False, True, True, 7, "yes", 3, 2, (40, 4))
+    assert row == ("c", "a", "always", "flat", 1, False, True, True, 7, "yes", 3, 2, True, (40, 4))
     assert state.states_of(answered) == {0: StateAt(False, Place(10, 1)), 2: StateAt(True, Place(20, 2))}
-    assert (state.failures, state.turns("c"), state.turns("d")) == (1, 3, 0)
+    assert (state.failures, state.turns("c"), state.turns("d")) == (2, 3, 0)
     assert (state.place("c"), state.place("d")) == (Place(0, 0), None)
     assert state.opened.find("c") == Opened(3, Place(0, 0))
     other = replace(answered, mode="never", first_answer="", detector_failure="")
     [_, row] = folded(opened, answered, other).slsm.results
-    assert (row.second, row.failures) == (False, 0)
+    assert (row.second, row.failures, row.undetected) == (False, 0, False)
+    reminded = replace(answered, mode="remind_on_detection")
+    assert folded(opened, answered, reminded).slsm.failures == 1, "both modes share the detection"
 
 
 def test_a_score_of_a_mode_is_told_for_each_memory() -> None:

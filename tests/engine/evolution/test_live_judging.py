@@ -20,7 +20,7 @@ from engine.lm.loading.load import load_model
 from engine.lm.model_server import Answered, InProcessServer, ModelAnswer, ModelQuestion
 from engine.lm.protocol import go_on
 from engine.run.stage import StageContext
-from engine.servers.side_by_side import Calls, map_side_by_side
+from engine.servers.side_by_side import Calls
 from tests.engine.evolution.test_evolve import MODEL, configured
 from tests.run_stage import run_stage
 
@@ -150,18 +150,3 @@ def test_a_call_that_raises_ends_the_block() -> None:
         calls.add(1)
         calls.add(0)
     assert found == [1]
-
-
-def test_results_are_told_early_and_yielded_in_order() -> None:
-    gate, early = threading.Event(), list[tuple[int, str]]()
-
-    def ask(name: str) -> str:
-        assert name != "slow" or gate.wait(10)
-        return name.upper()
-
-    def take(number: int, result: str) -> None:
-        early.append((number, result))
-        gate.set()
-
-    found = list(map_side_by_side(ask, ["slow", "quick"], 2, take))
-    assert found == ["SLOW", "QUICK"] and early == [(1, "QUICK"), (0, "SLOW")]

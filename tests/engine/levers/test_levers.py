@@ -114,7 +114,7 @@ def test_notes_repeat_what_was_said(levers: Levers) -> None:
     )
     assert again.did[0].acted and again.did[0].what.startswith("answered again with a note")
     assert again.text == always.text
-    assert not silent.did[0].acted and "nothing to say" in silent.did[0].what
+    assert not silent.did[0].acted and "nothing for a note" in silent.did[0].what
 
 
 def test_evidence_has_its_own_system_message_unless_the_request_has_one(levers: Levers) -> None:
@@ -191,7 +191,7 @@ def test_a_lever_that_does_not_fit_says_why(full_run: Path, tmp_path: Path) -> N
     assert nothing.names == [] and {fit.lever: fit.why for fit in nothing.fits} == {
         "esm": "`entries.jsonl` is not there: run the stage `memory` of this run first",
         "deltas": "no evolved deltas: run the stages `clusters` and `evolve` of this run",
-        "notes": "no conversation memory: run the stage `slsm` of this run",
+        "notes": "no conversation memory: run the stage `slsm` of this run, in a mode that keeps one",
         "evidence": "no sampled paths: run the stage `gflownet` of this run",
         "demonstrations": "no demonstration pool",
     }

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from engine.config.config import Config
 from engine.config.slsm import SLSMSection
-from engine.levers import notes_lever
+from engine.errors import DataError
+from engine.levers import load, notes_lever
 from engine.levers.lever import Edited, LeverDid, Message
-from engine.levers.notes_lever import NotesLever
+from engine.levers.notes_lever import NotesLever, Read
+from engine.servers.known_servers import KnownServers
 from engine.servers.spent import Spent
+from engine.slsm import layout
 from engine.slsm.controllers.controller import Conflict, Detection, Update
 from engine.slsm.controllers.diff import Change, StateDiff, apply_diff
 from engine.slsm.state import Fact, SemanticState, State
 from engine.slsm.turns import Turn
+from tests.exactly import exactly
 
 
 class Remembering:
@@ -112,3 +119,32 @@ def test_a_detection_is_paid_whether_it_finds_something_or_not(conflicts: list[s
         assert did.what == "answered again with a note: no; nor" and did.tokens == 17 + words(note)
     else:
         assert did.tokens == 17
+
+
+def test_a_detector_without_a_reply_and_a_conflict_without_a_note_say_so() -> None:
+    """The first of a memory that holds nothing; a conflict of one that does is answered again."""
+    messages = talk("Hello")
+
+    def did(read: Read, detection: Detection) -> str:
+        controller = Remembering()
+        controller.detect = lambda *_: detection  # type: ignore[method-assign]
+        seen = NotesLever(SLSMSection(), controller).after(messages, read, "an answer", words)
+        assert isinstance(seen, LeverDid) and not seen.acted
+        return seen.what
+
+    empty = Read((Turn("Hello"),), SemanticState(), Spent())
+    conflict = Detection((Conflict("F1", "why", False),))
+    assert did(empty, Detection((), "no JSON")) == "no note: the detector gave no reply"
+    assert did(empty, conflict) == (
+        "no note: the first answer goes against the memory, but the memory has nothing for a note"
+    )
+
+
+@pytest.mark.parametrize("slsm", ({"disable_controller": True}, {"compare": ["baseline", "reminder"]}))
+def test_a_run_that_asked_no_controller_has_no_notes(tmp_path: Path, slsm: dict[str, Any]) -> None:
+    """Nor does it need the key of one."""
+    layout.folder(tmp_path).mkdir()
+    config = Config.model_validate({"slsm": slsm})
+    what = "no conversation memory (…): run the stage `slsm` of this run, in a mode that keeps one"
+    with pytest.raises(DataError, match=exactly(what)):
+        load._notes(tmp_path, config, KnownServers())

@@ -112,10 +112,10 @@ def test_notes_without_anything_to_say() -> None:
     read = lever.read(messages)
     assert lever.about == "notes of the controller none, flat" and read.spent == Spent()
     edited = lever.add(messages, read, "always", len)
-    why = "no note: the state is empty: there is nothing to say"
+    why = "no note: the memory has nothing for a note"
     assert edited.messages == messages and edited.did == LeverDid(lever="notes", acted=False, what=why)
     kept = lever.after(messages, read, "an answer", len)
-    assert kept == LeverDid(lever="notes", acted=False, what="no note: the answer keeps to what was said")
+    assert kept == LeverDid(lever="notes", acted=False, what="no note: no conflict")
     words = "no message of the user (messages): begin with a message of the user"
     with pytest.raises(DataError, match=exactly(words)):
         lever.read([{"role": "system", "content": "Be kind."}])

@@ -64,7 +64,8 @@ def test_it_is_asked_for_each_pair_once_and_what_it_costs_is_kept(tmp_path: Path
     rows = {event.method: event for event in events if isinstance(event, SelectorCompared)}
     assert set(rows) == {"random", "rices", "selector"} and rows["rices"].n == 3
     notices = [event.text for event in events if isinstance(event, Notice)]
-    assert "training may ask sees-digits with up to 192 pairs" in notices
+    # 3 steps with 32 queries and 2 rollouts; of 3 held-out queries 4 random pairs, RICES' and the last step's.
+    assert f"the selector may ask sees-digits with up to {3 * 32 * 2 + 3 * (4 + 1 + 1)} pairs" in notices
 
 
 def test_the_key_is_in_no_file_and_no_event(tmp_path: Path) -> None:

@@ -15,9 +15,10 @@ from engine.files import read_records
 from engine.pool import layout
 from engine.pool.data.digits import DigitsDataset
 from engine.pool.vqa.evaluated_pairs import EvaluatedPair
-from engine.pool.vqa.vqa import Ask, BareAsk, VQAAsk, VQAReply
+from engine.pool.vqa.vqa import Answered, Ask, BareAsk, VQAAsk, VQAReply
 from engine.pool.what_if import WhatIf, WhatIfRequest
 from tests.engine.pool.small_run import context_of, run_pool
+from tests.engine.pool.vqa_models import replies_of
 from tests.exactly import exactly
 
 
@@ -58,10 +59,8 @@ def test_without_a_demonstration_the_company_changes_nothing(run: Path, what_if:
     queries = list(dict.fromkeys(pair.query_id for pair in recorded(run)))
     model = what_if._model
     pairs = {pair.query_id: pair.pair for pair in recorded(run)}
-    alone = [next(iter(model.answer([BareAsk(query)], lambda: None))) for query in queries]
-    mixed = list(
-        model.answer([ask for q in queries for ask in (VQAAsk(q, pairs[q]), BareAsk(q))], lambda: None)
-    )
+    alone = [replies_of(model, [BareAsk(query)])[0] for query in queries]
+    mixed = replies_of(model, [ask for q in queries for ask in (VQAAsk(q, pairs[q]), BareAsk(q))])
     assert mixed[1::2] == alone
     assert [reply.answer for reply in mixed[::2]] != [reply.answer for reply in alone]
     tried = what_if.tried(WhatIfRequest(query=queries[0], recorded=list(pairs[queries[0]])))
@@ -82,8 +81,9 @@ class Other:
 
     name = "other"
 
-    def answer(self, asks: Sequence[Ask], checkpoint: Any) -> list[VQAReply]:
-        return [VQAReply("nothing") if ask.demonstrations else VQAReply(None, "no answer") for ask in asks]
+    def answer(self, asks: Sequence[Ask], checkpoint: Any, answered: Answered) -> None:
+        for number, ask in enumerate(asks):
+            answered(number, VQAReply("nothing") if ask.demonstrations else VQAReply(None, "no answer"))
 
 
 @pytest.mark.parametrize(

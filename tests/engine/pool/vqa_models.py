@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from engine.pool.vqa.vqa import VQAAsk, VQAReply
+from engine.pool.vqa.vqa import Answered, Ask, BareVQAModel, VQAAsk, VQAReply
 from engine.servers.spent import Spent
 
 ANNOTATIONS = ["right"] * 8 + ["nearly"] * 2
 """`right` scores 1, `nearly` 0.6, anything else 0."""
+
+
+def replies_of(
+    model: BareVQAModel, asks: Sequence[Ask], checkpoint: Callable[[], None] = lambda: None
+) -> list[VQAReply]:
+    """The model's reply to each ask, in their order."""
+    replies: dict[int, VQAReply] = {}
+    model.answer(asks, checkpoint, replies.__setitem__)
+    return [replies[number] for number in range(len(asks))]
 
 
 class TableModel:
@@ -24,11 +33,12 @@ class TableModel:
         """Everything, in order."""
         return [ask for batch in self.batches for ask in batch]
 
-    def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> list[VQAReply]:
+    def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None], answered: Answered) -> None:
         """One reply each."""
         checkpoint()
         self.batches.append(list(asks))
-        return [self._reply(ask) for ask in asks]
+        for number, ask in enumerate(asks):
+            answered(number, self._reply(ask))
 
     def _reply(self, ask: VQAAsk) -> VQAReply:
         answer = self._answer_of(ask.query_id, ask.demonstrations)

@@ -179,9 +179,3 @@ def test_after_a_stop_what_was_begun_is_ended_and_handed_over(who: str) -> None:
     if who == "checkpoint":
         assert sorted(handed) == sorted(asked)
     assert set(handed) >= {1, 2} and len(asked) == 3
-
-
-def test_what_is_there_early_is_told_with_its_place() -> None:
-    told: dict[int, str] = {}
-    results = map_side_by_side(lambda item: item * 2, ["a", "b", "c"], 2, told.__setitem__)
-    assert list(results) == ["aa", "bb", "cc"] and told == {0: "aa", 1: "bb", 2: "cc"}

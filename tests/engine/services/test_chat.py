@@ -88,6 +88,20 @@ def test_all_that_was_said_while_the_controller_was_off_is_caught_up(run: Path) 
     assert known == [[dog], [cat, dog], [bird, cat, dog], [bird, cat, dog]]
 
 
+def test_the_key_of_a_controller_is_needed_where_one_is_asked(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (run / "config.yaml").write_text(
+        CONFIG.replace("controller: {kind: rules}", "controller: {kind: openai}")
+    )
+    plain, asked, again = talk(
+        run, {"say": "Hi.", "mode": "baseline"}, {"say": "Hi."}, {"say": "So.", "mode": "baseline"}
+    )
+    assert plain["answered"]["answer"] and "slsm.controller.openai.api_key_env" in asked["error"]
+    assert [said for said, _ in again["turns"]] == ["Hi.", "So."], "what got an error was not said"
+
+
 def test_begin_anew(run: Path) -> None:
     replies = talk(run, {"say": "My dog is Rex."}, {"forget": True}, {"say": "What is my dog?"})
     assert replies[1] == {"turns": [], "states": [], "answered": None}

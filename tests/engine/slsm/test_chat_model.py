@@ -11,7 +11,7 @@ import pytest
 from engine.servers.client import ServerFailed
 from engine.servers.completion import Reply
 from engine.servers.spent import Spent
-from engine.slsm.chat_model import ChatAnswer, ChatAsk, LocalChatModel, OpenAIChatModel
+from engine.slsm.chat_model import ChatAnswer, ChatAsk, LocalChatModel, OpenAIChatModel, answer_of
 from engine.slsm.published_answers import PublishedAnswers
 from tests.engine.slsm.note_following_model import NoteFollowingModel
 from tests.exactly import exactly
@@ -35,28 +35,29 @@ class Parrot(NoteFollowingModel):
 @pytest.mark.parametrize(("context", "fits"), [(0, True), (PROMPT + 2, True), (PROMPT + 1, False)])
 def test_a_prompt_fits_where_a_token_and_its_end_have_room(context: int, fits: bool) -> None:
     model = LocalChatModel(Parrot("so", context), max_new_tokens=9, temperature=0.5)  # type: ignore[arg-type]
-    seen: list[tuple[int, ChatAnswer]] = []
-    (answer,) = model.answer([ASK], lambda: None, lambda number, given: seen.append((number, given)))
+    kept, seen = dict[int, ChatAnswer](), dict[int, ChatAnswer]()
+    model.answer([ASK], lambda: None, kept.__setitem__, seen.__setitem__)
+    answer = kept[0]
     if fits:
         assert answer == ChatAnswer("so 7", Spent(1, PROMPT + len("so 7")))
-        assert seen == [(0, answer)]
+        assert seen == kept == {0: answer}
     else:
         why = f"the conversation has {PROMPT} tokens, the model's context {context}"
-        assert answer == ChatAnswer("", Spent(), failure=why) and seen == []
+        assert answer == ChatAnswer("", Spent(), failure=why) and not seen
 
 
 def test_of_several_those_that_fit_keep_their_places() -> None:
     long = replace(ASK, messages=({"role": "user", "content": "Hi" * 50},))
     model = LocalChatModel(Parrot("so", PROMPT + 2), max_new_tokens=9, temperature=0.5)  # type: ignore[arg-type]
-    seen: list[int] = []
-    answers = list(model.answer([long, replace(ASK, seed=3)], lambda: None, lambda at, _: seen.append(at)))
-    assert [one.text for one in answers] == ["", "so 3"] and seen == [1]
+    kept, seen = dict[int, ChatAnswer](), dict[int, ChatAnswer]()
+    model.answer([long, replace(ASK, seed=3)], lambda: None, kept.__setitem__, seen.__setitem__)
+    assert [(number, one.text) for number, one in kept.items()] == [(0, ""), (1, "so 3")] and [*seen] == [1]
     assert model.name == "follows notes by rule" and model.count_tokens("abc") == 3
 
 
 def test_an_answer_without_a_word_is_none() -> None:
     model = LocalChatModel(Parrot("", 0), max_new_tokens=9, temperature=0.0)  # type: ignore[arg-type]
-    (answer,) = model.answer([ASK], lambda: None)
+    answer = answer_of(model, ASK)
     assert (answer.text, answer.failure, answer.cut) == ("", "the answer is empty (eos)", False)
 
 
@@ -83,7 +84,9 @@ def failed(refused: bool, content: bool = False) -> ServerFailed:
 
 def asked(*replies: Reply | ServerFailed) -> list[ChatAnswer]:
     model = OpenAIChatModel(Client(*replies), "gpt", 1)  # type: ignore[arg-type]
-    return list(model.answer([ASK] * len(replies), lambda: None))
+    kept: dict[int, ChatAnswer] = {}
+    model.answer([ASK] * len(replies), lambda: None, kept.__setitem__)
+    return [*kept.values()]
 
 
 def reply(text: str, ended: str = "stop", refusal: str = "") -> Reply:
@@ -116,7 +119,7 @@ def test_a_refused_request_is_suspect_unless_it_is_about_the_content() -> None:
 
 def test_a_server_is_asked_with_the_messages_and_the_seed() -> None:
     client = Client(reply("Yes."))
-    list(OpenAIChatModel(client, "gpt", 1).answer([ASK], lambda: None))  # type: ignore[arg-type]
+    answer_of(OpenAIChatModel(client, "gpt", 1), ASK)  # type: ignore[arg-type]
     assert client.asked == [(ASK.messages, 7)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from engine.run.keyed_records import KeyedRecords
 from engine.servers.client import ServerFailed
 from engine.servers.spent import Spent
 from engine.slsm import layout
-from engine.slsm.chat_model import ChatAnswer, ChatAsk
+from engine.slsm.chat_model import ChatAnswer, ChatAsk, Given
 from engine.slsm.model_turns import ModelTurns
 from engine.slsm.records import TurnRecord
 from engine.slsm.turns import Conversation, Turn
@@ -29,10 +29,11 @@ class Numbering:
         self.batches: list[list[ChatAsk]] = []
         self.suspect = suspect
 
-    def answer(self, asks: Sequence[ChatAsk], checkpoint: Any) -> Iterator[ChatAnswer]:
+    def answer(self, asks: Sequence[ChatAsk], checkpoint: Any, keep: Given) -> None:
         self.batches.append(list(asks))
-        for ask in asks:
-            yield ChatAnswer(f"to {ask.messages[-1]['content']}", Spent(), suspect=self.suspect)
+        for number, ask in enumerate(asks):
+            text = f"to {ask.messages[-1]['content']}"
+            keep(number, ChatAnswer(text, Spent(), suspect=self.suspect))
 
 
 def turns_of(folder: Path, model: Numbering, **slsm: Any) -> ModelTurns:

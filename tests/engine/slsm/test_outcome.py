@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from engine.events import AnswerConflict
 from engine.servers.spent import Spent
 from engine.slsm.chat_model import ChatAnswer
 from engine.slsm.controllers.controller import Detection
-from engine.slsm.outcome import answer_event
+from engine.slsm.outcome import answer_event, reason_of
 from engine.slsm.policy import Decision
 from engine.slsm.turns import Conversation, Turn
 
@@ -47,12 +49,33 @@ def test_without_a_second_answer_the_first_counts() -> None:
     assert (event.note, event.note_tokens, event.injected, event.cut) == ("the note", 7, True, False)
 
 
-def test_a_detection_that_finds_nothing_or_fails() -> None:
+CONFLICT = AnswerConflict(item="dog", why="another name", exact=False)
+
+
+@pytest.mark.parametrize(
+    ("detected", "note", "reason"),
+    [
+        (Detection(), "", "no conflict"),
+        (Detection((), "no JSON"), "", "the detector gave no reply"),
+        (Detection((CONFLICT,)), "the note", "the first answer goes against the memory"),
+        (Detection((CONFLICT,), "no JSON"), "the note", "the first answer goes against the memory"),
+        (
+            Detection((CONFLICT,)), "",
+            "the first answer goes against the memory, but the memory has nothing for a note",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_detection_led_to(detected: Detection, note: str, reason: str) -> None:
+    assert reason_of(detected, note) == reason
+
+
+def test_a_detection_that_fails() -> None:
     detected = Detection((), "no JSON", Spent(2, 9, 0.1))
     event = answer_event(
         CONVERSATION, ("on_detection", "flat"), 0, Decision(False, "later"), "", 0, replace(FIRST, failure="refused"),
         Spent(1, 4, 0.3), detected,
     )  # fmt: skip
-    assert (event.injected, event.reason, event.detector_failure) == (False, "no conflict", "no JSON")
+    assert (event.injected, event.reason) == (False, "the detector gave no reply")
+    assert event.detector_failure == "no JSON"
     assert (event.failure, event.first_answer, event.conflicts) == ("refused", "", [])
     assert (event.cost, event.tokens) == (0.65, 20 + 4 + 9), "0.25 + 0.3 + 0.1"

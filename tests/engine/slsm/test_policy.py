@@ -51,7 +51,8 @@ def test_a_decision_says_why() -> None:
     assert decide("on_risk", state, "x", ("clarify", "proceed")).reason == (
         "the plan is to verify, which is no risk (clarify, proceed are)"
     )
-    assert decide("always", state, "", ("verify",)).reason == "the state is empty: there is nothing to say"
+    for mode in ("always", "on_risk"):
+        assert decide(mode, state, "", ("verify",)).reason == "the memory has nothing for a note"
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ from engine.tasks.generated.dialogues.records import generate_dialogues
 from tests.bench.print_slsm import answers_of, compared_pairs
 from tests.engine.slsm.small_run import small_config
 from tests.engine.slsm.stage_run import ALL, DIALOGUES, note_following_model, run_slsm
+from tests.misbehaving_server import MisbehavingServer, misbehaving_server
 
 ASKED_TURNS = sum(len(dialogue.turns) + 1 for dialogue in generate_dialogues(DIALOGUES, 0))
 VARIANTS = 1 + 4 * 2
@@ -160,6 +161,40 @@ def test_stopped_anywhere_it_ends_as_if_never_stopped(
         (e.conversation_id, e.mode, e.memory_mode) for e in events if isinstance(e, ConversationAnswered)
     }
     assert len(answered) == VARIANTS * DIALOGUES
+
+
+@pytest.mark.parametrize("asked", ("last", "earlier"))
+def test_what_a_server_answered_behind_a_slow_request_is_kept_at_a_stop(tmp_path: Path, asked: str) -> None:
+    """Two at once, of twelve: one waits all the while, the other asks ten times before it waits, too. So it is with the
+    last answers, and with an earlier one that the data leave open."""
+    talk = [{"role": "user", "content": "a"}]
+    if asked == "earlier":
+        talk += [{"role": "assistant", "content": None}, {"role": "user", "content": "b"}]  # type: ignore[dict-item]
+    lines = [json.dumps({"id": str(number), "messages": talk}) for number in range(12)]
+    (tmp_path / "chats.jsonl").write_text("\n".join(lines))
+    file = layout.answers(tmp_path) if asked == "last" else layout.turns(tmp_path)
+    server: MisbehavingServer
+
+    def run(checkpoint: Callable[[], None]) -> None:
+        openai = {"base_url": server.url, "api_key_env": "none"}
+        run_slsm(
+            tmp_path, checkpoint=checkpoint, disable_controller=True, concurrency=2, judge={"kind": "none"},
+            data={"path": str(tmp_path / "chats.jsonl")}, answers={"kind": "openai", "openai": openai},
+        )  # fmt: skip
+
+    def stop() -> None:
+        if len(server.requests) == 12:
+            raise StopRequested
+
+    with (
+        misbehaving_server(lambda body: "so", ["hang", *[""] * 10, "hang"]) as server,
+        pytest.raises(StopRequested),
+    ):
+        run(stop)
+    assert len(file.read_text().splitlines()) == 10
+    with misbehaving_server(lambda body: "so") as server:
+        run(lambda: None)
+        assert len(server.requests) == (2 if asked == "last" else 14)
 
 
 def test_a_finished_run_does_nothing_again(

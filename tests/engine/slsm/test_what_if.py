@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from engine.events import ConversationAnswered, Event
 from engine.run.stage import StageContext
 from engine.servers.spent import Spent
 from engine.slsm import layout
-from engine.slsm.chat_model import ChatAnswer, ChatAsk
+from engine.slsm.chat_model import ChatAnswer, ChatAsk, Given
 from engine.slsm.judges.judge import AnswerJudgeFailed, AnswerVerdict
 from engine.slsm.policy import REMINDER
 from engine.slsm.what_if import WhatIf, WhatIfRequest
@@ -138,8 +138,8 @@ def test_an_answer_that_is_not_the_run_s_says_why(
 class Other:
     """A model that says something else than the run's."""
 
-    def answer(self, asks: Sequence[ChatAsk], checkpoint: Any) -> Iterator[ChatAnswer]:
-        yield ChatAnswer("Other.", Spent())
+    def answer(self, asks: Sequence[ChatAsk], checkpoint: Any, keep: Given) -> None:
+        keep(0, ChatAnswer("Other.", Spent()))
 
     def count_tokens(self, text: str) -> int:
         return len(text)
@@ -149,8 +149,8 @@ def test_an_answer_that_could_not_be_given_has_failed(
     run: tuple[Path, list[ConversationAnswered]], model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Silent(Other):
-        def answer(self, asks: Sequence[ChatAsk], checkpoint: Any) -> Iterator[ChatAnswer]:
-            yield ChatAnswer("", Spent(), failure="it is too long")
+        def answer(self, asks: Sequence[ChatAsk], checkpoint: Any, keep: Given) -> None:
+            keep(0, ChatAnswer("", Spent(), failure="it is too long"))
 
     monkeypatch.setattr("engine.slsm.what_if.make_chat_model", lambda context: Silent())
     for judge, right in (({}, False), ({"judge": {"kind": "none"}}, None)):

@@ -409,6 +409,19 @@ def test_failed_calls_of_an_answer_are_those_after_its_turns_and_the_detector_s(
     assert state.slsm.results[0].failures == 2
 
 
+def test_calls_of_the_controller_that_failed_are_told_those_of_detections_too() -> None:
+    began = ev.SLSMBegan(
+        conversations=1, variants=[], controller="m", model="m", judge="none", dataset="d", dataset_hash="", axes=[]
+    )  # fmt: skip
+    last = answered("on_detection", None, "Plum.", detector_failure="timeout")
+    blocks = details(Log(began, opened(), state_after(0, failure="no JSON"), last).state.slsm)
+    assert [
+        plain(block.text) for block in blocks if isinstance(block, Paragraph) and block.tone == "bad"
+    ] == [
+        "2 calls of the controller failed: the state did not change, or the answer was not compared with it"
+    ]
+
+
 def test_runs_by_axis_keep_their_memory_where_it_is_narrow() -> None:
     """19 + 10 + 3 times 15 cells do not fit beside each other: the headings are wrapped, and nothing is left out."""
     axes = [[f"A_LONG_AXIS_NUMBER_{n}", 0.5, 0, 1, 20] for n in range(3)]

@@ -16,7 +16,7 @@ from engine.pool.data.records import RLData, read_rl_data, write_rl_data
 from engine.pool.vqa.digits_vqa import DigitsVQA
 from engine.pool.vqa.evaluated_pairs import PairEvaluator
 from engine.pool.vqa.vqa import VQAAsk, official_vqa_accuracy
-from tests.engine.pool.vqa_models import TableModel
+from tests.engine.pool.vqa_models import TableModel, replies_of
 from tests.exactly import exactly
 
 
@@ -42,7 +42,7 @@ def checkpoint() -> None:
 
 
 def scores(dataset: DigitsDataset, model: DigitsVQA, name: str, pairs: list[tuple[int, int]]) -> list[float]:
-    replies = model.answer([VQAAsk(name, pair) for pair in pairs], checkpoint)
+    replies = replies_of(model, [VQAAsk(name, pair) for pair in pairs])
     return [official_vqa_accuracy(str(reply.answer), dataset.annotations(name)) for reply in replies]
 
 
@@ -120,8 +120,8 @@ def test_a_reply_does_not_depend_on_what_is_asked_with_it(dataset: DigitsDataset
         VQAAsk(str(draws.choice(dataset.query_ids)), (int(first), int(second)))
         for first, second in draws.integers(0, 800, (5000, 2))
     ]
-    together = model.answer(asks, checkpoint)
-    assert [model.answer([ask], checkpoint)[0] for ask in asks[::97]] == together[::97]
+    together = replies_of(model, asks)
+    assert [replies_of(model, [ask])[0] for ask in asks[::97]] == together[::97]
 
 
 def test_two_demonstrations_that_agree_are_copied(dataset: DigitsDataset, model: DigitsVQA) -> None:
@@ -133,7 +133,7 @@ def test_two_demonstrations_that_agree_are_copied(dataset: DigitsDataset, model:
         order = np.argsort(-(dataset.embeddings @ dataset.query_embedding(name)))[:60].tolist()
         answer = dataset.demonstration(order[0])[1]
         other = next(row for row in order[1:] if dataset.demonstration(row)[1] == answer)
-        reply = model.answer([VQAAsk(name, (other, order[0]))], checkpoint)[0]
+        reply = replies_of(model, [VQAAsk(name, (other, order[0]))])[0]
         copied += reply.answer == answer
     assert copied >= 0.95 * len(names)
 
@@ -149,7 +149,7 @@ def test_the_later_of_two_equally_similar_demonstrations_wins(
         for one, two in pairwise(draws.permutation(near).tolist()):
             said = [dataset.demonstration(row)[1] for row in (one, two)]
             if said[0] != said[1]:
-                answer = model.answer([VQAAsk(name, (one, two))], checkpoint)[0].answer
+                answer = replies_of(model, [VQAAsk(name, (one, two))])[0].answer
                 first_wins += answer == said[0]
                 last_wins += answer == said[1]
     assert last_wins > 1.5 * first_wins > 0

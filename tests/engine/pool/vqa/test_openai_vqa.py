@@ -6,6 +6,7 @@ import base64
 import io
 import os
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from engine.run.stage import StageContext
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply
 from engine.servers.spent import Spent
+from tests.engine.pool.vqa_models import TableModel, replies_of
 from tests.exactly import exactly
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
 
@@ -80,7 +82,7 @@ def test_pictures_questions_and_answers_arrive(dataset: DigitsDataset) -> None:
     """The server answers by the pictures it decodes, so each must have reached it with its own answer."""
     asks = [VQAAsk(name, (3 * n, 3 * n + 5)) for n, name in enumerate(dataset.splits["train"][:10])]
     with misbehaving_server(nearest_neighbour) as server:
-        replies = list(model(dataset, server, price_prompt=2.0, price_completion=10.0).answer(asks, go_on))
+        replies = replies_of(model(dataset, server, price_prompt=2.0, price_completion=10.0), asks)
         sent = server.requests
     assert len(sent) == 10
     for ask, reply in zip(asks, replies, strict=True):
@@ -96,7 +98,7 @@ def test_what_is_sent(dataset: DigitsDataset) -> None:
     name = dataset.splits["train"][0]
     with misbehaving_server(nearest_neighbour) as server:
         asking = model(dataset, server, template="Q {question} {}? A", system="Be brief.", detail="low")
-        list(asking.answer([VQAAsk(name, (9, 4))], go_on))
+        replies_of(asking, [VQAAsk(name, (9, 4))])
         messages = server.requests[0]["messages"]
     assert [message["role"] for message in messages] == [
         "system",
@@ -147,7 +149,7 @@ def test_what_fails_for_one_ask_is_its_error(
     with misbehaving_server(lambda body: texts.pop(0), [fault]) as server:
         if fault == "401":
             texts.pop(0)
-        first, *others = model(dataset, server, concurrency=1).answer(asks, go_on)
+        first, *others = replies_of(model(dataset, server, concurrency=1), asks)
     assert first.answer is None and first.spent.calls == 1 and re.search(error, str(first.error))
     assert [reply.answer for reply in others] == ["yes", "yes"]
     assert KEY not in str(first)
@@ -166,7 +168,7 @@ def test_a_dead_server_stops_the_stage(dataset: DigitsDataset) -> None:
             ),
         ) as caught,
     ):
-        list(model(dataset, server).answer(asks, go_on))
+        replies_of(model(dataset, server), asks)
     assert KEY not in str(caught.value)
 
 
@@ -210,11 +212,46 @@ def test_a_stop_keeps_what_was_answered(dataset: DigitsDataset, tmp_path: Path) 
         assert len(server.requests) == 40 - kept
 
 
+class SlowFirst:
+    """A client whose first request is answered by nobody, as is the last of `most`; with that one a stop comes."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.asked, self.guard, self.stopped = most, 0, threading.Lock(), threading.Event()
+
+    def complete(self, messages: Any) -> Reply:
+        with self.guard:
+            self.asked += 1
+            number = self.asked
+        if number == self.most:
+            self.stopped.set()
+        if number in (1, self.most):
+            assert self.stopped.wait(10)
+            raise StopRequested
+        return Reply("yes", "stop")
+
+
+def test_what_came_behind_a_slow_request_is_kept_at_a_stop(dataset: DigitsDataset, tmp_path: Path) -> None:
+    """Two at once: one waits all the while, and the other asks 15 times before it waits, too."""
+    asks = [VQAAsk(name, (row, row + 1)) for row in range(2) for name in dataset.splits["train"][:10]]
+    client: Any = SlowFirst(17)
+    section = VisionSection(model="m", concurrency=2)
+    path = tmp_path / "evaluated.jsonl"
+    with pytest.raises(StopRequested):
+        PairEvaluator(path, OpenAIVQA(client, section, dataset), dataset.annotations).evaluate(asks, go_on)
+    assert len(path.read_text().splitlines()) == 15
+    rest = TableModel(lambda query, pair: "no", name="m")
+    found = PairEvaluator(path, rest, dataset.annotations).evaluate(asks, go_on)
+    assert len(rest.asked) == 5 and [pair.answer for pair in found].count("yes") == 15
+    assert [(pair.query_id, pair.pair) for pair in found] == [
+        (ask.query_id, ask.demonstrations) for ask in asks
+    ], "in the order of the asks"
+
+
 def test_passing_faults_are_asked_again(dataset: DigitsDataset) -> None:
     waits: list[float] = []
     asks = [VQAAsk(name, (0, 1)) for name in dataset.splits["train"][:3]]
     with misbehaving_server(nearest_neighbour, ["429 with Retry-After", "", "torn body"]) as server:
-        found = list(model(dataset, server, waits, concurrency=1).answer(asks, go_on))
+        found = replies_of(model(dataset, server, waits, concurrency=1), asks)
     assert [reply.spent.calls for reply in found] == [2, 2, 1]
     assert all(reply.answer for reply in found) and waits == [0.05, 1.0]
 
@@ -230,7 +267,7 @@ def test_a_stop_ends_the_waiting_of_all_requests(dataset: DigitsDataset) -> None
         section = VisionSection(base_url=server.url, api_key_env="TEST_KEY", timeout=60, concurrency=3)
         asking = OpenAIClient(section, "pool.vqa.openai", checkpoint=checkpoint)
         with pytest.raises(StopRequested):
-            list(OpenAIVQA(asking, section, dataset).answer(asks, go_on))
+            replies_of(OpenAIVQA(asking, section, dataset), asks)
         assert len(server.requests) < 6
 
 
@@ -239,7 +276,7 @@ def test_the_configured_rate_is_kept(dataset: DigitsDataset) -> None:
     waits: list[float] = []
     asks = [VQAAsk(name, (0, 1)) for name in dataset.splits["train"][:4]]
     with misbehaving_server(nearest_neighbour) as server:
-        list(model(dataset, server, waits, requests_per_minute=60).answer(asks, go_on))
+        replies_of(model(dataset, server, waits, requests_per_minute=60), asks)
     assert sorted(round(wait) for wait in waits) == [1, 2, 3]
 
 
@@ -268,7 +305,7 @@ def test_an_image_that_cannot_be_read_is_its_asks_error() -> None:
     dataset = WithFiles(seed=0, demonstrations=12, train=3, heldout=1)
     name = dataset.splits["train"][0]
     with misbehaving_server(lambda body: "yes") as server:
-        found = list(model(dataset, server).answer([VQAAsk(name, (0, 2)), VQAAsk(name, (1, 2))], go_on))
+        found = replies_of(model(dataset, server), [VQAAsk(name, (0, 2)), VQAAsk(name, (1, 2))])
         assert len(server.requests) == 1
         without = server.requests[0]["messages"][1]["content"]
     assert (

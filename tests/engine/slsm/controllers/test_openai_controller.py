@@ -12,7 +12,7 @@ import pytest
 
 from engine.config.models.openai import OpenAISection
 from engine.events import Event, StateUpdated
-from engine.servers.client import OpenAIClient
+from engine.servers.client import OpenAIClient, ServerFailed
 from engine.slsm import layout
 from engine.slsm.controllers.detection import CheckedController
 from engine.slsm.controllers.openai_controller import (
@@ -24,7 +24,8 @@ from engine.slsm.controllers.openai_controller import (
 from engine.slsm.from_config import make_controller
 from engine.slsm.state import Constraint, Fact, FlatState, Plan, SemanticState, State
 from engine.slsm.turns import Turn
-from tests.engine.slsm.small_run import conversation, small_context, tracked
+from tests.engine.slsm.small_run import answers_of, conversation, small_context, tracked
+from tests.engine.slsm.stage_run import run_slsm
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
 
 KEY = "sk-very-secret-0123456789"
@@ -353,11 +354,12 @@ def test_an_answer_that_only_the_controller_minds_is_no_conflict_of_a_checkable_
 
 @pytest.mark.parametrize("state", (STATE, FLAT), ids=("structured", "flat"))
 def test_without_the_model_the_exact_checks_still_find(state: State) -> None:
+    """What the server itself failed at is suspect: it may fail at every detection."""
     for reply, script in (("no JSON", []), ("{}", ["429"] * 2), ('{"conflicts": [{"item": "F1"}]}', [])):
         with misbehaving_server(Script(reply), script) as server:
             found = CheckedController(controller(server), ask=True).detect(state, TURNS, "Sorry!")
         assert [one.exact for one in found.conflicts] == [True]
-        assert found.failure
+        assert found.failure and bool(found.suspect) == bool(script)
 
 
 # ---------------------------------------------------------------- in the stage
@@ -399,6 +401,32 @@ def test_failures_are_counted_and_the_conversation_goes_on(tmp_path: Path) -> No
     assert [len(event.items) for event in told] == [1, 1, 2, 3]
     assert [bool(event.failure) for event in told] == [False, True, False, False]
     assert told[1].items == told[0].items and told[1].plan_mode == told[0].plan_mode
+
+
+def test_a_server_that_dies_before_detections_ends_the_stage_and_a_resume_detects(tmp_path: Path) -> None:
+    """Each of three conversations is read by a server that behaves, and no answer is looked at by one that does not."""
+
+    def reply(body: dict[str, Any]) -> str:
+        return '{"conflicts": []}' if detects(body) else diff_reply()
+
+    def detects(body: dict[str, Any]) -> bool:
+        return body["response_format"]["json_schema"]["name"] == "conflicts"
+
+    def run(server: MisbehavingServer) -> list[Event]:
+        openai = {"base_url": server.url, "api_key_env": "none", "retries": 0}
+        kind = {"kind": "openai", "openai": openai}
+        return run_slsm(tmp_path, n=3, controller=kind, inject="on_detection")
+
+    with (
+        misbehaving_server(reply, fault_of=lambda body: "500" if detects(body) else "") as server,
+        pytest.raises(ServerFailed, match=r"the server failed \(500\)"),
+    ):
+        run(server)
+    assert not layout.detections(tmp_path).exists()
+    with misbehaving_server(reply) as server:
+        answered = answers_of(run(server))
+        assert sum(map(detects, server.requests)) == len(server.requests) == 3
+    assert [(one.reason, one.detector_failure) for one in answered] == [("no conflict", "")] * 3
 
 
 def test_the_key_is_in_no_event_and_no_file(tmp_path: Path) -> None:

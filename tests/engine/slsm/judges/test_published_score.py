@@ -68,6 +68,17 @@ def test_one_attempt_that_passes_is_enough_on_its_axis() -> None:
     assert score_as_published(given) == pytest.approx(5 / 9)
 
 
+def test_where_every_list_is_empty_there_is_none(tmp_path: Path) -> None:
+    """None of them counts, so there is nothing to take the mean of. By our own count each has failed."""
+    assert (
+        score_as_published([answered("f", "B", False, failure="the file has no further attempt at it")])
+        is None
+    )
+    run(tmp_path, [{**record, "RESPONSE": []} for record in right()])
+    about = json.loads(layout.summary(tmp_path).read_text())
+    assert about["score_baseline_none"] == 0.0 and "score_as_published_baseline_none" not in about
+
+
 def test_a_run_has_it_in_its_summary(tmp_path: Path) -> None:
     """The generated dialogues have MultiChallenge's axes."""
     records = right()
