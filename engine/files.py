@@ -27,6 +27,8 @@ RESTORE = "restore the file, or remove it so that its stage writes it again"
 _AT_ONCE = 16
 _MOST_DIGITS = 20
 _LONG = re.compile(rb"[0-9]{19}")
+_unsynced: set[Path] = set()
+"""Files to which something was appended since they were put on the disk."""
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 Decoded = TypeVar("Decoded")
@@ -118,12 +120,20 @@ def write_jsonl(path: Path, records: Iterable[dict[str, Any]]) -> None:
 
 
 def append_jsonl(path: Path, records: Iterable[dict[str, Any]]) -> None:
-    """Append records with one write and an fsync. A kill in between tears at most the tail."""
+    """Append records with one write: in the file on return, on the disk after the next `sync_appended`. A kill in
+    between tears at most the tail."""
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with open_to_append(path) as file:
             file.write("".join(map(json_line, records)).encode())
-            file.flush()
+    _unsynced.add(path)
+
+
+def sync_appended() -> None:
+    """Put on the disk what `append_jsonl` has written."""
+    for path in list(_unsynced):
+        _unsynced.discard(path)
+        with disk_errors(path), suppress(FileNotFoundError), path.open("rb") as file:
             os.fsync(file.fileno())
 
 

@@ -33,6 +33,7 @@ from engine.events import (
     decode_all,
     encode,
 )
+from engine.files import sync_appended
 from engine.regular_file import open_regular, open_to_read, written_from
 from engine.run.directory import RunRecord
 
@@ -115,11 +116,13 @@ class EventLog:
         )
 
     def sync(self) -> None:
-        """Put on the disk what is in the file. A failure is raised here and by every later `emit`."""
+        """Put on the disk what is in the file, and before it what stages have appended to theirs. A failure is raised
+        here and by every later `emit`."""
         if not self._dirty:
             return
         self._dirty = False
         try:
+            sync_appended()
             with disk_errors(self._path):
                 os.fsync(self._file)
         except Exception as error:

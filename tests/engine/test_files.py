@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from engine.files import (
     read_whole_jsonl,
     recover_batches,
     remove_unfinished,
+    sync_appended,
     write_atomic,
 )
 
@@ -43,6 +45,22 @@ def test_of_a_torn_batch_nothing_is_kept(tmp_path: Path) -> None:
         append_jsonl(path, ({"line": number} for number in range(lines)))
         assert recover_batches(path, 4, 10) == [{"line": number} for number in range(kept)]
         assert path.read_bytes().count(b"\n") == kept
+
+
+def test_what_is_appended_comes_to_the_disk_once_by_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sync_appended()
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.readlink(f"/proc/self/fd/{file}")))
+    for name in ("a", "b", "a", "gone"):
+        append_jsonl(tmp_path / name, [{"from": name}])
+    (tmp_path / "gone").unlink()
+    assert not synced, "a kill leaves what is written; a loss of power takes a second's"
+    sync_appended()
+    assert sorted(synced) == [str(tmp_path / "a"), str(tmp_path / "b")]
+    sync_appended()
+    assert len(synced) == 2
 
 
 def test_halves_of_letters_become_question_marks(tmp_path: Path) -> None:

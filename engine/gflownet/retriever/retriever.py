@@ -14,8 +14,8 @@ NUM_TOPICS = 2
 
 class Retriever(nn.Module):
     """An MLP over projected question, head, relation, tail and the distance encodings of both ends. Its first layer is
-    split, so that questions, entities and relations are projected once a batch and not once an edge. `width` is the
-    embeddings' D, `hidden` the projector's and the MLP's width."""
+    split, so that what several edges share is computed once a batch. `width` is the embeddings' D, `hidden` the
+    projector's and the MLP's width."""
 
     def __init__(self, width: int, hidden: int, rounds: int) -> None:
         super().__init__()
@@ -30,18 +30,14 @@ class Retriever(nn.Module):
     def forward(self, batch, tables: EmbeddingTables) -> torch.Tensor:  # type: ignore[no-untyped-def]
         """Logits [E] of a PyG batch of retrieval graphs."""
         encoding = distance_encoding(batch.topic_one_hot, batch.edge_index, self.rounds)
-        node = torch.cat([self.projector.entity(tables.entities(batch.node_embedding_ids)), encoding], 1)
-        relations, place = torch.unique(batch.edge_attr, return_inverse=True)
-        relation = self.projector.relation(tables.relations(relations))[place]
+        entities, entity = torch.unique(batch.node_embedding_ids, return_inverse=True)
+        node = torch.cat([self.projector.entity(tables.entities(entities))[entity], encoding], 1)
         head, tail = batch.edge_index
-        question = self.projector.question(batch.question_emb)[batch.batch[head]]
-        mixed = (
-            question
-            + relation
-            + self.match(question * relation)
-            + self.head(node)[head]
-            + self.tail(node)[tail]
-        )
+        relations, relation = torch.unique(batch.edge_attr, return_inverse=True)
+        pairs, pair = torch.unique(batch.batch[head] * len(relations) + relation, return_inverse=True)
+        asked = self.projector.question(batch.question_emb)[pairs // len(relations)]
+        by = self.projector.relation(tables.relations(relations))[pairs % len(relations)]
+        mixed = (asked + by + self.match(asked * by))[pair] + self.head(node)[head] + self.tail(node)[tail]
         return self.score(mixed)[:, 0]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +62,7 @@ class DigitQuestion:
     question: int
     annotations: tuple[str, ...]
 
-    @property
+    @cached_property
     def majority(self) -> str:
         """The most frequent answer."""
         return majority(self.annotations)

@@ -29,6 +29,7 @@ from engine.events import (
     WorkerStarted,
     WorkerStopped,
 )
+from engine.files import append_jsonl
 from engine.lm.kept_texts import KeptTexts
 from engine.lm.protocol import Completion
 from engine.run import worker as worker_module
@@ -72,10 +73,11 @@ def test_the_heartbeat_brings_the_log_to_the_disk(
     engine = worker_module.Worker(run, record, lock)
     engine._open_log()
     monkeypatch.setattr(os, "fsync", synced.append)
+    append_jsonl(run.path / "items.jsonl", [{"item": 0}])
     engine._emit(Notice(text="in the middle of a stage"))
     assert not synced
     with engine._heartbeat():
-        wait_until(lambda: synced, "the log on the disk")
+        wait_until(lambda: len(synced) == 2, "the stage's file and the log on the disk")
     engine._close_log()
     lock.release()
 
