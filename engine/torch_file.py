@@ -61,6 +61,10 @@ def _first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0][:200]
 
 
+ALL_THREADS = torch.get_num_threads()
+"""As torch or OMP_NUM_THREADS chose, before any model asked for fewer."""
+
+
 @contextmanager
 def torch_threads(count: int) -> Iterator[None]:
     """Compute with `count` CPU threads: for small networks, waiting for other threads costs more than they gain."""

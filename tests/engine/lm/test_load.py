@@ -19,6 +19,7 @@ from engine.lm import fingerprint as fingerprints
 from engine.lm.loading import cpu_dtype
 from engine.lm.loading.device import pick_device, pick_dtype
 from engine.lm.loading.load import load_model
+from engine.lm.transformers import model as models
 from engine.lm.transformers.model import TransformersModel
 from engine.lm.transformers.self_check import check_network
 from tests.tiny_models import EXTRA_EOS
@@ -52,6 +53,18 @@ def test_info(copied: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert len(info.fingerprint) == 64
     assert model.tokenizer.eos_token_ids == {0, *EXTRA_EOS}
     assert capfd.readouterr() == ("", ""), "the engine never prints, nor does the library in its name"
+
+
+def test_threads(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for a small model; a large one that is loaded after it has all again."""
+    chosen: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", chosen.append)
+    monkeypatch.setattr(models, "ALL_THREADS", 8)
+    load(copied)
+    TransformersModel.load(str(copied), device="cpu", threads=3)
+    monkeypatch.setattr(models, "ONE_THREAD", 0)
+    load(copied)
+    assert chosen == [1, 3, 8]
 
 
 def test_dtypes(copied: Path) -> None:
