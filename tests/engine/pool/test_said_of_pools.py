@@ -275,20 +275,16 @@ def test_rows_that_show_the_query_are_named() -> None:
 
 
 def test_verdicts_on_pools_and_the_selector() -> None:
-    """Two queries are better off by 0.7 and 0.4; the selector's mean is 0.75 beside 0.5 and chance's 0.625."""
+    """Two queries are better off by 0.7 and 0.4; the selector's mean is 0.75 beside 0 and chance's 1."""
     pool = pool_verdict([0.3, 0.6, 1.0], [1.0, 1.0, 1.0], 0, 0.0)
     assert (pool.method, pool.baseline, pool.metric, pool.items) == ("pool", "given", "oracle", "queries")
     assert (pool.value, pool.baseline_value, pool.n) == (1.0, pytest.approx(1.9 / 3), 3) and pool.cost is None
     assert pool.graded and pool_verdict([0.3], [1.0], 0, 0.5).cost == 0.5
-    by_method = {
-        "random": np.array([0.5, 0.0]),
-        "rices": np.array([1.0, 0.0]),
-        "selector": np.array([1.0, 0.5]),
-    }
+    by_method = {"random": np.ones(40), "rices": np.zeros(40), "selector": np.array([1.0, 0.5] * 20)}
     verdict = selector_verdict(by_method, "selector", "rices", 0, 0.25, [0.5, 0.6])
     assert (verdict.method, verdict.baseline, verdict.metric) == ("selector", "rices", "vqa_accuracy")
-    assert (verdict.value, verdict.baseline_value, verdict.items) == (0.75, 0.5, "held-out queries")
-    assert verdict.closest is not None and verdict.closest.name == "random" and verdict.cost == 0.25
+    assert (verdict.value, verdict.baseline_value, verdict.items) == (0.75, 0.0, "held-out queries")
+    assert verdict.closest is not None and verdict.closest.method == "random" and verdict.cost == 0.25
     assert list(verdict.curve) == [0.5, 0.6]
 
 
