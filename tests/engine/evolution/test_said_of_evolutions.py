@@ -334,8 +334,8 @@ def test_services_that_are_missing_and_draws_without_seeds(
         f"evolution.reflector.openai.api_key_env: found NO_SUCH_KEY, not set, expected {key}"
         "`evolution.reflector.kind: statistical`",
         "evolution.server.command: found the program /no/such/python is not installed, expected an SGLang server: "
-        "install it and name its Python in the command; or `evolution.server.kind: in_process`, the model in the worker, "
-        "without a server",
+        "install it and name its Python in the command; or `evolution.server.kind: in_process`, the model in the "
+        "worker, without a server",
     ]
     assert from_config.UNSEEDED == (
         "SGLang draws from the seeds of the run only with --enable-deterministic-inference in evolution.server."

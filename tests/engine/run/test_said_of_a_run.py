@@ -442,3 +442,31 @@ def test_a_pause_names_no_stage_of_its_own() -> None:
     gate._emit = lambda event: (events.append(event), gate.unpause())[0]  # type: ignore[func-returns-value]
     gate.checkpoint()
     assert isinstance(events[0], StagePaused)
+
+
+def test_an_event_that_is_written_by_half_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "events.jsonl"
+    log = EventLog(path, Header(schema_version=1, name="n", run_id="r", seed=0, stages=[]))
+    before = path.read_bytes()
+    real = os.pwrite
+
+    def half(file: int, data: bytes, offset: int) -> int:
+        if offset > len(before):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(file, data[:10], offset)
+
+    monkeypatch.setattr(os, "pwrite", half)
+    with pytest.raises(DiskError):
+        log.emit(Notice(text="x"))
+    assert path.read_bytes() == before and log.events == 1
+    monkeypatch.setattr(os, "pwrite", lambda file, data, offset: real(file, data[:10], offset))
+    log.emit(Notice(text="x"))
+    assert [entry.event.seq for entry in LogReader(path).poll()] == [0, 1]
+    log.close()
+    monkeypatch.undo()
+    lock = RunLock(tmp_path / "worker.lock")
+    assert (tmp_path / "worker.lock").stat().st_size == 4096
+    lock.release()
+    assert (tmp_path / "worker.lock").stat().st_size == 0

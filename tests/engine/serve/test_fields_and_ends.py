@@ -33,6 +33,7 @@ from engine.serve.key import ServerKey, server_key
 from engine.serve.parsed_request import parse_request, question_in
 from engine.serve.pending_request import Failed, PendingRequest
 from engine.serve.refused import Refused
+from engine.serve.replies import decision_fields
 from engine.serve.scheduler import STOPPING, Busy, RequestScheduler
 from engine.serve.serve_stage import _default_levers
 from tests.exactly import exactly
@@ -544,3 +545,76 @@ def test_the_levers_of_a_request_that_does_not_choose() -> None:
     levers.names = []
     with pytest.raises(ConfigError, match=exactly(wrong.replace("esm, deltas (", "none ("))):
         _default_levers(ServeSection(levers=["notes"]), levers)
+
+
+def test_a_decision_in_a_few_fields_also_where_nothing_is_added() -> None:
+    taken = DecisionTaken(method="esm", example="e", m=3, gate="chosen", chosen="w1", layer=2, alpha=0.0,
+                          committed_tokens=7, probe_tokens=21)  # fmt: skip
+    assert decision_fields(taken) == {
+        "segment": 3, "gate": "chosen", "entry": "w1", "name": "w1", "layer": 2, "alpha": 0.0, "tokens": 7,
+        "probe_tokens": 21,
+    }  # fmt: skip
+    assert decision_fields(DecisionTaken(method="esm", example="e", m=1, gate="null"))["name"] is None
+
+
+def test_who_leaves_is_taken_out_of_the_batch(now: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = scheduled([], ServeSection(max_in_flight=2), [])
+    dropped: list[Any] = []
+    waited: list[float] = []
+    monkeypatch.setattr(busy._batch, "drop", dropped.extend)
+    monkeypatch.setattr(busy._lock, "wait", waited.append)
+    gone, stays = request([], "a", cancelled=True), request([], "b")
+    for one in (gone, stays):
+        busy.reserve()
+        busy._submitted[id(one)] = busy._in_flight[id(one.text)] = one
+    busy._drop_cancelled()
+    assert dropped == [gone.text] and list(busy._in_flight.values()) == [stays]
+    busy._wait()
+    busy._waiting.append(stays)
+    busy._wait()
+    busy._waiting.clear()
+    busy._checked.append((stays, LeverDid(lever="notes", acted=False, what="x")))
+    busy._wait()
+    assert waited == [0.1], "only where nothing waits and nothing was checked"
+
+
+@pytest.mark.parametrize(
+    ("headers", "message", "closes"),
+    [
+        ({"content-length": "5"}, None, True), ({"content-length": "5"}, {"type": "http.request"}, False),
+        ({"content-length": "5"}, {"type": "http.request", "more_body": True}, True), ({}, None, False),
+        ({"content-length": "0"}, None, False), ({"transfer-encoding": "chunked"}, None, True),
+    ],
+)  # fmt: skip
+async def test_an_answer_before_the_end_of_a_request_closes_the_connection(
+    headers: dict[str, str], message: dict[str, Any] | None, closes: bool
+) -> None:
+    sent: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if message is not None:
+            await receive()
+        await send({"type": "http.response.start", "headers": [(b"a", b"b")]})
+        await send({"type": "http.response.body", "headers": []})
+
+    async def receive() -> Any:
+        return message
+
+    async def send(one: Any) -> None:
+        sent.append(one["headers"])
+
+    raw = [(name.encode(), value.encode()) for name, value in {"host": "x", **headers}.items()]
+    guard = Guard(app, "Box", open=False, largest=100, patience=5.0)
+    await guard({"type": "http", "headers": raw}, receive, send)
+    assert sent == [[(b"a", b"b"), *([(b"connection", b"close")] if closes else [])], []]
+
+
+async def test_who_has_left_while_it_waited_is_not_prepared() -> None:
+    async def gone() -> bool:
+        return True
+
+    one = server()
+    asked: Any = SimpleNamespace(is_disconnected=gone)
+    with pytest.raises(Refused) as refused:
+        await one._pending(asked, SimpleNamespace(prompts=[], n=1), SimpleNamespace())  # type: ignore[arg-type]
+    assert (refused.value.status, refused.value.body["error"]["message"]) == (400, "the client has gone")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -11,7 +12,9 @@ import pytest
 
 from engine.config.models.openai import OpenAISection
 from engine.errors import ConfigError, RunError
+from engine.events import ServerUsage
 from engine.servers import client as client_module
+from engine.servers import http as http_module
 from engine.servers.address import (
     address_secrets,
     has_password,
@@ -22,6 +25,7 @@ from engine.servers.address import (
     shown_address,
     without_passwords,
 )
+from engine.servers.background import finish
 from engine.servers.client import OpenAIClient, ServerFailed, Structured, ask_structured
 from engine.servers.completion import (
     Reply,
@@ -38,11 +42,12 @@ from engine.servers.proxy import proxy_host, proxy_of
 from engine.servers.refusal import is_about_content, refusal_text
 from engine.servers.request_rate import RequestRate
 from engine.servers.retry_after import retry_after
+from engine.servers.secrets import Secrets
 from engine.servers.side_by_side import DEAD_AFTER, ServerFailures
 from engine.servers.slots import Slots, server_slots
 from engine.servers.spent import Spent
 from engine.servers.transport import BodyRefused
-from engine.servers.usage import RequestRecord, UsageBook
+from engine.servers.usage import RequestRecord, UsageBook, added
 from tests.exactly import exactly
 
 HI = [{"role": "user", "content": "hi"}]
@@ -513,3 +518,73 @@ def test_what_roles_know_of_a_server() -> None:
     assert known.server("http://h/v1", "other") is not known.server("http://h/v1", "m")
     assert known.slots("http://h/v1/") is known.slots("http://h/v1") is not known.slots("http://g/v1")
     assert [known.first_time("a"), known.first_time("a"), known.first_time("b")] == [True, False, True]
+
+
+def test_a_role_s_total_with_one_more_request() -> None:
+    """Every figure is a sum: no two are equal."""
+
+    def request(**more: Any) -> RequestRecord:
+        return RequestRecord(time=1.0, stage="s", role="r", server="h", model="m", **more)
+
+    total = None
+    for one in (
+        request(outcome="tried again", seconds=1.0005, waited=0.25, why="x"),
+        request(
+            outcome="answered",
+            attempt=2,
+            prompt_tokens=7,
+            completion_tokens=3,
+            seconds=2.0,
+            waited=0.5,
+            cost=0.1,
+        ),
+        request(outcome="answered", seconds=4.0),
+        request(outcome="failed", attempt=3, prompt_tokens=5, seconds=8.0, waited=1.0, cost=0.2),
+    ):
+        total = added(total, one)
+    assert total == ServerUsage(
+        stage="s", role="r", server="h", model="m", requests=4, answered=2, retries=2, failures=1, prompt_tokens=12,
+        completion_tokens=3, unreported=1, seconds=15.0, waited=1.75, cost=0.3,
+    )  # fmt: skip
+    assert added(None, request(outcome="answered")).cost is None
+
+
+def test_a_request_is_timed_and_a_stop_cancels_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([100.0, 102.5])
+    monkeypatch.setattr(http_module, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    monkeypatch.setattr(http_module, "finish", lambda sent, look: (_ for _ in ()).throw(TimeoutError()))
+    asked = http_module.Http("http://127.0.0.1:9/v1?k=secret", "", 7.0)
+    monkeypatch.setattr(asked, "_send", lambda *_: None)
+    assert asked.get("/models", 1.5) == HttpAnswer(problem="no answer within 1.5 s", seconds=2.5)
+    assert (
+        asked.address == "http://127.0.0.1:9/v1"
+        and asked._url("/models") == "http://127.0.0.1:9/v1/models?k=secret"
+    )
+    ended: list[str] = []
+
+    async def waits() -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+
+    def stop() -> None:
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        finish(waits(), stop)
+    finish(asyncio.sleep(0), lambda: None)
+    assert ended == ["cancelled"]
+
+
+def test_secrets_in_what_json_holds() -> None:
+    secrets = Secrets(["sk-0123456789", "abcd"])
+    assert secrets.redact("a sk-0123456789 b abcd") == "a *** b ***"
+    assert secrets.redact("sk-0123456789 abcd", 8) == "*** abcd"
+    plain = '{"b":  1, "a": "x"}'
+    assert secrets.redact_json(plain) == plain and secrets.redact_json("no { json") == "no { json"
+    hidden = json.dumps({"a": ["".join(f"\\u{ord(letter):04x}" for letter in "abcd"), "é"]}).replace(
+        "\\\\", "\\"
+    )
+    assert secrets.redact_json(hidden) == '{"a": ["***", "é"]}'

@@ -1,0 +1,246 @@
+"""What the GFlowNet's stages say word for word, and figures of a few paths by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from engine.config.config import Config
+from engine.errors import DataError, RunError
+from engine.events import PathStep, SampledPath
+from engine.gflownet import layout
+from engine.gflownet.answer.answer_match import named, normalise
+from engine.gflownet.evaluation.path_prompt import build_triplet_prompt, path_triples, rough_tokens
+from engine.gflownet.evaluation.verdict import sampler_verdict
+from engine.gflownet.graphs import graphs_stage
+from engine.gflownet.graphs.graphs_stage import entity_words, question_words, relation_words
+from engine.gflownet.graphs.pathquestion.files import _first_of
+from engine.gflownet.graphs.pathquestion.source import PathQuestionSource
+from engine.gflownet.graphs.tables import _mapped
+from engine.gflownet.retriever.retriever_stage import _RetrieverJob
+from engine.gflownet.retriever.subgraphrag import GivenScores
+from engine.gflownet.retriever.training import _finite
+from engine.gflownet.sampler.policies.edge_gat import _Attention
+from engine.gflownet.training import gflownet_stage
+from engine.gflownet.training.device import training_device
+from engine.gflownet.training.trained_sampler import _kept
+from engine.gflownet.what_if import WhatIf, _recorded_drawing
+from tests.exactly import exactly
+
+
+def test_files_have_the_names_that_the_pages_give() -> None:
+    run = Path("r")
+    names = [str(getattr(layout, name)(run).relative_to("r/gflownet")) for name in (
+        "retrieval_store", "entity_texts", "relation_texts", "entity_embeddings", "relation_embeddings",
+        "retriever_checkpoint", "dropped_samples", "checkpoint", "sampled_paths", "metrics",
+    )]  # fmt: skip
+    assert names == [
+        "g_retrieval.lmdb", "entities.json", "relations.json", "entity_embeddings.npy", "relation_embeddings.npy",
+        "retriever.pt", "dropped.json", "gflownet.pt", "paths.jsonl", "tables/metrics.csv",
+    ]  # fmt: skip
+    assert str(layout.edge_scores(run, "test")) == "r/gflownet/scores/test.safetensors"
+    assert str(layout.agent_graphs(run, "test")) == "r/gflownet/g_agent/test.pt"
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("The Big_City!", "big city"),
+        ("an  A. apple", "apple"),
+        ("theatre", "theatre"),
+        ("?", ""),
+        ("A-b's", "bs"),
+    ],
+)
+def test_a_name_as_answers_are_compared(text: str, normal: str) -> None:
+    assert normalise(text) == (normal if text != "A-b's" else normalise("abs"))
+    assert named(["Big City", "The", "?"], "the big city") == ["Big City"]
+    assert named(["The", "?", "x"], "The end?") == ["The", "?"]
+
+
+def test_names_as_they_are_embedded() -> None:
+    assert relation_words("people.person.place_of_birth") == "people person place of birth"
+    assert entity_words("a__b  c") == "a b c"
+    assert question_words(
+        "Is Ann_Lee Ann?", ["Ann", "Ann_Lee"]
+    ) == f"Is {graphs_stage.MASK} {graphs_stage.MASK}?".replace("_", " ")
+    assert question_words("Annette", ["Ann"]) == "Annette"
+
+
+def step(head: str, tail: str) -> PathStep:
+    return PathStep(head=head, relation="r", tail=tail, score=1.0)
+
+
+def test_triples_that_fit_a_budget() -> None:
+    """By letters: (a,r,b) and a line end are 8."""
+    paths = [SampledPath(steps=steps, count=1, probability=1.0, reward=1.0) for steps in (
+        [step("a", "b"), step("b", "c")], [], [step("a", "b"), step("b", "d")],
+    )]  # fmt: skip
+    triples = path_triples(paths)
+    assert [(one.head, one.tail) for one in triples] == [("a", "b"), ("b", "c"), ("b", "d")]
+    for budget, kept in ((7, 0), (8, 1), (23, 2), (24, 3)):
+        made = build_triplet_prompt("q?", triples, budget, len)
+        assert (len(made.triples), made.tokens) == (kept, 8 * kept)
+    assert made.text == "Triplets:\n(a,r,b)\n(b,r,c)\n(b,r,d)\n\nQuestion:\nq?"
+    assert rough_tokens("(a,r) b-c") == 8
+
+
+def evaluation(value: float) -> Any:
+    figures = {name: [value, value] for name in ("hits@1", "answer_recall_union@20")}
+    return SimpleNamespace(figures=figures, k=20)
+
+
+@pytest.mark.parametrize(
+    ("figure", "metric", "k", "remark"),
+    [
+        ("answer_recall_union@20", "answer_recall", 20,
+         "These are independent draws; 20 distinct paths reach 75.0%."),
+        ("hits@1", "hits@1", None,
+         "Most questions have fewer than 20 paths. These are independent draws; distinct paths have 75.0%."),
+    ],
+)  # fmt: skip
+def test_the_verdict_on_a_sampler(
+    monkeypatch: pytest.MonkeyPatch, figure: str, metric: str, k: int | None, remark: str
+) -> None:
+    monkeypatch.setattr("engine.gflownet.evaluation.verdict.deciding_figure", lambda beam: figure)
+    values = {"gflownet": 0.5, "beam": 0.25, "prior": 0.6, "distinct": 0.75}
+    by_method = {name: evaluation(value) for name, value in values.items()}
+    verdict = sampler_verdict(by_method, 0)
+    assert (verdict.method, verdict.baseline, verdict.metric, verdict.items) == (
+        "gflownet",
+        "beam",
+        metric,
+        "questions",
+    )
+    assert (verdict.value, verdict.baseline_value, verdict.k, verdict.remark) == (0.5, 0.25, k, remark)
+    assert (verdict.graded, verdict.ahead, verdict.n) == (metric == "answer_recall", ["prior"], 2)
+
+
+def test_the_summary_of_a_training() -> None:
+    names = ("success@1", "success_all@1", "success@5", "success_all@5", "hits@1", "answer_recall_union@5",
+             "unique_success_paths@5", "logpf_logr_spearman", "total_variation")  # fmt: skip
+
+    def means(of: float) -> Any:
+        figures = {name: of + 0.001111 * place for place, name in enumerate(names)}
+        return SimpleNamespace(means=lambda: figures, n=7, missed=2)
+
+    job = object.__new__(gflownet_stage._SamplerJob)
+    job.section, job.step = SimpleNamespace(num_eval_rollouts=5), 40  # type: ignore[assignment]
+    by_method = {"gflownet": means(0.1), "distinct": means(0.2), "beam": means(0.3), "greedy": means(0.4)}
+    assert job._summary(by_method) == {
+        "kept_step": 40, "questions": 7, "questions_missed": 2, "success@1": 0.1, "success_all@1": 0.1011,
+        "success@5": 0.1022, "success_all@5": 0.1033, "hits@1": 0.1044, "success@1_greedy": 0.4,
+        "answer_recall_union@5": 0.1056, "distinct_answer_recall_union@5": 0.2056,
+        "beam_answer_recall_union@5": 0.3056,
+        "unique_success_paths@5": 0.11, "distinct_unique_success_paths@5": 0.21, "beam_unique_success_paths@5": 0.31,
+        "total_variation": 0.1089, "logpf_logr_spearman": 0.1078,
+    }  # fmt: skip
+
+
+# ------------------------------------------------------------ errors
+
+
+def test_what_is_missing_or_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = f"there are no scores (retriever.scores: {tmp_path}): give the file that SubgraphRAG's retriever " \
+              "wrote: a dictionary by sample id with `scored_triples`"  # fmt: skip
+    nobody: Any = None
+    with pytest.raises(DataError, match=exactly(missing)):
+        GivenScores(tmp_path, nobody)
+    with pytest.raises(ValueError, match=exactly("policy.hidden 10 is not a multiple of policy.heads 4")):
+        _Attention(10, 4)
+    grew = "the retriever's training grew beyond bounds (graphs.embedder): take another embedder, and begin the " \
+           "stage `graphs` again"  # fmt: skip
+    with pytest.raises(DataError, match=exactly(grew)):
+        _finite(torch.tensor([1.0, float("nan")]))
+    assert _finite(torch.tensor([1.0])).tolist() == [1.0]
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with (
+        pytest.raises(RunError, match=exactly("there is no GPU (gflownet.device): gflownet.device: cpu")),
+        training_device("cuda"),
+    ):
+        pass
+    with training_device("cpu") as device:
+        assert device.type == "cpu"
+    path = tmp_path / "t.npy"
+    np.save(path, np.zeros((2, 2)))
+    kind = f"expected a float32 table, found float64 with 2 dimensions ({path}): run the stage graphs first"
+    with pytest.raises(DataError, match=exactly(kind)):
+        _mapped(path)
+    path.write_bytes(b"x")
+    with pytest.raises(DataError, match=exactly(f"no embeddings: … ({path}): run the stage graphs first")):
+        _mapped(path)
+    monkeypatch.setattr(
+        "engine.gflownet.retriever.retriever_stage.GRetrievalDataset", lambda store, split: []
+    )
+    context: Any = SimpleNamespace(config=Config(), run_dir=tmp_path)
+    with pytest.raises(
+        DataError, match=exactly("no training question is left (graphs): see gflownet/dropped.json")
+    ):
+        _RetrieverJob(context, nobody)
+    job = object.__new__(graphs_stage._GraphsJob)
+    with pytest.raises(
+        DataError, match=exactly("no text to embed is left (graphs): see dropped.json for what was wrong")
+    ):
+        job._table(tmp_path / "none.npy", [], 0, zero=False)
+
+
+def test_lines_that_are_broken_are_named_together() -> None:
+    def broken(*numbers: int) -> list[tuple[int, DataError]]:
+        return [(n, DataError(what=f"line {n}", where=f"f:{n}", hint="h")) for n in numbers]
+
+    assert _first_of(broken(3)).hint == "h"
+    two = _first_of(broken(3, 5))
+    assert (two.what, two.where) == ("line 3", "f:3")
+    assert two.hint == "correct or remove the line, and 1 more that are broken: 5"
+    many = _first_of(broken(*range(1500))).hint
+    assert many.startswith(
+        "correct or remove the line, and 1,499 more that are broken: 1, 2, "
+    ) and many.endswith(" ...")
+    source = object.__new__(PathQuestionSource)
+    source.missing, source._lines = 1200, 3400
+    assert source.remark == "; 1,200 of 3,400 gold paths are not in the knowledge base"
+    source.missing = 0
+    assert source.remark == ""
+
+
+def test_paths_drawn_again(tmp_path: Path) -> None:
+    tried = object.__new__(WhatIf)
+    tried._run_dir, tried._numbers = tmp_path, {}
+    place = layout.agent_graphs(tmp_path, "test")
+    words = f"the held-out questions have no q1 ({place}): choose one of the questions among the cases"
+    with pytest.raises(DataError, match=exactly(words)):
+        tried.tried(SimpleNamespace(sample_id="q1"))  # type: ignore[arg-type]
+
+    def drawn(*counts: int) -> Any:
+        paths = [SampledPath(steps=[step("a", str(n))], count=n, probability=1.0, reward=1.0) for n in counts]
+        return SimpleNamespace(sample_id="q1", paths=paths)
+
+    assert tried._difference(drawn(1)) == "the run has drawn no paths for this question yet"
+    file = layout.sampled_paths(tmp_path)
+    file.parent.mkdir(parents=True)
+    paths = [
+        {"steps": [{"head": "a", "relation": "r", "tail": str(n), "score": 1.0}], "count": n, "probability": 0.5,
+         "reward": 1.0}
+        for n in (1, 2)
+    ]  # fmt: skip
+    file.write_text(
+        json.dumps({"sample_id": "q1", "distinct": True, "temperature": 0.5, "paths": paths}) + "\n"
+    )
+    assert tried._difference(drawn(1, 2)) == ""
+    assert tried._difference(drawn(1, 3)) == "1 of the 2 recorded paths came up again as often"
+    context: Any = SimpleNamespace(run_dir=tmp_path)
+    assert vars(_recorded_drawing(context, Config().gflownet)) == {"distinct": True, "temperature": 0.5}
+    state = {"best": {"weights": "w", "at": 3}, "module": "m", "step": 9}
+    for restore, best, kept in (
+        (True, state["best"], ("w", 3)),
+        (False, state["best"], ("m", 9)),
+        (True, None, ("m", 9)),
+    ):
+        config = Config.model_validate({"gflownet": {"early_stopping": {"restore_best": restore}}})
+        assert _kept(state | {"best": best}, config) == kept
