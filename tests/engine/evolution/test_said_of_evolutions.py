@@ -16,7 +16,7 @@ import pytest
 
 from engine.config.config import Config
 from engine.errors import ConfigError, DataError
-from engine.evolution import evolution_run, from_config, layout
+from engine.evolution import evolution_run, from_config, layout, report
 from engine.evolution.clusters import clusters_stage
 from engine.evolution.clusters.descriptions import _distinct, _in_words, _words, number_words
 from engine.evolution.clusters.imported_files import read_pickle
@@ -32,6 +32,7 @@ from engine.evolution.minibatch import QuestionSplits, split_questions
 from engine.evolution.processor import _run_text
 from engine.evolution.reflectors import prompt, reflection
 from engine.evolution.reflectors.reflector import ReflectorFailed
+from engine.evolution.scoring import split_evaluator
 from engine.evolution.services import missing_services
 from engine.evolution.what_if import WhatIf, WhatIfRequest, _run_words
 from engine.gflownet.answer import readers
@@ -399,3 +400,64 @@ def test_an_answer_under_other_deltas_in_words(tmp_path: Path) -> None:
         said["test"] == "the deltas of the best iteration" and said["baseline"] == "no deltas, as in the run"
     )
     assert said["test_plain"] == "no deltas, as in the run"
+
+
+# ------------------------------------------------------------ files and the server
+
+
+def test_files_have_the_names_that_the_pages_give(tmp_path: Path) -> None:
+    names = [
+        "embeddings", "pca", "labels", "descriptions", "token_frequency", "server_log", "deltas_current", "deltas_best",
+        "processor", "processor_best", "answers", "history", "plot", "comparison", "test_answers", "baselines",
+    ]  # fmt: skip
+    assert [str(getattr(layout, name)(Path("r")).relative_to("r/evolution")) for name in names] == [
+        "embeddings.npy", "pca.joblib", "labels_kmeans.joblib", "cluster_descriptions.json", "token_frequency.jsonl",
+        "server.log", "deltas_current.json", "deltas_best.json", "processor.py", "processor_best.py", "answers.jsonl",
+        "history.json", "evolution_lengths.png", "tables/test.csv", "tables/test_answers.csv", "tables/baselines.csv",
+    ]  # fmt: skip
+    assert layout.reflector_message(Path("r"), 7).name == "reflector_message_007.txt"
+    assert layout.reflector_reply(Path("r"), 7).name == "reflector_reply_007.json"
+    written = ["deltas_best", "processor_best", "deltas_current", "processor", "history", "answers", "plot", "comparison",
+               "test_answers", "baselines"]  # fmt: skip
+    for name in names:
+        path = getattr(layout, name)(tmp_path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    evolution: Any = SimpleNamespace(context=SimpleNamespace(run_dir=tmp_path))
+    told = report._files(evolution)
+    assert told == [str(getattr(layout, name)(tmp_path).relative_to(tmp_path)) for name in written]
+    layout.plot(tmp_path).unlink()
+    assert report._files(evolution) == [name for name in told if not name.endswith(".png")]
+
+
+def test_a_server_s_states_are_told_as_they_come(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    done: list[Any] = []
+    monkeypatch.setattr(
+        split_evaluator, "generate_processor", lambda file, clusters, deltas: done.append(file.name)
+    )
+
+    def start(processor: Path | None, checkpoint: object) -> None:
+        done.append(processor and processor.name)
+        if processor is not None and processor.name == "fails.py":
+            raise DataError(what="it is dead", where="x", hint="")
+
+    server = SimpleNamespace(name="s", log_tail=lambda: "tail", stop=lambda: done.append("stop"), start=start)
+    context = SimpleNamespace(run_dir=tmp_path, checkpoint=lambda: done.append("looks"),
+                              emit=lambda event: done.append((event.state, event.server, event.log)))  # fmt: skip
+    evaluator = object.__new__(split_evaluator.SplitEvaluator)
+    evaluator.evolution = SimpleNamespace(server=server, context=context, clusters=None)  # type: ignore[assignment]
+    monkeypatch.setattr(split_evaluator.SplitEvaluator, "context", context, raising=False)
+
+    def told(*states: str) -> list[Any]:
+        known = ("stopping", "starting", "healthy", "failed")
+        return [(state, "s", "tail") if state in known else state for state in states]
+
+    evaluator.serve(None)
+    assert done == [*told("stopping", "stop", "looks", "starting"), None, *told("healthy")]
+    done.clear()
+    evaluator.serve({"0": 1.0})
+    assert done == told("stopping", "stop", "looks", "processor.py", "starting", "processor.py", "healthy")
+    done.clear()
+    with pytest.raises(DataError):
+        evaluator.serve({"0": 1.0}, tmp_path / "fails.py")
+    assert done[-2:] == told("fails.py", "failed")

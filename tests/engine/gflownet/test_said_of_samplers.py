@@ -15,6 +15,7 @@ from engine.config.config import Config
 from engine.errors import DataError, RunError
 from engine.events import PathStep, SampledPath
 from engine.gflownet import layout
+from engine.gflownet.answer import answer_stage
 from engine.gflownet.answer.answer_match import named, normalise
 from engine.gflownet.evaluation.path_prompt import build_triplet_prompt, path_triples, rough_tokens
 from engine.gflownet.evaluation.verdict import sampler_verdict
@@ -244,3 +245,92 @@ def test_paths_drawn_again(tmp_path: Path) -> None:
     ):
         config = Config.model_validate({"gflownet": {"early_stopping": {"restore_best": restore}}})
         assert _kept(state | {"best": best}, config) == kept
+
+
+# ------------------------------------------------------------ answers
+
+
+def answered(hit: bool, **more: Any) -> Any:
+    return SimpleNamespace(**{"hit": hit, "recall": 0.5 * hit, "triples": 4, "prompt_tokens": 30} | more)
+
+
+def test_answers_over_paths_beside_those_over_triples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of ten questions two have no graph: 0.5 of the eight is 0.4 of all."""
+    monkeypatch.setattr(answer_stage, "missed_questions", lambda run_dir, split: 2)
+    job = object.__new__(answer_stage._AnswerJob)
+    job.context = SimpleNamespace(run_dir=Path("r"), config=Config())  # type: ignore[assignment]
+    job.graphs, job.reader = range(8), SimpleNamespace(name="reader")  # type: ignore[assignment]
+    paths = [answered(n % 2 == 0) for n in range(8)]
+    triples = [answered(n == 0, triples=2, prompt_tokens=20) for n in range(8)]
+    row = job._row("gflownet", paths, triples)
+    assert (row.method, row.reader, row.n, row.missed, row.triples, row.prompt_tokens) == (
+        "gflownet",
+        "reader",
+        8,
+        2,
+        4.0,
+        30.0,
+    )
+    assert (row.hit, row.recall, row.hit_all, row.recall_all) == (0.5, 0.25, 0.4, 0.2)
+    assert (row.difference, row.p) == (0.375, pytest.approx(0.25)) and row.low <= 0.375 <= row.high  # type: ignore[operator]
+    assert job._row("triples", triples, triples).difference is None
+    verdict = answer_stage.answer_verdict(paths, triples, 0, "said")
+    assert (verdict.method, verdict.baseline, verdict.metric, verdict.items) == (
+        "gflownet",
+        "triples",
+        "answer_hit",
+        "questions",
+    )
+    assert (verdict.value, verdict.baseline_value, verdict.tokens, verdict.baseline_tokens) == (
+        0.5,
+        0.125,
+        30.0,
+        20.0,
+    )
+    assert (verdict.remark, verdict.fixed, verdict.broken, verdict.n) == ("said", 3, 0, 8)
+
+
+def test_what_the_ends_of_paths_say_without_a_reader() -> None:
+    def question(distinct: bool, *paths: tuple[str, int, float]) -> Any:
+        made = [
+            SampledPath(steps=[step("a", end)] if end else [], count=count, probability=p, reward=1.0)
+            for end, count, p in paths
+        ]
+        return SimpleNamespace(paths=made, distinct=distinct, answers=["b"])
+
+    mixed = (("b", 3, 0.1), ("c", 2, 0.6), ("b", 0, 0.2))
+    assert answer_stage.end_is_answer(question(False, *mixed)) and not answer_stage.end_is_answer(
+        question(True, *mixed)
+    )
+    assert not answer_stage.end_is_answer(question(False, ("", 9, 1.0)))
+    loses: Any = SimpleNamespace(high=-0.01, difference=-0.123)
+    assert answer_stage.reader_loses(0.456, loses) == (
+        "Without a reader, the entity at which most paths end answers 45.6% right: the reader loses 12 points. Another "
+        "model or message (answer.system) may read them better."
+    )
+    assert answer_stage.reader_loses(0.456, SimpleNamespace(high=0.0, difference=-0.1)) == ""  # type: ignore[arg-type]
+
+
+def test_how_much_of_the_questions_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {"train": 5, "validation": 3, "test": 2}
+    done: list[Any] = []
+    source = SimpleNamespace(remark="; 2 of 3 gold paths are not there", size=sizes.__getitem__)
+    monkeypatch.setattr(graphs_stage, "make_source", lambda section, seed: source)
+    job = object.__new__(graphs_stage._GraphsJob)
+    notes = {"read train": 5, "read validation": 1}
+    job.store = SimpleNamespace(note=notes.get, seal=lambda: done.append("sealed"))  # type: ignore[assignment]
+    job.context = SimpleNamespace(  # type: ignore[assignment]
+        config=Config(), start=lambda *of, **more: done.append((*of, more)),
+        notice=lambda text, level="info": done.append((text, level)),
+    )  # fmt: skip
+    job.section = Config().graphs
+    monkeypatch.setattr(
+        job, "_split", lambda source, split, read, total: done.append((split, total)), raising=False
+    )
+    monkeypatch.setattr(job, "_embed", lambda total: done.append(total), raising=False)
+    monkeypatch.setattr(job, "_result", lambda: "result", raising=False)
+    assert job.run() == "result"
+    assert done == [
+        (10, 6, {"unit": "questions"}), ("2 of 3 gold paths are not there", "warning"), ("validation", 10),
+        ("test", 10), 10, "sealed",
+    ]  # fmt: skip
