@@ -351,9 +351,10 @@ def what_if(tmp_path: Path, kind: str = "in_process") -> WhatIf:
     made = object.__new__(WhatIf)
     made._run_dir = tmp_path
     made._clusters = SimpleNamespace(names=["0", "1", "2"])  # type: ignore[assignment]
-    made._config = SimpleNamespace(
+    config: Any = SimpleNamespace(
         evolution=SimpleNamespace(server=SimpleNamespace(kind=kind), brief_prompts=["Be brief."])
-    )  # type: ignore[assignment]
+    )
+    made._config = config
     made._examples = {}
     return made
 
@@ -417,8 +418,10 @@ def test_files_have_the_names_that_the_pages_give(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert layout.reflector_message(Path("r"), 7).name == "reflector_message_007.txt"
     assert layout.reflector_reply(Path("r"), 7).name == "reflector_reply_007.json"
-    written = ["deltas_best", "processor_best", "deltas_current", "processor", "history", "answers", "plot", "comparison",
-               "test_answers", "baselines"]  # fmt: skip
+    written = [
+        "deltas_best", "processor_best", "deltas_current", "processor", "history", "answers", "plot", "comparison",
+        "test_answers", "baselines",
+    ]  # fmt: skip
     for name in names:
         path = getattr(layout, name)(tmp_path)
         path.parent.mkdir(parents=True, exist_ok=True)

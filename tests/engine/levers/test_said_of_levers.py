@@ -45,7 +45,8 @@ def test_what_a_model_and_its_levers_are_called() -> None:
         ["notes", "evidence", "deltas"],
         3,
     )
-    one.model.info.name = "/models/tiny"
+    info: Any = one.model.info
+    info.name = "/models/tiny"
     assert one.model_name == "tiny"
     for lever, why in (("esm", "no memory"), ("other", "there is no such lever")):
         words = (
@@ -70,7 +71,8 @@ def test_prompts_that_leave_no_room() -> None:
         one._room([1] * 9)
     with pytest.raises(DataError, match=exactly("the prompt is empty: give a text to go on with")):
         one._room([])
-    one.model.info.context = 0
+    info: Any = one.model.info
+    info.context = 0
     assert one._room([1] * 99) is None
     with pytest.raises(
         DataError, match=exactly("there is no token 20 (prompt): give token ids from 0 to 19")

@@ -182,10 +182,9 @@ def test_a_failure_in_one_line_and_as_an_exit_code(error: Exception, code: int, 
 
 
 def test_an_unforeseen_failure_names_its_innermost_line() -> None:
-    try:
+    with pytest.raises(ValueError) as caught:
         json.loads("{")
-    except ValueError as error:
-        event, _ = describe_failure(error)
+    event, _ = describe_failure(caught.value)
     file, _, line = event.where.rpartition(":")
     assert file.endswith("json/decoder.py") and int(line) > 100
     assert (

@@ -234,10 +234,9 @@ def request(sent: list[Any], name: str = "r", **more: Any) -> PendingRequest:
     text = SimpleNamespace(
         answer=answer, tokens=4, finish="stop", text="the answer", prompt=[1, 2, 3], echo="", prompt_scored=[],
     )  # fmt: skip
-    parsed = SimpleNamespace(chosen=SimpleNamespace(levers=["esm"]), kind="chat", stream=False)
-    made: Any = PendingRequest(
-        name, parsed, "why?", sent.append, SimpleNamespace(text=text, again=None), 90.0
-    )  # type: ignore[arg-type]
+    parsed: Any = SimpleNamespace(chosen=SimpleNamespace(levers=["esm"]), kind="chat", stream=False)
+    prepared: Any = SimpleNamespace(text=text, again=None)
+    made = PendingRequest(name, parsed, "why?", sent.append, prepared, 90.0)
     for field, value in more.items():
         setattr(made, field, value)
     return made
@@ -266,7 +265,7 @@ def test_what_the_log_has_of_a_request(now: list[float], log_texts: bool) -> Non
         ),
     ]
     busy._log(one, one.new_decisions()[:1])
-    kept = {"prefix": "p", "segment": "s", "null_probe": "n"} if log_texts else {}
+    kept: dict[str, Any] = {"prefix": "p", "segment": "s", "null_probe": "n"} if log_texts else {}
     assert events[2] == DecisionTaken(method="esm", example="r", m=1, gate="chosen", phase="segment", **kept)
     now[0] = 103.00004
     answer: Any = SimpleNamespace(
