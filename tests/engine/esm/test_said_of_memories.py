@@ -17,9 +17,9 @@ from engine.esm.baselines import field
 from engine.esm.baselines.prompt_pairs import mean_difference, principal_difference, read_pairs
 from engine.esm.baselines.seal import seal_vector
 from engine.esm.export import LibraryVector, _records, as_layer_vectors, check_scale
-from engine.esm.library import entry_names, memory
+from engine.esm.library import entry_names, memory, memory_stage
 from engine.esm.library.entry_names import EntryNamer, chosen_name, entry_name, free_name, short_name, turned
-from engine.esm.library.imported import _line
+from engine.esm.library.imported import Imported, _line
 from engine.esm.library.memory import Entry, EpisodicMemory
 from engine.esm.library.select_stage import Select
 from engine.esm.lines import read_entries
@@ -305,3 +305,39 @@ def test_lines_of_an_imported_memory(changes: dict[str, Any], what: str) -> None
     with pytest.raises(DataError) as caught:
         _line("f:1", record, info)
     assert (caught.value.what, caught.value.where) == (what, "f:1")
+
+
+def test_rows_of_an_imported_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An entry for two control points has a row for each; one without a vector is right."""
+    both = Imported("two", "f:1", 2, (1, 3), 0.5, np.ones(2, np.float32), name="Two")
+    right = Imported("one", "f:2", 1, (4,), 0.25, None)
+    key = np.ones(2, np.float32)
+    monkeypatch.setattr(memory_stage, "has_texts", lambda path: False)
+    monkeypatch.setattr(memory_stage, "read_imports", lambda *_: [both, right])
+    monkeypatch.setattr(memory_stage, "keys_of", lambda *_: [[key, key], [key]])
+    context: Any = SimpleNamespace(
+        model_info=lambda: SimpleNamespace(fingerprint="p"),
+        run_dir=tmp_path,
+        config=Config(),
+        checkpoint=lambda: None,
+    )
+    rows, keys = memory_stage._import(tmp_path / "f", context, [], [])
+    shared = {"example_id": "imported", "model": "p"}
+    two = shared | {
+        "name": "Two",
+        "kind": "wrong",
+        "layer": 2,
+        "quality": 0.5,
+        "vector_path": "vectors/imported_00000.pt",
+    }
+    assert len(keys) == 3 and rows == [
+        two | {"tool_name": "two_m1", "control_point_m": 1, "key_path": "keys/imported_00000_0.pt"},
+        two | {"tool_name": "two_m3", "control_point_m": 3, "key_path": "keys/imported_00000_1.pt"},
+        shared | {"tool_name": "one", "name": "", "kind": "right", "control_point_m": 4, "layer": 1, "quality": 0.25,
+                  "key_path": "keys/imported_00001_0.pt", "vector_path": None},
+    ]  # fmt: skip
+    assert (layout.library(tmp_path) / "vectors" / "imported_00000.pt").is_file()
+    assert memory_stage._by_control_point(rows) == {"1": [1, 0], "3": [1, 0], "4": [0, 1]}
+    twice = "1 entries are called as another one is, one among them (f): give each a `tool_name` of its own"
+    with pytest.raises(DataError, match=exactly(twice)):
+        memory_stage._check_names([*rows, {"tool_name": "one"}], Path("f"))

@@ -25,12 +25,13 @@ from engine.gflownet.graphs.pathquestion.files import _first_of
 from engine.gflownet.graphs.pathquestion.source import PathQuestionSource
 from engine.gflownet.graphs.tables import _mapped
 from engine.gflownet.retriever.retriever_stage import _RetrieverJob
-from engine.gflownet.retriever.subgraphrag import GivenScores
+from engine.gflownet.retriever.subgraphrag import UNSCORED, GivenScores
 from engine.gflownet.retriever.training import _finite
 from engine.gflownet.sampler.policies.edge_gat import _Attention
 from engine.gflownet.training import gflownet_stage
 from engine.gflownet.training.device import training_device
 from engine.gflownet.training.trained_sampler import _kept
+from engine.gflownet.training.training import Training
 from engine.gflownet.what_if import WhatIf, _recorded_drawing
 from tests.exactly import exactly
 
@@ -334,3 +335,35 @@ def test_how_much_of_the_questions_is_read(monkeypatch: pytest.MonkeyPatch) -> N
         (10, 6, {"unit": "questions"}), ("2 of 3 gold paths are not there", "warning"), ("validation", 10),
         ("test", 10), 10, "sealed",
     ]  # fmt: skip
+
+
+def test_when_a_training_is_at_its_end() -> None:
+    training = object.__new__(Training)
+    for step, stale, patience, over in (
+        (9, 99, None, False), (10, 0, None, True), (9, 2, 3, False), (9, 3, 3, True), (10, 0, 3, True),
+    ):  # fmt: skip
+        fields = {"steps": 10, "early_stopping": SimpleNamespace(patience=patience)}
+        section: Any = SimpleNamespace(**fields)
+        training.section, training.step, training.stale = section, step, stale
+        assert training.finished is over
+
+
+def test_scores_from_elsewhere_that_do_not_cover_the_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[str, str]] = []
+    written: list[Any] = []
+    job = object.__new__(_RetrieverJob)
+    job.context = SimpleNamespace(notice=lambda text, level: told.append((text, level)))  # type: ignore[assignment]
+    labels = [torch.zeros(2), torch.zeros(3)]
+    monkeypatch.setattr(job, "_labels", lambda split: labels, raising=False)
+    monkeypatch.setattr(job, "_write", lambda split, scores, *_: written.append(scores), raising=False)
+    graph: Any = SimpleNamespace(scores=torch.tensor([1.0, 2.0]), named=1, strangers=1200)
+    job._write_given("test", [graph, None], "s.pth")
+    assert told == [(
+        f"test: 1 of 2 questions have no scores; 1 of the 2 triples of the others have none, and count as "
+        f"{UNSCORED:g}; 1,200 scored triples are not in their question's graph", "warning",
+    )]  # fmt: skip
+    assert [scores.tolist() for scores in written[0]] == [[1.0, 2.0], [UNSCORED] * 3]
+    whole: Any = SimpleNamespace(scores=torch.tensor([1.0, 2.0]), named=2, strangers=0)
+    labels.pop()
+    job._write_given("test", [whole], "s.pth")
+    assert len(told) == 1

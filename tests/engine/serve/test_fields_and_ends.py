@@ -617,3 +617,27 @@ async def test_who_has_left_while_it_waited_is_not_prepared() -> None:
     with pytest.raises(Refused) as refused:
         await one._pending(asked, SimpleNamespace(prompts=[], n=1), SimpleNamespace())  # type: ignore[arg-type]
     assert (refused.value.status, refused.value.body["error"]["message"]) == (400, "the client has gone")
+
+
+def test_the_server_logs_no_request_and_names_no_software(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
+
+    class Stands:
+        should_exit = False
+
+        def __init__(self, config: object) -> None:
+            pass
+
+        def run(self, sockets: object) -> None:
+            pass
+
+    uvicorn = SimpleNamespace(Config=lambda app, **fields: asked.append(fields), Server=Stands)
+    monkeypatch.setattr(listening, "uvicorn", uvicorn)
+    monkeypatch.setattr(listening, "patient", lambda patience: f"patient {patience}")
+    app: Any = None
+    with listening.serving(app, listening.bound("127.0.0.1", 0), 2.5):
+        pass
+    assert asked == [{
+        "log_config": None, "access_log": False, "lifespan": "off", "loop": "asyncio", "http": "patient 2.5",
+        "ws": "none", "server_header": False, "timeout_keep_alive": 30, "timeout_graceful_shutdown": 2, "backlog": 1024,
+    }]  # fmt: skip
