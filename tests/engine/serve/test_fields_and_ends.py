@@ -641,3 +641,29 @@ def test_the_server_logs_no_request_and_names_no_software(monkeypatch: pytest.Mo
         "log_config": None, "access_log": False, "lifespan": "off", "loop": "asyncio", "http": "patient 2.5",
         "ws": "none", "server_header": False, "timeout_keep_alive": 30, "timeout_graceful_shutdown": 2, "backlog": 1024,
     }]  # fmt: skip
+
+
+def test_what_was_checked_goes_on_or_ends(now: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[Event] = []
+    sent: list[Any] = []
+    busy = scheduled(events, ServeSection(), [])
+    gone, stands = request([], "a", cancelled=True), request(sent, "b")
+    for one in (gone, stands):
+        busy.reserve()
+        busy._submitted[id(one)] = one
+    found = LeverDid(lever="notes", acted=False, what="keeps")
+    answer: Any = SimpleNamespace(text="the answer", scored=None, decisions=[], did=[])
+    monkeypatch.setattr(
+        busy.levers, "answered", lambda prepared, seen: (answer, seen)[seen is None], raising=False
+    )
+    busy._checked.extend([(gone, found), (stands, found)])
+    busy._take_checked()
+    assert [(e.request, e.outcome) for e in events if isinstance(e, RequestAnswered)] == [
+        ("a", "vanished"),
+        ("b", "answered"),
+    ]
+    assert sent == [answer] and busy.reserved == 0
+    ended: list[dict[str, bool]] = []
+    monkeypatch.setattr(busy, "_checking", SimpleNamespace(shutdown=lambda **how: ended.append(how)))
+    busy.close()
+    assert ended == [{"wait": False, "cancel_futures": True}]

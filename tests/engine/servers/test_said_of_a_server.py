@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -588,3 +589,34 @@ def test_secrets_in_what_json_holds() -> None:
         "\\\\", "\\"
     )
     assert secrets.redact_json(hidden) == '{"a": ["***", "é"]}'
+
+
+def test_totals_are_told_and_kept(tmp_path: Path) -> None:
+    """At once for the first request of a role, then when the stage ends; a later book goes on from the file."""
+    told: list[Any] = []
+    book = UsageBook(tmp_path, told.append)
+    one = RequestRecord(
+        time=1.0, stage="s", role="r", server="h", model="m", outcome="answered", prompt_tokens=2
+    )
+    for _ in range(3):
+        book.take(one)
+    assert [total.requests for total in told] == [1]
+    book.settle()
+    book.take(one)
+    book.settle()
+    assert [total.requests for total in told] == [1, 3, 4]
+    later: list[Any] = []
+    again = UsageBook(tmp_path, later.append)
+    again.open()
+    again.open()
+    assert [(total.requests, total.prompt_tokens) for total in later] == [(4, 8)]
+    assert list(again.totals) == [("s", "r")]
+
+
+async def test_who_asks_says_so() -> None:
+    plain, keyed = (http_module.Http("http://127.0.0.1:9", key, 1.0)._client.headers for key in ("", "sk"))
+    assert (plain["user-agent"], "authorization" in plain, keyed["authorization"]) == (
+        "steer-tui",
+        False,
+        "Bearer sk",
+    )
