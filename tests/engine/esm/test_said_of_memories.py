@@ -12,7 +12,7 @@ import pytest
 
 from engine.config.config import Config
 from engine.errors import DataError
-from engine.esm import layout
+from engine.esm import layout, what_if
 from engine.esm.baselines import field
 from engine.esm.baselines.prompt_pairs import mean_difference, principal_difference, read_pairs
 from engine.esm.baselines.seal import seal_vector
@@ -23,9 +23,10 @@ from engine.esm.library.imported import Imported, _line
 from engine.esm.library.memory import Entry, EpisodicMemory
 from engine.esm.library.select_stage import Select
 from engine.esm.lines import read_entries
-from engine.esm.mining import mine_stage
+from engine.esm.mining import mine_stage, mine_work
 from engine.esm.mining.mine_stage import candidate_records, kept_kinds, top_pairs
-from engine.events import Candidate, DecisionTaken
+from engine.esm.online.variants import _along, layer_means
+from engine.events import Candidate, DecisionTaken, PairMined, RolloutsMined
 from tests.exactly import exactly
 
 
@@ -341,3 +342,92 @@ def test_rows_of_an_imported_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     twice = "1 entries are called as another one is, one among them (f): give each a `tool_name` of its own"
     with pytest.raises(DataError, match=exactly(twice)):
         memory_stage._check_names([*rows, {"tool_name": "one"}], Path("f"))
+
+
+# ------------------------------------------------------------ events of mining, what if
+
+
+def test_what_mining_tells_of_an_example_and_a_pair() -> None:
+    def rollout(text: str, correct: bool, tokens: int, *ends: int) -> Any:
+        return SimpleNamespace(
+            text=text, pred="4", correct=correct, reward=0.5, tokens=tokens, ends=ends, source="rollout"
+        )
+
+    example: Any = SimpleNamespace(id="e1", question="q?", answer="4")
+    first, last = rollout("right", True, 4, 1, 3), rollout("wrong", False, 8, 2)
+    sampled: Any = SimpleNamespace(example=example, rollouts=[first, last], pairs=[1, 2, 3])
+    assert mine_work._mined_event(sampled) == RolloutsMined(
+        example="e1", question="q?", n=2, correct=1, mean_tokens=6.0, segments=[2, 1], pairs=3
+    )
+    shared = {"pred": "4", "correct": True, "reward": 0.5, "tokens": 4, "segments": 2}
+    assert mine_work._line(example, [first]) == {
+        "example_id": "e1", "question": "q?", "gold": "4", "rollouts": [{"text": "right", **shared}],
+    }  # fmt: skip
+    contrast = SimpleNamespace(quality=0.75, delta=np.array([3.0, 4.0]))
+    pair: Any = SimpleNamespace(
+        m=2, layer=3, contrast=contrast, positives=[first], negatives=[last, last], name="p", example=example
+    )
+    facts = {
+        "control_point_m": 2,
+        "layer": 3,
+        "quality": 0.75,
+        "positives": 1,
+        "negatives": 2,
+        "source": "rollout",
+    }
+    assert mine_work._record(pair, "f", None) == {"pair_id": "p", "example_id": "e1", "model": "f", **facts}
+    assert mine_work._pair_event(pair) == PairMined(
+        pair="p", example="e1", delta_norm=5.0, positive_text="right", negative_text="wrong", **facts
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "said"),
+    [
+        (("a", 1.0, 5), ("a", 1.0005, 5), ""), (("a", 1.0, 5), ("b", 1.0, 5), "control point 2 chose A then and b now"),
+        ((None, 0.0, 5), ("a", 1.0, 5), "control point 2 chose null then and A now"),
+        (("a", 1.23456, 5), ("a", 2.0, 5), "control point 2 chose A at α 1.235 then and A at α 2 now"),
+        (("a", 1.0, 5), ("a", 1.0, 7), "segment 2 had 5 tokens then and 7 now"),
+    ],
+)  # fmt: skip
+def test_where_an_answer_decoded_again_leaves_the_record(then: Any, now: Any, said: str) -> None:
+    def made(of: Any, **more: Any) -> Any:
+        chosen, alpha, tokens = of
+        return SimpleNamespace(chosen=chosen, alpha=alpha, committed_tokens=tokens, m=2, **more)
+
+    line: Any = SimpleNamespace(steps=[made(then)], text="x")
+    again: Any = SimpleNamespace(decisions=[made(now)], text="x")
+    assert what_if.difference_to(line, again, {"a": "A"}) == said
+    again.text = "y"
+    assert what_if.difference_to(line, again, {}) == (
+        said.replace("A", "a") or "the same decisions lead to another text"
+    )
+
+
+def test_what_an_answer_cannot_be_tried_with() -> None:
+    tried = object.__new__(what_if.WhatIf)
+    tried.model = SimpleNamespace(info=SimpleNamespace(num_layers=4))  # type: ignore[assignment]
+
+    def entries(*layers: int) -> Any:
+        return [(SimpleNamespace(layer=layer), None) for layer in layers]
+
+    def request(layer: int | None) -> Any:
+        return SimpleNamespace(layer=layer)
+
+    assert [tried._layer(request(None), entries(3, 3)), tried._layer(request(0), entries(1, 2))] == [3, 0]
+    several = "the entries are of several layers (1, 3): choose entries of one layer, or name the layer"
+    with pytest.raises(DataError, match=exactly(several)):
+        tried._layer(request(None), entries(3, 1))
+    with pytest.raises(DataError, match=exactly("the model has no layer 4: choose one of 0 to 3")):
+        tried._layer(request(4), entries(1))
+    null = "try another choice in an answer of esm or of one of its ablations; null is what greedy does"
+    with pytest.raises(DataError, match=exactly(f"greedy takes no decisions: {null}")):
+        tried._of_method("greedy")
+    means = layer_means(
+        [(3, np.array([1.0, 3.0])), (1, np.array([2.0, 2.0])), (3, np.array([3.0, 5.0])), (2, None)]
+    )
+    assert {layer: mean.tolist() for layer, mean in means.items()} == {1: [2.0, 2.0], 3: [2.0, 4.0]} and list(
+        means
+    ) == [1, 3]
+    assert _along(np.array([0.0, 2.0]), np.array([3.0, 4.0])).tolist() == [0.0, 5.0]  # type: ignore[union-attr]
+    assert _along(None, np.ones(1)) is None is _along(np.ones(1), None)

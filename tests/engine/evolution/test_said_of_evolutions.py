@@ -19,7 +19,7 @@ from engine.errors import ConfigError, DataError
 from engine.evolution import evolution_run, from_config, layout, report
 from engine.evolution.clusters import clusters_stage
 from engine.evolution.clusters.descriptions import _distinct, _in_words, _words, number_words
-from engine.evolution.clusters.imported_files import read_pickle
+from engine.evolution.clusters.imported_files import read_embeddings, read_labels, read_pickle
 from engine.evolution.clusters.token_frequency import TokenFrequency
 from engine.evolution.deltas import check_deltas
 from engine.evolution.evolution_run import EvolutionRun
@@ -464,3 +464,55 @@ def test_a_server_s_states_are_told_as_they_come(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(DataError):
         evaluator.serve({"0": 1.0}, tmp_path / "fails.py")
     assert done[-2:] == told("fails.py", "failed")
+
+
+def test_arrays_that_do_not_fit_the_vocabulary(tmp_path: Path) -> None:
+    """Four tokens in six rows: two are padding, which may be left out."""
+
+    class Words(SimpleNamespace):
+        def __len__(self) -> int:
+            return 6
+
+    vocabulary: Any = Words(padding=np.array([False] * 4 + [True] * 2))
+    path = tmp_path / "x.npy"
+    fits = "the model has 4 tokens in 6 rows"
+    for rows in (3, 7):
+        for setting, content in (
+            ("embeddings", np.ones((rows, 2), np.float32)),
+            ("labels", np.zeros(rows, np.int64)),
+        ):
+            np.save(path, content)
+            made = "use files that were made for this model's vocabulary"
+            words = f"there are {rows} rows, {fits} (clusters.{setting}: {path}): {made}"
+            with pytest.raises(DataError, match=exactly(words)):
+                if setting == "labels":
+                    read_labels(str(path), vocabulary, trusted=False)
+                else:
+                    read_embeddings(str(path), vocabulary)
+    np.save(path, np.full((5, 2), 2.0, np.float32))
+    assert read_embeddings(str(path), vocabulary)[:, 0].tolist() == [2.0] * 5 + [0.0]
+    np.save(path, np.array([0, 252, 1, 2]))
+    assert read_labels(str(path), vocabulary, trusted=False).tolist() == [0, 252, 1, 2, -1, -1]
+    np.save(path, np.array([0, 253, 1, 2]))
+    many = (
+        f"label 253: there are too many clusters (clusters.labels: {path}): use at most 253 k-means clusters"
+    )
+    with pytest.raises(DataError, match=exactly(many)):
+        read_labels(str(path), vocabulary, trusted=False)
+    for content, what in (
+        (np.ones(4, np.float32), "float32 of shape (4,)"),
+        (np.full((4, 1), np.nan, np.float32), "float32 of shape (4, 1)"),
+    ):
+        np.save(path, content)
+        each = "give one row for each token of the model's vocabulary"
+        wrong = f"embeddings are a matrix of finite floats, not {what} (clusters.embeddings: {path}): {each}"
+        with pytest.raises(DataError, match=exactly(wrong)):
+            read_embeddings(str(path), vocabulary)
+    whole = f"labels are whole numbers, one a token, not float32 of shape (4, 1) (clusters.labels: {path}): give the " \
+            "`labels_` of k-means"  # fmt: skip
+    with pytest.raises(DataError, match=exactly(whole)):
+        read_labels(str(path), vocabulary, trusted=False)
+    with pytest.raises(
+        DataError, match=exactly("no such file (clusters.labels: /none.npy): correct the path")
+    ):
+        read_labels("/none.npy", vocabulary, trusted=False)
