@@ -430,4 +430,5 @@ def test_what_an_answer_cannot_be_tried_with() -> None:
         means
     ) == [1, 3]
     assert _along(np.array([0.0, 2.0]), np.array([3.0, 4.0])).tolist() == [0.0, 5.0]  # type: ignore[union-attr]
-    assert _along(None, np.ones(1)) is None is _along(np.ones(1), None)
+    one = np.ones(1, np.float32)
+    assert _along(None, one) is None is _along(one, None)
