@@ -667,3 +667,49 @@ def test_what_was_checked_goes_on_or_ends(now: list[float], monkeypatch: pytest.
     monkeypatch.setattr(busy, "_checking", SimpleNamespace(shutdown=lambda **how: ended.append(how)))
     busy.close()
     assert ended == [{"wait": False, "cancel_futures": True}]
+
+
+def test_who_waits_on_a_connection_and_for_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From its beginning, and again from the end of each answer, while it stays open; the oldest of too many goes."""
+    for name in ("connection_made", "on_response_complete", "handle_events"):
+        monkeypatch.setattr(connections.H11Protocol, name, lambda self, *_: None)
+    monkeypatch.setattr(connections, "allow_many_files", lambda: 4)
+    kind = connections.patient(2.5)
+    timers: list[Any] = []
+    dropped: list[str] = []
+
+    def call_later(seconds: float, drop: Any) -> Any:
+        timers.append([seconds, "runs"])
+        return SimpleNamespace(cancel=lambda timer=timers[-1]: timer.append("cancelled"))
+
+    def made(name: str) -> Any:
+        one: Any = object.__new__(kind)
+        one.loop = SimpleNamespace(call_later=call_later)
+        one.transport = SimpleNamespace(is_closing=lambda: False, abort=lambda: dropped.append(name))
+        one.cycle = SimpleNamespace(response_complete=True)
+        return one
+
+    first, second, third = made("a"), made("b"), made("c")
+    for one in (first, second):
+        one.connection_made(one.transport)
+    assert list(kind.waiting) == [first, second] and timers == [[2.5, "runs"]] * 2 and dropped == []
+    third.connection_made(third.transport)
+    assert (
+        list(kind.waiting) == [second, third] and dropped == ["a"] and timers[0] == [2.5, "runs", "cancelled"]
+    )
+    second.handle_events()
+    assert second in kind.waiting, "nothing has begun"
+    monkeypatch.setattr(connections.H11Protocol, "handle_events", lambda self: setattr(self, "cycle", "new"))
+    second.handle_events()
+    assert list(kind.waiting) == [third]
+    second.cycle = SimpleNamespace(response_complete=False)
+    second.on_response_complete()
+    assert list(kind.waiting) == [third], "the answer has not ended"
+    second.cycle.response_complete = True
+    second.on_response_complete()
+    assert list(kind.waiting) == [third, second]
+    third.transport.is_closing = lambda: True
+    third._end_waiting()
+    third.cycle = second.cycle
+    third.on_response_complete()
+    assert list(kind.waiting) == [second]
