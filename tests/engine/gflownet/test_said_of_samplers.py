@@ -17,6 +17,7 @@ from engine.events import PathStep, SampledPath
 from engine.gflownet import layout
 from engine.gflownet.answer import answer_stage
 from engine.gflownet.answer.answer_match import named, normalise
+from engine.gflownet.evaluation.metrics import top_end_is_answer
 from engine.gflownet.evaluation.path_prompt import build_triplet_prompt, path_triples, rough_tokens
 from engine.gflownet.evaluation.verdict import sampler_verdict
 from engine.gflownet.graphs import graphs_stage
@@ -368,3 +369,21 @@ def test_scores_from_elsewhere_that_do_not_cover_the_questions(monkeypatch: pyte
     labels.pop()
     job._write_given("test", [whole], "s.pth")
     assert len(told) == 1
+
+
+def test_the_entity_at_which_most_weight_ends() -> None:
+    """By count the first of two, by weights, whose exponentials no float holds, the heavier; without an edge nowhere."""
+    batch: Any = SimpleNamespace(
+        size=1,
+        node_graph=torch.zeros(3),
+        is_answer=torch.tensor([True, False, True]),
+        edge_scores=torch.zeros(1),
+    )
+    walks: Any = SimpleNamespace(
+        length=torch.tensor([1, 1, 0]),
+        nodes=torch.tensor([[0, 1], [0, 2], [0, -1]]),
+        graph=torch.zeros(3, dtype=torch.long),
+    )
+    assert top_end_is_answer(batch, walks, None).tolist() == [0.0]
+    assert top_end_is_answer(batch, walks, torch.tensor([1000.0, 1001.0, 9999.0])).tolist() == [1.0]
+    assert top_end_is_answer(batch, walks, torch.tensor([-1000.0, -1001.0, 0.0])).tolist() == [0.0]

@@ -7,7 +7,10 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -25,6 +28,7 @@ from engine.events import (
     decode,
 )
 from engine.lm.loading.load import load_model
+from engine.run import control
 from engine.run import gate as gate_module
 from engine.run import worker as worker_module
 from engine.run.control import ControlServer
@@ -469,3 +473,23 @@ def test_an_event_that_is_written_by_half_is_taken_back(
     assert (tmp_path / "worker.lock").stat().st_size == 4096
     lock.release()
     assert (tmp_path / "worker.lock").stat().st_size == 0
+
+
+def test_a_conversation_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A last line needs no end; one that is as long as lines may be and has none is the last."""
+    monkeypatch.setattr(control, "_LONGEST_LINE", 30)
+
+    def replies(said: bytes) -> list[dict[str, object]]:
+        talk: Any = object.__new__(control._Conversation)
+        talk.rfile, talk.wfile = BytesIO(said), BytesIO()
+        talk.server = SimpleNamespace(
+            gate=Gate(lambda event: None), status=lambda: {"state": "x"}, choose=None
+        )
+        talk.handle()
+        return [json.loads(line) for line in talk.wfile.getvalue().splitlines()]
+
+    fine, asked = {"ok": True, "status": {"state": "x"}}, b'{"command": "status"}'
+    assert replies(asked) == [fine] and replies(asked + b"\n" + asked + b"\n") == [fine, fine]
+    assert replies(asked.ljust(29) + b"\n" + asked) == [fine, fine]
+    long = {"ok": False, "error": "this line is too long"}
+    assert replies(asked.ljust(30) + b"\n" + asked) == [long]
