@@ -60,9 +60,9 @@ def fixed(module: str) -> str:
 @pytest.mark.parametrize(
     ("module", "digest"),
     [
-        ("asked", "a86ff8dd8bbf"), ("kind", "c0d127882c6b"), ("polarity", "2d37120fa027"), ("quantities", "ac41f916c09d"),
-        ("numeric_judge", "197bc5a886f4"), ("refusal", "8eb16760abed"), ("sentences", "11b1d4eadbc4"), ("stated", "7f965169a83d"),
-        ("words", "c14f6698b0ec"),
+        ("asked", "a86ff8dd8bbf"), ("kind", "c0d127882c6b"), ("polarity", "2d37120fa027"),
+        ("quantities", "ac41f916c09d"), ("numeric_judge", "197bc5a886f4"), ("refusal", "8eb16760abed"),
+        ("sentences", "11b1d4eadbc4"), ("stated", "7f965169a83d"), ("words", "c14f6698b0ec"),
     ],
 )  # fmt: skip
 def test_the_judges_rules_are_those_that_were_held_against_people(module: str, digest: str) -> None:

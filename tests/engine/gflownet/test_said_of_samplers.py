@@ -372,7 +372,7 @@ def test_scores_from_elsewhere_that_do_not_cover_the_questions(monkeypatch: pyte
 
 
 def test_the_entity_at_which_most_weight_ends() -> None:
-    """By count the first of two, by weights, whose exponentials no float holds, the heavier; without an edge nowhere."""
+    """By count the first of two, by weights, whose exponentials no float holds, the heavier; without an edge none."""
     batch: Any = SimpleNamespace(
         size=1,
         node_graph=torch.zeros(3),
