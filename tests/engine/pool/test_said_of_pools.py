@@ -63,6 +63,10 @@ def test_files_have_the_names_that_the_pages_give() -> None:
 
 
 def test_places_and_rows_that_are_not_there() -> None:
+    with pytest.raises(DataError, match=exactly(f"place 4 is not in a pool of 3: {FIX_IT}")):
+        local_to_global(4, [7, 8, 9])
+    with pytest.raises(DataError, match=exactly(f"place -1 is not in a pool of 3: {FIX_IT}")):
+        local_to_global(-1, [7, 8, 9])
     with pytest.raises(DataError, match=exactly(f"place 3 is not in a pool of 3: {FIX_IT}")):
         local_to_global(3, [7, 8, 9])
     with pytest.raises(DataError, match=exactly(f"row 5 is not in the pool: {FIX_IT}")):
