@@ -31,11 +31,13 @@ from engine.evolution.judges.task_judge import TaskJudge
 from engine.evolution.minibatch import QuestionSplits, split_questions
 from engine.evolution.processor import _run_text
 from engine.evolution.reflectors import prompt, reflection
+from engine.evolution.reflectors.openai_reflector import OpenAIReflector
 from engine.evolution.reflectors.reflector import ReflectorFailed
 from engine.evolution.scoring import split_evaluator
 from engine.evolution.services import missing_services
 from engine.evolution.what_if import WhatIf, WhatIfRequest, _run_words
 from engine.gflownet.answer import readers
+from engine.servers.client import ServerFailed
 from engine.servers.completion import Reply
 from engine.servers.spent import Spent
 from engine.tasks.example import TaskExample
@@ -516,3 +518,44 @@ def test_arrays_that_do_not_fit_the_vocabulary(tmp_path: Path) -> None:
         DataError, match=exactly("no such file (clusters.labels: /none.npy): correct the path")
     ):
         read_labels("/none.npy", vocabulary, trusted=False)
+
+
+def test_a_reflector_that_gives_no_deltas() -> None:
+    """Twice refused, or its server failed: what was spent and refused is kept."""
+
+    def reflected(*replies: Any) -> Any:
+        left = iter(replies)
+
+        def complete(messages: object, schema: object) -> Reply:
+            reply = next(left)
+            if isinstance(reply, Exception):
+                raise reply
+            return reply
+
+        client: Any = SimpleNamespace(complete=complete)
+        given: Any = SimpleNamespace(deltas={"0": 0.0})
+        return OpenAIReflector(client, "m", "system").reflect(given, "message")
+
+    bad = Reply('{"deltas": {}, "summary": "s"}', "stop", spent=Spent(1, 5))
+    with pytest.raises(
+        ReflectorFailed,
+        match=exactly(
+            "no valid reply in 2 attempts: missing clusters: 0 (evolution.reflector: m): the iteration ends without "
+            "new deltas; the next iteration asks again"
+        ),
+    ) as caught:
+        reflected(bad, bad)
+    assert (caught.value.spent, caught.value.refused) == (Spent(2, 10), [{"missing clusters": "0"}] * 2)
+    gone = ServerFailed(what="the server failed (500)", where="w", hint="h")
+    with pytest.raises(ReflectorFailed, match=exactly("the server failed (500) (w): h")) as caught:
+        reflected(bad, gone)
+    assert (caught.value.spent, caught.value.refused) == (Spent(2, 5), [{"missing clusters": "0"}])
+    fine = reflected(
+        bad, Reply('{"deltas": {"0": 2}, "summary": "Less. Shorter."}', "stop", spent=Spent(1, 7))
+    )
+    assert (fine.deltas, fine.summary, fine.usage, fine.attempts) == (
+        {"0": 2.0},
+        "Less. Shorter.",
+        Spent(2, 12),
+        2,
+    )

@@ -28,6 +28,7 @@ from engine.gflownet.graphs.tables import _mapped
 from engine.gflownet.retriever.retriever_stage import _RetrieverJob
 from engine.gflownet.retriever.subgraphrag import UNSCORED, GivenScores
 from engine.gflownet.retriever.training import _finite
+from engine.gflownet.sampler import counter_noise
 from engine.gflownet.sampler.policies.edge_gat import _Attention
 from engine.gflownet.training import gflownet_stage
 from engine.gflownet.training.device import training_device
@@ -387,3 +388,14 @@ def test_the_entity_at_which_most_weight_ends() -> None:
     assert top_end_is_answer(batch, walks, None).tolist() == [0.0]
     assert top_end_is_answer(batch, walks, torch.tensor([1000.0, 1001.0, 9999.0])).tolist() == [1.0]
     assert top_end_is_answer(batch, walks, torch.tensor([-1000.0, -1001.0, 0.0])).tolist() == [0.0]
+
+
+def test_draws_are_those_that_published_paths_came_from() -> None:
+    seeds, items = torch.tensor([0, 7, 123456789]), torch.tensor([0, 1, 5])
+    assert counter_noise.branched(seeds, 2, items).tolist() == [
+        1548429080389189398, 5091654768390026233, 2731461697978301385,
+    ]  # fmt: skip
+    drawn = counter_noise.uniform(seeds, 3, items).tolist()
+    assert drawn == pytest.approx([0.3212057836, 0.8665436655, 0.4674822551], abs=1e-9)
+    gumbel = counter_noise.gumbel(seeds, 0, items).tolist()
+    assert gumbel == pytest.approx([0.5828605126, 0.2080296082, 0.3635026150], abs=1e-9)
