@@ -14,6 +14,7 @@ from engine.config.config import Config
 from engine.errors import DataError
 from engine.esm import layout, what_if
 from engine.esm.baselines import field
+from engine.esm.baselines.plain import most_frequent
 from engine.esm.baselines.prompt_pairs import mean_difference, principal_difference, read_pairs
 from engine.esm.baselines.seal import seal_vector
 from engine.esm.export import LibraryVector, _records, as_layer_vectors, check_scale
@@ -432,3 +433,14 @@ def test_what_an_answer_cannot_be_tried_with() -> None:
     assert _along(np.array([0.0, 2.0]), np.array([3.0, 4.0])).tolist() == [0.0, 5.0]  # type: ignore[union-attr]
     one = np.ones(1, np.float32)
     assert _along(None, one) is None is _along(one, None)
+
+
+def test_the_answer_that_most_give() -> None:
+    given = {
+        ("a", "b", "b"): "b",
+        ("a", "b"): "a",
+        ("", "", "c"): "c",
+        ("", ""): "",
+        ("", "b", "a", "a", "b"): "b",
+    }
+    assert [most_frequent(answers) for answers in given] == list(given.values())

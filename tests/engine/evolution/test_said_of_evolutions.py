@@ -17,6 +17,7 @@ import pytest
 from engine.config.config import Config
 from engine.errors import ConfigError, DataError
 from engine.evolution import evolution_run, from_config, layout, report
+from engine.evolution.answers import AnswerFile, AnswerRecord
 from engine.evolution.clusters import clusters_stage
 from engine.evolution.clusters.descriptions import _distinct, _in_words, _words, number_words
 from engine.evolution.clusters.imported_files import read_embeddings, read_labels, read_pickle
@@ -34,6 +35,8 @@ from engine.evolution.reflectors import prompt, reflection
 from engine.evolution.reflectors.openai_reflector import OpenAIReflector
 from engine.evolution.reflectors.reflector import ReflectorFailed
 from engine.evolution.scoring import split_evaluator
+from engine.evolution.scoring.comparison import BEST, PLAIN, Method, compare
+from engine.evolution.scoring.score import Outcome
 from engine.evolution.services import missing_services
 from engine.evolution.what_if import WhatIf, WhatIfRequest, _run_words
 from engine.gflownet.answer import readers
@@ -559,3 +562,49 @@ def test_a_reflector_that_gives_no_deltas() -> None:
         Spent(2, 12),
         2,
     )
+
+
+def test_a_line_of_the_comparison_by_hand() -> None:
+    """At a scale of 20 tokens: 20 tokens and all judged right are 0.4 / 2 + 0.6; 30 and half are 0.4 * 0.4 + 0.3."""
+    best = Method(BEST, [Outcome(10, True), Outcome(30, None, cannot_tell=True)], prompt="Be brief.", cap=9)
+    plain = Method(PLAIN, [Outcome(20, True), Outcome(40, False)])
+    mine, theirs = (
+        next(row for row in compare([plain, best], 20.0, 0) if row.method == name) for name in (BEST, PLAIN)
+    )
+    assert (mine.n, mine.cannot_tell, mine.correctness, mine.mean_tokens, mine.shortness) == (
+        1,
+        1,
+        1.0,
+        20.0,
+        0.5,
+    )
+    assert (mine.composite, theirs.composite) == (pytest.approx(0.8), pytest.approx(0.46))
+    assert (mine.wilson_low, mine.wilson_high) == (pytest.approx(0.2065493143), 1.0)
+    assert (theirs.wilson_low, theirs.wilson_high) == (
+        pytest.approx(0.0945312057),
+        pytest.approx(0.9054687943),
+    )
+    assert (mine.cap, mine.prompt, theirs.cap, theirs.prompt) == (9, "Be brief.", None, "")
+    assert (mine.tokens_difference, theirs.tokens_difference, mine.ahead) == (-10.0, None, None)
+    assert theirs.ahead == pytest.approx(-0.34) and (theirs.n, theirs.cannot_tell) == (2, 0)
+
+
+def test_answers_of_a_batch_that_was_torn_are_asked_again(tmp_path: Path) -> None:
+    def answer(iteration: int, split: str, number: int) -> AnswerRecord:
+        return AnswerRecord(iteration=iteration, split=split, example_id=str(number), answer="x", token_ids=[1, 2],
+                            correct=None, reasoning="r", cannot_tell=number == 9)  # fmt: skip
+
+    path = tmp_path / "answers.jsonl"
+    file = AnswerFile(path, 2)
+    file.add([answer(0, "a", n) for n in range(3)])
+    file.add([answer(1, "a", n) for n in range(3)])
+    opened = AnswerFile.open(path, 2, {"a": 3})
+    assert [len(opened.of_split(n, "a")) for n in (0, 1)] == [3, 3], "the split is whole"
+    opened = AnswerFile.open(path, 2, {"a": 4})
+    assert [len(opened.of_split(n, "a")) for n in (0, 1)] == [3, 2]
+    assert [r.example_id for r in AnswerFile.open(path, 2, {"a": 4}).of_split(1, "a")] == ["0", "1"]
+    taken = opened.take_unjudged(1, "a")
+    assert [record.example_id for record in taken] == ["0", "1"] and opened.of_split(1, "a") == []
+    opened.add([answer(1, "a", 9)])
+    assert opened.take_unjudged(1, "a") == [], "the judge cannot tell"
+    assert answer(0, "a", 9).outcome == Outcome(2, None, True)

@@ -12,6 +12,7 @@ import pytest
 
 from engine.config.config import Config
 from engine.errors import DataError
+from engine.events import SelectorCompared, SelectorStep
 from engine.pool import improve, layout
 from engine.pool.data import digits_rl_data
 from engine.pool.data.dataset import majority, training_queries
@@ -26,13 +27,13 @@ from engine.pool.data.records import (
     parse_query,
     query_record,
 )
-from engine.pool.data.shown_query import pixels
+from engine.pool.data.shown_query import pixels, shown_query
 from engine.pool.global_positive_miner import by_worth, ranked_pairs
 from engine.pool.improve import oracle, transferred
 from engine.pool.pool_stage import PoolJob
 from engine.pool.pool_work import DecisionLine, _warning, make_controller
 from engine.pool.selector import layout as selector_layout
-from engine.pool.selector.selector_stage import _pick
+from engine.pool.selector.selector_stage import _pick, _SelectorRun
 from engine.pool.trajectory_quality_controller import TrajectoryQualityController, is_partial, is_positive
 from engine.pool.verdicts import pool_verdict, selector_verdict
 from engine.pool.vqa.digits_vqa import DigitsVQA
@@ -371,3 +372,61 @@ def test_pools_and_trajectories_of_seed_0() -> None:
         (1, False),
     ]
     assert isinstance(made["heldout-0000"], RLQueryData) and not made["heldout-0000"].pointer_candidates
+
+
+def test_what_events_show_of_a_query(digits: DigitsDataset) -> None:
+    shown = shown_query(digits, "train-0001")
+    assert shown.keys() == {"query_id", "question", "answers", "picture"}
+    assert (shown["query_id"], shown["question"]) == ("train-0001", "Is this digit even?")
+    assert shown["answers"] == {"yes": 8, "no": 2} and list(shown["answers"]) == ["yes", "no"]
+    assert shown["picture"][:8] == "10118200", "29, 13, 23, 28, 140, 38, 3 and 0, each by sixteen"
+
+
+def test_how_far_the_stages_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[Any] = []
+    job = object.__new__(PoolJob)
+    context: Any = SimpleNamespace(
+        run_dir=tmp_path, checkpoint=lambda: None, start=lambda *of, **more: done.append((*of, more)),
+        progress=lambda *of, **more: done.append((*of, more)), config=None,
+    )  # fmt: skip
+    job.context, job.training, job.nearest = context, ["a", "b", "c"], {}
+    job.dataset, job.model, job.evaluator, job.data = None, None, None, {"b": "B", "c": "C"}  # type: ignore[assignment]
+    layout.decisions(tmp_path).parent.mkdir(parents=True)
+    layout.decisions(tmp_path).write_text('{"query_id": "a"}\n')
+    settle = SimpleNamespace(settle=lambda data, nearest: DecisionLine(query_id=data.lower(), left_out="x"))
+    monkeypatch.setattr("engine.pool.pool_stage.QueryMiner", lambda *_: settle)
+    monkeypatch.setattr(job, "_search", lambda: None, raising=False)
+    monkeypatch.setattr(job, "_finish", lambda lines: [line.query_id for line in lines], raising=False)
+    assert job.run() == ["a", "b", "c"]
+    assert done == [(3, 1, {"unit": "queries"}), (2, 3, {"note": "b"}), (3, 3, {"note": "c"})]
+
+
+def test_what_the_selector_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[Any] = []
+    job = object.__new__(_SelectorRun)
+    job.context = SimpleNamespace(
+        emit=lambda event: None, progress=lambda *of, **more: done.append((*of, more))
+    )  # type: ignore[assignment]
+    job.log = tmp_path / "training.jsonl"
+    job.evaluator = SimpleNamespace(all=lambda: [SimpleNamespace(cost=0.25), SimpleNamespace(cost=0.123456)])  # type: ignore[assignment]
+    monkeypatch.setattr(job, "_looks_at_heldout", lambda step: False, raising=False)
+    job._report(
+        SelectorStep(
+            step=3,
+            steps=9,
+            phase="policy_gradient",
+            loss=0.5,
+            expected_score=0.12345,
+            gradient_norm=1.0,
+            pairs=4,
+        )
+    )
+    assert done == [(3, 9, {"note": "policy gradient: expected score 0.123"})]
+    rows = [SelectorCompared(method=name, n=7, accuracy=value, low=0.0, high=1.0, asked=7, failed=0) for name, value in
+            (("random", 0.11111), ("rices", 0.22222))]  # fmt: skip
+    rows.append(SelectorCompared(method="selector", n=7, accuracy=0.33333, low=0.0, high=1.0, asked=7, failed=0,
+                                 difference=0.11111, difference_low=-0.05556, difference_high=0.27777))  # fmt: skip
+    assert job._summary(rows) == {
+        "random": 0.1111, "rices": 0.2222, "selector": 0.3333, "selector_minus_rices": 0.1111, "low": -0.0556,
+        "high": 0.2778, "heldout": 7, "cost": 0.3735,
+    }  # fmt: skip

@@ -39,7 +39,7 @@ from engine.run.gate import Gate
 from engine.run.lock import RunLock, read_lock
 from engine.run.stage import StageContext
 from engine.run.stage_choices import choose
-from engine.run.stage_files import StageFiles, read_stage_files
+from engine.run.stage_files import StageFiles, read_stage_files, write_stage_files
 from engine.run.stage_state import StageState
 from engine.run.worker import describe_failure, one_line, run_worker
 from engine.versions import versions
@@ -493,3 +493,32 @@ def test_a_conversation_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert replies(asked.ljust(29) + b"\n" + asked) == [fine, fine]
     long = {"ok": False, "error": "this line is too long"}
     assert replies(asked.ljust(30) + b"\n" + asked) == [long]
+
+
+def test_what_a_sweep_keeps_of_a_finished_stage(tmp_path: Path) -> None:
+    """Files in the folders of stages alone; size and time of each."""
+    for name in ("count/a.txt", "count/in/b.txt", "scale/x", "stages/old.json", "events.jsonl"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("four")
+        os.utime(path, ns=(7, 9))
+    write_stage_files(tmp_path, "count", 12)
+    assert read_stage_files(tmp_path, "count") == StageFiles(
+        {"count/a.txt": (4, 9), "count/in/b.txt": (4, 9)}, 12
+    )
+    assert (tmp_path / "stages" / "count.json").read_bytes().endswith(b"}\n")
+
+
+def test_a_client_is_the_stage_s_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[object, ...]] = []
+    monkeypatch.setattr(
+        "engine.servers.client.OpenAIClient", lambda *of, **more: made.append((*of, more)) or "client"
+    )
+    context = StageContext("slsm", Config(), tmp_path, print, dict, load_model)
+    section: Any = "section"
+    assert context.client(section, "judge", "slsm.judge", 9.0) == "client"
+    (of,) = made
+    assert of == ("section", "slsm.judge", {
+        "checkpoint": dict, "notice": context.notice, "requests_per_minute": 9.0, "stage": "slsm", "role": "judge",
+        "servers": context.servers, "emit": print,
+    })  # fmt: skip
