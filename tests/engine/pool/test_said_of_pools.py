@@ -404,9 +404,10 @@ def test_how_far_the_stages_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_what_the_selector_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[Any] = []
     job = object.__new__(_SelectorRun)
-    job.context = SimpleNamespace(
+    context: Any = SimpleNamespace(
         emit=lambda event: None, progress=lambda *of, **more: done.append((*of, more))
-    )  # type: ignore[assignment]
+    )
+    job.context = context
     job.log = tmp_path / "training.jsonl"
     job.evaluator = SimpleNamespace(all=lambda: [SimpleNamespace(cost=0.25), SimpleNamespace(cost=0.123456)])  # type: ignore[assignment]
     monkeypatch.setattr(job, "_looks_at_heldout", lambda step: False, raising=False)

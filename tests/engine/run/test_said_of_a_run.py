@@ -514,11 +514,12 @@ def test_a_client_is_the_stage_s_own(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(
         "engine.servers.client.OpenAIClient", lambda *of, **more: made.append((*of, more)) or "client"
     )
-    context = StageContext("slsm", Config(), tmp_path, print, dict, load_model)
     section: Any = "section"
+    looks: Any = "looks"
+    context = StageContext("slsm", Config(), tmp_path, print, looks, load_model)
     assert context.client(section, "judge", "slsm.judge", 9.0) == "client"
     (of,) = made
     assert of == ("section", "slsm.judge", {
-        "checkpoint": dict, "notice": context.notice, "requests_per_minute": 9.0, "stage": "slsm", "role": "judge",
+        "checkpoint": looks, "notice": context.notice, "requests_per_minute": 9.0, "stage": "slsm", "role": "judge",
         "servers": context.servers, "emit": print,
     })  # fmt: skip
