@@ -1,0 +1,175 @@
+"""What levers say of a prompt, a run and themselves, without a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.config.config import Config
+from engine.errors import DataError
+from engine.events import LeverFit
+from engine.evolution import layout as evolution_layout
+from engine.levers import deltas_lever, esm_lever, evidence_lever, load
+from engine.levers.deltas_lever import DeltasLever
+from engine.levers.esm_lever import EsmLever
+from engine.levers.evaluated_prompt import PromptUsed
+from engine.levers.evidence_lever import EvidenceLever
+from engine.levers.lever import LeverDid, last_user, with_last
+from engine.levers.levers import Chosen, Levers, Limits
+from tests.exactly import exactly
+
+
+def levers(**more: Any) -> Levers:
+    tokenizer = SimpleNamespace(
+        encode=lambda text: list(range(len(text))), pieces=lambda tokens: [f"<{token}>" for token in tokens],
+        encode_messages=lambda messages: list(range(sum(len(one["content"]) for one in messages))),
+    )  # fmt: skip
+    info = SimpleNamespace(name="org/tiny", context=10, vocab_size=20)
+    fits = [
+        LeverFit(lever="esm", run="r", fits=False, why="no memory"),
+        LeverFit(lever="notes", run="r", fits=True, why=""),
+        LeverFit(lever="evidence", run="r", fits=True, why=""), LeverFit(lever="deltas", run="r", fits=True, why=""),
+    ]  # fmt: skip
+    model: Any = SimpleNamespace(tokenizer=tokenizer, info=info, **more)
+    return Levers(model, Config(), fits)
+
+
+def test_what_a_model_and_its_levers_are_called() -> None:
+    one = levers()
+    assert (one.model_name, one.names, one.count_tokens("abc")) == (
+        "org/tiny",
+        ["notes", "evidence", "deltas"],
+        3,
+    )
+    info: Any = one.model.info
+    info.name = "/models/tiny"
+    assert one.model_name == "tiny"
+    for lever, why in (("esm", "no memory"), ("other", "there is no such lever")):
+        words = (
+            f"the lever {lever} is not there: {why} (steer.{lever}): choose among: notes, evidence, deltas"
+        )
+        with pytest.raises(DataError, match=exactly(words)):
+            one._check(Chosen([lever]))
+    none = Levers(one.model, one.config, [])
+    with pytest.raises(
+        DataError,
+        match=exactly("the lever esm is not there: there is no such lever (steer.esm): choose among: none"),
+    ):
+        none._check(Chosen(["esm"]))
+
+
+def test_prompts_that_leave_no_room() -> None:
+    one = levers()
+    assert [one._room([1] * length) for length in (1, 8)] == [8, 1]
+    with pytest.raises(
+        DataError, match=exactly("the prompt has 9 tokens, the model's context 10: shorten the prompt")
+    ):
+        one._room([1] * 9)
+    with pytest.raises(DataError, match=exactly("the prompt is empty: give a text to go on with")):
+        one._room([])
+    info: Any = one.model.info
+    info.context = 0
+    assert one._room([1] * 99) is None
+    with pytest.raises(
+        DataError, match=exactly("there is no token 20 (prompt): give token ids from 0 to 19")
+    ):
+        one._known([3, 20])
+    assert one._known((0, 19)) == [0, 19]
+
+
+def test_a_plain_text_is_gone_on_with() -> None:
+    one = levers()
+    ready = one.prepare_text(
+        "n", "abc", Chosen(["notes"]), Limits(echo=True, stops=("x",), max_tokens=4, temperature=0.5, seed=9)
+    )
+    none = "a plain text is no conversation: nothing is added to it"
+    assert ready.did == [LeverDid(lever="notes", acted=False, what=none)]
+    assert ready.prompt == PromptUsed(False, why="as sent: a plain text is gone on with")
+    text, decider = ready.text, ready.text.decider
+    assert (text.echo, text.prompt, text.name, text.stops) == ("abc", [0, 1, 2], "n", ("x",))
+    assert (decider.budget, decider.temperature, decider.seed, decider.points) == (4, 0.5, 9, 0)
+    both = one.prepare_text("n", [5, 6], Chosen(["evidence", "notes"]), Limits(echo=True))
+    assert [did.lever for did in both.did] == ["evidence", "notes"] and both.text.echo == "<5><6>"
+    assert both.text.decider.budget == 7, "what the context leaves"
+    sent = one.prepare("n", [{"role": "user", "content": "Hi"}], Chosen([]))
+    assert sent.prompt == PromptUsed(False, None, None, "as sent: no run here evaluated a task")
+    assert sent.text.prompt == [0, 1] and sent.did == [] and sent.again is None
+
+
+def test_messages_that_hold_a_question() -> None:
+    talk = [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "b"},
+        {"role": "user", "content": "c"},
+    ]
+    assert last_user(talk) == "c" and with_last(talk, "d") == [*talk[:2], {"role": "user", "content": "d"}]
+    assert talk[2]["content"] == "c"
+    words = "the last message is not the user's (messages): end with what is to be answered"
+    for wrong in ([], talk[:2]):
+        with pytest.raises(DataError, match=exactly(words)):
+            last_user(wrong)
+
+
+def test_what_a_run_has_of_each_lever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = SimpleNamespace(about="all of it")
+
+    def lacks(*_: object) -> None:
+        raise DataError(what="no memory", where="x", hint="run the stage `memory`")
+
+    monkeypatch.setattr(load, "EsmLever", lacks)
+    monkeypatch.setattr(load, "DeltasLever", lambda *_: held)
+    monkeypatch.setattr(load, "EvidenceLever", lambda *_: held)
+    nobody: Any = None
+    begun = Levers(SimpleNamespace(info=None), Config(), [], evidence=held)  # type: ignore[arg-type]
+    found = load._with_run(begun, tmp_path, Config(), nobody, nobody)
+    told = [(fit.lever, fit.fits, fit.why, fit.run) for fit in found.fits]
+    run = str(tmp_path)
+    assert told == [
+        ("esm", False, "no memory: run the stage `memory`", run), ("deltas", True, "all of it", run),
+        ("notes", False, "no conversation memory: run the stage `slsm` of this run", run),
+        ("evidence", False, "another run's comes first", run),
+        ("demonstrations", False, "no demonstration pool", run),
+    ]  # fmt: skip
+    assert (found.esm, found.deltas, found.prompt) == (None, held, None)
+    (tmp_path / "pool").mkdir()
+    again = load._with_run(begun, tmp_path, Config(), nobody, nobody)
+    pictures = (
+        "its demonstrations are found by an embedding in the pool's table; a text that is asked has none"
+    )
+    assert (again.fits[-1].fits, again.fits[-1].why) == (False, pictures)
+
+
+def test_levers_say_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = [SimpleNamespace(vector=1), SimpleNamespace(vector=None), SimpleNamespace(vector=2)]
+    kept = SimpleNamespace(entries=entries, layers=(2, 5))
+    monkeypatch.setattr(esm_lever, "EpisodicMemory", SimpleNamespace(load=lambda *_: kept))
+    nobody: Any = None
+    assert EsmLever(tmp_path, nobody, nobody).about == "a memory of 3 entries, 2 with a vector, at layer 2, 5"
+    place = evolution_layout.deltas_best(tmp_path)
+    lacking = f"no evolved deltas ({place}): run the stages `clusters` and `evolve` of this run"
+    with pytest.raises(DataError, match=exactly(lacking)):
+        DeltasLever(tmp_path, nobody)
+    place.parent.mkdir(parents=True)
+    place.write_text("{}")
+    clusters = SimpleNamespace(
+        vocabulary="a", vocab_size=7, names=["0", "1", "2"], count=3, ids=np.array([0, 1, 2], np.uint8)
+    )
+    monkeypatch.setattr(deltas_lever, "load_cluster_map", lambda folder: clusters)
+    monkeypatch.setattr(deltas_lever, "load_vocabulary", lambda section: SimpleNamespace(fingerprint="b"))
+    other = f"the deltas are for another vocabulary, of 7 tokens ({place}): evolve deltas with this model"
+    with pytest.raises(DataError, match=exactly(other)):
+        DeltasLever(tmp_path, nobody)
+    clusters.vocabulary = "b"
+    place.write_text('{"0": 0, "1": -2, "2": 0.5}')
+    lever = DeltasLever(tmp_path, nobody)
+    assert (lever.about, lever.changed) == ("deltas of 2 of 3 clusters", 2)
+    assert lever.did().what == "added to the logits, by cluster: 1: -2, 2: +0.5"
+    with pytest.raises(
+        DataError, match=exactly("no sampled paths (…/paths.jsonl): run the stage `gflownet` of this run")
+    ):
+        EvidenceLever(tmp_path, Config())
+    assert evidence_lever.EVIDENCE == "evidence"
