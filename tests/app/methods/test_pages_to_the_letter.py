@@ -64,7 +64,7 @@ PUBLISHED = [
     evolution.scored(1, "minibatch", 0.8, 5.0, best=True),
 ]  # fmt: skip
 QUESTIONS = [
-    paths.question("q1", paths.RIGHT, paths.ASTRAY, paths.STOPPED, prior_alpha=0.1234, edges=1500),
+    paths.question("q1", paths.RIGHT, paths.ASTRAY, paths.STOPPED, prior_alpha=0.1234, edges=1500, question="Which\nriver?"),
     paths.question("q2", *[paths.ASTRAY] * 2, paths.SHORT, golds=["Sella", "Po"], distinct=True, samples=1),
     paths.question("q3", *(replace(paths.ASTRAY, steps=[replace(paths.TWIN, relation=f"r{at}")]) for at in range(6))),
     paths.question("q4", answers=[], paths=[], samples=0, prompt=""),
@@ -117,9 +117,9 @@ NOTES = [
                     new_text=["B is new."], gone_text=["C."], mismatch=True),
     ev.StateUpdated(conversation_id="c", memory_mode="flat", turn=1, plan_mode="proceed"),
     slsm.answered("baseline", False, "Pear.", memory="none", model_calls=1, model_tokens=1234),
-    slsm.answered("always", True, "Plum.", note=NOTE, note_tokens=7, verdict="no pear", controller_calls=2,
+    slsm.answered("always", True, "Plum\nor fig.", note=NOTE, note_tokens=7, verdict="no pear", controller_calls=2,
                   controller_tokens=2345, detector_calls=1, detector_tokens=3456, cost=0.123456),
-    slsm.answered("never", None, ""),
+    slsm.answered("never", None, "", controller_tokens=5),
     slsm.answered("on_detection", False, "Fig.", memory="flat", note="x", note_tokens=1, first_answer="Pear.",
                   verdict="has pear", detector_failure="timeout",
                   conflicts=[ev.AnswerConflict(item="C1", why="says pear", exact=True),
@@ -142,7 +142,7 @@ ORACLE = {
     for name, mean, positive in (("before", 0.3, 1), ("after", 0.9, 1300))
 }
 POOL = [
-    replace(pool.BETTER, given_pool=1070, filled=3), replace(pool.WORSE, question="Two\nlines?", trajectories=[pool.trajectory("given", (4, 5), 0.6)]), pool.query("q3", 0.5, 0.5),
+    replace(pool.BETTER, given_pool=1070, filled=3), replace(pool.WORSE, question="Two\nlines?", trajectories=[pool.trajectory("given", (4, 5), 0.6)]), pool.query("q3", 0.5, 0.5, trajectories=[pool.trajectory("given", (4, 5), None)]),
     replace(pool.query("q4", 0.3, 0.9, trajectories=[
                    pool.trajectory("given", (4, 5), 0.3, answer="two\ndogs"),
                    pool.trajectory("committed", (999, 4), 0.6, answer="a\nb", rule="better"),
