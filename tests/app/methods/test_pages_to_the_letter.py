@@ -141,8 +141,9 @@ ORACLE = {
     name: ev.OracleTotal(mean=mean, positive=positive, low=0.1, high=0.9)
     for name, mean, positive in (("before", 0.3, 1), ("after", 0.9, 1300))
 }
+POOL_PAIR = [pool.trajectory("given", (4, 5), 0.6)]
 POOL = [
-    replace(pool.BETTER, given_pool=1070, filled=3), replace(pool.WORSE, question="Two\nlines?", trajectories=[pool.trajectory("given", (4, 5), 0.6)]), pool.query("q3", 0.5, 0.5, trajectories=[pool.trajectory("given", (4, 5), None)]),
+    replace(pool.BETTER, given_pool=1070, filled=3), replace(pool.WORSE, question="Two\nlines?", trajectories=POOL_PAIR), pool.query("q3", 0.5, 0.5, trajectories=[pool.trajectory("given", (4, 5), None)]),
     replace(pool.query("q4", 0.3, 0.9, trajectories=[
                    pool.trajectory("given", (4, 5), 0.3, answer="two\ndogs"),
                    pool.trajectory("committed", (999, 4), 0.6, answer="a\nb", rule="better"),
@@ -153,7 +154,8 @@ POOL = [
     ev.PoolPairEvaluated(query_id="q5", pair=(1, 2), score=0.5), ev.PoolPairEvaluated(query_id="q6", pair=(1, 2), score=None),
     ev.PoolTotals(queries=1400, injected=5000, warnings=1200, rules={}, **ORACLE),
     pool.P1, pool.P2, pool.P3, pool.picked("p4"),
-    pool.picked("p5", pool.pick("other", 0.5), pool.pick("selector", 0.5), pool.pick("rices", 0.5)),
+    replace(pool.P2, query_id="p6", question="Two\nlines?"), replace(pool.WORSE, pool_after=[], trajectories=POOL_PAIR),
+    pool.picked("p5", pool.pick("other", 0.5), pool.pick("random", 0.5), pool.pick("selector", 0.5), pool.pick("rices", 0.5)),
     *pool.STEPS, *(pool.step(at, "policy_gradient", None) for at in range(5, 70)), *pool.COMPARED,
 ]  # fmt: skip
 PICKED = esm.pick(3, "data-0003_m2_l2_wrong", m=2, max_similarity=-1.0, reason="floor", gain=0.5)
@@ -166,6 +168,14 @@ STEERING = [
     ev.MemoryBuilt(entries=1200, hidden_size=64, layers=[2, 3], by_control_point={"1": [900, 1100], "2": [1, 0]}),
     *esm.TURNED_RIGHT, *esm.TURNED_WRONG, *esm.SAME_OUTCOME, *esm.AS_GREEDY, LONG,
     esm.decision("t-9", 1, "so far", **{**esm.CHOSEN, "chosen": PICKED.tool_name, "null_segment": "null wrote this"}),
+    esm.decision("t-7", 1, "at zero", candidates=[
+        ev.Candidate(entry="a-name-of-25-characters-x_m1_l2_wrong", name="a name of 25 characters x", kind="wrong",
+                     similarity=0.5, quality=0.5, ahat=0.25, score=0.0)], null_score=0.0, null_probe="none"),
+    esm.decision("t-7", 2, "below", null_score=-0.5, candidates=[
+        ev.Candidate(entry=esm.W1, kind="wrong", similarity=0.5, quality=0.5, ahat=0.25, score=-0.25)]),
+    esm.decision("t-7", 3, "b", null_ahat=0.5, candidates=[
+        ev.Candidate(entry=esm.W1, kind="wrong", similarity=0.5, quality=0.5, ahat=0.25, score=0.5)]),
+    esm.decision("t-7", 4, "c", gate="chosen", chosen="a-name-of-25-characters-x_m1_l2_wrong", layer=None, alpha=0.0),
     esm.decision("t-8", 1, "sure", gate="tau_null", ended="", memory_size=1200),
     esm.method("greedy", tokens_per_second=1234.4, n=4000), esm.method("esm", accuracy=0.75, mean_tokens=70.0,
         mean_probe_tokens=20.0, difference=0.25, low=0.1, high=0.4, p=0.03125, fixed=2, broken=1200),
@@ -222,7 +232,7 @@ RUNS: dict[str, tuple[list[ev.Event], Tried]] = {
     "Server": (SERVED, None),
     "Server loaded": ([ev.WorkerStarted(pid=1, attempt=1, stages=["serve"]), replace(SERVED[0], key="no key"), LOADED], None),
     "Server paused": ([ev.WorkerStarted(pid=1, attempt=1, stages=["serve"]), ev.StagePaused(), replace(SERVED[0], key="in words")], None),
-    "Pool": (POOL, tried("pool", other("rows", score=1.0, text="7"), other("failed", score=None, verdict="it\nfailed"))),
+    "Pool search": (POOL[:2], None), "Pool": (POOL, tried("pool", other("rows", score=1.0, text="7"), other("failed", score=None, verdict="it\nfailed"))),
 }  # fmt: skip
 
 
