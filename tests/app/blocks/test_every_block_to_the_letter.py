@@ -40,13 +40,10 @@ PLOT = interval_plot(
     [Interval("a name of more than thirty letters", 0.5, 0.25, 1.0), Interval("alone", -2.0)], 2, True
 )
 CURVES = curve_plot(
-    [
-        Series("falls", [0, 1, 2], [3.0, 1.0, 2.0]),
-        Series("point", [0], [9.0]),
-        Series("the longest name of all", [0, 2], [1, 2.1]),
-    ],
+    [Series("falls", [0, 1, 2], [3.0, 1.0, 2.0]), Series("point", [0], [9.0]),
+     *(Series(f"the longest name of line {n}", [0, 2], [n, n + 0.5]) for n in range(5))],
     "steps",
-)
+)  # fmt: skip
 BLOCKS: list[Block] = [
     Heading("First & <second>"),
     Paragraph(["a ", Span("good", "good"), " *word* ", Span("leads", "accent", Target("entry", "e 1"))]),

@@ -141,6 +141,15 @@ def test_pieces_that_changed(new: str, old: str, pieces: list[tuple[str, str]]) 
     assert changed_pieces(new, old) == pieces
 
 
+def test_up_to_three_thousand_words_are_compared() -> None:
+    """Words and the spaces between them: 1,500 of each; also words that are half of a text are found again."""
+    words = "a " * 1500
+    assert changed_pieces(words, words[:-1]) == [(" ", words[:-1]), ("+", " ")]
+    assert changed_pieces(f"{words}b", words) == [("-", words), ("+", f"{words}b")]
+    assert changed_pieces(words, f"{words}b") == [("-", f"{words}b"), ("+", words)]
+    assert changed_lines("a\n" * 300 + "b", "c\n" + "a\n" * 300)[:2] == [("-", "c"), (" ", "a")]
+
+
 def test_lines_that_changed_stand_below_each_other_without_the_empty_ones() -> None:
     assert changed_lines("a\n\nc d\n", "a\n\nb d\n") == [
         (" ", "a"),

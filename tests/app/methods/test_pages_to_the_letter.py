@@ -207,7 +207,7 @@ SERVED = [
                        seconds=1.5, segments=2, steered=1, did=[
                            ev.LeverActed(lever="esm", acted=True, what="steered 1 of 2 segments", tokens=3200),
                            ev.LeverActed(lever="notes", acted=False, what="no note")]),
-    ev.RequestAnswered(request="r2", outcome="vanished", seconds=9.0), ev.RequestAnswered(request="r9", outcome="failed", why="no reply", finish="x"),
+    ev.RequestAnswered(request="r2", outcome="vanished", seconds=9.0, first=1 / 3), ev.RequestAnswered(request="r9", outcome="failed", why="no reply", finish="x"),
     ev.RequestAnswered(request="unknown", outcome="refused"),
 ]  # fmt: skip
 LOADED = ev.ServeLoad(
