@@ -30,6 +30,7 @@ from tests.synthetic_gflownet import gflownet_events
 from tests.synthetic_pool import pool_events
 from tests.synthetic_run import SyntheticRun
 from tests.synthetic_slsm import slsm_events
+from tests.exactly import exactly
 from tests.two_runs import decided, evaluated, make_run
 
 STREAMS: dict[str, Callable[[], Iterator[Event]]] = {
@@ -222,7 +223,7 @@ def test_runs_without_a_log_or_with_a_damaged_one(tmp_path: Path) -> None:
 
 def test_a_run_is_not_compared_with_itself(tmp_path: Path) -> None:
     run = make_run(tmp_path, "a", [])
-    with pytest.raises(RunError, match="same run"):
+    with pytest.raises(RunError, match=exactly("these are the same run (…): name two different runs")):
         compare_runs(run, run.parent / "." / run.name)
 
 
