@@ -1,4 +1,4 @@
-"""What a page says, as lines of text with all that has no width of its own: tones, links, levels, priorities, limits."""
+"""What a page says, as lines of text, with what has no width of its own: tones, links, levels, priorities."""
 
 from __future__ import annotations
 
@@ -171,7 +171,8 @@ def case_lines(page: MethodPage, cases: Cases[Any], log: Log) -> Iterator[str]:
     rows = cases.rows(log.state)
     yield f"\n=== {cases.name}: {len(rows)} rows; {cases.remark(log.state)}; {cases.order}"
     notable = [at for at in range(len(rows)) if cases.notable(log.state, rows[at])]
-    yield f"notable ({cases.notable_words}): {notable}; steps {[cases.steps(row) for row in rows] if cases.steps else ''}"
+    steps = [cases.steps(row) for row in rows] if cases.steps else ""
+    yield f"notable ({cases.notable_words}): {notable}; steps {steps}"
     yield from table_lines(cases.columns, rows)
     for event in log.events:
         if type(event) in (cases.event, *cases.also):

@@ -15,7 +15,16 @@ from engine.config.esm_methods import METHODS as ESM_METHODS
 from engine.events import Verdict
 from tests.told import TextFile
 
-METRICS = ("accuracy", "mean_tokens", "answer_recall", "hits@1", "answer_hit", "pass_score", "oracle", "vqa_accuracy")
+METRICS = (
+    "accuracy",
+    "mean_tokens",
+    "answer_recall",
+    "hits@1",
+    "answer_hit",
+    "pass_score",
+    "oracle",
+    "vqa_accuracy",
+)
 
 
 def lines() -> Iterator[str]:

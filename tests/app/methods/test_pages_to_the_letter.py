@@ -1,14 +1,14 @@
 """All that each method's page says of runs made by hand, in which every branch occurs: texts, figures, tones, links,
 the settings of columns and fields, the coordinates of pictures. Figures worked out by hand stand in the tests of the
-pages; after a change that is meant: `pytest tests/app/methods/test_pages_to_the_letter.py --snapshot-update`, and read
+pages; after a change that is meant: `pytest tests/app/methods/test_pages_to_the_letter.py --snapshot-update`,
+    and read
 the difference."""
 
 from __future__ import annotations
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
-
 from msgspec.structs import replace
+from syrupy.assertion import SnapshotAssertion
 
 from app.methods.pages import page_of
 from engine import events as ev
@@ -64,7 +64,8 @@ PUBLISHED = [
     evolution.scored(1, "minibatch", 0.8, 5.0, best=True),
 ]  # fmt: skip
 QUESTIONS = [
-    paths.question("q1", paths.RIGHT, paths.ASTRAY, paths.STOPPED, prior_alpha=0.1234, edges=1500, question="Which\nriver?"),
+    paths.question("q1", paths.RIGHT, paths.ASTRAY, paths.STOPPED, prior_alpha=0.1234, edges=1500,
+        question="Which\nriver?"),
     paths.question("q2", *[paths.ASTRAY] * 2, paths.SHORT, golds=["Sella", "Po"], distinct=True, samples=1),
     paths.question("q3", *(replace(paths.ASTRAY, steps=[replace(paths.TWIN, relation=f"r{at}")]) for at in range(6))),
     paths.question("q4", answers=[], paths=[], samples=0, prompt=""),
@@ -88,7 +89,8 @@ SAMPLER = [
     ev.AgentGraphsBuilt(split="test", samples=99, dropped={"answer outside the graph": 1}, edges_mean=63.9,
                         nodes_mean=36.4),
     *(sampler.step(10 * at, loss=at / 10, success_mean=at % 3 / 2) for at in range(1, 64)),
-    sampler.step(640, residual_quantiles=[], pb_nll=1.25, pb_entropy=-0.5, pb_l2=0.25, gt_loss=0.0, pb_avg_entropy=0.7),
+    sampler.step(640, residual_quantiles=[], pb_nll=1.25, pb_entropy=-0.5, pb_l2=0.25, gt_loss=0.0,
+        pb_avg_entropy=0.7),
     sampler.looked(100, 0.6, True), sampler.looked(200, 0.5, False),
     sampler.evaluated("gflownet", {**BOTH, "success_all@1": 0.45, "unique_success_paths@20": 5.04, "hits@1": 0.7,
                                    "path_hit_f1": 0.425, "total_variation": 0.6434, "logpf_logr_spearman": -0.25},
@@ -96,7 +98,8 @@ SAMPLER = [
                                                       "unique_success_paths@20": (4.0, 6.04)}),
     sampler.evaluated("distinct", BOTH, settings={"temperature": 1.4, "other": 3.0}),
     sampler.evaluated("greedy", {"success@1": 0.8, "answer_recall_union@1": 0.6}, k=1),
-    sampler.evaluated("beam", {"success@1": 0.3, "path_hit_f1": 0.2}, settings={"edge_bonus": 1.5, "stop_score": 0.5}),
+    sampler.evaluated("beam", {"success@1": 0.3, "path_hit_f1": 0.2}, settings={"edge_bonus": 1.5,
+        "stop_score": 0.5}),
 ]  # fmt: skip
 PATHS_TRIED = ev.PathsTried(
     example="q1", committed=paths.question(), none=paths.question(temperature=1.0, prior_alpha=0.0),
@@ -132,7 +135,8 @@ NOTES = [
     slsm.scored("baseline", "none", 0.3, injections=0),
     slsm.scored("always", "structured", 0.85, difference=0.55, difference_low=0.4, difference_high=0.7,
                 injections=1800, fixed=1234, broke=1001, wasted=5000, cut=2, unanswered=3, injected_tokens=21.5,
-                controller_calls=4.25, model_calls=1.5, detector_calls=0.125, controller_tokens=1000, model_tokens=200,
+                controller_calls=4.25, model_calls=1.5, detector_calls=0.125, controller_tokens=1000,
+                    model_tokens=200,
                 detector_tokens=34, failures=6),
     replace(slsm.scored("never", "flat", 0.2, difference=-0.1, difference_low=-0.2, difference_high=-0.05), judged=0),
     replace(slsm.scored("on_risk", "flat", 0.85, injections=3), by_axis=[["", 0.5, 0, 1, 2], ["A_B", 0.25, 0, 1, 2]]),
@@ -143,25 +147,31 @@ ORACLE = {
 }
 POOL_PAIR = [pool.trajectory("given", (4, 5), 0.6)]
 POOL = [
-    replace(pool.BETTER, given_pool=1070, filled=3), replace(pool.WORSE, question="Two\nlines?", trajectories=POOL_PAIR), pool.query("q3", 0.5, 0.5, trajectories=[pool.trajectory("given", (4, 5), None)]),
+    replace(pool.BETTER, given_pool=1070, filled=3), replace(pool.WORSE, question="Two\nlines?",
+        trajectories=POOL_PAIR), pool.query("q3", 0.5, 0.5, trajectories=[pool.trajectory("given", (4, 5), None)]),
     replace(pool.query("q4", 0.3, 0.9, trajectories=[
                    pool.trajectory("given", (4, 5), 0.3, answer="two\ndogs"),
                    pool.trajectory("committed", (999, 4), 0.6, answer="a\nb", rule="better"),
                    pool.trajectory("committed", (999, 6), 0.9, 3, answer="b"),
                    pool.trajectory("of_later", (4, 5), None, 2, origin="by_hand"),
                    pool.trajectory("refused", (4, 10), 0.0, 2)]),
-            pool_before=[4, 5, *range(10, 17)], pool_after=[4, 999, *range(10, 17)], injected=[1], similarity=[0.5] * 9),
-    ev.PoolPairEvaluated(query_id="q5", pair=(1, 2), score=0.5), ev.PoolPairEvaluated(query_id="q6", pair=(1, 2), score=None),
+            pool_before=[4, 5, *range(10, 17)], pool_after=[4, 999, *range(10, 17)], injected=[1],
+                similarity=[0.5] * 9),
+    ev.PoolPairEvaluated(query_id="q5", pair=(1, 2), score=0.5), ev.PoolPairEvaluated(query_id="q6", pair=(1, 2),
+        score=None),
     ev.PoolTotals(queries=1400, injected=5000, warnings=1200, rules={}, **ORACLE),
     pool.P1, pool.P2, pool.P3, pool.picked("p4"),
-    replace(pool.P2, query_id="p6", question="Two\nlines?"), replace(pool.WORSE, pool_after=[], trajectories=POOL_PAIR),
-    pool.picked("p5", pool.pick("other", 0.5), pool.pick("random", 0.5), pool.pick("selector", 0.5), pool.pick("rices", 0.5)),
+    replace(pool.P2, query_id="p6", question="Two\nlines?"), replace(pool.WORSE, pool_after=[],
+        trajectories=POOL_PAIR),
+    pool.picked("p5", pool.pick("other", 0.5), pool.pick("random", 0.5), pool.pick("selector", 0.5),
+        pool.pick("rices", 0.5)),
     *pool.STEPS, *(pool.step(at, "policy_gradient", None) for at in range(5, 70)), *pool.COMPARED,
 ]  # fmt: skip
 PICKED = esm.pick(3, "data-0003_m2_l2_wrong", m=2, max_similarity=-1.0, reason="floor", gain=0.5)
 LONG = replace(esm.answer("greedy", "t-9", "28", "x"), question="long " * 60)
 STEERING = [
-    *(ev.RolloutEnded(example="e", draw=at, correct=at % 4 > 0, reward=1.0, tokens=7, segments=3) for at in range(1600)),
+    *(ev.RolloutEnded(example="e", draw=at, correct=at % 4 > 0, reward=1.0, tokens=7,
+        segments=3) for at in range(1600)),
     esm.pair(), esm.pair("data-0002", **esm.tried(True, False)), esm.pair("data-0003", 2, **esm.tried(False, True)),
     esm.pair("data-0004", negatives=1, **esm.tried(False, False)), esm.pair("data-0005", **esm.tried(True, True)),
     esm.pick(1, esm.W1), esm.pick(2, "r-1", "right"), PICKED, esm.pick(4, "data-0009_m1_l2_wrong"),
@@ -199,15 +209,18 @@ STRENGTHS = ev.WhatIfTried(
 )  # fmt: skip
 SERVED = [
     ev.ServeOpened(url="http://127.0.0.1:8899/v1", model="embedded", key="/outputs/key", usual=["esm"], levers=[
-        ev.LeverFit(lever="esm", run="r", fits=True, why="a memory"), ev.LeverFit(lever="notes", run="r", fits=True, why=""),
+        ev.LeverFit(lever="esm", run="r", fits=True, why="a memory"), ev.LeverFit(lever="notes", run="r", fits=True,
+            why=""),
         ev.LeverFit(lever="deltas", run="r", fits=False, why="for another vocabulary")]),
     *(ev.RequestTaken(request=f"r{at}", kind="chat", levers=[], question="Two\nlines?" * (at > 2), prompt_tokens=1234,
                       waited=at / 20) for at in range(14)),
-    ev.RequestAnswered(request="r0", outcome="answered", finish="stop", tokens=1200, probe_tokens=32, first=0.25, text="19",
+    ev.RequestAnswered(request="r0", outcome="answered", finish="stop", tokens=1200, probe_tokens=32, first=0.25,
+        text="19",
                        seconds=1.5, segments=2, steered=1, did=[
                            ev.LeverActed(lever="esm", acted=True, what="steered 1 of 2 segments", tokens=3200),
                            ev.LeverActed(lever="notes", acted=False, what="no note")]),
-    ev.RequestAnswered(request="r2", outcome="vanished", seconds=9.0, first=1 / 3), ev.RequestAnswered(request="r9", outcome="failed", why="no reply", finish="x"),
+    ev.RequestAnswered(request="r2", outcome="vanished", seconds=9.0, first=1 / 3), ev.RequestAnswered(request="r9",
+        outcome="failed", why="no reply", finish="x"),
     ev.RequestAnswered(request="unknown", outcome="refused"),
 ]  # fmt: skip
 LOADED = ev.ServeLoad(
@@ -227,12 +240,16 @@ RUNS: dict[str, tuple[list[ev.Event], Tried]] = {
                                    other("deltas", right=True, tokens=1000, deltas={"2": -0.5, "3": 0.0}))),
     "Evolution published": (PUBLISHED, None),
     "GFlowNet questions": (QUESTIONS, PATHS_TRIED), "GFlowNet sampler": (SAMPLER, None),
-    "SLSM": (NOTES, tried("slsm", other("a note", note="No\npear.", tokens=3, text="Plum."), other("same", right=True))),
+    "SLSM": (NOTES, tried("slsm", other("a note", note="No\npear.", tokens=3, text="Plum."), other("same",
+        right=True))),
     "ESM": (STEERING, STRENGTHS), "ESM mining": (MINING, replace(STRENGTHS, onward=False, names=["a name"], m=1)),
     "Server": (SERVED, None),
-    "Server loaded": ([ev.WorkerStarted(pid=1, attempt=1, stages=["serve"]), replace(SERVED[0], key="no key"), LOADED], None),
-    "Server paused": ([ev.WorkerStarted(pid=1, attempt=1, stages=["serve"]), ev.StagePaused(), replace(SERVED[0], key="in words")], None),
-    "Pool search": (POOL[:2], None), "Pool": (POOL, tried("pool", other("rows", score=1.0, text="7"), other("failed", score=None, verdict="it\nfailed"))),
+    "Server loaded": ([ev.WorkerStarted(pid=1, attempt=1, stages=["serve"]), replace(SERVED[0], key="no key"),
+        LOADED], None),
+    "Server paused": ([ev.WorkerStarted(pid=1, attempt=1, stages=["serve"]), ev.StagePaused(), replace(SERVED[0],
+        key="in words")], None),
+    "Pool search": (POOL[:2], None), "Pool": (POOL, tried("pool", other("rows", score=1.0, text="7"),
+        other("failed", score=None, verdict="it\nfailed"))),
 }  # fmt: skip
 
 

@@ -25,12 +25,12 @@ from engine.events import (
     StageBegunAgain,
 )
 from engine.run.directory import RunDirectory
+from tests.exactly import exactly
 from tests.synthetic_evolution import evolution_events
 from tests.synthetic_gflownet import gflownet_events
 from tests.synthetic_pool import pool_events
 from tests.synthetic_run import SyntheticRun
 from tests.synthetic_slsm import slsm_events
-from tests.exactly import exactly
 from tests.two_runs import decided, evaluated, make_run
 
 STREAMS: dict[str, Callable[[], Iterator[Event]]] = {

@@ -33,7 +33,9 @@ def lines(name: str) -> Iterator[str]:
         yield f"=== {arm.system} {arm.name}: {arm.stage}, {arm.right_means}"
         for item in arm.items.values():
             yield repr(item)
-            yield from (f"  {step}" for step in reader.steps(arm.name, item, lambda place: events[place.offset]))
+            yield from (
+                f"  {step}" for step in reader.steps(arm.name, item, lambda place: events[place.offset])
+            )
 
 
 @pytest.mark.parametrize("name", READERS)

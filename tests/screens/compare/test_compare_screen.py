@@ -234,7 +234,9 @@ async def test_traces_that_cannot_be_read_say_why(
         assert screen.item_source.item(0).parts_at == "not readable: the log was changed"
         await pilot.press("enter")
         await pilot.pause()
-        assert "the log was changed (events.jsonl): compare again" in drawn(app) and "item 1 of 3" in drawn(app)
+        assert "the log was changed (events.jsonl): compare again" in drawn(app) and "item 1 of 3" in drawn(
+            app
+        )
         await pilot.press("right", "right", "left")
         await pilot.pause()
         assert "item 2 of 3" in drawn(app)
