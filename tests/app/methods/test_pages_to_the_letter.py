@@ -64,7 +64,7 @@ PUBLISHED = [
     evolution.scored(1, "minibatch", 0.8, 5.0, best=True),
 ]  # fmt: skip
 QUESTIONS = [
-    paths.question("q1", paths.RIGHT, paths.ASTRAY, paths.STOPPED, prior_alpha=0.1234, edges=1500,
+    paths.question("q1", paths.RIGHT, paths.ASTRAY, paths.STOPPED, prior_alpha=0.1234, temperature=1.23456789, edges=1500,
         question="Which\nriver?"),
     paths.question("q2", *[paths.ASTRAY] * 2, paths.SHORT, golds=["Sella", "Po"], distinct=True, samples=1),
     paths.question("q3", *(replace(paths.ASTRAY, steps=[replace(paths.TWIN, relation=f"r{at}")]) for at in range(6))),
@@ -102,8 +102,9 @@ SAMPLER = [
         "stop_score": 0.5}),
 ]  # fmt: skip
 PATHS_TRIED = ev.PathsTried(
-    example="q1", committed=paths.question(), none=paths.question(temperature=1.0, prior_alpha=0.0),
-    yours=paths.question("q1", replace(paths.RIGHT, probability=0.5), paths.SHORT), exact=True,
+    example="q1", committed=paths.question(), none=paths.question(temperature=1.23456789, prior_alpha=0.0),
+    yours=paths.question("q1", replace(paths.RIGHT, probability=0.5), paths.SHORT,
+                         replace(paths.SHORT, steps=[replace(paths.CAPITAL, relation="is in")])), exact=True,
 )  # fmt: skip
 NOTE = "[SLSM MEMORY NOTE]\nNever say pear\nat all"
 OLD = ev.StateItem(kind="facts", id="F1", text="Three dogs", evidence="name one", status="satisfied")
