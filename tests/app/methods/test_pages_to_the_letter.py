@@ -64,8 +64,8 @@ PUBLISHED = [
     evolution.scored(1, "minibatch", 0.8, 5.0, best=True),
 ]  # fmt: skip
 QUESTIONS = [
-    paths.question("q1", paths.RIGHT, paths.ASTRAY, paths.STOPPED, prior_alpha=0.1234, temperature=1.23456789, edges=1500,
-        question="Which\nriver?"),
+    paths.question("q1", paths.RIGHT, paths.ASTRAY, paths.STOPPED, prior_alpha=0.1234, temperature=1.23456789,
+        edges=1500, question="Which\nriver?"),
     paths.question("q2", *[paths.ASTRAY] * 2, paths.SHORT, golds=["Sella", "Po"], distinct=True, samples=1),
     paths.question("q3", *(replace(paths.ASTRAY, steps=[replace(paths.TWIN, relation=f"r{at}")]) for at in range(6))),
     paths.question("q4", answers=[], paths=[], samples=0, prompt=""),
