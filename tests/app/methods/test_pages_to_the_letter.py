@@ -142,10 +142,10 @@ NOTES = [
     replace(slsm.scored("never", "flat", 0.2, difference=-0.1, difference_low=-0.2, difference_high=-0.05), judged=0),
     replace(slsm.scored("on_risk", "flat", 0.85, injections=3), by_axis=[["", 0.5, 0, 1, 2], ["A_B", 0.25, 0, 1, 2]]),
 ]  # fmt: skip
-ORACLE = {
-    name: ev.OracleTotal(mean=mean, positive=positive, low=0.1, high=0.9)
-    for name, mean, positive in (("before", 0.3, 1), ("after", 0.9, 1300))
-}
+ORACLE = [
+    ev.OracleTotal(mean=mean, positive=positive, low=0.1, high=0.9)
+    for mean, positive in ((0.3, 1), (0.9, 1300))
+]
 POOL_PAIR = [pool.trajectory("given", (4, 5), 0.6)]
 POOL = [
     replace(pool.BETTER, given_pool=1070, filled=3), replace(pool.WORSE, question="Two\nlines?",
@@ -160,7 +160,7 @@ POOL = [
                 similarity=[0.5] * 9),
     ev.PoolPairEvaluated(query_id="q5", pair=(1, 2), score=0.5), ev.PoolPairEvaluated(query_id="q6", pair=(1, 2),
         score=None),
-    ev.PoolTotals(queries=1400, injected=5000, warnings=1200, rules={}, **ORACLE),
+    ev.PoolTotals(queries=1400, injected=5000, warnings=1200, rules={}, before=ORACLE[0], after=ORACLE[1]),
     pool.P1, pool.P2, pool.P3, pool.picked("p4"),
     replace(pool.P2, query_id="p6", question="Two\nlines?"), replace(pool.WORSE, pool_after=[],
         trajectories=POOL_PAIR),
