@@ -203,8 +203,8 @@ def page_lines(page: MethodPage, log: Log, tried: Any = None) -> Iterator[str]:
     for cases in page.cases:
         yield from case_lines(page, cases, log)
     offers = page.what_if.of if page.what_if is not None else {}
-    last = {type(event): event for event in log.events}
-    for event in (event for event in log.events if type(event) in offers):
+    choices = [offers[type(event)](event, log.source()) for event in log.events if type(event) in offers]
+    last = max((at for at, choice in enumerate(choices) if isinstance(choice, Choice)), default=-1)
+    for at, choice in enumerate(choices):
         yield "\n=== what if"
-        choice = offers[type(event)](event, log.source())
-        yield from choice_lines(choice, tried if event is last[type(event)] else None)
+        yield from choice_lines(choice, tried if at == last else None)

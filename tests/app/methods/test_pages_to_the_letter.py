@@ -177,7 +177,7 @@ STEERING = [
     esm.pair("data-0004", negatives=1, **esm.tried(False, False)), esm.pair("data-0005", **esm.tried(True, True)),
     esm.pick(1, esm.W1), esm.pick(2, "r-1", "right"), PICKED, esm.pick(4, "data-0009_m1_l2_wrong"),
     ev.MemoryBuilt(entries=1200, hidden_size=64, layers=[2, 3], by_control_point={"1": [900, 1100], "2": [1, 0]}),
-    *esm.TURNED_RIGHT, *esm.TURNED_WRONG, *esm.SAME_OUTCOME, *esm.AS_GREEDY, LONG,
+    *esm.TURNED_RIGHT, *esm.TURNED_WRONG, *esm.SAME_OUTCOME, *esm.AS_GREEDY, LONG, esm.decision("t-3", 2, ""),
     esm.decision("t-9", 1, "so far", **{**esm.CHOSEN, "chosen": PICKED.tool_name, "null_segment": "null wrote this"}),
     esm.decision("t-7", 1, "at zero", candidates=[
         ev.Candidate(entry="a-name-of-25-characters-x_m1_l2_wrong", name="a name of 25 characters x", kind="wrong",
