@@ -41,3 +41,12 @@ def test_how_hot_a_server_answers_is_said_without_needless_digits() -> None:
     with pytest.raises(ValidationError) as refused:
         Config.model_validate({"slsm": {"answers": {"kind": "openai"}, "temperature": 3.0}})
     assert "`temperature` 3 is more than servers take: at most 2" in str(refused.value)
+
+
+def test_an_ablation_that_esm_itself_is_cannot_be_named() -> None:
+    with pytest.raises(ValidationError) as refused:
+        Config.model_validate({"online": {"variant": "no_probing"}, "eval": {"ablations": ["no_probing"]}})
+    assert refused.value.errors()[0]["msg"] == (
+        "Value error, eval.ablations without no_probing: where online.variant is no_probing, esm itself is no "
+        "different (or leave online.variant at esm)"
+    )
