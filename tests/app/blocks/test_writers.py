@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from math import inf, nan
 
 import pytest
 from rich.console import Console
@@ -179,3 +180,9 @@ def test_of_many_points_the_outline_stays() -> None:
     assert thin(range(10), y, 4) == ([1, 2, 5, 6], [1.0, 9.0, 2.0, 8.0])
     assert thin(range(3), [1.0, float("nan"), 2.0], 9) == ([0, 2], [1.0, 2.0])
     assert thin(range(4), y[:4], 4) == ([0, 1, 2, 3], y[:4])
+
+
+def test_points_that_are_no_numbers_are_left_out_of_many() -> None:
+    """They are no lowest or highest of a stretch: seven of ten are left, in stretches of three and four."""
+    y = [0.0, nan, 2.0, 1.0, inf, 5.0, 4.0, nan, 3.0, 9.0]
+    assert thin(range(10), y, 4) == ([0, 2, 8, 9], [0.0, 2.0, 3.0, 9.0])

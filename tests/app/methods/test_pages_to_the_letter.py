@@ -59,7 +59,7 @@ EVOLUTION = [
     *evolution.COMPARED,
 ]  # fmt: skip
 PUBLISHED = [
-    evolution.began(best_by="minibatch", validation=0, test=0), evolution.FIRST,
+    evolution.began(best_by="minibatch", validation=0, test=0, weights=[1 / 3, 2 / 3], scale=123.4567), evolution.FIRST,
     evolution.scored(0, "minibatch", 0.5, 9.0, best=True), evolution.SECOND,
     evolution.scored(1, "minibatch", 0.8, 5.0, best=True),
 ]  # fmt: skip
