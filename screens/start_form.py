@@ -36,9 +36,9 @@ class FormSource(RowSource):
 
     noun = "fields"
     columns = (
-        Column("changed", "≠", 1, priority=0),
-        Column("field", "field", 26, priority=0, flex=True),
-        Column("value", "value", 16, priority=0, flex=True),
+        Column("changed", "≠", 1),
+        Column("field", "field", 26, flex=True),
+        Column("value", "value", 16, flex=True),
         Column("takes", "takes", 20, priority=1, flex=True),
     )
 
@@ -127,7 +127,7 @@ the file; values in bold are the file's, the others are defaults. Below the tabl
     def _show(self) -> None:
         self.source.rows = self.form.rows(self.search.value)
         self.table.refresh_rows()
-        head = Text(no_wrap=True, overflow="ellipsis").append(" All fields ", "bold reverse")
+        head = Text().append(" All fields ", "bold reverse")
         head.append(f"  {self.form.path}   ").append(counted(len(self.form.changes), "changes"), "bold")
         if wrong := self.form.problem():
             head.append(f"   ✗ {wrong}", "bold")

@@ -12,7 +12,7 @@ def bar(fraction: float, width: int, done: Style | str = "", rest: Style | str =
         return Text()
     halves = round(max(0.0, min(1.0, fraction)) * width * 2)
     full, half = divmod(halves, 2)
-    text = Text("━" * full + "╸" * half, done, no_wrap=True)
+    text = Text("━" * full + "╸" * half, done)
     return text.append("─" * (width - full - half), rest)
 
 

@@ -22,7 +22,7 @@ _LONGEST = 400
 
 
 class _Pair(NamedTuple):
-    """Lines that stand beside each other; `new` begins at character `start` of its text."""
+    """Lines that stand beside each other; `new` begins at character `start` of its text, -1 where there is none."""
 
     new: str | None
     old: str | None
@@ -47,7 +47,7 @@ def draw_texts(
     for pair in _pairs(new, old):
         differs = pair.new != pair.old
         mine, theirs = _words(pair, palette)
-        mark = "▸" if pair.new is not None and here[0] <= pair.start < here[1] else " "
+        mark = "▸" if here[0] <= pair.start < here[1] else " "
         first = _sign("+" if differs and pair.new is not None else " ", mark, palette), mine
         second = _sign("−" if differs and pair.old is not None else " ", " ", palette), theirs
         if abreast:

@@ -61,7 +61,7 @@ def _cell(place: int, key: str, label: str, priority: int) -> ListColumn[ArmPair
 
 METHODS: Sequence[ListColumn[ArmPair]] = (
     ListColumn("system", "system", 9, priority=3, value=lambda m: m.a.system),
-    ListColumn("method", "method", 13, priority=0, flex=True, value=lambda m: m.a.name,
+    ListColumn("method", "method", 13, flex=True, value=lambda m: m.a.name,
                show=lambda name: name.replace("_", " ")),
     ListColumn("finding", "finding", 15, priority=1, value=lambda m: m, show=_finding,
                help="of the scores; unclear: the interval holds 0, or p is not below 0.05"),
@@ -98,8 +98,8 @@ def _count(number: int | None) -> str:
 
 
 ITEMS: Sequence[ListColumn[ItemPair]] = (
-    ListColumn("a", "A", 4, priority=0, help="✓ right, ✗ wrong in A", value=lambda i: i.a, show=_right),
-    ListColumn("b", "B", 4, priority=0, help="✓ right, ✗ wrong in B", value=lambda i: i.b, show=_right),
+    ListColumn("a", "A", 4, help="✓ right, ✗ wrong in A", value=lambda i: i.a, show=_right),
+    ListColumn("b", "B", 4, help="✓ right, ✗ wrong in B", value=lambda i: i.b, show=_right),
     ListColumn("parts_at", "first difference", 26, priority=1, help="where they first decide or write otherwise",
                value=lambda i: i.parts_at, show=_parts_at),
     ListColumn("question", "question", 24, priority=2, flex=True, value=lambda i: i.a.question, show=one_line),

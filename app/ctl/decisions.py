@@ -89,5 +89,5 @@ def _folded(directory: RunDirectory) -> RunState:
 
 def _csv(values: Iterable[Any]) -> str:
     line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(map(cell, values))
+    csv.writer(line).writerow(map(cell, values))
     return " ".join(without_controls(line.getvalue()).splitlines()) + "\n"

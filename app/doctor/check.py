@@ -58,8 +58,8 @@ def _expected(value: str, allowed: str) -> str:
 
 def _line(finding: Finding) -> Text:
     mark, style = _MARKS[finding.kind]
-    line = Text(f"  {mark:<{_WIDTH}}", style=style) + Text(f"{finding.where}: {finding.what}", style="")
-    return line + Text(f" - {finding.hint}", style="") if finding.hint else line
+    line = Text(f"  {mark:<{_WIDTH}}", style=style) + Text(f"{finding.where}: {finding.what}")
+    return line + Text(f" - {finding.hint}") if finding.hint else line
 
 
 def _verdict(findings: Sequence[Finding]) -> str:

@@ -79,8 +79,8 @@ def look(outputs: Path, demo: Path) -> Iterator[Finding]:
 
 def _line(finding: Finding) -> Text:
     mark, style = ("ok  ", "green") if finding.good else ("no  ", "red" if finding.needed else "yellow")
-    line = Text(mark, style=style) + Text(f"{finding.name}: {finding.text}", style="")
-    return line + Text(f" - {finding.hint}", style="") if finding.hint and not finding.good else line
+    line = Text(mark, style=style) + Text(f"{finding.name}: {finding.text}")
+    return line + Text(f" - {finding.hint}") if finding.hint and not finding.good else line
 
 
 def _devices() -> Iterator[Finding]:

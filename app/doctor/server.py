@@ -55,8 +55,8 @@ def run_server_doctor(
 def _line(capability: Capability) -> Text:
     mark, style = _MARKS[capability.state]
     style = "red" if capability.state == "no" and capability.name in _NEEDED else style
-    line = Text(mark, style=style) + Text(f"{capability.name}: {capability.text}", style="")
-    return line + Text(f" - {capability.meaning}", style="") if capability.meaning else line
+    line = Text(mark, style=style) + Text(f"{capability.name}: {capability.text}")
+    return line + Text(f" - {capability.meaning}") if capability.meaning else line
 
 
 def _verdict(console: Console, result: ServerReport, key_env: str) -> None:

@@ -72,10 +72,10 @@ def setting_rows(results: SweepResults, shares: Mapping[str, float]) -> list[Set
 
 
 COLUMNS: Sequence[ListColumn[SettingRow]] = (
-    ListColumn("sign", "", 1, priority=0, value=lambda r: r.sign, show=lambda sign: Cell(sign, "accent"),
+    ListColumn("sign", "", 1, value=lambda r: r.sign, show=lambda sign: Cell(sign, "accent"),
                help="★ the best setting, ≈ cannot be told from it"),
-    ListColumn("setting", "setting", 22, priority=0, flex=True, value=lambda r: r.name),
-    ListColumn("state", "state", 12, priority=0, value=lambda r: r, show=_state),
+    ListColumn("setting", "setting", 22, flex=True, value=lambda r: r.name),
+    ListColumn("state", "state", 12, value=lambda r: r, show=_state),
     ListColumn("result", "result", 7, "right", 0, value=lambda r: r, show=_result,
                help="mean over its items, and over its seeds"),
     ListColumn("baseline", "baseline", 8, "right", 3, value=lambda r: r, show=_baseline,

@@ -44,9 +44,9 @@ def probability(p: float | None) -> str:
     return f"{p:.3f}" if p >= 0.001 or p == 0 else f"{p:.0e}"
 
 
-def share(value: float | None, digits: int = 1) -> str:
+def share(value: float | None) -> str:
     """`81.2%`"""
-    return NONE if value is None or value != value else minus(f"{100 * value:.{digits}f}") + "%"
+    return NONE if value is None or value != value else minus(f"{100 * value:.1f}") + "%"
 
 
 def figure(value: float) -> str:

@@ -93,7 +93,7 @@ scroll them. Numbers that differ by rounding count as equal.
 
     def on_mount(self) -> None:
         self.methods.focus()
-        self.title_line.update(Text(f" compare  {READING}", no_wrap=True))
+        self.title_line.update(Text(f" compare  {READING}"))
         self._read()
 
     # ------------------------------------------------------------ reading
@@ -111,7 +111,7 @@ scroll them. Numbers that differ by rounding count as equal.
     def _failed(self, text: str) -> None:
         self.methods.empty = one_line(text)
         self.methods.refresh_rows()
-        self.title_line.update(Text(" compare", no_wrap=True))
+        self.title_line.update(Text(" compare"))
 
     def _show_comparison(self, comparison: Comparison, heading: Text) -> None:
         self.comparison = comparison

@@ -15,7 +15,7 @@ from engine.comparison.figures import CELLS
 
 def title(runs: Sequence[RunWords]) -> Text:
     """What the runs are called, then their folders."""
-    text = Text(no_wrap=True, overflow="ellipsis").append(" compare ", "bold reverse")
+    text = Text().append(" compare ", "bold reverse")
     for letter, run in zip("AB", runs, strict=False):
         text.append(f"  {letter} ", "bold").append(one_line(run.name))
     about = "   ".join(f"{letter} {run.about}" for letter, run in zip("AB", runs, strict=False))

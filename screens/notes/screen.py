@@ -47,7 +47,7 @@ class NoteRow(NamedTuple):
         return self.entry.item or ("the run" if self.entry.seq is None else f"event {self.entry.seq}")
 
 
-_RUN = ListColumn[NoteRow]("run", "run", 25, priority=0, flex=True, name=True,
+_RUN = ListColumn[NoteRow]("run", "run", 25, flex=True, name=True,
                            value=lambda row: f"{row.run.parent.name}/{row.run.name}")  # fmt: skip
 _COLUMNS: Sequence[ListColumn[NoteRow]] = (
     ListColumn("marked", MARKED, 1, help="marked", show=lambda marked: Cell(MARKED if marked else " ", "accent")),

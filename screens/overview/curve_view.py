@@ -58,7 +58,7 @@ def draw_curve(curve: Curve, width: int, height: int, dim: Style | str = "") -> 
     across = max(4, width - edge - right - 3)
     solid = _line(curve, curve.values, across, lines)
     dots = map(_dotted, _line(curve, curve.baseline, across, lines))
-    text = Text(no_wrap=True, overflow="ellipsis")
+    text = Text()
     for mark, line, below, end in zip(scale, solid, dots, ends, strict=True):
         text.append(f"{mark:>{edge}} ┤", dim)
         for covered, signs in groupby(zip(line, below, strict=True), lambda pair: ord(pair[0]) != _EMPTY):

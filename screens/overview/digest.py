@@ -86,11 +86,11 @@ class DigestTable:
     def heading(self) -> Text:
         """The columns' names."""
         names = self._joined(HEADINGS)
-        return Text(f"{'':{self._title}}{self._gap}{names}", self._styles["dim"], no_wrap=True)
+        return Text(f"{'':{self._title}}{self._gap}{names}", self._styles["dim"])
 
     def line(self, line: DigestLine) -> Text:
         """A method's line."""
-        text = Text(f"{line.title:{self._title}}{self._gap}", no_wrap=True, overflow="ellipsis")
+        text = Text(f"{line.title:{self._title}}{self._gap}")
         if line.cells is None:
             return text.append(line.words)
         text.append(self._joined(_in_columns(line)))

@@ -147,7 +147,7 @@ on their screens `alt` and the number does.
 
     def _about(self, shown: list[StageState]) -> Text:
         state = self.session.state
-        text = Text(no_wrap=True, overflow="ellipsis")
+        text = Text()
         if not shown:
             return text.append(_EMPTY if self.session.reading is None else _READING)
         if state.header is not None:

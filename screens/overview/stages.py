@@ -149,6 +149,6 @@ def _choices(run: RunStatus, stage: str) -> Text:
         except RunError as error:
             text.append(f"{error.what}{f': {error.hint}' if choice == 'again' else ''}\n", "dim")
     if run.alive and run.record.stages[stage].status == "running":
-        text.append("S  ", "bold").append("Stop: the run stops here, finished work is kept, and r goes on.\n")
+        text.append("S  ", "bold").append("Stop: the run stops here, finished work is kept, and r goes on.")
     text.rstrip()
     return text

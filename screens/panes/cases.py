@@ -189,7 +189,7 @@ class CasesPane(Pane):
             parts.append("← → explain a column")
         elif column is not None and column.help:
             parts.append(self.about(column))
-        self.line.update(Text("  │  ".join(parts), no_wrap=True, overflow="ellipsis"))
+        self.line.update(Text("  │  ".join(parts)))
 
     @on(VirtualTable.Selected)
     def open(self) -> None:

@@ -31,7 +31,7 @@ def about_run(row: RunRow, room: int = 1000) -> Text:
         lines.append(_line("time", time_left_sentence(row.time_left)))
     if row.record.changes:
         lines.append(_line("changed", changes_text(row)))
-    return Text("\n", no_wrap=True, overflow="ellipsis").join([*lines, _last(row)])
+    return Text("\n").join([*lines, _last(row)])
 
 
 def about_group(group: Group) -> Text:
@@ -41,7 +41,7 @@ def about_group(group: Group) -> Text:
         words = f"of {best.among}: {best.run.title}  {verdict_line(best.verdict)}"
         lines.append(_line(best.word, words).append(f"  {metric_words(best.verdict)}", "dim"))
     lines += [_line("at work", _at_work(run)) for run in group.runs if run.working]
-    return Text("\n", no_wrap=True, overflow="ellipsis").join(lines)
+    return Text("\n").join(lines)
 
 
 def _at_work(row: RunRow) -> str:

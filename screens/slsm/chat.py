@@ -80,7 +80,7 @@ class ChatPane(Pane):
             return
         self.page.show(self._draw, top=False)
         text = f"mode {self.mode}  F2   memory {self.memory_mode}  F3   new conversation  F4"
-        self.line.update(Text(text, no_wrap=True, overflow="ellipsis"))
+        self.line.update(Text(text))
 
     def close_one(self) -> bool:
         """Move the focus from the input line to the conversation."""

@@ -179,7 +179,7 @@ counts how often each stage was done: stages of equal inputs are done once.
 
 
 def _title(results: SweepResults, progress: SweepProgress) -> Text:
-    title = Text(no_wrap=True, overflow="ellipsis").append(" sweep ", "bold reverse")
+    title = Text().append(" sweep ", "bold reverse")
     state = "" if results.state == "finished" else results.state
     title.append(f"  {left_words(progress) if results.alive else state}", "bold")
     return title.append(f"  {progress_words(results)}").append(f"   {' '.join(results.record.specs)}", "dim")

@@ -75,7 +75,7 @@ class KeyLine(Widget):
     def render(self) -> Text:
         key_style = tone(self, "key-line--key")
         word_style = tone(self, "key-line--word")
-        text = Text(no_wrap=True)
+        text = Text()
         if isinstance(self.app.screen, CommandPalette):
             return text.append(_OF_PALETTE, word_style)
         self._keys = fitting(keys_of(self.screen), self.content_size.width)

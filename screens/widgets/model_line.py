@@ -55,11 +55,11 @@ class ModelLine(Widget):
 
     def render(self) -> Text:
         if self._loading:
-            return Text(f"{self._loading} …", no_wrap=True, overflow="ellipsis")
+            return Text(f"{self._loading} …")
         working = self._working
         if working is None:
             return Text()
-        text = Text(model_pace(working), no_wrap=True)
+        text = Text(model_pace(working))
         room = self.content_size.width - text.cell_len - 4
         written = " ".join(working.text.split())[-max(room, 0) :]
         while cell_len(written) > room:  # letters of Chinese take two cells

@@ -77,7 +77,7 @@ class RunHeader(Widget):
 
     def _methods(self) -> Text:
         """`Overview  1 ESM ✓  2 Evolution ▶ 40%`: where one can go; a click goes there."""
-        text = Text(no_wrap=True)
+        text = Text()
         if self._following:
             text.append("F→ ", tone(self, "good"))
         stages = shown_stages(self._session)
@@ -106,7 +106,7 @@ class RunHeader(Widget):
         return status.state if at_end and status is not None and logged in ("running", "paused") else logged
 
     def _moment(self) -> Text:
-        session, text = self._session, Text(no_wrap=True)
+        session, text = self._session, Text()
         status = self._status()
         if session.frozen:
             text.append(f" FROZEN {counted(session.behind, 'events')} behind ", tone(self, "badge"))

@@ -90,7 +90,7 @@ class StageBar(Widget):
         """The stages' names, as many around the current one as there is room for; `…` stands for the others."""
         chips = [f"{stage_sign(stage)} {stage.name} " for stage in shown]
         first, last = visible(list(map(len, chips)), shown.index(current), room)
-        text = Text("… " if first else "", tone(self, "dim"), no_wrap=True)
+        text = Text("… " if first else "", tone(self, "dim"))
         for stage, chip in zip(shown[first:last], chips[first:last], strict=True):
             text.append(chip, self._tone(stage) + _click(stage))
         return text.append("… " if last < len(shown) else "", tone(self, "dim"))
@@ -110,7 +110,7 @@ class StageBar(Widget):
             parts.append((f"{stage.done:,}/{stage.total:,} kept", tone(self, "dim")))
         elif stage.status == stages.FAILED and stage.error is not None:
             parts.append((stage.error.what, tone(self, "bad")))
-        text = Text(no_wrap=True)
+        text = Text()
         for part, style in parts:
             if part:
                 text.append("  " if text else "").append(part, style)

@@ -61,7 +61,7 @@ class TabLine(Widget):
             self.refresh()
 
     def render(self) -> Text:
-        text = Text(no_wrap=True, overflow="ellipsis")
+        text = Text()
         for i, label in enumerate(self._labels()):
             place = Style(meta={"tab": i})
             if i == self.active:

@@ -169,7 +169,7 @@ class Timeline(Widget):
         self._place_marks(signs, tones)
         signs[here], tones[here] = "◆", "accent"
         track = [sign or ("━" if x <= here else "─") for x, sign in enumerate(signs)]
-        text = Text(no_wrap=True)
+        text = Text()
         for name, cells in groupby(range(width), tones.__getitem__):
             text.append("".join(track[x] for x in cells), tone(self, name))
         return text
@@ -199,7 +199,7 @@ class Timeline(Widget):
         session, last = self._session, self._session.total_events - 1
         seq, digits = max(0, self.position), len(f"{max(0, last):,}")
         passed = duration(max(0.0, self._index.time_of(seq) - self._index.began()))
-        text = Text(no_wrap=True)
+        text = Text()
         if last >= 0:
             text.append(f"{seq:>{digits},}/{last:,} ", tone(self, "strong"))
             text.append(f"+{passed} ", tone(self, "dim"))
@@ -227,7 +227,7 @@ class Timeline(Widget):
         seq = max(0, self.position)
         mark = next((m for m in reversed(self._index.marks) if m.seq <= seq and m.kind in _SIGNS), None)
         clock = self._index.time_of(seq)
-        text = Text(no_wrap=True)
+        text = Text()
         if clock:
             text.append(f"{datetime.fromtimestamp(clock):%Y-%m-%d %H:%M:%S}  ", tone(self, "dim"))
         if mark is not None:

@@ -29,6 +29,10 @@ def test_which_encodings_hold_all_signs(encoding: str | None, takes: bool) -> No
         ("plain", "plain"),
         ("…·×→", "..x>"),
         ("⠀⠉⣀⡇⣿", " '.::"),  # no dot; above; below; both; all
+        (
+            "\u28ff\u2900\u2500\u257f\u259f\u25a0",
+            ":?-+|#",
+        ),  # the ends of what is drawn with: dots, boxes, blocks
         ("╭─┤█▁▊", "+-+#_|"),
         ("日本", "????"),  # two cells each
         ("ﬁ", "f"),  # one cell, two letters

@@ -74,17 +74,11 @@ def test_a_probability_is_never_rounded_to_zero(p: float, told: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "digits", "told"),
-    [
-        (0.8124, 1, "81.2%"),
-        (1.0, 0, "100%"),
-        (-0.05, 1, f"{MINUS}5.0%"),
-        (-0.0001, 1, "0.0%"),
-        (0.0, 1, "0.0%"),
-    ],
+    ("value", "told"),
+    [(0.8124, "81.2%"), (1.0, "100.0%"), (-0.05, f"{MINUS}5.0%"), (-0.0001, "0.0%"), (0.0, "0.0%")],
 )
-def test_a_share_is_a_percentage(value: float, digits: int, told: str) -> None:
-    assert figures.share(value, digits) == told
+def test_a_share_is_a_percentage(value: float, told: str) -> None:
+    assert figures.share(value) == told
 
 
 @pytest.mark.parametrize(

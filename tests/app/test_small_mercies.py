@@ -24,6 +24,7 @@ from screens.panels.error_panel import ErrorPanel
 from screens.runs.screen import RunsScreen
 from screens.widgets.detail_pane import DetailPane
 from tests.console import until
+from tests.exactly import exactly
 from tests.made_run import create_run
 from tests.synthetic_run import SyntheticRun, write_log
 
@@ -97,7 +98,13 @@ async def test_messages_are_not_in_the_picture(tmp_path: Path) -> None:
 def test_a_later_run_is_refused_in_one_line(
     later_run: RunDirectory, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(RunError, match="later version"):
+    with pytest.raises(
+        RunError,
+        match=exactly(
+            "this run was written by a later version of steer-tui (its record has version 2, this "
+            "version reads up to 1) (…): update steer-tui, or use the version that wrote it"
+        ),
+    ):
         prepare_resume(later_run)
     runs = RunList(later_run.path.parent.parent)
     assert not runs.read() and "later version" in runs.unreadable[later_run.path].what
@@ -118,7 +125,13 @@ def test_a_later_run_is_refused_in_one_line(
 
 
 def test_a_comparison_in_the_console_refuses_it_as_well(later_run: RunDirectory) -> None:
-    with pytest.raises(RunError, match="later version"):
+    with pytest.raises(
+        RunError,
+        match=exactly(
+            "this run was written by a later version of steer-tui (its record has version 2, this "
+            "version reads up to 1) (…): update steer-tui, or use the version that wrote it"
+        ),
+    ):
         read_items(later_run.path)
 
 

@@ -6,10 +6,12 @@ from colorsys import rgb_to_hls
 from itertools import combinations
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 from textual.color import Color
 from textual.theme import Theme
 
 from app.terminal.themes import DARK, LIGHT
+from tests.told import TextFile
 
 
 def luminance(color: str) -> float:
@@ -67,3 +69,9 @@ def test_one_is_dark_and_one_is_light() -> None:
     assert (DARK.name, DARK.dark, LIGHT.name, LIGHT.dark) == ("steer-dark", True, "steer-light", False)
     assert luminance(str(DARK.background)) < 0.02 and luminance(str(LIGHT.background)) > 0.9
     assert DARK.variables.keys() - {"input-selection-background"} == LIGHT.variables.keys()
+
+
+def test_every_colour_of_both_themes(snapshot: SnapshotAssertion) -> None:
+    """After a change that is meant: `pytest tests/app/test_themes.py --snapshot-update`, and read the difference."""
+    lines = [f"{name}: {value}" for theme in (DARK, LIGHT) for name, value in vars(theme).items()]
+    assert "\n".join(lines) + "\n" == snapshot(extension_class=TextFile)

@@ -116,6 +116,8 @@ def test_what_comes_closest_saves_probes_or_calls() -> None:
     assert verdict_sentence(both).endswith(" (96.5%), with 79.5 tokens in place of 90.5.")
     calls = replace(ESM, calls=8.25, closest=replace(NEAR, calls=1.0))
     assert verdict_sentence(calls).endswith(" (96.5%), with 1.0 calls in place of 8.2.")
+    many = replace(ESM, tokens=2345.0, closest=replace(NEAR, tokens=1234.5))
+    assert verdict_sentence(many).endswith(" (96.5%), with 1,234.5 tokens in place of 2,345.0.")
 
 
 def test_what_comes_closest_of_tokens_is_said_in_tokens() -> None:
@@ -145,6 +147,7 @@ def test_what_comes_closest_is_not_named_twice() -> None:
         (0.0, 0.0, 0.0, " Correctness stayed at 86.0%."),
         (-0.02, -0.04, 0.0, " (−2.0 points [−4.0, 0.0]): no difference is shown."),
         (0.02, 0.0, 0.04, " (+2.0 points [0.0, 4.0]): no difference is shown."),
+        (0.0, 0.0, 0.01, " (0.0 points [0.0, 1.0]): no difference is shown."),
         (0.0, -0.01, 0.01, " (0.0 points [−1.0, 1.0]): no difference is shown."),
     ],
 )

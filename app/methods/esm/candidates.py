@@ -17,12 +17,12 @@ from engine.esm.library.entry_names import candidate_name
 from engine.events import Candidate, DecisionTaken
 
 FIGURES: Sequence[ListColumn[Candidate]] = (
-    ListColumn("sim", "sim", 5, "right", 2, value=lambda c: c.similarity, show=fixed),
-    ListColumn("quality", "Q", 4, "right", 3, show=digits(2)),
-    ListColumn("ahat", "Â", 5, "right", show=fixed),
-    ListColumn("logprob", "logp", 6, "right", 1, show=fixed),
-    ListColumn("dlogprob", "Δlogp", 6, "right", value=lambda c: c.delta_logprob, show=signed),
-    ListColumn("score", "Score", 6, "right", show=fixed),
+    ListColumn("sim", "sim", 5, priority=2, value=lambda c: c.similarity, show=fixed),
+    ListColumn("quality", "Q", 4, priority=3, show=digits(2)),
+    ListColumn("ahat", "Â", 5, show=fixed),
+    ListColumn("logprob", "logp", 6, priority=1, show=fixed),
+    ListColumn("dlogprob", "Δlogp", 6, value=lambda c: c.delta_logprob, show=signed),
+    ListColumn("score", "Score", 6, show=fixed),
 )
 _LONGEST_NAME = 24
 _BAR = 14

@@ -55,7 +55,7 @@ COLUMNS: Sequence[ListColumn[AnswerRow]] = (
                value=lambda a: a.iteration if a.split in UNDER_DELTAS else None,
                show=lambda n: "·" if n is None else str(n)),
     ListColumn("correct", "✓", 1, help="✓ right, ✗ wrong, · not judged", show=outcome_cell),
-    ListColumn("turned", "±", 1, priority=0, show=turned_cell,
+    ListColumn("turned", "±", 1, show=turned_cell,
                help="▲ right where the unchanged model is wrong, ▼ wrong where it is right"),
     ListColumn("tokens", "tokens", 6, "right", 0, help="length of the answer"),
     ListColumn("longer", "longer", 6, "right", 0, show=_longer,

@@ -27,10 +27,10 @@ method picked for it, and the model's answer."""
 
 COLUMNS: Sequence[ListColumn[PickRow]] = (
     ListColumn("query_id", "query", 12, priority=2, name=True),
-    ListColumn("selector", "selector", 8, priority=0, show=score_cell),
-    ListColumn("against", "±", 1, priority=0, help="▲ the selector scores more than RICES, ▼ less",
+    ListColumn("selector", "selector", 8, show=score_cell),
+    ListColumn("against", "±", 1, help="▲ the selector scores more than RICES, ▼ less",
                value=lambda q: q.sign("selector"), show=turned_cell),
-    ListColumn("rices", "RICES", 8, priority=0, help="the two most similar candidates", show=score_cell),
+    ListColumn("rices", "RICES", 8, help="the two most similar candidates", show=score_cell),
     ListColumn("random", "random", 6, "right", 3, help="mean over its draws", show=digits(2)),
     ListColumn("question", "question", 16, flex=True, priority=5, show=one_line),
 )  # fmt: skip

@@ -44,7 +44,7 @@ def _count(number: int, of: str = "") -> Cell:
 
 COLUMNS: Sequence[ListColumn[QueryRow]] = (
     ListColumn("query_id", "query", 12, priority=5, name=True),
-    ListColumn("oracle", "oracle@64", 13, priority=0,
+    ListColumn("oracle", "oracle@64", 13,
                help="best score of a pair in the pool, originally and at the end; ▲ better",
                value=lambda q: (q.before, q.after), show=_change),
     ListColumn("right", "right", 7, "right", 1, help="fully right trajectories originally → at the end",

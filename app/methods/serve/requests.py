@@ -27,7 +27,7 @@ def _seconds(value: float | None) -> Cell:
 
 COLUMNS: Sequence[ListColumn[RequestRow]] = (
     ListColumn("request", "request", 12, priority=5, name=True),
-    ListColumn("outcome", "outcome", 8, priority=0, help="vanished: its client left before the end",
+    ListColumn("outcome", "outcome", 8, help="vanished: its client left before the end",
                show=lambda text: Cell(text, _TONES.get(text, ""))),
     ListColumn("steered", "steered", 7, "right", 1, help="segments with a vector, of all",
                value=lambda r: (r.steered, r.segments),

@@ -67,13 +67,13 @@ def axis_words(axis: str) -> str:
 
 
 COLUMNS: Sequence[ListColumn[AnswerRow]] = (
-    ListColumn("passed", "✓", 1, priority=0, help="✓ passes, ✗ fails, · not judged", value=lambda r: r.result.passed,
+    ListColumn("passed", "✓", 1, help="✓ passes, ✗ fails, · not judged", value=lambda r: r.result.passed,
                show=outcome_cell),
-    ListColumn("turned", "±", 1, priority=0, show=turned_cell,
+    ListColumn("turned", "±", 1, show=turned_cell,
                help="▲ the note turned the answer right, which fails without a controller, ▼ turned it wrong"),
-    ListColumn("mode", "mode", 12, priority=0, value=lambda r: r.result.mode),
+    ListColumn("mode", "mode", 12, value=lambda r: r.result.mode),
     ListColumn("memory_mode", "memory", 10, priority=1, value=lambda r: r.result.memory_mode),
-    ListColumn("injected", "note", 4, priority=0, help="whether a note was given; 2nd: for the second answer",
+    ListColumn("injected", "note", 4, help="whether a note was given; 2nd: for the second answer",
                value=_note),
     ListColumn("note_tokens", "tokens", 6, "right", 4, help="of the note", value=lambda r: r.result.note_tokens),
     ListColumn("answer", "answer", 22, flex=True, priority=2, value=lambda r: r.result.answer, show=one_line),

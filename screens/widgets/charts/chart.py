@@ -53,4 +53,4 @@ class Chart(Widget):
             return Text()
         styles = {name: tone(self, name) for name in _STYLES}
         frame = Frame(width, height, self.y_title, self.x_title)
-        return Text("\n", no_wrap=True).join(draw_plot(self.series, frame, styles))
+        return Text("\n").join(draw_plot(self.series, frame, styles))

@@ -159,7 +159,7 @@ def _colour(series: Series) -> int:
 
 def _text(row: Sequence[Run], styles: Styles) -> Text:
     """A row of cells; the axes have a style of their own."""
-    line = Text(no_wrap=True, end="")
+    line = Text()
     for signs, colour in row:
         line.append(signs, styles["axis" if colour is None else _COLOURS[colour]])
     return line

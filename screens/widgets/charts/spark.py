@@ -28,7 +28,7 @@ def spark(values: Sequence[float], width: int, height: int, holds: Sequence[floa
     for x, value in enumerate(columns):
         y = round((high - value) / span * (up - 1)) if high > low else up // 2
         first, last = sorted((y, y if before is None else before))
-        for dot in range(first + (before is not None and y > first), last + (y >= last)):
+        for dot in range(first + (y > first), last + (y >= last)):
             cells[dot // 4][x // 2] |= _DOTS[x % 2][dot % 4]
         cells[y // 4][x // 2] |= _DOTS[x % 2][y % 4]
         before = y

@@ -24,7 +24,7 @@ def test_what_is_too_long_ends_with_a_sign_and_names_lose_what_all_begin_with(
 
 def test_a_bar_has_both_styles_and_never_more_cells_than_there_are() -> None:
     drawn = bar(0.5, 4, "bold", "dim")
-    assert drawn.plain == "━━──" and drawn.style == "bold" and drawn.no_wrap
+    assert drawn.plain == "━━──" and drawn.style == "bold"
     assert [(span.start, span.end, span.style) for span in drawn.spans] == [(2, 4, "dim")]
     assert [plain_bar(share, 3) for share in (-1.0, 0.0, 0.5, 1.0, 9.0)] == [
         "───",

@@ -36,6 +36,13 @@ def test_differences_have_signs_beside_each_other_and_below() -> None:
     assert beside[4].strip() == "−  four"
 
 
+def test_a_line_of_the_second_text_alone_has_no_mark() -> None:
+    assert lines(draw_texts("one", "one\ntwo", ("a", "b"), PALETTE, 60, (0, 3)), 60)[1:] == [
+        " ▸ one",
+        "−  two",
+    ]
+
+
 def test_texts_of_very_many_lines_stand_beside_each_other_without_being_compared() -> None:
     """401 lines of which the first is new: compared, 400 of them would be the same."""
     new, old = "\n".join(map(str, range(401))), "\n".join(map(str, range(1, 401)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from math import inf, nan
 
 import pytest
 from rich.console import Console
@@ -141,6 +142,15 @@ def test_pieces_that_changed(new: str, old: str, pieces: list[tuple[str, str]]) 
     assert changed_pieces(new, old) == pieces
 
 
+def test_up_to_three_thousand_words_are_compared() -> None:
+    """Words and the spaces between them: 1,500 of each; also words that are half of a text are found again."""
+    words = "a " * 1500
+    assert changed_pieces(words, words[:-1]) == [(" ", words[:-1]), ("+", " ")]
+    assert changed_pieces(f"{words}b", words) == [("-", words), ("+", f"{words}b")]
+    assert changed_pieces(words, f"{words}b") == [("-", f"{words}b"), ("+", words)]
+    assert changed_lines("a\n" * 300 + "b", "c\n" + "a\n" * 300)[:2] == [("-", "c"), (" ", "a")]
+
+
 def test_lines_that_changed_stand_below_each_other_without_the_empty_ones() -> None:
     assert changed_lines("a\n\nc d\n", "a\n\nb d\n") == [
         (" ", "a"),
@@ -170,3 +180,9 @@ def test_of_many_points_the_outline_stays() -> None:
     assert thin(range(10), y, 4) == ([1, 2, 5, 6], [1.0, 9.0, 2.0, 8.0])
     assert thin(range(3), [1.0, float("nan"), 2.0], 9) == ([0, 2], [1.0, 2.0])
     assert thin(range(4), y[:4], 4) == ([0, 1, 2, 3], y[:4])
+
+
+def test_points_that_are_no_numbers_are_left_out_of_many() -> None:
+    """They are no lowest or highest of a stretch: seven of ten are left, in stretches of three and four."""
+    y = [0.0, nan, 2.0, 1.0, inf, 5.0, 4.0, nan, 3.0, 9.0]
+    assert thin(range(10), y, 4) == ([0, 2, 8, 9], [0.0, 2.0, 3.0, 9.0])

@@ -303,7 +303,10 @@ def test_how_to_go_on_is_told_where_there_is_something_to_do(
 def test_a_stage_that_is_not_at_work_is_not_stopped(ctl: Ctl, working: tuple[RunDirectory, Gate]) -> None:
     run, gate = working
     code, _, error = ctl("stage", "stop", str(run.path), "eval")
-    assert code == 2 and json.loads(error)["what"] == "`eval` is not at work" and not gate.stopping
+    assert code == 2 and not gate.stopping and json.loads(error) == {
+        "form": "steer-tui error", "version": 1, "what": "`eval` is not at work", "where": str(run.path),
+        "mend": "`steer-tui ctl show` lists the stages",
+    }  # fmt: skip
     record = run.read()
     record.stages["eval"].status = "running"
     run.write(record)

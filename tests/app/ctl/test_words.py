@@ -9,6 +9,7 @@ import pytest
 
 from app.cli import main
 from app.ctl import orders
+from app.ctl.output import write_error, write_json
 from app.runs.client import WorkerReply
 from engine.errors import RunError
 from engine.events import Notice, StageFinished, StageProgress, StageStarted
@@ -148,6 +149,7 @@ def test_a_worker_that_does_not_answer_is_stopped_by_a_signal(
     for reached, expected in ((True, 0), (False, 3)):
         monkeypatch.setattr(orders, "request_stop", lambda run, reached=reached: reached)
         assert ctl("stop", str(run.path))[0] == expected
+    monkeypatch.setattr(orders, "request_stop", lambda run: pytest.fail("only a stop comes by a signal"))
     assert ctl("pause", str(run.path))[::2] == (3, "the worker does not answer (control.sock): look\n")
     lock.release()
 
@@ -171,3 +173,10 @@ def test_a_finished_run_has_nothing_left_to_do(ctl: Ctl, tmp_path: Path) -> None
     assert ctl("pause", str(run))[2] == (
         f"no worker works on this run: it is finished ({run}): there is nothing left to do\n"
     )
+
+
+def test_what_a_terminal_might_obey_is_an_escape_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    write_json({"name": "\x9b2Jé"})
+    assert capsys.readouterr().out == '{"name": "\\u009b2J\\u00e9"}\n'
+    write_error(RunError(what="\x9b2J", where="", hint=""), as_json=True)
+    assert '"what": "\\u009b2J"' in capsys.readouterr().err

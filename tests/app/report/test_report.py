@@ -329,7 +329,9 @@ def test_a_log_that_is_not_there_has_no_cases(tmp_path: Path) -> None:
     (run / "events.jsonl").unlink()
     source = read_run(RunDirectory(run))
     assert isinstance(source.cases, CaseSource)
-    assert "no event 17" in text_of(report(source), "html")
+    document = report(source)
+    assert Heading("Event 17", 3) in document.blocks
+    assert "The log has no event 17 that this version knows." in text_of(document, "html")
 
 
 def test_answers_stand_beside_those_of_the_unchanged_model(tmp_path: Path) -> None:

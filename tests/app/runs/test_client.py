@@ -31,6 +31,7 @@ from engine.run.directory import RunDirectory
 from engine.run.gate import Gate
 from engine.run.lock import RunLock
 from engine.run.stage_choices import StageChange
+from tests.exactly import exactly
 
 
 @pytest.fixture
@@ -54,7 +55,13 @@ def test_record_keeps_what_differs_from_the_file(config: Path, tmp_path: Path) -
 
 
 def test_refused_run_leaves_no_folder(config: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"evolution\.iterations"):
+    with pytest.raises(
+        ConfigError,
+        match=exactly(
+            "--set evolution.iteration: expected a known field; did you mean "
+            "`evolution.iterations`? (configuration): correct this value"
+        ),
+    ):
         prepare_run(config, ["evolution.iteration=3"], outputs=str(tmp_path / "outputs"))
     assert not (tmp_path / "outputs").exists()
 
@@ -154,7 +161,7 @@ def test_a_choice_about_a_stage_is_made_by_the_worker_where_one_works(
     with pytest.raises(RunError) as error:
         choose_stage(run, "skip", "evolve")
     assert str(error.value) == f"too late ({run.path}): see what the run does now"
-    with pytest.raises(RunError, match="the run has no stage `mine`"):
+    with pytest.raises(RunError, match=exactly("the run has no stage `mine` (a/…): one of clusters, evolve")):
         choose_stage(run, "skip", "mine")
     assert len(asked) == 2, "a worker is not asked for what cannot be"
     lock.release()

@@ -11,6 +11,7 @@ import pytest
 from app.runs import notes
 from app.runs.notes import FILE, LONGEST_TEXT, NOTHING, Notes, read_notes
 from engine.errors import DiskError
+from tests.exactly import exactly
 
 
 def test_marks_and_notes_are_read_back(tmp_path: Path) -> None:
@@ -91,7 +92,9 @@ def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         file.write(json.dumps(lone) + "\n")
     assert read_notes(tmp_path).notes[1].text == "?"
     monkeypatch.setattr(notes, "_LARGEST", 5000)
-    with pytest.raises(DiskError, match="too many notes"):
+    with pytest.raises(
+        DiskError, match=exactly("this run has too many notes (…): move the file away: a new one is begun")
+    ):
         mine.add(1, "", "z" * 900)
     assert mine.path.stat().st_size < 5000
 

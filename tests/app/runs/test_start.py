@@ -19,6 +19,7 @@ from engine.config.config import Config
 from engine.config.file import load_config
 from engine.config.form import FormField, as_typed, form_fields, value_at
 from engine.errors import ConfigError, Problem
+from tests.exactly import exactly
 
 CONFIGS = sorted((Path(__file__).resolve().parents[3] / "configs").glob("*.yaml"))
 DEMO = next(path for path in CONFIGS if path.stem == "demo")
@@ -128,7 +129,13 @@ def test_changes_are_split() -> None:
     typed = """online.L=4 run.stages='["mine", "eval"]' run.name="it's so" task.only=[a,b]"""
     changes = ["online.L=4", 'run.stages=["mine", "eval"]', "run.name=it's so", "task.only=[a,b]"]
     assert split_changes(typed) == changes
-    with pytest.raises(ConfigError, match="separated by spaces"):
+    with pytest.raises(
+        ConfigError,
+        match=exactly(
+            "changes: found a='b, expected field=value, separated by spaces (No closing "
+            "quotation) (configuration): correct this value"
+        ),
+    ):
         split_changes("a='b")
 
 

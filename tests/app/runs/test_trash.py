@@ -11,6 +11,7 @@ from app.runs.trash import move_to_trash, restore
 from engine.errors import RunError
 from engine.run.directory import RunDirectory, discover
 from engine.run.lock import RunLock
+from tests.exactly import exactly
 from tests.made_run import create_run
 
 
@@ -31,14 +32,20 @@ def test_what_stands_in_the_way_is_not_overwritten(run: RunDirectory) -> None:
     moved = move_to_trash(run.path)
     run.path.mkdir()
     (run.path / "precious").write_text("x")
-    with pytest.raises(RunError, match="already something"):
+    with pytest.raises(
+        RunError,
+        match=exactly(
+            "there is already something of this name (…): rename or move away what stands there, "
+            "then try again"
+        ),
+    ):
         restore(moved)
     assert (run.path / "precious").read_text() == "x" and (moved.now / "run.json").exists()
 
 
 def test_run_that_a_worker_holds_stays(run: RunDirectory) -> None:
     lock = RunLock(run.lock)
-    with pytest.raises(RunError, match="at work on this run"):
+    with pytest.raises(RunError, match=exactly("worker … on … is at work on this run (…): stop it first")):
         move_to_trash(run.path)
     assert run.record.exists()
     lock.release()
@@ -54,7 +61,10 @@ def test_why_a_run_is_not_moved(run: RunDirectory, tmp_path: Path) -> None:
     (tmp_path / ".trash").unlink()
     (tmp_path / ".trash").mkdir()
     (tmp_path / ".trash" / "demo").symlink_to(tmp_path)
-    with pytest.raises(RunError, match="the trash is a link"):
+    with pytest.raises(
+        RunError,
+        match=exactly("the trash is a link: what is moved there leaves this folder (…): remove the link"),
+    ):
         move_to_trash(run.path)
     (tmp_path / ".trash" / "demo").unlink()
     there = tmp_path / ".trash" / "demo" / run.path.name

@@ -25,6 +25,7 @@ from engine.events import (
     StageBegunAgain,
 )
 from engine.run.directory import RunDirectory
+from tests.exactly import exactly
 from tests.synthetic_evolution import evolution_events
 from tests.synthetic_gflownet import gflownet_events
 from tests.synthetic_pool import pool_events
@@ -222,7 +223,7 @@ def test_runs_without_a_log_or_with_a_damaged_one(tmp_path: Path) -> None:
 
 def test_a_run_is_not_compared_with_itself(tmp_path: Path) -> None:
     run = make_run(tmp_path, "a", [])
-    with pytest.raises(RunError, match="same run"):
+    with pytest.raises(RunError, match=exactly("these are the same run (…): name two different runs")):
         compare_runs(run, run.parent / "." / run.name)
 
 

@@ -69,6 +69,9 @@ def test_what_was_not_judged_is_left_out() -> None:
     found = figures([*judged, (item("x", None), item("x", 1.0))], seed=0)
     assert found.n == 1 and found.cells == (0, 1, 0, 0)
     assert figures([(item("x", None), item("x", 1.0))], seed=0).n == 0
+    right, wrong, unknown = item("x", 1.0), item("x", 0.0), item("x", None)
+    pairs = [(a, b) for a in (right, wrong, unknown) for b in (right, wrong, unknown)]
+    assert [cell(*pair) for pair in pairs] == [0, 1, None, 2, 3, None, None, None, None]
 
 
 def test_means_of_draws_have_an_interval_and_no_test() -> None:

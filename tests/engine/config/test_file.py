@@ -12,6 +12,7 @@ from engine.config.config import Config
 from engine.config.file import dump_config, load_config
 from engine.config.schema import allowed_words
 from engine.errors import ConfigError, Problem
+from tests.exactly import exactly
 
 FILES = "demonstrations: {questions: q, annotations: a, embeddings: e}"
 DEEP = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 25))
@@ -257,12 +258,29 @@ def test_overrides_are_not_repeated(tmp_path: Path, override: str) -> None:
 
 
 def test_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"none\.yaml: expected a YAML file that can be read: no such file"):
+    with pytest.raises(
+        ConfigError,
+        match=exactly(
+            "…/none.yaml: expected a YAML file that can be read: no such file or directory (configuration): "
+            "correct this value"
+        ),
+    ):
         load_config(tmp_path / "none.yaml")
-    with pytest.raises(ConfigError, match="read: is a directory"):
+    with pytest.raises(
+        ConfigError,
+        match=exactly(
+            "…: expected a YAML file that can be read: is a directory (configuration): correct this value"
+        ),
+    ):
         load_config(tmp_path)
     (tmp_path / "bytes.yaml").write_bytes(b"run: \xff")
-    with pytest.raises(ConfigError, match="UTF-8"):
+    with pytest.raises(
+        ConfigError,
+        match=exactly(
+            "…/bytes.yaml: found byte 5 is not UTF-8, expected YAML in UTF-8 (configuration): correct this "
+            "value"
+        ),
+    ):
         load_config(tmp_path / "bytes.yaml")
     assert "a mapping of sections" in only(tmp_path, "- 1\n").allowed
 
@@ -352,7 +370,13 @@ def test_a_section_that_may_be_missing_is_known_by_its_fields(tmp_path: Path) ->
     path.write_text("{}\n")
     config = load_config(path, ["evolution.model.path=statements"])
     assert config.evolution_model.path == "statements"
-    with pytest.raises(ConfigError, match=r"evolution\.model\.pth"):
+    with pytest.raises(
+        ConfigError,
+        match=exactly(
+            "--set evolution.model.pth: expected a known field; did you mean `slsm.data.path`? "
+            "(configuration): correct this value"
+        ),
+    ):
         load_config(path, ["evolution.model.pth=statements"])
 
 

@@ -11,6 +11,7 @@ from engine.config.config import Config
 from engine.config.file import load_config
 from engine.config.kconfig import defconfig_text, kconfig_text, leaves, read_kconfig
 from engine.errors import ConfigError
+from tests.exactly import exactly
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 
@@ -79,14 +80,26 @@ def test_everything_wrong_is_told_at_once_with_file_and_line(tmp_path: Path) -> 
 
 
 def test_a_value_out_of_range_names_its_line(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"\.config:1 CONFIG_EVOLUTION_TEMPERATURE.*at most 5"):
+    with pytest.raises(
+        ConfigError,
+        match=exactly(
+            "…/.config:1 CONFIG_EVOLUTION_TEMPERATURE evolution.temperature: found 7.5, expected a finite "
+            "number at least 0 and at most 5 (configuration): correct this value"
+        ),
+    ):
         load_config(yaml(tmp_path, 'CONFIG_EVOLUTION_TEMPERATURE="7.5"\n'))
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text("evolution: {kconfig: none.config}\n")
-    with pytest.raises(ConfigError, match="menuconfig"):
+    with pytest.raises(
+        ConfigError,
+        match=exactly(
+            "…/none.config: found [Errno 2] No such file or directory: '…', expected a .config as `make "
+            "menuconfig` writes it (configuration): correct this value"
+        ),
+    ):
         load_config(path)
 
 
@@ -123,7 +136,13 @@ def test_what_a_menu_never_writes_is_told_with_its_line(
 
 def test_a_huge_number_is_refused_in_yaml_too(tmp_path: Path) -> None:
     for number in ("9" * 30, "9" * 30_000, "0x" + "f" * 20):
-        with pytest.raises(ConfigError, match=r"below 2\^63"):
+        with pytest.raises(
+            ConfigError,
+            match=exactly(
+                "…/c.yaml:1: found whole numbers below 2^63, expected valid YAML (configuration): correct "
+                "this value"
+            ),
+        ):
             load_config(yaml(tmp_path, "", f"  iterations: {number}\n"))
 
 

@@ -19,6 +19,7 @@ from engine.lm.transformers.kv_cache import RunningKv
 from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.conftest import Pair
 from tests.engine.lm.same import assert_same
+from tests.exactly import exactly
 from tests.tiny_models import ARCHITECTURES
 
 STOPS = (None, "\n", "e", ".", "\n\n", "é")
@@ -103,7 +104,13 @@ def test_a_full_device_says_what_to_do(pair: Callable[[str], Pair]) -> None:
     def fill(written: object, logits: object) -> object:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    with pytest.raises(ModelError, match="max_num_seqs"):
+    with pytest.raises(
+        ModelError,
+        match=exactly(
+            "the device's memory is full (generating): lower `model.max_num_seqs`, use a smaller "
+            "`model.dtype` or model, or `model.device: cpu`"
+        ),
+    ):
         model.generate([Request([1], Sampling(2))], logits_processor=fill)
 
 
@@ -152,7 +159,9 @@ def test_logits_processor(pair: Callable[[str], Pair]) -> None:
 
 def test_a_processor_that_loses_rows_is_refused(pair: Callable[[str], Pair]) -> None:
     model, _ = pair("qwen2")
-    with pytest.raises(ValueError, match="shape"):
+    with pytest.raises(
+        ValueError, match=exactly("the logits processor must return a tensor of shape (1, 320)")
+    ):
         model.generate([Request([1], Sampling(2))], logits_processor=lambda written, logits: None)
 
 
@@ -162,7 +171,13 @@ def test_not_a_number_is_an_error(pair: Callable[[str], Pair]) -> None:
     def spoil(written: object, logits: Any) -> Any:
         return torch.full_like(logits, torch.nan)
 
-    with pytest.raises(ModelError, match="not numbers"):
+    with pytest.raises(
+        ModelError,
+        match=exactly(
+            "the model's logits are not numbers (after 0 tokens of a continuation): use dtype "
+            "bfloat16 or float32, or a smaller steering scale"
+        ),
+    ):
         model.generate([Request([1], Sampling(2))], logits_processor=spoil)
 
 
@@ -174,7 +189,7 @@ def test_no_hook_is_left_behind(pair: Callable[[str], Pair]) -> None:
 
     steer = Steer(np.ones(model.info.hidden_size, np.float32), 1, 1.0)
     request = Request([1, 2], Sampling(3), steer=steer, capture_layers=(0,), capture_after="e")
-    with pytest.raises(RuntimeError, match="processor"):
+    with pytest.raises(RuntimeError, match=exactly("processor")):
         model.generate([request], logits_processor=fail)
     model.generate([request])
     assert not any(layer._forward_hooks for layer in model.network.layers)
@@ -205,7 +220,13 @@ def test_no_continuation_leaves_the_context(pair: Callable[[str], Pair]) -> None
     assert cut.tokens == whole.tokens[:3] and cut.ended == "length"
     (last,) = short.generate([Request([1] * 11, Sampling(8))])
     assert len(last.tokens) == 1, "a prompt that leaves room for one token"
-    with pytest.raises(ModelError, match="a prompt of 12 tokens leaves no room in a context of 12"):
+    with pytest.raises(
+        ModelError,
+        match=exactly(
+            "a prompt of 12 tokens leaves no room in a context of 12 (…): shorten the prompt, or "
+            "take a model with a longer context"
+        ),
+    ):
         short.generate([Request([1] * 12, Sampling(8))])
 
 

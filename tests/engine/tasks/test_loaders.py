@@ -333,6 +333,7 @@ NO_CHOICES = "`choices` are not `text` and `label` of two or more choices"
         ({"choices": {"text": ["x"], "label": ["A"]}}, NO_CHOICES),
         ({"choices": {"text": ["x", "y"]}}, NO_CHOICES),
         ({"choices": [{"text": "x"}, {"text": "y"}]}, NO_CHOICES),
+        ({"choices": [{"text": "x", "label": "A"}, "y"]}, NO_CHOICES),
         ({"choices": None}, NO_CHOICES),
         ({"choices": {"text": ["x", "y"], "label": ["A", "A"]}}, NO_CHOICES),
         ({"choices": {"text": ["x", ""], "label": ["A", "B"]}}, NO_CHOICES),

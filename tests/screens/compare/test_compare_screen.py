@@ -14,8 +14,10 @@ from textual.app import App
 from app.blocks.terminal import draw
 from app.methods.place import Place
 from app.shell import SteerApp
+from engine.comparison.comparison import Comparison
 from engine.comparison.items import Item
 from engine.comparison.trace import Step, align
+from engine.errors import DataError
 from engine.events import Event
 from screens.compare.screen import CompareScreen
 from screens.compare.trace_blocks import parting_blocks
@@ -212,3 +214,32 @@ def test_the_first_step_that_differs_is_marked(whole: bool) -> None:
     assert marked == ["▶ segment 3"]
     assert any("segment 1" in line for line in lines) == whole
     assert ("2 steps before it are the same in both; space shows all." in lines) != whole
+
+
+async def test_traces_that_cannot_be_read_say_why(
+    runs: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the row, and in the item; the run itself can still be opened."""
+
+    def parting(self: Comparison, arm: object, first: Item, second: Item) -> None:
+        raise DataError(what="the log was changed", where="events.jsonl", hint="compare again")
+
+    monkeypatch.setattr(Comparison, "parting", parting)
+    app = CompareApp(*runs)
+    async with app.run_test(size=(200, 60)) as pilot:
+        screen = app.compare
+        await until(lambda: len(screen.method_source) == 2, "the comparison")
+        await pilot.press("enter")
+        await until(lambda: len(screen.item_source) == 3, "the items")
+        assert screen.item_source.item(0).parts_at == "not readable: the log was changed"
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "the log was changed (events.jsonl): compare again" in drawn(app) and "item 1 of 3" in drawn(
+            app
+        )
+        await pilot.press("right", "right", "left")
+        await pilot.pause()
+        assert "item 2 of 3" in drawn(app)
+        await pilot.press("escape", "escape", "2")
+        await pilot.pause()
+        assert app.wanted[-1] == RunRequested(runs[1], "ESM", Place("decisions", filter="method:greedy"))

@@ -144,6 +144,7 @@ async def test_sentences_stand_above_the_curves_where_every_row_has_room(
         assert isinstance(screen, OverviewScreen)
         assert len({tile.region.y for tile in screen.query(Card)}) == down
         assert (screen.tiles.size.height >= 12 * down) == screen.tiles.has_class("-tall") == tall
+        assert not screen.check_action("overview", ()), "one is there"
 
 
 async def test_a_large_terminal_has_no_empty_half(tmp_path: Path) -> None:

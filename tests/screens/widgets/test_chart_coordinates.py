@@ -361,3 +361,12 @@ def test_a_faint_line_has_the_mark_of_its_mean_and_points_take_none() -> None:
     assert [one.mark for one in numbered(series)] == ["●", "●", "★", "▲"]
     many = numbered([Series(str(at), [0, 1], [0.0, 1.0]) for at in range(9)])
     assert "".join(one.mark for one in many) == "●▲■◆○△□▽●"
+
+
+def test_how_far_a_line_goes_does_not_depend_on_where_it_lies() -> None:
+    """Forty steps of 100 dots are 4,000, whatever lies before them; sixty are more than may be joined."""
+    for steps, joined in ((40, True), (60, False)):
+        for far in (0.0, 3000.0):
+            aside = [(far + 100 * (at % 2), far) for at in range(steps + 1)]
+            for dots in (aside, [(y, x) for x, y in aside]):
+                assert line_through(dots, 3).joined is joined

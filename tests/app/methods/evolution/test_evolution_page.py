@@ -42,6 +42,7 @@ from app.report.result_blocks import method_blocks
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn, cell_of
 from engine import events as ev
+from tests.exactly import exactly
 
 PALETTE = {
     name: Style() for name in ("dim", "strong", "good", "bad", "accent", "warn", "heading")
@@ -730,7 +731,10 @@ def test_an_answer_without_deltas_is_tried_under_those_of_the_best_iteration(log
     choice = choice_of(PLAIN_Q, log)
     assert choice.about.splitlines()[0] == "q · iteration 0, baseline, without deltas"
     assert choice.fields[0][0].value == "1"
-    with pytest.raises(ValueError, match="given without deltas, so name an iteration"):
+    with pytest.raises(
+        ValueError,
+        match=exactly("deltas of iteration: this answer was given without deltas, so name an iteration"),
+    ):
         choice.request({"of": None})
     assert choice.request({"of": 1})["of"] == 1
     [table] = choice.choices(None)

