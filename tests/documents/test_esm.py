@@ -249,7 +249,9 @@ def test_a_floor_for_each_control_point_takes_the_best_of_it() -> None:
         {"control_point_m": m, "quality": quality} for m, quality in ((2, 0.1), (1, 0.2), (1, 0.9), (2, 0.3))
     ]
     assert control_point_floor(rows, 1) == [2, 3]
-    assert control_point_floor(rows, 2) == [2, 3, 1, 0], "a library of two entries has one of every control point"
+    assert control_point_floor(rows, 2) == [2, 3, 1, 0], (
+        "a library of two entries has one of every control point"
+    )
 
 
 # ---------------------------------------------------------------- online
