@@ -18,7 +18,7 @@ run: $(USER)
 
 # A file to a process: what its tests share is made once.
 test: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow and not ray"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not ray"
 
 # Clusters of several processes on this machine: as an engine from outside, beside `make test`.
 test-ray: $(STAMP)

@@ -148,6 +148,7 @@ def test_up_to_three_thousand_words_are_compared() -> None:
     assert changed_pieces(words, words[:-1]) == [(" ", words[:-1]), ("+", " ")]
     assert changed_pieces(f"{words}b", words) == [("-", words), ("+", f"{words}b")]
     assert changed_pieces(words, f"{words}b") == [("-", f"{words}b"), ("+", words)]
+    assert changed_pieces("y" + " a" * 300, "x" + " a" * 300) == [("-", "x"), ("+", "y"), (" ", " a" * 300)]
     assert changed_lines("a\n" * 300 + "b", "c\n" + "a\n" * 300)[:2] == [("-", "c"), (" ", "a")]
 
 
