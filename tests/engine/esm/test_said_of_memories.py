@@ -444,3 +444,24 @@ def test_the_answer_that_most_give() -> None:
         ("", "b", "a", "a", "b"): "b",
     }
     assert [most_frequent(answers) for answers in given] == list(given.values())
+
+
+def test_every_control_point_has_its_floor_first(tmp_path: Path) -> None:
+    """Its best candidate, as far as the size goes; then the others."""
+    config = Config.model_validate({"offline_select": {"min_per_control_point": 1}}).offline_select
+    rows = [
+        entry_line(tool_name=name, control_point_m=m, quality=q)
+        for name, m, q in (("a", 1, 0.1), ("b", 2, 0.9), ("c", 1, 0.5))
+    ]
+    told: list[Any] = []
+    context: Any = SimpleNamespace(
+        run_dir=tmp_path, checkpoint=lambda: None, emit=told.append, progress=lambda *of: told.append(of)
+    )
+    for size, names in ((1, "c"), (3, "cba")):
+        told.clear()
+        picks = Select()._pick(context, config, rows, np.eye(3, dtype=np.float32), size)
+        assert [record["tool_name"] for record, _ in picks] == list(names)
+        assert [record["lib_id"] for record, _ in picks] == ["lib_00000", "lib_00001", "lib_00002"][:size]
+        reasons = ["min_per_control_point", "min_per_control_point", config.method][:size]
+        assert [(event.order, event.reason) for event in told[:-1]] == list(enumerate(reasons))
+        assert told[-1] == (size, size) and told[0].quality == 0.5
