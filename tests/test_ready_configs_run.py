@@ -120,7 +120,7 @@ def test_gflownet_on_rog_with_scores_of_subgraphrag(tmp_path: Path) -> None:
     measured = [event for event in events if isinstance(event, RetrieverMeasured)]
     assert [(event.missing, event.unscored, event.strangers) for event in measured] == [(0, 0, 0)] * 3
     # From paths and from triples; one question keeps no graph, as its ways end at the first anchor.
-    assert (tmp_path / "run/gflownet/answers.jsonl").read_text().count("\n") == 2 * 7
+    assert (tmp_path / "run/gflownet/answers.jsonl").read_text().count("\n") == 2 * 8
 
 
 def test_evolution_on_financebench(tmp_path: Path) -> None:

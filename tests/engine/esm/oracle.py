@@ -351,10 +351,11 @@ def select(entries: Sequence[Entry], config: Any) -> list[tuple[int, float]]:
         relevance = sum(math.log(1 + entries[i].quality) for i in chosen)
         return relevance + weight * (np.linalg.slogdet(own)[1] if chosen else 0.0)
 
-    first: list[int] = []  # (4.4)
-    for m in sorted({entry.m for entry in entries}):
-        own = sorted((-entry.quality, i) for i, entry in enumerate(entries) if entry.m == m)
-        first += [i for _, i in own[: section.min_per_control_point]]
+    first: list[int] = []  # (4.4): the best of every m, then the second best of every m, and so on
+    for rank in range(section.min_per_control_point):
+        for m in sorted({entry.m for entry in entries}):
+            own = sorted((-entry.quality, i) for i, entry in enumerate(entries) if entry.m == m)
+            first += [i for _, i in own[rank : rank + 1]]
     picked: list[tuple[int, float]] = []
     while len(picked) < min(section.B, len(entries)):
         chosen = [i for i, _ in picked]

@@ -84,7 +84,7 @@ def test_messages_that_models_are_asked_with() -> None:
     assert prompt.SYSTEM.startswith(
         "You tune how a language model answers by adding one number, a delta, to the logits"
     )
-    assert (digest(prompt.SYSTEM), digest(prompt.USER)) == ("e2721dcc7c68", "e41b6725a241")
+    assert (digest(prompt.SYSTEM), digest(prompt.USER)) == ("e2721dcc7c68", "e5edd10e6c96")
     assert readers.SYSTEM == (
         "Answer the question from the triplets (head, relation, tail). List every answer on a line of its own, and "
         "nothing else. If the triplets do not hold the answer, write: unknown."

@@ -130,7 +130,7 @@ def test_what_a_run_has_of_each_lever(tmp_path: Path, monkeypatch: pytest.Monkey
     run = str(tmp_path)
     assert told == [
         ("esm", False, "no memory: run the stage `memory`", run), ("deltas", True, "all of it", run),
-        ("notes", False, "no conversation memory: run the stage `slsm` of this run", run),
+        ("notes", False, "no conversation memory: run the stage `slsm` of this run, in a mode that keeps one", run),
         ("evidence", False, "another run's comes first", run),
         ("demonstrations", False, "no demonstration pool", run),
     ]  # fmt: skip

@@ -343,8 +343,10 @@ def test_votes_of_the_offline_model(digits: DigitsDataset) -> None:
         [0.8, 0.3838, 0.5217], abs=1e-4
     )
     assert votes[0, at["yes"]] == pytest.approx(0.8) and model._means[3, 0] == 1e3
-    replies = model.answer(asks, lambda: None)
-    assert [reply.answer for reply in replies] == ["yes", "yes", "yes", "4"] and replies[0].spent == Spent(1)
+    replies: dict[int, VQAReply] = {}
+    model.answer(asks, lambda: None, replies.__setitem__)
+    assert [replies[number].answer for number in range(4)] == ["yes", "yes", "yes", "4"]
+    assert replies[0].spent == Spent(1)
 
 
 def test_pools_and_trajectories_of_seed_0() -> None:
