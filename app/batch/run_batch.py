@@ -15,12 +15,11 @@ from rich.text import Text
 from app.batch.display import Display
 from app.batch.result_tables import print_results
 from app.runs.client import request_stop, start_worker
-from app.runs.workers import how_it_ended, recorded_failure
+from app.runs.workers import how_it_ended, last_words, recorded_failure
 from app.state.run import RunState
 from app.wording.text import error_line, error_lines, resume_command
 from engine.errors import DataError
 from engine.events import StageFailed, WorkerStopped
-from engine.regular_file import last_line
 from engine.run.directory import RunDirectory, inspect
 from engine.run.event_log import LogEntry, LogReader
 from engine.run.lock import HUNG_AFTER
@@ -186,7 +185,7 @@ class _Batch:
             return error_line(what, str(self._directory.path), "if it was moved, resume it where it is now")
         if failure := recorded_failure(self._directory):
             return failure
-        last = last_line(self._directory.worker_log)
+        last = last_words(self._directory)
         hint = f"its log ends with: {last}" if last else "resume the run"
         return error_line(how_it_ended(self._process.returncode or 0), str(self._directory.path), hint)
 

@@ -65,7 +65,13 @@ class Workers:
         ended = [(d, p) for d, p in self._processes.values() if p.poll() is not None]
         for directory, _ in ended:
             del self._processes[directory.path]
-        return [Ended(d, p.returncode, recorded_failure(d) or last_line(d.worker_log)) for d, p in ended]
+        return [Ended(d, p.returncode, recorded_failure(d) or last_words(d)) for d, p in ended]
+
+
+def last_words(directory: RunDirectory) -> str:
+    """The last line of a worker's log; "" where that says nothing but what the worker did."""
+    last = last_line(directory.worker_log)
+    return "" if " INFO " in last else last
 
 
 def recorded_failure(directory: RunDirectory) -> str:

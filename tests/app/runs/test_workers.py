@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.runs.workers import Ended, Workers, how_it_ended, recorded_failure
+from app.runs.workers import Ended, Workers, how_it_ended, last_words, recorded_failure
 from engine.run.directory import RunDirectory
 from tests.two_runs import make_run
 
@@ -85,3 +85,19 @@ def test_the_failure_that_a_record_tells_of(tmp_path: Path) -> None:
     assert recorded_failure(run) == ""
     run.record.write_text("{")
     assert str(run.record) in recorded_failure(run)
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        ("2026-11-27 07:13:27,557 INFO library: Loading the model\n", ""),
+        ("2026-11-27 07:13:27,557 INFO library: Loading\nImportError: no module\n", "ImportError: no module"),
+        ("2026-11-27 07:13:27,557 ERROR engine: no room\n", "2026-11-27 07:13:27,557 ERROR engine: no room"),
+        ("", ""),
+    ],
+)
+def test_what_a_log_tells_of_an_end(log: str, said: str, tmp_path: Path) -> None:
+    """What was at work when a worker was killed is not why it ended."""
+    directory = RunDirectory(tmp_path)
+    directory.worker_log.write_text(log)
+    assert last_words(directory) == said
