@@ -66,7 +66,7 @@ def worked(folder: Path, server: EchoingServer, stages: str, *changes: str) -> R
             "slsm={compare: [baseline, on_detection, always], compare_memory: [structured, flat], "
             f"max_new_tokens: 500, data: {{path: '{conversations(folder)}'}}, controller: {{{openai}}}, "
             f"answers: {{{openai}}}, judge: {{{openai}}}}}",
-            f"pool={{train_queries: 4, heldout_queries: 2, search_top_k: 20, max_eval_pairs: 4, vqa: {{{openai}}}}}",
+            f"pool={{train_queries: 4, heldout_queries: 12, search_top_k: 20, max_eval_pairs: 4, vqa: {{{openai}}}}}",
             *changes,
         ],
         None,
