@@ -16,7 +16,7 @@ LLAMA  := .venv-llama
 run: $(USER)
 	$(BIN)/steer-tui --config configs/demo.yaml
 
-# A file to a process: what its tests share is made once.
+# A file to a process: what its tests share is made once. Three processes on two cores: a third of the time is waiting.
 test: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not ray"
 
