@@ -27,8 +27,9 @@ RESTORE = "restore the file, or remove it so that its stage writes it again"
 _AT_ONCE = 16
 _MOST_DIGITS = 20
 _LONG = re.compile(rb"[0-9]{19}")
-_unsynced: set[Path] = set()
-"""Files to which something was appended since they were put on the disk."""
+_unsynced: dict[Path, None] = {}
+"""Files to which something was appended since they were put on the disk, in that order: a later one may say that an
+earlier one is whole."""
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 Decoded = TypeVar("Decoded")
@@ -126,13 +127,13 @@ def append_jsonl(path: Path, records: Iterable[dict[str, Any]]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open_to_append(path) as file:
             file.write("".join(map(json_line, records)).encode())
-    _unsynced.add(path)
+    _unsynced[path] = None
 
 
 def sync_appended() -> None:
     """Put on the disk what `append_jsonl` has written."""
     for path in list(_unsynced):
-        _unsynced.discard(path)
+        _unsynced.pop(path, None)
         with disk_errors(path), suppress(FileNotFoundError), path.open("rb") as file:
             os.fsync(file.fileno())
 

@@ -53,12 +53,12 @@ def test_what_is_appended_comes_to_the_disk_once_by_file(
     sync_appended()
     synced: list[str] = []
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.readlink(f"/proc/self/fd/{file}")))
-    for name in ("a", "b", "a", "gone"):
+    for name in ("z", "b", "z", "gone"):
         append_jsonl(tmp_path / name, [{"from": name}])
     (tmp_path / "gone").unlink()
     assert not synced, "a kill leaves what is written; a loss of power takes a second's"
     sync_appended()
-    assert sorted(synced) == [str(tmp_path / "a"), str(tmp_path / "b")]
+    assert synced == [str(tmp_path / "z"), str(tmp_path / "b")], "in the order of writing"
     sync_appended()
     assert len(synced) == 2
 
