@@ -30,15 +30,16 @@ class Retriever(nn.Module):
     def forward(self, batch, tables: EmbeddingTables) -> torch.Tensor:  # type: ignore[no-untyped-def]
         """Logits [E] of a PyG batch of retrieval graphs."""
         encoding = distance_encoding(batch.topic_one_hot, batch.edge_index, self.rounds)
-        entities, entity = torch.unique(batch.node_embedding_ids, return_inverse=True)
-        node = torch.cat([self.projector.entity(tables.entities(entities))[entity], encoding], 1)
+        entities, entity_of = torch.unique(batch.node_embedding_ids, return_inverse=True)
+        node = torch.cat([self.projector.entity(tables.entities(entities))[entity_of], encoding], 1)
         head, tail = batch.edge_index
-        relations, relation = torch.unique(batch.edge_attr, return_inverse=True)
-        pairs, pair = torch.unique(batch.batch[head] * len(relations) + relation, return_inverse=True)
-        asked = self.projector.question(batch.question_emb)[pairs // len(relations)]
-        by = self.projector.relation(tables.relations(relations))[pairs % len(relations)]
-        mixed = (asked + by + self.match(asked * by))[pair] + self.head(node)[head] + self.tail(node)[tail]
-        return self.score(mixed)[:, 0]
+        relations, relation_of = torch.unique(batch.edge_attr, return_inverse=True)
+        # Pairs of a question and a relation: few beside the edges.
+        pairs, pair_of = torch.unique(batch.batch[head] * len(relations) + relation_of, return_inverse=True)
+        question = self.projector.question(batch.question_emb)[pairs // len(relations)]
+        relation = self.projector.relation(tables.relations(relations))[pairs % len(relations)]
+        matched = question + relation + self.match(question * relation)
+        return self.score(matched[pair_of] + self.head(node)[head] + self.tail(node)[tail])[:, 0]
 
 
 def recall_at_k(scores: torch.Tensor, labels: torch.Tensor, k: int) -> float | None:
