@@ -17,10 +17,11 @@ import pytest
 from rich.console import Console
 from rich.segment import Segment
 from textual import screen, scroll_view, widget
-from textual._compositor import ChopsUpdate
+from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App
 from textual.drivers import linux_driver
 from textual.drivers._writer_thread import WriterThread
+from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
 
@@ -123,11 +124,20 @@ def test_only_parts_that_do_not_stand_on_the_terminal_are_sent() -> None:
     assert sent(["aabbbccccccc", "aabddcccczzc", "xxbbbccccccc"], [(2, 0, 3)]) == [("3;1", "xx")]
 
 
-def test_after_another_drawing_all_is_sent() -> None:
+def test_after_another_drawing_all_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So it is after a batch, in which Textual drops what is drawn."""
+    assert "app._display(" in inspect.getsource(screen.Screen)
+    assert "self._batch_count" in inspect.getsource(App._display)
+    sent: list[bool] = []
+    monkeypatch.setattr(App, "_display", lambda app, screen, drawn: sent.append(drawn is not None))
     app, update = SteerApp(), update_of(["ab"], [2], [(0, 0, 2)])
-    assert app._what_differs(update) is not None and app._what_differs(update) is None
-    app._display(Screen(), "a layout")
-    assert app._what_differs(update) is not None
+    for drawn in (update, update, LayoutUpdate([], Region()), update, update):
+        app._display(Screen(), drawn)
+    assert sent == [True, False, True, True, False]
+    with app.batch_update():
+        app._display(Screen(), update)
+    app._display(Screen(), update)
+    assert sent[5:] == [True, True]
 
 
 def test_the_picture_is_that_of_textual_alone() -> None:
