@@ -11,7 +11,7 @@ from textual.color import Color
 from textual.theme import Theme
 
 from app.terminal.themes import DARK, LIGHT
-from tests.told import TextFile
+from tests.page_text import TextFile
 
 
 def luminance(color: str) -> float:

@@ -1,5 +1,5 @@
 """Every kind of block in every form: on a narrow and a wide terminal with tones, printed by batch, as Markdown, as a
-page. After a change that is meant: `pytest tests/app/blocks/test_every_block_to_the_letter.py --snapshot-update`, and
+page. After a change that is meant: `pytest tests/app/blocks/test_every_block.py --snapshot-update`, and
 read the difference."""
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from app.blocks.markdown import to_markdown
 from app.blocks.plots import Interval, curve_plot, interval_plot
 from app.blocks.printed import print_blocks
 from app.curves import Series
+from tests.page_text import TextFile
 from tests.screens.test_what_methods_show import block_lines
-from tests.told import TextFile
 
 PLOT = interval_plot(
     [Interval("a name of more than thirty letters", 0.5, 0.25, 1.0), Interval("alone", -2.0)], 2, True

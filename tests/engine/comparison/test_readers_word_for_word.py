@@ -1,5 +1,5 @@
 """The items and the steps of each method in runs made by hand, in which every branch occurs. After a change that is
-meant: `pytest tests/engine/comparison/test_readers_to_the_letter.py --snapshot-update`, and read the difference."""
+meant: `pytest tests/engine/comparison/test_readers_word_for_word.py --snapshot-update`, and read the difference."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from engine.comparison.methods.evolution import EvolutionReader
 from engine.comparison.methods.gflownet import GFlowNetReader
 from engine.comparison.methods.pool import PoolReader
 from engine.comparison.methods.slsm import SLSMReader
-from tests.app.methods.test_pages_to_the_letter import RUNS
-from tests.told import TextFile
+from tests.app.methods.test_pages_word_for_word import RUNS
+from tests.page_text import TextFile
 
 READERS: dict[str, Callable[[], Any]] = {
     "ESM": ESMReader, "Evolution": EvolutionReader, "GFlowNet questions": GFlowNetReader, "Pool": PoolReader,

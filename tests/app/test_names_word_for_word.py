@@ -1,5 +1,5 @@
 """What stands for each name of the engine's events, stages and figures. After a change that is meant:
-`pytest tests/app/test_names_to_the_letter.py --snapshot-update`, and read the difference."""
+`pytest tests/app/test_names_word_for_word.py --snapshot-update`, and read the difference."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.wording.usage_text import HEADINGS
 from app.wording.verdict_text import verdict_sentence
 from engine.config.esm_methods import METHODS as ESM_METHODS
 from engine.events import Verdict
-from tests.told import TextFile
+from tests.page_text import TextFile
 
 METRICS = (
     "accuracy",

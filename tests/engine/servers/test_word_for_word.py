@@ -91,7 +91,7 @@ class Asked:
             raise step
         return step
 
-    def told(self) -> list[tuple[Any, ...]]:
+    def block_lines(self) -> list[tuple[Any, ...]]:
         return [
             (r.outcome, r.attempt, r.why, r.prompt_tokens, r.completion_tokens, r.cost) for r in self.records
         ]
@@ -115,7 +115,7 @@ def test_what_an_answer_costs_is_written_down(monkeypatch: pytest.MonkeyPatch) -
     reply = one.client.complete(HI)
     assert (reply.text, reply.spent) == ("hello", Spent(1, 10, 44e-6))
     (record,) = one.records
-    assert one.told() == [("answered", 1, "", 7, 3, 44e-6)]
+    assert one.block_lines() == [("answered", 1, "", 7, 3, 44e-6)]
     who = (record.stage, record.role, record.server, record.model)
     assert who == ("slsm", "judge", "http://127.0.0.1:9/v1", "m") and record.time > 1e9
     assert 0 <= record.seconds < 30 and 0 <= record.waited < 30 and not one.notices
@@ -124,7 +124,7 @@ def test_what_an_answer_costs_is_written_down(monkeypatch: pytest.MonkeyPatch) -
     for _ in range(2):
         free.client.complete(HI)
     assert free.notices == ["slsm.judge: http://127.0.0.1:9/v1 does not say how many tokens it used"]
-    assert free.told() == [("answered", 1, "", None, None, None)] * 2
+    assert free.block_lines() == [("answered", 1, "", None, None, None)] * 2
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_what_went_wrong_and_whether_it_is_tried_again(
     )  # fmt: skip
     outcomes = ["tried again", "tried again", "failed"] if kind == "again" else ["failed"]
     tokens = (5, 2) if isinstance(fault(), Unusable) else (None, None)
-    assert one.told() == [(o, n, what, *tokens, None) for n, o in enumerate(outcomes, 1)]
+    assert one.block_lines() == [(o, n, what, *tokens, None) for n, o in enumerate(outcomes, 1)]
 
 
 def test_one_attempt_without_a_key_and_waits_that_the_server_asks_for(
@@ -198,7 +198,7 @@ def test_another_form_is_no_attempt_and_is_told(monkeypatch: pytest.MonkeyPatch)
         one.notices[0] == "slsm.judge: m at http://127.0.0.1:9/v1 takes max_completion_tokens, not max_tokens"
     )
     why = "the form was refused (400): use max_completion_tokens"
-    assert [told[:3] for told in one.told()] == [("refused form", 1, why), ("answered", 2, "")]
+    assert [told[:3] for told in one.block_lines()] == [("refused form", 1, why), ("answered", 2, "")]
     schema = {"name": "s", "schema": {"type": "object"}}
     loose = Asked(monkeypatch, [body("no JSON")])
     loose.client.complete(HI, schema)

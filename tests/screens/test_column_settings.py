@@ -1,5 +1,5 @@
 """The settings of the columns that no method's page has: label, width, side, priority, and the words of its header.
-After a change that is meant: `pytest tests/screens/test_columns_to_the_letter.py --snapshot-update`, and read the
+After a change that is meant: `pytest tests/screens/test_column_settings.py --snapshot-update`, and read the
 difference."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from screens.notes.screen import _RUN as RUN_OF_A_NOTE
 from screens.panels.search import COLUMNS as FOUND
 from screens.runs.columns import COLUMNS as RUNS
 from screens.start_form import FormSource
-from tests.told import TextFile, column_line
+from tests.page_text import TextFile, column_line
 
 
 def lines() -> Iterator[str]:

@@ -58,7 +58,7 @@ def here(make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> MakeRun:
     return make_run
 
 
-def told(run: RunDirectory) -> list[dict[str, object]]:
+def block_lines(run: RunDirectory) -> list[dict[str, object]]:
     """The log without times, and without the header."""
     lines = [json.loads(line) for line in run.events.read_text().splitlines()][1:]
     passing = ("seq", "time", "pid", "elapsed", "seconds")
@@ -69,7 +69,7 @@ def test_a_run_tells_all_that_it_does_and_its_record_holds_it(here: MakeRun) -> 
     run = here("Count", items=2)
     assert run_worker(run.path) == 0
     start = {"type": "Preparing", "doing": "loading the libraries that the stages need"}
-    assert told(run) == [
+    assert block_lines(run) == [
         {"type": "WorkerStarted", "attempt": 1, "stages": [COUNT]},
         start,
         {"type": "Preparing", "stage": COUNT, "doing": f"loading data and models for {COUNT}"},
@@ -96,9 +96,9 @@ def test_a_later_attempt_tells_of_other_versions_and_of_no_socket(
     record.versions = {**versions(), "python": "3.0", "torch": "1.0", "gone": "2"}
     run.write(record)
     assert run_worker(run.path) == 2
-    assert not [line for line in told(run) if line["type"] == "Notice"]
+    assert not [line for line in block_lines(run) if line["type"] == "Notice"]
     failed = {"what": "no such column", "where": "data.jsonl:3", "mend": "name it `question`"}
-    assert told(run)[-2:] == [
+    assert block_lines(run)[-2:] == [
         {"type": "StageFailed", "stage": "example_stages:BadData", **failed},
         {"type": "WorkerStopped", "status": "failed", "kept": str(run.path)},
     ]
@@ -113,15 +113,15 @@ def test_a_later_attempt_tells_of_other_versions_and_of_no_socket(
     choose(run, "skip", "example_stages:BadData")
     assert run_worker(run.path) == 0
     now = versions()
-    assert [(line["text"], line["level"]) for line in told(run) if line["type"] == "Notice"] == [
+    assert [(line["text"], line["level"]) for line in block_lines(run) if line["type"] == "Notice"] == [
         (f"the run was started with other versions (python 3.0, now {now['python']}, torch 1.0, now "
          f"{now['torch']}): results may differ", "warning"),
         ("no control socket ([Errno 1] no sockets here): this run can be stopped by signal, not paused", "warning"),
     ]  # fmt: skip
-    skipped = [line for line in told(run) if line["type"] == "StagesChosen"]
+    skipped = [line for line in block_lines(run) if line["type"] == "StagesChosen"]
     assert skipped == [{"type": "StagesChosen", "skipped": ["example_stages:BadData"]}] * 2
     assert run_worker(run.path) == 0, "nothing is left"
-    assert "Preparing" not in [line["type"] for line in told(run)[-4:]]
+    assert "Preparing" not in [line["type"] for line in block_lines(run)[-4:]]
 
 
 def test_a_worker_at_work_says_how_far_it_is_and_at_its_end_takes_no_choice(here: MakeRun) -> None:
@@ -159,7 +159,7 @@ def test_what_can_be_said_nowhere_else_is_in_the_lock(here: MakeRun, monkeypatch
     assert run_worker(run.path) == 1
     lock = read_lock(run.lock)
     assert lock is not None and lock.last_words == "no space left (run.json): free some"
-    assert [line["type"] for line in told(run)] == ["StageFailed", "WorkerStopped"]
+    assert [line["type"] for line in block_lines(run)] == ["StageFailed", "WorkerStopped"]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """All that each method's page says of runs made by hand, in which every branch occurs: texts, figures, tones, links,
 the settings of columns and fields, the coordinates of pictures. Figures worked out by hand stand in the tests of the
-pages; after a change that is meant: `pytest tests/app/methods/test_pages_to_the_letter.py --snapshot-update`,
-    and read
-the difference."""
+pages. After a change that is meant, update the snapshots (`--snapshot-update`) and read the difference."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from tests.app.methods.gflownet import test_cases as paths
 from tests.app.methods.gflownet import test_results as sampler
 from tests.app.methods.pool import test_pool_page as pool
 from tests.app.methods.slsm import test_slsm_page as slsm
-from tests.told import Log, TextFile, page_lines
+from tests.page_text import Log, TextFile, page_lines
 
 
 def other(given: str, **more: object) -> ev.OtherAnswer:

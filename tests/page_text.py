@@ -82,7 +82,7 @@ def cell(shown: str | Cell) -> str:
     return line(Span(*cell_of(shown)))
 
 
-def told(blocks: Iterable[Block], indent: str = "") -> Iterator[str]:
+def block_lines(blocks: Iterable[Block], indent: str = "") -> Iterator[str]:
     """The blocks, each with all of its settings."""
     inner = indent + "  "
     for block in blocks:
@@ -106,12 +106,12 @@ def told(blocks: Iterable[Block], indent: str = "") -> Iterator[str]:
                 yield f"{indent}changes of {names}, marked {marked}: {old!r} to {new!r}"
             case Beside(first, second, least):
                 yield f"{indent}beside each other from {least} columns:"
-                yield from told(first, inner + "1 ")
-                yield from told(second, inner + "2 ")
+                yield from block_lines(first, inner + "1 ")
+                yield from block_lines(second, inner + "2 ")
             case OnScreen(shown, in_documents):
                 yield f"{indent}on the screen, and in documents:"
-                yield from told(shown, inner + "s ")
-                yield from told(in_documents, inner + "d ")
+                yield from block_lines(shown, inner + "s ")
+                yield from block_lines(in_documents, inner + "d ")
             case Picture(drawing, caption):
                 yield f"{indent}picture: {caption}"
                 yield from (inner + one for one in svg(drawing, caption).replace("><", ">\n<").splitlines())
@@ -157,13 +157,13 @@ def choice_lines(choice: Choice | str, tried: Any) -> Iterator[str]:
         yield f"asks for {choice.request({field.name: field.read(field.value) for field in asked})}"
     except ValueError as error:
         yield f"asks for nothing: {error}"
-    yield from told(choice.choices(tried))
+    yield from block_lines(choice.choices(tried))
     if tried is not None:
         answers = choice.answers(tried)
         for at, one in enumerate((*answers.beside, *answers.tried)):
             mark = ", most telling" if at == len(answers.beside) + answers.most_telling else ""
             yield f"{one.name} ({one.right}, {one.short!r}{mark}): {one.text!r}"
-            yield from told(one.about, "  ")
+            yield from block_lines(one.about, "  ")
 
 
 def case_lines(page: MethodPage, cases: Cases[Any], log: Log) -> Iterator[str]:
@@ -178,7 +178,7 @@ def case_lines(page: MethodPage, cases: Cases[Any], log: Log) -> Iterator[str]:
         if type(event) in (cases.event, *cases.also):
             yield f"\n--- {cases.words(event)}"
             blocks = cases.draw(event, log.source())
-            yield from told(blocks)
+            yield from block_lines(blocks)
             for target in dict.fromkeys(targets_in(blocks)):
                 yield f"  {' '.join(target)} -> {page.place_of(target, log.state)}"
 
@@ -189,7 +189,7 @@ def page_lines(page: MethodPage, log: Log, tried: Any = None) -> Iterator[str]:
     for name in ("results", "more_results", "training", "pictures"):
         yield f"=== {name}"
         blocks = getattr(page, name)(state)
-        yield from told(blocks)
+        yield from block_lines(blocks)
         for target in dict.fromkeys(targets_in(blocks)):
             yield f"  {' '.join(target)} -> {page.place_of(target, state)}"
     for chart in (*page.result_charts, *page.training_charts):
