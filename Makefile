@@ -20,7 +20,7 @@ run: $(USER)
 test: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not ray"
 
-# Clusters of several processes on this machine: as an engine from outside, beside `make test`.
+# Replicas, and Ray clusters of several processes on this machine: as an engine from outside, beside `make test`.
 test-ray: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -m "ray and not slow" tests/engine
 

@@ -82,8 +82,8 @@ DEMO = Path(__file__).resolve().parent.parent / "configs" / "demo.yaml"
 
 
 def prepared(outputs: Path, name: str, small: Sequence[str] = SMALL) -> RunDirectory:
-    """A small run of the demo that has not begun."""
-    overrides = [*small, f"run.outputs={outputs}", f"run.name={name}"]
+    """A small run of the demo that has not begun; one process works, if nothing else is said."""
+    overrides = ["scale.replicas=1", *small, f"run.outputs={outputs}", f"run.name={name}"]
     return prepare_run(DEMO, overrides, None)
 
 

@@ -51,8 +51,8 @@ def check_requirements(config: Config) -> Iterator[Finding]:
                 _sglang(findings, config)
 
     def scale(findings: Findings) -> None:
-        if config.scale.engine == "ray":
-            _package(findings, "ray", "scale.engine", "pip install 'steer-tui[ray]'")
+        if config.scale.address is not None:
+            _package(findings, "ray", "scale.address", "pip install 'steer-tui[ray]'")
 
     def projector(findings: Findings) -> None:
         shared = config.gflownet.embedder.use_retriever_projector and "gflownet" in config.run.stages

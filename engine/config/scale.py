@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from engine.config.section import PositiveInt, Section
 
@@ -13,34 +13,33 @@ _ADDRESS = re.compile(r"auto|(ray://)?[A-Za-z0-9._\[\]:-]+:\d{1,5}")
 
 
 class ScaleSection(Section):
-    """A single process, or replicas on a Ray cluster. Results are the same."""
+    """One process, or replicas: on this machine or on a Ray cluster. Results are the same."""
 
-    REMOVED = {"dashboard": False}
-    INSTEAD = "leave it out, or name by `address` a cluster that you started with a dashboard"
+    REMOVED = {"dashboard": False, "engine": "local"}
+    INSTEAD = "leave it out; to use a Ray cluster that you have started, name its `address`"
 
-    engine: Literal["local", "ray"] = Field(
-        default="local", description="`local`: the worker's own process; `ray`: replicas on a Ray cluster."
-    )
     replicas: PositiveInt = Field(
-        default=1, description="Processes, each with a model of its own (engine ray)."
+        default=1,
+        description="Processes, each with a model of its own. A single one without an address is the worker itself.",
     )
     gpus_per_replica: Annotated[float, Field(ge=0, le=64)] = Field(
-        default=0.0, description="GPUs for each replica, may be a fraction of a GPU; 0: it sees none."
+        default=0.0,
+        description="GPUs for each of several replicas, may be a fraction of a GPU; 0: on Ray it sees none, else those "
+        "that the worker sees.",
     )
     address: str | None = Field(
         default=None,
-        description="Cluster to use: `auto` (the cluster of this machine), `host:port` or `ray://host:port`; none: a "
-        "cluster is started on this machine and ended with the run.",
+        description="Ray cluster to use: `auto` (the cluster of this machine), `host:port` or `ray://host:port`; none: "
+        "replicas work on this machine, without Ray.",
     )
 
-    @model_validator(mode="after")
-    def _fits(self) -> ScaleSection:
-        uses_ray = self.replicas > 1 or self.gpus_per_replica or self.address is not None
-        if self.engine == "local" and uses_ray:
-            raise ValueError("replicas, gpus_per_replica and an address are for engine `ray`")
-        if self.address is not None and not _ADDRESS.fullmatch(self.address):
+    @field_validator("address")
+    @classmethod
+    def _is_an_address(cls, address: str | None) -> str | None:
+        """Raise ValueError for what is none."""
+        if address is not None and not _ADDRESS.fullmatch(address):
             raise ValueError("an address like auto, host:port or ray://host:port, without user and password")
-        return self
+        return address
 
     @field_validator("gpus_per_replica")
     @classmethod

@@ -6,11 +6,10 @@ from engine.events.base import Event
 
 
 class ClusterJoined(Event, tag=True, kw_only=True, frozen=True):
-    """A Ray cluster was joined. `own`: it was started for this run."""
+    """Replicas do the work from here on: on this machine (`engine` is local), or on a Ray cluster that was joined."""
 
     engine: str
-    address: str
-    own: bool
+    address: str = ""
     replicas: int
     gpus_per_replica: float = 0.0
 

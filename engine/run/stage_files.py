@@ -13,8 +13,7 @@ from engine.files import write_atomic
 from engine.regular_file import read_regular
 
 FOLDER = "stages"
-_NO_RESULT = ("scale", FOLDER)
-"""Folders of a run that no stage's result is in; nor in any file beside the folders."""
+"""The one folder of a run that no stage's result is in; nor in any file beside the folders."""
 
 
 class StageFiles(msgspec.Struct, frozen=True):
@@ -48,7 +47,7 @@ def result_files(run_dir: Path) -> dict[str, tuple[int, int]]:
     """The files in the folders of the stages, by their path below the run's: size, and time of the last change."""
     files: dict[str, tuple[int, int]] = {}
     for folder in run_dir.iterdir():
-        if folder.name not in _NO_RESULT and folder.is_dir():
+        if folder.name != FOLDER and folder.is_dir():
             for parent, _, names in os.walk(folder):
                 for path in (Path(parent, name) for name in names):
                     status = path.stat()

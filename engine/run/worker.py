@@ -126,14 +126,14 @@ class Worker:
         left = [name for name in config.run.stages if self._stage_record(name).status != "finished"]
         if any(not self._stage_record(name).skipped for name in left):
             self._emit(Preparing(doing="loading the libraries that the stages need"))
-        stages = {name: self._make(name) for name in config.run.stages}
         reporting = Reporting(self._emit, self._gate.checkpoint, self._gate.clock)
         self._kept = KeptTexts(self._directory.path / KEPT_TEXTS)
         if texts := self._kept.in_words():
             self._emit(Notice(text=f"texts of the last attempt: {texts}; only what is missing is written"))
         models = SharedModels(self._emit, reporting, self._kept)
         try:
-            with spreading(config.scale, self._directory.path / "scale") as spread:
+            with spreading(config.scale) as spread:
+                stages = {name: self._make(name) for name in config.run.stages}
                 while (name := self._next(stages)) is not None:
                     self._run_stage(name, stages.pop(name), config, models, spread)
         except StopRequested:

@@ -1,17 +1,18 @@
-"""Replicas on a Ray cluster: opens work on each, and replaces those that die."""
+"""Replicas of a run: opens work on each, and replaces those that die."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, Protocol
 
-from engine.config.scale import ScaleSection
 from engine.errors import ModelError, RunError
-from engine.events import Event, ReplicaLost, ReplicaStarted
-from engine.scale.replica import Opened, Replica
+from engine.events import ClusterJoined, Event, ReplicaLost, ReplicaStarted
+from engine.scale.replica import Opened
 from engine.scale.work import Work, WorkContext
 from engine.versions import versions
 
@@ -27,7 +28,7 @@ class Member:
     """One replica. `life` counts its processes; `held`: the items it was given, by number, in the order of its work."""
 
     number: int
-    actor: Any
+    process: ReplicaProcess
     life: int = 1
     life_reported: int = 0
     ready: bool = False
@@ -54,30 +55,64 @@ class Arrival:
     value: Any
 
 
+class ReplicaProcess(Protocol):
+    """A replica's process; it does one thing after another."""
+
+    def start(self, work: Any, folder: str) -> Future[Any]:
+        """Open `work` (as `Home.share` gave it) in `folder`; gives an `Opened`."""
+        ...
+
+    def do(self, item: Any) -> Future[Any]:
+        """The result of one item."""
+        ...
+
+
+class Home(Protocol):
+    """Where replicas live: on this machine, or on a Ray cluster.
+
+    `joined`: what the log says of it. `log`: where the last words of a replica that died are. `room`: why one may have
+    to wait, as the beginning of a list.
+    """
+
+    joined: ClusterJoined
+    log: str
+    room: str
+
+    def new_process(self, number: int) -> ReplicaProcess:
+        """A process for replica `number`."""
+        ...
+
+    def share(self, work: Work[Any, Any]) -> Any:
+        """Bring `work` to where replicas can open it."""
+        ...
+
+    def events(self, patience: float) -> list[Event]:
+        """What replicas have reported since the last call; of one replica in its order. `patience`: seconds to wait for
+        what was reported before the results that have arrived."""
+        ...
+
+    def is_loss(self, error: BaseException) -> bool:
+        """Whether the replica's process died, rather than the work failed."""
+        ...
+
+    def check(self) -> None:
+        """Raises RunError where replicas cannot be reached any more."""
+        ...
+
+    def close(self, processes: Sequence[Any]) -> None:
+        """End `processes`, and leave."""
+        ...
+
+
 class Replicas:
     """All replicas of a run. They and their models are kept from stage to stage."""
 
-    def __init__(self, section: ScaleSection) -> None:
-        self.section = section
-        self.mailbox = _new_mailbox()
-        self.members = [Member(number, self.new_process(number)) for number in range(section.replicas)]
+    def __init__(self, count: int, home: Home) -> None:
+        self.home = home
+        self.members = [Member(number, home.new_process(number)) for number in range(count)]
         self._fingerprints: dict[str, str] = {}
         self._versions = versions()
         self._other_versions: set[str] = set()
-
-    def new_process(self, number: int) -> Any:
-        """A new process for replica `number`."""
-        import ray
-
-        options = {"num_cpus": 1, "num_gpus": self.section.gpus_per_replica, "max_restarts": 0}
-        return ray.remote(**options)(_Process).remote(self.mailbox)
-
-    def end(self) -> None:
-        """End all replicas."""
-        import ray
-
-        for actor in (self.mailbox, *(member.actor for member in self.members)):
-            ray.kill(actor)
 
     def check(self, opened: Opened, context: WorkContext) -> None:
         """Report the models that a replica loaded, each once. Raises ModelError where a replica's weights differ."""
@@ -99,80 +134,16 @@ class Replicas:
             context.notice(text, level="warning")
 
 
-class _Mailbox:
-    """Events on their way from the replicas to the worker: a replica at work answers no call."""
-
-    def __init__(self) -> None:
-        self._events: list[Event] = []
-
-    def put(self, event: Event) -> None:
-        self._events.append(event)
-
-    def take(self) -> list[Event]:
-        """Those since the last call; of one replica in the order in which it reported them."""
-        taken, self._events = self._events, []
-        return taken
-
-
-def _new_mailbox() -> Any:
-    """A mailbox on the worker's own node, if there is room."""
-    import ray
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    here: Any = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
-    return ray.remote(num_cpus=0, scheduling_strategy=here)(_Mailbox).remote()
-
-
-class _Process(Replica):
-    """The replica in a Ray actor: it knows which GPUs it was given."""
-
-    def __init__(self, mailbox: Any) -> None:
-        import ray
-
-        self._mailbox, self._sent = mailbox, None
-        super().__init__(self._send)
-        if not ray.get_gpu_ids():  # Ray itself hides no GPU from an actor that was given none
-            os.environ["CUDA_VISIBLE_DEVICES"] = ""
-
-    def start(self, work: Work[Any, Any], folder: str) -> Opened:
-        """`open` in `folder`, from which the configuration's relative paths count, if this machine has it."""
-        import ray
-
-        with suppress(OSError):
-            os.chdir(folder)
-        opened = self.open(work, [str(gpu) for gpu in ray.get_gpu_ids()])
-        self._await_delivery()
-        return opened
-
-    def do(self, item: Any) -> Any:
-        done = super().do(item)
-        self._await_delivery()
-        return done
-
-    def _send(self, event: Event) -> None:
-        self._sent = self._mailbox.put.remote(event)
-
-    def _await_delivery(self) -> None:
-        """A result leaves after all that was reported before it."""
-        import ray
-
-        if self._sent is not None:
-            ray.get(self._sent)
-            self._sent = None
-
-
 class Team:
     """The replicas while they do one stage's work."""
 
     def __init__(self, replicas: Replicas, work: Work[Any, Any], context: WorkContext) -> None:
         """Begin to open `work` on all replicas."""
-        import ray
-
         self._replicas = replicas
-        self._work = ray.put(work)
+        self.home = replicas.home
+        self._work = self.home.share(work)
         self._context = context
         self._arrivals: SimpleQueue[Arrival] = SimpleQueue()
-        self._collecting: Any = None
         self._failed_starts = 0
         self._began = context.clock()
         self._waiting_reported = False
@@ -188,7 +159,7 @@ class Team:
     def give(self, member: Member, index: int, item: Any) -> None:
         """Give a replica one more item."""
         member.held[index] = item
-        self._expect(member, index, member.actor.do.remote(item))
+        self._expect(member, index, member.process.do(item))
 
     def arrivals(self, timeout: float) -> tuple[list[tuple[int, Any]], list[LostItem]]:
         """The items done since the last call, and those lost with their replica. Waits up to `timeout` seconds for
@@ -202,27 +173,15 @@ class Team:
             while True:
                 arrived.append(self._arrivals.get_nowait())
         if arrived:
-            self._log_all_events()
+            self._log_events(_DELIVERY)
         for arrival in arrived:
             self._take(arrival, done, lost)
         self._report_waiting()
         return done, lost
 
     def _log_events(self, patience: float = 0.0) -> None:
-        """Log what replicas have reported, and ask for more. `patience`: seconds to wait for the answer."""
-        import ray
-
-        if self._collecting is None:
-            self._collecting = self._replicas.mailbox.take.remote()
-        if ray.wait([self._collecting], timeout=patience)[0]:
-            events, self._collecting = ray.get(self._collecting), None
-            for event in events:
-                self._context.emit(event)
-
-    def _log_all_events(self) -> None:
-        """Log what was reported before a result came: the question under way may be older."""
-        self._log_events(_DELIVERY)
-        self._log_events(_DELIVERY)
+        for event in self.home.events(patience):
+            self._context.emit(event)
 
     # ------------------------------------------------------------ one arrival
 
@@ -231,7 +190,7 @@ class Team:
         if arrival.life != member.life:
             return
         if arrival.error is not None:
-            if not _is_loss(arrival.error):
+            if not self.home.is_loss(arrival.error):
                 raise _cause(arrival.error)
             lost.extend(self._replace(member, arrival.error))
         elif arrival.index is None:
@@ -274,48 +233,34 @@ class Team:
             raise RunError(
                 what=f"{self._failed_starts} replicas in a row died before they were ready: {reason}",
                 where="scale",
-                hint="see scale/ray.log, or the logs of the cluster that was joined; every machine needs steer-tui and "
-                "enough memory for the model",
+                hint=f"see {self.home.log}; every machine needs steer-tui and enough memory for the model",
             )
         member.life += 1
-        member.actor = self._replicas.new_process(member.number)
+        member.process = self.home.new_process(member.number)
         self._open(member)
         return lost
 
     def _open(self, member: Member) -> None:
         member.ready = False
-        self._expect(member, None, member.actor.start.remote(self._work, os.getcwd()))
+        self._expect(member, None, member.process.start(self._work, os.getcwd()))
 
-    def _expect(self, member: Member, index: int | None, reference: Any) -> None:
+    def _expect(self, member: Member, index: int | None, outcome: Future[Any]) -> None:
         life, arrivals = member.life, self._arrivals
 
-        def put(future: Any) -> None:
+        def put(future: Future[Any]) -> None:
             error = future.exception()
             value = None if error is not None else future.result()
             arrivals.put(Arrival(member, life, index, error, value))
 
-        reference.future().add_done_callback(put)
+        outcome.add_done_callback(put)
 
     def _report_waiting(self) -> None:
         waiting = sum(not member.ready for member in self.members)
         if waiting and not self._waiting_reported and self._context.clock() - self._began > _PATIENCE:
             self._waiting_reported = True
-            gpus = self._replicas.section.gpus_per_replica
-            text = f"{waiting} of {len(self.members)} replicas are not ready: the cluster has no room (each needs a CPU"
-            self._context.notice(
-                f"{text} and {gpus:g} GPUs) or they still load their models", level="warning"
-            )
-
-
-def _is_loss(error: BaseException) -> bool:
-    """Whether the replica's process died, rather than the work failed."""
-    from ray import exceptions
-
-    return isinstance(
-        error,
-        (exceptions.RayActorError, exceptions.WorkerCrashedError, exceptions.NodeDiedError,
-         exceptions.ObjectLostError, exceptions.OutOfMemoryError),
-    )  # fmt: skip
+            why = f"{self.home.room}they still load their models"
+            text = f"{waiting} of {len(self.members)} replicas are not ready: {why}"
+            self._context.notice(text, level="warning")
 
 
 def _cause(error: BaseException) -> BaseException:

@@ -6,14 +6,13 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from engine.config.scale import ScaleSection
 from engine.errors import RunError
-from engine.events import ClusterJoined
-from engine.scale.cluster import Cluster
-from engine.scale.replicas import LostItem, Replicas, Team
+from engine.scale.local_processes import LocalHome, load_libraries
+from engine.scale.ray_processes import RayHome
+from engine.scale.replicas import Home, LostItem, Replicas, Team
 from engine.scale.work import ItemT, ReadyWork, ResultT, Spread, Work, WorkContext, in_process
 
 _CHECK_EVERY = 0.1
@@ -26,59 +25,48 @@ _LOSSES = 5
 """Deaths of replicas while working on an item from which on the item counts as the cause."""
 
 
-class RaySpread:
-    """`Spread` over replicas on a Ray cluster, which it joins when the first stage has work."""
+class ReplicaSpread:
+    """`Spread` over replicas, which it starts when the first stage has work."""
 
-    def __init__(self, section: ScaleSection, folder: Path) -> None:
-        """`folder`: where a cluster that is started for the run keeps its log."""
+    def __init__(self, section: ScaleSection) -> None:
         self._section = section
-        self._folder = folder
-        self._cluster: Cluster | None = None
+        self._home: Home | None = None
         self._replicas: Replicas | None = None
 
     def __call__(self, work: Work[ItemT, ResultT], context: WorkContext) -> ReadyWork[ItemT, ResultT]:
-        """Begin to open `work` on all replicas. Raises RunError where no cluster can be joined."""
-        team = Team(self._joined(context), work, context)
-        assert self._cluster is not None
-        watched = replace(context, checkpoint=_both(context.checkpoint, self._cluster.check))
+        """Begin to open `work` on all replicas. Raises RunError where they cannot be had."""
+        replicas = self._replicas or self._begin(context)
+        team = Team(replicas, work, context)
+        watched = replace(context, checkpoint=_both(context.checkpoint, replicas.home.check))
         return lambda items: _Spreading(team, items, watched).run()
 
     def close(self) -> None:
         """End replicas, leave the cluster."""
-        if self._cluster is not None:
-            if self._replicas is not None and self._cluster.answers:
-                self._replicas.end()
-            self._cluster.leave()
-        self._replicas = self._cluster = None
+        if self._home is not None:
+            self._home.close([member.process for member in self._replicas.members] if self._replicas else [])
+        self._replicas = self._home = None
 
-    def _joined(self, context: WorkContext) -> Replicas:
-        if self._replicas is None:
-            section = self._section
-            self._cluster = Cluster.join(section, self._folder, context.checkpoint)
-            context.emit(
-                ClusterJoined(
-                    engine=section.engine,
-                    address=self._cluster.address,
-                    own=self._cluster.started is not None,
-                    replicas=section.replicas,
-                    gpus_per_replica=section.gpus_per_replica,
-                )
-            )
-            self._replicas = Replicas(section)
+    def _begin(self, context: WorkContext) -> Replicas:
+        section, address = self._section, self._section.address
+        self._home = RayHome(section, address, context.checkpoint) if address else LocalHome(section)
+        context.emit(self._home.joined)
+        self._replicas = Replicas(section.replicas, self._home)
         return self._replicas
 
 
 @contextmanager
-def spreading(section: ScaleSection, folder: Path) -> Iterator[Spread]:
-    """The `Spread` that the configuration asks for. `folder`: where a cluster started for the run keeps its log."""
-    if section.engine == "local":
+def spreading(section: ScaleSection) -> Iterator[Spread]:
+    """The `Spread` that the configuration asks for."""
+    if section.replicas == 1 and section.address is None:
         yield in_process
         return
-    ray_spread = RaySpread(section, folder)
+    if section.address is None:
+        load_libraries(section.replicas)
+    spread = ReplicaSpread(section)
     try:
-        yield ray_spread
+        yield spread
     finally:
-        ray_spread.close()
+        spread.close()
 
 
 def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
@@ -143,6 +131,6 @@ class _Spreading:
                     what=f"{_LOSSES} replicas died, one after the other, on the same item (number {loss.index})",
                     where="scale",
                     hint="it may need more memory than a replica has: lower the batch size; details are in "
-                    "scale/ray.log, or in the logs of the cluster that was joined",
+                    f"{self.team.home.log}",
                 )
             self.waiting.appendleft((loss.index, loss.item))

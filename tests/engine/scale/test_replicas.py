@@ -1,4 +1,4 @@
-"""Replicas on a real Ray cluster of this machine: order, errors, deaths, and the stages' artefacts to the byte."""
+"""Replicas on this machine and on a real Ray cluster: order, errors, deaths, and the stages' artefacts to the byte."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,12 @@ from engine.lm.loading.load import load_model
 from engine.run.gate import StopRequested
 from engine.run.registry import resolve_stage
 from engine.run.stage import StageContext
-from engine.scale.replicas import Replicas
-from engine.scale.spread import RaySpread
+from engine.scale.spread import ReplicaSpread
 from engine.scale.work import Spread, WorkContext, in_process
 from tests.engine.scale.processes import descendants, listening
+from tests.engine.scale.ray_head import ray_head
 from tests.engine.scale.works import (
+    LAST_WORDS,
     Devices,
     DiesOnce,
     DiesWhenOpened,
@@ -48,18 +50,16 @@ SMALL_ESM = (
 SECRET = "sk-not-to-be-written-4711"
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RaySpread]:
+@pytest.fixture(scope="module", params=["local", "ray"])
+def cluster(request: pytest.FixtureRequest) -> Iterator[ReplicaSpread]:
     """Two replicas, of a process that has a key in its environment."""
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
         patch.setenv("SOME_API_KEY", SECRET)
-        yield from _cluster(tmp_path_factory)
-
-
-def _cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RaySpread]:
-    spread = RaySpread(ScaleSection(engine="ray", replicas=2), tmp_path_factory.mktemp("scale"))
-    yield spread
-    spread.close()
+        address = None if request.param == "local" else stack.enter_context(ray_head())[0]
+        patch.delenv("RAY_AUTH_MODE", raising=False)
+        spread = ReplicaSpread(ScaleSection(replicas=2, address=address))
+        stack.callback(spread.close)
+        yield spread
 
 
 def place(events: list[ev.Event], checkpoint: Any = lambda: None) -> WorkContext:
@@ -69,7 +69,7 @@ def place(events: list[ev.Event], checkpoint: Any = lambda: None) -> WorkContext
 # ---------------------------------------------------------------- order, errors, deaths
 
 
-def test_results_come_in_order(cluster: RaySpread) -> None:
+def test_results_come_in_order(cluster: ReplicaSpread) -> None:
     events: list[ev.Event] = []
     found = list(cluster(Squares(), place(events))(range(40)))
     assert found == [n * n for n in range(40)]
@@ -79,7 +79,7 @@ def test_results_come_in_order(cluster: RaySpread) -> None:
     assert len(by_process) == 2 and min(by_process.values()) >= 5, "one replica did it all"
 
 
-def test_what_a_replica_reports_is_logged_while_it_works(cluster: RaySpread, tmp_path: Path) -> None:
+def test_what_a_replica_reports_is_logged_while_it_works(cluster: ReplicaSpread, tmp_path: Path) -> None:
     """Each item goes on only when its own report has been logged."""
 
     class Log(list[ev.Event]):
@@ -94,7 +94,7 @@ def test_what_a_replica_reports_is_logged_while_it_works(cluster: RaySpread, tmp
     assert sorted(e.text for e in events if isinstance(e, ev.Notice)) == ["0", "1", "2", "3"]
 
 
-def test_items_are_drawn_as_they_are_needed(cluster: RaySpread) -> None:
+def test_items_are_drawn_as_they_are_needed(cluster: ReplicaSpread) -> None:
     drawn: list[int] = []
 
     def items() -> Iterator[int]:
@@ -108,7 +108,7 @@ def test_items_are_drawn_as_they_are_needed(cluster: RaySpread) -> None:
     assert list(cluster(Squares(), place([]))([])) == []
 
 
-def test_a_stop_is_obeyed_while_replicas_work(cluster: RaySpread) -> None:
+def test_a_stop_is_obeyed_while_replicas_work(cluster: ReplicaSpread) -> None:
     calls = [0]
 
     def checkpoint() -> None:
@@ -120,7 +120,7 @@ def test_a_stop_is_obeyed_while_replicas_work(cluster: RaySpread) -> None:
         list(cluster(Squares(), place([], checkpoint))(range(1000)))
 
 
-def test_errors_arrive_as_they_were_raised(cluster: RaySpread) -> None:
+def test_errors_arrive_as_they_were_raised(cluster: ReplicaSpread) -> None:
     with pytest.raises(ConfigError) as config:
         list(cluster(Fails("config"), place([]))(range(9)))
     assert [problem.where for problem in config.value.problems] == ["a.b"]
@@ -132,7 +132,9 @@ def test_errors_arrive_as_they_were_raised(cluster: RaySpread) -> None:
         list(cluster(Fails("unforeseen"), place([]))(range(9)))
 
 
-def test_a_dead_replica_is_replaced_and_its_items_are_done_again(cluster: RaySpread, tmp_path: Path) -> None:
+def test_a_dead_replica_is_replaced_and_its_items_are_done_again(
+    cluster: ReplicaSpread, tmp_path: Path
+) -> None:
     events: list[ev.Event] = []
 
     def items() -> Iterator[int]:
@@ -152,16 +154,18 @@ def test_a_dead_replica_is_replaced_and_its_items_are_done_again(cluster: RaySpr
     assert (again.replica, again.life) == (lost.replica, lost.life + 1)
 
 
-def test_what_kills_every_replica_is_named(cluster: RaySpread) -> None:
-    with pytest.raises(RunError, match=r"same item .number 3"):
+def test_what_kills_every_replica_is_named(cluster: ReplicaSpread, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(RunError, match=r"same item .number 3") as raised:
         list(cluster(Fails("kill"), place([]))(range(9)))
+    if "worker.log" in raised.value.hint:  # which is where the worker's output goes
+        assert capfd.readouterr().err.count(LAST_WORDS) == 5
     with pytest.raises(RunError, match="died before they were ready"):
         list(cluster(DiesWhenOpened(), place([]))(range(9)))
     assert list(cluster(Squares(), place([]))(range(3))) == [0, 1, 4], "the cluster is of no use any more"
 
 
 def test_other_weights_are_refused_also_when_another_stage_loaded_them(
-    cluster: RaySpread, tmp_path: Path
+    cluster: ReplicaSpread, tmp_path: Path
 ) -> None:
     """The first work is done with by one replica before the other has its model."""
     work = OwnWeights(str(tmp_path / "first"))
@@ -170,29 +174,28 @@ def test_other_weights_are_refused_also_when_another_stage_loaded_them(
         with pytest.raises(ModelError, match="own has other weights"):
             list(cluster(work, place([]))(range(400)))
     finally:
-        assert cluster._replicas is not None
-        cluster._replicas.end()
-        cluster._replicas = Replicas(cluster._section)
+        cluster.close()
 
 
-def test_who_is_given_no_gpu_sees_none(cluster: RaySpread) -> None:
-    assert set(cluster(Devices(), place([]))(range(4))) == {""}
-
-
-def test_nothing_listens_to_the_network(cluster: RaySpread) -> None:
+def test_nothing_listens_to_the_network(cluster: ReplicaSpread) -> None:
     list(cluster(Squares(), place([]))(range(3)))
     found = listening({os.getpid(), *descendants(os.getpid())})
-    assert found and all(address in ("127.0.0.1", "::1") for address in found)
+    assert all(address in ("127.0.0.1", "::1") for address in found)
 
 
-def test_no_key_of_the_environment_is_in_a_file_of_ray(cluster: RaySpread) -> None:
-    list(cluster(Squares(), place([]))(range(3)))
-    assert cluster._cluster is not None and cluster._cluster.started is not None
-    folder = cluster._cluster.started._folder
-    assert folder is not None and (folder.stat().st_mode & 0o777) == 0o700
-    files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
-    assert len(files) > 5
-    assert not [path for path in files if SECRET.encode() in path.read_bytes()]
+def test_on_ray_who_is_given_no_gpu_sees_none_and_no_file_holds_a_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", SECRET)
+    with ray_head(1) as (address, folder):
+        spread = ReplicaSpread(ScaleSection(address=address))
+        try:
+            assert set(spread(Devices(), place([]))(range(4))) == {""}
+        finally:
+            spread.close()
+        files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+        assert len(files) > 5
+        assert not [path for path in files if SECRET.encode() in path.read_bytes()]
 
 
 # ---------------------------------------------------------------- the stages
@@ -238,7 +241,7 @@ def artefacts(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
-def test_files_and_events_are_those_of_one_process(cluster: RaySpread, tmp_path: Path) -> None:
+def test_files_and_events_are_those_of_one_process(cluster: ReplicaSpread, tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     names, config = ("mine", "select", "memory", "eval"), load_config(DEMO, list(SMALL_ESM))
     alone = run(names, config, here, in_process)
@@ -247,7 +250,7 @@ def test_files_and_events_are_those_of_one_process(cluster: RaySpread, tmp_path:
     assert by_item(told(together)) == by_item(told(alone))
 
 
-def test_a_replica_killed_from_outside_changes_nothing(cluster: RaySpread, tmp_path: Path) -> None:
+def test_a_replica_killed_from_outside_changes_nothing(cluster: ReplicaSpread, tmp_path: Path) -> None:
     """One of them, when the first example is told."""
     names, config = ("mine",), load_config(DEMO, list(SMALL_ESM))
     run(names, config, tmp_path / "whole", in_process)

@@ -1,19 +1,31 @@
-"""Which items are given again after replicas have died. No cluster runs."""
+"""Replicas on this machine, and which items are given again after replicas have died."""
 
 from __future__ import annotations
 
+import os
+import pickle
+import time
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from engine.errors import RunError
+from engine import events as ev
+from engine.config.scale import ScaleSection
+from engine.errors import DataError, RunError
+from engine.scale.local_processes import LocalHome, _answer
+from engine.scale.replica import Replica
 from engine.scale.replicas import LostItem
-from engine.scale.spread import _Spreading
+from engine.scale.spread import _Spreading, spreading
+from engine.scale.work import WorkContext, in_process
+from tests.engine.scale.processes import descendants, living
+from tests.engine.scale.works import DiesOnce, Fails, Squares
 
 
 def test_an_item_that_only_waited_at_replicas_that_died_is_not_blamed() -> None:
     """Number 7 waits again and again behind one that kills; itself it is at work only in the last five deaths."""
-    nobody: Any = None
+    nobody: Any = SimpleNamespace(home=LocalHome(ScaleSection(replicas=2)))
     spreading = _Spreading(nobody, [], nobody)
 
     def dies(started: bool) -> None:
@@ -22,5 +34,65 @@ def test_an_item_that_only_waited_at_replicas_that_died_is_not_blamed() -> None:
 
     for started in [False] * 9 + [True] * 4:
         dies(started)
-    with pytest.raises(RunError, match=r"5 replicas died, one after the other, on the same item .number 7"):
+    with pytest.raises(
+        RunError, match=r"5 replicas died, one after the other, on the same item .number 7.*worker.log"
+    ):
         dies(started=True)
+
+
+def test_two_replicas_of_this_machine_give_results_in_order_and_survive_a_death(tmp_path: Path) -> None:
+    """Item 3 kills the first that gets it. What each reports arrives before its result; both end with the run."""
+    events: list[ev.Event] = []
+    context = WorkContext(lambda section: pytest.fail("loads a model"), lambda: None, events.append)
+    with spreading(ScaleSection(replicas=2)) as spread:
+        assert list(spread(DiesOnce(str(tmp_path / "died"), fatal=3), context)(range(8))) == [
+            -n for n in range(8)
+        ]
+        (lost,) = [event for event in events if isinstance(event, ev.ReplicaLost)]
+        assert (lost.life, lost.reason) == (1, "its process ended (exit code -9)")
+        for n, square in enumerate(spread(Squares(), context)(range(4))):
+            assert square == n * n and ev.Notice(text=f"item {n}") in events
+        with pytest.raises(DataError, match="nothing there"):
+            list(spread(Fails("open"), context)(range(4)))
+        children = descendants(os.getpid())
+        assert len(living(children)) >= 2
+    assert events[0] == ev.ClusterJoined(engine="local", replicas=2)
+    until = time.monotonic() + 10
+    while living(children & _replicas(events)) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not living(_replicas(events))
+
+
+def _replicas(events: list[ev.Event]) -> set[int]:
+    return {event.pid for event in events if isinstance(event, ev.ReplicaStarted)}
+
+
+def test_one_replica_without_an_address_is_the_worker_itself() -> None:
+    with spreading(ScaleSection()) as spread:
+        assert spread is in_process
+
+
+class _NeedsTwo(Exception):
+    """Cannot be read back: pickle gives it one argument."""
+
+    def __init__(self, first: str, second: str) -> None:
+        super().__init__(f"{first}, {second}")
+
+
+@pytest.mark.parametrize(
+    ("raised", "arrives"),
+    [
+        (ZeroDivisionError("by zero"), ZeroDivisionError("by zero")),
+        (_NeedsTwo("a", "b"), RuntimeError("_NeedsTwo: a, b")),
+    ],
+)
+def test_an_error_of_a_replica_arrives_with_its_traceback(raised: Exception, arrives: Exception) -> None:
+    replica = Replica(lambda event: None)
+
+    def do(item: object) -> object:
+        raise raised
+
+    replica._do = do
+    _, error = pickle.loads(pickle.dumps(_answer(replica, ("item",))))
+    assert (type(error), str(error)) == (type(arrives), str(arrives))
+    assert "in do\n    raise raised" in error.__notes__[0]

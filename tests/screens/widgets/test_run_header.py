@@ -123,7 +123,7 @@ def test_what_each_word_of_the_header_leads_to(monkeypatch: pytest.MonkeyPatch) 
             ev.Header(schema_version=1, name="demo", run_id="1", seed=1, stages=["mine", "graphs"]),
             ev.WorkerStarted(pid=1, attempt=1, stages=["mine", "graphs"]),
             ev.StageStarted(stage="mine", total=4), ev.StageProgress(stage="mine", done=1, total=4),
-            ev.ClusterJoined(stage="mine", engine="ray", address="a", own=False, replicas=1),
+            ev.ClusterJoined(stage="mine", engine="ray", address="a", replicas=1),
         ):  # fmt: skip
             state.apply(event)
         state.unknown = 1
@@ -186,7 +186,7 @@ def test_the_tones_of_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
         ev.StageStarted(stage="pool", total=4), ev.StageFailed(stage="pool", what="no disk"),
         ev.StageStarted(stage="graphs", total=4), ev.StageProgress(stage="graphs", done=1, total=4),
         ev.StageStarted(stage="slsm", total=4), ev.StagePaused(stage="slsm"),
-        ev.ClusterJoined(stage="mine", engine="ray", address="a", own=False, replicas=2),
+        ev.ClusterJoined(stage="mine", engine="ray", address="a", replicas=2),
         ev.ModelLoaded(stage="graphs", name="smollm2", backend="x", device="cpu", dtype="float32", num_layers=1,
                        hidden_size=1),
     ):  # fmt: skip

@@ -1,8 +1,8 @@
-"""Replicas over Ray on this machine: the same artefacts, how much two do, and what deaths cost.
+"""Replicas on this machine: the same artefacts, how much two do, and what deaths cost.
 
-python -m tests.bench.bench_ray [identical] [efficiency] [kills]
+python -m tests.bench.bench_replicas [identical] [efficiency] [kills]
 
-`identical`: stages mine to eval in one process and over 1, 2, 4 and 7 replicas, files compared
+`identical`: stages mine to eval in one process and over 2, 4 and 7 replicas, files compared
 byte by byte. `efficiency`: stage mine over one and over two replicas of one thread each, in turns in the same
 processes. `kills`: a replica killed with SIGKILL every 10 s.
 """
@@ -30,7 +30,7 @@ from engine.lm.loading.load import load_model
 from engine.run.directory import RunDirectory
 from engine.run.event_log import LogReader
 from engine.run.stage import StageContext
-from engine.scale.spread import RaySpread
+from engine.scale.spread import ReplicaSpread
 from engine.scale.work import in_process
 from tests.kill_and_resume import DEMO, artefacts, prepared, run_whole
 
@@ -49,8 +49,8 @@ KILLED = (
 
 
 def over(replicas: int) -> tuple[str, ...]:
-    """The setting for so many; 0: one process, no Ray."""
-    return (f"scale={{engine: ray, replicas: {replicas}}}",) if replicas else ()
+    """The setting for so many."""
+    return (f"scale.replicas={replicas}",)
 
 
 def events_of(run: RunDirectory) -> list[ev.Event]:
@@ -65,7 +65,7 @@ def identical() -> None:
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         expected: dict[str, str] = {}
-        for replicas in (0, 1, 2, 4, 7):
+        for replicas in (1, 2, 4, 7):
             run = prepared(Path(folder), f"replicas{replicas}", (*ALL, *over(replicas)))
             seconds = run_whole(run)
             found = artefacts(run)
@@ -75,14 +75,14 @@ def identical() -> None:
             )
             rows.append(
                 {
-                    "replicas": replicas or "one process",
+                    "replicas": replicas,
                     "files": len(found),
                     "different": len(different),
                     "seconds": round(seconds, 1),
                 }
             )
             print(rows[-1], *different[:5], flush=True)
-    write_atomic(RESULTS / "ray_identical.csv", csv_text(rows))
+    write_atomic(RESULTS / "replicas_identical.csv", csv_text(rows))
 
 
 # ---------------------------------------------------------------- a replica killed every 10 s
@@ -117,7 +117,7 @@ def kills(every: float = 10.0) -> None:
             "files_equal": same,
         }
         print(row)
-        write_atomic(RESULTS / "ray_kills.csv", csv_text([row]))
+        write_atomic(RESULTS / "replicas_kills.csv", csv_text([row]))
 
 
 def _ready(run: RunDirectory) -> list[int]:
@@ -139,7 +139,7 @@ def efficiency(pairs: int = 7) -> None:
     config = load_config(
         DEMO, ["task.train_size=96", "offline_mine.batch_size_examples=8", "model.threads=1"]
     )
-    spread = RaySpread(ScaleSection(engine="ray", replicas=2), Path(tempfile.mkdtemp()))
+    spread = ReplicaSpread(ScaleSection(replicas=2))
 
     def seconds(members: int) -> float:
         """Of stage mine, all models loaded."""
@@ -181,12 +181,13 @@ def efficiency(pairs: int = 7) -> None:
             }
         )
         print(rows[-1], flush=True)
+    spread._replicas.members = everyone
     spread.close()
     for name in ("efficiency", "one_replica_against_one_process"):
         found = sorted(row[name] for row in rows)
         print(f"{name}: median {statistics.median(found):.3f}, {found[0]:.3f} to {found[-1]:.3f}")
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    write_atomic(RESULTS / "ray_efficiency.csv", csv_text(rows))
+    write_atomic(RESULTS / "replicas_efficiency.csv", csv_text(rows))
 
 
 def main(arguments: Sequence[str]) -> None:
