@@ -15,6 +15,7 @@ from engine.config.evolution import ClustersSection, EvolutionSection
 from engine.config.models.model import ModelSection
 from engine.config.models.sglang import ServerSection
 from engine.config.run import RunSection
+from engine.config.stages import STAGES
 from engine.errors import ConfigError, DataError, SteerError
 from engine.events import (
     AnswerJudged,
@@ -473,7 +474,10 @@ def test_the_summary_tells_of_every_call(
     monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: next(judges))
     with pytest.raises(StopRequested):
         finish_stage(run, configured(iterations=1), model)
+    kept = str(layout.cut_verdicts(run).relative_to(run))
+    assert 0 < len(read_jsonl(run / kept)) < 50 and kept in STAGES["evolve"].writes
     result = finish_stage(run, configured(iterations=1), model)
+    assert kept in result.files
     summary, verdict = result.summary, result.verdict
     assert verdict is not None and verdict.cost == summary["spent_cost"]
     calls = stopped.asked - 1 + judge.asked

@@ -357,12 +357,12 @@ def test_the_line_above_the_methods(stages: dict[str, str], seconds: int, words:
     )
 
 
-async def test_keys_go_from_line_to_line_and_round_the_ends(tmp_path: Path) -> None:
+async def test_keys_go_from_line_to_line_and_stop_at_the_ends(tmp_path: Path) -> None:
     app = RunApp(OverviewScreen(demo_session(tmp_path)))
     async with app.run_test(size=(80, 24)) as pilot:
         await polled(pilot)
         seen = []
-        for key in ("j", "down", "k", "G", "down", "up", "home", "end", "g"):
+        for key in ("j", "down", "k", "G", "down", "up", "home", "up", "end", "g"):
             await pilot.press(key)
             await polled(pilot)
             lines = app.screen.query_one(LineList)
@@ -370,7 +370,7 @@ async def test_keys_go_from_line_to_line_and_round_the_ends(tmp_path: Path) -> N
             assert line == lines.highlighted
             seen.append(str(lines.options[line].prompt).split()[2])
     esm, evolution, gflownet, pool = "ESM", "Evolution", "GFlowNet", "Pool"
-    assert seen == [evolution, gflownet, evolution, pool, esm, pool, esm, pool, esm]
+    assert seen == [evolution, gflownet, evolution, pool, pool, gflownet, esm, esm, pool, esm]
 
 
 async def test_a_click_on_a_line_or_a_tile_opens_the_card(tmp_path: Path) -> None:
