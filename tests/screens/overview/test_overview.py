@@ -369,8 +369,8 @@ async def test_keys_go_from_line_to_line_and_stop_at_the_ends(tmp_path: Path) ->
             [line] = [n for n, option in enumerate(lines.options) if str(option.prompt).startswith("› ")]
             assert line == lines.highlighted
             seen.append(str(lines.options[line].prompt).split()[2])
-    esm, evolution, gflownet, pool = "ESM", "Evolution", "GFlowNet", "Pool"
-    assert seen == [evolution, gflownet, evolution, pool, pool, gflownet, esm, esm, pool, esm]
+    esm, evolution, gflownet, slsm, pool = "ESM", "Evolution", "GFlowNet", "SLSM", "Pool"
+    assert seen == [evolution, gflownet, evolution, pool, pool, slsm, esm, esm, pool, esm]
 
 
 async def test_a_click_on_a_line_or_a_tile_opens_the_card(tmp_path: Path) -> None:
