@@ -250,8 +250,7 @@ def table_of(
     cells = [[Span(*cell_of(c.show(c.value(row)))) for c in columns] for row in rows]
     if not cells:
         return []
-    figures = next(
-        (at for at, c in enumerate(reversed(columns)) if c.justify != "right"), len(columns)
-    )  # trailing ones
+    # The trailing ones that stand on the right.
+    figures = next((at for at, c in enumerate(reversed(columns)) if c.justify != "right"), len(columns))
     about, priority = [c.help for c in columns], [c.priority for c in columns]
     return [Table([c.label for c in columns], cells, figures, caption, notes, about, priority)]

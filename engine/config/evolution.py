@@ -219,7 +219,7 @@ class EvolutionSections(MethodSections):
             "evolve", "engine.evolution.evolve_stage:Evolve", ("clusters",),
             writes=(
                 "evolution/deltas_*", "evolution/processor*", "evolution/answers.jsonl", "evolution/history.json",
-                "evolution/evolution_lengths.*", "evolution/tables",
+                "evolution/evolution_lengths.*", "evolution/tables", "evolution/cut_verdicts.jsonl",
                 "evolution/reflector_*", "evolution/server.log",
             ),
             reads=("run.seed", "model", "task", "prompt", "evolution"),

@@ -55,6 +55,16 @@ class AnswerRecord(msgspec.Struct, frozen=True, kw_only=True):
         return Outcome(len(self.token_ids), self.correct, self.cannot_tell)
 
 
+class CutVerdict(msgspec.Struct, frozen=True):
+    """Whether an answer without processor is right if it ends after `cap` tokens, by a judge that costs something."""
+
+    split: str
+    example_id: str
+    cap: int
+    correct: bool
+    usage: Spent
+
+
 Key = tuple[int, str]
 """Iteration and split."""
 

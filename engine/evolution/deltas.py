@@ -10,6 +10,7 @@ from typing import Any
 
 from engine.errors import DataError
 from engine.files import decoded, write_atomic
+from engine.regular_file import read_regular
 from engine.servers.completion import Problems, problem_words
 
 Deltas = dict[str, float]
@@ -33,7 +34,7 @@ def delta_problems(value: object, clusters: Sequence[str]) -> Problems:
         return {"deltas are no object of cluster ids and numbers": type(value).__name__}
     missing = [cluster for cluster in clusters if cluster not in value]
     extra = [str(key) for key in value if key not in clusters]
-    wrong = [str(key) for key, number in value.items() if not _is_number(number)]
+    wrong = [f"{key} ({_shown(number)})" for key, number in value.items() if not _is_number(number)]
     large = [str(key) for key, number in value.items() if _is_number(number) and abs(number) > LARGEST]
     problems = {
         "missing clusters": missing,
@@ -44,11 +45,14 @@ def delta_problems(value: object, clusters: Sequence[str]) -> Problems:
     return {rule: _some(names) for rule, names in problems.items() if names}
 
 
+def _shown(value: object) -> str:
+    """A value as a file has it; of one that may be large, only what it is."""
+    return json.dumps(value) if isinstance(value, float | bool | str | None) else type(value).__name__
+
+
 def _some(names: Sequence[str]) -> str:
     """The first ones, where a file or a server gives very many or very long ones."""
-    shown = [
-        name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…" for name in names[:_MOST_NAMES]
-    ]
+    shown = [f"{name[:_LONGEST_NAME]}{'…' * (len(name) > _LONGEST_NAME)}" for name in names[:_MOST_NAMES]]
     more = [f"and {len(names) - _MOST_NAMES:,} more"] if len(names) > _MOST_NAMES else []
     return ", ".join([*shown, *more])
 
@@ -68,8 +72,13 @@ def check_deltas(value: object, clusters: Sequence[str], where: str) -> Deltas:
 
 def read_deltas(path: Path, clusters: Sequence[str]) -> Deltas:
     """Deltas of exactly these clusters from a JSON file. Raises DataError."""
-    hint = "correct the path, or restore the file"
-    return check_deltas(decoded(path, dict[str, Any], "deltas cannot be read", hint), clusters, str(path))
+    try:
+        value = json.loads(read_regular(path))  # unlike `decoded` it reads NaN, which `check_deltas` names
+    except (OSError, ValueError, RecursionError):
+        value = decoded(
+            path, dict[str, Any], "deltas cannot be read", "correct the path, or restore the file"
+        )
+    return check_deltas(value, clusters, str(path))
 
 
 def write_deltas(path: Path, deltas: Deltas) -> None:
@@ -78,9 +87,4 @@ def write_deltas(path: Path, deltas: Deltas) -> None:
 
 
 def _is_number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    try:
-        return math.isfinite(float(value))
-    except OverflowError:
-        return False
+    return isinstance(value, int | float) and not isinstance(value, bool) and -math.inf < value < math.inf

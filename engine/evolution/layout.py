@@ -65,6 +65,11 @@ def answers(run_dir: Path) -> Path:
     return folder(run_dir) / "answers.jsonl"
 
 
+def cut_verdicts(run_dir: Path) -> Path:
+    """What a judge that costs something said of answers cut to a length cap, one a line."""
+    return folder(run_dir) / "cut_verdicts.jsonl"
+
+
 def history(run_dir: Path) -> Path:
     """Every finished iteration."""
     return folder(run_dir) / "history.json"

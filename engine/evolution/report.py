@@ -100,7 +100,7 @@ def _files(evolution: EvolutionRun) -> list[str]:
     run_dir = evolution.context.run_dir
     written = [
         layout.deltas_best, layout.processor_best, layout.deltas_current, layout.processor, layout.history,
-        layout.answers, layout.plot, layout.comparison, layout.test_answers, layout.baselines,
+        layout.answers, layout.cut_verdicts, layout.plot, layout.comparison, layout.test_answers, layout.baselines,
     ]  # fmt: skip
     files = [file(run_dir) for file in written]
     return [str(path.relative_to(run_dir)) for path in files if path.is_file()]

@@ -27,6 +27,10 @@ PLAIN = Variant("plain", None)
 NO_CONVERSATION = "a plain text is no conversation: nothing is added to it"
 
 
+class PromptTooLong(DataError):
+    """A prompt that leaves no room for an answer in the model's context."""
+
+
 @dataclass(frozen=True)
 class Chosen:
     """Which levers act on a question, and how. `online`: fields of the section `online` that differ from the run's;
@@ -209,10 +213,9 @@ class Levers:
         if not prompt:
             raise DataError(what="the prompt is empty", hint="give a text to go on with")
         if context and len(prompt) >= context - 1:
-            raise DataError(
-                what=f"the prompt has {len(prompt)} tokens, the model's context {context}",
-                hint="shorten the prompt",
-            )
+            what = f"the prompt has {len(prompt)} tokens, this model's maximum context length is {context}"
+            what += f", of which a prompt may have {context - 2}"
+            raise PromptTooLong(what=what, hint="shorten the prompt")
         return context - 1 - len(prompt) if context else None
 
     def _decider(self, chosen: Chosen, limits: Limits, room: int | None) -> Decider:

@@ -24,15 +24,17 @@ from engine.config.serve import ServeSection
 from engine.errors import SteerError
 from engine.events import DecisionTaken
 from engine.levers.lever import Message
-from engine.levers.levers import Answered, Prepared
+from engine.levers.levers import Answered, Prepared, PromptTooLong
 from engine.seeds import derive_seed
 from engine.serve.key import ServerKey
-from engine.serve.parsed_request import Kind, ParsedRequest, Prompt, parse_request, question_in
+from engine.serve.parsed_request import Kind, ParsedRequest, Prompt, parse_request, question_in, unknown_model
 from engine.serve.pending_request import Failed, PendingRequest, Update, Written
 from engine.serve.refused import Refused
 from engine.serve.replies import DONE, Reply, event_bytes
 from engine.serve.scheduler import Busy, RequestScheduler
 
+_TOO_LONG = "context_length_exceeded"
+"""OpenAI's name for it, by which programs know a prompt that has to be shortened."""
 PREPARED_AT_ONCE = 4
 """Requests that are tokenized, or read by a controller, at the same time: each holds many times its own length."""
 Numbered = tuple[int, Update]
@@ -82,7 +84,7 @@ class SteeredServer:
     async def _model(self, request: Request) -> Response:
         self._check_key(request)
         if request.path_params["name"] != self._levers.model_name:
-            raise Refused(404, "there is no such model", "model")
+            raise unknown_model(request.path_params["name"], self._levers.model_name)
         return JSONResponse(self._described_model())
 
     def _described_model(self) -> dict[str, Any]:
@@ -177,7 +179,8 @@ class SteeredServer:
             length, in_tokens = _length(prompt)
             if context and length > (context if in_tokens else context * longest):
                 what = f"the prompt has {length} {'tokens' if in_tokens else 'characters'}"
-                raise Refused(400, f"{what}, more than the model's context of {context} tokens", field)
+                what += f", this model's maximum context length is {context} tokens"
+                raise Refused(400, what, field, code=_TOO_LONG)
 
     async def _prepared(self, parsed: ParsedRequest, prompt: Prompt, choice: int) -> Prepared:
         limits, field = parsed.limits, "messages" if parsed.kind == "chat" else "prompt"
@@ -190,7 +193,8 @@ class SteeredServer:
         try:
             return await run_in_threadpool(prepare, "serve", prompt, parsed.chosen, limits)
         except SteerError as error:
-            raise Refused(400, f"{error.what}: {error.hint}", error.where or field) from None
+            code = _TOO_LONG if isinstance(error, PromptTooLong) else None
+            raise Refused(400, f"{error.what}: {error.hint}", error.where or field, code=code) from None
 
     async def _body(self, request: Request) -> object:
         """The JSON of the body. Raises Refused for what is too large, too slow, or no JSON."""

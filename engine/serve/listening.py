@@ -31,13 +31,9 @@ def bound(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         listening.close()
         taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-        raise RunError(
-            what="the port is taken" if taken else f"nothing can listen there: {error}",
-            where=f"{host}:{port}",
-            hint="choose another port (`--port`, serve.port; 0: any free one)"
-            if taken
-            else "choose another address",
-        ) from error
+        what = "the port is taken" if taken else f"nothing can listen there: {error}"
+        hint = "port (`--port`, serve.port; 0: any free one)" if taken else "address"
+        raise RunError(what=what, where=f"{host}:{port}", hint=f"choose another {hint}") from error
     return listening
 
 
@@ -50,9 +46,8 @@ def url_of(listening: socket.socket, host: str) -> str:
 @contextmanager
 def serving(app: ASGIApp, listening: socket.socket, patience: float) -> Iterator[None]:
     """Serve while inside; returns when the last connection is closed. `patience`: seconds for a request to begin."""
-    listening.listen(
-        BACKLOG
-    )  # from now on a client is heard, if only by the kernel until the thread has begun
+    # From now on a client is heard, if only by the kernel until the thread has begun.
+    listening.listen(BACKLOG)
     config = uvicorn.Config(
         app,
         log_config=None,

@@ -152,8 +152,13 @@ class _Completion(_Common):
 
 _FORMS: Mapping[Kind, type[_Chat | _Completion]] = {"chat": _Chat, "completion": _Completion}
 _TEXTS = "a text, a list of texts, a list of token ids, or a list of such lists; none of them empty"
-_FORM_OF = {"prompt": _TEXTS, "stop": "a text or a list of at most 16 texts"}
-"""Of fields with several forms."""
+_FORM_OF = {
+    "prompt": _TEXTS,
+    "stop": "a text or a list of at most 16 texts",
+    "steer.notes": "true, false, on_risk, always, or on_detection",
+    "content": 'a text, or a list of parts of the form {"type": "text", "text": "..."}',
+}
+"""Of fields with several forms; `content` of any message."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +180,12 @@ def question_in(prompt: Prompt) -> str:
         return prompt
     last = prompt[-1]
     return f"{len(prompt)} tokens" if isinstance(last, int) else last["content"]
+
+
+def unknown_model(asked: str, served: str) -> Refused:
+    """For who asks for a model that is not the one here."""
+    what = f"there is no model {asked[:200]!r}: this server has {served}"
+    return Refused(404, what, "model", code="model_not_found")
 
 
 def parse_request(
@@ -218,7 +229,7 @@ def _bad_field(form: type[BaseModel], error: ValidationError) -> Refused:
         fields = Steer.model_fields
     depth = 2 if places[0] in ("steer", "stream_options") else 3 if places[0] == "messages" else 1
     name = ".".join(places[:depth])[:_LONGEST_NAME]
-    what = _FORM_OF.get(name, first["msg"])
+    what = _FORM_OF.get("content" if places[2:3] == ["content"] else name, first["msg"])
     if first["type"] == "extra_forbidden":
         what = f"there is no such field; allowed: {', '.join(fields)}"
     return Refused(400, f"{name}: {what}", name)
@@ -227,13 +238,11 @@ def _bad_field(form: type[BaseModel], error: ValidationError) -> Refused:
 def _check(asked: _Chat | _Completion, levers: Levers, longest: int) -> None:
     name = levers.model_name
     if asked.model is not None and asked.model != name:
-        raise Refused(404, f"there is no model {asked.model[:200]!r}: this server has {name}", "model")
+        raise unknown_model(asked.model, name)
     if isinstance(asked, _Chat) and asked.messages[-1].role != "user":
         raise Refused(400, "messages: the last message has to be the user's", "messages")
-    most, limit = (
-        _most(asked),
-        "max_tokens" if asked.max_completion_tokens is None else "max_completion_tokens",
-    )
+    most = _most(asked)
+    limit = "max_tokens" if asked.max_completion_tokens is None else "max_completion_tokens"
     least = 0 if isinstance(asked, _Completion) and asked.echo else 1
     if most is not None and not least <= most <= longest:
         raise Refused(400, f"{limit}: from {least} to {longest} tokens can be asked for", limit)

@@ -106,12 +106,8 @@ class Reply:
 
     def _head(self, name: str) -> dict[str, Any]:
         prefix = "chatcmpl" if self._chat else "cmpl"
-        return {
-            "id": f"{prefix}-{self.request}",
-            "object": name,
-            "created": int(time.time()),
-            "model": self.model,
-        }
+        created = int(time.time())
+        return {"id": f"{prefix}-{self.request}", "object": name, "created": created, "model": self.model}
 
 
 def decision_fields(decision: DecisionTaken) -> dict[str, Any]:

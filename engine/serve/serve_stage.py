@@ -42,14 +42,9 @@ class Serve:
                 server.app, section.host, key.secret is None, section.max_body, section.client_timeout
             )
             with serving(app, listening, section.client_timeout):
+                url, name = url_of(listening, section.host), levers.model_name
                 context.emit(
-                    ServeOpened(
-                        url=url_of(listening, section.host),
-                        model=levers.model_name,
-                        key=key.place,
-                        levers=levers.fits,
-                        usual=defaults,
-                    )
+                    ServeOpened(url=url, model=name, key=key.place, levers=levers.fits, usual=defaults)
                 )
                 try:
                     scheduler.work(context.checkpoint)

@@ -45,7 +45,6 @@ def _networks() -> list[IPv4Network | IPv6Network]:
 
 def proxy_host(proxy: str) -> str:
     """Host and port of a proxy, without user and password."""
-    behind = (
-        proxy.partition("://")[2] or proxy
-    )  # a password may hold what would end the host elsewhere: / # ?
+    # A password may hold what would end the host elsewhere: / # ?
+    behind = proxy.partition("://")[2] or proxy
     return re.split(r"[/?#]", behind.rpartition("@")[2], maxsplit=1)[0]

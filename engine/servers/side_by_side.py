@@ -1,11 +1,10 @@
-"""Several requests to a server at once, in threads: their results in the order of the items, or each as it comes."""
+"""Several requests to a server at once, in threads: each result as it comes, also at a stop."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
-from threading import Event
 from typing import Generic, Self, TypeVar
 
 from engine.errors import SteerError
@@ -17,37 +16,6 @@ DEAD_AFTER = 8
 """Failures of a server in a row that end the stage."""
 _LOOK_EVERY = 0.1
 """Seconds between two looks at whether to go on."""
-
-
-def map_side_by_side(
-    ask: Callable[[Item], Result],
-    items: Sequence[Item],
-    at_once: int,
-) -> Generator[Result, None, None]:
-    """Yield `ask(item)` for each item, in the items' order. After a call that raises no further one starts; results of
-    earlier items are yielded first, those of later ones are lost: for what a stop has to leave there is
-    `for_each_side_by_side`. Closing the generator starts no further call and waits for those under way."""
-    failed = Event()
-    first: list[int] = []
-
-    def unless_failed(place: int, item: Item) -> Result:
-        # An earlier item is still asked: its own failure, if any, is the one to raise.
-        if failed.is_set() and place > min(first):
-            raise CancelledError
-        try:
-            return ask(item)
-        except BaseException:
-            first.append(place)
-            failed.set()
-            raise
-
-    pool = ThreadPoolExecutor(at_once)
-    try:
-        futures = [pool.submit(unless_failed, place, item) for place, item in enumerate(items)]
-        for future in futures:
-            yield future.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def for_each_side_by_side(
@@ -134,9 +102,9 @@ class ServerFailures(Generic[Item]):
         if len(self._held) >= DEAD_AFTER:
             raise failure
 
-    def end(self, asked: int = 0) -> None:
-        """Write what is held. Raises the last failure if all of `asked` items failed, where these are two or more."""
-        if len(self._held) == asked > 1:
+    def end(self, asked: int = 0, least: int = 2) -> None:
+        """Write what is held. Raises the last failure if all of `asked` items failed, `least` or more."""
+        if len(self._held) == asked >= least:
             raise self._held[-1][1]
         for record, _ in self._held:
             self._write(record)

@@ -189,7 +189,7 @@ class ConversationAnswerer:
             failures.take(record, detection.suspect)
 
         for_each_side_by_side(detect, missing, self.section.concurrency, keep, self.context.checkpoint)
-        failures.end(len(missing))
+        failures.end(len(missing), least=1)
 
     # ------------------------------------------------------------ results
 

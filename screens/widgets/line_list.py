@@ -31,8 +31,8 @@ class LineList(OptionList):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "select", "Open", tooltip="Open what the line names."),
-        Binding("up,k", "cursor_up", "Line above", show=False),
-        Binding("down,j", "cursor_down", "Line below", show=False),
+        Binding("up,k", "move(-1)", "Line above", show=False),
+        Binding("down,j", "move(1)", "Line below", show=False),
         Binding("home,g", "first", "First line", show=False),
         Binding("end,G", "last", "Last line", show=False),
     ]
@@ -48,6 +48,10 @@ class LineList(OptionList):
             self.set_options(texts)
         self.highlighted = chosen
         self._mark()
+
+    def action_move(self, step: int) -> None:
+        """To the line above or below. Textual's own keys join the ends; here they are ends, as in the tables."""
+        self.highlighted = (-1 if self.highlighted is None else self.highlighted) + step
 
     def watch_highlighted(self, highlighted: int | None) -> None:
         super().watch_highlighted(highlighted)

@@ -36,9 +36,8 @@ def tone(widget: Widget, name: str) -> Style:
 def _on(widget: VisualStyle, tone: VisualStyle) -> Style:
     style = widget + tone
     ground = style.background or TRANSPARENT
-    opaque = ground + (
-        ground + (style.foreground or TRANSPARENT)
-    )  # what is chosen for contrast is half-transparent
+    # What is chosen for contrast is half-transparent.
+    opaque = ground + (ground + (style.foreground or TRANSPARENT))
     return _without_background(style.rich_style + Style(color=opaque.rich_color))
 
 

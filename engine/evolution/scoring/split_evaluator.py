@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from engine.errors import SteerError
 from engine.events import AnswerJudged, AnswersScored, ServerChanged
 from engine.evolution import layout
-from engine.evolution.answers import BASELINE, MINIBATCH, ON_TEST, VALIDATION, AnswerRecord
+from engine.evolution.answers import BASELINE, MINIBATCH, ON_TEST, VALIDATION, AnswerRecord, CutVerdict
 from engine.evolution.deltas import Deltas
 from engine.evolution.evolution_run import EvolutionRun
 from engine.evolution.judges.judge import Verdict, judge_with_retries
@@ -18,7 +19,8 @@ from engine.evolution.processor import generate_processor
 from engine.evolution.questions import ask
 from engine.evolution.scoring.score import Outcome, Score, score
 from engine.lm.model_server import ModelAnswer
-from engine.servers.side_by_side import Calls, map_side_by_side
+from engine.run.keyed_records import KeyedRecords
+from engine.servers.side_by_side import Calls, for_each_side_by_side
 from engine.servers.spent import Spent
 from engine.tasks.example import TaskExample
 
@@ -33,7 +35,10 @@ class SplitEvaluator:
     def __init__(self, evolution: EvolutionRun) -> None:
         self.evolution = evolution
         self.context = evolution.context
-        self.spent_on_caps = Spent()
+        key = attrgetter("split", "example_id", "cap")
+        self._cut = KeyedRecords(layout.cut_verdicts(self.context.run_dir), CutVerdict, key)
+        self.spent_on_caps = sum((one.usage for one in self._cut.values()), Spent())
+        self._at_once = min(evolution.answers.batch, _AT_ONCE)
         self._examples = evolution.questions.by_id
 
     def examples(self, iteration: int, split: str) -> list[TaskExample]:
@@ -147,10 +152,7 @@ class SplitEvaluator:
             records[given[0]] = record
             self._announce(examples[given[0]], record)
 
-        return Calls(judge, self._at_once(len(examples)), report)
-
-    def _at_once(self, answers: int) -> int:
-        return min(answers, self.evolution.answers.batch, _AT_ONCE)
+        return Calls(judge, self._at_once, report)
 
     def verdict(self, example: TaskExample, text: str) -> Verdict:
         """The judge's verdict on an answer, or why it failed after the configured attempts."""
@@ -159,17 +161,25 @@ class SplitEvaluator:
         return judge_with_retries(self.evolution.judge, example.question, golds, text, attempts)
 
     def cut(self, records: Sequence[AnswerRecord], cap: int) -> list[Outcome]:
-        """What the answers are worth if each ends after at most `cap` tokens; those that are cut are judged again."""
-        self.context.checkpoint()
-        cut = [r for r in records if len(r.token_ids) > cap and not r.cannot_tell]
+        """What the answers are worth if each ends after at most `cap` tokens. Those that are cut are judged again,
+        once: what a server says of them is kept as it arrives."""
+        cut = {r.example_id: r for r in records if len(r.token_ids) > cap and not r.cannot_tell}
+        right: dict[str, bool | None] = {
+            name: kept.correct for name, r in cut.items() if (kept := self._cut.get((r.split, name, cap)))
+        }
 
         def judge(record: AnswerRecord) -> Verdict:
             text = self.evolution.vocabulary.tokenizer.decode(record.token_ids[:cap])
             return self.verdict(self._examples[record.example_id], text)
 
-        verdicts = list(map_side_by_side(judge, cut, self._at_once(len(cut)))) if cut else []
-        self.spent_on_caps += sum((verdict.usage for verdict in verdicts), Spent())
-        right = {record.example_id: one.correct for record, one in zip(cut, verdicts, strict=True)}
+        def keep(record: AnswerRecord, verdict: Verdict) -> None:
+            name, right[record.example_id] = record.example_id, verdict.correct
+            self.spent_on_caps += verdict.usage
+            if verdict.correct is not None and verdict.usage.calls:
+                self._cut.add(CutVerdict(record.split, name, cap, verdict.correct, verdict.usage))
+
+        missing = [record for name, record in cut.items() if name not in right]
+        for_each_side_by_side(judge, missing, self._at_once, keep, self.context.checkpoint)
         return [
             Outcome(min(len(r.token_ids), cap), right.get(r.example_id, r.correct), r.cannot_tell)
             for r in records

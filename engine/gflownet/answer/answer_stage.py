@@ -22,7 +22,7 @@ from engine.files import csv_text, read_records, required, write_atomic
 from engine.gflownet import layout
 from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
 from engine.gflownet.answer.answer_match import named
-from engine.gflownet.answer.readers import Reading, make_reader
+from engine.gflownet.answer.readers import OpenAIReader, Reading, make_reader
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt, build_triplet_prompt, path_triples
 from engine.gflownet.evaluation.paths import GraphNames, top_triples
 from engine.gflownet.graphs.dropped import missed_questions
@@ -86,15 +86,22 @@ class _AnswerJob:
         return self._result()
 
     def _answer(self, batch: Sequence[tuple[int, str]]) -> None:
+        """A server's answers are kept as they arrive, others together."""
         prompts = [self._prompt(number, method) for number, method in batch]
-        texts = self.reader.read(prompts, self.context.checkpoint)
-        answers = [
-            _judged(self.questions[number], method, prompt, Reading(text) if isinstance(text, str) else text)
-            for (number, method), prompt, text in zip(batch, prompts, texts, strict=True)
-        ]
-        for answer in answers:
+
+        def keep(place: int, text: str | Reading) -> None:
+            number, method = batch[place]
+            reading = Reading(text) if isinstance(text, str) else text
+            answer = _judged(self.questions[number], method, prompts[place], reading)
             self.context.emit(answer)
-        self.answers.add(*answers)
+            self.answers.add(answer)
+
+        if isinstance(self.reader, OpenAIReader):
+            self.reader.read_each(prompts, self.context.checkpoint, keep)
+            return
+        texts = self.reader.read(prompts, self.context.checkpoint)
+        for (place, _), text in list(zip(enumerate(batch), texts, strict=True)):
+            keep(place, text)
 
     def _prompt(self, number: int, method: str) -> EvidencePrompt:
         question = self.questions[number]

@@ -16,7 +16,7 @@ from engine.lm.embedding.sentence_embedder import SentenceEmbedder
 from engine.lm.protocol import LanguageModel, Request, Sampling
 from engine.run.stage import StageContext
 from engine.servers.client import OpenAIClient, ServerFailed
-from engine.servers.side_by_side import map_side_by_side
+from engine.servers.side_by_side import ServerFailures, for_each_side_by_side
 
 SYSTEM = (
     "Answer the question from the triplets (head, relation, tail). List every answer on a line of its own, and nothing "
@@ -147,14 +147,25 @@ class OpenAIReader:
         return rough_tokens(text)
 
     def read(self, prompts: Sequence[EvidencePrompt], checkpoint: Callable[[], None]) -> list[Reading]:
-        """Raises ServerFailed where the server answers nothing, or refuses all of several prompts for another reason
-        than what is in them."""
-        checkpoint()
-        results = list(map_side_by_side(self._answer, prompts, AT_ONCE))
-        refused = [error for _, error in results if error is not None]
-        if len(refused) == len(prompts) > _OF_ONE_QUESTION:
-            raise refused[0]
-        return [reading for reading, _ in results]
+        readings: dict[int, Reading] = {}
+        self.read_each(prompts, checkpoint, readings.__setitem__)
+        return [readings[place] for place in range(len(prompts))]
+
+    def read_each(
+        self,
+        prompts: Sequence[EvidencePrompt],
+        checkpoint: Callable[[], None],
+        keep: Callable[[int, Reading], None],
+    ) -> None:
+        """`read`, whose answers come as they arrive, each with its prompt's place. Raises ServerFailed where the server
+        answers nothing, or refuses many prompts in a row, or all, for another reason than what is in them."""
+        failures = ServerFailures[tuple[int, Reading]](lambda read: keep(*read))
+
+        def take(prompt: tuple[int, EvidencePrompt], answer: tuple[Reading, ServerFailed | None]) -> None:
+            failures.take((prompt[0], answer[0]), answer[1])
+
+        for_each_side_by_side(lambda one: self._answer(one[1]), enumerate(prompts), AT_ONCE, take, checkpoint)
+        failures.end(len(prompts) if len(prompts) > _OF_ONE_QUESTION else 0)
 
     def _answer(self, prompt: EvidencePrompt) -> tuple[Reading, ServerFailed | None]:
         """The second: the server refuses this prompt, and may refuse any."""

@@ -40,11 +40,10 @@ def _common(by_method: Mapping[str, Scored]) -> tuple[dict[str, list[Sequence[Ev
     names = list(dict.fromkeys(name for scored in methods for name in scored))
     common = [name for name in names if all(_is_answered(scored.get(name, ())) for scored in methods)]
     if not common:
-        raise DataError(
-            what="the model answered no held-out query",
-            where="pool.vqa",
-            hint="see the errors in pool/evaluated.jsonl",
-        )
+        answered = {method: sum(map(_is_answered, scored.values())) for method, scored in by_method.items()}
+        counts = ", ".join(f"{method} {count} of {len(names)}" for method, count in answered.items())
+        what = f"no held-out query was answered for every method: {counts}"
+        raise DataError(what=what, where="pool.vqa", hint="see the errors in pool/evaluated.jsonl")
     table = {method: [scored[name] for name in common] for method, scored in by_method.items()}
     return table, len(names) - len(common)
 

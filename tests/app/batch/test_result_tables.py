@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -89,7 +90,10 @@ def test_what_is_not_through_prints_nothing(begun: Callable[..., Iterable[Event]
 
 @pytest.mark.parametrize("events", [gflownet_events, slsm_events, evolution_events])
 def test_figures_are_whole_on_a_narrow_terminal(events: Callable[[], Iterable[Event]]) -> None:
+    """At 30 columns, too, where a table has room for a few of its figures: then it is wider than the terminal."""
     assert "…" not in printed(events(), width=60)
+    wide, narrow = (set(re.findall(r"[+-]?[\d.]+", printed(events(), width))) for width in (140, 30))
+    assert wide - narrow == set()
 
 
 def test_an_evolution_without_a_test_set_says_what_its_figures_are() -> None:

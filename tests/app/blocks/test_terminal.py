@@ -133,6 +133,7 @@ def test_a_printed_table_uses_the_last_cell_of_the_terminal() -> None:
         console.print(printed(table, width=width))
         lines = console.export_text().splitlines()
         assert {len(line) for line in lines} == {widest}
+        assert ("no room for: interval" in " ".join(" ".join(lines).split())) == (widest == 18)
         assert "  greedy   0.635  " in lines[3] and ("[0.567, 0.699]" in lines[3]) == (widest == 35)
 
 

@@ -43,12 +43,17 @@ DELTAS = "these are not deltas: {} (…/deltas.json): give one finite number for
         ('{"0": 0, "1": 0, "2": 0, "10": 0, "11": 0, "x": 1}', DELTAS.format("unknown clusters: 11, x")),
         (
             '{"0": NaN, "1": Infinity, "2": -Infinity, "10": 0}',
-            UNREAD.format("JSON is malformed: invalid character (byte 6)"),
+            DELTAS.format("not a finite number: 0 (NaN), 1 (Infinity), 2 (-Infinity)"),
         ),
-        ('{"0": "0", "1": null, "2": true, "10": [1]}', DELTAS.format("not a finite number: 0, 1, 2, 10")),
-        ('{"0": 1e999, "1": 1, "2": 1, "10": 1}', UNREAD.format("Number out of range - at `$[...]`")),
-        (f'{{"0": {10**400}, "1": 1, "2": 1, "10": 1}}', DELTAS.format("not a finite number: 0")),
-        ("[0, 0, 0, 0]", UNREAD.format("Expected `object`, got `array`")),
+        ('{"0": 0, "1": 0, "2": NaN, "10": 0}', DELTAS.format("not a finite number: 2 (NaN)")),
+        (
+            '{"0": "0", "1": null, "2": true, "10": [1]}',
+            DELTAS.format('not a finite number: 0 ("0"), 1 (null), 2 (true), 10 (list)'),
+        ),
+        ('{"0": 1e999, "1": 1, "2": 1, "10": 1}', DELTAS.format("not a finite number: 0 (Infinity)")),
+        (f'{{"0": {10**400}, "1": 1, "2": 1, "10": 1}}', DELTAS.format("beyond ±100: 0")),
+        ("[0, 0, 0, 0]", DELTAS.format("deltas are no object of cluster ids and numbers: list")),
+        ("[" * 100_000, UNREAD.format("Expected `object`, got `array`")),
         ("{", UNREAD.format("Input data was truncated")),
     ],
 )
@@ -62,8 +67,13 @@ def test_what_is_wrong_is_named(tmp_path: Path, text: str, told: str) -> None:
 
 def test_all_problems_at_once() -> None:
     found = delta_problems({"0": float("nan"), "7": 1.0}, NAMES)
-    assert found == {"missing clusters": "1, 2, 10", "unknown clusters": "7", "not a finite number": "0"}
-    assert problem_words(found) == "missing clusters: 1, 2, 10; unknown clusters: 7; not a finite number: 0"
+    assert found == {
+        "missing clusters": "1, 2, 10",
+        "unknown clusters": "7",
+        "not a finite number": "0 (NaN)",
+    }
+    words = "missing clusters: 1, 2, 10; unknown clusters: 7; not a finite number: 0 (NaN)"
+    assert problem_words(found) == words
     assert problem_words({"the summary is empty": ""}) == "the summary is empty"
 
 

@@ -15,6 +15,7 @@ from engine.config.evolution import ClustersSection, EvolutionSection
 from engine.config.models.model import ModelSection
 from engine.config.models.sglang import ServerSection
 from engine.config.run import RunSection
+from engine.config.stages import STAGES
 from engine.errors import ConfigError, DataError, SteerError
 from engine.events import (
     AnswerJudged,
@@ -395,18 +396,20 @@ def test_ends_early(run: Path, model: LanguageModel) -> None:
 
 
 class Priced:
-    """A judge that costs, and fails at every answer it is told to."""
+    """A judge that costs, fails at every answer it is told to, and is stopped at one."""
 
     name = "priced"
 
-    def __init__(self, fails: set[int] | None = None) -> None:
-        self.asked, self.fails = 0, fails or set()
+    def __init__(self, fails: set[int] | None = None, stops: int = 0) -> None:
+        self.asked, self.fails, self.stops = 0, fails or set(), stops
 
     def cannot_tell(self, question: str, golds: Sequence[str]) -> str:
         return ""
 
     def judge(self, question: str, golds: Sequence[str], answer: str) -> Verdict:
         self.asked += 1
+        if self.asked == self.stops:
+            raise StopRequested
         usage = Spent(calls=1, tokens=10, cost=0.5)
         if self.asked in self.fails:
             failed = JudgeFailed(what="no verdict", where="the judge", hint="ask another")
@@ -464,14 +467,22 @@ def test_a_judge_that_was_dead_judges_when_it_is_back(
 def test_the_summary_tells_of_every_call(
     run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also of those for the test set, and for its answers that were cut to a length cap."""
-    judge = Priced()
-    monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: judge)
+    """Also of those for the test set, and for its answers that were cut to a length cap. At those a stop comes, in the
+    fiftieth call: what the judge has said by then is not asked again."""
+    stopped, judge = Priced(stops=50), Priced()
+    judges = iter([stopped, judge])
+    monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: next(judges))
+    with pytest.raises(StopRequested):
+        finish_stage(run, configured(iterations=1), model)
+    kept = str(layout.cut_verdicts(run).relative_to(run))
+    assert 0 < len(read_jsonl(run / kept)) < 50 and kept in STAGES["evolve"].writes
     result = finish_stage(run, configured(iterations=1), model)
+    assert kept in result.files
     summary, verdict = result.summary, result.verdict
     assert verdict is not None and verdict.cost == summary["spent_cost"]
-    assert summary["spent_calls"] == judge.asked >= 22 + 8 + 5 + 5 + 5
-    assert summary["spent_tokens"] == 10 * judge.asked and summary["spent_cost"] == judge.asked / 2
+    calls = stopped.asked - 1 + judge.asked
+    assert summary["spent_calls"] == calls > 50 > 22 + 8 + 5 + 5 + 5
+    assert summary["spent_tokens"] == 10 * calls and summary["spent_cost"] == calls / 2
 
 
 class Narrow(Priced):

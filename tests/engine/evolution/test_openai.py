@@ -130,7 +130,7 @@ def test_the_schema_names_exactly_the_clusters() -> None:
         ('{"deltas": {"0": 0, "1": 0, "2": 0}, "summary": " "}', {"the summary is empty": ""}),
         ('{"deltas": {"0": 0, "1": 0, "2": 0}, "summary": 7}', {"the summary is not a text": ""}),
         ('{"deltas": {"0": 500, "1": 0, "2": null, "9": 1}, "summary": ""}',
-         {"unknown clusters": "9", "not a finite number": "2", "beyond ±100": "0", "the summary is empty": ""}),
+         {"unknown clusters": "9", "not a finite number": "2 (null)", "beyond ±100": "0", "the summary is empty": ""}),
         ('{"deltas": {"0": 0}}', {'it is not an object with exactly "deltas" and "summary"': ""}),
         ('{"deltas": [0, 0, 0], "summary": "x"}', {"deltas are no object of cluster ids and numbers": "list"}),
         ("[0]", {"it is not a JSON object": ""}),

@@ -234,7 +234,11 @@ def test_the_prompt_is_that_of_the_run_whose_memory_acts(
             )
             for name, why in (("demonstrations", "no demonstration pool"), ("magic", "there is no such lever"))
         ),
-        (asked("1 + 1 " * 2000), PLAIN, "the prompt has 10008 tokens, the model's context 1024: shorten the prompt"),
+        (
+            asked("1 + 1 " * 2000), PLAIN,
+            "the prompt has 10008 tokens, this model's maximum context length is 1024, of which a prompt may have "
+            "1022: shorten the prompt",
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_asked(

@@ -19,7 +19,7 @@ from engine.levers.esm_lever import EsmLever
 from engine.levers.evaluated_prompt import PromptUsed
 from engine.levers.evidence_lever import EvidenceLever
 from engine.levers.lever import LeverDid, last_user, with_last
-from engine.levers.levers import Chosen, Levers, Limits
+from engine.levers.levers import Chosen, Levers, Limits, PromptTooLong
 from tests.exactly import exactly
 
 
@@ -66,7 +66,11 @@ def test_prompts_that_leave_no_room() -> None:
     one = levers()
     assert [one._room([1] * length) for length in (1, 8)] == [8, 1]
     with pytest.raises(
-        DataError, match=exactly("the prompt has 9 tokens, the model's context 10: shorten the prompt")
+        PromptTooLong,
+        match=exactly(
+            "the prompt has 9 tokens, this model's maximum context length is 10, of which a prompt may have 8: "
+            "shorten the prompt"
+        ),
     ):
         one._room([1] * 9)
     with pytest.raises(DataError, match=exactly("the prompt is empty: give a text to go on with")):

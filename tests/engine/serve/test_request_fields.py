@@ -31,7 +31,8 @@ def refusal(levers: Any, kind: Any, body: object, longest: int = 50) -> tuple[in
         parse_request(kind, body, levers, ["esm"], longest)
     except Refused as refused:
         error = refused.body["error"]
-        assert (error["type"], error["code"]) == ("invalid_request_error", None)
+        code = "model_not_found" if refused.status == 404 else None
+        assert (error["type"], error["code"]) == ("invalid_request_error", code)
         return refused.status, error["message"], error["param"]
     return 200, "", None
 
@@ -121,6 +122,11 @@ def test_the_bounds_of_numbers(
         ("completion", {"prompt": [-1]}, 400,
          "prompt: a text, a list of texts, a list of token ids, or a list of such lists; none of them empty", "prompt"),
         ("chat", {"stop": ["x"] * 17}, 400, "stop: a text or a list of at most 16 texts", "stop"),
+        ("chat", {"steer": {"notes": "never"}}, 400,
+         "steer.notes: true, false, on_risk, always, or on_detection", "steer.notes"),
+        ("chat", {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 400,
+         'messages.0.content: a text, or a list of parts of the form {"type": "text", "text": "..."}',
+         "messages.0.content"),
         ("chat", {"messages": []}, 400,
          "messages: List should have at least 1 item after validation, not 0", "messages"),
     ],

@@ -227,7 +227,8 @@ WRONG = [
     (chat("Hi", steer={"evidence": "yes"}), 400, "steer.evidence", "steer.evidence: Input should be a valid boolean"),
     (
         chat("1 + 1 " * 2000), 400, "messages",
-        "the prompt has 10008 tokens, the model's context 1024: shorten the prompt",
+        "the prompt has 10008 tokens, this model's maximum context length is 1024, of which a prompt may have 1022: "
+        "shorten the prompt",
     ),
 ]  # fmt: skip
 
@@ -237,7 +238,9 @@ def test_what_a_request_may_not_be(
     served: Served, body: object, status: int, field: str | None, said: str
 ) -> None:
     got, _, answer = served.post(CHAT, body)
-    error = {"message": said, "type": "invalid_request_error", "param": field, "code": None}
+    code = "context_length_exceeded" if "context length" in said else None
+    code = "model_not_found" if "no model" in said else code
+    error = {"message": said, "type": "invalid_request_error", "param": field, "code": code}
     assert (got, answer) == (status, {"error": error})
     served.wait(lambda: served.schedulers[0].reserved == 0, "all places are free")
 
@@ -295,10 +298,10 @@ def test_what_the_server_says_of_itself(served: Served) -> None:
     status, same = get("/v1/models/embedded", **key)
     assert status == 200 and same | model == same
     error = {
-        "message": "there is no such model",
+        "message": "there is no model 'other': this server has embedded",
         "type": "invalid_request_error",
         "param": "model",
-        "code": None,
+        "code": "model_not_found",
     }
     assert get("/v1/models/other", **key) == (404, {"error": error})
     assert get("/v1/models/embedded")[0] == get("/v1/models")[0] == 401
@@ -485,7 +488,7 @@ def test_what_no_context_can_hold_is_refused_before_it_is_tokenized(
     status, _, answer = served.post(CHAT, chat("x" * 10_241))
     assert status == 400 and tokenized == []
     assert answer["error"]["message"] == (
-        "the prompt has 10241 characters, more than the model's context of 1024 tokens"
+        "the prompt has 10241 characters, this model's maximum context length is 1024 tokens"
     )
     status, _, answer = served.post("/v1/completions", {"prompt": "x" * 10_241})
     assert status == 400 and tokenized == []

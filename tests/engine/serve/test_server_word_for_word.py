@@ -26,6 +26,7 @@ from engine.serve.refused import Refused
 from engine.serve.replies import decision_fields
 from engine.serve.scheduler import STOPPING, Busy
 from engine.serve.serve_stage import _default_levers
+from engine.servers.refusal import is_about_content
 from tests.exactly import exactly
 
 
@@ -58,7 +59,8 @@ def test_what_the_server_refuses_by_itself() -> None:
         with pytest.raises(Refused) as refused:
             one._refuse_hopeless(asked)
         error = refused.value.body["error"]
-        assert error["message"] == f"the prompt has {says}, more than the model's context of 10 tokens"
+        assert error["message"] == f"the prompt has {says}, this model's maximum context length is 10 tokens"
+        assert error["code"] == "context_length_exceeded" and is_about_content(error["message"])
         assert error["param"] == ("messages" if kind == "chat" else "prompt")
     for prompt in ("x" * 30, [1] * 10):
         one._refuse_hopeless(SimpleNamespace(kind="completion", prompts=[prompt]))  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,6 @@ from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import usable_json
 from engine.servers.known_servers import KnownServers
 from engine.servers.request_form import Schema
-from engine.servers.side_by_side import map_side_by_side
 from engine.servers.usage import UsageBook
 from engine.slsm import layout
 from engine.slsm.controllers.openai_controller import (
@@ -98,7 +98,8 @@ def test_two_slots_are_never_asked_for_three_answers(dialogues: str, tmp_path: P
     book.open()
     asking = client(dialogues, role="model", notice=notices.append, servers=KnownServers(book))
     messages = [{"role": "user", "content": "My dog is called Rex."}]
-    assert len(list(map_side_by_side(lambda _: asking.complete(messages), range(12), 12))) == 12
+    with ThreadPoolExecutor(12) as pool:
+        assert len(list(pool.map(lambda _: asking.complete(messages), range(12)))) == 12
     assert most_at_once(read_jsonl(tmp_path / "usage.jsonl")) == 2
     assert f"here: {dialogues}/v1 has 2 slots: so many requests at once" in notices
 

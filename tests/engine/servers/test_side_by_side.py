@@ -1,86 +1,10 @@
 import time
 from collections.abc import Iterator
-from threading import Barrier, Event, Thread
+from threading import Event, Thread
 
 import pytest
 
-from engine.servers.side_by_side import for_each_side_by_side, map_side_by_side
-from tests.exactly import exactly
-
-
-def test_answers_come_in_order_whichever_is_ready_first() -> None:
-    both = Barrier(2, timeout=60)
-
-    def ask(item: int) -> int:
-        if item < 2:
-            both.wait()  # two are really asked at once
-        time.sleep(0.02 * (3 - item))
-        return item * item
-
-    assert list(map_side_by_side(ask, range(4), at_once=2)) == [0, 1, 4, 9]
-
-
-def test_nothing_is_asked_after_a_failure_however_late_it_is_looked_at() -> None:
-    asked: list[int] = []
-
-    def ask(item: int) -> int:
-        asked.append(item)
-        if item == 2:
-            raise ValueError("two")
-        return item
-
-    found: Iterator[int] = map_side_by_side(ask, range(100), at_once=1)
-    got = [next(found)]
-    time.sleep(0.2)
-    with pytest.raises(ValueError, match=exactly("two")):
-        got.extend(found)
-    assert got == [0, 1]
-    assert asked == [0, 1, 2]
-
-
-def test_of_two_at_once_the_failure_is_told_and_not_the_others_giving_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The first one is taken, but looks only when the second has failed."""
-
-    class SeenLate(Event):
-        looks = 0
-
-        def is_set(self) -> bool:
-            self.looks += 1
-            if self.looks == 1:
-                self.wait(10)
-            return super().is_set()
-
-    def ask(item: int) -> int:
-        if item == 1:
-            raise ValueError("one")
-        return item
-
-    monkeypatch.setattr("engine.servers.side_by_side.Event", SeenLate)
-    with pytest.raises(ValueError, match=exactly("one")):
-        list(map_side_by_side(ask, range(2), at_once=2))
-
-
-def test_once_nobody_wants_the_rest_none_is_begun_and_those_under_way_are_ended() -> None:
-    begun: list[int] = []
-    ended: list[int] = []
-
-    def ask(item: int) -> None:
-        begun.append(item)
-        time.sleep(0.02)
-        ended.append(item)
-
-    found = map_side_by_side(ask, range(1000), at_once=2)
-    next(found)
-    found.close()
-    assert sorted(ended) == sorted(begun) and len(begun) < 1000
-    seen = len(begun)
-    time.sleep(0.1)
-    assert len(begun) == seen
-
-
-# ---------------------------------------------------------------- each as it comes
+from engine.servers.side_by_side import for_each_side_by_side
 
 
 class Stop(Exception):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
@@ -15,7 +16,6 @@ from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply
 from engine.servers.http import Http
 from engine.servers.known_servers import KnownServers
-from engine.servers.side_by_side import map_side_by_side
 from engine.servers.slots import Slots, server_slots
 from engine.servers.usage import RequestRecord, UsageBook
 from tests.exactly import exactly
@@ -66,7 +66,8 @@ def asked_at_once(
     client = OpenAIClient(
         OpenAISection(**fields), "here", role="judge", notice=notices.append, servers=KnownServers(book)
     )
-    return list(map_side_by_side(lambda _: client.complete(HI), range(count), count))
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(lambda _: client.complete(HI), range(count)))
 
 
 def test_a_server_that_names_its_slots_is_asked_no_more_at_once() -> None:

@@ -357,20 +357,20 @@ def test_the_line_above_the_methods(stages: dict[str, str], seconds: int, words:
     )
 
 
-async def test_keys_go_from_line_to_line_and_round_the_ends(tmp_path: Path) -> None:
+async def test_keys_go_from_line_to_line_and_stop_at_the_ends(tmp_path: Path) -> None:
     app = RunApp(OverviewScreen(demo_session(tmp_path)))
     async with app.run_test(size=(80, 24)) as pilot:
         await polled(pilot)
         seen = []
-        for key in ("j", "down", "k", "G", "down", "up", "home", "end", "g"):
+        for key in ("j", "down", "k", "G", "down", "up", "home", "up", "end", "g"):
             await pilot.press(key)
             await polled(pilot)
             lines = app.screen.query_one(LineList)
             [line] = [n for n, option in enumerate(lines.options) if str(option.prompt).startswith("› ")]
             assert line == lines.highlighted
             seen.append(str(lines.options[line].prompt).split()[2])
-    esm, evolution, gflownet, pool = "ESM", "Evolution", "GFlowNet", "Pool"
-    assert seen == [evolution, gflownet, evolution, pool, esm, pool, esm, pool, esm]
+    esm, evolution, gflownet, slsm, pool = "ESM", "Evolution", "GFlowNet", "SLSM", "Pool"
+    assert seen == [evolution, gflownet, evolution, pool, pool, slsm, esm, esm, pool, esm]
 
 
 async def test_a_click_on_a_line_or_a_tile_opens_the_card(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ async def test_keys_move_the_sign_before_the_chosen_line() -> None:
             return "|".join(str(option.prompt) for option in lines.options)
 
         seen = [drawn()]
-        for key in ("j", "k", "k", "G", "g", "down", "up", "end", "home"):
+        for key in ("j", "k", "k", "up", "G", "j", "g", "down", "up", "end", "home"):
             await pilot.press(key)
             seen.append(drawn())
         lines.show([Text(name) for name in "efgh"], 3)
@@ -33,5 +33,5 @@ async def test_keys_move_the_sign_before_the_chosen_line() -> None:
         seen.append(drawn())
     at = ["› a|  b|  c|  d", "  a|› b|  c|  d", "  a|  b|› c|  d", "  a|  b|  c|› d"]
     assert seen == [
-        at[1], at[2], at[1], at[0], at[3], at[0], at[1], at[0], at[3], at[0], "  e|  f|  g|› h", "  i",
+        at[1], at[2], at[1], at[0], at[0], at[3], at[3], at[0], at[1], at[0], at[3], at[0], "  e|  f|  g|› h", "  i",
     ]  # fmt: skip

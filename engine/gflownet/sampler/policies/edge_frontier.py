@@ -21,9 +21,8 @@ class EdgeFrontierPolicy(RecurrentPolicy):
         self.edge_half = nn.Linear(hidden, hidden)
         self.rivals = nn.Linear(hidden + 1, hidden)
         self.walk_half = nn.Linear(2 * hidden, hidden)
-        self.score = nn.Sequential(
-            nn.GELU(), nn.Identity(), nn.Linear(hidden, 1)
-        )  # as runs name their weights
+        # Runs name their weights so.
+        self.score = nn.Sequential(nn.GELU(), nn.Identity(), nn.Linear(hidden, 1))
         self.stop = nn.Sequential(nn.GELU(), nn.Linear(hidden, 1))
 
     def prepare(self, batch: GraphBatch, tokens: Tokens) -> torch.Tensor:

@@ -18,9 +18,8 @@ class EdgeMLPMixerPolicy(RecurrentPolicy):
         super().__init__(hidden, max_steps)
         self.edge_half = nn.Linear(hidden, hidden)
         self.walk_half = nn.Linear(hidden, hidden, bias=False)
-        self.score = nn.Sequential(
-            nn.GELU(), nn.Identity(), nn.Linear(hidden, 1)
-        )  # as runs name their weights
+        # Runs name their weights so.
+        self.score = nn.Sequential(nn.GELU(), nn.Identity(), nn.Linear(hidden, 1))
         self.stop = nn.Sequential(nn.Linear(hidden, hidden), nn.GELU(), nn.Linear(hidden, 1))
 
     def prepare(self, batch: GraphBatch, tokens: Tokens) -> torch.Tensor:

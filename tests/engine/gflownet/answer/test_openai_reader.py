@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,9 +14,11 @@ import pytest
 from engine.config.config import Config
 from engine.config.gflownet import AnswerSection
 from engine.config.models.openai import OpenAISection
-from engine.events import Notice, PathStep
+from engine.events import EvidenceAnswered, Notice, PathStep
+from engine.gflownet.answer.answer_stage import _AnswerJob
 from engine.gflownet.answer.readers import SYSTEM, OpenAIReader, Reading, make_reader
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt
+from engine.run.gate import StopRequested
 from engine.run.stage import StageContext
 from engine.servers.client import ServerFailed
 from tests.exactly import exactly
@@ -66,6 +69,33 @@ def test_answers_come_in_order_and_are_asked_for_side_by_side(tmp_path: Path) ->
     assert 1 < most <= 4
     total = context.servers.usage.totals["answer", "model"]
     assert total.answered == len(PROMPTS) and total.prompt_tokens == 100 * len(PROMPTS)
+
+
+def test_a_stop_leaves_each_answer_that_has_come(tmp_path: Path) -> None:
+    """The first one hangs: behind it the seven others of the batch were lost, and asked for again."""
+    with misbehaving_server(leader, fault_of=lambda body: "hang" if "Ada" in leader(body) else "") as server:
+        context = context_of(server, tmp_path)
+        answers: dict[str, EvidenceAnswered] = {}
+        until = time.monotonic() + 5
+
+        def checkpoint() -> None:
+            if len(answers) == len(PROMPTS) - 1 or time.monotonic() > until:
+                raise StopRequested
+
+        context.checkpoint = checkpoint
+        job: Any = object.__new__(_AnswerJob)
+        job.context, job.reader = context, reader(server, context)
+        job.answers = SimpleNamespace(add=lambda answer: answers.update({answer.sample_id: answer}))
+        job.questions = [
+            SimpleNamespace(sample_id=one.question, question="?", golds=["Ben"]) for one in PROMPTS
+        ]
+        job._prompt = lambda number, method: PROMPTS[number]
+        with pytest.raises(StopRequested):
+            job._answer([(number, "triples") for number in range(len(PROMPTS))])
+    assert {name: (one.answer, one.hit) for name, one in answers.items()} == {
+        f"Who leads {name}?": (f"{name} the Elder", name == "Ben")
+        for name in ("Ben", "Cid", "Dora", "Eve", "Fay", "Gus", "Hal")
+    }
 
 
 def test_the_limit_of_the_server_is_kept(tmp_path: Path) -> None:

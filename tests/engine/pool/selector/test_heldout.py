@@ -171,11 +171,13 @@ def test_a_method_without_a_pick_counts_as_failed() -> None:
     assert {row.n for row in compare(found, 0)} == {1}
 
 
-def test_a_model_that_answered_nothing_is_an_error() -> None:
+def test_no_query_that_every_method_has_an_answer_for_is_an_error() -> None:
+    """The first has an answer for the second query, the other for none: that is not a model that answers nothing."""
     with pytest.raises(
         DataError,
         match=exactly(
-            "the model answered no held-out query (pool.vqa): see the errors in pool/evaluated.jsonl"
+            "no held-out query was answered for every method: rices 1 of 2, random 0 of 2 (pool.vqa): see the errors "
+            "in pool/evaluated.jsonl"
         ),
     ):
-        compare({"rices": by_query(None, None)}, 0)
+        compare({"rices": by_query(None, 1.0), "random": by_query(1.0, None) | {"q0": pairs(1.0, None)}}, 0)

@@ -403,8 +403,11 @@ def test_failures_are_counted_and_the_conversation_goes_on(tmp_path: Path) -> No
     assert told[1].items == told[0].items and told[1].plan_mode == told[0].plan_mode
 
 
-def test_a_server_that_dies_before_detections_ends_the_stage_and_a_resume_detects(tmp_path: Path) -> None:
-    """Each of three conversations is read by a server that behaves, and no answer is looked at by one that does not."""
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_server_that_dies_before_detections_ends_the_stage_and_a_resume_detects(
+    tmp_path: Path, n: int
+) -> None:
+    """Each conversation is read by a server that behaves, and no answer is looked at by one that does not."""
 
     def reply(body: dict[str, Any]) -> str:
         return '{"conflicts": []}' if detects(body) else diff_reply()
@@ -415,7 +418,7 @@ def test_a_server_that_dies_before_detections_ends_the_stage_and_a_resume_detect
     def run(server: MisbehavingServer) -> list[Event]:
         openai = {"base_url": server.url, "api_key_env": "none", "retries": 0}
         kind = {"kind": "openai", "openai": openai}
-        return run_slsm(tmp_path, n=3, controller=kind, inject="on_detection")
+        return run_slsm(tmp_path, n=n, controller=kind, inject="on_detection")
 
     with (
         misbehaving_server(reply, fault_of=lambda body: "500" if detects(body) else "") as server,
@@ -425,8 +428,8 @@ def test_a_server_that_dies_before_detections_ends_the_stage_and_a_resume_detect
     assert not layout.detections(tmp_path).exists()
     with misbehaving_server(reply) as server:
         answered = answers_of(run(server))
-        assert sum(map(detects, server.requests)) == len(server.requests) == 3
-    assert [(one.reason, one.detector_failure) for one in answered] == [("no conflict", "")] * 3
+        assert sum(map(detects, server.requests)) == len(server.requests) == n
+    assert [(one.reason, one.detector_failure) for one in answered] == [("no conflict", "")] * n
 
 
 def test_the_key_is_in_no_event_and_no_file(tmp_path: Path) -> None:
