@@ -7,6 +7,7 @@ import os
 import pickle
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,6 +25,7 @@ from engine.scale.replica import Opened, Replica
 from engine.scale.work import Work
 
 _END_SECONDS = 5.0
+_LEAVE_SECONDS = 0.5
 _processes = multiprocessing.get_context("spawn" if sys.platform == "darwin" else "forkserver")
 _LIBRARIES = ["engine.lm.transformers.model", "transformers.models.auto.modeling_auto"]
 """What replicas need, and takes seconds to import: the process that forks them has it."""
@@ -86,9 +88,12 @@ class LocalHome:
         """This machine is always there."""
 
     def close(self, processes: Sequence[LocalProcess]) -> None:
-        """End all processes."""
+        """End all processes: at once those that have nothing to do."""
         for process in processes:
-            process.end()
+            process.leave()
+        until = time.monotonic() + _LEAVE_SECONDS
+        for process in processes:
+            process.end(until)
 
 
 class ReplicaDied(Exception):
@@ -115,15 +120,21 @@ class LocalProcess:
         """The result of one item."""
         return self._asking.submit(self._ask, (item,))
 
-    def end(self) -> None:
-        """End it and what it has started, whatever it does."""
-        self._asking.shutdown(wait=False, cancel_futures=True)
+    def leave(self) -> None:
+        """Ask it to end when it has done what it was asked for."""
+        self._asking.submit(self._ask, None)
+        self._asking.shutdown(wait=False)
+
+    def end(self, until: float) -> None:
+        """End it and what it has started, whatever it does, where it has not ended at the time `until`."""
+        self._process.join(max(0.0, until - time.monotonic()))
+        assert self._process.pid is not None
         with suppress(ProcessLookupError):
-            os.killpg(self._process.pid or 0, signal.SIGKILL)
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()
         self._process.join(_END_SECONDS)
 
-    def _ask(self, question: tuple[Any, ...]) -> Any:
+    def _ask(self, question: tuple[Any, ...] | None) -> Any:
         try:
             self._pipe.send(question)
             while isinstance(answer := self._pipe.recv(), Event):
@@ -137,15 +148,17 @@ class LocalProcess:
         return result
 
 
+def _named_gpus() -> list[str] | None:
+    """Those that this process may see; None: all."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return None if named is None else [gpu for gpu in named.split(",") if gpu]
+
+
 def _visible_gpus() -> list[str]:
     import torch
 
-    named = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return (
-        [str(n) for n in range(torch.cuda.device_count())]
-        if named is None
-        else [g for g in named.split(",") if g]
-    )
+    named = _named_gpus()
+    return [str(number) for number in range(torch.cuda.device_count())] if named is None else named
 
 
 def _shares(gpus: Sequence[str], replicas: int, each: float) -> list[Sequence[str]]:
@@ -176,8 +189,8 @@ def _serve(pipe: Connection, gpus: str | None) -> None:
 
     replica = Replica(send)
     with suppress(EOFError, OSError):
-        while True:
-            send(_answer(replica, pipe.recv()))
+        while (question := pipe.recv()) is not None:
+            send(_answer(replica, question))
 
 
 def _answer(replica: Replica, question: tuple[Any, ...]) -> tuple[Any, BaseException | None]:
@@ -187,7 +200,7 @@ def _answer(replica: Replica, question: tuple[Any, ...]) -> tuple[Any, BaseExcep
             return replica.do(question[0]), None
         work, folder = question
         os.chdir(folder)
-        return replica.open(work, os.environ.get("CUDA_VISIBLE_DEVICES", "").split()), None
+        return replica.open(work, _named_gpus() or []), None
     except BaseException as error:
         raised = error if _travels(error) else RuntimeError(f"{type(error).__name__}: {error}")
         raised.add_note("".join(traceback.format_exception(error)))
