@@ -51,7 +51,8 @@ class StageContext:
     `run_dir`: where the run lives; a system writes below `run_dir / <system>`. `emit` logs an event;
     `checkpoint` is called between items: it blocks while paused and raises `StopRequested` on stop.
     `boundary` stands where a larger unit of work ends (an iteration): there it also stops for "stop after this".
-    `load_model` loads a language model once for all stages of a worker, `unload_models` ends those that are loaded.
+    `load_model` loads a language model once for all stages of a worker, `unload_models` ends those that are loaded,
+    in replicas too.
     `spread` says where work is done.
     `servers` is what the roles know of the servers they ask. `clock` gives seconds, of which none pass in a pause.
     `done`: items reported done.

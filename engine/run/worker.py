@@ -59,7 +59,7 @@ from engine.run.stage_choices import (
 from engine.run.stage_files import write_stage_files
 from engine.run.stage_state import Stages, fold_stages
 from engine.run.stop_signals import stop_signals
-from engine.scale.spread import spreading
+from engine.scale.spread import ReplicaSpread, spreading
 from engine.scale.work import Spread
 from engine.servers.known_servers import KnownServers
 from engine.servers.usage import UsageBook
@@ -180,9 +180,15 @@ class Worker:
             self._emit(StageFinishedBefore())
             return
         record = self._stage_record(name)
+
+        def unload() -> None:
+            models.unload()
+            if isinstance(spread, ReplicaSpread):
+                spread.close()
+
         context = StageContext(
             name, config, self._directory.path, self._emit, self._gate.checkpoint, models, self._gate.boundary, spread,
-            self._servers, self._gate.clock, models.unload,
+            self._servers, self._gate.clock, unload,
         )  # fmt: skip
         self._emit(Preparing(doing=f"loading data and models for {name}"))
         started = self._gate.clock()

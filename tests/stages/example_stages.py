@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 
 from engine.errors import DataError
 from engine.events import Notice
 from engine.files import append_jsonl, recover_jsonl
 from engine.run.stage import StageContext, StageResult
+from engine.scale.work import WorkContext
 
 
 class Count:
@@ -73,3 +75,23 @@ class Chatty:
             context.checkpoint()
             context.emit(Notice(text="x" * 1000))
         return StageResult()
+
+
+class _Process:
+    """Work whose result is the process that does it."""
+
+    def open(self, context: WorkContext) -> Callable[[int], int]:
+        return lambda item: os.getpid()
+
+
+class InReplicas:
+    """Work in replicas, then in others: models were unloaded in between."""
+
+    def run(self, context: StageContext) -> StageResult:
+        first = set(context.prepare(_Process())(range(4)))
+        context.unload_models()
+        left = [pid for pid in first if os.path.exists(f"/proc/{pid}")]
+        second = set(context.prepare(_Process())(range(4)))
+        return StageResult(
+            {"left": len(left), "both": len(first & second), "own": int(os.getpid() in first | second)}
+        )

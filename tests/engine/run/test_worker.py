@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from app.runs.client import prepare_run, request_stop, send
+from app.runs.client import prepare_run, request_stop, send, start_worker
 from engine.errors import RunError
 from engine.events import (
     Event,
@@ -425,3 +425,13 @@ def test_few_open_files_are_no_riddle(make_run: MakeRun) -> None:
     asked = subprocess.run(["bash", "-c", limit], capture_output=True, text=True, timeout=120, check=False)
     assert asked.returncode == 1
     assert inspect(run.path).failure.startswith("too many files are open: raise the limit")
+
+
+@pytest.mark.ray
+def test_models_are_unloaded_in_replicas_too(make_config: Callable[..., Path]) -> None:
+    """Their processes end; what is next prepared has others."""
+    config = make_config("InReplicas")
+    config.write_text(config.read_text() + "scale: {replicas: 2}\n")
+    run = prepare_run(config)
+    assert start_worker(run).wait(60) == 0, run.worker_log.read_text()
+    assert run.read().stages["example_stages:InReplicas"].summary == {"left": 0, "both": 0, "own": 0}
