@@ -124,13 +124,13 @@ def test_fields_with_a_value_are_changes() -> None:
 
 
 def test_why_a_run_is_not_resumed_or_served(config: Path, tmp_path: Path) -> None:
-    run = prepare_run(config, outputs=str(tmp_path / "outputs"))
+    run = prepare_run(config, outputs=str(tmp_path / "my outputs"))
     lock = RunLock(run.lock)
     with pytest.raises(RunError) as error:
         prepare_resume(run)
     lock.release()
     assert (error.value.where, error.value.hint) == (
-        str(run.path), f"watch it with `steer-tui {run.path}`, or stop it first",
+        str(run.path), f"watch it with `steer-tui '{run.path}'`, or stop it first",
     )  # fmt: skip
     server = prepare_serving([run], [])
     with pytest.raises(RunError) as error:

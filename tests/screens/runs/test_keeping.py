@@ -341,15 +341,15 @@ def test_what_stands_below_the_list_line_by_line(make: Make, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("metric", "words"),
+    ("metric", "n", "words"),
     [
-        ("accuracy", "accuracy over 1,200 problems"),
-        ("vqa_accuracy", "VQA accuracy over 1,200 problems"),
-        ("hits_at_1", "hits at 1 over 1,200 problems"),
+        ("accuracy", 1_200, "accuracy over 1,200 problems"),
+        ("vqa_accuracy", 1_200, "VQA accuracy over 1,200 problems"),
+        ("hits_at_1", 1, "hits at 1 over 1 problem"),
     ],
 )
-def test_a_metric_in_words(metric: str, words: str) -> None:
-    verdict = msgspec.structs.replace(esm_verdict(0.5), metric=metric, n=1_200, items="problems")
+def test_a_metric_in_words(metric: str, n: int, words: str) -> None:
+    verdict = msgspec.structs.replace(esm_verdict(0.5), metric=metric, n=n, items="problems")
     assert metric_words(verdict) == words
 
 
