@@ -97,5 +97,7 @@ def test_a_folder_of_files_is_not_written_over_a_file(
     assert str(error.value) == f"--memory writes a folder, and this is a file ({out}): name a folder"
     monkeypatch.setattr("engine.esm.export.export", lambda *options: Exported([options[2]], 2, [5], 1.25))
     given = ["export", "vectors", "run", "--format", "gguf", "--memory", "--out", str(tmp_path)]
-    assert main(given) == 0 and str(tmp_path) in capsys.readouterr().out, "a folder that is there is written into"
+    assert main(given) == 0 and str(tmp_path) in capsys.readouterr().out, (
+        "a folder that is there is written into"
+    )
     assert export_vectors._numbers("3, 0") == [3, 0]

@@ -268,7 +268,9 @@ def test_a_clusters_words_stand_beside_its_number_and_the_most_changed_comes_fir
     first = rows(table(log.case(FIRST), "Deltas of iteration 0"))
     assert first[0][2:] == ["·", "0.00", "·"]
     begun = ev.IterationBegan(iteration=0, deltas={"0": 0.3})
-    assert rows(table(Log(begun).case(begun), "Deltas of")) == [["end of text", "0", "·", "+0.30", "·"]], "none came before"
+    assert rows(table(Log(begun).case(begun), "Deltas of")) == [["end of text", "0", "·", "+0.30", "·"]], (
+        "none came before"
+    )
     third = Log(*log.events, ev.IterationBegan(iteration=2, deltas={"0": 0.3, "2": -1.0, "3": 0.1}))
     assert rows(table(third.case(third.events[-1]), "Deltas of iteration 2")) == [
         ["Based provided", "2", "−0.80", "−1.00", "−0.20"],
