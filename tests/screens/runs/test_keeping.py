@@ -23,6 +23,7 @@ from app.table.filter_parser import parse
 from engine.errors import RunError
 from engine.run.directory import RunDirectory, StageRecord
 from engine.run.stage_state import RUNNING, StageState
+from screens.notes.screen import NotesScreen
 from screens.panels.error_panel import ErrorPanel
 from screens.runs.about import about_group, about_run, metric_words
 from screens.runs.columns import COLUMNS
@@ -143,6 +144,10 @@ async def test_filter_is_typed_and_kept(outputs: Path) -> None:
         assert len(app.runs.source) == 1 and "filter gain>0: 1" in str(app.runs.title_line.content)
         await settled(app, pilot)
         assert len(app.runs.source) == 1, "reading the runs again keeps the filter"
+        await pilot.press("M")
+        assert isinstance(app.screen, NotesScreen), "of the listed runs"
+        assert app.screen._runs == [app.runs.source.runs[0].path]
+        app.pop_screen()
         await pilot.press("slash", "backspace", "enter")
         await pilot.pause()
         assert len(app.runs.source) == 3
