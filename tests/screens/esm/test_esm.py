@@ -315,6 +315,12 @@ async def test_the_tab_goes_with_the_stage_until_one_is_chosen(session: Recorded
         ):
             session.seek(first_event(session, stage))
             assert (await press(pilot)).shown_name == shown
+        session.seek(first_event(session, "mine"))
+        await press(pilot)
+        session.seek(first_event(session, "select") - 1)
+        await press(pilot, "up")
+        session.seek(first_event(session, "select"))
+        assert (await press(pilot)).shown_name == "pairs", "somebody reads a row there"
         await press(pilot, "2")
         session.seek(first_event(session, "mine"))
         assert (await press(pilot)).shown_name == "results"
@@ -446,6 +452,7 @@ async def test_copy(session: RecordedSession, tmp_path: Path) -> None:
         [note] = app._notifications
         assert note.message == f"Copied: {app.copied[:60]}…", "of a longer text its first 60 letters"
         assert entry is not None and isinstance(entry.event, DecisionTaken)
+        assert "=  " not in app.copied, "what is empty is left out"
         assert f"  m={entry.event.m}  " in app.copied and entry.event.example == "test-0000"
 
 
