@@ -21,6 +21,7 @@ from engine.wilson import wilson
 from screens.esm.decisions import NO_MATCH, gains
 from screens.esm.screen import EsmScreen
 from screens.messages import SystemRequested
+from screens.panels.help import HelpScreen
 from screens.panes.cases import CasesPane
 from screens.what_if.screen import WhatIfScreen
 from tests.console import drawn
@@ -205,6 +206,7 @@ async def test_filter_shows_matches_and_escape_takes_it_away(session: RecordedSe
         assert f"{len(source):,} of {every:,} decisions" in drawn(pilot.app)
         screen = await press(pilot, "escape")
         assert len(source) == len(session.state.esm.decisions)
+        assert screen.decisions.counted() == f"{every:,} decisions" and not screen.decisions.close_one()
 
 
 async def test_wrong_filter_says_where_and_changes_nothing(session: RecordedSession) -> None:
@@ -323,7 +325,12 @@ async def test_the_tab_goes_with_the_stage_until_one_is_chosen(session: Recorded
         assert (await press(pilot)).shown_name == "pairs", "somebody reads a row there"
         await press(pilot, "2")
         session.seek(first_event(session, "mine"))
-        assert (await press(pilot)).shown_name == "results"
+        screen = await press(pilot)
+        assert screen.shown_name == "results"
+        heading, shown, *_ = HelpScreen(screen)._texts[0].split("\n\n")
+        assert heading.startswith("# ") and shown.startswith("*Results* compares"), (
+            "what it says of the shown tab"
+        )
 
 
 async def test_going_back_while_another_tab_is_on(session: RecordedSession) -> None:
