@@ -148,11 +148,11 @@ async def test_each_line_of_a_card_leads_to_its_own_place(
     monkeypatch.setattr(card_panel, "card_content", lambda *_: replace(CARD, highlights=lines))
     app = RunApp(OverviewScreen(demo_session(tmp_path)))
     async with app.run_test() as pilot:
-        app.push_screen(card_panel.CardPanel(app.first.session, "ESM"))
+        app.push_screen(panel := card_panel.CardPanel(app.first.session, "ESM"))
         await pilot.pause()
         said = [str(option.prompt) for option in app.screen.query_one(LineList).options]
         await pilot.press(key)
-        app.screen.draw(app.first.session)  # the log has grown: the cursor stays on its line
+        panel.draw(app.first.session)  # the log has grown: the cursor stays on its line
         await pilot.press("enter")
         await pilot.pause()
     assert said == ["› → open ESM", "  → line 0", "  → line 1"]
