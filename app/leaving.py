@@ -98,7 +98,7 @@ class Leaving:
 
     def _detach(self, code: int) -> None:
         for run in self.running():
-            self.farewell.append(f"still running: {run.path}; to watch it: steer-tui {run.path}")
+            self.farewell.append(f"still running: {run.path}; to watch it: steer-tui {quote(str(run.path))}")
         self._app.exit(return_code=code)
 
     def _stop(self, code: int) -> None:

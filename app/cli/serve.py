@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from shlex import quote
 
 from app.cli.options import RUN, add_outputs, add_set, names
 
@@ -64,10 +65,9 @@ def _show_key(run_dir: Path) -> None:
     from engine.run.directory import RunDirectory
     from engine.serve.key import server_key
 
-    section = load_config(RunDirectory(run_dir).config).serve
-    key = server_key(section, run_dir)
+    key = server_key(load_config(RunDirectory(run_dir).config).serve, run_dir)
     lines = [f"key: {key.secret}   (shown once; it is in {key.place})" if key.made else f"key: {key.place}"]
-    lines.append(f"watch it: steer-tui {run_dir}   end it: Ctrl+C")
+    lines.append(f"watch it: steer-tui {quote(str(run_dir))}   end it: Ctrl+C")
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
 

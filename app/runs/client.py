@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -102,7 +103,7 @@ def prepare_resume(directory: RunDirectory, stages: Sequence[str] | None = None)
         raise RunError(
             what=f"worker {status.pid} on {status.host} already works on this run",
             where=str(directory.path),
-            hint=f"watch it with `steer-tui {directory.path}`, or stop it first",
+            hint=f"watch it with `steer-tui {quote(str(directory.path))}`, or stop it first",
         )
     if stages is None:
         return
@@ -195,8 +196,7 @@ def _exchange(
             if (left := deadline - time.monotonic()) <= 0:
                 raise TimeoutError("timed out")
             connection.settimeout(left)
-            part = connection.recv(_LONGEST_REPLY)
-            line += part
+            line += (part := connection.recv(_LONGEST_REPLY))
             if not part or len(line) > _LONGEST_REPLY:
                 break
     return msgspec.json.decode(line, type=WorkerReply)

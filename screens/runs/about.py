@@ -7,7 +7,7 @@ from rich.text import Text
 from app.runs.run_list import RunRow, stage_states
 from app.runs.time_left import time_left_sentence
 from app.wording.stage_words import stage_sign
-from app.wording.text import duration, how_many
+from app.wording.text import counted, duration, how_many
 from app.wording.verdict_text import verdict_line
 from app.wording.words import METRICS
 from engine.events.verdict import Verdict
@@ -63,7 +63,7 @@ def _of_method(title: str, verdict: Verdict, width: int) -> Text:
 def metric_words(verdict: Verdict) -> str:
     """`accuracy over 200 examples`"""
     metric = METRICS.get(verdict.metric, verdict.metric.replace("_", " "))
-    return f"{metric} over {verdict.n:,} {verdict.items}"
+    return f"{metric} over {counted(verdict.n, verdict.items)}"
 
 
 def _stages(row: RunRow, room: int) -> Text | None:

@@ -107,6 +107,7 @@ def test_which_run_is_ahead(tmp_path: Path) -> None:
 
     assert said(0.1, 0.3, 0.01) == "B better" and said(-0.3, -0.1, 0.01) == "A better"
     assert said(0.1, 0.3, 0.05) == said(-0.1, 0.3, 0.01) == "unclear" and said(0.0, 0.0, 1.0) == "equal"
+    assert said(1.0, 1.0, 1.0) == "unclear", "a single item, which B alone has right"
 
 
 def test_tokens_go_from_a_to_b(tmp_path: Path) -> None:

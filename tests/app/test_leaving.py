@@ -122,11 +122,13 @@ def test_stop_waits_and_says_how_each_run_was_left(console: Any, interrupted: bo
 
 
 def test_ctrl_c_asks_before_it_stops_a_run_of_others_and_then_stops_nothing(console: Any) -> None:
-    leaving = leaving_of(console, watched=("/a/2",))
+    leaving = leaving_of(console, watched=("/a/my runs/2",))
     leaving.interrupt()
     assert isinstance(console.screen, LeaveScreen) and console.codes == []
     leaving.interrupt()
-    assert console.codes == [130] and leaving.farewell == ["still running: /a/2; to watch it: steer-tui /a/2"]
+    assert console.codes == [130] and leaving.farewell == [
+        "still running: /a/my runs/2; to watch it: steer-tui '/a/my runs/2'"
+    ], "as a shell reads it"
     console.answer("stop")
     assert isinstance(console.screen, WaitingScreen)
     console.answer(None)

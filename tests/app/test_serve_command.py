@@ -26,7 +26,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
         return 0
 
     monkeypatch.setattr(batch, "run_batch", run_batch)
-    return prepare_run(DEMO, ["run.name=mine"], str(tmp_path))
+    return prepare_run(DEMO, ["run.name=mine"], str(tmp_path / "my runs"))
 
 
 def prepared(*arguments: str) -> Config:
@@ -46,7 +46,11 @@ def test_a_run_of_its_own_points_to_the_run_it_serves(
     assert config.model == load_config(source.config).model
     said, file = capsys.readouterr().out, run.path / "serve" / "key"
     key = file.read_text().strip()
-    assert said.count(key) == 1 and str(file) in said and file.stat().st_mode & 0o777 == 0o600
+    assert said.count(key) == 1 and file.stat().st_mode & 0o777 == 0o600
+    assert said.splitlines() == [
+        f"key: {key}   (shown once; it is in {file})",
+        f"watch it: steer-tui '{run.path}'   end it: Ctrl+C",
+    ]
     assert key not in run.config.read_text() + run.record.read_text()
 
 

@@ -18,6 +18,7 @@ HOSTILE = "\x1b]0;owned\x07a\x1b[31mb\x9b2Jc\rd\u202ee"
 
 def test_control_codes_are_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
     console = make_console()
+    assert console.width == 120, "where there is no terminal"
     table = Table(title=HOSTILE)
     table.add_column(HOSTILE)
     table.add_row(Text(HOSTILE, style="bold"))

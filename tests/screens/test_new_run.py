@@ -205,8 +205,15 @@ async def test_form_changes_come_back_into_the_dialog(tmp_path: Path) -> None:
         assert "default 8   in the file 6" in str(form.about.content)
         await pilot.press("slash", "ctrl+u", *"model.backend", "enter", "down", "space", "space")
         assert form.form.changes == ["online.L=5", "online.probe_tokens=12", "model.backend=vllm"]
+        row = form.source.rows[form.table.cursor]
+        assert not isinstance(row, Heading | StageBox)
+        form.form.put("model.backend", "mine", None)
+        await pilot.press("space")
+        assert form.form.value(row)[0] == row.choices[0], "behind what is none of them comes the first"
+        form.form.put("model.backend", "vllm", None)
+        form.form.put("run.name", "my run", None)
         await pilot.press("delete", "escape")
-        assert app.dialog.set_input.value == "online.L=5 online.probe_tokens=12"
+        assert app.dialog.set_input.value == "online.L=5 online.probe_tokens=12 'run.name=my run'"
         assert app.dialog.set_input.has_focus
 
 

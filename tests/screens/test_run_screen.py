@@ -441,7 +441,11 @@ def test_work_on_a_table_is_over_when_all_its_stages_are_done(
     assert work_over(session, stages) == over
     session.cursor = 5
     assert not work_over(session, stages)
-    session.cursor, state.status = None, "finished"
+    session.cursor, state.status = None, "failed"
+    assert work_over(session, stages) == over, "of one that broke off the newest row says where"
+    state.status = "stopped"
+    assert work_over(session, stages)
+    state.status = "finished"
     assert work_over(session, stages)
     session.behind = 3
     assert not work_over(session, stages), "what is shown is not yet its end"

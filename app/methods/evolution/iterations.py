@@ -125,7 +125,7 @@ def _gained(state: EvolutionState, item: IterationState) -> list[Block]:
         return []
     before, of = best
     gain = score.composite - before
-    sign = "▲" if score.best else "≈" if gain > 0 else "▼"
+    sign = "▲" if score.best else "≈" if gain >= 0 else "▼"
     other = "; other questions than before" if state.by_minibatch else ""
     words: Words = (
         Span(f"{sign} {signed(gain)} composite on {state.decided_on}, ", "good" if score.best else "dim"),

@@ -22,7 +22,7 @@ LOADED = ev.ModelLoaded(
 
 
 def test_lines_tell_what_is_loaded_and_now_and_then_how_far() -> None:
-    console = Console(file=StringIO(), width=200)
+    console = Console(file=StringIO(), width=40)
     seconds = iter((10.0, 11.0, 12.0, 16.0))
     display = Display(console, clock=lambda: next(seconds))
     display.show(BEGUN, {})
@@ -82,7 +82,7 @@ def test_the_pace_of_a_call_to_a_model_stands_in_place_of_the_stage_s() -> None:
 
 def test_progress_tells_how_far_a_server_s_answers_are() -> None:
     """On every line that is due, and no more once all are there."""
-    console, stages = Console(file=StringIO(), width=200), Stages()
+    console, stages = Console(file=StringIO(), width=40), Stages()
     seconds = iter((0.0, 2.0, 6.0, 7.0, 12.0))
     display = Display(console, clock=lambda: next(seconds))
     waiting = ev.ModelWorking(

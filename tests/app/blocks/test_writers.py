@@ -106,10 +106,13 @@ def test_batch_prints_tables_sentences_and_lists_and_nothing_else() -> None:
     blocks: list[Block] = [
         Paragraph("a long sentence"),
         Heading("no"),
-        Bullets(["one", "two"]),
+        Bullets(["one", "two that is long"]),
         Writing("no"),
     ]
-    assert printed(blocks, 80, []) == ["a long sentence", "- one", "- two"]
+    lines = ["a long sentence", "- one", "- two that is long"]
+    assert printed(blocks, 80, []) == printed(blocks, 8, []) == lines, (
+        "the terminal breaks lines, not the program"
+    )
     assert printed([TABLE], 80, []) == ["A caption", "", "  name   n", " ──────────", "  a<b    1", "", "a note",
                                         "n: how many"]  # fmt: skip
 

@@ -38,14 +38,14 @@ def test_of_many_files_three_are_named(
 def test_deltas_in_both_directions_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two raise and one lowers its cluster; the fourth does nothing."""
+    """Two raise and one lowers its cluster; the fourth does nothing. The server may be started from another folder."""
     done = SimpleNamespace(deltas={"0": 0.25, "1": -0.5, "2": 1.0, "3": 0.0}, bias=None)
     monkeypatch.setattr("app.choose_run.choose_run", lambda run, outputs: None)
     monkeypatch.setattr("engine.evolution.processors.export_deltas.export_deltas", lambda *options: done)
-    out = tmp_path / "deltas.py"
-    assert main(["export", "deltas", "run", "--format", "vllm", "--out", str(out)]) == 0
+    monkeypatch.chdir(tmp_path)
+    assert main(["export", "deltas", "run", "--format", "vllm", "--out", "deltas.py"]) == 0
     first, use = capsys.readouterr().out.splitlines()
-    assert first == f"3 of 4 clusters have a delta: {out}"
+    assert first == "3 of 4 clusters have a delta: deltas.py"
     assert use.endswith(
         f"PYTHONPATH={tmp_path} vllm serve MODEL --logits-processors deltas:ClusterDeltaVLLMProcessor"
     )
@@ -86,7 +86,7 @@ def test_what_was_written_and_how_strong_it_is() -> None:
 
 
 def test_a_folder_of_files_is_not_written_over_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("app.choose_run.choose_run", lambda *_: None)
     out = tmp_path / "a.gguf"
@@ -95,4 +95,9 @@ def test_a_folder_of_files_is_not_written_over_a_file(
     with pytest.raises(RunError) as error:
         export_vectors.execute(options)
     assert str(error.value) == f"--memory writes a folder, and this is a file ({out}): name a folder"
+    monkeypatch.setattr("engine.esm.export.export", lambda *options: Exported([options[2]], 2, [5], 1.25))
+    given = ["export", "vectors", "run", "--format", "gguf", "--memory", "--out", str(tmp_path)]
+    assert main(given) == 0 and str(tmp_path) in capsys.readouterr().out, (
+        "a folder that is there is written into"
+    )
     assert export_vectors._numbers("3, 0") == [3, 0]

@@ -69,7 +69,9 @@ def test_list_and_show(ctl: Ctl, tmp_path: Path, working: tuple[RunDirectory, Ga
         ("working", "running"),
     }
     assert all((row["form"], row["version"]) == ("steer-tui run", 1) for row in rows)
-    assert [row["path"] for row in ctl("list", "--state", "finished")[1]] == [str(done)]
+    [finished] = ctl("list", "--state", "finished")[1]
+    at = ("stage", "done", "total", "eta", "eta_all", "pid", "failure")
+    assert finished["path"] == str(done) and [finished[name] for name in at] == [None] * len(at)
     code, (shown,), _ = ctl("show", "done")
     assert (
         code == 0 and shown["stages"][0]["stage"] == "eval" and shown["config"] == str(done / "config.yaml")

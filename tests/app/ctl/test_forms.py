@@ -70,6 +70,8 @@ def test_an_end_and_a_choice(ctl: Ctl, tmp_path: Path) -> None:
         {"form": "steer-tui end", "version": 1, "path": str(run.path), "state": "failed", "failure": "no room",
          "time_is_up": False}
     ], "")  # fmt: skip
+    [end] = ctl("wait", str(make_run(tmp_path, "b", [])))[1]
+    assert (end["state"], end["failure"]) == ("finished", None)
     assert ctl("stage", "last", str(run.path), "mine") == (0, [
         {"form": "steer-tui stages", "version": 1, "path": str(run.path), "choice": "last", "stage": "mine",
          "undo": False, "stages": ["eval"]}

@@ -427,16 +427,19 @@ def test_an_event_without_a_page_of_its_own_is_shown_by_its_fields(tmp_path: Pat
 
 
 def test_a_report_without_a_verdict_changes_or_notes(tmp_path: Path) -> None:
-    run = make_run(tmp_path, "a", [ModelLoaded(
+    loaded = ModelLoaded(
         name="m", backend="b", device="cpu", dtype="float32", num_layers=3, hidden_size=2,
         fingerprint="0123456789abcdefgh",
-    )] * 2)  # fmt: skip
+    )  # fmt: skip
+    other = msgspec.structs.replace(loaded, fingerprint="other weights")
+    run = make_run(tmp_path, "a", [loaded, other, loaded])
     text = to_markdown(report(read_run(RunDirectory(run))))
     assert NO_VERDICT == (
         "The log holds no verdict: no stage that evaluates a method has finished, or an earlier version ran it."
     )
     for line in (
         NO_VERDICT, "No field was set over the configuration file.", "| m | 3 | float32 | cpu | 0123456789abcdef |",
+        "| m | 3 | float32 | cpu | other weights |",
         "With the versions above, the run's own configuration has every field and the seed:",
         "To look at it in the console:", f"steer-tui batch --config {run}/config.yaml", f"steer-tui {run}",
         "| model | layers | numbers | device | fingerprint |",

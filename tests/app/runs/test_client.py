@@ -27,7 +27,7 @@ from engine.config.changes import changed_fields
 from engine.config.file import load_config
 from engine.errors import ConfigError, DiskError, RunError
 from engine.run.control import ControlServer
-from engine.run.directory import RunDirectory
+from engine.run.directory import RunDirectory, StageRecord
 from engine.run.gate import Gate
 from engine.run.lock import RunLock
 from engine.run.stage_choices import StageChange
@@ -124,15 +124,18 @@ def test_fields_with_a_value_are_changes() -> None:
 
 
 def test_why_a_run_is_not_resumed_or_served(config: Path, tmp_path: Path) -> None:
-    run = prepare_run(config, outputs=str(tmp_path / "outputs"))
+    run = prepare_run(config, outputs=str(tmp_path / "my outputs"))
     lock = RunLock(run.lock)
     with pytest.raises(RunError) as error:
         prepare_resume(run)
     lock.release()
     assert (error.value.where, error.value.hint) == (
-        str(run.path), f"watch it with `steer-tui {run.path}`, or stop it first",
+        str(run.path), f"watch it with `steer-tui '{run.path}'`, or stop it first",
     )  # fmt: skip
-    server = prepare_serving([run], [])
+    record = run.read()
+    record.stages["serve"] = StageRecord()
+    run.write(record)
+    server = prepare_serving([run], [])  # one that serves besides its other stages can be served
     with pytest.raises(RunError) as error:
         prepare_serving([server], [])
     assert str(error.value) == (

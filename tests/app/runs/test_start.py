@@ -95,7 +95,8 @@ def test_rows_are_searched_and_used_sections_come_first() -> None:
     used = [row.name for row in headings if row.used]
     assert used[:2] == ["stages", "run"] and "slsm" in used and "slsm.model" in used and "online" not in used
     assert [row.used for row in headings] == sorted((row.used for row in headings), reverse=True)
-    found = [row.path for row in form.rows("longest probe") if isinstance(row, FormField)]
+    found = [row.path for row in form.rows("length probe") if isinstance(row, FormField)]
+    assert "online.probe_tokens" in found, "its help has one word, its name the other"
     assert all("probe" in (path + field(path).help).lower() for path in found)
     assert [row.path for row in form.rows("online.probe_tok") if isinstance(row, FormField)] == [
         "online.probe_tokens"

@@ -15,6 +15,7 @@ from app.state.event_index import EventIndex
 from app.state.ledger import EntryUse
 from app.state.run import RunState
 from engine import events as ev
+from tests.synthetic_evolution import evolution_events
 from tests.synthetic_run import SyntheticRun
 
 Events = list[ev.Event]
@@ -133,6 +134,12 @@ def test_marks_and_stops(events: Events) -> None:
     assert [m.text for m in index.marks if m.kind == "notice"] == [
         e.text for e in once if isinstance(e, ev.Notice) and e.level == "info"
     ]
+    index, evolution = EventIndex(), list(evolution_events(iterations=2))
+    for event in evolution:
+        index.add(event)
+    stops = [e.seq for e in evolution if isinstance(e, ev.IterationBegan | ev.AnswersScored | ev.ReflectorReplied
+             | ev.StageStarted | ev.StageFinished)]  # fmt: skip
+    assert [e.seq for e in evolution if index.stop(e.seq - 1, 1) == e.seq] == stops
 
 
 def test_every_field_of_a_decision_is_a_column_or_a_text_of_the_log() -> None:

@@ -114,6 +114,8 @@ def test_an_answer_of_a_conversation() -> None:
     assert (row.second, row.failures, row.undetected) == (False, 0, False)
     reminded = replace(answered, mode="remind_on_detection")
     assert folded(opened, answered, reminded).slsm.failures == 1, "both modes share the detection"
+    structured = replace(answered, memory_mode="structured")
+    assert folded(opened, answered, structured).slsm.failures == 2, "each memory is compared for itself"
 
 
 def test_a_score_of_a_mode_is_told_for_each_memory() -> None:

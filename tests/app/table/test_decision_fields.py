@@ -6,6 +6,7 @@ from msgspec import structs
 
 from app.state.run import RunState
 from app.table.decision_fields import DECISION_FIELDS, sign_where_it_turned
+from app.table.decision_rows import DecisionRows
 from engine import events as ev
 from screens.widgets.tables.column_layout import place
 
@@ -60,6 +61,24 @@ KNOWN_AT_ONCE = {
 def test_every_field_is_that_of_the_event() -> None:
     late = dict.fromkeys(("correct", "differs", "fixed", "broken", "question")) | {"left": False}
     assert values(told()) == KNOWN_AT_ONCE | late
+
+
+def test_null_has_no_layer_and_no_figures() -> None:
+    state = RunState()
+    nothing = dict.fromkeys(
+        ("chosen", "layer", "logprob", "delta_logprob", "score", "null_ahat", "null_logprob")
+    )
+    state.apply(structs.replace(DECISION, gate="tau_null", **nothing))
+    shown = values(state)
+    assert [shown[name] for name in ("chosen", "entry", "steered", "layer")] == ["null", "null", False, None]
+    figures = [shown[name] for name in ("logprob", "dlogprob", "score", "null", "nulllogprob")]
+    assert all(figure != figure for figure in figures), "what is not there is no number"
+
+
+def test_a_word_is_looked_for_in_every_name_and_in_the_question() -> None:
+    rows = DecisionRows(told(("greedy", True)).esm)
+    words = ("test-1", "esm", "chosen", "e1", "many", "delimiter")
+    assert [rows.mentions(word)(0) for word in words] == [True, True, True, True, True, False]
 
 
 def test_what_comes_with_the_answers() -> None:

@@ -23,6 +23,8 @@ def test_a_text_may_differ_later_than_what_was_decided() -> None:
     a = [step("1", "same"), step("2", "same", α=1.0), step("3", "x")]
     b = [step("1", "same"), step("2", "same", α=2.0), step("3", "y")]
     assert (align(a, b).first, align(a, b).first_text) == (1, 2)
+    later = align([*a, step("4", probe=-0.5)], [*b, step("4", probe=-0.2)])
+    assert later.first_weighed is None, "only what was weighed otherwise before the runs part"
     assert (align(a, a).first, align(a, a).first_text, align(a, a).summary) == (None, None, "")
 
 

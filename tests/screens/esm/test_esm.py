@@ -21,6 +21,7 @@ from engine.wilson import wilson
 from screens.esm.decisions import NO_MATCH, gains
 from screens.esm.screen import EsmScreen
 from screens.messages import SystemRequested
+from screens.panels.help import HelpScreen
 from screens.panes.cases import CasesPane
 from screens.what_if.screen import WhatIfScreen
 from tests.console import drawn
@@ -205,6 +206,7 @@ async def test_filter_shows_matches_and_escape_takes_it_away(session: RecordedSe
         assert f"{len(source):,} of {every:,} decisions" in drawn(pilot.app)
         screen = await press(pilot, "escape")
         assert len(source) == len(session.state.esm.decisions)
+        assert screen.decisions.counted() == f"{every:,} decisions" and not screen.decisions.close_one()
 
 
 async def test_wrong_filter_says_where_and_changes_nothing(session: RecordedSession) -> None:
@@ -315,9 +317,20 @@ async def test_the_tab_goes_with_the_stage_until_one_is_chosen(session: Recorded
         ):
             session.seek(first_event(session, stage))
             assert (await press(pilot)).shown_name == shown
+        session.seek(first_event(session, "mine"))
+        await press(pilot)
+        session.seek(first_event(session, "select") - 1)
+        await press(pilot, "up")
+        session.seek(first_event(session, "select"))
+        assert (await press(pilot)).shown_name == "pairs", "somebody reads a row there"
         await press(pilot, "2")
         session.seek(first_event(session, "mine"))
-        assert (await press(pilot)).shown_name == "results"
+        screen = await press(pilot)
+        assert screen.shown_name == "results"
+        heading, shown, *_ = HelpScreen(screen)._texts[0].split("\n\n")
+        assert heading.startswith("# ") and shown.startswith("*Results* compares"), (
+            "what it says of the shown tab"
+        )
 
 
 async def test_going_back_while_another_tab_is_on(session: RecordedSession) -> None:
@@ -438,7 +451,7 @@ async def test_copy(session: RecordedSession, tmp_path: Path) -> None:
     """`y` copies the row with the number of its event in the log, which opens it."""
     app = EsmApp(session)
     async with app.run_test(size=SMALL) as pilot:
-        await press(pilot, "g", "y")
+        screen = await press(pilot, "g", "y")
         assert "example=test-0000" in app.copied
         run, _, seq = app.copied.rpartition("@")
         assert run.endswith(f"  {session.run_dir}")
@@ -447,6 +460,11 @@ async def test_copy(session: RecordedSession, tmp_path: Path) -> None:
         assert note.message == f"Copied: {app.copied[:60]}…", "of a longer text its first 60 letters"
         assert entry is not None and isinstance(entry.event, DecisionTaken)
         assert f"  m={entry.event.m}  " in app.copied and entry.event.example == "test-0000"
+        source, rows = screen.decisions.source, range(len(screen.decisions.source))
+        differs = [column.key for column in source.columns].index("differs")
+        screen.decisions.table.go_to(next(row for row in rows if not source.cells(row)[differs].text.strip()))
+        await press(pilot, "y")
+        assert "≠=" not in app.copied, "what is empty is left out"
 
 
 async def test_sort_by_a_header_key(session: RecordedSession) -> None:

@@ -100,6 +100,10 @@ async def test_the_results_are_shown_with_their_intervals(session: RecordedSessi
 
 async def test_it_grows_and_scrubs(growing: RecordedSession) -> None:
     async with EvolutionApp(growing).run_test(size=SMALL) as pilot:
+        growing.seek(9)
+        screen = await press(pilot)
+        assert screen.shown_name == "iterations", "though only the unchanged model has answered yet"
+        growing.seek(None)
         screen = await press(pilot)
         assert screen.shown_name == "iterations", "the stage at work"
         before = len(iterations(screen).source)

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as replace_struct
 
 from app.methods.overview import Highlight
 from app.methods.pages import page_of
@@ -147,10 +148,12 @@ async def test_each_line_of_a_card_leads_to_its_own_place(
     monkeypatch.setattr(card_panel, "card_content", lambda *_: replace(CARD, highlights=lines))
     app = RunApp(OverviewScreen(demo_session(tmp_path)))
     async with app.run_test() as pilot:
-        app.push_screen(card_panel.CardPanel(app.first.session, "ESM"))
+        app.push_screen(panel := card_panel.CardPanel(app.first.session, "ESM"))
         await pilot.pause()
         said = [str(option.prompt) for option in app.screen.query_one(LineList).options]
-        await pilot.press(key, "enter")
+        await pilot.press(key)
+        panel.draw(app.first.session)  # the log has grown: the cursor stays on its line
+        await pilot.press("enter")
         await pilot.pause()
     assert said == ["› → open ESM", "  → line 0", "  → line 1"]
     assert app.asked == [SystemRequested("ESM", (None, *goals)[line])]
@@ -178,6 +181,21 @@ async def test_a_tile_says_the_newest_sentence_and_a_card_all_of_them(
         not said,
     ]
     assert card == ["It does this.", "\n".join(said)]
+
+
+def test_of_several_verdicts_the_newest_comes_first() -> None:
+    """The pairs of the pool, then what the selector makes of them, which the method is remembered by."""
+    pairs = ev.Verdict(method="pool", baseline="given", metric="oracle", n=4, value=0.5, baseline_value=0.25,
+                       difference=0.25, low=0.1, high=0.5, items="queries")  # fmt: skip
+    picked = replace_struct(pairs, method="selector", baseline="rices", metric="vqa_accuracy")
+    ends = [ev.StageFinished(stage=stage, seconds=1.0, verdict=verdict)
+            for stage, verdict in (("pool", pairs), ("selector", picked))]  # fmt: skip
+    state = state_of(*ends)
+    [progress] = progress_of(list(state.stages.values()))
+    newest, before = card_content._sentences(progress, state)
+    assert newest.startswith("Pairs of the selector score 50.0% over 4 queries")
+    assert before.startswith("The best known pair of a pool scores 50.0% over 4 queries")
+    assert card_content.headline(progress, state) == picked
 
 
 @pytest.mark.parametrize(

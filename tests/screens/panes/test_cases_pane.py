@@ -112,8 +112,10 @@ async def test_a_finished_table_stands_in_its_own_order(tmp_path: Path) -> None:
         assert str(pane.line.content).endswith("sorted by letter ↓"), "this column has no help"
 
 
-async def test_keys_lead_to_notable_cases_to_steps_and_beside(tmp_path: Path) -> None:
-    """Steps stop at the first and the last; another case begins at its last one."""
+async def test_keys_lead_to_notable_cases_to_steps_and_beside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps stop at the first and the last; another case begins at its last one, and is read from its top."""
     app = PaneApp(Letters("abcde", "be", steps=lambda row: 3), tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
         await shown(pilot)
@@ -121,6 +123,12 @@ async def test_keys_lead_to_notable_cases_to_steps_and_beside(tmp_path: Path) ->
         pane.table.focus()
         pane.table.go_to(0)
         cases: list[str] = []
+        await pilot.pause()
+        tops: list[bool] = []
+        show = pane.detail.show
+        monkeypatch.setattr(
+            pane.detail, "show", lambda draw, top=True, **more: [tops.append(top), show(draw, top, **more)]
+        )
         back, on = "left_parenthesis", "right_parenthesis"
         for key in ("d", "d", "d", "D", back, back, back, on, "d"):
             await pilot.press(key)
@@ -130,6 +138,7 @@ async def test_keys_lead_to_notable_cases_to_steps_and_beside(tmp_path: Path) ->
             "b at step None", "e at step None", "b at step None", "e at step None", "e at step 1", "e at step 0",
             "e at step 0", "e at step 1", "b at step None",
         ]  # fmt: skip
+        assert tops == [True, True, True, True, False, False, False, True]
         assert not pane.check_action("beside", (1,)) and pane.check_action("step", (1,))
         await pilot.press("enter")
         await pilot.pause()

@@ -93,6 +93,7 @@ def test_dev_and_test_are_not_mixed(make: Make) -> None:
     ]
     best = best_of(rows)
     assert best is not None and (best.run, best.count, best.split) == (rows[1], 2, "dev")
+    assert best == best_of(rows[::-1]), "whichever comes first"
     assert best.among == "2 dev runs" and best.word == "best"
 
 

@@ -23,6 +23,7 @@ from app.table.filter_parser import parse
 from engine.errors import RunError
 from engine.run.directory import RunDirectory, StageRecord
 from engine.run.stage_state import RUNNING, StageState
+from screens.notes.screen import NotesScreen
 from screens.panels.error_panel import ErrorPanel
 from screens.runs.about import about_group, about_run, metric_words
 from screens.runs.columns import COLUMNS
@@ -143,6 +144,10 @@ async def test_filter_is_typed_and_kept(outputs: Path) -> None:
         assert len(app.runs.source) == 1 and "filter gain>0: 1" in str(app.runs.title_line.content)
         await settled(app, pilot)
         assert len(app.runs.source) == 1, "reading the runs again keeps the filter"
+        await pilot.press("M")
+        assert isinstance(app.screen, NotesScreen), "of the listed runs"
+        assert app.screen._runs == [app.runs.source.runs[0].path]
+        app.pop_screen()
         await pilot.press("slash", "backspace", "enter")
         await pilot.pause()
         assert len(app.runs.source) == 3
@@ -341,15 +346,15 @@ def test_what_stands_below_the_list_line_by_line(make: Make, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("metric", "words"),
+    ("metric", "n", "words"),
     [
-        ("accuracy", "accuracy over 1,200 problems"),
-        ("vqa_accuracy", "VQA accuracy over 1,200 problems"),
-        ("hits_at_1", "hits at 1 over 1,200 problems"),
+        ("accuracy", 1_200, "accuracy over 1,200 problems"),
+        ("vqa_accuracy", 1_200, "VQA accuracy over 1,200 problems"),
+        ("hits_at_1", 1, "hits at 1 over 1 problem"),
     ],
 )
-def test_a_metric_in_words(metric: str, words: str) -> None:
-    verdict = msgspec.structs.replace(esm_verdict(0.5), metric=metric, n=1_200, items="problems")
+def test_a_metric_in_words(metric: str, n: int, words: str) -> None:
+    verdict = msgspec.structs.replace(esm_verdict(0.5), metric=metric, n=n, items="problems")
     assert metric_words(verdict) == words
 
 

@@ -42,6 +42,9 @@ async def test_esc_brings_the_filter_of_before_back() -> None:
         await pilot.press("m")
         await pilot.press("escape")
         assert app.bar.input.value == "m:2" and not app.bar.has_class("-open")
+        app.bar.set("al")
+        await pilot.pause()
+        assert app.asked[-1] == "al", "whoever closes the line has typed a word"
 
 
 async def test_what_is_typed_is_applied_at_once() -> None:

@@ -99,6 +99,7 @@ def test_it_says_what_is_loaded_before_the_work_begins(monkeypatch: pytest.Monke
     assert lines(monkeypatch, 80, *first, model) == ("loading model smollm2, 98 MB: unpacking 50% …", True)
     assert lines(monkeypatch, 80, *first, BEGIN[1]) == ("", False)
     assert lines(monkeypatch, 80, *first, worker="interrupted") == ("", False)
+    assert lines(monkeypatch, 80, *first, worker="interrupted", cursor=2)[1], "it was loaded at that moment"
     stopped = ev.WorkerStopped(status="stopped")
     assert lines(monkeypatch, 80, *first, stopped) == ("", False)
 

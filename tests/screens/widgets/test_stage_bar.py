@@ -248,6 +248,7 @@ def test_the_tones_of_the_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     assert figures(stage_state.PAUSED) == [("1/2  ", ""), ("PAUSED", "alert")]
     assert figures(stage_state.STOPPED) == [("1/2 kept", "dim")]
+    assert parts(bar._figures(stage_state.StageState("mine", stage_state.STOPPED))) == [], "nothing was begun"
     assert figures(stage_state.FAILED) == [("no disk", "bad")]
     assert figures(stage_state.RUNNING) == [("1/2  ", ""), ("ETA 0:03, all stages: not known yet", "strong")]
     endless = stage_state.StageState("serve", stage_state.RUNNING, done=3)

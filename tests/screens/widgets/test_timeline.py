@@ -220,12 +220,12 @@ def recorded(folder: Path, times: Sequence[float], *marked: ev.Event) -> Recorde
 
 
 @pytest.mark.parametrize(
-    ("width", "track"), [(21, "━━│mine━!━‖━│e◆a↻─✗──"), (11, "━│mi!‖│◆↻✗l"), (6, "│━!│◆─")]
+    ("width", "track"), [(21, "━━│mine━!━‖━│e◆a↻─✗──"), (11, "━│mi!‖│◆↻✗l"), (9, "━│━!‖│◆✗─"), (6, "│━!│◆─")]
 )
 def test_the_track_sign_by_sign(
     width: int, track: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """11 events are 2, 1 and half a cell each: of two signs in a cell the graver one is drawn, a name where there is
+    """11 events are 2, 1, 0.8 and half a cell each: of two signs in a cell the graver is drawn, a name where there is
     room before the next stage, and the cursor over all. A note of the engine and the first worker have no sign."""
     monkeypatch.setattr("screens.widgets.timeline.tone", lambda widget, name: Style())
     session = recorded(

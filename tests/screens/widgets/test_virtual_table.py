@@ -290,7 +290,9 @@ async def test_an_order_that_somebody_chose_stays_when_an_earlier_moment_is_look
     app = TableApp(100)
     async with app.run_test(size=(60, 12)) as pilot:
         table = app.query_one(VirtualTable)
+        assert table.follow
         table.sort_by("mod")
+        assert not table.follow, "the last row is not the newest"
         table.begin_at(40)  # as a pane does of itself
         await press(pilot, "s", "s")
         assert (table.sort_column, table.sort_reverse) == ("number", True)

@@ -161,12 +161,14 @@ def test_entries_that_hurt_are_named_and_worth_seeing() -> None:
 
 
 def test_an_entry_in_full() -> None:
-    source = source_of(LIBRARY)
+    """Two decisions injected it, at 0.25 and 0.75 nats a token above null."""
+    again = decision("t-9", 1, "c", gate="chosen", chosen=W1, delta_logprob=0.75)
+    source = source_of([*LIBRARY, again])
     blocks = entry_blocks(LIBRARY[1], source)  # type: ignore[arg-type]
     lines = text_of(blocks, 120).splitlines()
     assert lines[:5] == [
         f"{NAME}  wrong, control point 1, layer 2",
-        "injected in 1 decision   ▲ 1 turned right  ▼ 0 turned wrong   mean Δlogp +0.250",
+        "injected in 2 decisions   ▲ 1 turned right  ▼ 0 turned wrong   mean Δlogp +0.500",
         f"mined from data-0001   id {W1}",
         f"{NAME}  data-0001_m1_l2",
         "4 right against 2 wrong rollouts, Q 1.010",

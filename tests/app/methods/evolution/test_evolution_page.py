@@ -267,6 +267,10 @@ def test_a_clusters_words_stand_beside_its_number_and_the_most_changed_comes_fir
     assert deltas.figures == 4 and "below 0 its tokens become rarer" in deltas.notes[0]
     first = rows(table(log.case(FIRST), "Deltas of iteration 0"))
     assert first[0][2:] == ["·", "0.00", "·"]
+    begun = ev.IterationBegan(iteration=0, deltas={"0": 0.3})
+    assert rows(table(Log(begun).case(begun), "Deltas of")) == [["end of text", "0", "·", "+0.30", "·"]], (
+        "none came before"
+    )
     third = Log(*log.events, ev.IterationBegan(iteration=2, deltas={"0": 0.3, "2": -1.0, "3": 0.1}))
     assert rows(table(third.case(third.events[-1]), "Deltas of iteration 2")) == [
         ["Based provided", "2", "−0.80", "−1.00", "−0.20"],
@@ -287,6 +291,7 @@ def test_worse_and_not_surely_better_iterations() -> None:
 
     assert gained(0.45).startswith("▼ −0.050 composite") and gained(0.51).startswith("≈ +0.010 composite")
     assert gained(0.51, best=True).startswith("▲ +0.010 composite")
+    assert gained(0.5).startswith("≈ 0.000 composite"), "as good is not worse"
 
 
 def test_minibatches_are_other_questions() -> None:
@@ -537,19 +542,19 @@ def replied(iteration: int, *refused: dict[str, str], **more: Any) -> list[ev.Ev
 
 
 def test_refused_replies_are_counted_by_what_was_wrong() -> None:
-    """Six replies: good at once, good after a refused one, two refused, one refused before the server failed."""
+    """Seven replies: two good at once, good after a refused one, two refused, one refused before the server failed."""
     both = {"missing clusters": "2", "beyond ±100": "3"}
     log = Log(
         began(), *replied(0), *replied(1, CUT), *replied(2, CUT, both, aborted="no valid reply"),
-        *replied(3, both, aborted="500"),
+        *replied(3, both, aborted="500"), *replied(4),
     )  # fmt: skip
-    found = table(PAGE.results(log.state), "Replies of o3 that were refused: 4 of 6")
+    found = table(PAGE.results(log.state), "Replies of o3 that were refused: 4 of 7")
     assert rows(found) == [
         ["the reply was cut off at the token limit", "2"], ["missing clusters", "2"], ["beyond ±100", "2"],
     ]  # fmt: skip
     assert list(found.header) == ["what was wrong", "replies"] and list(found.notes) == [
         "a refused reply is asked for once more; a reply may break several rules",
-        "2 of 4 iterations ended without new deltas",
+        "2 of 5 iterations ended without new deltas",
     ]
     assert PAGE.results(Log(began(), *replied(0)).state) == []
 

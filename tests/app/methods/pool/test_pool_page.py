@@ -149,9 +149,10 @@ def test_a_query_in_full() -> None:
 def test_a_pair_that_beats_all_before_it() -> None:
     low = query("q", 0.3, 0.9, trajectories=[
         trajectory("given", (4, 5), 0.3), trajectory("committed", (9, 4), 0.6, answer="a"),
-        trajectory("committed", (9, 6), 0.9, answer="b"),
+        trajectory("committed", (9, 6), 0.9, answer="b"), trajectory("refused", (4, 6), 0.1),
     ])  # fmt: skip
     lines = case(QUERIES.draw(low, source(state_of(low))))
+    assert "° not in the pool" in lines, "none of the refused fills a place"
     assert "committed 9 + 4  ◐ 0.60 answered a  ▲ best before 0.30" in lines
     assert "committed 9 + 6  ◐ 0.90 answered b  ▲ best before 0.60" in lines
 

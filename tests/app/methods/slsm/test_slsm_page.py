@@ -438,6 +438,9 @@ def test_runs_by_axis_keep_their_memory_where_it_is_narrow() -> None:
         "memory",
         *(f"a\nlong\naxis\nnumber\n{n}" for n in range(3)),
     ]
+    without = msgspec.structs.replace(scored("never", "flat", 0.5), by_axis=[["", 0.5, 0, 1, 20]])
+    table = details(Log(without).state.slsm)[0]
+    assert isinstance(table, Table) and list(table.header)[2:] == ["all"], "a data set without axes"
 
 
 # ---------------------------------------------------------------- what if
