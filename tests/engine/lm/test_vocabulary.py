@@ -45,9 +45,9 @@ def test_ends_come_from_generation_settings_too(tmp_path: Path) -> None:
 
 def test_ends_of_the_configuration_count_beside_those_of_the_generation_settings(tmp_path: Path) -> None:
     section = ModelSection(backend="transformers", path=str(save_tiny(tmp_path)))
-    settings = tmp_path / "generation_config.json"
-    settings.write_text(json.dumps({**json.loads(settings.read_text()), "eos_token_id": EXTRA_EOS}))
-    assert load_vocabulary(section).eos == {0, *EXTRA_EOS}
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "eos_token_id": 7}))
+    assert load_vocabulary(section).eos == {0, 7, *EXTRA_EOS}
 
 
 def test_fingerprint_tells_rows_apart(tmp_path: Path) -> None:
