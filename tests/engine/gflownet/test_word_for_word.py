@@ -258,7 +258,7 @@ def test_paths_drawn_again(tmp_path: Path) -> None:
         ({"distinct": False, "temperature": 2.0, "samples": 9, "draw": 3}, (0.3, False, 2.0, 9, 3)),
     ):  # fmt: skip
         asked.clear()
-        found = tried.tried(WhatIfRequest(sample_id="q1", **request))
+        found = tried.tried(WhatIfRequest(sample_id="q1", **request))  # pyright: ignore[reportArgumentType]
         assert found.exact and asked == [(4, 0.3, True, 0.5), (4, 0.0, True, 0.5), (4, *how)], request
     state = {"best": {"weights": "w", "at": 3}, "module": "m", "step": 9}
     for restore, best, kept in (
