@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -170,8 +171,10 @@ def test_of_esm() -> None:
     assert verdict.closest is None, "it is not shown to be better than greedy"
     assert verdict.curve == [1, 0.5, 0.3333, 0.5]
     assert verdict.ahead == [], "an equal one is not ahead, an ablation is no baseline"
-    ahead = esm_verdict(rows | {"majority_vote": esm_row(0.71, 240.0)}, answers, Config())
-    assert ahead is not None and ahead.ahead == ["majority_vote"]
+    higher = {"majority_vote": esm_row(0.71, 240.0), "prompted": esm_row(0.75, 90.0)}
+    answers["prompted"] = esm_lines("1001")
+    ahead = esm_verdict(rows | higher, answers, Config())
+    assert ahead is not None and ahead.ahead == ["prompted", "majority_vote"], "the best first"
     assert esm_verdict({"esm": rows["esm"]}, answers, Config()) is None
     assert esm_verdict({"greedy": rows["greedy"]}, answers, Config()) is None
 
@@ -226,7 +229,14 @@ def test_of_an_evolution() -> None:
     assert (kept.value, kept.baseline_value, kept.difference) == pytest.approx((7 / 9, 5 / 9, 2 / 9))
     assert (kept.low, kept.high) == pytest.approx(resampled([1] * 4 + [-1] * 2 + [0] * 3))
     assert (verdict.ahead, verdict.cost) == (["brief_prompt"], None)
-    assert evolution_verdict(rows, methods, [], 0.25, []).cost == 0.25
+    tried: list[Any] = [
+        SimpleNamespace(
+            score=SimpleNamespace(mean_tokens=on_minibatch), decided_by=SimpleNamespace(mean_tokens=9)
+        )
+        for on_minibatch in (40.0, 25.0)
+    ]
+    again = evolution_verdict(rows, methods, [], 0.25, tried)
+    assert (again.cost, again.curve) == (0.25, [40.0, 25.0]), "each iteration on its own minibatch"
 
 
 def test_the_baseline_that_comes_closest_to_an_evolution_by_its_composite() -> None:

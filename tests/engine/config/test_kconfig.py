@@ -149,3 +149,12 @@ def test_a_huge_number_is_refused_in_yaml_too(tmp_path: Path) -> None:
 def test_a_line_end_that_only_some_know_is_part_of_a_text(tmp_path: Path) -> None:
     path = yaml(tmp_path, 'CONFIG_EVOLUTION_FINANCEBENCH="a\u2028b\x85c"\n')
     assert load_config(path).evolution.financebench == "a\u2028b\x85c"
+
+
+def test_where_both_say_a_value_that_of_the_yaml_counts_and_is_named(tmp_path: Path) -> None:
+    path = yaml(tmp_path, "CONFIG_EVOLUTION_ITERATIONS=5\n", "  iterations: 7\n")
+    assert load_config(path).evolution.iterations == 7
+    for number, more, place in (("5", "  iterations: 0\n", "c.yaml:3"), ("0", "", ".config:1")):
+        with pytest.raises(ConfigError) as caught:
+            load_config(yaml(tmp_path, f"CONFIG_EVOLUTION_ITERATIONS={number}\n", more))
+        assert f"{place} " in str(caught.value) and "found 0" in str(caught.value)

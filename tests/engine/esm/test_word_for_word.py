@@ -202,6 +202,25 @@ def test_pairs_and_their_candidates() -> None:
     assert kept_kinds(seen | {"wrong_correct": True}, False) == kept_kinds({}, True) == ["wrong", "right"]  # type: ignore[typeddict-item]
 
 
+def test_what_mining_tells_at_its_end(tmp_path: Path) -> None:
+    """Of three pairs the two best are kept, of which one is right alone: three candidates."""
+    job = object.__new__(mine_stage._Job)
+    mine = {"offline_mine": {"keep_top_C": 2, "verify": True}}
+    job.context = SimpleNamespace(config=Config.model_validate(mine))  # type: ignore[assignment]
+    job.folder, job.rollouts, job.right, job.examples = tmp_path, 12, 5, range(4)  # type: ignore[assignment]
+    job.pairs = [
+        {"pair_id": f"p{n}", "quality": quality, "example_id": "e", "control_point_m": 1, "layer": 2,
+         "source": "rollout", "model": "m", "steered_correct": n == 0, "wrong_correct": False, "right_correct": True}
+        for n, quality in enumerate((0.9, 0.1, 0.5))
+    ]  # type: ignore[typeddict-item]  # fmt: skip
+    told: list[str] = []
+    job.context.notice = lambda text, level: told.append(text)  # type: ignore[method-assign]
+    assert job.export().summary == {
+        "examples": 4, "rollouts": 12, "correct_rollouts": 5, "pairs": 3, "pairs_kept": 2, "candidates": 3,
+    }  # fmt: skip
+    assert len(told) == 1 and "(p = 1)" in told[0]
+
+
 def test_a_mining_that_found_nothing() -> None:
     job = object.__new__(mine_stage._Job)
     job.context = SimpleNamespace(config=Config())  # type: ignore[assignment]
@@ -218,6 +237,28 @@ def test_a_mining_that_found_nothing() -> None:
     )
     job._count({"rollouts": [{"correct": True, "segments": 0}, {"correct": False, "segments": 3}]})
     assert (job.rollouts, job.right, job.reached) == (14, 6, 10)
+
+
+def test_what_a_selection_tells_at_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two best of three, as far apart as can be: log 1.9 + log 1.5 with no weight on how they differ."""
+    config = Config.model_validate({"offline_select": {"B": 2, "lambda_diversity": 0.0}})
+    nothing: Any = lambda *of, **more: None  # noqa: E731
+    context: Any = SimpleNamespace(
+        config=config, run_dir=tmp_path, start=nothing, progress=nothing, emit=nothing, checkpoint=nothing
+    )
+    rows = [
+        entry_line(tool_name="a", quality=0.1), entry_line(tool_name="b", quality=0.9),
+        entry_line(tool_name="c", quality=0.5, kind="right", vector_path=None),
+    ]  # fmt: skip
+    path = layout.mine(tmp_path) / "candidates.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    keys = iter(np.eye(3, dtype=np.float32))
+    monkeypatch.setattr("engine.esm.library.select_stage.load_vector", lambda path: next(keys))
+    monkeypatch.setattr(Select, "_copy", nothing)
+    summary = Select().run(context).summary
+    assert (summary.pop("objective"), summary.pop("mean_quality")) == pytest.approx((np.log(1.9 * 1.5), 0.7))
+    assert summary == {"candidates": 3, "picked": 2, "wrong": 1, "right": 1}
 
 
 def test_a_selection_that_selects_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

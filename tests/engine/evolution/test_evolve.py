@@ -333,14 +333,16 @@ class Failing:
 def test_an_iteration_without_reply_is_kept_and_the_next_goes_on(
     run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.evolution.evolution_run.make_reflector", lambda context: Failing({1}))
+    """Twice, but not in a row: it has not given up."""
+    monkeypatch.setattr("engine.config.evolution.EvolutionSection.failures", 2)
+    monkeypatch.setattr("engine.evolution.evolution_run.make_reflector", lambda context: Failing({1, 3}))
     events = run_stage(Evolve(), configured(iterations=4, **NOTHING_COMPARED), run, model)
     history = read_history(layout.history(run)).iterations
     assert "it refused" in history[1].aborted and history[1].new_deltas is None
     assert history[2].deltas == history[1].deltas and history[2].examples != history[1].examples
     told = [event for event in events if isinstance(event, ReflectorReplied)]
-    assert [bool(event.aborted) for event in told] == [False, True, False, False]
-    assert [event.refused for event in told] == [[EMPTY], [EMPTY, EMPTY], [EMPTY], [EMPTY]]
+    assert [bool(event.aborted) for event in told] == [False, True, False, True]
+    assert [event.refused for event in told] == [[EMPTY], [EMPTY, EMPTY], [EMPTY], [EMPTY, EMPTY]]
     assert [event.attempts for event in told] == [2, 2, 2, 2]
     assert list(read_stored_reply(layout.reflector_reply(run, 0)).refused) == [EMPTY], (
         "what a resumed run reads"

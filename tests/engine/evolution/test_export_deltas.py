@@ -117,6 +117,8 @@ def test_the_delta_of_most_tokens_needs_no_bias() -> None:
     bias = logit_bias(ClusterMap(ids, 3, ""), {"0": 100.0, "1": -2.0, "2": -90.0})
     assert bias.values == {0: 190.0, 1: 88.0} and bias.shift == -90.0
     assert logit_bias(ClusterMap(ids, 3, ""), {"0": 0.0, "1": 0.0, "2": 0.0}).values == {}
+    as_many = logit_bias(ClusterMap(np.array([0, 0, 1, 1], dtype=np.uint8), 2, ""), {"0": 3.0, "1": 0.0})
+    assert as_many.values == {0: 3.0, 1: 3.0} and as_many.shift == 0, "of two that as many get, it is 0"
 
 
 def test_vllm_loads_the_file_and_its_class_adds_the_deltas(

@@ -551,6 +551,11 @@ def test_a_line_of_the_comparison_by_hand() -> None:
     assert (mine.cap, mine.prompt, theirs.cap, theirs.prompt) == (9, "Be brief.", None, "")
     assert (mine.tokens_difference, theirs.tokens_difference, mine.ahead) == (-10.0, None, None)
     assert theirs.ahead == pytest.approx(-0.34) and (theirs.n, theirs.cannot_tell) == (2, 0)
+    assert report._compared([theirs, mine], ["x", "y"]) == {
+        "composite": 0.8, "composite_before": 0.46, "tokens": 20.0, "tokens_before": 30.0, "judged": 1,
+        "cannot_tell": 1, "correctness": 1.0, "correctness_before": 0.5, "baselines_ahead": "x, y",
+    }  # fmt: skip
+    assert report._compared([theirs, mine], [])["baselines_ahead"] == "none"
 
 
 def test_answers_of_a_batch_that_was_torn_are_asked_again(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from engine.gflownet.answer import answer_stage
 from engine.gflownet.answer.answer_match import named, normalise
 from engine.gflownet.evaluation.metrics import top_end_is_answer
 from engine.gflownet.evaluation.path_prompt import build_triplet_prompt, path_triples, rough_tokens
+from engine.gflownet.evaluation.question_paths import Drawing
 from engine.gflownet.evaluation.verdict import sampler_verdict
 from engine.gflownet.graphs import graphs_stage
 from engine.gflownet.graphs.graphs_stage import entity_words, question_words, relation_words
@@ -34,7 +35,7 @@ from engine.gflownet.training import gflownet_stage
 from engine.gflownet.training.device import training_device
 from engine.gflownet.training.trained_sampler import _kept
 from engine.gflownet.training.training import Training
-from engine.gflownet.what_if import WhatIf, _recorded_drawing
+from engine.gflownet.what_if import WhatIf, WhatIfRequest, _recorded_drawing
 from tests.exactly import exactly
 
 
@@ -75,6 +76,9 @@ def test_names_as_they_are_embedded() -> None:
         "Is Ann_Lee Ann?", ["Ann", "Ann_Lee"]
     ) == f"Is {graphs_stage.MASK} {graphs_stage.MASK}?".replace("_", " ")
     assert question_words("Annette", ["Ann"]) == "Annette"
+    assert question_words("Is Ann Lee here?", ["Ann", "Ann Lee"]) == f"Is {graphs_stage.MASK} here?", (
+        "the longer first"
+    )
 
 
 def step(head: str, tail: str) -> PathStep:
@@ -240,6 +244,22 @@ def test_paths_drawn_again(tmp_path: Path) -> None:
     assert tried._difference(drawn(1, 3)) == "1 of the 2 recorded paths came up again as often"
     context: Any = SimpleNamespace(run_dir=tmp_path)
     assert vars(_recorded_drawing(context, Config().gflownet)) == {"distinct": True, "temperature": 0.5}
+    asked: list[Any] = []
+
+    def sample(number: int, alpha: float, how: Drawing, *more: Any) -> Any:
+        asked.append((number, alpha, how.distinct, how.temperature, *more))
+        return drawn(1, 2)
+
+    tried._numbers, tried._drawing, tried._alpha = {"q1": 4}, Drawing(True, 0.5), 0.3
+    tried._sampler = SimpleNamespace(sample=sample)  # type: ignore[assignment]
+    for request, how in (
+        ({}, (0.3, True, 0.5, None, 0)), ({"temperature": 2.0}, (0.3, True, 2.0, None, 0)),
+        ({"distinct": False, "prior_alpha": 0.0}, (0.0, False, None, None, 0)),
+        ({"distinct": False, "temperature": 2.0, "samples": 9, "draw": 3}, (0.3, False, 2.0, 9, 3)),
+    ):  # fmt: skip
+        asked.clear()
+        found = tried.tried(WhatIfRequest(sample_id="q1", **request))  # pyright: ignore[reportArgumentType]
+        assert found.exact and asked == [(4, 0.3, True, 0.5), (4, 0.0, True, 0.5), (4, *how)], request
     state = {"best": {"weights": "w", "at": 3}, "module": "m", "step": 9}
     for restore, best, kept in (
         (True, state["best"], ("w", 3)),

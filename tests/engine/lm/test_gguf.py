@@ -22,6 +22,7 @@ from engine.lm.loading import gguf_weights, pretrained
 from engine.lm.loading.gguf_file import gguf_file
 from engine.lm.loading.gguf_reader import reading
 from engine.lm.loading.load import load_model
+from engine.lm.loading.model_size import model_size
 from engine.lm.loading.pretrained import load_pretrained, load_text_side, model_fingerprint
 from engine.lm.protocol import Request, Sampling, Steer
 from tests.engine.lm.same import assert_same
@@ -137,6 +138,11 @@ def test_the_text_side_needs_no_weights(folder: Path, file: Path) -> None:
 def parts(folder: Path, tmp_path: Path) -> list[Path]:
     write_gguf(folder, tmp_path / "big.gguf", tensors_a_part=16)
     return sorted(tmp_path.glob("big-*.gguf"))
+
+
+def test_a_model_in_parts_is_as_large_as_all_of_them(parts: list[Path]) -> None:
+    config = ModelSection(backend="transformers", path=str(parts[0]), device="cpu")
+    assert model_size(config) == sum(part.stat().st_size for part in parts)
 
 
 def test_parts_are_read_as_one_model(file: Path, parts: list[Path]) -> None:

@@ -19,6 +19,7 @@ from engine.lm import fingerprint as fingerprints
 from engine.lm.loading import cpu_dtype
 from engine.lm.loading.device import pick_device, pick_dtype
 from engine.lm.loading.load import load_model
+from engine.lm.loading.pretrained import parameter_count
 from engine.lm.transformers import model as models
 from engine.lm.transformers.model import TransformersModel
 from engine.lm.transformers.self_check import check_network
@@ -50,6 +51,8 @@ def test_info(copied: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert info.parameters == sum(
         tensor.numel() for tensor in load_file(copied / "model.safetensors").values()
     )
+    save_file({"more": torch.zeros(2, 3)}, copied / "model-2.safetensors")
+    assert parameter_count(str(copied)) == info.parameters + 6, "of all files, without loading them"
     assert len(info.fingerprint) == 64
     assert model.tokenizer.eos_token_ids == {0, *EXTRA_EOS}
     assert capfd.readouterr() == ("", ""), "the engine never prints, nor does the library in its name"

@@ -327,3 +327,11 @@ def test_a_kept_part_of_one_token_goes_on_as_any_other(pair: Callable[[str], Pai
     prefixes.extend(0, begun)
     (plain,) = model.states([[5, 6, 7, *begun.tokens]], [[-1]], [0, 2])
     np.testing.assert_allclose(prefixes.states([0], [0, 2])[0], plain[0], atol=1e-5)
+
+
+def test_all_that_is_appended_before_a_pass_is_run(pair: Callable[[str], Pair]) -> None:
+    model, _ = pair("qwen2")
+    grown, whole = model.open([[5, 9, 3]]), model.open([[5, 9, 3, 17, 8, 30]])
+    for tokens in ([17, 8], [30]):
+        grown.extend(0, Completion(tokens, [0.0] * len(tokens), "", "length"))
+    np.testing.assert_allclose(grown.states([0], [0, 2]), whole.states([0], [0, 2]), atol=1e-4)

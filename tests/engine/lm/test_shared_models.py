@@ -78,6 +78,8 @@ def test_a_built_in_model_is_there_at_once() -> None:
     events: list[Event] = []
     SharedModels(events.append)(ModelSection(device="cpu"))
     assert [type(event) for event in events] == [ModelLoaded]
+    assert isinstance(events[0], ModelLoaded)
+    assert events[0].name == "embedded"
 
 
 def test_what_is_no_bar_still_reaches_the_log(capsys: pytest.CaptureFixture[str]) -> None:

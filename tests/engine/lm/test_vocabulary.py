@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,13 @@ def test_ends_come_from_generation_settings_too(tmp_path: Path) -> None:
     assert load_vocabulary(section).eos == {0, *EXTRA_EOS}
     (tmp_path / "generation_config.json").unlink()
     assert load_vocabulary(section).eos == {0}
+
+
+def test_ends_of_the_configuration_count_beside_those_of_the_generation_settings(tmp_path: Path) -> None:
+    section = ModelSection(backend="transformers", path=str(save_tiny(tmp_path)))
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "eos_token_id": 7}))
+    assert load_vocabulary(section).eos == {0, 7, *EXTRA_EOS}
 
 
 def test_fingerprint_tells_rows_apart(tmp_path: Path) -> None:

@@ -107,6 +107,7 @@ def test_what_cannot_be_used_is_counted_by_reason():
     found = normalised(plain([1, 2, 1, 0, 9], (0, 2), (0, 1), (2, 1), (3, 1), (4, 1)), HOSTILE, own=(9,))
     assert found.query.candidate_pool_indices[:2] == [1, 2]
     assert [found.query.pair(trajectory) for trajectory in found.query.pointer_candidates] == [(1, 2)]
+    assert found.cut == (), "there was room for all that can be used"
     assert found.dropped == {
         "candidate: twice in the pool": 1,
         "candidate: the query itself": 1,

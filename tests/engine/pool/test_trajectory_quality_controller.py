@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,9 +122,15 @@ def test_the_order_of_preference_and_the_repetitions():
     """Right ones up to their quota, then partly right ones, wrong ones, the rest; of what fills its quota already
     nothing is repeated."""
     controller = TrajectoryQualityController(target_trajectory_count=9, positive_quota=1, partial_quota=1)
-    given_ = several(0.0, 0.3, 1.0, 0.6, 1.0)
+    given_ = [
+        msgspec.structs.replace(one, extra={"note": number})
+        for number, one in enumerate(several(0.0, 0.3, 1.0, 0.6, 1.0))
+    ]
     order = [1.0, 0.6, 0.0, 1.0, 0.3]
     assert [item.vqa_acc_score for item in controller.ranked(given_)] == order
     chosen = controller.select_final_trajectories(given_)
     assert [item.vqa_acc_score for item in chosen] == order + [0.0] * 4
+    assert [item.extra for item in chosen[5:]] == [{"note": 0, "repeated": True}] * 4, (
+        "with all that it was given"
+    )
     assert ["repeated" in item.extra for item in chosen] == [False] * 5 + [True] * 4

@@ -203,7 +203,7 @@ def test_run_of_a_newer_program_is_refused(tmp_path: Path) -> None:
         run.read()
 
 
-def test_run_is_found_by_path_id_name_and_folder(tmp_path: Path) -> None:
+def test_run_is_found_by_path_id_name_and_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outputs = tmp_path / "outputs"
     old, new = create(outputs), create(outputs)
     record = old.read()
@@ -213,6 +213,9 @@ def test_run_is_found_by_path_id_name_and_folder(tmp_path: Path) -> None:
     for text in ("demo", str(outputs / "demo"), str(outputs)):
         assert find_runs(text, outputs) == [new, old]
     assert find_runs(old.path.name, outputs) == [old]
+    create(tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    assert [run.path.parent for run in find_runs("demo", outputs)] == [Path("demo")], "a folder before a name"
     with pytest.raises(
         RunError,
         match=exactly(

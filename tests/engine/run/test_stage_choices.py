@@ -169,7 +169,11 @@ def test_texts_under_way_stay_where_another_stage_goes_on_with_them(tmp_path: Pa
     kept = tmp_path / stage_choices.kept_in(record)
     assert (kept / "esm/mine/rollouts.jsonl").exists() and not (tmp_path / "esm/mine/rollouts.jsonl").exists()
     assert (kept / KEPT_TEXTS).exists() is (half_done in ("pending", "finished"))
-    assert list(json.loads((kept / "stages.json").read_text())) == ["mine"]
+    written = (kept / "stages.json").read_bytes()
+    assert list(json.loads(written)) == ["mine"]
+    record.stages["mine"].seconds = 9.0
+    stage_choices.put_aside(tmp_path, record)
+    assert (kept / "stages.json").read_bytes() == written, "what is there stays"
 
 
 def test_a_stage_of_ones_own_that_names_no_files_cannot_be_begun_again() -> None:
@@ -187,9 +191,9 @@ def test_a_stage_of_ones_own_that_names_no_files_cannot_be_begun_again() -> None
 
 def test_statuses_after_a_choice() -> None:
     record = esm(DONE, DONE, DONE, DONE, DONE, DONE)
-    record.status = "finished"
+    record.status, record.failure = "finished", "of an earlier attempt"
     apply(record, change_of(record, "again", "memory"))
-    assert (record.status, record.begun_again) == ("stopped", 1)
+    assert (record.status, record.begun_again, record.failure) == ("stopped", 1, "")
     assert [stage.words for stage in record.stages.values()] == [DONE, DONE, "stale", "stale", DONE, DONE]
     apply(record, change_of(record, "last", "memory"))
     assert record.stages["eval"].words == "stale, skipped" and not record.stages["memory"].settled

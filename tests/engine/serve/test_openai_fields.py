@@ -255,6 +255,8 @@ def test_several_choices(served: Served) -> None:
     texts = [choice["message"]["content"] for choice in first["choices"]]
     assert texts == [choice["message"]["content"] for choice in again["choices"]] and len(set(texts)) == 3
     assert texts[0] == single["choices"][0]["message"]["content"]
+    others = [c["message"]["content"] for c in served.ask(QUESTION, **{**body, "seed": 8})["choices"]]
+    assert not set(others) & set(texts), "of another seed, each"
     assert first["usage"]["prompt_tokens"] == single["usage"]["prompt_tokens"], "the prompt is counted once"
     assert 3 < first["usage"]["completion_tokens"] <= 36
     unseeded = served.ask(QUESTION, **{**body, "seed": None, "temperature": 4})["choices"]

@@ -480,6 +480,7 @@ def test_places_in_time_and_waits_that_a_server_asks_for() -> None:
     assert [rate.next_wait(now) for now in (10.0, 10.5, 13.0, 20.0)] == [0.0, 1.5, 1.0, 0.0]
     assert [RequestRate(0).next_wait(5.0)] * 2 == [0.0, 0.0]
     assert proxy_host("http://u:p/w@h:3128/x") == proxy_host("h:3128?x") == "h:3128"
+    assert proxy_host("http://u:p@w@h:3128/x") == "h:3128", "a password may hold @ as well"
     for headers, seconds in (
         ({"retry-after": "61"}, 60.0), ({"retry-after": "-1"}, 0.0),
         ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),

@@ -94,9 +94,10 @@ def test_a_memorys_note_gives_the_answer_of_the_mode_that_had_it(
 def test_an_earlier_turn_is_answered_again(
     run: tuple[Path, list[ConversationAnswered]], what_if: WhatIf, model: NoteFollowingModel
 ) -> None:
-    """What stood in the conversation there came with the data, which the event says."""
+    """What stood in the conversation there came with the data, which the event says; without the note of the last."""
     model.asked.clear()
-    tried = what_if.tried(of(run[1][0], turn=0, note="Be kind."))
+    tried = what_if.tried(of(next(one for one in run[1] if one.note), turn=0, note="Be kind."))
+    assert (tried.committed.note, tried.committed.given) == ("", "no note, as in the run")
     assert not tried.exact and "no model of this run wrote it" in tried.difference
     assert tried.case["turn"] == 0 and tried.committed.right is None
     asked = [conversation for conversation, _ in model.asked]

@@ -16,6 +16,7 @@ from engine.sweep.grammar import read_axes, settings_of, swept
         ("online.k_scale=0.5..4:4log", [0.5, 1.0, 2.0, 4.0]),
         ("run.seed=0..2", [0, 1, 2]),
         ("online.L=2..8:4", [2, 4, 6, 8]),
+        ("online.k_scale=0..10:4", [0.0, 3.33333, 6.66667, 10.0]),
         ("online.tau_null=-1..1:3", [-1, 0, 1]),
         ("offline_mine.candidate_layers=[1],[2],[1, 2]", [[1], [2], [1, 2]]),
         ("task.dataset=gsm8k,arc-c", ["gsm8k", "arc-c"]),

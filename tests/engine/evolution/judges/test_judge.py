@@ -131,6 +131,10 @@ def test_verdicts(gold: str, answer: str, right: bool) -> None:
         ("What was cash? Answer in USD millions.", "5818", "It was $5.818 billion.", True),
         ("What was cash? Answer in USD millions.", "5818", "It was $5.918 billion.", False),
         ("What was cash in USD billions?", "0.4", "It was $389 million.", True),
+        # but not a share, a year, or what says its own unit
+        ("How much did cash grow, which is told in USD millions?", "5.8%", "It grew by 5.8%.", True),
+        ("Cash is told in USD millions: when was it highest?", "2019", "It was highest in 2019.", True),
+        ("What was cash in USD millions?", "5.8 billion", "It was $5.8 billion.", True),
         ("What is the ratio?", "0.8", "The ratio is 0.84.", True),
         # yes and no
         ("Did cash grow in 2020?", "Yes, by 3%.", "To see if cash grew we compare the years. Cash grew in 2020.", True),
@@ -282,7 +286,11 @@ def test_a_long_answer_is_judged_in_linear_time(piece: str) -> None:
 
 
 def test_any_gold_answer_will_do() -> None:
-    assert NumericJudge(0.0).judge("?", ["7", "8"], "It is 8.").correct
+    """The reason is that of the one that it meets, or of the first."""
+    judge = NumericJudge(0.0)
+    met, missed = judge.judge("?", ["7", "8"], "It is 8."), judge.judge("?", ["7", "9"], "It is 8.")
+    assert (met.correct, met.reasoning) == (True, "answered 8 within 0.00%")
+    assert (missed.correct, missed.reasoning) == (False, "7 is not what was answered: 8")
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,13 @@ from __future__ import annotations
 
 import hashlib
 
+import numpy as np
+import pytest
+
 from engine.config.config import Config
+from engine.gflownet.graphs.generated import questions as module
 from engine.gflownet.graphs.generated.questions import GeneratedSource
+from engine.gflownet.graphs.generated.schema import RELATIONS
 from engine.gflownet.graphs.generated.world import make_world
 from engine.gflownet.graphs.raw import has_text
 
@@ -37,3 +42,20 @@ def test_an_answer_is_where_the_question_s_relations_lead() -> None:
         assert all(start in sample.question for start in sample.q_entity)
     (city,) = world.follow("Selosk", "country largest city")
     assert first.answer == world.follow(city, "city mayor")
+
+
+def test_no_question_is_answered_by_what_it_starts_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin town of a twin town may be the town itself; of more than eight answers nobody asks."""
+    (twin,) = (relation for relation in RELATIONS if relation.name == "city twin town")
+    monkeypatch.setattr(module, "_BY_HEAD", {"city": [twin]})
+    monkeypatch.setattr(module, "_relations", lambda *of: [twin, twin])
+    monkeypatch.setattr(module, "TWO_STARTS", 0.0)
+    source = GeneratedSource(SECTION, 0)
+    world, returns = source._world, set[bool]()
+    for city in filter(has_text, world.kinds["city"]):
+        ends = {far for near in world.follow(city, twin.name) for far in world.follow(near, twin.name)}
+        monkeypatch.setitem(world.kinds, "city", [city])
+        asked = source._chain(np.random.default_rng(0)) is not None
+        assert asked is (1 <= len(ends) <= 8 and city not in ends)
+        returns.add(city in ends)
+    assert True in returns

@@ -7,6 +7,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -165,6 +166,18 @@ def test_the_event_says_what_the_file_says(tmp_path: Path):
     dropped = json.loads(layout.dropped_samples(tmp_path).read_text())["graphs"]
     assert {event.split: event.dropped for event in events} == dropped
     assert 0 < events[0].signal_to_noise < 0.1
+    for event in events:
+        records_of: list[Any] = found[event.split]
+        edges = [len(one.labels) for one in records_of]
+        shares = [sum(one.labels) / count for one, count in zip(records_of, edges, strict=True)]
+        assert event.signal_to_noise == pytest.approx(np.median(shares))
+        nodes = [len(ints(one.nodes)) for one in records_of]
+        assert (event.edges_mean, event.nodes_mean) == pytest.approx((np.mean(edges), np.mean(nodes)))
+        assert event.in_degree_max == max(
+            max(Counter(ints(one.tails).tolist()).values()) for one in records_of
+        )
+        shortest = [min(map(len, one.gt_paths)) for one in records_of if one.gt_paths]
+        assert (event.reachable, event.hops) == (len(shortest), Counter(map(str, shortest)))
 
 
 def test_a_store_that_is_none_says_so(tmp_path: Path):

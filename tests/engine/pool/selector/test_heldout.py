@@ -160,10 +160,10 @@ def test_rows_by_hand() -> None:
 
 
 def test_a_query_that_failed_for_one_method_counts_for_none() -> None:
-    found = {"rices": by_query(1.0, None, 0.0, 1.0), "selector": by_query(1.0, 1.0, 1.0, None)}
+    found = {"rices": by_query(1.0, None, 0.0, 1.0, 0.5), "selector": by_query(1.0, 1.0, 1.0, None, 0.0)}
     rows = {row.method: row for row in compare(found, 0)}
-    assert {row.n for row in rows.values()} == {2} and {row.failed for row in rows.values()} == {2}
-    assert rows["rices"].accuracy == 0.5 and rows["selector"].accuracy == 1
+    assert {row.n for row in rows.values()} == {3} and {row.failed for row in rows.values()} == {2}
+    assert rows["rices"].accuracy == 0.5 and rows["selector"].accuracy == pytest.approx(2 / 3)
 
 
 def test_a_method_without_a_pick_counts_as_failed() -> None:

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.slsm.checks.checks import Check, exclude, parse_check
-from engine.slsm.checks.measures import words_of
+from engine.slsm.checks.measures import gives_list, words_of
 
 
 def check_of(text: str) -> Check:
@@ -127,6 +127,7 @@ FAULTS = {
     "Answer in at most 3 sentences": "has not at most 3 sentences",
     "Your answers should be between 2 and 3 words": "has not 2 to 3 words",
     "Answer in a single word": "has not exactly 1 word",
+    "Answer in exactly 21 words": "has not exactly 21 words",
     "Use at least 3 words": "has not at least 3 words",
     "Respond in French": "is not in French",
     "Do not answer in French": "is in French",
@@ -311,3 +312,20 @@ def test_any_text_can_be_read_and_answered(text: str) -> None:
 @pytest.mark.parametrize("short", ("Oui.", "OK", "42"))
 def test_a_language_is_not_guessed_from_a_word_or_two(short: str) -> None:
     assert check_of("Answer in English").holds(short)
+
+
+@pytest.mark.parametrize(("words", "told"), ((3, True), (4, False)))
+def test_a_language_is_told_from_four_words_on(words: int, told: bool) -> None:
+    german = " ".join(["ich", "weiß", "nicht", "wo"][:words])
+    assert check_of("Answer in English").holds(german) is told
+
+
+@pytest.mark.parametrize(
+    ("answer", "given"),
+    (
+        ("The list is tea, milk.", True), ("It has tea, milk: no more.", True), ("Tea, Milk", True),
+        ("Salt, tea, milk.", False), ("Tea, milk, salt.", False), ("Tea, milk and salt.", False), ("Tea.", False),
+    ),
+)  # fmt: skip
+def test_a_list_is_given_without_an_item_before_or_behind_it(answer: str, given: bool) -> None:
+    assert gives_list(answer, "tea, milk") is given

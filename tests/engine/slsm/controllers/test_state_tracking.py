@@ -21,7 +21,7 @@ def test_of_a_flat_memory_it_is_told_which_sentences_came_and_which_went() -> No
 
 def test_of_a_structured_memory_every_change_is_told_with_what_was_before() -> None:
     old = Constraint(id="C1", text="Be brief", status="satisfied", evidence="be brief")
-    new = old.model_copy(update={"status": "violated"})
+    new = old.model_copy(update={"status": "violated", "text": "Be brief and kind"})
     cat, gone = Fact(id="F2", text="The cat is Tom", evidence="my cat"), Fact(id="F1", text="The dog is Rex")
     lost = Fact(id="F9", text="Not said", evidence="nowhere")
     after = SemanticState(constraints=(new,), facts=(cat,), plan=Plan(mode="verify", reasons=("a", "b")))
@@ -33,7 +33,7 @@ def test_of_a_structured_memory_every_change_is_told_with_what_was_before() -> N
     update = Update(after, StateDiff(changes, after.plan, gated=(lost,)), "", Spent(2, 30, 0.5))
     before = SemanticState(constraints=(old,), facts=(gone,))
     constraint = StateItem(
-        kind="constraints", id="C1", text="Be brief", status="violated", evidence="be brief"
+        kind="constraints", id="C1", text="Be brief and kind", status="violated", evidence="be brief"
     )
     fact = StateItem(kind="facts", id="F2", text="The cat is Tom", evidence="my cat")
     assert state_event("talk", "structured", 1, before, update) == StateUpdated(
