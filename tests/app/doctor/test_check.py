@@ -269,13 +269,13 @@ def test_packages_and_programs(tmp_path: Path) -> None:
 run: {stages: [clusters, evolve]}
 clusters: {embedder: some/embedder}
 evolution: {pool_size: 200, model: {backend: vllm, path: a/b}, server: {kind: sglang, command: "%s"}}
-scale: {engine: ray}
+scale: {address: auto}
 """
     found = findings(tmp_path, text % "/no/python -m sglang.launch_server --host {host} --port {port}")
     assert kinds(found)["evolution.server.command"] == "absent"
     assert "program /no/python is not installed" in found["evolution.server.command"].what
     assert found["clusters.embedder"].kind == "absent"
-    assert found["scale.engine"].where and found["evolution.model.backend"].where
+    assert found["scale.address"].where and found["evolution.model.backend"].where
     found = findings(tmp_path, text % "python -m sglang.launch_server --host 0.0.0.0")
     assert found["evolution.server.command"].kind == "wrong"
     assert "only this machine may reach" in found["evolution.server.command"].what

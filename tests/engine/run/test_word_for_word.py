@@ -497,7 +497,7 @@ def test_a_conversation_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_a_sweep_keeps_of_a_finished_stage(tmp_path: Path) -> None:
     """Files in the folders of stages alone; size and time of each."""
-    for name in ("count/a.txt", "count/in/b.txt", "scale/x", "stages/old.json", "events.jsonl"):
+    for name in ("count/a.txt", "count/in/b.txt", "stages/old.json", "events.jsonl"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("four")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -19,24 +17,11 @@ def test_a_cluster_is_lost_after_20_seconds_without_an_answer(monkeypatch: pytes
     clock, answers = SimpleNamespace(now=0.0), {0.0: True, 115.0: True}
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
     monkeypatch.setattr(module, "_is_reached", lambda head: answers.get(clock.now, False))
-    joined = Cluster("h:1", None, "h:2")
+    joined = Cluster("h:1", "h:2")
     for clock.now in (100.0, 110.0, 115.0, 120.0, 130.0, 140.0):
         joined.check()
     clock.now = 141.0
     with pytest.raises(
-        RunError, match=exactly("the Ray cluster at h:1 is gone (scale): resume when it runs again")
+        RunError, match=exactly("the Ray cluster at h:1 is gone (scale.address): resume when it runs again")
     ):
         joined.check()
-
-
-def test_a_cluster_that_was_started_here_is_lost_with_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_is_reached", lambda head: True)
-    process: Any = SimpleNamespace(running=True, log=Path("ray.log"))
-    started = Cluster("h:1", process, "h:2")
-    started.check()
-    process.running, started._checked = False, 0.0
-    with pytest.raises(
-        RunError,
-        match=exactly("the Ray cluster at h:1 is gone (ray.log): resume: another cluster is started"),
-    ):
-        started.check()
