@@ -15,8 +15,8 @@ from engine.run.stage_state import FINISHED, SKIPPED, StageState
 _MOST_NAMES = 3
 
 DEMO = {
-    "mine": 24.0, "select": 0.5, "memory": 0.5, "eval": 13.0, "clusters": 4.0, "evolve": 27.5, "graphs": 10.0,
-    "retriever": 22.5, "agent-graphs": 0.5, "gflownet": 33.5, "answer": 8.0, "slsm": 9.0, "pool": 3.5, "selector": 10.5,
+    "mine": 23.5, "select": 2.5, "memory": 0.5, "eval": 21.5, "clusters": 8, "evolve": 40.5, "graphs": 9.5,
+    "retriever": 20.5, "agent-graphs": 0.5, "gflownet": 51.5, "answer": 11.5, "slsm": 11, "pool": 8, "selector": 17.5,
 }  # fmt: skip
 """Seconds of the stages of configs/demo.yaml on a machine of two cores."""
 

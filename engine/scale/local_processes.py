@@ -52,11 +52,11 @@ def _threads(replicas: int) -> Iterator[None]:
         del os.environ["OMP_NUM_THREADS"]
 
 
-class LocalHome:
+class LocalBackend:
     """This machine: `replicas` processes, which share its cores."""
 
     log = "worker.log"
-    room = ""
+    slow_start = "they still load their models"
 
     def __init__(self, section: ScaleSection) -> None:
         """Raises RunError where there are too few GPUs."""
@@ -68,7 +68,7 @@ class LocalHome:
 
     def new_process(self, number: int) -> LocalProcess:
         """The process of replica `number`, with its share of the cores and GPUs."""
-        gpus = ",".join(self._gpus[number]) if self._gpus else None
+        gpus = self._gpus[number] if self._gpus else []
         with _threads(self._replicas):
             return LocalProcess(self._events, gpus)
 
@@ -103,8 +103,8 @@ class ReplicaDied(Exception):
 class LocalProcess:
     """A replica's process, and the thread that asks it for one thing after another."""
 
-    def __init__(self, events: SimpleQueue[Event], gpus: str | None) -> None:
-        """Start it. `events` receives what it reports; `gpus`: those it may see, if not all."""
+    def __init__(self, events: SimpleQueue[Event], gpus: list[str]) -> None:
+        """Start it. `events` receives what it reports; `gpus`: those of its own, if it has any."""
         self._events = events
         self._pipe, theirs = _processes.Pipe()
         self._process = _processes.Process(target=_serve, args=(theirs, gpus))
@@ -148,20 +148,16 @@ class LocalProcess:
         return result
 
 
-def _named_gpus() -> list[str] | None:
-    """Those that this process may see; None: all."""
-    named = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return None if named is None else [gpu for gpu in named.split(",") if gpu]
-
-
 def _visible_gpus() -> list[str]:
+    """Those that this process may see."""
+    if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
+        return [gpu for gpu in named.split(",") if gpu]
     import torch
 
-    named = _named_gpus()
-    return [str(number) for number in range(torch.cuda.device_count())] if named is None else named
+    return [str(number) for number in range(torch.cuda.device_count())]
 
 
-def _shares(gpus: Sequence[str], replicas: int, each: float) -> list[Sequence[str]]:
+def _shares(gpus: list[str], replicas: int, each: float) -> list[list[str]]:
     """The GPUs of each replica: `each` of its own, or one that it shares with others. Raises RunError."""
     most = len(gpus) * int(1 / each + 1e-6) if each <= 1 else int(len(gpus) / each)
     if most < replicas:
@@ -176,11 +172,11 @@ def _shares(gpus: Sequence[str], replicas: int, each: float) -> list[Sequence[st
     return [gpus[number * int(each) : (number + 1) * int(each)] for number in range(replicas)]
 
 
-def _serve(pipe: Connection, gpus: str | None) -> None:
+def _serve(pipe: Connection, gpus: list[str]) -> None:
     """In the replica's process: answer until the worker is gone. A group of its own: the worker alone obeys Ctrl+C."""
     os.setpgrp()
-    if gpus is not None:
-        os.environ["CUDA_VISIBLE_DEVICES"] = gpus
+    if gpus:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
     sending = Lock()
 
     def send(answer: Any) -> None:
@@ -190,17 +186,17 @@ def _serve(pipe: Connection, gpus: str | None) -> None:
     replica = Replica(send)
     with suppress(EOFError, OSError):
         while (question := pipe.recv()) is not None:
-            send(_answer(replica, question))
+            send(_answer(replica, question, gpus))
 
 
-def _answer(replica: Replica, question: tuple[Any, ...]) -> tuple[Any, BaseException | None]:
+def _answer(replica: Replica, asked: tuple[Any, ...], gpus: list[str]) -> tuple[Any, BaseException | None]:
     """(result, what was raised)."""
     try:
-        if len(question) == 1:
-            return replica.do(question[0]), None
-        work, folder = question
+        if len(asked) == 1:
+            return replica.do(asked[0]), None
+        work, folder = asked
         os.chdir(folder)
-        return replica.open(work, _named_gpus() or []), None
+        return replica.open(work, gpus), None
     except BaseException as error:
         raised = error if _travels(error) else RuntimeError(f"{type(error).__name__}: {error}")
         raised.add_note("".join(traceback.format_exception(error)))

@@ -15,7 +15,7 @@ from engine.scale.replica import Opened, Replica
 from engine.scale.work import Work
 
 
-class RayHome:
+class RayBackend:
     """A Ray cluster, joined; and a mailbox on it, from which the worker takes what replicas report."""
 
     log = "the logs of the cluster"
@@ -23,7 +23,8 @@ class RayHome:
     def __init__(self, section: ScaleSection, address: str, checkpoint: Callable[[], None]) -> None:
         """Join the cluster at `address`. `checkpoint` may block or raise meanwhile. Raises RunError."""
         self._gpus = section.gpus_per_replica
-        self.room = f"the cluster has no room (each needs a CPU and {self._gpus:g} GPUs) or "
+        needs = f"each needs a CPU and {self._gpus:g} GPUs"
+        self.slow_start = f"the cluster has no room ({needs}) or they still load their models"
         self.cluster = Cluster.join(address, checkpoint)
         self.joined = ClusterJoined(
             engine="ray", address=address, replicas=section.replicas, gpus_per_replica=self._gpus

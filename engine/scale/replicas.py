@@ -59,7 +59,7 @@ class ReplicaProcess(Protocol):
     """A replica's process; it does one thing after another."""
 
     def start(self, work: Any, folder: str) -> Future[Any]:
-        """Open `work` (as `Home.share` gave it) in `folder`; gives an `Opened`."""
+        """Open `work` (as `Backend.share` gave it) in `folder`; gives an `Opened`."""
         ...
 
     def do(self, item: Any) -> Future[Any]:
@@ -67,16 +67,16 @@ class ReplicaProcess(Protocol):
         ...
 
 
-class Home(Protocol):
-    """Where replicas live: on this machine, or on a Ray cluster.
+class Backend(Protocol):
+    """What starts replicas and brings their reports: this machine, or a Ray cluster.
 
-    `joined`: what the log says of it. `log`: where the last words of a replica that died are. `room`: why one may have
-    to wait, as the beginning of a list.
+    `joined`: what the log says of it. `log`: where the last words of a replica that died are. `slow_start`: why one may
+    not be ready for long.
     """
 
     joined: ClusterJoined
     log: str
-    room: str
+    slow_start: str
 
     def new_process(self, number: int) -> ReplicaProcess:
         """A process for replica `number`."""
@@ -107,9 +107,9 @@ class Home(Protocol):
 class Replicas:
     """All replicas of a run. They and their models are kept from stage to stage."""
 
-    def __init__(self, count: int, home: Home) -> None:
-        self.home = home
-        self.members = [Member(number, home.new_process(number)) for number in range(count)]
+    def __init__(self, count: int, backend: Backend) -> None:
+        self.backend = backend
+        self.members = [Member(number, backend.new_process(number)) for number in range(count)]
         self._fingerprints: dict[str, str] = {}
         self._versions = versions()
         self._other_versions: set[str] = set()
@@ -140,8 +140,8 @@ class Team:
     def __init__(self, replicas: Replicas, work: Work[Any, Any], context: WorkContext) -> None:
         """Begin to open `work` on all replicas."""
         self._replicas = replicas
-        self.home = replicas.home
-        self._work = self.home.share(work)
+        self.backend = replicas.backend
+        self._work = self.backend.share(work)
         self._context = context
         self._arrivals: SimpleQueue[Arrival] = SimpleQueue()
         self._failed_starts = 0
@@ -180,7 +180,7 @@ class Team:
         return done, lost
 
     def _log_events(self, patience: float = 0.0) -> None:
-        for event in self.home.events(patience):
+        for event in self.backend.events(patience):
             self._context.emit(event)
 
     # ------------------------------------------------------------ one arrival
@@ -190,7 +190,7 @@ class Team:
         if arrival.life != member.life:
             return
         if arrival.error is not None:
-            if not self.home.is_loss(arrival.error):
+            if not self.backend.is_loss(arrival.error):
                 raise _cause(arrival.error)
             lost.extend(self._replace(member, arrival.error))
         elif arrival.index is None:
@@ -233,10 +233,10 @@ class Team:
             raise RunError(
                 what=f"{self._failed_starts} replicas in a row died before they were ready: {reason}",
                 where="scale",
-                hint=f"see {self.home.log}; every machine needs steer-tui and enough memory for the model",
+                hint=f"see {self.backend.log}; every machine needs steer-tui and enough memory for the model",
             )
         member.life += 1
-        member.process = self.home.new_process(member.number)
+        member.process = self.backend.new_process(member.number)
         self._open(member)
         return lost
 
@@ -258,8 +258,7 @@ class Team:
         waiting = sum(not member.ready for member in self.members)
         if waiting and not self._waiting_reported and self._context.clock() - self._began > _PATIENCE:
             self._waiting_reported = True
-            why = f"{self.home.room}they still load their models"
-            text = f"{waiting} of {len(self.members)} replicas are not ready: {why}"
+            text = f"{waiting} of {len(self.members)} replicas are not ready: {self.backend.slow_start}"
             self._context.notice(text, level="warning")
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from engine.config.scale import ScaleSection
 from engine.errors import RunError
-from engine.scale.local_processes import LocalHome, load_libraries
-from engine.scale.ray_processes import RayHome
-from engine.scale.replicas import Home, LostItem, Replicas, Team
+from engine.scale.local_processes import LocalBackend, load_libraries
+from engine.scale.ray_processes import RayBackend
+from engine.scale.replicas import Backend, LostItem, Replicas, Team
 from engine.scale.work import ItemT, ReadyWork, ResultT, Spread, Work, WorkContext, in_process
 
 _CHECK_EVERY = 0.1
@@ -30,27 +29,28 @@ class ReplicaSpread:
 
     def __init__(self, section: ScaleSection) -> None:
         self._section = section
-        self._home: Home | None = None
+        self._backend: Backend | None = None
         self._replicas: Replicas | None = None
 
     def __call__(self, work: Work[ItemT, ResultT], context: WorkContext) -> ReadyWork[ItemT, ResultT]:
         """Begin to open `work` on all replicas. Raises RunError where they cannot be had."""
         replicas = self._replicas or self._begin(context)
         team = Team(replicas, work, context)
-        watched = replace(context, checkpoint=_both(context.checkpoint, replicas.home.check))
-        return lambda items: _Spreading(team, items, watched).run()
+        return lambda items: _Spreading(team, items, context).run()
 
     def close(self) -> None:
         """End replicas, leave the cluster."""
-        if self._home is not None:
-            self._home.close([member.process for member in self._replicas.members] if self._replicas else [])
-        self._replicas = self._home = None
+        if self._backend is not None:
+            self._backend.close(
+                [member.process for member in self._replicas.members] if self._replicas else []
+            )
+        self._replicas = self._backend = None
 
     def _begin(self, context: WorkContext) -> Replicas:
         section, address = self._section, self._section.address
-        self._home = RayHome(section, address, context.checkpoint) if address else LocalHome(section)
-        context.emit(self._home.joined)
-        self._replicas = Replicas(section.replicas, self._home)
+        self._backend = RayBackend(section, address, context.checkpoint) if address else LocalBackend(section)
+        context.emit(self._backend.joined)
+        self._replicas = Replicas(section.replicas, self._backend)
         return self._replicas
 
 
@@ -67,14 +67,6 @@ def spreading(section: ScaleSection) -> Iterator[Spread]:
         yield spread
     finally:
         spread.close()
-
-
-def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
-    def call() -> None:
-        first()
-        second()
-
-    return call
 
 
 class _Spreading:
@@ -94,13 +86,23 @@ class _Spreading:
 
     def run(self) -> Iterator[Any]:
         while self._give() or self.turn in self.done:
-            self.context.checkpoint()
+            self._checkpoint()
             done, lost = self.team.arrivals(0 if self.turn in self.done else _CHECK_EVERY)
             self.done.update(done)
             self._take_back(lost)
             if self.turn in self.done:
                 self.turn += 1
                 yield self.done.pop(self.turn - 1)
+
+    def _checkpoint(self) -> None:
+        """Where a stop is asked for: say what it costs."""
+        self.team.backend.check()
+        try:
+            self.context.checkpoint()
+        except BaseException:
+            again = len(self.done) + sum(len(member.held) for member in self.team.members)
+            self.context.notice(f"batches to do again after a resume: {again} (replicas had them)")
+            raise
 
     def _give(self) -> bool:
         """Give items to replicas that can take them; False when none is left or in work."""
@@ -131,6 +133,6 @@ class _Spreading:
                     what=f"{_LOSSES} replicas died, one after the other, on the same item (number {loss.index})",
                     where="scale",
                     hint="it may need more memory than a replica has: lower the batch size; details are in "
-                    f"{self.team.home.log}",
+                    f"{self.team.backend.log}",
                 )
             self.waiting.appendleft((loss.index, loss.item))

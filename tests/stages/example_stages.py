@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable
 
@@ -78,9 +79,10 @@ class Chatty:
 
 
 class _Process:
-    """Work whose result is the process that does it."""
+    """Work whose result is the process that does it; it prints that it is opened."""
 
     def open(self, context: WorkContext) -> Callable[[int], int]:
+        print("opened", file=sys.stderr, flush=True)
         return lambda item: os.getpid()
 
 

@@ -429,9 +429,10 @@ def test_few_open_files_are_no_riddle(make_run: MakeRun) -> None:
 
 @pytest.mark.ray
 def test_models_are_unloaded_in_replicas_too(make_config: Callable[..., Path]) -> None:
-    """Their processes end; what is next prepared has others."""
+    """Their processes end; what is next prepared has others. What they print is in worker.log."""
     config = make_config("InReplicas")
     config.write_text(config.read_text() + "scale: {replicas: 2}\n")
     run = prepare_run(config)
     assert start_worker(run).wait(60) == 0, run.worker_log.read_text()
     assert run.read().stages["example_stages:InReplicas"].summary == {"left": 0, "both": 0, "own": 0}
+    assert run.worker_log.read_text().count("opened") == 4

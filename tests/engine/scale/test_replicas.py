@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import signal
 from collections import Counter
 from collections.abc import Iterator
@@ -40,20 +41,17 @@ from tests.engine.scale.works import (
 from tests.kill_and_resume import DEMO
 
 pytestmark = pytest.mark.ray
+_AGAIN = r"batches to do again after a resume: (\d+) \(replicas had them\)"
 SMALL_ESM = (
     "task.train_size=8", "task.eval_size=4", "offline_mine.K=4", "offline_mine.batch_size_examples=2",
     "online.batch_size_examples=2", "eval.batch_size_greedy=2", "eval.ablations=[]", "offline_select.B=10",
 )  # fmt: skip
 
 
-SECRET = "sk-not-to-be-written-4711"
-
-
 @pytest.fixture(scope="module", params=["local", "ray"])
 def cluster(request: pytest.FixtureRequest) -> Iterator[ReplicaSpread]:
-    """Two replicas, of a process that has a key in its environment."""
+    """Two replicas."""
     with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
-        patch.setenv("SOME_API_KEY", SECRET)
         address = None if request.param == "local" else stack.enter_context(ray_head())[0]
         patch.delenv("RAY_AUTH_MODE", raising=False)
         spread = ReplicaSpread(ScaleSection(replicas=2, address=address))
@@ -115,8 +113,12 @@ def test_a_stop_is_obeyed_while_replicas_work(cluster: ReplicaSpread) -> None:
         if calls[0] > 5:
             raise StopRequested
 
+    events: list[ev.Event] = []
     with pytest.raises(StopRequested):
-        list(cluster(Squares(), place([], checkpoint))(range(1000)))
+        list(cluster(Squares(), place(events, checkpoint))(range(1000)))
+    texts = [event.text for event in events if isinstance(event, ev.Notice)]
+    (again,) = (found for text in texts if (found := re.fullmatch(_AGAIN, text)))
+    assert 1 <= int(again[1]) <= 8, "four for each of two replicas at most"
 
 
 def test_errors_arrive_as_they_were_raised(cluster: ReplicaSpread) -> None:
@@ -178,6 +180,7 @@ def test_nothing_listens_to_the_network(cluster: ReplicaSpread) -> None:
     list(cluster(Squares(), place([]))(range(3)))
     found = listening({os.getpid(), *descendants(os.getpid())})
     assert all(address in ("127.0.0.1", "::1") for address in found)
+    assert bool(found) == bool(cluster._section.address), "without Ray nothing listens at all"
 
 
 def test_who_is_given_no_gpu_sees_none_on_ray(cluster: ReplicaSpread) -> None:

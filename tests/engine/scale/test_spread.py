@@ -14,7 +14,7 @@ import pytest
 from engine import events as ev
 from engine.config.scale import ScaleSection
 from engine.errors import DataError, RunError
-from engine.scale.local_processes import LocalHome, _answer
+from engine.scale.local_processes import LocalBackend, _answer
 from engine.scale.replica import Replica
 from engine.scale.replicas import LostItem
 from engine.scale.spread import _Spreading, spreading
@@ -25,7 +25,7 @@ from tests.engine.scale.works import DiesOnce, Fails, Squares
 
 def test_an_item_that_only_waited_at_replicas_that_died_is_not_blamed() -> None:
     """Number 7 waits again and again behind one that kills; itself it is at work only in the last five deaths."""
-    nobody: Any = SimpleNamespace(home=LocalHome(ScaleSection(replicas=2)))
+    nobody: Any = SimpleNamespace(backend=LocalBackend(ScaleSection(replicas=2)))
     spreading = _Spreading(nobody, [], nobody)
 
     def dies(started: bool) -> None:
@@ -96,6 +96,6 @@ def test_an_error_of_a_replica_arrives_with_its_traceback(raised: Exception, arr
         raise raised
 
     replica._do = do
-    _, error = pickle.loads(pickle.dumps(_answer(replica, ("item",))))
+    _, error = pickle.loads(pickle.dumps(_answer(replica, ("item",), [])))
     assert (type(error), str(error)) == (type(arrives), str(arrives))
     assert "in do\n    raise raised" in error.__notes__[0]

@@ -23,7 +23,7 @@ from engine.run.event_log import LogReader
 from engine.run.worker import run_worker
 from engine.scale import cluster
 from engine.scale.cluster import Cluster
-from engine.scale.local_processes import LocalHome
+from engine.scale.local_processes import LocalBackend
 from engine.scale.spread import ReplicaSpread
 from engine.scale.work import WorkContext
 from tests.engine.scale.processes import descendants, living
@@ -130,8 +130,8 @@ def test_replicas_on_this_machine_share_its_gpus(
     visible: str, replicas: int, each: float, shares: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    home = LocalHome(ScaleSection(replicas=replicas, gpus_per_replica=each))
-    assert home._gpus == shares
+    backend = LocalBackend(ScaleSection(replicas=replicas, gpus_per_replica=each))
+    assert backend._gpus == shares
 
 
 @pytest.mark.parametrize(("replicas", "each", "enough"), [(3, 0.5, 2), (2, 1.0, 1), (1, 2.0, 0)])
@@ -144,7 +144,7 @@ def test_gpus_that_are_not_there_are_not_waited_for(
         "(scale.gpus_per_replica): lower it or scale.replicas, or name the address of a Ray cluster that has more"
     )
     with pytest.raises(RunError, match=exactly(text)):
-        LocalHome(ScaleSection(replicas=replicas, gpus_per_replica=each))
+        LocalBackend(ScaleSection(replicas=replicas, gpus_per_replica=each))
 
 
 @pytest.mark.ray
