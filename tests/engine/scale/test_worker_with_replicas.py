@@ -32,7 +32,7 @@ from tests.engine.scale.works import Folder
 from tests.exactly import exactly
 from tests.kill_and_resume import DEMO, artefacts, prepared, run_whole
 
-SMALL = ("run.stages=[mine]", "task.train_size=96", "offline_mine.K=4", "offline_mine.batch_size_examples=2")
+SMALL = ("run.stages=[mine]", "task.train_size=48", "offline_mine.K=4", "offline_mine.batch_size_examples=2")
 Wait = Callable[..., None]
 
 
@@ -76,7 +76,7 @@ def test_a_run_stopped_and_killed_with_replicas_ends_as_one_process_ends_it(
         assert "Traceback" not in run.worker_log.read_text()
         prepare_resume(run, None)
         before, worker = decided(run), start_worker(run)
-        assert before < 96
+        assert before < 48
         wait_until(lambda: decided(run) >= before + 3, "the next examples", 120)
         end(worker, signal.SIGKILL, wait_until)
         prepare_resume(run, None)
