@@ -8,7 +8,6 @@ The operations are the same words; a story told backwards has to be undone.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,7 +18,7 @@ from engine.tasks.generated.habits import (
     careful_style,
     turned_style,
 )
-from engine.tasks.generated.splits import Split, split_of, text_digest
+from engine.tasks.generated.splits import Split, drawn, split_of, text_digest
 from engine.tasks.generated.topics import NAMES, TOPICS, Topic
 
 Kind = Literal["forwards", "backwards"]
@@ -49,18 +48,7 @@ class Problem:
 
 def generate(split: Split, n: int, seed: int) -> list[Problem]:
     """`n` different problems of `split`; the same for the same (split, n, seed), a prefix of those for a larger n."""
-    return [problem for problem, _ in zip(problems(split, seed), range(n), strict=False)]
-
-
-def problems(split: Split, seed: int) -> Iterator[Problem]:
-    """The endless stream of different problems of `split` for `seed`."""
-    rng = random.Random(f"arithmetic:{split}:{seed}")
-    seen: set[str] = set()
-    while True:
-        problem = draw_problem(rng)
-        if problem.split == split and problem.id not in seen:
-            seen.add(problem.id)
-            yield problem
+    return drawn(draw_problem, split, n, random.Random(f"arithmetic:{split}:{seed}"))
 
 
 def draw_problem(rng: random.Random) -> Problem:

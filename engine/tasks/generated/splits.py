@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Literal
+import random
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
 
 Split = Literal["train", "dev", "test"]
+ItemT = TypeVar("ItemT", bound=Any)
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
 
@@ -20,3 +23,12 @@ def split_of(text: str) -> Split:
     if slot < 80:
         return "train"
     return "dev" if slot < 90 else "test"
+
+
+def drawn(draw: Callable[[random.Random], ItemT], split: Split, n: int, rng: random.Random) -> list[ItemT]:
+    """The first `n` different items (by `id`) that are drawn of `split`: a prefix of those for a larger n."""
+    items: dict[str, ItemT] = {}
+    while len(items) < n:
+        if (item := draw(rng)).split == split:
+            items.setdefault(item.id, item)
+    return list(items.values())

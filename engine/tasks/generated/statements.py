@@ -8,11 +8,10 @@ Companies are split into train, dev and test by name, so no statement is ever sh
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from engine.tasks.generated.splits import Split, split_of, text_digest
+from engine.tasks.generated.splits import Split, drawn, split_of, text_digest
 
 Kind = Literal["last year", "this year", "change"]
 
@@ -20,23 +19,8 @@ ITEMS = (
     "revenue", "net income", "total assets", "inventory", "cash", "goodwill", "long-term debt", "cost of sales",
 )  # fmt: skip
 _HEADS = (
-    "Nor",
-    "Al",
-    "Bex",
-    "Cor",
-    "Dal",
-    "Em",
-    "Fin",
-    "Gra",
-    "Hel",
-    "Jun",
-    "Kor",
-    "Lum",
-    "Mer",
-    "Or",
-    "Pel",
-    "Tal",
-)
+    "Nor", "Al", "Bex", "Cor", "Dal", "Em", "Fin", "Gra", "Hel", "Jun", "Kor", "Lum", "Mer", "Or", "Pel", "Tal",
+)  # fmt: skip
 _TAILS = ("vex", "tron", "dyne", "mark", "lux", "ta", "via", "zen", "core", "sol", "nex", "fort")
 _SUFFIXES = ("Corp", "Group", "Inc", "Holdings")
 YEARS = range(2015, 2024)
@@ -63,18 +47,7 @@ class StatementQuestion:
 
 def generate_statements(split: Split, n: int, seed: int) -> list[StatementQuestion]:
     """`n` different questions of `split`; a prefix of those for a larger n."""
-    return [question for question, _ in zip(statement_questions(split, seed), range(n), strict=False)]
-
-
-def statement_questions(split: Split, seed: int) -> Iterator[StatementQuestion]:
-    """The endless stream of different questions of `split` for `seed`."""
-    rng = random.Random(f"statements:{split}:{seed}")
-    seen: set[str] = set()
-    while True:
-        question = draw_statement(rng)
-        if question.split == split and question.id not in seen:
-            seen.add(question.id)
-            yield question
+    return drawn(draw_statement, split, n, random.Random(f"statements:{split}:{seed}"))
 
 
 def draw_statement(rng: random.Random) -> StatementQuestion:

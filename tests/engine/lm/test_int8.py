@@ -16,7 +16,6 @@ from engine.errors import ModelError
 from engine.lm.loading import device, int8_linear
 from engine.lm.loading.int8_linear import (
     Int8Linear,
-    Int8Weights,
     check_int8,
     has_int8,
     parameter_total,
@@ -37,7 +36,15 @@ class _Doubled(nn.Linear):
 
 
 def _layer(weight: torch.Tensor, bias: torch.Tensor | None = None) -> Int8Linear:
-    return Int8Linear(Int8Weights(weight), bias, weight.numel())
+    linear = nn.Linear(weight.shape[1], len(weight), bias is not None, dtype=weight.dtype)
+    linear.weight = nn.Parameter(weight)
+    if bias is not None:
+        linear.bias = nn.Parameter(bias)
+    model = nn.ModuleDict({"layer": linear})
+    round_linear_layers(model, {})
+    layer = model["layer"]
+    assert isinstance(layer, Int8Linear)
+    return layer
 
 
 def _literal(weight: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
@@ -82,6 +89,26 @@ def test_a_row_does_not_depend_on_the_rows_beside_it() -> None:
     layer, inputs = _layer(torch.randn(80, 48)), torch.randn(16, 48) * torch.logspace(-3, 3, 16)[:, None]
     together = layer(inputs)
     assert all(torch.equal(layer(inputs[row : row + 1])[0], together[row]) for row in range(16))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_layers_that_are_given_the_same_are_one_product(bias: bool) -> None:
+    """In any order, for any input, and each as if it stood alone."""
+    torch.manual_seed(0)
+    names = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj")
+    plain = {name: nn.Linear(8, 3 + number, bias) for number, name in enumerate(names)}
+    model = nn.ModuleDict(plain)
+    alone = {name: _layer(layer.weight.detach(), layer.bias) for name, layer in plain.items()}
+    round_linear_layers(model, {})
+    products = [model[name].product for name in names]
+    assert [products.index(product) for product in products] == [0, 0, 0, 3, 4, 4]
+    first, second = torch.randn(2, 8), torch.randn(2, 8)
+    given = [
+        ("k_proj", first), ("q_proj", first), ("k_proj", first), ("q_proj", second), ("v_proj", second),
+        ("v_proj", first), ("up_proj", second), ("o_proj", first), ("gate_proj", second), ("up_proj", second),
+    ]  # fmt: skip
+    for name, inputs in given:
+        assert torch.equal(model[name](inputs), alone[name](inputs)), name
 
 
 def test_what_is_no_number_stays_visible() -> None:
