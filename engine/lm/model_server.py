@@ -114,9 +114,8 @@ class InProcessServer:
         if processor is not None:
             digest = sha256(processor.read_bytes()).hexdigest()
             self._processor = NamedProcessor(self._load_processor(processor), digest)
-        self._log = [
-            f"serving {self._load().info.name} with {processor.name if processor else 'no processor'}"
-        ]
+        under = processor.name if processor else "no processor"
+        self._log = [f"serving {self._load().info.name} with {under}"]
 
     def answer(
         self,

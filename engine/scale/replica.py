@@ -7,7 +7,10 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import RLock
 from typing import Any
+
+from tqdm import tqdm
 
 from engine.events import Event, ModelLoaded
 from engine.lm.shared_models import SharedModels
@@ -35,6 +38,8 @@ class Replica:
         """`emit` takes an event to the worker at once; any thread may call it."""
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        # tqdm's own holds a semaphore of the system, which a killed process leaves behind.
+        tqdm.set_lock(RLock())
         self._emit = emit
         self._loaded: list[ModelLoaded] = []
         self._models = SharedModels(self._note_loaded)
@@ -49,8 +54,7 @@ class Replica:
         began = time.monotonic()
         self._do = work.open(WorkContext(self._models, checkpoint=lambda: None, emit=self._emit))
         seconds = round(time.monotonic() - began, 3)
-        models = list(self._loaded)
-        return Opened(socket.gethostname(), os.getpid(), gpus, versions(), models, seconds)
+        return Opened(socket.gethostname(), os.getpid(), gpus, versions(), list(self._loaded), seconds)
 
     def do(self, item: Any) -> Any:
         """The result of one item."""

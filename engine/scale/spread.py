@@ -41,9 +41,8 @@ class ReplicaSpread:
     def close(self) -> None:
         """End replicas, leave the cluster."""
         if self._backend is not None:
-            self._backend.close(
-                [member.process for member in self._replicas.members] if self._replicas else []
-            )
+            members = self._replicas.members if self._replicas else []
+            self._backend.close([member.process for member in members])
         self._replicas = self._backend = None
 
     def _begin(self, context: WorkContext) -> Replicas:
