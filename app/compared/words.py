@@ -24,12 +24,10 @@ class RunWords:
 
 def run_words(runs: Sequence[RunItems]) -> list[RunWords]:
     """The words for runs that are compared."""
-    return [
-        RunWords(
-            name, folder_words(run.path) + ("" if run.status.state == "finished" else f", {run.status.state}")
-        )
-        for run, name in zip(runs, names_of([run.path for run in runs]), strict=True)
-    ]
+    names = names_of([run.path for run in runs])
+    states = ["" if run.status.state == "finished" else f", {run.status.state}" for run in runs]
+    abouts = [folder_words(run.path) + state for run, state in zip(runs, states, strict=True)]
+    return [RunWords(name, about) for name, about in zip(names, abouts, strict=True)]
 
 
 def finding(arm: ArmPair) -> str:

@@ -49,13 +49,9 @@ def compare_runs(a: Path, b: Path) -> Comparison:
         raise RunError(what="these are the same run", where=str(a), hint="name two different runs")
     first, second = read_items(a), read_items(b)
     arms = [_arm_pair(first.arms[key], second.arms[key]) for key in first.arms if key in second.arms]
-    return Comparison(
-        first,
-        second,
-        changed_fields(first.status.record.config, second.status.record.config),
-        remarks(first, second, [(pair.a, pair.paired) for pair in arms]),
-        arms,
-    )
+    changed = changed_fields(first.status.record.config, second.status.record.config)
+    notes = remarks(first, second, [(pair.a, pair.paired) for pair in arms])
+    return Comparison(first, second, changed, notes, arms)
 
 
 def _arm_pair(a: Arm, b: Arm) -> ArmPair:

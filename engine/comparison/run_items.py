@@ -82,10 +82,9 @@ def _begun_again(run: RunItems) -> dict[str, int]:
     """By stage: the byte of the log behind which its events are those of its last attempt."""
     if not run.status.record.begun_again:
         return {}
-    head = b'{"type":"StageBegunAgain"'
     since: dict[str, int] = {}
     for line, place in _lines(run.status.directory.events):
-        if line.startswith(head):
+        if line.startswith(b'{"type":"StageBegunAgain"'):
             with suppress(msgspec.DecodeError):  # a damaged line, which is counted as one below
                 event = decode(line)
                 since |= {event.stage: place.offset} if isinstance(event, Event) else {}
@@ -109,9 +108,8 @@ def _lines(path: Path) -> Iterator[tuple[bytes, Place]]:
     """Whole lines without their newline; a last line that is still being written is left alone."""
     offset = 0
     with open_to_read(path) as file:
-        while line := file.readline(
-            LONGEST_LINE
-        ):  # what is longer is no event, and its end will be none either
+        # What is longer is no event, and its end will be none either.
+        while line := file.readline(LONGEST_LINE):
             if line.endswith(b"\n"):
                 yield line[:-1], Place(offset, len(line) - 1)
             offset += len(line)

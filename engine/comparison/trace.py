@@ -19,7 +19,7 @@ _RELATIVE, _ABSOLUTE = 1e-3, 1e-4
 class Step:
     """`decided`: what was decided here, by name; `weighed`: the probabilities it was decided from; `text`: what was
     written. `weighed_as`: what `weighed` holds, in a word. `note`: a line about the step that is shown and not
-    compared."""
+    compared. `called`: what ids among these are called."""
 
     key: str
     title: str
@@ -28,6 +28,7 @@ class Step:
     text: str = ""
     note: str = ""
     weighed_as: str = "probability"
+    called: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

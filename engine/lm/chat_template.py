@@ -55,9 +55,8 @@ def takes_powers(template: str) -> bool:
     before = ""
     try:
         for _, kind, text in Environment().lex(template):
-            if (
-                kind == "operator" and text == "**" and before not in ("(", ",")
-            ):  # there it hands on arguments
+            # Behind these it hands on arguments.
+            if kind == "operator" and text == "**" and before not in ("(", ","):
                 return True
             before = before if kind == "whitespace" else text
     except TemplateSyntaxError:

@@ -59,18 +59,25 @@ def _side(step: Step | None, other: Step | None) -> list[Block]:
     """What was decided, and the probes that differ from the other run's."""
     if step is None:
         return [Paragraph("This run has no such step.", "dim")]
+    theirs = {} if other is None else {name: id for id, name in other.called.items()}
+
+    def shown(value: Value) -> str:
+        """An id as it is called: with the id, where the other run calls another so."""
+        name = step.called.get(str(value), "")
+        return f"{name} ({value})" if name and theirs.get(name, value) != value else name or _value(value)
+
     blocks: list[Block] = []
     for name, value in step.decided.items():
         is_same = other is not None and same(value, other.decided.get(name))
         sign, tone = ("  ", "") if is_same else ("≠ ", "warn")
-        blocks.append(Paragraph([Span(sign, "warn"), Span(f"{name} ", "dim"), Span(_value(value), tone)]))
+        blocks.append(Paragraph([Span(sign, "warn"), Span(f"{name} ", "dim"), Span(shown(value), tone)]))
     if step.note:
         blocks.append(Paragraph(f"  {step.note}", "dim"))
     others = {} if other is None else other.weighed
     weighed = {name: value for name, value in step.weighed.items() if not same(value, others.get(name))}
     if weighed and step.weighed_as == "probe":
         blocks.append(Paragraph("  probed: mean log-probability", "dim"))
-    blocks += [Paragraph(f"≠ {_value(value):>6} {name}", "warn") for name, value in weighed.items()]
+    blocks += [Paragraph(f"≠ {_value(value):>6} {shown(name)}", "warn") for name, value in weighed.items()]
     return blocks
 
 

@@ -3,6 +3,7 @@
     python -m tests.bench.draw_pictures RUN [NAME ...]
 
 RUN is the run's folder; the list of runs shows the folder that its name lies in. Without names, all pictures are drawn.
+`compare` and `compare-trace` show the two newest runs there: of ESM alone, with `online.L` 3 and then 1.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from app.shell import SteerApp
 
 PICTURES = Path(__file__).resolve().parents[2] / "screens" / "pictures"
 SIZE = (120, 36)
+COMPARED = ("escape", "wait", "down", "m", "up", "c", "wait", "wait", "down")
 FIXED = ("slash", *"method:esm and fixed and steered".replace(" ", "_"), "enter", "g")
 KEYS: dict[str, tuple[str, ...]] = {
     "runs": ("escape", "wait"),
@@ -30,6 +32,8 @@ KEYS: dict[str, tuple[str, ...]] = {
     "gflownet": ("3", "wait", "1", "wait"),
     "slsm": ("4", "wait"),
     "pool": ("5", "wait"),
+    "compare": (*COMPARED, "wait"),
+    "compare-trace": (*COMPARED, "enter", "wait", *4 * ("down",), "enter", "wait"),
 }
 """Keys that lead from the overview to each picture. `wait`: until the log is read and drawn; `long`: for a model."""
 _WAITS = {"wait": 1.5, "long": 40.0}

@@ -8,6 +8,7 @@ from dataclasses import replace
 from engine.comparison.items import Item
 from engine.comparison.methods.reader import Criterion, MethodReader, Outcome, ReadEvent, verdict
 from engine.comparison.trace import Step, Value
+from engine.esm.library.entry_names import candidate_name, chosen_name
 from engine.events import DecisionTaken, ExampleEvaluated
 
 
@@ -47,9 +48,13 @@ def _decision(event: DecisionTaken) -> Step:
     weighed: dict[str, Value] = {"null": event.null_logprob}
     weighed |= {c.entry: c.logprob for c in event.candidates if c.probed}
     probed = sum(candidate.probed for candidate in event.candidates)
-    decided = {"gate": event.gate, "entry": event.chosen or "null", "layer": event.layer, "α": event.alpha}
-    words = (
-        f"{probed} {'entry' if probed == 1 else 'entries'} and null probed" if probed else "nothing probed"
-    )
+    decided: dict[str, Value] = {"rule": event.gate, "entry": event.chosen or "null"}
+    if event.chosen is not None:
+        decided |= {"layer": event.layer, "α": event.alpha}
+    called = {c.entry: candidate_name(c) for c in event.candidates} | {
+        event.chosen or "null": chosen_name(event)
+    }
+    entries = "entry" if probed == 1 else "entries"
+    words = f"{probed} {entries} and null probed" if probed else "nothing probed"
     title = "rest of the answer" if event.phase == "tail" else f"segment {event.m}"
-    return Step(f"{event.phase} {event.m}", title, decided, weighed, event.segment, words, "probe")
+    return Step(f"{event.phase} {event.m}", title, decided, weighed, event.segment, words, "probe", called)

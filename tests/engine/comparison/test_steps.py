@@ -52,10 +52,11 @@ def test_of_an_example() -> None:
     """A decision weighs what was probed; the answer's text stands in the segments where there are any."""
     first, second, third = (
         Candidate(
-            entry=name, kind="wrong", similarity=0.5, quality=1.0, ahat=0.2, probed=probed, logprob=-1.5
+            entry=entry, name=name, kind="wrong", similarity=0.5, quality=1.0, ahat=0.2, probed=probed,
+            logprob=-1.5,
         )
-        for name, probed in (("e1", True), ("e2", False), ("e3", True))
-    )
+        for entry, name, probed in (("e1", "left → right", True), ("e2", "", False), ("e3", "up → down", True))
+    )  # fmt: skip
     weighed = {"candidates": [first, second, third], "null_logprob": -2.0}
     chosen = {"gate": "best", "chosen": "e1", "layer": 3, "alpha": 1.5, "segment": "It is"}
     events = [
@@ -64,21 +65,26 @@ def test_of_an_example() -> None:
         decided("p", 1, **weighed, **chosen),
         evaluated("esm", "p", True, "It is so. End."), evaluated("greedy", "p", False, "It is not."),
     ]  # fmt: skip
-    means, nothing = "the extracted answer equals the gold answer", {"layer": None, "α": 0.0}
-    null = {"gate": "null_best", "entry": "null", **nothing}
+    means = "the extracted answer equals the gold answer"
+    null: dict[str, Value] = {"rule": "null_best", "entry": "null"}
+    one = {"e1": "left → right", "null": "null"}
     assert steps(ESMReader(), *events) == {
         "esm": (
             "eval", means,
             [
                 Step(
-                    "segment 1", "segment 1", {"gate": "best", "entry": "e1", "layer": 3, "α": 1.5},
+                    "segment 1", "segment 1", {"rule": "best", "entry": "e1", "layer": 3, "α": 1.5},
                     {"null": -2.0, "e1": -1.5, "e3": -1.5}, "It is", "2 entries and null probed", "probe",
+                    {"e1": "left → right", "e2": "e2", "e3": "up → down"},
                 ),
                 Step(
                     "segment 2", "segment 2", null, {"null": -2.0, "e1": -1.5}, " so.", "1 entry and null probed",
-                    "probe",
+                    "probe", one,
                 ),
-                Step("tail 3", "rest of the answer", null, {"null": None}, " End.", "nothing probed", "probe"),
+                Step(
+                    "tail 3", "rest of the answer", null, {"null": None}, " End.", "nothing probed", "probe",
+                    {"null": "null"},
+                ),
                 Step("answer", "answer", {"answer": "1", "verdict": "right"}),
             ],
         ),

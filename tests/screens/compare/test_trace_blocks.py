@@ -56,6 +56,38 @@ def lines(a: Item, b: Item, parting: Parting, width: int, whole: bool = True) ->
     return ["".join(segment.text for segment in line).rstrip() for line in rendered]
 
 
+def test_entries_are_called_by_their_names() -> None:
+    """With the id where the other run calls another entry so; the same id is the same entry, whatever it is called."""
+    a = Step(
+        "1",
+        "segment 1",
+        {"entry": "e1"},
+        {"e1": -1.5, "e2": -0.5},
+        called={"e1": "up → down", "e2": "in → out"},
+    )
+    b = Step(
+        "1",
+        "segment 1",
+        {"entry": "e3"},
+        {"e3": -1.5, "e2": -0.25},
+        called={"e3": "up → down", "e2": "on → off"},
+    )
+    assert lines(RIGHT, DRAWN, align([a], [b]), 73)[5:] == [
+        "▶ segment 1  ≠ entry and probability differ",
+        "A",
+        "≠ entry up → down (e1)",
+        "≠ −1.500 up → down (e1)",
+        "≠ −0.500 in → out",
+        "",
+        "B",
+        "≠ entry up → down (e3)",
+        "≠ −1.500 up → down (e3)",
+        "≠ −0.250 on → off",
+        "",
+        "",
+    ]
+
+
 def test_one_below_the_other_where_it_is_narrow() -> None:
     assert lines(RIGHT, DRAWN, align(A, B), 73) == [
         "q1   A ✓ right   B score 0.250",
