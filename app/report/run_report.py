@@ -82,7 +82,7 @@ def _findings(source: RunSource) -> list[Block]:
 def _methods(state: RunState) -> list[Block]:
     blocks: list[Block] = []
     for kind in dict.fromkeys(kind for kind in method_states().values() if kind.title):
-        if results := method_blocks(state, kind.title):
+        if state.stages.keys() & set(kind.stages_shown) and (results := method_blocks(state, kind.title)):
             blocks += [Heading(kind.title), Paragraph(page_of(kind.title).about)]
             stale = [name for name in kind.stages_shown if name in state.stages and state.stages[name].stale]
             blocks += [Paragraph(f"Stale, of an earlier attempt: {listed(stale)}.")] if stale else []

@@ -80,7 +80,7 @@ def cost(state: ESMState) -> list[Table]:
     columns: Sequence[ListColumn[MethodEvaluated]] = (
         _METHOD,
         ListColumn("tokens", "committed", 9, "right", value=lambda r: r.mean_tokens, show=digits(1)),
-        ListColumn("probe", "probe", 7, "right", help="of majority vote: its other samples",
+        ListColumn("probe", "probe", 7, "right", help="of probes, or of a majority vote's other samples",
                    value=lambda r: r.mean_probe_tokens, show=digits(1)),
         ListColumn("all", "all", 7, "right", value=_tokens, show=digits(1)),
         ListColumn("more", "− greedy", 8, "right", value=more),

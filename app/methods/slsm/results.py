@@ -57,7 +57,7 @@ def _best(rows: Sequence[ModeScored]) -> list[Block]:
         return []
     best = max(others, key=lambda row: (row.score or 0.0, -row.injections))
     did = (
-        f"notes of {best.mode}, {best.memory_mode}, turned {counted(best.fixed, 'answers')} right and "
+        f"{method_name(best.mode)}, {best.memory_mode} memory, turned {counted(best.fixed, 'answers')} right and "
         f"{best.broke:,} wrong; {best.wasted:,} of {best.injections:,} changed nothing"
     )
     chosen = [Paragraph(_CHOSEN.format(len(others)), "dim")] if len(others) > 1 else []
@@ -92,7 +92,7 @@ def _turned(rows: Sequence[ModeScored]) -> list[Block]:
             (row.broke, f"broke {row.broke:,}", "bad", Target("broke", variant(row))),
         ])  # fmt: skip
         if words:
-            lines.append(Paragraph((f"notes of {row.mode}, {row.memory_mode}:  ", *words)))
+            lines.append(Paragraph((f"{method_name(row.mode)}, {row.memory_mode} memory:  ", *words)))
     return lines
 
 

@@ -155,7 +155,7 @@ async def test_modes_stand_side_by_side(session: RecordedSession, size: tuple[in
         for _ in range(4):
             text += await press(pilot, "pagedown")
         assert "controller rules (offline)" in text and "judge exact (offline)" in text
-        assert "on_detection, flat:  fixed 2" in text and "[0.000, +1.000]" in text
+        assert "a note on detection, flat memory:  fixed 2" in text and "[0.000, +1.000]" in text
         if size == WIDE:
             assert "fixed: the note made a failing answer pass" in text and "detector" in text
 
@@ -231,7 +231,7 @@ async def test_a_finished_run_opens_on_the_first_answer_a_note_turned(session: R
 async def test_results_begin_with_what_came_of_the_notes(session: RecordedSession) -> None:
     async with SLSMApp(session).run_test(size=SMALL) as pilot:
         lines = (await press(pilot, "2")).splitlines()
-        assert "notes of on_risk, structured, turned 2 answers right and 0 wrong; 0 of 2" in lines[2]
+        assert "a note on risk, structured memory, turned 2 answers right and 0 wrong; 0 of 2" in lines[2]
         assert "the interval does not count that it was chosen" in " ".join(" ".join(lines[2:8]).split())
 
 

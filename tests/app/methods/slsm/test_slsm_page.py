@@ -272,7 +272,7 @@ def test_the_modes_side_by_side() -> None:
     )  # fmt: skip
     blocks = scores(log.state.slsm)
     assert texts(blocks) == [
-        "notes of always, structured, turned 12 answers right and 1 wrong; 5 of 18 changed nothing",
+        "a note always, structured memory, turned 12 answers right and 1 wrong; 5 of 18 changed nothing",
         "the best of 2 looks better than it is: the interval does not count that it was chosen by this score; "
         "confirm it on other conversations",
     ]
@@ -300,7 +300,7 @@ def test_the_modes_side_by_side() -> None:
     first, *rest = details(log.state.slsm)
     assert isinstance(first, Table) and list(first.header) == ["by axis", "memory", "editing"]
     assert [plain(row[2]) for row in first.rows] == ["0.300", "0.850", "0.200"]
-    assert "notes of always, structured:  fixed 12  broke 1" in texts(rest)
+    assert "a note always, structured memory:  fixed 12  broke 1" in texts(rest)
     [cost] = [block for block in rest if isinstance(block, Table)]
     assert " ".join(map(plain, cost.rows[1])) == "a note always structured 21.5 4.25 1.50 0.12 1,234 6"
     data, model = texts(rest)[-2:]
@@ -320,12 +320,14 @@ def test_of_modes_that_score_the_same_the_one_with_fewer_notes_is_named() -> Non
         scored("never", "flat", 0.2),
     )
     first = texts(scores(log.state.slsm))[0]
-    assert first == "notes of on_risk, flat, turned 2 answers right and 0 wrong; 0 of 5 changed nothing"
+    assert first == "a note on risk, flat memory, turned 2 answers right and 0 wrong; 0 of 5 changed nothing"
 
 
 def test_counts_of_what_notes_did_lead_to_the_first_of_them() -> None:
     log = Log(scored("always", "flat", 0.8, fixed=1234, broke=2))
-    [line] = [b for b in details(log.state.slsm) if isinstance(b, Paragraph) and "notes of" in plain(b.text)]
+    [line] = [
+        b for b in details(log.state.slsm) if isinstance(b, Paragraph) and " memory:  " in plain(b.text)
+    ]
     assert [span for span in spans(line.text) if span.target] == [
         Span("fixed 1,234", "good", Target("fixed", "always flat")),
         Span("broke 2", "bad", Target("broke", "always flat")),
