@@ -11,6 +11,7 @@ from app.methods.pool.picks import in_order
 from app.methods.pool.scores import answers_line, score_span
 from app.methods.source import CaseSource
 from app.methods.what_if import Answers, Choice, Field, WhatIf, answers_of, of_list, words_of
+from app.wording.words import method_name
 from engine.events import AnswerTried, OtherAnswer, PoolQueryDone, SelectorPicked
 
 _HELP = """\
@@ -48,7 +49,7 @@ def of_query(event: PoolQueryDone, source: CaseSource) -> Choice:
 def of_picks(event: SelectorPicked, source: CaseSource) -> Choice | str:
     """A held-out query; the selector's pick is held against the others."""
     pairs = [
-        KnownPair((p.pair[0], p.pair[1]), f"the pick of {p.method}", p.score, p.answer)
+        KnownPair((p.pair[0], p.pair[1]), method_name(p.method), p.score, p.answer)
         for p in in_order(event.picks)
     ]
     return _choice(event, pairs) if pairs else "No method picked a pair for this query."

@@ -349,7 +349,7 @@ def test_what_if_begins_with_the_best_pair_that_was_asked() -> None:
 def test_other_demonstrations_are_typed_by_number_or_by_row() -> None:
     choice = WHAT_IF.of[ev.SelectorPicked](P2, source(RunState()))
     assert isinstance(choice, Choice)
-    assert choice.about == "p2 · the pick of selector: rows 4 and 6\nHow many?\npeople answered 7 10×"
+    assert choice.about == "p2 · the selector: rows 4 and 6\nHow many?\npeople answered 7 10×"
     ((field,),) = choice.fields
     hint = "numbers of the list, or two rows such as 12+340"
     assert (field.value, field.hint) == ("2", hint) and field.read("2, 9+4") == [[4, 6], [9, 4]]
@@ -365,8 +365,8 @@ def test_other_demonstrations_are_typed_by_number_or_by_row() -> None:
     (known,) = choice.choices(None)
     assert isinstance(known, Table) and list(known.header) == ["no", "rows", "score", "answer", "from"]
     assert [list(map(plain, row)) for row in known.rows] == [
-        ["1", "4 6", "◐ 0.30", "7", "the pick of selector"], ["2", "4 6", "◐ 0.60", "7", "the pick of rices"],
-        ["3", "4 6", "◐ 0.60", "7", "the pick of random"],
+        ["1", "4 6", "◐ 0.30", "7", "the selector"], ["2", "4 6", "◐ 0.60", "7", "similarity (RICES)"],
+        ["3", "4 6", "◐ 0.60", "7", "random pairs"],
     ]  # fmt: skip
     given = query("q", 0, 0, trajectories=[trajectory("given", (4, 5), 1.0)])
     alone = WHAT_IF.of[ev.PoolQueryDone](given, source(RunState()))
