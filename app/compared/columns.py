@@ -9,6 +9,7 @@ from app.blocks.model_text import one_line
 from app.compared.words import finding
 from app.table.column import Cell, ListColumn, Tone
 from app.wording.figures import NONE, fixed, interval, outcome, probability, signed
+from app.wording.words import method_name
 from engine.comparison.comparison import ArmPair
 from engine.comparison.figures import CELLS, cell
 from engine.comparison.items import Item
@@ -37,10 +38,6 @@ def _finding(arm: ArmPair) -> Cell:
     return Cell(words, tone)
 
 
-def _interval(arm: ArmPair) -> str:
-    return interval(arm.figures.low, arm.figures.high)
-
-
 def _tokens(arm: ArmPair) -> str:
     f = arm.figures
     return NONE if f.tokens_a is None else f"{f.tokens_a:.0f} → {f.tokens_b:.0f}"
@@ -61,8 +58,7 @@ def _cell(place: int, key: str, label: str, priority: int) -> ListColumn[ArmPair
 
 METHODS: Sequence[ListColumn[ArmPair]] = (
     ListColumn("system", "system", 9, priority=3, value=lambda m: m.a.system),
-    ListColumn("method", "method", 13, flex=True, value=lambda m: m.a.name,
-               show=lambda name: name.replace("_", " ")),
+    ListColumn("method", "method", 13, flex=True, value=lambda m: m.a.name, show=method_name),
     ListColumn("finding", "finding", 15, priority=1, value=lambda m: m, show=_finding,
                help="of the scores; unclear: the interval holds 0, or p is not below 0.05"),
     ListColumn("n", "n", 4, "right", 4, help="items that both runs have", value=lambda m: m.figures.n),
@@ -71,7 +67,7 @@ METHODS: Sequence[ListColumn[ArmPair]] = (
     ListColumn("difference", "B−A", 6, "right", 0, help="difference of the mean scores",
                value=lambda m: m.figures.difference, show=signed),
     ListColumn("interval", "95% interval", 16, "right", 1, help="of B−A: paired bootstrap over items",
-               value=lambda m: m, show=_interval),
+               value=lambda m: m, show=lambda m: interval(m.figures.low, m.figures.high)),
     ListColumn("p", "p", 5, "right", 2, help="McNemar's exact p of only A against only B",
                value=lambda m: m.figures.p, show=probability),
     _cell(0, "both", "both✓", 3),

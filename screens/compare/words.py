@@ -9,6 +9,7 @@ from rich.text import Text
 from app.blocks.model_text import one_line
 from app.compared.words import RunWords, cells_sentence
 from app.wording.text import counted
+from app.wording.words import method_name
 from engine.comparison.comparison import ArmPair, Comparison
 from engine.comparison.figures import CELLS
 
@@ -26,7 +27,7 @@ def about_methods(comparison: Comparison, arm: ArmPair | None) -> Text:
     """The 2×2 of the method under the cursor in words, and the remarks."""
     text = Text()
     if arm is not None:
-        text.append(f"{arm.a.system} {arm.a.name}. ", "bold").append(cells_sentence(arm))
+        text.append(f"{method_name(arm.a.name)}. ", "bold").append(cells_sentence(arm))
         if arm.a.system == "SLSM":
             text.append(" Means here are over conversations; a run's own score is the mean over its axes.")
     for remark in comparison.remarks:
@@ -36,9 +37,9 @@ def about_methods(comparison: Comparison, arm: ArmPair | None) -> Text:
 
 def about_items(arm: ArmPair, cell: int | None, count: int) -> Text:
     """Which items of a method are listed."""
-    kind = "all items" if cell is None else CELLS[cell]
-    text = Text.assemble((f"{arm.a.system} {arm.a.name}: {kind}", "bold"))
-    return text.append(f", {counted(count, 'items')}. v shows others.")
+    items = counted(count, "items")
+    kind = items if cell is None else f"{CELLS[cell]}, {items}"
+    return Text.assemble((f"{method_name(arm.a.name)}: {kind}", "bold"), ". v shows others.")
 
 
 def changed_words(comparison: Comparison) -> Text:

@@ -141,7 +141,7 @@ def test_each_method_has_a_table_of_its_own(tmp_path: Path) -> None:
     tables = method_tables(replace(comparison, arms=[replace(arm, figures=graded), other]))
     assert [(table.caption, [list(map(plain, row)) for row in table.rows]) for table in tables] == [
         ("ESM, over the items that are in both runs", [
-            ["esm", "unclear", "2", "1.000", "0.500", "−0.500", "[−1.000, 0.000]", "4e-04", "1", "1", "0", "0",
+            ["ESM", "unclear", "2", "1.000", "0.500", "−0.500", "[−1.000, 0.000]", "4e-04", "1", "1", "0", "0",
              "12 → 12"],
         ]),
         ("Other, over the items that are in both runs", [

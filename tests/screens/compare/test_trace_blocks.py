@@ -212,13 +212,13 @@ def test_the_lines_below_the_tables(tmp_path: Path) -> None:
     assert cells_sentence(arm) == (
         "Right means: the extracted answer equals the gold answer. Both right 1, only A 0, only B 0, neither 0."
     )
-    assert about_methods(comparison, arm).plain.startswith("ESM esm. Right means: ")
+    assert about_methods(comparison, arm).plain.startswith("ESM. Right means: ")
     assert about_methods(comparison, None).plain == "\n".join(comparison.remarks)
-    assert about_items(arm, None, 1).plain == "ESM esm: all items, 1 item. v shows others."
-    assert about_items(arm, 1, 2).plain == "ESM esm: only A right, 2 items. v shows others."
+    assert about_items(arm, None, 1).plain == "ESM: 1 item. v shows others."
+    assert about_items(arm, 1, 2).plain == "ESM: only A right, 2 items. v shows others."
     cells = {column.key: cell_of(column.show(column.value(arm))) for column in METHODS}
     assert [cells[key].text for key in ("system", "method", "finding", "n", "mean_a", "mean_b", "both", "only_a")] == [
-        "ESM", "esm", "equal", "1", "1.000", "1.000", "1", "0",
+        "ESM", "ESM", "equal", "1", "1.000", "1.000", "1", "0",
     ]  # fmt: skip
     assert cells["both"].tone == "accent" and cells["only_a"].tone == "dim"
 
