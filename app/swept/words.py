@@ -98,10 +98,10 @@ def _best(results: SweepResults) -> list[str]:
     if best is None or best.verdict is None:
         return []
     baseline = method_name(best.verdict.baseline)
+    gain = f", difference {gain_words(best)} {interval_words(best)}" if best.gain else ""
     words = (
         f"Best setting: {setting_words(best.setting, results.fields)}, {figure_words(best, best.value)} on "
-        f"{counted(best.n, best.verdict.items)}; {baseline} {figure_words(best, best.baseline_value)}, "
-        f"difference {gain_words(best)} {interval_words(best)}."
+        f"{counted(best.n, best.verdict.items)}; {baseline} {figure_words(best, best.baseline_value)}{gain}."
     )
     left = sum(not one.whole for one in results.settings)
     return [words + (f" Settings without a result yet: {left}." if left else "")]

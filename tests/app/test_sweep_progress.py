@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -211,6 +212,8 @@ def test_what_a_sweep_of_lengths_found() -> None:
         "difference −43.0 [−50.0, −36.0]."
     )
     assert remarks(swept(best)) == [said]
+    without = replace(best, gain=None)  # several seeds of a method without items
+    assert remarks(swept(without)) == [said.partition(", difference")[0] + "."]
     same_items = (
         "Settings are compared on the same items that the result is reported on, so the best figure is too good: for "
         "ESM, name another split with --choose-on."
