@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from app import leaving as module
+from app import shell
 from app.leaving import Leaving
 from app.runs.workers import Workers
 from engine.run.directory import RunDirectory
@@ -133,3 +134,15 @@ def test_ctrl_c_asks_before_it_stops_a_run_of_others_and_then_stops_nothing(cons
     assert isinstance(console.screen, WaitingScreen)
     console.answer(None)
     assert console.codes == [130, 130]
+
+
+@pytest.mark.parametrize(("code", "returned"), [(None, 0), (0, 0), (130, 130)])
+def test_the_console_ends_with_its_exit_code(
+    code: int | None, returned: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After its last words, without control codes."""
+    leaving = SimpleNamespace(last_words=lambda: ["kept in a\x1b[2J", "bye"])
+    console = SimpleNamespace(run=lambda: None, leaving=leaving, return_code=code)
+    monkeypatch.setattr(shell, "SteerApp", lambda *arguments: console)
+    assert shell.run_console() == returned
+    assert capsys.readouterr().out == "kept in a[2J\nbye\n"

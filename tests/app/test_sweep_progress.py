@@ -278,6 +278,7 @@ def test_figures_of_a_setting_have_the_digits_of_their_unit() -> None:
         "·",
     )
     assert figure_words(tokens, 42.04, is_difference=True) == "+42.0"
+    assert gain_words(replace(tokens, gain=Interval(43.04, 36.0, 50.0))) == "+43.0"
 
 
 def test_which_columns_of_a_sweep_there_is_room_for() -> None:

@@ -37,6 +37,13 @@ def test_a_stage_that_an_earlier_worker_left_half_done() -> None:
     assert state_words(method) == "eval: answers the test problems, 187 of 200 problems"
 
 
+def test_a_stage_of_another_method_counts_where_none_of_its_own_is_there() -> None:
+    """The server works with ESM's memory."""
+    own, other = StageState("eval", status=FINISHED, seconds=30), StageState("serve", status=RUNNING)
+    assert next(m.shown for m in progress_of([own, other]) if m.name == "ESM") == (own,)
+    assert next(m.shown for m in progress_of([other]) if m.name == "ESM") == (other,)
+
+
 def test_what_is_stale_counts_before_what_is_half_done() -> None:
     (method,) = progress_of([StageState("mine", stale=True), StageState("eval", done=187, total=200)])
     assert (method.short, method.now) == ("◌", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -53,3 +54,8 @@ def test_one_process_works_on_a_sweep(tmp_path: Path, monkeypatch: pytest.Monkey
     assert begun == [] and not queue_works(tmp_path)
     start_queue(tmp_path)
     assert begun == [("sweep", tmp_path)]
+    monkeypatch.setattr(
+        sweeps, "read_lock", lambda path: SimpleNamespace(alive=False)
+    )  # what a killed one left
+    start_queue(tmp_path)
+    assert len(begun) == 2

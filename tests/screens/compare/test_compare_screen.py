@@ -198,6 +198,24 @@ async def test_the_heading_names_the_runs_by_what_differs(tmp_path: Path, termin
         assert terminal[0] < 200 or f"B demo/{stopped.name}, stopped" in drawn(app)
 
 
+async def test_where_no_item_is_to_be_listed_it_says_why(tmp_path: Path) -> None:
+    """There is none in common, or none of the kind under the mark: what only A has right, of answers that are equal."""
+    kinds = {"both": "z", "other": "y"}
+    first, second = (make_run(tmp_path, name, [evaluated("esm", item, True)]) for name, item in kinds.items())
+    app = CompareApp(first, second)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(lambda: app.compare.comparison, "both runs are read")
+        await pilot.press("enter")
+        await until(lambda: "The runs have no item of this method in common." in drawn(app), "why")
+    app = CompareApp(first, make_run(tmp_path, "same", [evaluated("esm", "z", True)]))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(lambda: app.compare.comparison, "both runs are read")
+        while (column := app.compare.methods.marked_column) is None or column.key != "only_a":
+            await pilot.press("right")
+        await pilot.press("enter")
+        await until(lambda: "No item is of this kind." in drawn(app), "why")
+
+
 @pytest.mark.parametrize("whole", [False, True])
 def test_the_first_step_that_differs_is_marked(whole: bool) -> None:
     """Whether or not the two before it are listed."""

@@ -180,6 +180,13 @@ def test_an_entry_in_full() -> None:
     ]  # fmt: skip
 
 
+def test_an_entry_shows_the_pair_of_its_layer() -> None:
+    """Of two from the same place, one for each layer."""
+    other = pair(pair="data-0001_m1_l1", layer=1, positive_text="went elsewhere")
+    shown = text_of(entry_blocks(LIBRARY[1], source_of([other, *LIBRARY])))  # type: ignore[arg-type]
+    assert "data-0001_m1_l2" in shown and "went forward" in shown and "elsewhere" not in shown
+
+
 def test_an_entry_that_was_never_injected() -> None:
     asked = answer("greedy", "data-0003", "1", "a")
     source = source_of([*LIBRARY, asked, pick(3, "data-0004_m1_l2_wrong")])
