@@ -34,7 +34,7 @@ _CURVE = 7
 
 def _state(row: RunRow) -> Cell:
     text, tone = SIGNS.get(row.state, (row.state, ""))
-    return Cell(f"{text} {row.fraction:.0%}" if row.state == "running" else text, tone)
+    return Cell(f"{text} {int(row.fraction * 100)}%" if row.state == "running" else text, tone)
 
 
 def _rank(row: RunRow) -> int:

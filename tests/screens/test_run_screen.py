@@ -647,3 +647,33 @@ def test_where_following_leads(title: str, at_work: bool, changes: dict[str, Any
     )  # fmt: skip
     RunScreen._go_with_the_work(screen)
     assert posted == asked
+
+
+STATES = ("running", "hung", "paused", "stopped", "interrupted", "failed", "finished", "prepared")
+KEYS_OF_STATES = {
+    "pause": {"running", "hung"},
+    "continue_engine": {"paused"},
+    "stop": {"running", "paused", "hung"},
+    "resume": {"stopped", "interrupted", "failed"},
+    "start": {"prepared"},
+    "follow_work": {"running", "paused"},
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_which_keys_a_state_of_the_engine_has(state: str) -> None:
+    session = SimpleNamespace(stop_requested=False, frozen=False, cursor=None)
+    screen: Any = SimpleNamespace(engine_state=state, session=session, following=False)
+    offered = {key for key in KEYS_OF_STATES if RunScreen.check_action(screen, key, ())}
+    assert offered == {key for key, states in KEYS_OF_STATES.items() if state in states}
+
+
+@pytest.mark.parametrize(("frozen", "cursor"), [(False, None), (True, None), (False, 3)])
+def test_which_keys_a_view_has(frozen: bool, cursor: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is frozen already is not frozen again; the way back is there where the view is in the past."""
+    monkeypatch.setattr("screens.run_screen.at_rest", lambda session: False)
+    screen: Any = SimpleNamespace(
+        engine_state="running", session=SimpleNamespace(frozen=frozen, cursor=cursor)
+    )
+    offered = {key for key in ("freeze", "thaw", "seek_live") if RunScreen.check_action(screen, key, ())}
+    assert offered == {("thaw" if frozen else "freeze" if cursor is None else "seek_live")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from screens.notes.screen import NotesScreen
 from screens.panels.ask import AskScreen
 from screens.panels.error_panel import ErrorPanel
 from screens.runs.about import about_run
-from screens.runs.columns import COLUMNS
+from screens.runs.columns import COLUMNS, _progress, _state
 from screens.runs.commands import RunCommands
 from screens.runs.groups import Group
 from screens.runs.run_filter import RUN_FIELDS, kept
@@ -453,3 +454,10 @@ def test_the_lines_of_several_methods_stand_in_columns(make: Make) -> None:
         "ESM        greedy 63.5% → 90.0%  ▲ +26.5 [20, 32]    accuracy over 200 examples",
         "Pool       as given 25.0% → 50.0%  ▲ +25.0 [19, 31]  best pair known over 200 examples",
     ]
+
+
+def test_a_share_is_not_whole_before_all_is_done() -> None:
+    """996 of 1,000 are 99%, in the state as in the bar."""
+    row: Any = SimpleNamespace(state="running", fraction=0.996, working=True)
+    assert _state(row).text == "▶ running 99%"
+    assert _progress(row).text.endswith("  99%")

@@ -167,6 +167,18 @@ def test_what_the_run_does(logged: str, worker: str, moment: str, monkeypatch: p
     assert past.endswith(" ENGINE PAUSED ") == (logged == "paused")
 
 
+def test_in_the_past_a_pause_is_that_of_the_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its worker has vanished since."""
+    monkeypatch.setattr("screens.widgets.run_header.tone", lambda widget, name: Style())
+    session: Any = SimpleNamespace(
+        cursor=3, total_events=9, frozen=False, stop_requested=False, status=SimpleNamespace(state="interrupted"),
+        state=SimpleNamespace(status="paused"),
+    )  # fmt: skip
+    assert RunHeader(session, "ESM")._moment().plain.endswith(" ENGINE PAUSED ")
+    session.cursor = None
+    assert RunHeader(session, "ESM")._moment().plain == "✗ interrupted"
+
+
 def test_the_tones_of_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
     """The shown method is strong, others are dim; signs have the tone of what they say."""
     name_tones(monkeypatch, "widgets.run_header")
