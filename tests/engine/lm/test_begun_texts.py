@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -207,7 +208,8 @@ def test_what_is_kept_is_told_in_words(tmp_path: Path) -> None:
     def text(count: int) -> Completion:
         return Completion([1] * count, [-1.0] * count, "", "")
 
-    kept = KeptTexts(tmp_path / "kept.jsonl")
+    seconds = itertools.count(0.0, 10.0)
+    kept = KeptTexts(tmp_path / "kept.jsonl", lambda: next(seconds))
     assert kept.in_words() == ""
     kept.leave([("a", text(3)), ("b", text(1200))])
     assert kept.in_words() == "2 begun (1,203 tokens)"
