@@ -17,7 +17,7 @@ from engine.config.models.model import ModelSection
 from engine.errors import ModelError
 from engine.lm import fingerprint as fingerprints
 from engine.lm.loading import cpu_dtype
-from engine.lm.loading.device import pick_device, pick_dtype
+from engine.lm.loading.device import memory_errors, pick_device, pick_dtype
 from engine.lm.loading.load import load_model
 from engine.lm.loading.pretrained import _check_complete, parameter_count
 from engine.lm.transformers import model as models
@@ -189,6 +189,25 @@ def test_missing_and_misshapen_weights(copied: Path) -> None:
     save_file(weights, copied / "model.safetensors", {"format": "pt"})
     with pytest.raises(ModelError):
         load(copied)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"),
+        RuntimeError("HIP error: Out of memory"),
+        torch.OutOfMemoryError("allocation failed"),
+    ],
+)
+def test_a_full_device_is_told_by_whatever_words(error: RuntimeError) -> None:
+    said = (
+        "the device's memory is full (generating): lower `model.max_num_seqs`, use a smaller `model.dtype` or model, "
+        "or `model.device: cpu`"
+    )
+    with pytest.raises(ModelError, match=exactly(said)), memory_errors("generating"):
+        raise error
+    with pytest.raises(RuntimeError, match=exactly("another")), memory_errors("generating"):
+        raise RuntimeError("another")
 
 
 def test_the_first_three_of_wrong_weights_are_named() -> None:
