@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from engine.config.models.model import ModelSection
 from engine.errors import ModelError
+from engine.lm.vllm import engine_options
 from engine.lm.vllm.engine_options import _arguments, _check_device, _last_line
 from tests.exactly import exactly
 
