@@ -144,7 +144,7 @@ def export(
 
 def check_scale(scale: float) -> None:
     """Raises DataError for a scale that no file can have."""
-    if not np.isfinite(scale):
+    if not abs(scale) <= float(np.finfo(np.float32).max):
         raise DataError(what=f"scale {scale} cannot be used", where="export", hint="give a finite --scale")
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from engine.errors import DataError
+from engine.errors import DataError, reading_errors
 from engine.lm.protocol import Vector
 from engine.torch_file import load_tensors
 from engine.vectors.layer_vectors import LayerVectors, as_vector
@@ -40,7 +40,7 @@ def read_torch(path: Path) -> LayerVectors:
     if isinstance(content, Mapping) and content:
         layers = content.get("layer_activations")
         if isinstance(layers, Mapping) and layers:
-            return _steering_vectors(content, path)
+            return _steering_vectors(content, layers, path)
         if all(isinstance(v, Mapping) and v for v in content.values()):
             return LayerVectors(dict(_hooked(name, entry, path) for name, entry in content.items()))
         if all(isinstance(key, int) for key in content):
@@ -54,24 +54,21 @@ def read_torch(path: Path) -> LayerVectors:
     )
 
 
-def _steering_vectors(content: Mapping[str, Any], path: Path) -> LayerVectors:
-    kind = content.get("layer_type", "decoder_block")
-    if kind != "decoder_block":
+def _steering_vectors(content: Mapping[str, Any], layers: Mapping[Any, Any], path: Path) -> LayerVectors:
+    if (kind := content.get("layer_type", "decoder_block")) != "decoder_block":
         raise DataError(
             what=f"the vectors are for layer type `{kind}`",
             where=str(path),
             hint="take vectors for `decoder_block`: ESM steers the output of whole layers",
         )
-    layers = content["layer_activations"]
-    return LayerVectors(
-        {int(layer): tensor_vector(v, f"{path}: layer {layer}") for layer, v in layers.items()}
-    )
+    with reading_errors(path, "a layer has no number", "number them from 0", TypeError, ValueError):
+        numbered = {int(layer): v for layer, v in layers.items()}
+    return LayerVectors({n: tensor_vector(v, f"{path}: layer {n}") for n, v in numbered.items()})
 
 
 def _hooked(name: object, entry: Mapping[str, Any], path: Path) -> tuple[int, Any]:
     where = f"{path}: {name}"
-    match = _HOOKPOINT.fullmatch(str(name))
-    if match is None:
+    if (match := _HOOKPOINT.fullmatch(str(name))) is None:
         raise DataError(
             what="this hookpoint is not a whole decoder layer",
             where=where,
@@ -83,8 +80,9 @@ def _hooked(name: object, entry: Mapping[str, Any], path: Path) -> tuple[int, An
             where=where,
             hint="save it as such",
         )
-    coefficient = float(entry.get("steering_coefficient", 1.0))
-    return int(match[1]), tensor_vector(entry.get("steering_vector"), where) * coefficient
+    with reading_errors(path, f"{name}: no coefficient", "save it as a number", TypeError, ValueError):
+        coefficient = float(entry.get("steering_coefficient", 1.0))
+    return int(match[1]), as_vector(tensor_vector(entry.get("steering_vector"), where) * coefficient, where)
 
 
 def tensor_vector(value: object, where: str) -> Vector:

@@ -125,6 +125,14 @@ def test_an_entry_is_named_by_the_best_and_the_worst_text_that_reach_it(tmp_path
     assert namer.name(record(example_id="lone")) == "0123456…, step 1"
 
 
+def test_a_right_text_is_right_however_long_it_was(tmp_path: Path) -> None:
+    """Its length takes more off its reward than a short wrong one has."""
+    texts = [("Long", True, -0.7), ("Short", False, -0.1), ("Same", True, -0.7)]
+    rollouts = [{"text": t, "correct": right, "reward": r, "segments": 2} for t, right, r in texts]
+    write_jsonl(tmp_path / "rollouts.jsonl", [{"example_id": "e", "rollouts": rollouts}])
+    assert EntryNamer(tmp_path).name(record()) == "Short → Long, step 1"
+
+
 def test_a_name_that_stands_in_the_file_stays(tmp_path: Path) -> None:
     rows = [record(name="mine"), record(name="mine"), record(name="a\x1b\nb" + "c" * 99), record(name="")]
     named = EntryNamer(mined(tmp_path)).named(rows)

@@ -128,6 +128,15 @@ def test_cast_steers_only_where_the_state_meets_the_condition(model: Transformer
     assert {"first_segment"} < {decision.gate for decision in decisions}
 
 
+def test_of_thresholds_that_separate_alike_the_lowest_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 0.3, 0.6 that want steering and 0.4, 0.5 that want none: from 0.3 on all four, or below 0.4, or from 0.6 on
+    the one alone have F1 2/3."""
+    monkeypatch.setattr(cast, "similarities", lambda states, vector: states[:, 0])
+    steer, leave = np.array([[0.3, 1.0], [0.6, 0.0]]), np.array([[0.4, 0.0], [0.5, 0.0]])
+    found = cast.fit(steer, leave)
+    assert (found.threshold, found.at_least, found.f1) == (0.3, True, pytest.approx(2 / 3))
+
+
 def test_stir_is_esm_with_the_first_entries_and_its_own_scale(model: TransformersModel) -> None:
     width = model.info.hidden_size
     entries = [

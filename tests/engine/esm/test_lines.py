@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from engine.config.config import Config
+from engine.config.esm import EvalSection
 from engine.errors import DataError
 from engine.esm.evaluation.answer_lines import checked_answers
 from engine.esm.evaluation.compare import compared
@@ -281,3 +282,16 @@ def test_answers_are_compared_where_they_are_to_the_same_examples() -> None:
     lines = [answer_line(example_id=key) for key in "ab"]
     with pytest.raises(ValueError, match=exactly("a comparison needs the same examples in the same order")):
         compared(lines, lines[::-1], Config())
+
+
+def test_an_interval_is_drawn_by_the_run_s_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(EvalSection, "bootstrap_resamples", 50)
+    plain = [answer_line(example_id=str(i), correct=i < 20) for i in range(40)]
+    lines = [answer_line(example_id=str(i), correct=i % 3 > 0) for i in range(40)]
+
+    def interval(seed: int) -> tuple[float, float]:
+        comparison = compared(lines, plain, Config.model_validate({"run": {"seed": seed}}))
+        return comparison.low, comparison.high
+
+    assert interval(1) == interval(1)
+    assert len({interval(seed) for seed in range(1, 6)}) > 1

@@ -12,7 +12,7 @@ import pytest
 from engine.config.esm import EvalSection
 from engine.config.file import load_config
 from engine.esm.evaluation.answer_lines import AnswerLine
-from engine.esm.evaluation.report import write_report
+from engine.esm.evaluation.report import _strict, write_report
 from tests.kill_and_resume import DEMO
 from tests.small_esm import answer_line
 
@@ -110,3 +110,14 @@ def test_cases_count_all_and_show_the_first(written: Path) -> None:
         "### d\n\nQ d\n\nGold: 7\n\nGreedy (7):\n\n> T d\n>\n> end\n\n"
         "ESM (no answer), steered at no control point:\n\n> T d\n>\n> end"
     )
+
+
+@pytest.mark.parametrize(
+    ("known", "share"),
+    [([True, False, False], 1 / 3), ([True, None, False], None), ([None, None], None)],
+)
+def test_marked_answers_are_counted_where_all_are_known(
+    known: list[bool | None], share: float | None
+) -> None:
+    """Lines of earlier versions do not say it: a share of the others would be another figure."""
+    assert _strict([answer_line(correct_strict=one) for one in known]) == share

@@ -135,6 +135,7 @@ def test_the_company_changes_nothing(
     variant = make_variant("no_probing", embedded, what_if.config, Sources(what_if.memory))
     again = Controller(embedded, what_if.config, variant).run([e.id for e in examples], prompts, forced)
     assert again[row].text == tried.yours[0].text != line["text"]
+    assert tried.exact and tried.difference == "", "it is the unchanged answer that repeats the record"
     others = [answer.text for i, answer in enumerate(again) if i != row]
     assert others == [other["text"] for i, other in enumerate(lines(run, "no_probing")) if i != row]
 

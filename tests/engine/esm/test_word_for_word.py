@@ -96,8 +96,10 @@ def test_entries_that_are_asked_for_and_are_none(tmp_path: Path) -> None:
         with pytest.raises(DataError) as caught:
             _records(rows, [name], "w")
         assert str(caught.value) == words
-    with pytest.raises(DataError, match=exactly("scale nan cannot be used (export): give a finite --scale")):
-        check_scale(float("nan"))
+    for scale in (float("nan"), -1e39):  # in float32 both are no numbers
+        said = f"scale {scale} cannot be used (export): give a finite --scale"
+        with pytest.raises(DataError, match=exactly(said)):
+            check_scale(scale)
     one, two = (
         LibraryVector({"layer": 2, "name": name}, np.array(v, np.float32))
         for name, v in (("a", [1, 3]), ("b", [3, 5]))

@@ -147,6 +147,26 @@ def test_what_a_run_has_of_each_lever(tmp_path: Path, monkeypatch: pytest.Monkey
     assert (again.fits[-1].fits, again.fits[-1].why) == (False, pictures)
 
 
+@pytest.mark.parametrize(
+    ("questions", "known", "asked"),
+    [("task", None, "of the task"), ("task", "of the memory", "of the memory"), ("statements", None, None)],
+)
+def test_deltas_evolved_on_a_task_bring_its_prompt_where_none_is_known(
+    questions: str, known: Any, asked: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacks(*_: object) -> None:
+        raise DataError(what="no memory", hint="")
+
+    monkeypatch.setattr(load, "EsmLever", lacks)
+    monkeypatch.setattr(load, "DeltasLever", lambda *_: SimpleNamespace())
+    monkeypatch.setattr(load, "EvaluatedPrompt", SimpleNamespace(of=lambda config: "of the task"))
+    config: Any = SimpleNamespace(evolution=SimpleNamespace(questions=questions), answer=None)
+    model: Any = SimpleNamespace(info=None)
+    nobody: Any = None
+    found = load._with_run(Levers(model, Config(), [], prompt=known), tmp_path, config, nobody, nobody)
+    assert found.prompt == asked
+
+
 def test_levers_say_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entries = [SimpleNamespace(vector=1), SimpleNamespace(vector=None), SimpleNamespace(vector=2)]
     kept = SimpleNamespace(entries=entries, layers=(2, 5))

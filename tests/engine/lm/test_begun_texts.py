@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -199,6 +200,38 @@ def test_a_foreign_record_is_not_gone_on_with(tmp_path: Path) -> None:
         True,
     ]
     assert again.find("right") is None
+
+
+def test_what_is_kept_is_told_in_words(tmp_path: Path) -> None:
+    """Finished texts apart from begun ones, and what there is none of is left out."""
+
+    def text(count: int) -> Completion:
+        return Completion([1] * count, [-1.0] * count, "", "")
+
+    seconds = itertools.count(0.0, 10.0)
+    kept = KeptTexts(tmp_path / "kept.jsonl", lambda: next(seconds))
+    assert kept.in_words() == ""
+    kept.leave([("a", text(3)), ("b", text(1200))])
+    assert kept.in_words() == "2 begun (1,203 tokens)"
+    kept.add("c", text(7))
+    assert kept.in_words() == "1 finished, 2 begun (1,203 tokens)"
+    kept.add("a", text(5))
+    assert kept.in_words() == "2 finished, 1 begun (1,200 tokens)"
+    kept.add("b", text(1201))
+    assert kept.in_words() == "3 finished"
+
+
+@pytest.mark.parametrize(
+    ("names", "kept", "written"), [("ab", True, 2), ("a ", False, 1), (" b", False, 1), ("  ", False, 0)]
+)
+def test_texts_under_way_are_kept_where_each_has_a_name(
+    names: str, kept: bool, written: int, tmp_path: Path
+) -> None:
+    texts = KeptTexts(tmp_path / "kept.jsonl")
+    one = Completion([1, 2], [-1.0, -2.0], "", "")
+    texts.leave([(name.strip(), one) for name in names])
+    assert texts.under_way == UnderWay(texts=2, tokens=4, kept=kept)
+    assert texts.in_words() == (f"{written} begun ({2 * written} tokens)" if written else "")
 
 
 def test_what_is_worth_keeping_counts_from_the_beginning_of_the_call(

@@ -50,6 +50,17 @@ def test_single_steps_that_do_not_end() -> None:
     assert limited("{{ 1.26 | round(1) }}") == "1.3"
 
 
+@pytest.mark.parametrize(("digits", "written"), [(20, "12345.0"), (-20, "0.0"), (21, None), (-21, None)])
+def test_roundings_to_twenty_digits_are_done(digits: int, written: str | None) -> None:
+    """To the left of the point as to the right."""
+    template = f"{{{{ 12345.0 | round({digits}) }}}}"
+    if written is not None:
+        assert limited(template) == written
+        return
+    with pytest.raises(ValueError, match=exactly("it rounds to very many digits")):
+        limited(template)
+
+
 def test_powers_are_found_and_arguments_are_none() -> None:
     for template in ("{{ 9 ** (9 ** 9) }}", "{{ f(a, b\n** c) }}", "{% set x = (9)**9 %}", "{{ a[0] ** 2 }}"):
         assert takes_powers(template)

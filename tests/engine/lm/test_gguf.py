@@ -20,12 +20,13 @@ from engine.config.models.model import ModelSection
 from engine.errors import ModelError
 from engine.lm.loading import gguf_weights, pretrained
 from engine.lm.loading.gguf_file import gguf_file
-from engine.lm.loading.gguf_reader import reading
+from engine.lm.loading.gguf_reader import _check_count, reading
 from engine.lm.loading.load import load_model
 from engine.lm.loading.model_size import model_size
 from engine.lm.loading.pretrained import load_pretrained, load_text_side, model_fingerprint
 from engine.lm.protocol import Request, Sampling, Steer
 from tests.engine.lm.same import assert_same
+from tests.exactly import exactly
 from tests.tiny_models import save_tiny
 
 TEMPLATE = "{% for m in messages %}<|user|>{{ m['content'] }}{% endfor %}"
@@ -313,3 +314,14 @@ def test_the_check_says_what_is_missing(
             load_text_side(str(file))
     else:
         assert any(str(file) in finding.what for finding in findings.all)
+
+
+def test_parts_that_lack_tensors_are_counted() -> None:
+    def read(count: int | None) -> Any:
+        field = None if count is None else SimpleNamespace(contents=lambda: count)
+        return SimpleNamespace(get_field={"split.tensors.count": field}.get, tensors=["a", "b"])
+
+    _check_count(read(None))
+    _check_count(read(2))
+    with pytest.raises(ValueError, match=exactly("the parts hold 2 of the model's 5 tensors")):
+        _check_count(read(5))

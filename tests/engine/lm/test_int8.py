@@ -25,6 +25,7 @@ from engine.lm.loading.pretrained import load_pretrained
 from engine.lm.protocol import Request, Sampling
 from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.test_gguf import write_gguf
+from tests.exactly import exactly
 from tests.tiny_models import save_tiny
 
 pytestmark = pytest.mark.skipif(not has_int8(), reason="this processor has no 8-bit products")
@@ -185,3 +186,13 @@ def test_the_check_says_it_before_the_run(
     _model(findings, "model", section)
     wrong = [(finding.where, finding.hint) for finding in findings.all if finding.kind == "wrong"]
     assert wrong == ([] if supported else [("model.dtype", "set `model.dtype: auto`")])
+
+
+@pytest.mark.parametrize("device", ["cuda", "mps"])
+def test_another_device_than_the_cpu_is_told(device: str) -> None:
+    said = (
+        f"weights of 8 bits need the CPU, and the model runs on {device} (model.dtype): set `model.device: cpu`, or a "
+        "number type such as bfloat16"
+    )
+    with pytest.raises(ModelError, match=exactly(said)):
+        check_int8(torch.device(device))

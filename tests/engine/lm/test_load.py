@@ -17,12 +17,13 @@ from engine.config.models.model import ModelSection
 from engine.errors import ModelError
 from engine.lm import fingerprint as fingerprints
 from engine.lm.loading import cpu_dtype
-from engine.lm.loading.device import pick_device, pick_dtype
+from engine.lm.loading.device import memory_errors, pick_device, pick_dtype
 from engine.lm.loading.load import load_model
-from engine.lm.loading.pretrained import parameter_count
+from engine.lm.loading.pretrained import _check_complete, parameter_count
 from engine.lm.transformers import model as models
 from engine.lm.transformers.model import TransformersModel
 from engine.lm.transformers.self_check import check_network
+from tests.exactly import exactly
 from tests.tiny_models import EXTRA_EOS
 
 
@@ -188,6 +189,36 @@ def test_missing_and_misshapen_weights(copied: Path) -> None:
     save_file(weights, copied / "model.safetensors", {"format": "pt"})
     with pytest.raises(ModelError):
         load(copied)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"),
+        RuntimeError("HIP error: Out of memory"),
+        torch.OutOfMemoryError("allocation failed"),
+    ],
+)
+def test_a_full_device_is_told_by_whatever_words(error: RuntimeError) -> None:
+    said = (
+        "the device's memory is full (generating): lower `model.max_num_seqs`, use a smaller `model.dtype` or model, "
+        "or `model.device: cpu`"
+    )
+    with pytest.raises(ModelError, match=exactly(said)), memory_errors("generating"):
+        raise error
+    with pytest.raises(RuntimeError, match=exactly("another")), memory_errors("generating"):
+        raise RuntimeError("another")
+
+
+def test_the_first_three_of_wrong_weights_are_named() -> None:
+    """In order, those that are missing first."""
+    report = {"missing_keys": ["c", "a"], "mismatched_keys": [("d", (1,), (2,)), ("b", (1,), (2,))]}
+    said = (
+        "2 weights are missing and 2 have another shape (a, c, b…) (m): copy or download the model again: "
+        "config.json and weights must belong together"
+    )
+    with pytest.raises(ModelError, match=exactly(said)):
+        _check_complete("m", report)
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -73,3 +76,15 @@ def test_a_merged_token_completes_it(tokenizer: HfTokenizer) -> None:
 def test_an_empty_string_is_refused(tokenizer: HfTokenizer) -> None:
     with pytest.raises(ValueError, match="empty string"):
         Occurrences(tokenizer, 400, "")
+
+
+def test_the_last_byte_of_a_character_completes_it() -> None:
+    """A token a byte: `。` has three, and `a` a single one, behind which nothing is looked at for `.`."""
+    by_byte: Any = SimpleNamespace(
+        encode=lambda text: list(text.encode()), decode=lambda tokens: bytes(tokens).decode(errors="replace")
+    )
+    tokens = [*"a。b。".encode()]
+    full_stop = Occurrences(by_byte, 256, "。")
+    assert full_stop.may_complete(np.array(tokens)).tolist() == [False, *[True] * 3, False, *[True] * 3]
+    assert full_stop.segment_ends(tokens) == [4, 8] and full_stop.first_end(tokens) == 4
+    assert not Occurrences(by_byte, 256, ".").may_complete(np.array(tokens)).any()

@@ -45,6 +45,22 @@ def test_a_long_call_is_told_every_few_seconds_and_a_short_one_never() -> None:
     assert events[1].tokens_per_second == pytest.approx(10 / EVERY)
 
 
+def test_a_pace_is_that_since_the_last_report() -> None:
+    """A hundred tokens in the first two seconds, sixty in the next four; another call begins anew."""
+    events: list[Event] = []
+    clock, call = Clock(), object()
+    reporting = Reporting(events.append, clock=clock)
+    for now, tokens in ((10.0, 0), (12.0, 100), (13.0, 130), (16.0, 160)):
+        clock.now = now
+        reporting(call, lambda count=tokens: Working(1, 0, count, ""))
+    other = object()
+    for now, tokens in ((20.0, 160), (21.0, 10), (22.5, 40)):
+        clock.now = now
+        reporting(other, lambda count=tokens: Working(1, 0, count, ""))
+    paces = [event.tokens_per_second for event in events if isinstance(event, ModelWorking)]
+    assert paces == [50.0, 15.0, 16.0]
+
+
 def test_every_pass_is_a_checkpoint() -> None:
     passed: list[int] = []
     reporting = Reporting(lambda event: None, lambda: passed.append(1))

@@ -140,3 +140,10 @@ def test_a_template_that_fails_is_one_clear_error(template: str, why: str, syste
     with pytest.raises(ModelError, match="chat template fails") as caught:
         HfTokenizer(tiny_tokenizer(template)).encode_chat("hi", system)
     assert why.removesuffix(" of 2") in caught.value.what
+
+
+def test_messages_without_a_template_are_those_that_say_something() -> None:
+    plain = HfTokenizer(tiny_tokenizer())
+    said, empty = {"role": "user", "content": "Two pens"}, {"role": "system", "content": ""}
+    assert plain.decode(plain.encode_messages([empty, said, empty])) == "Two pens\n\n"
+    assert plain.encode_messages([empty, said, empty]) == plain.encode_messages([said])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from engine.config.models.model import ModelSection
 from engine.errors import ModelError
 from engine.lm.loading.load import load_model
-from engine.lm.vocabulary import load_vocabulary
+from engine.lm.vocabulary import Vocabulary, load_vocabulary
 from tests.padded_model import PADDING, save_padded
 from tests.tiny_models import EXTRA_EOS, save_tiny
 
@@ -60,3 +62,24 @@ def test_fingerprint_tells_rows_apart(tmp_path: Path) -> None:
 def test_missing_model_is_one_error(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no such model folder"):
         load_vocabulary(ModelSection(backend="transformers", path=str(tmp_path / "none")))
+
+
+def test_each_token_and_its_place_are_in_the_fingerprint() -> None:
+    """The same letters in other tokens, in another order, with a row more, or a row that stands for nothing."""
+    nobody: Any = None
+
+    def fingerprint(texts: list[str], *padding: int) -> str:
+        empty = np.array([place in padding for place in range(len(texts))])
+        return Vocabulary(texts, empty, frozenset(), nobody).fingerprint
+
+    others = (
+        ["ab", "c", ""],
+        ["a", "bc", ""],
+        ["c", "ab", ""],
+        ["ab", "c"],
+        ["ab", "", "c"],
+        ["abc", "", ""],
+    )
+    made = [fingerprint(texts) for texts in others] + [fingerprint(["ab", "c", ""], 2)]
+    assert len(set(made)) == len(made) == 7
+    assert fingerprint(["ab", "c", ""]) == made[0]

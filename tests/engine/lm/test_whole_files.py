@@ -18,6 +18,7 @@ from engine.config.models.model import ModelSection
 from engine.errors import ModelError
 from engine.lm.loading.gguf_header import read_header
 from engine.lm.loading.load import load_model
+from engine.lm.loading.weight_files import total_size, weight_files
 from engine.lm.loading.whole_files import check_files
 from tests.tiny_models import save_tiny
 
@@ -269,3 +270,23 @@ def test_an_archive_of_torchs_has_its_table_at_the_end(folder: Path) -> None:
 def test_a_configuration_of_another_kind(folder: Path, config: object, what: str) -> None:
     (folder / "config.json").write_text(json.dumps(config))
     assert refused(folder, what).where == str(folder / "config.json")
+
+
+def test_weights_are_safetensors_or_else_of_the_older_kind(tmp_path: Path) -> None:
+    """A folder that has both has the model twice."""
+    names = (
+        "pytorch_model-2.bin",
+        "pytorch_model-1.bin",
+        "training_args.bin",
+        "b.safetensors",
+        "a.safetensors",
+    )
+    for name, size in zip(names, (1, 2, 4, 8, 16), strict=True):
+        (tmp_path / name).write_bytes(b"x" * size)
+    files = weight_files(tmp_path)
+    assert [file.name for file in files] == ["a.safetensors", "b.safetensors"] and total_size(files) == 24
+    for file in files:
+        file.unlink()
+    older = weight_files(tmp_path)
+    assert [file.name for file in older] == ["pytorch_model-1.bin", "pytorch_model-2.bin"]
+    assert total_size([*older, *files]) == 3, "of those that are there"

@@ -221,6 +221,18 @@ BAD = [
         _torch({"layers.1": {"action": "add"}}),
         "expected a tensor, found NoneType (a.pt: layers.1): save a tensor",
     ),
+    (
+        _torch({"layers.1": ADDED | {"steering_coefficient": "x"}}),
+        "layers.1: no coefficient: could not convert string to float: 'x' (a.pt): save it as a number",
+    ),
+    (
+        _torch({"layers.1": ADDED | {"steering_coefficient": torch.inf}}),
+        "a vector holds NaN or infinity (a.pt: layers.1): make the vectors again",
+    ),
+    (
+        _torch({"layer_activations": {"a": torch.ones(3)}}),
+        "a layer has no number: invalid literal for int() with base 10: 'a' (a.pt): number them from 0",
+    ),
 ]
 
 

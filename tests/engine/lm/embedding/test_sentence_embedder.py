@@ -98,3 +98,9 @@ def test_hashed_vectors_are_the_same_everywhere() -> None:
     near, word, far = embedder.embed(["increased", "increase", "xylophone"])
     assert near @ word > 0.7 > 0.3 > near @ far
     assert load_embedder("hashed").name == embedder.name
+
+
+def test_hashed_spelling_has_no_capitals() -> None:
+    one, other, third = HashedEmbedder().embed(["Two Pens", "two pens", "two pans"])
+    np.testing.assert_array_equal(one, other)
+    assert not np.array_equal(one, third)

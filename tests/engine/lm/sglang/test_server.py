@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -428,8 +429,10 @@ def test_nothing_outlives_the_worker(tmp_path: Path, how: str, leaves: str):
         "sglang --host 0.0.0.0",
         "sglang --host=192.168.1.7 --port {port}",
         "sglang --hos ::",
+        "sglang --ho ::",
         "sglang --host",
         "sglang --api-key sk-secret",
+        "sglang --admin-api-key=sk-secret",
     ],
 )
 def test_a_server_that_others_could_reach_is_refused(command: str):
@@ -468,3 +471,14 @@ def test_an_address_of_version_4_in_the_table_of_version_6_is_one_of_version_4()
         listening.bind(("::ffff:127.0.0.1", 0))
         listening.listen()
         assert network_addresses(listening.getsockname()[1]) == [], "nobody else reaches it"
+
+
+def test_an_error_shows_the_last_eight_lines_of_the_log():
+    server: Any = SGLangServer.__new__(SGLangServer)
+    vars(server).update(
+        log_tail=lambda: [f"line {n}" for n in range(20)], _command=["sg", "a b"], _log="s.log"
+    )
+    error = server._failed("it broke")
+    assert error.what.splitlines() == ["it broke; its last lines:", *(f"line {n}" for n in range(12, 20))]
+    assert error.where == "evolution.server: sg 'a b'"
+    assert error.hint == "see s.log; or `evolution.server.kind: in_process`, without a server"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from engine.config.models.model import ModelSection
 from engine.errors import ModelError
+from engine.lm.vllm import engine_options
 from engine.lm.vllm.engine_options import _arguments, _check_device, _last_line
 from tests.exactly import exactly
 
@@ -63,3 +65,17 @@ def test_a_device_that_this_vllm_does_not_run_on() -> None:
 def test_the_last_line_of_an_error_is_its_reason() -> None:
     assert _last_line(ValueError("Traceback\n\n  no room \n")) == "no room"
     assert _last_line(ValueError()) == "ValueError"
+
+
+def test_variables_that_the_user_has_set_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = {"VLLM_LOGGING_LEVEL": "DEBUG", "OMP_NUM_THREADS": "7"}
+    monkeypatch.setattr(engine_options, "os", SimpleNamespace(environ=here, getpid=lambda: 42))
+    engine_options._set_environment(0)
+    assert (here["VLLM_LOGGING_LEVEL"], here["VLLM_HOST_IP"], here["OMP_NUM_THREADS"]) == (
+        "DEBUG",
+        "127.0.0.1",
+        "7",
+    )
+    assert here[engine_options.OWNER] == "42"
+    engine_options._set_environment(3)
+    assert here["OMP_NUM_THREADS"] == "3"

@@ -37,6 +37,14 @@ def test_the_steered_token_comes_in_the_second_chunk() -> None:
     assert plan_pass(pass_of(("r", 10, 10, 1)), args.get).touched == set()
 
 
+def test_before_the_prompt_s_end_there_is_no_draw_below_the_first() -> None:
+    """Draws are counted by numbers without a sign; what is drawn behind a chunk is thrown away."""
+    args = {"r": RequestArgs(drawn=2)}
+    for computed, scheduled, count in ((0, 6, 0), (6, 4, 2), (10, 1, 3)):
+        (draw,) = plan_pass(pass_of(("r", 10, computed, scheduled)), args.get).draws
+        assert draw is not None and draw.count == count
+
+
 def test_recomputed_after_a_preemption_it_lies_in_the_middle() -> None:
     plan = plan_pass(pass_of(("p", 3, 7, 1), ("r", 10, 0, 14)), {"r": RequestArgs((ONE,))}.get)
     assert plan.injections == {1: [(10, ONE)]}
@@ -90,3 +98,15 @@ def test_what_travels_comes_back() -> None:
     assert unpack(msgspec.msgpack.decode(msgspec.msgpack.encode(args.pack()))) == args
     assert unpack(None) is unpack({"other": 1}) is None
     assert args.last_position == 9 and RequestArgs().last_position == -1
+
+
+def test_a_block_is_kept_apart_from_its_first_token_on() -> None:
+    """Of blocks of 16 tokens: the one that begins with the steered or captured token, not the one before."""
+    captured = RequestArgs(capture_positions=(16,), unshared_from=16, nonce="n")
+    assert block_keys(captured, 0, 16) == block_keys(captured, 32, 48) == ()
+    assert block_keys(captured, 16, 32) == (("capture", "n"),)
+    for position, steered in ((15, [True, False]), (16, [False, True]), (31, [False, True])):
+        args = RequestArgs((Injection(position, 1, 2.0, "a"),))
+        found = [block_keys(args, start, start + 16) for start in (0, 16)]
+        key = ("steer", f"{position} 1 2.0 a")
+        assert found == [((key,) if here else ()) for here in steered]

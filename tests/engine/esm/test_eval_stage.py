@@ -1,0 +1,88 @@
+"""Running figures of an evaluation, by hand, without a model."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from engine.config.config import Config
+from engine.esm.evaluation.eval_stage import _Job
+from engine.esm.evaluation.eval_work import Answered
+from engine.events import MethodEvaluated
+from engine.files import read_jsonl
+from tests.small_esm import answer_line
+
+
+class Context:
+    """What the stage tells."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self.run_dir = run_dir
+        self.events: list[MethodEvaluated] = []
+        self.told: list[tuple[int, int, int, str]] = []
+
+    def emit(self, event: Any) -> None:
+        self.events.append(event)
+
+    def progress(self, done: int, total: int, spent: int, note: str) -> None:
+        self.told.append((done, total, spent, note))
+
+
+def begun(folder: Path, methods: list[str], examples: int) -> tuple[_Job, Context]:
+    """A stage of which nothing is done yet."""
+    job, context = _Job.__new__(_Job), Context(folder)
+    vars(job).update(
+        context=context, config=Config(), examples=[SimpleNamespace(id=str(i)) for i in range(examples)],
+        names=methods, lines={name: [] for name in methods}, seconds=defaultdict(float), tokens=Counter(),
+        figured=Counter(),
+    )  # fmt: skip
+    return job, context
+
+
+def batch(method: str, first: int, seconds: float, *answers: tuple[int, int, bool]) -> Answered:
+    """Answers of (committed, probe tokens, right)."""
+    lines = [
+        answer_line(example_id=str(first + i), tokens_used=used, probe_tokens_used=probed,
+                    budget_used=used + probed, correct=right)
+        for i, (used, probed, right) in enumerate(answers)
+    ]  # fmt: skip
+    return Answered(method, lines, seconds)
+
+
+def test_speed_is_that_of_all_batches_so_far(tmp_path: Path) -> None:
+    """Thirty tokens in two seconds, then fifty in two: probes count for the speed, and have a mean of their own."""
+    job, context = begun(tmp_path, ["esm"], 4)
+    job.record_batch(batch("esm", 0, 2.0, (8, 2, True), (16, 4, False)))
+    job.record_batch(batch("esm", 2, 2.0, (20, 0, True), (26, 4, True)))
+    figures = [
+        (
+            event.n,
+            event.accuracy,
+            event.mean_tokens,
+            event.mean_probe_tokens,
+            event.tokens_per_second,
+            event.final,
+        )
+        for event in context.events
+    ]
+    assert figures == [
+        (2, 0.5, 12.0, 3.0, 15.0, False), (4, 0.75, 17.5, 2.5, 20.0, False), (4, 0.75, 17.5, 2.5, 20.0, True)
+    ]  # fmt: skip
+    assert context.told == [(2, 4, 30, "esm"), (4, 4, 50, "esm")]
+    assert read_jsonl(tmp_path / "esm/eval/esm/summary.jsonl") == [
+        {"method": "esm", "n": 4, "acc": 0.75, "T_max": Config().decode.max_new_tokens}
+    ]
+
+
+def test_a_method_is_compared_with_greedy_over_what_it_has_answered(tmp_path: Path) -> None:
+    job, context = begun(tmp_path, ["greedy", "esm"], 4)
+    job.record_batch(batch("greedy", 0, 1.0, *[(5, 0, right) for right in (True, False, False, False)]))
+    assert [event.difference for event in context.events] == [None, None]
+    job.record_batch(batch("esm", 0, 1.0, (5, 0, True), (5, 0, True)))
+    last = context.events[-1]
+    assert (last.n, last.difference, last.fixed, last.broken) == (2, pytest.approx(0.5), 1, 0)
+    assert context.told[-1] == (6, 8, 10, "esm")
