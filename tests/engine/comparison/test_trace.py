@@ -66,3 +66,9 @@ def test_steps_that_either_run_lacks_stand_where_they_were_made() -> None:
 def test_of_names_that_differ_those_of_the_first_run_come_first() -> None:
     a, b = [step("1", "x", α=1.0, gate="best")], [step("1", "y", probe=-0.9, entry="e", gate="null", α=2.0)]
     assert align(a, b).summary == "1: α, gate, entry, text, probe"
+
+
+def test_of_traces_as_long_as_each_other_the_first_gives_the_order() -> None:
+    a, b = [step("1"), step("2"), step("answer")], [step("2"), step("1"), step("answer")]
+    assert [pair.step.key for pair in align(a, b).steps] == ["1", "2", "answer"]
+    assert [pair.step.key for pair in align(b, a).steps] == ["2", "1", "answer"]

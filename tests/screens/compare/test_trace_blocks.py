@@ -18,7 +18,7 @@ from app.table.column import cell_of
 from engine.comparison.comparison import compare_runs
 from engine.comparison.items import Item
 from engine.comparison.trace import Parting, Step, Value, align
-from screens.compare.trace_blocks import parting_blocks
+from screens.compare.trace_blocks import _side, parting_blocks
 from screens.compare.words import about_items, about_methods, changed_words
 from tests.two_runs import decided, evaluated, make_run
 
@@ -239,3 +239,10 @@ def test_the_tones_of_steps_and_outcomes() -> None:
     assert name == Span("A", "strong") and sides.least == 74
     assert alpha == [Span("≠ ", "warn"), Span("α ", "dim"), Span("1.500", "warn")]
     assert steered == [Span("≠ ", "warn"), Span("steered ", "dim"), Span("yes", "warn")]
+
+
+@pytest.mark.parametrize(("probe", "lines"), [(-0.5, 0), (-0.9, 2)])
+def test_probes_are_announced_where_some_differ(probe: float, lines: int) -> None:
+    """A line that says what they are, and one for the probe; none of them where both runs probed the same."""
+    a, b = (Step("1", "segment 1", {}, {"e1": value}, weighed_as="probe") for value in (-0.5, probe))
+    assert len(_side(a, b)) == lines

@@ -303,3 +303,11 @@ async def test_the_last_three_notes_stand_above_a_new_one(
         await pilot.pause()
         [told] = list(pilot.app._notifications)
         assert (told.title, told.severity) == ("Not kept", "error") and str(path) in told.message
+
+
+@pytest.mark.parametrize(("runs", "named"), [(1, False), (2, True)])
+def test_a_notes_run_is_named_where_there_are_several(runs: int, named: bool) -> None:
+    screen = NotesScreen([Path(f"/demo/{number}") for number in range(runs)])
+    assert [column.key for column in screen._source.columns] == [
+        "marked", "time", "author", "item", "note", *(["run"] if named else []),
+    ]  # fmt: skip

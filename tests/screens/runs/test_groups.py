@@ -18,7 +18,7 @@ from screens.runs.columns import COLUMNS
 from screens.runs.commands import RunCommands
 from screens.runs.fields import VALUES
 from screens.runs.groups import Group, best_of
-from screens.runs.source import RunSource, sweep_of
+from screens.runs.source import RunSource, _sweep_name, sweep_of
 from tests.runs_app import RunsApp, esm_verdict
 
 Make = Callable[..., RunDirectory]
@@ -248,3 +248,17 @@ def test_runs_are_ordered_by_how_much_they_want_to_be_seen() -> None:
 def test_two_runs_can_be_compared(runs: int, offered: bool) -> None:
     screen: Any = SimpleNamespace(source=SimpleNamespace(rows=[object()] * runs), selected=None)
     assert RunCommands.check_action(screen, "compare", ()) == offered
+
+
+@pytest.mark.parametrize(
+    ("point", "words"),
+    [
+        (SweepPoint(folder="s", number=0, setting={"online.L": 1, "run.seed": 0}), "sweep online.L seed"),
+        (SweepPoint(folder="s", number=0, setting={"run.seed": 0}), "sweep seed"),
+        (None, "sweep"),
+    ],
+)
+def test_a_sweeps_heading_has_its_fields_as_the_list_calls_them(point: SweepPoint | None, words: str) -> None:
+    """Its seed is `seed`, as in the name and the changed fields of its runs."""
+    row: Any = SimpleNamespace(record=SimpleNamespace(sweep=point))
+    assert _sweep_name(row) == words

@@ -6,6 +6,8 @@ import asyncio
 from collections import defaultdict
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -303,3 +305,26 @@ async def test_what_talk_says_while_it_waits(
         await press(pilot, "escape")
         assert pane.page.has_focus and isinstance(pilot.app.screen, SLSMScreen)
         assert not pane.close_one()
+
+
+@pytest.mark.parametrize(
+    ("typed", "waiting", "shown", "said"),
+    [
+        (" two ", "", ("two", ""), ["two"]),
+        ("  ", "", ("", "it has ended"), []),
+        ("two", "one", ("one", "it has ended"), []),
+    ],
+)
+def test_a_new_message_takes_the_last_error_away(
+    typed: str, waiting: str, shown: tuple[str, str], said: list[str]
+) -> None:
+    """An empty line, or one that has to wait, sends nothing and leaves what is shown."""
+    sent: list[str] = []
+    nothing = SimpleNamespace(clear=lambda: None, scroll_end=lambda animate: None)
+    pane: Any = SimpleNamespace(
+        _waiting=waiting, _error="it has ended", field=nothing, page=nothing, show=lambda: None, _say=sent.append,
+        notify=lambda text, markup: None,
+    )  # fmt: skip
+    event: Any = SimpleNamespace(value=typed)
+    chat.ChatPane._submitted(pane, event)
+    assert ((pane._waiting, pane._error), sent) == (shown, said)

@@ -629,3 +629,24 @@ async def test_the_row_under_the_cursor_stays_at_its_height_when_rows_come_befor
         grow(app, 110)
         await pilot.pause()
         assert (table.cursor, table.cursor - round(table.scroll_y)) == (59, height)
+
+
+@pytest.mark.parametrize(
+    ("words", "row", "found"),
+    [
+        (("one",), 0, True),
+        (("ONE", "day"), 0, True),
+        (("one", "two"), 0, False),
+        (("one",), 1, False),
+        ((), 0, False),
+    ],
+)
+def test_words_are_found_whatever_their_case(words: tuple[str, ...], row: int, found: bool) -> None:
+    """All of them, in any cell of a row that there is."""
+    source = SimpleNamespace(cells=lambda row: [Cell("Day"), Cell("One")])
+    table: Any = SimpleNamespace(
+        search_words=(), _shown=1, source=source, refresh=lambda: None, post_message=lambda message: None,
+        Changed=lambda table: None,
+    )  # fmt: skip
+    VirtualTable.look_for(table, words)
+    assert VirtualTable.is_match(table, row) == found
