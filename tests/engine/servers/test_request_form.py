@@ -56,6 +56,9 @@ def test_what_a_form_leaves_out_is_said_otherwise_where_it_can_be() -> None:
     ]
     (message,) = form.body(replace(FULL, messages=parts))["messages"]
     assert [part["text"] for part in message["content"]][:2] == ["Be brief.", "hi"]
+    twice = [HI[0], {"role": "system", "content": "Be kind."}, HI[1]]
+    (message,) = form.body(replace(FULL, messages=twice))["messages"]
+    assert message["content"].startswith("Be brief.\n\nBe kind.\n\nhi")
 
 
 REFUSALS = [

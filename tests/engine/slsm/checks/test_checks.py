@@ -35,6 +35,7 @@ KEPT_AND_BROKEN = (
     ('Use the keyword "war" less than 2 times in every answer', "A war.", "War and war."),
     ('Wrap your entire response with double quotes', '"Yes."', "Yes."),
     ("Put double quotation marks around your entire response", '"Yes."', '"Yes'),
+    ("Put double quotation marks around your entire response", '"Y"', '""'),
     ("Your answer must contain a title, wrapped in double angular brackets", "<<Yes>> it is", "Yes it is"),
     ("Use all lowercase letters", "yes.", "Yes."),
     ('End every answer with "Is it? Yes!"', "It is. Is it? Yes!", "It is. Is it? Yes."),

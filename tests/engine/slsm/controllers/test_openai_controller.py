@@ -148,6 +148,13 @@ def test_a_detection_has_the_state_the_question_and_the_answer() -> None:
     )
 
 
+def test_a_conflict_is_with_an_item_and_says_why() -> None:
+    reply = '{"conflicts": [{"item": "F1", "why": "Max is a dog"}]}'
+    with misbehaving_server(Script(reply)) as server:
+        (conflict,) = controller(server).detect(STATE, TURNS, "Max barks.").conflicts
+    assert (conflict.item, conflict.why, conflict.exact) == ("F1", "Max is a dog", False)
+
+
 def _fields(schema: Any) -> Iterator[str]:
     """Names of fields at any depth."""
     for name, below in schema.items() if isinstance(schema, dict) else ():
