@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from app.runs.run_names import folder_words, names_of
 from app.wording.text import listed
+from app.wording.words import method_name
 from engine.comparison.comparison import ArmPair
 from engine.comparison.run_items import RunItems
 from engine.comparison.trace import Parting, StepPair
@@ -28,6 +29,12 @@ def run_words(runs: Sequence[RunItems]) -> list[RunWords]:
     states = ["" if run.status.state == "finished" else f", {run.status.state}" for run in runs]
     abouts = [folder_words(run.path) + state for run, state in zip(runs, states, strict=True)]
     return [RunWords(name, about) for name, about in zip(names, abouts, strict=True)]
+
+
+def arm_words(arm: ArmPair) -> str:
+    """`ESM, no probing`; a method that is called as its system has one name."""
+    system, method = arm.a.system, method_name(arm.a.name)
+    return system if method == system else f"{system}, {method}"
 
 
 def finding(arm: ArmPair) -> str:

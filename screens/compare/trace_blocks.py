@@ -59,7 +59,7 @@ def _side(step: Step | None, other: Step | None) -> list[Block]:
     """What was decided, and the probes that differ from the other run's."""
     if step is None:
         return [Paragraph("This run has no such step.", "dim")]
-    theirs = {} if other is None else {name: id for id, name in other.called.items()}
+    theirs = {} if other is None else {name: entry for entry, name in other.called.items()}
 
     def shown(value: Value) -> str:
         """An id as it is called: with the id, where the other run calls another so."""

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from app.blocks.model_text import one_line
-from app.compared.words import RunWords, cells_sentence
+from app.compared.words import RunWords, arm_words, cells_sentence
 from app.wording.text import counted
-from app.wording.words import method_name
 from engine.comparison.comparison import ArmPair, Comparison
 from engine.comparison.figures import CELLS
 
@@ -27,7 +26,7 @@ def about_methods(comparison: Comparison, arm: ArmPair | None) -> Text:
     """The 2×2 of the method under the cursor in words, and the remarks."""
     text = Text()
     if arm is not None:
-        text.append(f"{method_name(arm.a.name)}. ", "bold").append(cells_sentence(arm))
+        text.append(f"{arm_words(arm)}. ", "bold").append(cells_sentence(arm))
         if arm.a.system == "SLSM":
             text.append(" Means here are over conversations; a run's own score is the mean over its axes.")
     for remark in comparison.remarks:
@@ -39,7 +38,7 @@ def about_items(arm: ArmPair, cell: int | None, count: int) -> Text:
     """Which items of a method are listed."""
     items = counted(count, "items")
     kind = items if cell is None else f"{CELLS[cell]}, {items}"
-    return Text.assemble((f"{method_name(arm.a.name)}: {kind}", "bold"), ". v shows others.")
+    return Text.assemble((f"{arm_words(arm)}: {kind}", "bold"), ". v shows others.")
 
 
 def changed_words(comparison: Comparison) -> Text:

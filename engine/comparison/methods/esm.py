@@ -49,11 +49,10 @@ def _decision(event: DecisionTaken) -> Step:
     weighed |= {c.entry: c.logprob for c in event.candidates if c.probed}
     probed = sum(candidate.probed for candidate in event.candidates)
     decided: dict[str, Value] = {"rule": event.gate, "entry": event.chosen or "null"}
+    called = {c.entry: candidate_name(c) for c in event.candidates}
     if event.chosen is not None:
         decided |= {"layer": event.layer, "α": event.alpha}
-    called = {c.entry: candidate_name(c) for c in event.candidates} | {
-        event.chosen or "null": chosen_name(event)
-    }
+        called[event.chosen] = chosen_name(event)
     entries = "entry" if probed == 1 else "entries"
     words = f"{probed} {entries} and null probed" if probed else "nothing probed"
     title = "rest of the answer" if event.phase == "tail" else f"segment {event.m}"

@@ -54,8 +54,11 @@ def test_one_process_works_on_a_sweep(tmp_path: Path, monkeypatch: pytest.Monkey
     assert begun == [] and not queue_works(tmp_path)
     start_queue(tmp_path)
     assert begun == [("sweep", tmp_path)]
-    monkeypatch.setattr(
-        sweeps, "read_lock", lambda path: SimpleNamespace(alive=False)
-    )  # what a killed one left
+
+
+def test_the_lock_of_a_killed_process_stops_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[tuple[str, Path]] = []
+    monkeypatch.setattr(sweeps, "start_detached", lambda *arguments: begun.append(arguments))
+    monkeypatch.setattr(sweeps, "read_lock", lambda path: SimpleNamespace(alive=False))
     start_queue(tmp_path)
-    assert len(begun) == 2
+    assert begun == [("sweep", tmp_path)] and not queue_works(tmp_path)

@@ -67,7 +67,7 @@ def test_of_an_example() -> None:
     ]  # fmt: skip
     means = "the extracted answer equals the gold answer"
     null: dict[str, Value] = {"rule": "null_best", "entry": "null"}
-    one = {"e1": "left → right", "null": "null"}
+    one = {"e1": "left → right"}
     assert steps(ESMReader(), *events) == {
         "esm": (
             "eval", means,
@@ -83,7 +83,6 @@ def test_of_an_example() -> None:
                 ),
                 Step(
                     "tail 3", "rest of the answer", null, {"null": None}, " End.", "nothing probed", "probe",
-                    {"null": "null"},
                 ),
                 Step("answer", "answer", {"answer": "1", "verdict": "right"}),
             ],

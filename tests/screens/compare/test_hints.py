@@ -17,7 +17,7 @@ from tests.named_tones import parts
 def test_the_hint_names_the_key_of_other_items() -> None:
     arm: Any = SimpleNamespace(a=SimpleNamespace(system="ESM", name="greedy"))
     text = about_items(arm, None, 12).plain
-    assert text == "greedy: 12 items. v shows others."
+    assert text == "ESM, greedy: 12 items. v shows others."
     assert any(command.key == "v" for command in COMPARE)
 
 
@@ -27,7 +27,7 @@ def test_the_hint_names_the_key_of_other_items() -> None:
 )
 def test_which_items_are_listed(cell: int | None, kind: str) -> None:
     arm: Any = SimpleNamespace(a=SimpleNamespace(system="ESM", name="greedy"))
-    assert about_items(arm, cell, 1).plain == f"greedy: {kind}1 item. v shows others."
+    assert about_items(arm, cell, 1).plain == f"ESM, greedy: {kind}1 item. v shows others."
 
 
 def test_means_of_slsm_are_over_conversations() -> None:
@@ -41,7 +41,7 @@ def test_means_of_slsm_are_over_conversations() -> None:
         arm: Any = SimpleNamespace(a=a, figures=figures, paired=paired)
         comparison: Any = SimpleNamespace(remarks=["one", "two"])
         assert about_methods(comparison, arm).plain == (
-            f"m. Right means: it is right. Both right 1, only A 2, only B 3, neither 1,004.{more}\none\ntwo"
+            f"{system}, m. Right means: it is right. Both right 1, only A 2, only B 3, neither 1,004.{more}\none\ntwo"
         )
 
 
@@ -78,6 +78,6 @@ def test_the_tones_of_the_lines() -> None:
     ]  # fmt: skip
     arm: Any = SimpleNamespace(a=SimpleNamespace(system="ESM", name="greedy"))
     assert parts(about_items(arm, 1, 2)) == [
-        ("greedy: only A right, 2 items", "bold"), (". v shows others.", ""),
+        ("ESM, greedy: only A right, 2 items", "bold"), (". v shows others.", ""),
     ]  # fmt: skip
     assert about_methods(comparison, None).plain == "one", "the first remark has no line before it"
