@@ -15,10 +15,10 @@ from engine.run.stage_state import FINISHED, SKIPPED, StageState
 _MOST_NAMES = 3
 
 DEMO = {
-    "mine": 23.5, "select": 2.5, "memory": 0.5, "eval": 21.5, "clusters": 8, "evolve": 40.5, "graphs": 9.5,
-    "retriever": 20.5, "agent-graphs": 0.5, "gflownet": 51.5, "answer": 11.5, "slsm": 11, "pool": 8, "selector": 17.5,
+    "mine": 15, "select": 1.5, "memory": 0.5, "eval": 12.5, "clusters": 4, "evolve": 20.5, "graphs": 5.5,
+    "retriever": 12, "agent-graphs": 0.5, "gflownet": 30, "answer": 5, "slsm": 7.5, "pool": 5, "selector": 12,
 }  # fmt: skip
-"""Seconds of the stages of configs/demo.yaml on a machine of two cores."""
+"""Seconds of the stages of configs/demo.yaml on a quiet machine of two cores."""
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,7 @@ def _explain(error: ValidationError, path: Path, origins: dict[Location, str]) -
     explained_places: set[Location] = set()
     for detail in error.errors(include_url=False)[:_MOST_PROBLEMS]:
         place = _field_of(detail["loc"])
-        if detail["type"] != "value_error" and place in explained_places:
+        if place in explained_places:
             continue
         explained_places.add(place)
         where = f"{_origin(place, path, origins)} {_dotted(place)}".rstrip()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 
+from engine import events
 from engine.events import (
+    Event,
     Notice,
     OracleTotal,
     PoolTotals,
@@ -66,6 +70,18 @@ def test_a_whole_number_has_64_bits_with_its_sign(field: str, number: int, kept:
         return
     with pytest.raises(msgspec.DecodeError, match="64 bits"):
         decode(line)
+
+
+def test_types_of_other_packages_are_those_that_their_modules_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not what else stands there: `Event`, other classes, values."""
+
+    class PaceTold(Event, frozen=True):
+        pace: float
+
+    module = SimpleNamespace(Event=Event, PaceTold=PaceTold, Path=Path, limit=3, Notice=Notice)
+    monkeypatch.setattr(events, "plugins", lambda group: {"pace": module} if group == "events" else {})
+    kinds = events.event_types.__wrapped__()
+    assert kinds == (*events.EVENT_TYPES, PaceTold)
 
 
 LINES = (Notice(seq=1, time=1.0, text="a"), Notice(seq=2, time=2.0, text="b"))

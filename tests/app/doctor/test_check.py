@@ -305,10 +305,12 @@ def test_the_evolution_of_a_task_is_read_as_the_stage_reads_it(tmp_path: Path) -
         "evolution: {questions: task, minibatch_size: 1, validation_size: 1, test_size: 1}\n"
     )
     assert findings(tmp_path, text)["task.path"].kind == "absent"
-    write_lines(tmp_path / "data/train.jsonl", QUESTION, QUESTION | {"question": "How many more?"})
+    train = [QUESTION, *(QUESTION | {"question": f"How many more than {n}?"} for n in range(4))]
+    write_lines(tmp_path / "data/train.jsonl", *train)
     write_lines(tmp_path / "data/test.jsonl", QUESTION | {"question": "How few?"})
-    found = findings(tmp_path, text)["task.path"]
-    assert found.kind == "here" and "1 to draw from, 1 for validation, 1 for the test" in found.what
+    found = findings(tmp_path, text.replace("validation_size: 1", "validation_size: 2"))["task.path"]
+    assert found.kind == "here"
+    assert found.what.endswith(": 6 questions, 3 to draw from, 2 for validation, 1 for the test")
     few = findings(tmp_path, text, "evolution.test_size=2")["evolution.test_size"]
     assert few.kind == "wrong" and "at most the 1 questions of task.eval_split `test`" in few.what
     write_lines(tmp_path / "data/test.jsonl", QUESTION)

@@ -191,3 +191,13 @@ def test_nothing_is_injected_for_what_the_quotas_leave_out():
     assert rules(found) == {(78, 79): (COMMITTED, HIGHER_MAXIMUM)}
     assert [v.kept for v in found.verdicts] == [1, 1, 0]
     assert found.injection.injected == () and found.oracle_after == 0.0
+
+
+def test_the_best_pair_before_counts_in_the_pool_as_it_was():
+    """Afterwards its rows have made room."""
+    least, next_least = np.argsort(similarities(TABLE, range(64), QUERY), kind="stable").tolist()[:2]
+    lone = TrajectoryData(pointer=[least, next_least], vqa_correct=0, vqa_acc_score=0.3, gen_method="beam")
+    query = RLQueryData(query_id="7", candidate_pool_indices=list(range(64)), pointer_candidates=[lone])
+    _, found = improved(query, [mined((78, 79), 1.0)], TrajectoryQualityController(1, 1, 0))
+    assert found.injection.replaced == (least, next_least)
+    assert (found.oracle_before, found.oracle_after) == (0.3, 1.0)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from engine.errors import DataError
+from engine.events import OtherAnswer
 from engine.files import read_records
 from engine.pool import layout
 from engine.pool.data.digits import DigitsDataset
@@ -74,6 +75,13 @@ def test_a_pair_of_the_rl_data_has_no_recorded_answer(run: Path, what_if: WhatIf
     assert not tried.exact and tried.difference == (
         "this pair came with the RL data: the run holds its score, not an answer"
     )
+
+
+def test_a_recorded_failure_that_fails_again_is_the_same_answer(run: Path) -> None:
+    what_if = WhatIf(context_of(run, lambda event: None, lambda: None))
+    failed = EvaluatedPair(query_id="train-0000", pair=(3, 4), model="digits", answer=None, score=None)
+    what_if._known["train-0000", (3, 4)] = failed
+    assert what_if._difference("train-0000", [3, 4], OtherAnswer(given="rows 3 and 4", text="")) == ""
 
 
 class Other:

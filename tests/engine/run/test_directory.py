@@ -166,6 +166,8 @@ def test_last_words_outlive_the_worker(tmp_path: Path) -> None:
     lock = RunLock(run.lock)
     lock.say("no space left: free some")
     lock.release()
+    left = read_lock(run.lock)
+    assert left is not None and left.last_words == "no space left: free some"
     hold(run, pid=2**22 + 1, last_words=read_lock(run.lock).last_words)  # type: ignore[union-attr]
     status = inspect(run.path)
     assert (status.state, status.failure) == ("failed", "no space left: free some")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import time
+from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,9 +17,10 @@ from engine.config.scale import ScaleSection
 from engine.errors import DataError, RunError
 from engine.scale.local_processes import LocalBackend, _answer
 from engine.scale.replica import Replica
-from engine.scale.replicas import LostItem
+from engine.scale.replicas import LostItem, Replicas, Team
 from engine.scale.spread import _Spreading, spreading
 from engine.scale.work import WorkContext, in_process
+from engine.versions import versions
 from tests.engine.scale.processes import descendants, living
 from tests.engine.scale.works import DiesOnce, Fails, Squares
 
@@ -73,6 +75,52 @@ def _replicas(events: list[ev.Event]) -> set[int]:
 def test_one_replica_without_an_address_is_the_worker_itself() -> None:
     with spreading(ScaleSection()) as spread:
         assert spread is in_process
+
+
+class _Dying:
+    """A process that is ready, or not, as the list says, and dies when it is given an item."""
+
+    def __init__(self, ready: bool) -> None:
+        self._ready = ready
+
+    def start(self, work: Any, folder: str) -> Future[Any]:
+        opened = SimpleNamespace(models=[], versions=versions(), node="here", pid=1, gpus=[], seconds=0.5)
+        return _told(opened if self._ready else OSError("gone"))
+
+    def do(self, item: Any) -> Future[Any]:
+        return _told(OSError("gone"))
+
+
+def _told(outcome: Any) -> Future[Any]:
+    future: Future[Any] = Future()
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)
+    return future
+
+
+def test_replicas_are_given_up_after_three_deaths_in_a_row_before_they_were_ready() -> None:
+    """One that was ready begins the count anew, and its own death does not count."""
+    lives = iter([False, False, True, True, True, True, False, False, False])
+    backend: Any = SimpleNamespace(
+        new_process=lambda number: _Dying(next(lives)), share=lambda work: work, events=lambda patience: [],
+        is_loss=lambda error: isinstance(error, OSError), log="w.log", slow_start="",
+    )  # fmt: skip
+    events: list[ev.Event] = []
+    team = Team(
+        Replicas(1, backend),
+        Squares(),
+        WorkContext(lambda section: pytest.fail("loads a model"), lambda: None, events.append),
+    )
+    (member,) = team.members
+    with pytest.raises(RunError, match=r"^3 replicas in a row died before they were ready: gone"):
+        for _ in range(99):
+            team.arrivals(0.0)
+            if member.ready:
+                team.give(member, 0, 0)
+    assert next(lives, None) is None
+    assert [event.life for event in events if isinstance(event, ev.ReplicaStarted)] == [3, 4, 5, 6]
 
 
 class _NeedsTwo(Exception):

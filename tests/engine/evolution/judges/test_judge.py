@@ -8,11 +8,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.evolution.judges.asked import as_asked
 from engine.evolution.judges.judge import JudgeFailed, Verdict, judge_with_retries
 from engine.evolution.judges.numeric_judge import NumericJudge
 from engine.evolution.judges.quantities import quantities
 from engine.evolution.judges.scope import JudgeScope
 from engine.servers.spent import Spent
+
+
+@pytest.mark.parametrize(
+    ("gold", "asked"),
+    [
+        ("12.5", 12.5e6),
+        ("$1,577", 1577e6),
+        ("12.5%", 12.5),
+        ("3 percent", 3),
+        ("2 billion", 2e9),
+        ("2018", 2018),
+    ],
+)
+def test_a_figure_without_a_scale_is_in_the_one_that_the_question_asks_for(gold: str, asked: float) -> None:
+    """A share, a year and a figure with a scale of its own stay as they are."""
+    (figure,) = quantities(gold)
+    assert as_asked("How much was it, in millions?", figure).value == asked
+    assert as_asked("How much was it?", figure) == figure
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from engine.gflownet.graphs.dataset import GRetrievalDataset
 from engine.gflownet.graphs.generated.questions import GeneratedSource
 from engine.gflownet.graphs.generated.world import make_world
 from engine.gflownet.graphs.graphs_stage import BuildGraphs
-from engine.gflownet.graphs.raw import has_text
+from engine.gflownet.graphs.raw import Unreadable, has_text
 from engine.gflownet.graphs.store import RetrievalStore, ints
 from engine.gflownet.graphs.tables import EmbeddingTables, Texts
 from engine.lm.embedding.hashed_embedder import HashedEmbedder
@@ -124,8 +125,18 @@ def stopping(allowed: int) -> Callable[[], None]:
     return checkpoint
 
 
-def test_a_stop_anywhere_changes_nothing(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+class Torn(GeneratedSource):
+    """Every fifth row is torn, every third has lost two triples."""
+
+    def read(self, split: str) -> Iterator[Any]:
+        for number, row in enumerate(super().read(split)):
+            lost = replace(row, broken_triples=0 if number % 3 else 2)
+            yield lost if number % 5 else Unreadable("torn")
+
+
+def test_a_stop_anywhere_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(graphs_stage, "CHUNK", 7)
+    monkeypatch.setattr(graphs_stage, "make_source", Torn)
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     run_stages(whole, ("graphs",))
     stops = 0
@@ -138,6 +149,10 @@ def test_a_stop_anywhere_changes_nothing(built: Path, tmp_path: Path, monkeypatc
         else:
             break
     assert stops > 5
+    dropped = json.loads(layout.dropped_samples(stopped).read_text())["graphs"]
+    assert {split: reasons["torn"] for split, reasons in dropped.items()} == {
+        "train": 8, "validation": 2, "test": 3,
+    }  # fmt: skip
     assert records(stopped) == records(whole)
     for path in (
         layout.entity_texts,
