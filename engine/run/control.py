@@ -3,7 +3,6 @@
 `{"command": "pause" | "continue" | "stop" | "stop_after" | "status"}` is answered by `{"ok": true, "status": {...}}`
 or by `{"ok": false, "error": "..."}`. `{"command": "stage", "choice": "skip" | "last", "stage": NAME, "undo": BOOL}`
 chooses about a stage; its answer names in `stages` those that it changes. Whatever arrives, the worker keeps running.
-`resume` is an older word for `continue`.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ COMMANDS = ("pause", "continue", "stop", "stop_after", "stage", "status")
 _GATE = {
     "pause": Gate.pause,
     "continue": Gate.unpause,
-    "resume": Gate.unpause,
     "stop": Gate.stop,
     "stop_after": Gate.stop_after,
 }
@@ -49,7 +47,7 @@ def answer(line: bytes, gate: Gate, status: Status, choose: Choose) -> dict[str,
     except (ValueError, RecursionError):
         return {"ok": False, "error": "this line is not JSON"}
     command = message.get("command") if isinstance(message, dict) else None
-    if not isinstance(command, str) or command not in (*COMMANDS, *_GATE):
+    if not isinstance(command, str) or command not in COMMANDS:
         return {"ok": False, "error": f"expected {{'command': one of {', '.join(COMMANDS)}}}"}
     if command == "stage":
         return _chosen(message, status, choose)

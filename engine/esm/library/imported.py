@@ -12,7 +12,6 @@ line.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,7 +93,8 @@ def _line(where: str, record: dict[str, Any], info: ModelInfo) -> _Line:
     line = converted(record, _Line, where, _HINT)
     points = [line.m] if isinstance(line.m, int) else line.m or []
     keys, last = (line.key is not None) + (line.text is not None), info.num_layers - 1
-    finite = math.isfinite(line.quality) and math.isfinite(line.scale) and line.quality > -1
+    most = float(np.finfo(np.float32).max)
+    finite = -1 < line.quality <= most and abs(line.scale) <= most
     there = line.layer is None or 0 <= line.layer <= last
     placed = line.layer is not None and keys > 0
     problems = {
@@ -102,7 +102,7 @@ def _line(where: str, record: dict[str, Any], info: ModelInfo) -> _Line:
         "a right entry needs `layer`, and `text` or `key`": line.kind == "right" and not placed,
         "`key` and `text` both say what its key is": keys == 2,
         "`prompt` without `text`": line.prompt is not None and line.text is None,
-        "`quality` (above -1) and `scale` are finite numbers": not finite,
+        "`quality` (above -1) and `scale` are finite in float32": not finite,
         "`m` counts control points from 1": any(not 1 <= m <= 1_000_000 for m in points),
         f"layer {line.layer} does not exist: the model has layers 0 to {last}": not there,
     }

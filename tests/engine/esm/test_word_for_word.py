@@ -97,7 +97,7 @@ def test_entries_that_are_asked_for_and_are_none(tmp_path: Path) -> None:
             _records(rows, [name], "w")
         assert str(caught.value) == words
     for scale in (float("nan"), -1e39):  # in float32 both are no numbers
-        said = f"scale {scale} cannot be used (export): give a finite --scale"
+        said = f"scale {scale} cannot be used (export): give a --scale that is finite in float32"
         with pytest.raises(DataError, match=exactly(said)):
             check_scale(scale)
     one, two = (
@@ -334,7 +334,8 @@ def test_what_a_baseline_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ({"kind": "right", "file": None, "layer": None}, "a right entry needs `layer`, and `text` or `key`"),
         ({"key": "k.pt"}, "`key` and `text` both say what its key is"),
         ({"text": None, "prompt": "p"}, "`prompt` without `text`"),
-        ({"quality": -1.0}, "`quality` (above -1) and `scale` are finite numbers"),
+        ({"quality": -1.0}, "`quality` (above -1) and `scale` are finite in float32"),
+        ({"scale": -3.5e38}, "`quality` (above -1) and `scale` are finite in float32"),
         ({"m": 0}, "`m` counts control points from 1"), ({"m": [1, 1_000_001]}, "`m` counts control points from 1"),
         ({"layer": 4}, "layer 4 does not exist: the model has layers 0 to 3"),
         ({"layer": 3, "quality": -0.5, "m": [1, 1_000_000]}, ""),

@@ -22,7 +22,7 @@ from engine.run.directory import RunDirectory
 from engine.run.gate import StopRequested
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.known_servers import KnownServers
-from engine.servers.usage import UsageBook
+from engine.servers.usage import RequestRecord, UsageBook
 from tests.exactly import exactly
 from tests.kill_and_resume import DEMO
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
@@ -137,6 +137,18 @@ def test_threads_lose_no_request(tmp_path: Path) -> None:
     last = events[-1]
     assert isinstance(last, ServerUsage) and last.answered == 80 and last.stage == "evolve"
     assert last.prompt_tokens == 8000 and last.role == "judge"
+
+
+def test_settled_lines_are_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that loses power keeps what a finished stage has paid for."""
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_size))
+    book = UsageBook(tmp_path)
+    request = RequestRecord(time=1.0, stage="evolve", role="judge", server="s", model="m", outcome="answered")
+    book.take(request)
+    assert synced == []
+    book.settle()
+    assert synced == [(tmp_path / "usage.jsonl").stat().st_size] and synced[0] > 0
 
 
 def test_counting_goes_on_after_a_kill(tmp_path: Path) -> None:
