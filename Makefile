@@ -10,6 +10,9 @@ VLLM   := .venv-vllm
 SGLANG := .venv-sglang
 LLAMA  := .venv-llama
 
+# Compiled once, and not by each process of a run again, also where the machine asks for no byte code.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test test-ray test-slow test-vllm test-sglang test-llama lint train-embedded smollm2 menuconfig clean
 
 # What a user needs; the developers' tools and Ray come with `make test`.

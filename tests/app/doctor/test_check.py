@@ -159,6 +159,8 @@ def test_a_model_that_lacks_its_tokenizer_or_has_a_damaged_index(tmp_path: Path)
     (model / "model.safetensors.index.json").write_text("[]")
     lacking = f"{model} has no tokenizer and no readable model.safetensors.index.json"
     assert all_of(tmp_path, text)[0] == ("wrong", "model.path", lacking, "copy the whole model")
+    (model / "pytorch_model.bin.index.json").write_text('{"weight_map": {"a": "one.bin"}}')
+    assert all_of(tmp_path, text)[0] == ("wrong", "model.path", lacking, "copy the whole model"), "once"
     lacking = f"{model} has no readable model.safetensors.index.json"
     for name in ("vocab.json", "spiece.model", "tokenizer_config.json"):
         (model / name).write_text("{}")

@@ -70,6 +70,13 @@ def test_the_yaml_counts_more(tmp_path: Path) -> None:
     assert load_config(path, ["evolution.patience=2"]).evolution.patience == 2
 
 
+def test_line_ends_of_another_system_are_read(tmp_path: Path) -> None:
+    path = yaml(tmp_path, "")
+    (tmp_path / ".config").write_bytes(b"CONFIG_EVOLUTION_ITERATIONS=7\r\nCONFIG_EVOLUTION_PATIENCE=5\r\n")
+    found = load_config(path).evolution
+    assert (found.iterations, found.patience) == (7, 5)
+
+
 def test_everything_wrong_is_told_at_once_with_file_and_line(tmp_path: Path) -> None:
     lines = "CONFIG_EVOLUTION_ITERATIONS=many\nCONFIG_NO_SUCH=1\nnonsense\nCONFIG_EVOLUTION_TEMPERATURE=0.9\n"
     with pytest.raises(ConfigError) as caught:

@@ -1,6 +1,9 @@
 """The fast controller equals the literal one: a full pass for every capture, probe and commit."""
 
 from collections.abc import Sequence
+from itertools import accumulate
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,3 +91,12 @@ def test_budget_holds(model: TransformersModel) -> None:
     config = Config(decode=DecodeSection(max_new_tokens=25))
     for answer in _answers(model, memory_of(model), config, "esm"):
         assert len(answer.tokens) <= 25
+        written = [decision.committed_tokens for decision in answer.decisions]
+        assert [decision.tokens_before for decision in answer.decisions] == [0, *accumulate(written)][:-1]
+        assert sum(written) == len(answer.tokens)
+
+
+def test_an_answer_that_has_ended_or_used_its_budget_is_done() -> None:
+    answers = [Answer("full", [1, 2, 3]), Answer("short", [1, 2]), Answer("ended", [1], ended=True)]
+    controller: Any = SimpleNamespace(decider=SimpleNamespace(budget=3))
+    assert Controller._active(controller, answers) == [1]

@@ -8,6 +8,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from engine.esm.evaluation.sources import Sources
 from engine.esm.online.control_point import Answer
 from engine.esm.online.controller import Controller
 from engine.esm.online.forced import Forced
-from engine.esm.what_if import WhatIf, WhatIfRequest, difference_to
+from engine.esm.what_if import WhatIf, WhatIfRequest, _same_choice, difference_to
 from engine.events import DecisionTaken, Event, WhatIfTried, decode
 from engine.files import read_jsonl
 from engine.lm.protocol import Request, Sampling, Steer
@@ -301,3 +302,22 @@ def test_the_process_answers_and_keeps_every_try(run: Run, place: Any, tmp_path:
     assert [next(iter(json.loads(error))) for error in errors] == ["error"] * 3
     assert (copy / "esm" / "what_if.jsonl").read_bytes() == first + second
     assert {path.name for path in copy.iterdir()} == {"config.yaml", "esm"}
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "same"),
+    [
+        (2.0, 2.0019, True),
+        (2.0, 2.0021, False),
+        (0.01, 0.0109, False),
+        (-2.0, -2.0019, True),
+        (0.0, 0.0, True),
+    ],
+)
+def test_strengths_are_the_same_within_a_thousandth_of_themselves(
+    then: float, now: float, same: bool
+) -> None:
+    step: Any = SimpleNamespace(chosen="e1", alpha=then)
+    decision: Any = SimpleNamespace(chosen="e1", alpha=now)
+    assert _same_choice(step, decision) == same
+    assert not _same_choice(step, SimpleNamespace(chosen="e2", alpha=then))  # type: ignore[arg-type]

@@ -54,7 +54,7 @@ def test_what_is_not_finite_is_left_out():
     asked = np.stack([table[0], np.full(6, np.nan, np.float32), table[1]])
     found = top_k(table, asked, 20, block_rows=7)
     assert sorted(found.of(0)) == sorted(set(range(20)) - {3, 4, 5})
-    assert found.of(1) == [] and (found.rows[1] == NO_ROW).all()
+    assert found.of(1) == [] and (found.rows[1] == NO_ROW).all() and (found.similarity[1] == -np.inf).all()
     assert found.of(2)[0] == 1
     assert similarities(table, [3, 6, 0], table[0]) == pytest.approx([-np.inf, 0, 1])
 

@@ -84,6 +84,17 @@ def test_a_recorded_failure_that_fails_again_is_the_same_answer(run: Path) -> No
     assert what_if._difference("train-0000", [3, 4], OtherAnswer(given="rows 3 and 4", text="")) == ""
 
 
+def test_a_partly_right_answer_is_not_right(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    what_if = WhatIf(context_of(run, lambda event: None, lambda: None))
+    monkeypatch.setattr(what_if._dataset, "annotations", lambda query: ["3"] * 8 + ["8"] * 2)
+    found = [what_if._tried(BareAsk("train-0000"), VQAReply(answer)) for answer in ("3", "8", "5")]
+    assert [(one.score, one.right) for one in found] == [
+        (1.0, True),
+        (pytest.approx(0.6), False),
+        (0.0, False),
+    ]
+
+
 class Other:
     """A vision model that says something else than the run's."""
 

@@ -14,7 +14,7 @@ import pytest
 
 from engine import events as ev
 from engine.config.scale import ScaleSection
-from engine.errors import DataError, RunError
+from engine.errors import DataError, ModelError, RunError
 from engine.scale.local_processes import LocalBackend, _answer
 from engine.scale.replica import Replica
 from engine.scale.replicas import LostItem, Replicas, Team
@@ -147,3 +147,31 @@ def test_an_error_of_a_replica_arrives_with_its_traceback(raised: Exception, arr
     _, error = pickle.loads(pickle.dumps(_answer(replica, ("item",), [])))
     assert (type(error), str(error)) == (type(arrives), str(arrives))
     assert "in do\n    raise raised" in error.__notes__[0]
+
+
+def test_work_in_this_process_asks_before_each_item_whether_to_go_on() -> None:
+    asked = [0]
+
+    def checkpoint() -> None:
+        asked[0] += 1
+
+    context = WorkContext(lambda section: pytest.fail("loads a model"), checkpoint, lambda event: None)
+    for done, square in enumerate(in_process(Squares(), context)(range(3)), 1):
+        assert (square, asked) == ((done - 1) ** 2, [done])
+
+
+def test_weights_that_differ_between_machines_are_refused() -> None:
+    backend: Any = SimpleNamespace(new_process=lambda number: None)
+    replicas = Replicas(2, backend)
+    events: list[ev.Event] = []
+    context = WorkContext(lambda section: pytest.fail("loads a model"), lambda: None, events.append)
+
+    def opened(node: str, *fingerprints: str) -> Any:
+        models = [SimpleNamespace(name=f"m{number}", fingerprint=f) for number, f in enumerate(fingerprints)]
+        return SimpleNamespace(node=node, models=models, versions=versions())
+
+    replicas.check(opened("one", "a"), context)
+    replicas.check(opened("two", "a", "b"), context)
+    assert [event.name for event in events] == ["m0", "m1"]  # type: ignore[attr-defined]
+    with pytest.raises(ModelError, match=r"^m1 has other weights on three than elsewhere"):
+        replicas.check(opened("three", "a", "c"), context)

@@ -63,6 +63,8 @@ def test_what_the_log_has_of_a_request(now: list[float], log_texts: bool) -> Non
     one = request(sent, spent=2, first=0.123456)
     busy.reserve()
     busy.submit(one)
+    with pytest.raises(Busy):
+        busy.reserve(99_999)
     busy._announce(one)
     asked = "why?" if log_texts else ""
     assert events == [
@@ -95,7 +97,9 @@ def test_what_the_log_has_of_a_request(now: list[float], log_texts: bool) -> Non
     assert busy._mean_seconds == pytest.approx(0.5 + 0.1 * (3.00004 - 0.5))
     now[0] = 110.0
     busy._report()
-    assert events[4:] == [ServeLoad(in_flight=0, waiting=0, tokens=11, tokens_per_second=1.1, answered=1)]
+    assert events[4:] == [
+        ServeLoad(in_flight=0, waiting=0, tokens=11, tokens_per_second=1.1, answered=1, refused=1)
+    ]
 
 
 def test_who_leaves_who_waits_and_who_comes_too_late(now: list[float]) -> None:

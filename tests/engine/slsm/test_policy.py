@@ -122,6 +122,10 @@ def test_a_note_stands_behind_the_users_message() -> None:
     assert structured_note([]) == ""
 
 
+def test_a_flat_memory_ends_each_statement_with_one_full_stop() -> None:
+    assert flat_text(["Be brief.", "Rex is a dog"]) == "Be brief. Rex is a dog."
+
+
 @given(st.lists(st.text("abc de", min_size=1).map(str.strip).filter(bool), max_size=5))
 def test_a_flat_memory_is_its_statements(statements: list[str]) -> None:
     assert flat_statements(flat_text(statements)) == statements

@@ -73,3 +73,11 @@ def test_two_settings_are_told_apart_from_two_standard_errors_on() -> None:
     found = resolution([one.tolist(), (one + 0.3 * other - 0.2).tolist()])
     assert found.smallest == pytest.approx(1.96 * float(np.std(0.3 * other)) / 300**0.5, rel=0.08)
     assert found.best == 0 and found.n == 300
+
+
+def test_settings_that_answer_the_same_do_not_lower_the_difference_that_shows() -> None:
+    """Of six pairs three have no spread; the others need the same."""
+    one = [1.0] * 60 + [0.0] * 40
+    two = [0.0] * 20 + [1.0] * 80
+    alone, with_twin = resolution([one, two]), resolution([one, two, two, two])
+    assert alone.smallest is not None and with_twin.smallest == pytest.approx(alone.smallest, rel=0.02)

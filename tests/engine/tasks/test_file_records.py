@@ -196,6 +196,11 @@ def test_an_answer_is_one_of_its_own_choices(
     path = _lines(tmp_path / "a.jsonl", {"question": "?", "answer": answer, "options": choices})
     with pytest.raises(DataError, match=exactly(said)):
         _examples(_section(path, compare="choice", fields={"choices": "options"}))
+    five = {"question": "?", "answer": "z", "options": list("vwxyz")}
+    [example] = _examples(
+        _section(_lines(tmp_path / "a.jsonl", five), compare="choice", fields={"choices": "options"})
+    )
+    assert example.answer == "E"
     path = _lines(tmp_path / "a.jsonl", {"question": "?", "answer": "B", "options": ["B", "A"]})
     [example] = _examples(_section(path, compare="choice", fields={"choices": "options"}))
     assert example.answer == "A", "a choice's own text comes before the letter"

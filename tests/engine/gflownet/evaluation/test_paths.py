@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 
 from engine.config.gflownet import RewardSection
 from engine.events import PathStep
+from engine.gflownet.evaluation import question_paths
 from engine.gflownet.evaluation.path_prompt import build_triplet_prompt, path_triples, rough_tokens
 from engine.gflownet.evaluation.paths import GraphNames, ranked_paths, top_triples
 from engine.gflownet.sampler.actor import Rollout
@@ -89,3 +92,26 @@ def test_triples_are_kept_from_the_first_on_as_far_as_the_budget_goes(budget: in
     lines = ["(a,r,b)", "(b,r,long name)", "(c,r,d)"][:kept]
     assert prompt.text == "\n".join(["Triplets:", *(lines or [""]), "", "Question:", "Why?"])
     assert sum(rough_tokens(line) for line in lines) == tokens
+
+
+@pytest.mark.parametrize(("samples", "draw", "first"), [(4, 0, 0), (4, 1, 4), (4, 3, 12), (None, 2, 10)])
+def test_another_draw_shares_no_seed_with_the_one_before(
+    samples: int | None, draw: int, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a number of samples: the five of the evaluation."""
+
+    class SeedsAsked(Exception):
+        pass
+
+    def seeds(*what: Any) -> None:
+        raise SeedsAsked(*what)
+
+    monkeypatch.setattr(question_paths, "rollout_seeds", seeds)
+    actor = SimpleNamespace(eval_policy_temperature=1.0)
+    section = SimpleNamespace(actor=actor, num_eval_rollouts=5)
+    module: Any = SimpleNamespace(embedder=lambda batch: None, eval=lambda: SimpleNamespace(section=section))
+    questions: Any = SimpleNamespace(whole=lambda number: (None, SimpleNamespace(sample_id="q")))
+    sampler = question_paths.QuestionSampler(module, questions, None, 7, 0)  # type: ignore[arg-type]
+    with pytest.raises(SeedsAsked) as asked:
+        sampler.sample(0, 0.0, question_paths.Drawing(distinct=False), samples, draw)
+    assert asked.value.args == (7, "evaluate", ["q"], samples or 5, first)

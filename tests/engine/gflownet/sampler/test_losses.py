@@ -28,9 +28,10 @@ def module(**estimator: object) -> GFlowNetModule:
 
 
 def walks() -> Walks:
-    """One walk of two edges, and one that stopped at once."""
-    edges = torch.tensor([[0, 2, -1], [-1, -1, -1]])
-    return Walks(torch.zeros(2, dtype=torch.long), edges, torch.tensor([[0, 1, 2, -1], [-1, -1, -1, -1]]))
+    """Two equal walks of two edges, and one that stopped at once."""
+    edges = torch.tensor([[0, 2, -1], [0, 2, -1], [-1, -1, -1]])
+    nodes = torch.tensor([[0, 1, 2, -1], [0, 1, 2, -1], [-1, -1, -1, -1]])
+    return Walks(torch.zeros(3, dtype=torch.long), edges, nodes)
 
 
 def test_losses_of_a_uniform_backward_head():
@@ -38,9 +39,9 @@ def test_losses_of_a_uniform_backward_head():
     assert batch.tails[walks().edges[0, :2]].tolist() == [1, 2]
     made = module(pb_entropy_coef=0.5, pb_l2_reg=0.1)
     found = made.estimator.backward_policy(batch, made.embedder(batch), walks())
-    assert found.log_pb.tolist() == pytest.approx([-math.log(3), 0.0])
+    assert found.log_pb.tolist() == pytest.approx([-math.log(3), -math.log(3), 0.0])
     assert found.terms["pb_nll"].item() == pytest.approx(math.log(3)), "only walks with an edge count"
-    entropy = (math.log(3) + 0.0) / 2
+    entropy = (math.log(3) + 0.0) / 2  # of the two nodes, however often they are walked to
     assert found.avg_entropy.item() == pytest.approx(entropy)
     assert found.terms["pb_entropy"].item() == pytest.approx(-0.5 * entropy)
     squares = sum(float((p**2).sum()) for p in made.estimator.backward_head.parameters())

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.slsm.checks.checks import Check, exclude, parse_check
-from engine.slsm.checks.measures import gives_list, words_of
+from engine.slsm.checks.measures import gives_list, is_quoted, words_of
 
 
 def check_of(text: str) -> Check:
@@ -94,6 +94,8 @@ KEPT_AND_BROKEN = (
     ("Never use any emoji", "Good :)", "Good ☺"),
     ("Put an emoji in every answer", "Good 🎉", "Good!"),
     ('End every answer with "Is that clear?"', "Yes. Is that clear?", "Yes. Is that clear."),
+    ('End every answer with "over and out."', "Yes, over and out.", "Yes, over and out"),
+    ('End every answer with "over."', "Yes, over", "Yes, over and out."),
     ("Never use fewer than three words", "One two three.", "One two."),
     ("Write at most 5 characters", " Yes.\n\n", "Yes, it"),
     ("Answer in exactly two paragraphs", "One.\n\nTwo.\n\n", "One.\n\n"),
@@ -330,3 +332,11 @@ def test_a_language_is_told_from_four_words_on(words: int, told: bool) -> None:
 )  # fmt: skip
 def test_a_list_is_given_without_an_item_before_or_behind_it(answer: str, given: bool) -> None:
     assert gives_list(answer, "tea, milk") is given
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [('"a"', True), (" “a”\n", True), ('""', False), ('"', False), ('"a', False), ("a", False)],
+)
+def test_quotes_around_nothing_quote_nothing(text: str, quoted: bool) -> None:
+    assert is_quoted(text) == quoted
