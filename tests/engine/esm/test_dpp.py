@@ -50,3 +50,11 @@ def test_equal_items_are_taken_in_order_whatever_the_rounding_of_their_length() 
     greedy = GreedyDpp(keys, np.ones(12), 1.0, 1e-3, 1)
     assert greedy.best() == 0
     assert len(set(greedy.gains())) == 1
+
+
+def test_the_nearest_of_those_taken_before() -> None:
+    """(3, 4) is at 0.6 of (1, 0), (-3, 4) at -0.6 of it and at 0.28 of (3, 4); before the first there is none."""
+    keys = np.array([[1, 0], [3, 4], [-3, 4]], dtype=np.float32)
+    for order, nearest in (((0, 1, 2), (-1.0, 0.6, 0.28)), ((0, 2, 1), (-1.0, -0.6, 0.6))):
+        greedy = GreedyDpp(keys, np.ones(3), 1.0, 1e-3, 3)
+        assert [greedy.take(index).max_similarity for index in order] == pytest.approx(nearest)

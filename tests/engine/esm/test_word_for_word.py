@@ -28,6 +28,7 @@ from engine.esm.mining import mine_stage, mine_work
 from engine.esm.mining.mine_stage import candidate_records, kept_kinds, top_pairs
 from engine.esm.online.variants import _along, layer_means
 from engine.events import Candidate, DecisionTaken, PairMined, RolloutsMined
+from engine.files import read_jsonl, write_jsonl
 from tests.exactly import exactly
 
 
@@ -237,8 +238,30 @@ def test_a_mining_that_found_nothing() -> None:
         "no contrast was found: 5 of 12 rollouts are right, 9 contain the delimiter (offline_mine): raise K or "
         "temperature, take harder or easier examples, or set pos_source to rollout_or_gold"
     )
-    job._count({"rollouts": [{"correct": True, "segments": 0}, {"correct": False, "segments": 3}]})
+    job._count({"rollouts": [{"correct": True, "segments": 0}, {"correct": False, "segments": 1}]})
     assert (job.rollouts, job.right, job.reached) == (14, 6, 10)
+
+
+def test_pairs_of_a_batch_that_was_not_through_are_mined_again(tmp_path: Path) -> None:
+    """Two examples a batch: of five written ones the last stands alone, and another has its pairs only."""
+    job = object.__new__(mine_stage._Job)
+    job.context = SimpleNamespace(config=Config.model_validate({"offline_mine": {"batch_size_examples": 2}}))  # type: ignore[assignment]
+    job.folder, job.rollouts, job.right, job.reached = tmp_path, 0, 0, 0
+    job.examples = [SimpleNamespace(id=f"e{n}") for n in range(8)]  # type: ignore[assignment]
+    pairs = [
+        {"pair_id": f"p{n}", "example_id": f"e{n}", "control_point_m": 1, "layer": 2, "quality": 0.5,
+         "source": "rollout", "model": "m"}
+        for n in range(6)
+    ]  # fmt: skip
+    rollouts = [{"example_id": f"e{n}", "rollouts": [{"correct": True, "segments": 1}]} for n in range(5)]
+    write_jsonl(tmp_path / "pairs.jsonl", pairs)
+    write_jsonl(tmp_path / "rollouts.jsonl", rollouts)
+    assert (job.recover(), job.rollouts) == (4, 4)
+    assert [pair["pair_id"] for pair in job.pairs] == ["p0", "p1", "p2", "p3"]
+    assert (
+        read_jsonl(tmp_path / "pairs.jsonl") == pairs[:4]
+        and read_jsonl(tmp_path / "rollouts.jsonl") == rollouts[:4]
+    )
 
 
 def test_what_a_selection_tells_at_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
