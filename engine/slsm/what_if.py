@@ -69,7 +69,7 @@ class WhatIf:
         note = result.note if turn == last else ""
         recorded_note = "the note of the run" if note else "no note, as in the run"
         committed = self._answer(conversation, request, turn, note, recorded_note)
-        difference = "" if committed.text == then.strip() else self._difference(result, turn, last)
+        difference = "" if committed.text == then else self._difference(result, turn, last)
         return AnswerTried(
             system="slsm",
             example=conversation.id,

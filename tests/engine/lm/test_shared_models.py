@@ -87,7 +87,9 @@ def test_what_is_no_bar_still_reaches_the_log(capsys: pytest.CaptureFixture[str]
     with listening(lambda doing, share: told.append((doing, share))), reading_bars():
         sys.stderr.write("\rmodel-1.safetensors:  45%|####      | 1/2 [00:01<00:01]")
         sys.stderr.write("a warning, 45% of it\n")
-    assert told == [("fetching model-1.safetensors", 0.45)]
+        for bar in ("Loading checkpoint shards", "Converting and de-quantizing GGUF tensors...", ""):
+            sys.stderr.write(f"\r{bar}: 100%|##########| 2/2 [00:02<00:00]")
+    assert told == [("fetching model-1.safetensors", 0.45), *[("reading the weights", 1.0)] * 3]
     assert capsys.readouterr().err == "a warning, 45% of it\n"
 
 

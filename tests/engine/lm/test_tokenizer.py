@@ -147,3 +147,11 @@ def test_messages_without_a_template_are_those_that_say_something() -> None:
     said, empty = {"role": "user", "content": "Two pens"}, {"role": "system", "content": ""}
     assert plain.decode(plain.encode_messages([empty, said, empty])) == "Two pens\n\n"
     assert plain.encode_messages([empty, said, empty]) == plain.encode_messages([said])
+
+
+def test_the_longest_token_bounds_how_few_tokens_a_text_has() -> None:
+    vocabulary = {"a": 0, "abcd": 1, "ab": 2}
+    found = HfTokenizer(SimpleNamespace(eos_token_id=None, get_vocab=lambda: vocabulary))
+    assert found.longest_token == 4
+    vocabulary.clear()
+    assert HfTokenizer(SimpleNamespace(eos_token_id=None, get_vocab=lambda: vocabulary)).longest_token == 1
