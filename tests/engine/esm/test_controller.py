@@ -15,6 +15,7 @@ from engine.esm.evaluation.sources import Sources
 from engine.esm.library.memory import Entry, EpisodicMemory
 from engine.esm.online.control_point import Answer
 from engine.esm.online.controller import Controller
+from engine.events import DecisionTaken
 from engine.lm.loading.load import EMBEDDED
 from engine.lm.protocol import LanguageModel
 from engine.lm.transformers.model import TransformersModel
@@ -98,5 +99,14 @@ def test_budget_holds(model: TransformersModel) -> None:
 
 def test_an_answer_that_has_ended_or_used_its_budget_is_done() -> None:
     answers = [Answer("full", [1, 2, 3]), Answer("short", [1, 2]), Answer("ended", [1], ended=True)]
-    controller: Any = SimpleNamespace(decider=SimpleNamespace(budget=3))
+    ended: list[int] = []
+    controller: Any = SimpleNamespace(
+        decider=SimpleNamespace(budget=3),
+        _decided=lambda decision: None,
+        _ended=lambda row, answer: ended.append(row),
+    )
     assert Controller._active(controller, answers) == [1]
+    for row, answer in enumerate(answers):
+        answer.decisions.append(DecisionTaken(method="esm", example=answer.example, m=1, gate="chosen"))
+        Controller._report(controller, row, answer)
+    assert ended == [0, 2]
