@@ -145,11 +145,7 @@ def export(
 def check_scale(scale: float) -> None:
     """Raises DataError for a scale that no file can have."""
     if not abs(scale) <= float(np.finfo(np.float32).max):
-        raise DataError(
-            what=f"scale {scale} cannot be used",
-            where="export",
-            hint="give a --scale that is finite in float32",
-        )
+        raise DataError(what=f"scale {scale} is no finite float32", where="--scale", hint="give another")
 
 
 def _line(record: Record, run_dir: Path, out: Path) -> Record:

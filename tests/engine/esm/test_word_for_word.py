@@ -98,7 +98,7 @@ def test_entries_that_are_asked_for_and_are_none(tmp_path: Path) -> None:
             _records(rows, [name], "w")
         assert str(caught.value) == words
     for scale in (float("nan"), -1e39):  # in float32 both are no numbers
-        said = f"scale {scale} cannot be used (export): give a --scale that is finite in float32"
+        said = f"scale {scale} is no finite float32 (--scale): give another"
         with pytest.raises(DataError, match=exactly(said)):
             check_scale(scale)
     one, two = (
