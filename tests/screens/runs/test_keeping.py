@@ -392,7 +392,7 @@ def cells_of(row: RunRow) -> dict[str, tuple[str, str]]:
 
 def test_a_row_of_the_list_cell_by_cell(make: Make, tmp_path: Path) -> None:
     """Of a finished run with its figures, one at work, and one that has not begun. Of the demo's stages the one at work
-    takes 100 s in place of 21.5: 50 s are left of it, and the other takes 100/21.5 of 23.5 s, that is 109."""
+    takes 100 s in place of 12.5: 50 s are left of it, and the other takes 8 times 15 s, that is 120."""
     write(make("demo", "finished"), verdict=0.9, changes={"online.L": 5})
     [row] = rows(tmp_path / "outputs")
     none = ("·", "dim")
@@ -412,7 +412,7 @@ def test_a_row_of_the_list_cell_by_cell(make: Make, tmp_path: Path) -> None:
         "state": ("▶ running 25%", "good"), "name": ("mine", ""), "result": none, "difference": none,
         "curve": none, "methods": ("ESM", ""), "changes": none, "seconds": ("0:50", ""),
         "cost": none, "stage": ("eval 50/100", ""), "progress": ("━━──────  25%", "accent"),
-        "eta": ("2:39", "strong"),
+        "eta": ("2:50", "strong"),
     }  # fmt: skip
     empty = structs.replace(plain, stages={})
     fresh = replace(
