@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 def add_options(parser: ArgumentParser) -> None:
     """The options of the command."""
+    parser.usage = "%(prog)s SPEC [SPEC ...] [options]\n       %(prog)s --resume SWEEP"
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument(
         "specs", nargs="*", default=[], metavar="SPEC", help="a field and its values, such as online.L=3,5,8"
