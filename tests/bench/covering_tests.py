@@ -13,6 +13,7 @@ import importlib
 import os
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
@@ -34,15 +35,17 @@ class CoveringTests:
 
     def of_change(self, file: str, first: int, last: int) -> list[str]:
         """Those that run the statement around the lines `first` to `last` (from 1), the ones that run the fewest lines
-        first; all of the file where the lines run at import."""
+        first; all of the file where the lines run at import. Then the modules with a fixture that runs it: any of their
+        tests may look at what it made."""
         begin, end, inside = _statement(ast.parse((ROOT / file).read_text(encoding="utf-8")), first, last)
-        tests = self._of_lines(file, begin, end)
+        contexts = self._of_lines(file, begin, end)
         if not inside:
-            tests |= self._of_file(file)
-            for user in self._importers[file] if not tests else ():
-                tests |= self._of_file(user)
-        ordered = sorted(tests, key=lambda test: (self._sizes[test], test))
-        return ordered if len(ordered) <= SMALL + LARGE else ordered[:SMALL] + ordered[-LARGE:]
+            contexts |= self._of_file(file)
+            for user in self._importers[file] if not contexts else ():
+                contexts |= self._of_file(user)
+        ordered = sorted(_tests(contexts), key=lambda test: (self._sizes[test], test))
+        few = ordered if len(ordered) <= SMALL + LARGE else ordered[:SMALL] + ordered[-LARGE:]
+        return few + sorted({name.partition("::")[0] for name in contexts if name.endswith("|setup")})
 
     @cached_property
     def _sizes(self) -> Counter[str]:
@@ -63,13 +66,13 @@ class CoveringTests:
 
     def _of_lines(self, file: str, first: int, last: int) -> set[str]:
         lines = self._lines.get(file, {})
-        return {test for line in range(first, last + 1) for test in _tests(lines.get(line, []))}
+        return {name for line in range(first, last + 1) for name in lines.get(line, [])}
 
     def _of_file(self, file: str) -> set[str]:
-        return {test for names in self._lines.get(file, {}).values() for test in _tests(names)}
+        return {name for names in self._lines.get(file, {}).values() for name in names}
 
 
-def _tests(contexts: list[str]) -> set[str]:
+def _tests(contexts: Iterable[str]) -> set[str]:
     return {context.rpartition("|")[0] for context in contexts if "|" in context}
 
 
