@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from app.cli import main
 from app.doctor.check import run_check
 from engine.check import check_config
 from engine.check.finding import Finding
+from engine.check.requirements import models_of
+from engine.config.config import Config
 from engine.config.file import load_config
 from engine.config.pool import PoolFilesSection
 from tests.conftest import ROOT
@@ -378,6 +381,9 @@ def test_dialogues(tmp_path: Path) -> None:
     assert findings(tmp_path, text)["slsm.data.path"].kind == "absent"
     write_lines(path, {"messages": [{"role": "user", "content": "Hi"}]})
     assert "1 conversations" in findings(tmp_path, text)["slsm.data.path"].what
+    write_lines(path, *[{"messages": [{"role": "user", "content": "Hi"}]}] * 3)
+    found = findings(tmp_path, text, "slsm.data.conversations=2")["slsm.data.path"].what
+    assert found == f"{path}: 2 conversations, 1 left out (slsm.data.conversations)"
     write_lines(path, {"messages": []})
     found = findings(tmp_path, text)["slsm.data.path"]
     assert found.kind == "wrong" and ":1" in found.what
@@ -466,3 +472,28 @@ def test_answers_in_a_file_are_held_against_the_conversations(tmp_path: Path) ->
         ("here", "slsm.data.path", f"{questions}: 1 conversations", ""),
         ("here", "slsm.answers.path", f"{answers}: an answer to each conversation", ""),
     ]
+
+
+@pytest.mark.parametrize(
+    ("stages", "changes", "models"),
+    [
+        (["mine"], {}, {"model": "m"}), (["eval"], {}, {"model": "m"}), (["graphs", "pool", "selector"], {}, {}),
+        (["clusters"], {}, {"model": "m"}), (["evolve"], {"evolution.model.path": "e"}, {"evolution.model": "e"}),
+        (["slsm"], {}, {"model": "m"}), (["slsm"], {"slsm.answers.kind": "openai"}, {}),
+        (["slsm"], {"slsm.model.path": "s"}, {"slsm.model": "s"}),
+        (["answer"], {}, {}), (["answer"], {"answer.reader": "model"}, {"model": "m"}),
+        (["mine", "answer"], {"answer.reader": "model", "answer.model.path": "a"}, {"model": "m", "answer.model": "a"}),
+    ],
+)  # fmt: skip
+def test_which_models_the_stages_load(
+    stages: list[str], changes: dict[str, str], models: dict[str, str]
+) -> None:
+    settings: dict[str, Any] = {"run": {"stages": stages}, "model": {"path": "m"}}
+    for name, value in changes.items():
+        *sections, field = name.split(".")
+        inner = settings
+        for section in sections:
+            inner = inner.setdefault(section, {})
+        inner[field] = value
+    found = models_of(Config.model_validate(settings))
+    assert {where: section.path for where, section in found.items()} == models

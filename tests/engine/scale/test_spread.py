@@ -15,6 +15,7 @@ import pytest
 from engine import events as ev
 from engine.config.scale import ScaleSection
 from engine.errors import DataError, ModelError, RunError
+from engine.run.gate import StopRequested
 from engine.scale.local_processes import LocalBackend, _answer
 from engine.scale.replica import Replica
 from engine.scale.replicas import LostItem, Replicas, Team
@@ -40,6 +41,23 @@ def test_an_item_that_only_waited_at_replicas_that_died_is_not_blamed() -> None:
         RunError, match=r"5 replicas died, one after the other, on the same item .number 7.*worker.log"
     ):
         dies(started=True)
+
+
+def test_a_stop_says_how_many_batches_are_done_again() -> None:
+    """Results that wait for their turn, and what replicas hold."""
+    told: list[str] = []
+    members = [SimpleNamespace(held={4: "d", 5: "e"}), SimpleNamespace(held={6: "f"})]
+    team: Any = SimpleNamespace(members=members, backend=SimpleNamespace(check=lambda: None))
+
+    def checkpoint() -> None:
+        raise StopRequested
+
+    context: Any = SimpleNamespace(checkpoint=checkpoint, notice=told.append)
+    spreading = _Spreading(team, [], context)
+    spreading.done = {2: "b", 3: "c"}
+    with pytest.raises(StopRequested):
+        spreading._checkpoint()
+    assert told == ["batches to do again after a resume: 5 (replicas had them)"]
 
 
 def test_two_replicas_of_this_machine_give_results_in_order_and_survive_a_death(
