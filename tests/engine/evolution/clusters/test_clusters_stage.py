@@ -23,7 +23,7 @@ from engine.events import ClustersBuilt, Event, Notice, StageProgress
 from engine.evolution.clusters import clusters_stage, token_frequency
 from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap, load_cluster_map
 from engine.evolution.clusters.clusters_stage import BuildClusters
-from engine.evolution.clusters.descriptions import read_descriptions
+from engine.evolution.clusters.descriptions import read_descriptions, read_given_descriptions
 from engine.lm.embedding import text_embedding
 from engine.lm.embedding.hashed_embedder import HashedEmbedder
 from engine.lm.loading.load import load_model
@@ -134,6 +134,20 @@ def test_what_nothing_counted_is_not_described(built: Path) -> None:
     }
     found = read_descriptions(file, [str(c) for c in range(8)])
     assert {(d.share, *d.frequent_tokens) for d in found.values()} == {(0.0,)}
+
+
+@pytest.mark.parametrize(
+    ("given", "names"), [(["0"], "0"), (["0", "1", "2"], "0, 1, 2"), (["0", "2"], "0, 2")]
+)
+def test_descriptions_are_of_these_clusters_and_of_no_other(
+    given: list[str], names: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "d.json"
+    file.write_text(json.dumps({"0": {"description": "a"}, "1": "b"}))
+    assert read_given_descriptions(file, ["0", "1"]) == {"0": "a", "1": "b"}
+    file.write_text(json.dumps(dict.fromkeys(given, "a")))
+    with pytest.raises(DataError, match=f"^these describe {names}; the clusters are 0 to 1 "):
+        read_given_descriptions(file, ["0", "1"])
 
 
 def test_padding_rows_are_in_no_cluster(tmp_path: Path) -> None:
