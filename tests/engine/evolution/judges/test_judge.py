@@ -17,6 +17,15 @@ from engine.servers.spent import Spent
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [("(1,234.5)", -1234.5), ("(1,234 in all)", 1234), ("1,234)", 1234), ("-3", -3), ("($3)", -3)],
+)
+def test_both_parentheses_make_a_figure_negative(text: str, value: float) -> None:
+    (figure,) = quantities(text)
+    assert figure.plain == value
+
+
+@pytest.mark.parametrize(
     ("gold", "asked"),
     [
         ("12.5", 12.5e6),
