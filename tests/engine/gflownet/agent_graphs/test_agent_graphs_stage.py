@@ -19,6 +19,7 @@ from engine.gflownet.agent_graphs.agent_graphs_stage import BuildAgentGraphs
 from engine.gflownet.agent_graphs.builder import Dropped, GAgentBuilder
 from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
 from engine.gflownet.agent_graphs.store import load_samples
+from engine.gflownet.graphs import dropped
 from engine.gflownet.graphs.dataset import GRetrievalDataset
 from engine.gflownet.graphs.dropped import missed_questions
 from engine.gflownet.graphs.store import RetrievalStore
@@ -191,3 +192,13 @@ def test_without_scores_it_names_the_stage_before(folder: Path):
         ),
     ):
         build(folder)
+
+
+def test_questions_without_an_answer_are_not_missed_and_others_that_were_left_out_are(tmp_path: Path) -> None:
+    left_out = {dropped.NO_ANSWER: 5, dropped.EMPTY_GRAPH: 2, dropped.NO_START: 3, "torn": 9}
+    dropped.write_dropped(tmp_path, "graphs", "test", left_out)
+    dropped.write_dropped(tmp_path, "graphs", "train", {dropped.NO_START: 100})
+    with pytest.raises(DataError, match="it is not known how many test questions were left out"):
+        dropped.missed_questions(tmp_path, "test")
+    dropped.write_dropped(tmp_path, "agent-graphs", "test", {"no path": 7, "no anchor": 1})
+    assert dropped.missed_questions(tmp_path, "test") == 2 + 3 + 7 + 1
