@@ -233,12 +233,17 @@ def test_an_earlier_attempt_at_a_stage_is_not_compared(tmp_path: Path) -> None:
         tmp_path, "a",
         [
             evaluated("esm", "x", False), evaluated("greedy", "y", True),
-            StageBegunAgain(stage="eval", kept="earlier/1"), evaluated("esm", "x", True),
+            StageBegunAgain(stage="eval", kept="earlier/1"), evaluated("no_probing", "x", True),
+            StageBegunAgain(stage="eval", kept="earlier/2"), evaluated("esm", "x", True),
             StageBegunAgain(stage="slsm", kept="earlier/1"),
         ],
     )  # fmt: skip
     run = RunDirectory(path)
-    assert {name for _, name in read_items(path).arms} == {"esm", "greedy"}  # `run.json` knows of no choice
+    assert {name for _, name in read_items(path).arms} == {
+        "esm",
+        "greedy",
+        "no_probing",
+    }  # `run.json` knows of no choice
     record = run.read()
     record.begun_again = 1
     run.write(record)
