@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from engine.evolution.judges.asked import as_asked
 from engine.evolution.judges.judge import JudgeFailed, Verdict, judge_with_retries
 from engine.evolution.judges.numeric_judge import NumericJudge
+from engine.evolution.judges.polarity import _asked, _implied
 from engine.evolution.judges.quantities import quantities
 from engine.evolution.judges.scope import JudgeScope
+from engine.evolution.judges.stated import _without
 from engine.servers.spent import Spent
 
 
@@ -23,6 +25,23 @@ from engine.servers.spent import Spent
 def test_both_parentheses_make_a_figure_negative(text: str, value: float) -> None:
     (figure,) = quantities(text)
     assert figure.plain == value
+
+
+def test_of_figures_that_are_all_left_out_all_are_kept() -> None:
+    one, two = quantities("3 and 4")
+    assert _without([one, two], {one.start}) == [two]
+    assert _without([one, two], {one.start, two.start}) == [one, two]
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        (["Revenue did grow.", "Revenue did not grow."], "no"), (["Revenue did not grow.", "Revenue did grow."], "yes"),
+        (["Revenue did not grow.", "Costs grew."], "no"), (["It rains."], ""),
+    ],
+)  # fmt: skip
+def test_of_sentences_that_repeat_the_question_alike_the_last_counts(parts: list[str], said: str) -> None:
+    assert _implied(_asked("Did revenue grow?"), parts) == said
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 
 from engine.config.gflownet import GraphsSection
 from engine.errors import DataError
-from engine.events import GraphsBuilt
+from engine.events import Event, GraphsBuilt
 from engine.gflownet import layout
 from engine.gflownet.graphs import graphs_stage
 from engine.gflownet.graphs.dataset import GRetrievalDataset
@@ -139,9 +139,9 @@ def test_a_stop_anywhere_changes_nothing(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(graphs_stage, "make_source", Torn)
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     run_stages(whole, ("graphs",))
-    stops = 0
+    stops, told = 0, list[Event]()
     for _ in range(100):
-        context = StageContext("graphs", small_config(), stopped, lambda event: None, stopping(1), None)  # type: ignore[arg-type]
+        context = StageContext("graphs", small_config(), stopped, told.append, stopping(1), None)  # type: ignore[arg-type]
         try:
             BuildGraphs().run(context)
         except StopRequested:
@@ -153,6 +153,8 @@ def test_a_stop_anywhere_changes_nothing(tmp_path: Path, monkeypatch: pytest.Mon
     assert {split: reasons["torn"] for split, reasons in dropped.items()} == {
         "train": 8, "validation": 2, "test": 3,
     }  # fmt: skip
+    built = [event for event in told if isinstance(event, GraphsBuilt)]
+    assert [event.broken_triples for event in built] == [22, 6, 6]  # of rows that are not torn: 11, 3 and 3
     assert records(stopped) == records(whole)
     for path in (
         layout.entity_texts,
