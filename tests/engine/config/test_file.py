@@ -206,6 +206,11 @@ def test_what_is_far_too_large_is_one_clear_line(tmp_path: Path, text: str, told
     assert time.process_time() - began < 2
 
 
+def test_values_that_are_nested_too_deeply_are_told_with_their_line(tmp_path: Path) -> None:
+    text = "run:\n  seed: 1\nx: " + "[" * 30 + "]" * 30 + "\n"
+    assert only(tmp_path, text).where == f"{tmp_path / 'c.yaml'}:3"
+
+
 @pytest.mark.parametrize(
     ("value", "told"),
     [

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.tasks import equivalence_process
+from engine.tasks import equivalence, equivalence_process
 from engine.tasks.extractors import extract_pred, last_box
 from engine.tasks.metrics import is_correct
 
@@ -18,6 +18,25 @@ def test_an_answer_that_nobody_can_compute_is_wrong(answer: str) -> None:
     """And the next one is judged as ever."""
     assert not is_correct("math500", answer, "\\frac{1}{2}")
     assert is_correct("math500", "0.50", "\\frac{1}{2}")
+
+
+def test_a_question_that_was_given_up_is_not_answered_in_place_of_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ctrl+C while it waits: the answer that still comes is to the question before."""
+    checker = equivalence._Checker()
+    assert checker.ask("1", "1")
+    process = checker._process
+    assert process is not None
+
+    def interrupted(*what: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(equivalence, "select", SimpleNamespace(select=interrupted))
+        checker.ask("1", "1")
+    assert not checker.ask("1", "2") and checker._process is not process
+    checker._end(checker._running())
 
 
 def test_an_answer_that_the_library_stumbles_over_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

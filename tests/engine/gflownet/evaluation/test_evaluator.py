@@ -120,6 +120,11 @@ def test_draws_belong_to_the_runs_seed():
     assert first == again and first != other
 
 
+def test_rewards_are_kept_as_logarithms():
+    """None of the eight paths meets an answer: the reward is the configured 0.001."""
+    assert evaluator().sampler(0.0).log_reward == pytest.approx([math.log(0.001)] * 8)
+
+
 def test_means_and_correlations_of_an_evaluation():
     log_pf, log_reward = [-1.0, -2.0, -4.0, -9.0], [-0.1, -0.2, -5.0, -5.1]
     own = Evaluation(

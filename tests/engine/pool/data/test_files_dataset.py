@@ -220,6 +220,7 @@ def test_unfit_ids_raise(tmp_path: Path):
         ),
         ([10, 11, 11], "the id 11 occurs twice (t.npy): give every row its own id"),
         ([10, 11], "2 ids for 3 rows (t.npy): give one id for each row"),
+        ([10, 11, 12, 13], "4 ids for 3 rows (t.npy): give one id for each row"),
     ):
         np.save(path, table)
         (tmp_path / "t.ids.json").write_text(json.dumps(ids))
