@@ -35,17 +35,22 @@ class CoveringTests:
 
     def of_change(self, file: str, first: int, last: int) -> list[str]:
         """Those that run the statement around the lines `first` to `last` (from 1), the ones that run the fewest lines
-        first; all of the file where the lines run at import. Then the modules with a fixture that runs it: any of their
-        tests may look at what it made."""
+        first; all of the file where the lines run at import. Then the modules with a fixture that runs a statement of a
+        function: any of their tests may look at what it made."""
         begin, end, inside = _statement(ast.parse((ROOT / file).read_text(encoding="utf-8")), first, last)
         contexts = self._of_lines(file, begin, end)
+        modules = (
+            {name.partition("::")[0] for name in contexts if name.endswith("|setup")}
+            if inside
+            else set[str]()
+        )
         if not inside:
             contexts |= self._of_file(file)
             for user in self._importers[file] if not contexts else ():
                 contexts |= self._of_file(user)
         ordered = sorted(_tests(contexts), key=lambda test: (self._sizes[test], test))
         few = ordered if len(ordered) <= SMALL + LARGE else ordered[:SMALL] + ordered[-LARGE:]
-        return few + sorted({name.partition("::")[0] for name in contexts if name.endswith("|setup")})
+        return few + sorted(modules)
 
     @cached_property
     def _sizes(self) -> Counter[str]:
