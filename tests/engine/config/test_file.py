@@ -80,6 +80,7 @@ def test_a_later_stage_alone_is_allowed(tmp_path: Path) -> None:
         ("online: {beta: .nan}", "a finite number"),
         ("online: {min_sim: 2}", "at least -1 and at most 1"),
         ("offline_mine: {temperature: 0}", "a finite number above 0 and at most 5"),
+        ("model: {vllm: {gpu_memory_utilization: 0}}", "a finite number above 0 and at most 1"),
         ("online: {max_tool_m: 0}", "a whole number at least 1 or null"),
         ("run: {seed: -1}", "a whole number at least 0"),
         ("run: {name: ../x}", "letters, digits and . _ - (80 at most"),
