@@ -73,7 +73,9 @@ def test_a_run_stopped_and_killed_with_replicas_ends_as_one_process_ends_it(
         whole, run = prepared(tmp_path, "whole", SMALL), prepared(tmp_path, place, (*SMALL, f"scale={scale}"))
         assert run_worker(whole.path) == 0
         worker = start_worker(run)
-        wait_until(lambda: decided(run) >= 3 and started(run) == 2, "both replicas and the first examples", 120)
+        wait_until(
+            lambda: decided(run) >= 3 and started(run) == 2, "both replicas and the first examples", 120
+        )
         end(worker, signal.SIGTERM, wait_until)
         assert worker.returncode == 130
         said = run.worker_log.read_text()
