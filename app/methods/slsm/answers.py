@@ -29,6 +29,7 @@ from app.state.run import RunState
 from app.state.slsm import ResultRow, SLSMState
 from app.table.column import Cell, ListColumn
 from app.wording.text import counted
+from app.wording.words import method_name, short_method_name
 from engine.events import ConversationAnswered, ConversationOpened, ModeScored, StateUpdated
 
 _EMPTY = """No conversation has been answered yet.
@@ -71,7 +72,7 @@ COLUMNS: Sequence[ListColumn[AnswerRow]] = (
                show=outcome_cell),
     ListColumn("turned", "±", 1, show=turned_cell,
                help="▲ the note turned the answer right, which fails without a controller, ▼ turned it wrong"),
-    ListColumn("mode", "mode", 12, value=lambda r: r.result.mode),
+    ListColumn("mode", "mode", 12, value=lambda r: r.result.mode, show=short_method_name),
     ListColumn("memory_mode", "memory", 10, priority=1, value=lambda r: r.result.memory_mode),
     ListColumn("injected", "note", 4, help="whether a note was given; 2nd: for the second answer",
                value=_note),
@@ -112,8 +113,7 @@ def answer_blocks(event: ConversationAnswered, source: CaseSource) -> list[Block
 
 
 def _title(event: ConversationAnswered, has_states: bool) -> Block:
-    memory = "" if event.memory_mode == "none" else f", {event.memory_mode}"
-    words: list[str | Span] = [Span(event.conversation_id, "strong"), f"  {event.mode}{memory}"]
+    words: list[str | Span] = [Span(event.conversation_id, "strong"), f"  {_variant_words(event)}"]
     words.append(Span("  ( ) other turns" if has_states else "", "dim"))
     words.append(Span(f"  {axis_words(event.axis)}" if event.axis else "", "dim"))
     return Paragraph(words)
@@ -125,14 +125,15 @@ def _what_the_note_did(slsm: SLSMState, row: ResultRow, event: ConversationAnswe
     plain = slsm.plain(row)
     if plain is not None and row.mode != plain.mode:
         note = " ".join(event.note.removeprefix(_NOTE_HEAD).split())
-        rows.append(("baseline", _outcome_spans(plain.passed, plain.answer)))
+        rows.append((short_method_name(plain.mode), _outcome_spans(plain.passed, plain.answer)))
         rows.append(("the note", note or Span(f"none: {event.reason}", "dim")))
     against = slsm.against_plain(row)
     effect = {
         1: Span("  ▲ the note turned it right", "good"),
         -1: Span("  ▼ the note turned it wrong", "bad"),
     }
-    rows.append((row.mode, (*_outcome_spans(row.passed, event.answer), effect.get(against, Span("")))))
+    shown = (*_outcome_spans(row.passed, event.answer), effect.get(against, Span("")))
+    rows.append((short_method_name(row.mode), shown))
     if event.verdict:
         rows.append(("judged", Span(event.verdict, "dim")))
     return Facts(rows)
@@ -150,8 +151,7 @@ def _others(slsm: SLSMState, row: ResultRow) -> list[Block]:
         same = (other.conversation_id, other.attempt) == (row.conversation_id, row.attempt)
         if same and other != row:
             sign, tone = outcome_cell(other.passed)
-            name = other.mode if other.memory_mode == "none" else f"{other.mode} {other.memory_mode}"
-            words += [Span(f"  {sign}", tone), Span(name, "accent", answer_target(other))]
+            words += [Span(f"   {sign} ", tone), Span(_variant_words(other), "accent", answer_target(other))]
     return [Paragraph(words)] if len(words) > 1 else []
 
 
@@ -163,6 +163,12 @@ def answer_target(row: ResultRow) -> Target:
 def variant(row: ResultRow | ModeScored) -> str:
     """A mode with its memory, as links name it."""
     return f"{row.mode} {row.memory_mode}"
+
+
+def _variant_words(answer: ResultRow | ConversationAnswered) -> str:
+    """A mode with its memory, in words."""
+    memory = "" if answer.memory_mode == "none" else f", {answer.memory_mode}"
+    return short_method_name(answer.mode) + memory
 
 
 def turn_blocks(event: ConversationAnswered, plain: str | None = None) -> list[Block]:
@@ -190,9 +196,8 @@ def _answers(event: ConversationAnswered, plain: str | None) -> list[Block]:
         names = "second answer, with the note", "first answer, without a note"
         return [Changes(answer, event.first_answer, names)]
     if plain is not None:
-        return [
-            Changes(answer, plain or "(empty)", (f"answer under {event.mode}", "answer without a controller"))
-        ]
+        names = f"answer with {method_name(event.mode)}", "answer without a controller"
+        return [Changes(answer, plain or "(empty)", names)]
     return [Heading("answer", 4), Writing(answer, "strong")]
 
 
@@ -217,7 +222,7 @@ def cost_table(event: ConversationAnswered) -> Table:
 
 def _words(event: ConversationAnswered) -> str:
     attempt = f", attempt {event.attempt + 1}" if event.attempt else ""
-    return f"conversation {event.conversation_id} under {event.mode}, memory {event.memory_mode}{attempt}"
+    return f"conversation {event.conversation_id}, {_variant_words(event)}{attempt}"
 
 
 ANSWERS: Cases[AnswerRow] = Cases(

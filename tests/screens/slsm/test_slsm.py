@@ -67,7 +67,7 @@ async def test_a_conversation_stands_beside_its_memory(session: RecordedSession)
     """Rows: baseline first, then modes; G is on_detection, flat, of the last conversation."""
     async with SLSMApp(session).run_test(size=WIDE) as pilot:
         text = await press(pilot, "g", *["down"] * 6, "enter")
-        assert "retention-1  on_risk, structured" in text
+        assert "retention-1  on risk, structured" in text
         assert "▶ 5 user      Suggest one fruit." in text
         assert "after turn 5   plan verify" in text
         assert "C2" in text and "✓ Never use the word pear" in text
@@ -101,11 +101,11 @@ async def test_to_another_modes_answer_and_back(session: RecordedSession) -> Non
     """The line under the title leads to the other answers to the same conversation, all with keys."""
     async with SLSMApp(session).run_test(size=SMALL) as pilot:
         text = await press(pilot, "g", "down", "enter")
-        assert "editing-1  baseline" in text
+        assert "editing-1  no note" in text
         text = await press(pilot, "tab", "tab", "enter")
-        assert "editing-1  never, flat" in text
+        assert "editing-1  silent, flat" in text
         text = await press(pilot, "backspace")
-        assert "editing-1  baseline" in text
+        assert "editing-1  no note" in text
 
 
 async def test_from_a_count_in_modes_to_what_it_counts(session: RecordedSession) -> None:
@@ -117,7 +117,7 @@ async def test_from_a_count_in_modes_to_what_it_counts(session: RecordedSession)
         text = await press(pilot)
         slsm = session.state.slsm
         row = next(one for one in slsm.results if one.mode == "on_detection" and slsm.against_plain(one) == 1)
-        assert f"{row.conversation_id}  on_detection, structured" in text and screen.shown_name == "answers"
+        assert f"{row.conversation_id}  on detection, structured" in text and screen.shown_name == "answers"
         await press(pilot, "backspace")
         assert screen.shown_name == "results"
 
@@ -145,7 +145,7 @@ async def test_baseline_has_no_memory_and_says_why_no_note(
     async with SLSMApp(session).run_test(size=size) as pilot:
         await press(pilot, "g", "enter")
         text = await press(pilot, "home")
-        assert "retention-1  baseline" in text
+        assert "retention-1  no note" in text
         text = text + await press(pilot, "end")
         assert "no controller, no memory" in text and "no note" in text and "✗ fails" in text
 

@@ -111,10 +111,10 @@ def test_the_cells_of_an_answer(log: Log) -> None:
     rows = ANSWERS.rows(log.state)
     cells = [[cell_of(column.show(column.value(row))) for column in COLUMNS] for row in rows]
     assert [tuple(row[:5]) for row in cells] == [
-        (Cell("✗", "bad"), Cell(" "), Cell("baseline"), Cell("none"), Cell("·", "dim")),
+        (Cell("✗", "bad"), Cell(" "), Cell("no note"), Cell("none"), Cell("·", "dim")),
         (Cell("✓", "good"), Cell("▲", "good"), Cell("always"), Cell("structured"), Cell("yes", "accent")),
-        (Cell("✗", "bad"), Cell(" "), Cell("never"), Cell("structured"), Cell("·", "dim")),
-        (Cell("·", "dim"), Cell(" "), Cell("on_risk"), Cell("structured"), Cell("·", "dim")),
+        (Cell("✗", "bad"), Cell(" "), Cell("silent"), Cell("structured"), Cell("·", "dim")),
+        (Cell("·", "dim"), Cell(" "), Cell("on risk"), Cell("structured"), Cell("·", "dim")),
     ]
     assert [cell.text for cell in cells[1][5:]] == ["7", "Plum.", "inference memory", "2", "0", "c"]
     assert ANSWERS.remark(log.state) == "notes turned ▲ 1 right, ▼ 0 wrong"
@@ -132,21 +132,21 @@ def test_a_note_that_turned_an_answer_wrong() -> None:
     shown = [cell_of(column.show(column.value(rows[1]))).text for column in COLUMNS]
     assert shown[1] == "▼" and ANSWERS.remark(log.state) == "notes turned ▲ 0 right, ▼ 1 wrong"
     lines = texts(ANSWERS.draw(log.events[2], log.source()))
-    assert "always: ✗ Pear.  ▼ the note turned it wrong" in lines and "baseline: ✓ Plum." in lines
+    assert "always: ✗ Pear.  ▼ the note turned it wrong" in lines and "no note: ✓ Plum." in lines
 
 
 def test_a_case_begins_with_what_the_note_did(log: Log) -> None:
     blocks = ANSWERS.draw(log.events[4], log.source())
     assert texts(blocks)[:6] == [
         "c  always, structured  ( ) other turns  inference memory",
-        "baseline: ✗ Pear.",
+        "no note: ✗ Pear.",
         "the note: Never say pear",
         "always: ✓ Plum.  ▲ the note turned it right",
         "judged: no pear",
-        "the same under  ✗baseline  ✗never structured  ·on_risk structured",
+        "the same under   ✗ no note   ✗ silent, structured   · on risk, structured",
     ]
     [changes] = [block for block in blocks if isinstance(block, Changes)]
-    assert changes == Changes("Plum.", "Pear.", ("answer under always", "answer without a controller"))
+    assert changes == Changes("Plum.", "Pear.", ("answer with a note always", "answer without a controller"))
     assert "✓ passes   no pear" in texts(blocks)
 
 
@@ -156,9 +156,9 @@ def test_links_lead_to_the_other_answers(log: Log) -> None:
         span for block in blocks if isinstance(block, Paragraph) for span in spans(block.text) if span.target
     ]
     assert [(span.text, span.target) for span in words] == [
-        ("baseline", Target("answer", "baseline none 0 c")),
-        ("never structured", Target("answer", "never structured 0 c")),
-        ("on_risk structured", Target("answer", "on_risk structured 0 c")),
+        ("no note", Target("answer", "baseline none 0 c")),
+        ("silent, structured", Target("answer", "never structured 0 c")),
+        ("on risk, structured", Target("answer", "on_risk structured 0 c")),
     ]
     page = PAGE
     assert words[1].target is not None
@@ -361,8 +361,8 @@ def test_an_answer_is_held_against_the_same_attempt_without_a_controller() -> No
         of("c", "baseline", True), of("c", "baseline", False, 1), of("c", "always", True), of("c", "always", True, 1)
     )  # fmt: skip
     assert [row.turned for row in ANSWERS.rows(log.state)] == [0, 0, 0, 1]
-    assert ANSWERS.words(log.events[3]) == "conversation c under always, memory flat, attempt 2"
-    assert ANSWERS.words(log.events[2]) == "conversation c under always, memory flat"
+    assert ANSWERS.words(log.events[3]) == "conversation c, always, flat, attempt 2"
+    assert ANSWERS.words(log.events[2]) == "conversation c, always, flat"
     beside = [
         [
             line
@@ -371,7 +371,7 @@ def test_an_answer_is_held_against_the_same_attempt_without_a_controller() -> No
         ]
         for at in (2, 3)
     ]
-    assert beside == [["the same under  ✓baseline"], ["the same under  ✗baseline"]]
+    assert beside == [["the same under   ✓ no note"], ["the same under   ✗ no note"]]
 
 
 def test_the_picture_of_the_scores() -> None:
@@ -555,8 +555,8 @@ def test_a_flat_memory_in_which_nothing_is_new() -> None:
 def test_an_answer_without_a_note_a_text_or_a_judgement() -> None:
     log = Log(opened(), answered("baseline", None, "", memory="none"), answered("never", None, ""))
     assert texts(ANSWERS.draw(log.events[2], log.source())) == [
-        "c  never, structured  inference memory", "baseline: · (empty)", "the note: none: because",
-        "never: · (empty)", "the same under  ·baseline",
+        "c  silent, structured  inference memory", "no note: · (empty)", "the note: none: because",
+        "silent: · (empty)", "the same under   · no note",
         "  1 user      Never say pear.", "    assistant Okay.", "▶ 2 user      Name one fruit.",
         "no controller, no memory", "no note  because",
     ]  # fmt: skip
