@@ -127,12 +127,11 @@ def _what_the_note_did(slsm: SLSMState, row: ResultRow, event: ConversationAnswe
         note = " ".join(event.note.removeprefix(_NOTE_HEAD).split())
         rows.append((short_method_name(plain.mode), _outcome_spans(plain.passed, plain.answer)))
         rows.append(("the note", note or Span(f"none: {event.reason}", "dim")))
-    against = slsm.against_plain(row)
     effect = {
         1: Span("  ▲ the note turned it right", "good"),
         -1: Span("  ▼ the note turned it wrong", "bad"),
     }
-    shown = (*_outcome_spans(row.passed, event.answer), effect.get(against, Span("")))
+    shown = (*_outcome_spans(row.passed, event.answer), effect.get(slsm.against_plain(row), Span("")))
     rows.append((short_method_name(row.mode), shown))
     if event.verdict:
         rows.append(("judged", Span(event.verdict, "dim")))
@@ -192,13 +191,10 @@ def _conflict(item: str, why: str, exact: bool) -> Words:
 
 def _answers(event: ConversationAnswered, plain: str | None) -> list[Block]:
     answer = event.answer or "(empty)"
-    if event.first_answer:
-        names = "second answer, with the note", "first answer, without a note"
-        return [Changes(answer, event.first_answer, names)]
-    if plain is not None:
-        names = f"answer with {method_name(event.mode)}", "answer without a controller"
-        return [Changes(answer, plain or "(empty)", names)]
-    return [Heading("answer", 4), Writing(answer, "strong")]
+    before, names = event.first_answer, ("second answer, with the note", "first answer, without a note")
+    if plain is not None and not before:
+        before, names = plain or "(empty)", (f"with {method_name(event.mode)}", "without a controller")
+    return [Changes(answer, before, names)] if before else [Heading("answer", 4), Writing(answer, "strong")]
 
 
 def _verdict(event: ConversationAnswered) -> list[Block]:

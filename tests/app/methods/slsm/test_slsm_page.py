@@ -146,7 +146,7 @@ def test_a_case_begins_with_what_the_note_did(log: Log) -> None:
         "the same under   ✗ no note   ✗ silent, structured   · on risk, structured",
     ]
     [changes] = [block for block in blocks if isinstance(block, Changes)]
-    assert changes == Changes("Plum.", "Pear.", ("answer with a note always", "answer without a controller"))
+    assert changes == Changes("Plum.", "Pear.", ("with a note always", "without a controller"))
     assert "✓ passes   no pear" in texts(blocks)
 
 
