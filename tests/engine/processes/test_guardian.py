@@ -1,7 +1,10 @@
-"""What a command leaves running is ended by its guardian. No process runs."""
+"""What a command leaves running is ended by its guardian, and how it ended is said."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -52,3 +55,20 @@ def test_what_a_command_that_ended_by_itself_has_left_is_killed_at_once(
     machine = Machine(monkeypatch, deaf={7}, willing={8})
     guardian._end_what_is_left()
     assert machine.sent == [(0, 7, KILL), (0, 8, KILL)]
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        (["/no/such"], 127, "cannot start /no/such: No such file or directory\n"),
+        (["sh", "-c", "kill -9 $$"], 137, "ended by SIGKILL\n"),
+        (["sh", "-c", "exit 3"], 3, ""),
+    ],
+)
+def test_how_a_command_ended(command: list[str], code: int, said: str) -> None:
+    arguments = [sys.executable, "-S", guardian.__file__, "1", *command]
+    reader, writer = os.pipe()  # the end of standard input would be the end of the command
+    ended = subprocess.run(arguments, stdin=reader, capture_output=True, text=True, check=False)
+    os.close(reader)
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (code, said)
