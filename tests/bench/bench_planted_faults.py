@@ -129,7 +129,7 @@ def main(names: list[str]) -> None:
                 continue
             text = (copy / fault["file"]).read_text(encoding="utf-8")
             first = text[: text.index(fault["old"])].count("\n") + 1
-            last = first + fault["old"].count("\n")
+            last = first + fault["old"].rstrip("\n").count("\n")
             tests = [f"tests/{name}" for name in fault["tests"].split()] or [
                 name for one in covering for name in one.of_change(fault["file"], first, last)
             ]
