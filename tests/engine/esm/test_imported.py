@@ -19,8 +19,8 @@ from engine.esm import layout
 from engine.esm.library.imported import Imported, keys_of, read_imports
 from engine.esm.library.memory import EpisodicMemory
 from engine.esm.library.memory_stage import BuildMemory
-from engine.events import Event
-from engine.files import read_jsonl
+from engine.events import Event, MemoryBuilt
+from engine.files import read_jsonl, write_jsonl
 from engine.lm.loading.load import EMBEDDED
 from engine.lm.protocol import Vector
 from engine.lm.transformers.model import TransformersModel
@@ -179,6 +179,19 @@ def test_keys_are_kept_as_they_are_where_that_is_asked(
         config = load_config(DEMO, [*SMALL, f"offline_memory.normalize_keys={normalised}"])
         run_stage(BuildMemory(), config, mined, model)
         np.testing.assert_allclose(np.load(layout.memory(mined) / "keys.npy"), keys, rtol=1e-5)
+
+
+def test_what_is_told_of_a_memory(mined: Path, model: TransformersModel) -> None:
+    """Three entries: two wrong ones at the first control point, at layers 2 and 1, and a right one at the second."""
+    path = layout.library(mined) / "library.jsonl"
+    rows = {kind: [row for row in read_jsonl(path) if row["kind"] == kind] for kind in ("wrong", "right")}
+    (one, two), other = rows["wrong"][:2], rows["right"][0]
+    places = [(one, 1, 2), (two, 1, 1), (other, 2, 2)]
+    write_jsonl(path, [row | {"control_point_m": m, "layer": layer} for row, m, layer in places])
+    events = run_stage(BuildMemory(), load_config(DEMO, list(SMALL)), mined, model)
+    (built,) = [event for event in events if isinstance(event, MemoryBuilt)]
+    assert (built.entries, built.hidden_size, built.layers) == (3, model.info.hidden_size, [1, 2])
+    assert built.by_control_point == {"1": [2, 0], "2": [0, 1]}
 
 
 def _load(path: Path) -> Vector:

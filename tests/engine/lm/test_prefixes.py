@@ -317,6 +317,19 @@ def test_what_is_told_of_a_continuation_counts_new_tokens_alone(pair: Callable[[
     assert told[-1].text == model.tokenizer.decode(whole.tokens[:-1])
 
 
+def test_what_is_told_while_states_are_read_and_a_text_is_scored(pair: Callable[[str], Pair]) -> None:
+    """Before each pass; a sequence that no state is read of is none of those at work."""
+    model, _ = pair("qwen2")
+    model = TransformersModel(model.network, model.tokenizer, model.info)
+    told: list[Working] = []
+    model.between = lambda call, working: told.append(working())
+    model.states([[5, 6], [7], [8]], [[1], [0], []], [0])
+    assert set(told) == {Working(2, 0, 0, "")}
+    told.clear()
+    model.score([5, 6, 7], 1)
+    assert set(told) == {Working(1, 0, 0, "")}
+
+
 def test_a_kept_part_of_one_token_goes_on_as_any_other(pair: Callable[[str], Pair]) -> None:
     """Its only token came from the prefix's own pass: what is kept is the prefix's last token."""
     model, _ = pair("qwen2")

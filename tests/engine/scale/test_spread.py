@@ -193,3 +193,16 @@ def test_weights_that_differ_between_machines_are_refused() -> None:
     assert [event.name for event in events] == ["m0", "m1"]  # type: ignore[attr-defined]
     with pytest.raises(ModelError, match=r"^m1 has other weights on three than elsewhere"):
         replicas.check(opened("three", "a", "c"), context)
+
+
+def test_versions_that_differ_between_machines_are_told_once_for_each() -> None:
+    backend: Any = SimpleNamespace(new_process=lambda number: None)
+    replicas = Replicas(3, backend)
+    events: list[ev.Event] = []
+    context = WorkContext(lambda section: pytest.fail("loads a model"), lambda: None, events.append)
+    for node, changed in (("one", {}), ("two", {"torch": "1.0", "numpy": "1.1"}), ("two", {"torch": "1.0"})):
+        opened: Any = SimpleNamespace(node=node, models=[], versions=versions() | changed)
+        replicas.check(opened, context)
+    (notice,) = events
+    assert isinstance(notice, ev.Notice) and notice.level == "warning"
+    assert notice.text == "two has other versions of torch, numpy: results may differ by machine"
