@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +46,9 @@ def query(**changes: Any) -> dict[str, Any]:
     return usual | changes
 
 
-def nested(depth: int) -> Any:
+def nested(depth: int, wrap: Callable[[Any], Any] = lambda inner: [inner]) -> Any:
     """A list in a list in a list."""
-    return [nested(depth - 1)] if depth else 0
+    return wrap(nested(depth - 1, wrap)) if depth else 0
 
 
 def read(folder: Path, content: Any, table_size: int | None = None) -> RLData:
@@ -114,6 +115,7 @@ def test_a_list_of_queries_is_read_too(tmp_path: Path):
         ({"pointer_candidates": ["beam"]}, r"Expected `object`, got `str`.*pointer_candidates\[0\]"),
         ({"query_id": "1" * 201}, "query_id is '1+"),
         ({"extra": nested(65)}, "query 123: 'extra' is nested more than 64 deep"),
+        ({"extra": nested(65, lambda inner: {"in": inner})}, "query 123: 'extra' is nested more than 64 deep"),
         ({"pointer_candidates": [trajectory(extra=nested(400))]}, "trajectory 0: 'extra' is nested"),
     ],
 )  # fmt: skip

@@ -332,6 +332,13 @@ def test_a_conflict_says_what_is_not_said() -> None:
     )
 
 
+@pytest.mark.parametrize(("answer", "conflicts"), [("I have no idea.", 1), ("It is the last.", 0)])
+def test_a_value_of_common_words_alone_is_looked_for_by_them(answer: str, conflicts: int) -> None:
+    turns = [Turn("My number is the last.", "Okay."), Turn("What is my number?")]
+    found = CONTROLLER.detect(followed(turns)[-1], turns, answer).conflicts
+    assert [one.why for one in found] == ["does not say it: The user's number is the last"] * conflicts
+
+
 def test_an_answer_need_not_mention_what_is_not_asked_back() -> None:
     turns = [Turn("My sister is Ann.", "Okay."), Turn("What should I cook for my sister?")]
     state = followed(turns)[-1]
