@@ -150,7 +150,7 @@ def _others(slsm: SLSMState, row: ResultRow) -> list[Block]:
         same = (other.conversation_id, other.attempt) == (row.conversation_id, row.attempt)
         if same and other != row:
             sign, tone = outcome_cell(other.passed)
-            words += [Span(f"   {sign} ", tone), Span(_variant_words(other), "accent", answer_target(other))]
+            words += [Span(f"  {sign}", tone), Span(_variant_words(other), "accent", answer_target(other))]
     return [Paragraph(words)] if len(words) > 1 else []
 
 

@@ -143,7 +143,7 @@ def test_a_case_begins_with_what_the_note_did(log: Log) -> None:
         "the note: Never say pear",
         "always: ✓ Plum.  ▲ the note turned it right",
         "judged: no pear",
-        "the same under   ✗ no note   ✗ silent, structured   · on risk, structured",
+        "the same under  ✗no note  ✗silent, structured  ·on risk, structured",
     ]
     [changes] = [block for block in blocks if isinstance(block, Changes)]
     assert changes == Changes("Plum.", "Pear.", ("with a note always", "without a controller"))
@@ -371,7 +371,7 @@ def test_an_answer_is_held_against_the_same_attempt_without_a_controller() -> No
         ]
         for at in (2, 3)
     ]
-    assert beside == [["the same under   ✓ no note"], ["the same under   ✗ no note"]]
+    assert beside == [["the same under  ✓no note"], ["the same under  ✗no note"]]
 
 
 def test_the_picture_of_the_scores() -> None:
@@ -556,7 +556,7 @@ def test_an_answer_without_a_note_a_text_or_a_judgement() -> None:
     log = Log(opened(), answered("baseline", None, "", memory="none"), answered("never", None, ""))
     assert texts(ANSWERS.draw(log.events[2], log.source())) == [
         "c  silent, structured  inference memory", "no note: · (empty)", "the note: none: because",
-        "silent: · (empty)", "the same under   · no note",
+        "silent: · (empty)", "the same under  ·no note",
         "  1 user      Never say pear.", "    assistant Okay.", "▶ 2 user      Name one fruit.",
         "no controller, no memory", "no note  because",
     ]  # fmt: skip
