@@ -221,6 +221,22 @@ def test_choices_are_those_at_control_points(what_if: WhatIf) -> None:
     assert (tried.alpha, tried.chosen) == (1.5, ["w1", None])
 
 
+def test_what_follows_the_last_control_point_is_none(
+    what_if: WhatIf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example = next(iter(what_if.examples))
+    phases = ("segment", "segment", "tail")
+    line = answer_line(example_id=example)
+    line.steps = [step_of(DecisionTaken(method="esm", example="e", m=m, gate="", phase=phase))
+                  for m, phase in enumerate(phases, 1)]  # fmt: skip
+    monkeypatch.setattr(what_if, "_of_method", lambda method: {example: line})
+    assert what_if._recorded(other("esm", example, 2)) is line
+    with pytest.raises(
+        DataError, match=r"^the answer has no control point 3 \(esm, .*\): choose one of 1 to 2; "
+    ):
+        what_if._recorded(other("esm", example, 3))
+
+
 def test_an_entry_is_known_by_its_name(what_if: WhatIf, place: tuple[dict[str, Any], dict[str, Any]]) -> None:
     """Made of the texts that were mined, each once; the event has the id and the name."""
     names = [entry.name for entry in what_if.memory.entries]

@@ -52,6 +52,7 @@ def test_of_several_those_that_fit_keep_their_places() -> None:
     kept, seen = dict[int, ChatAnswer](), dict[int, ChatAnswer]()
     model.answer([long, replace(ASK, seed=3)], lambda: None, kept.__setitem__, seen.__setitem__)
     assert [(number, one.text) for number, one in kept.items()] == [(0, ""), (1, "so 3")] and [*seen] == [1]
+    assert [one.spent for one in kept.values()] == [Spent(), Spent(1, PROMPT + len("so 3"))]
     assert model.name == "follows notes by rule" and model.count_tokens("abc") == 3
 
 

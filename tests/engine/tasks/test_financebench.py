@@ -47,7 +47,7 @@ def test_published_fields(tmp_path: Path) -> None:
         first.meta["prompt"].startswith("Purchases of PP&E (1,577)")
         and first.question in first.meta["prompt"]
     )
-    assert second.meta["answers"] == ["1", "one"]
+    assert (second.answer, second.meta["answers"]) == ("1", ["1", "one"])
     assert [example.id for example in load_financebench(path, [1])] == ["b"]
 
 

@@ -79,6 +79,7 @@ AIME = [
     ({"ID": "2024-I-1", "Problem": "P", "Solution": "S", "Answer": 204}, "2024-I-1", "204"),
     ({"id": 60, "problem": "P", "answer": "025", "url": "u", "year": "2024"}, "aime-test-60", "25"),
     ({"problem_idx": 3, "problem": "P", "answer": 70}, "aime-test-3", "70"),
+    ({"id": 0, "problem_idx": 7, "problem": "P", "answer": 70}, "aime-test-0", "70"),
     ({"question": "P", "answer": "336^\\circ"}, "aime-test-0", "336"),
     ({"problem": "P", "solution": "\\boxed{033}", "url": "u"}, "aime-test-0", "33"),
     ({"problem": "P", "answer": "$\\boxed{809}$"}, "aime-test-0", "809"),

@@ -323,6 +323,12 @@ def test_a_language_is_told_from_four_words_on(words: int, told: bool) -> None:
     assert check_of("Answer in English").holds(german) is told
 
 
+def test_a_language_without_spaces_is_told_from_one_long_word() -> None:
+    assert words_of("我今天在学校学习中文") == ["我今天在学校学习中文"]
+    assert check_of("Answer in Chinese").holds("我今天在学校学习中文")
+    assert not check_of("Answer in English").holds("我今天在学校学习中文")
+
+
 @pytest.mark.parametrize(
     ("answer", "given"),
     (
