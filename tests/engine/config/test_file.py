@@ -45,6 +45,10 @@ def test_all_errors_of_a_file_come_at_once(tmp_path: Path) -> None:
         assert expected in found
 
 
+def test_a_wrong_value_that_takes_the_place_of_the_file_s_is_not_put_down_to_the_file(tmp_path: Path) -> None:
+    assert only(tmp_path, "online:\n  L: 3\n", "online.L=x").where == "--set online.L"
+
+
 def test_unknown_stage_is_reported_with_the_known_ones(tmp_path: Path) -> None:
     problem = only(tmp_path, "run:\n  stages: [mine, evl]\n")
     assert problem.where.endswith("c.yaml:2 run.stages[1]")

@@ -119,6 +119,8 @@ def test_event_and_descriptions_say_the_same(tmp_path: Path, vocabulary: Vocabul
             counts = np.bincount(own, minlength=575)
             most = vocabulary.texts[int(counts.argmax())]
             assert cluster.frequent_tokens[0] == (most.strip() or most)
+        written = [vocabulary.texts[token] for token in own]
+        assert set(cluster.frequent_tokens) <= {text.strip() or text for text in written}
         assert len(cluster.central_tokens) <= 12
     assert any("24 answers of embedded" in e.text for e in events if isinstance(e, Notice))
     progress = [event for event in events if isinstance(event, StageProgress)]

@@ -143,6 +143,12 @@ def test_where_no_answer_got_a_verdict_there_is_no_score(tmp_path: Path) -> None
         run(tmp_path, right(), judge=judge_at(server, prompt="multichallenge"))
 
 
+def test_a_judge_that_is_named_takes_the_place_of_theirs() -> None:
+    theirs = section(judge=THEIRS).judge.openai
+    ours = section(judge=THEIRS | {"openai": {"model": "ours"}}).judge.openai
+    assert (theirs.model, ours.model, ours.max_tokens) == ("gpt-4o-2024-08-06", "ours", theirs.max_tokens)
+
+
 def test_the_prompt_is_for_a_language_model() -> None:
     with pytest.raises(ValidationError, match="set `kind: openai`"):
         section(judge={"kind": "exact", "prompt": "multichallenge"})
