@@ -103,9 +103,12 @@ def test_the_key_of_a_controller_is_needed_where_one_is_asked(
 
 
 def test_begin_anew(run: Path) -> None:
-    replies = talk(run, {"say": "My dog is Rex."}, {"forget": True}, {"say": "What is my dog?"})
-    assert replies[1] == {"turns": [], "states": [], "answered": None}
-    assert replies[2]["states"][0]["plan_mode"] == "clarify"
+    said = {"say": "My dog is Rex."}, {"say": "Hi."}
+    *_, forgot, anew = talk(run, *said, {"forget": True}, {"say": "What is my dog?"})
+    assert forgot == {"turns": [], "states": [], "answered": None}
+    (state,) = anew["states"]
+    known = [item["text"] for item in state["items"]]
+    assert (state["turn"], state["plan_mode"], known) == (0, "clarify", ["What the user's dog is"])
 
 
 @pytest.mark.parametrize("line", ["garbage", "[]", '{"say": 3}', '{"say": "x", "mode": "loud"}'])
