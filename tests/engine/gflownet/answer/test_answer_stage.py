@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from engine.config.config import Config
 from engine.config.gflownet import AnswerSection
+from engine.config.models.openai import OpenAISection
 from engine.events import EvidenceAnswered, PathStep, QuestionSampled, SampledPath
-from engine.gflownet.answer.answer_stage import end_is_answer, lacking, reader_loses
+from engine.gflownet.answer.answer_stage import _AnswerJob, end_is_answer, lacking, reader_loses
 from engine.gflownet.answer.readers import SYSTEM, Reading, make_reader
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt
+from engine.gflownet.graphs.dropped import write_dropped
 from engine.lm.protocol import Request
 from engine.statistics import Interval
 
@@ -23,6 +27,38 @@ def answer(number: int, failure: str = "", cut: bool = False) -> EvidenceAnswere
         sample_id=f"q{number}", method="gflownet", question="who?", golds=["ann"], answer="" if failure else "ann",
         hit=not failure, recall=0.0 if failure else 1.0, triples=1, prompt_tokens=3, cut=cut, failure=failure,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("section", "setting"),
+    [
+        (AnswerSection(reader="openai", openai=OpenAISection(model="m")), "answer.openai.max_tokens"),
+        (AnswerSection(), "answer.max_new_tokens"),
+    ],
+)
+def test_a_reader_whose_answers_are_cut_is_given_more_by_its_own_setting(
+    section: AnswerSection, setting: str, tmp_path: Path
+) -> None:
+    """Both answers are right; of three questions with an answer in the data, two have no path to one."""
+    told: list[str] = []
+    write_dropped(tmp_path, "graphs", "test", {"an empty graph": 1, "no answer is given": 5})
+    write_dropped(tmp_path, "agent-graphs", "test", {"no path leads to an answer": 1})
+    job: Any = object.__new__(_AnswerJob)
+    job.context = SimpleNamespace(
+        config=Config(answer=section),
+        run_dir=tmp_path,
+        emit=lambda event: None,
+        notice=lambda text, level: told.append(text),
+    )
+    job.section, job.reader, job.file = section, SimpleNamespace(name="r"), tmp_path / "answers.jsonl"
+    job.answers = {
+        method: msgspec.structs.replace(answer(0, cut=True), method=method)
+        for method in ("triples", "gflownet")
+    }
+    job.graphs, job._beside_ends = [None], lambda answers: ""
+    summary = job._result().summary
+    assert [summary[name] for name in ("cut", "hit_gflownet", "hit_all_gflownet")] == [2, 1.0, 0.3333]
+    assert told == [f"2 of 2 answers were cut at the limit of tokens: raise {setting}"]
 
 
 def test_all_that_is_lacking_is_counted_and_the_first_is_named() -> None:
