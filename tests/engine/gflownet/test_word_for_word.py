@@ -244,6 +244,10 @@ def test_paths_drawn_again(tmp_path: Path) -> None:
     assert tried._difference(drawn(1, 3)) == "1 of the 2 recorded paths came up again as often"
     context: Any = SimpleNamespace(run_dir=tmp_path)
     assert vars(_recorded_drawing(context, Config().gflownet)) == {"distinct": True, "temperature": 0.5}
+    file.write_text(
+        json.dumps({"sample_id": "q1", "temperature": 0.5, "paths": paths}) + "\n"
+    )  # an older run
+    assert vars(_recorded_drawing(context, Config().gflownet)) == {"distinct": False, "temperature": 0.5}
     asked: list[Any] = []
 
     def sample(number: int, alpha: float, how: Drawing, *more: Any) -> Any:

@@ -13,7 +13,7 @@ from engine.gflownet.sampler.embedder import GraphEmbedder, Tokens
 from engine.gflownet.sampler.environment import Frontier
 from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.policies.edge_frontier import EdgeFrontierPolicy
-from engine.gflownet.sampler.policies.edge_gat import EdgeGATPolicy
+from engine.gflownet.sampler.policies.edge_gat import EdgeGATPolicy, _Attention
 from engine.gflownet.sampler.policies.edge_mlp_mixer import EdgeMLPMixerPolicy
 from engine.gflownet.sampler.policies.make import make_policy
 from engine.gflownet.sampler.segments import argmax_with_stop, log_softmax
@@ -63,6 +63,13 @@ def test_tokens_are_those_of_the_literal_reading():
             )  # fmt: skip
             assert torch.allclose(tokens.edge[own[0]], embedder.edge_out(fused)), (graph.name, place)
         first_node, first_edge = first_node + graph.nodes, first_edge + len(graph.triples)
+
+
+def test_in_edge_gat_attention_begins_with_weights_of_unit_length():
+    """Each of 256 weights is drawn with variance 1/256, so that their squares sum to about 1."""
+    torch.manual_seed(0)
+    attend = _Attention(256, 4).attend
+    assert attend.shape == (4, 64) and attend.square().sum().item() == pytest.approx(1.0, rel=0.2)
 
 
 def test_in_edge_gat_a_node_hears_what_can_be_reached_from_it():
