@@ -22,6 +22,7 @@ WATCH = """
 import asyncio, sys
 from pathlib import Path
 from app.shell import SteerApp
+from tests.console import drawn
 
 async def main() -> None:
     app = SteerApp(run_dir=Path(sys.argv[1]))
@@ -29,11 +30,11 @@ async def main() -> None:
         while type(app.screen).__name__ != "OverviewScreen" or not app.screen.lines.option_count:
             await pilot.pause(0.05)
         await pilot.press("enter")
-        while "agree least" not in (card := app.export_screenshot().replace("&#160;", " ")):
+        while "agree least" not in (card := drawn(app)):
             await pilot.pause(0.05)
         print(card)
         await pilot.press("escape", "1")
-        while type(app.screen).__name__ != "MethodScreen" or "6&#160;questions" not in app.export_screenshot():
+        while type(app.screen).__name__ != "MethodScreen" or "6 questions" not in drawn(app):
             await pilot.pause(0.05)
         await pilot.pause(0.3)
         await pilot.press("w")
@@ -41,7 +42,7 @@ async def main() -> None:
         assert type(app.screen).__name__ == "WhatIfScreen", app.screen
         await pilot.press("escape")
         await pilot.pause(0.3)
-        print(app.export_screenshot().replace("&#160;", " "))
+        print(drawn(app))
 
 asyncio.run(asyncio.wait_for(main(), 110))
 """

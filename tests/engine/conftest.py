@@ -29,6 +29,7 @@ from engine.lm.transformers.model import TransformersModel
 from engine.lm.vocabulary import load_vocabulary
 from engine.run.stage import StageResult
 from tests.kill_and_resume import DEMO
+from tests.made_once import made_once
 from tests.run_stage import run_stage
 from tests.small_esm import SMALL
 from tests.stand_in_model import libraries
@@ -55,14 +56,17 @@ def esm_run(
     embedded: TransformersModel, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, list[Event]]:
     """The run's folder, and everything logged, with the end of eval. Read only."""
-    folder = tmp_path_factory.mktemp("run")
-    (folder / "config.yaml").write_text(dump_config(load_config(DEMO, list(SMALL))))
-    events: list[Event] = []
-    results: list[StageResult] = []
-    for stage in (Mine(), Select(), BuildMemory(), Evaluate()):
-        events += run_stage(stage, load_config(DEMO, list(SMALL)), folder, embedded, results=results)
-    events.append(StageFinished(stage="eval", seconds=1.0, verdict=results[-1].verdict))
-    return folder, events
+
+    def make(folder: Path) -> tuple[Path, list[Event]]:
+        (folder / "config.yaml").write_text(dump_config(load_config(DEMO, list(SMALL))))
+        events: list[Event] = []
+        results: list[StageResult] = []
+        for stage in (Mine(), Select(), BuildMemory(), Evaluate()):
+            events += run_stage(stage, load_config(DEMO, list(SMALL)), folder, embedded, results=results)
+        events.append(StageFinished(stage="eval", seconds=1.0, verdict=results[-1].verdict))
+        return folder, events
+
+    return made_once(tmp_path_factory, "esm_run", make)
 
 
 @pytest.fixture(scope="session")
