@@ -23,11 +23,13 @@ DEMO = {
 
 @dataclass(frozen=True)
 class TimeLeft:
-    """`seconds` of all unfinished stages but those of `unknown`; `shipped`: those known from another machine."""
+    """`seconds` of all unfinished stages but those of `unknown`; `shipped`: those known from another machine, at the
+    pace of this one where `paced`."""
 
     seconds: float
     unknown: tuple[str, ...] = ()
     shipped: tuple[str, ...] = ()
+    paced: bool = True
 
     @property
     def whole(self) -> float | None:
@@ -43,7 +45,8 @@ def time_left(run: str, stages: Iterable[StageState]) -> TimeLeft | None:
     if not left:
         return None
     known = DEMO if run == "demo" and {stage.name for stage in stages} <= DEMO.keys() else {}
-    pace = _pace(stages, known)
+    known_pace = _pace(stages, known)
+    pace = known_pace or 1.0
     seconds, unknown, shipped = 0.0, [], []
     for stage in left:
         if stage.eta is not None:
@@ -55,16 +58,13 @@ def time_left(run: str, stages: Iterable[StageState]) -> TimeLeft | None:
             shipped.append(stage.name)
         else:
             unknown.append(stage.name)
-    return TimeLeft(seconds, tuple(unknown), tuple(shipped))
+    return TimeLeft(seconds, tuple(unknown), tuple(shipped), known_pace is not None)
 
 
-def _pace(stages: Iterable[StageState], shipped: Mapping[str, float]) -> float:
-    """How many times as long the stages that began here take; 1 before anything is known."""
-    here = elsewhere = 0.0
-    for stage in stages:
-        if stage.name in shipped and (seconds := _whole(stage)):
-            here, elsewhere = here + seconds, elsewhere + shipped[stage.name]
-    return here / elsewhere if here else 1.0
+def _pace(stages: Iterable[StageState], shipped: Mapping[str, float]) -> float | None:
+    """How many times as long the stages that began here take; None before that is known."""
+    begun = {stage.name: seconds for stage in stages if stage.name in shipped and (seconds := _whole(stage))}
+    return sum(begun.values()) / sum(shipped[name] for name in begun) if begun else None
 
 
 def _whole(stage: StageState) -> float:
@@ -87,8 +87,8 @@ def time_left_sentence(left: TimeLeft) -> str:
     if left.unknown:
         without = f"without {_listed(left.unknown)}: how long that takes is not known yet"
         return f"at least {duration(left.seconds)} left, {without}"
-    source = f" ({_listed(left.shipped)} as on another machine, at the pace here)" if left.shipped else ""
-    return f"about {duration(left.seconds)} left{source}"
+    source = f"{_listed(left.shipped)} as on another machine{', at the pace here' if left.paced else ''}"
+    return f"about {duration(left.seconds)} left" + (f" ({source})" if left.shipped else "")
 
 
 def _listed(stages: Sequence[str]) -> str:
