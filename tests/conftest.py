@@ -25,7 +25,6 @@ settings.register_profile("shared-machine", deadline=None, suppress_health_check
 settings.load_profile("shared-machine")
 
 LONGEST = (
-    "test_worker_on_ray",
     "test_kill_and_resume",
     "test_evolve",
     "test_replicas",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -21,6 +22,7 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
     kept = folder.with_suffix(".pickle")
     with FileLock(folder.with_suffix(".lock")):
         if not kept.exists():
+            shutil.rmtree(folder, ignore_errors=True)  # of an attempt that failed
             folder.mkdir()
             kept.write_bytes(pickle.dumps(make(folder)))
         return pickle.loads(kept.read_bytes())
