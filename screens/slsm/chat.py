@@ -19,6 +19,7 @@ from app.keys.commands import Command, bindings
 from app.methods.slsm.answers import turn_blocks
 from app.methods.slsm.memory import memory_blocks
 from app.runs.queries.chat_partner import ChatPartner, ChatTurn
+from app.wording.words import short_method_name
 from engine.errors import SteerError
 from screens.panes.pane import Pane
 from screens.run_session import Session
@@ -79,8 +80,8 @@ class ChatPane(Pane):
         if not self.is_attached:
             return
         self.page.show(self._draw, top=False)
-        text = f"mode {self.mode}  F2   memory {self.memory_mode}  F3   new conversation  F4"
-        self.line.update(Text(text))
+        mode = short_method_name(self.mode)
+        self.line.update(Text(f"mode {mode}  F2   memory {self.memory_mode}  F3   new conversation  F4"))
 
     def close_one(self) -> bool:
         """Move the focus from the input line to the conversation."""

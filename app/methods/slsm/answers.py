@@ -113,7 +113,7 @@ def answer_blocks(event: ConversationAnswered, source: CaseSource) -> list[Block
 
 
 def _title(event: ConversationAnswered, has_states: bool) -> Block:
-    words: list[str | Span] = [Span(event.conversation_id, "strong"), f"  {_variant_words(event)}"]
+    words: list[str | Span] = [Span(event.conversation_id, "strong"), f"  {variant_words(event)}"]
     words.append(Span("  ( ) other turns" if has_states else "", "dim"))
     words.append(Span(f"  {axis_words(event.axis)}" if event.axis else "", "dim"))
     return Paragraph(words)
@@ -150,7 +150,7 @@ def _others(slsm: SLSMState, row: ResultRow) -> list[Block]:
         same = (other.conversation_id, other.attempt) == (row.conversation_id, row.attempt)
         if same and other != row:
             sign, tone = outcome_cell(other.passed)
-            words += [Span(f"  {sign}", tone), Span(_variant_words(other), "accent", answer_target(other))]
+            words += [Span(f"  {sign}", tone), Span(variant_words(other), "accent", answer_target(other))]
     return [Paragraph(words)] if len(words) > 1 else []
 
 
@@ -164,7 +164,7 @@ def variant(row: ResultRow | ModeScored) -> str:
     return f"{row.mode} {row.memory_mode}"
 
 
-def _variant_words(answer: ResultRow | ConversationAnswered) -> str:
+def variant_words(answer: ResultRow | ConversationAnswered) -> str:
     """A mode with its memory, in words."""
     memory = "" if answer.memory_mode == "none" else f", {answer.memory_mode}"
     return short_method_name(answer.mode) + memory
@@ -218,7 +218,7 @@ def cost_table(event: ConversationAnswered) -> Table:
 
 def _words(event: ConversationAnswered) -> str:
     attempt = f", attempt {event.attempt + 1}" if event.attempt else ""
-    return f"conversation {event.conversation_id}, {_variant_words(event)}{attempt}"
+    return f"conversation {event.conversation_id}, {variant_words(event)}{attempt}"
 
 
 ANSWERS: Cases[AnswerRow] = Cases(

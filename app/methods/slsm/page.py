@@ -16,8 +16,9 @@ PAGE = MethodPage(
 
 A controller reads the conversation turn by turn and keeps what matters: facts, standing instructions, the latest
 version of what is edited. A mode decides whether a note with it is put after the user's last message:
-*silent*, *on risk* (the plan is to verify or to clarify), *always*, or *on detection*: the first answer gets no note,
-and only if it contradicts the memory is the model asked again with one. *no note* has no controller.
+*silent* (`never`), *on risk* (the plan is to verify or to clarify), *always*, or *on detection*: the first answer gets
+no note, and only if it contradicts the memory is the model asked again with one. *no note* (`baseline`) is the model
+without a controller.
 
 *Cases* has a row for every answer. On top of a case stand the answer without a controller, the note and the answer
 under it: ▲ the note turned it right, ▼ wrong; `d` goes to the next such answer. The line below leads to the answers of

@@ -6,6 +6,7 @@ from typing import Any
 
 from app.blocks.block import Block, Heading, Paragraph, Span, Writing
 from app.blocks.model_text import clean, one_line
+from app.methods.slsm.answers import variant_words
 from app.methods.source import CaseSource
 from app.methods.what_if import Answers, Choice, Field, WhatIf, answers_of, verdict_line
 from app.wording.text import counted
@@ -39,7 +40,6 @@ def of_answer(event: ConversationAnswered, source: CaseSource) -> Choice | str:
     turn = last if source.step is None else min(source.step, last)
     note = event.note if turn == last else ""
     given = f"note of {counted(event.note_tokens, 'tokens')}" if note else "no note"
-    memory = "" if event.memory_mode == "none" else f", {event.memory_mode}"
 
     def request(values: dict[str, Any]) -> dict[str, Any]:
         text = values["note"]
@@ -50,7 +50,7 @@ def of_answer(event: ConversationAnswered, source: CaseSource) -> Choice | str:
         }  # fmt: skip
 
     return Choice(
-        f"{event.conversation_id} · {event.mode}{memory} · turn {turn + 1} of {len(opened.turns)}, {given}\n"
+        f"{event.conversation_id} · {variant_words(event)} · turn {turn + 1} of {len(opened.turns)}, {given}\n"
         f"{one_line(opened.turns[turn][0])}",
         [[Field("note", "note, or 1 to 3", clean(note) or "1", lines=6, filled=_filled)]],
         request,

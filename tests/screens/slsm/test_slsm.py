@@ -291,8 +291,8 @@ async def test_what_talk_says_while_it_waits(
         assert "user      two" in said and "the model answers …" in said
         go_on.set()
         await press(pilot)
-        modes = [(await press(pilot, "f2")).partition("mode ")[2].split()[0] for _ in range(5)]
-        assert modes == ["always", "on_risk", "never", "baseline", "on_detection"]
+        modes = [(await press(pilot, "f2")).partition("mode ")[2].partition("  F2")[0] for _ in range(5)]
+        assert modes == ["always", "on risk", "silent", "no note", "on detection"]
         memories = [(await press(pilot, "f3")).partition("  F2   memory ")[2].split()[0] for _ in range(2)]
         assert memories == ["flat", "structured"]
         text = await press(pilot, "f4")
@@ -300,7 +300,7 @@ async def test_what_talk_says_while_it_waits(
         pane = pilot.app.screen.query_one(chat.ChatPane)
         assert pane.field.has_focus and pane.field.placeholder == "your message"
         assert (
-            str(pane.line.content) == "mode on_detection  F2   memory structured  F3   new conversation  F4"
+            str(pane.line.content) == "mode on detection  F2   memory structured  F3   new conversation  F4"
         )
         await press(pilot, "escape")
         assert pane.page.has_focus and isinstance(pilot.app.screen, SLSMScreen)

@@ -164,7 +164,7 @@ async def test_an_answer_under_another_note(opened: Opened) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "1", "g", *["down"] * 6)
         text = await press(pilot, "w")
-        assert "on_risk, structured" in text and "turn 5 of 5, note of" in text
+        assert "on risk, structured" in text and "turn 5 of 5, note of" in text
         screen = pilot.app.screen
         assert isinstance(screen, WhatIfScreen)
         note = screen.query_one(LongField)

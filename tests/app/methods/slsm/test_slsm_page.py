@@ -463,7 +463,7 @@ def test_an_answer_can_be_tried_under_another_note(log: Log) -> None:
         ("c · always, structured · turn 2 of 2, note of 7 tokens\nName one fruit.", note),
         ("c · always, structured · turn 1 of 2, no note\nNever say pear.", "1"),
         ("c · always, structured · turn 2 of 2, note of 7 tokens\nName one fruit.", note),
-        ("c · baseline · turn 2 of 2, no note\nName one fruit.", "1"),
+        ("c · no note · turn 2 of 2, no note\nName one fruit.", "1"),
     ]  # fmt: skip
     asked = {"conversation": "c", "mode": "always", "memory_mode": "structured", "attempt": 0, "turn": 1}
     request = choice_of(log, 4).request
