@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from threading import Lock
+from threading import Semaphore
 from typing import Any
 
 import numpy as np
@@ -18,13 +16,13 @@ from transformers.modeling_gguf_pytorch_utils import (
     get_gguf_hf_weights_map,
 )
 
-from engine.lm.loading.int8_linear import Int8Weights
+from engine.lm.loading.int8_linear import LOADING_THREADS, Int8Weights
 from engine.lm.loading.mapped import free_unused, mapped
 
-CHUNK = 2**15
-"""Numbers unpacked at a time: their intermediate results stay in the processor's cache, and torch converts so many on
-one thread, without waiting for another on busy cores."""
-_ONE = Lock()
+CHUNK = 2**16
+"""Numbers unpacked at a time: with more their intermediate results would leave the processor's cache, with fewer the
+threads would wait for each other between them."""
+_UNPACKING = Semaphore(LOADING_THREADS)
 _TABLES = ("token_embd.weight", "output.weight")
 """The largest tensors. The library changes none of their numbers, so that they need no copy in float32."""
 
@@ -37,16 +35,18 @@ class FileWeight:
     packed: Any
     processor: Any
     dtype: torch.dtype
-    take: Callable[[Tensor], None] | None = None
-    """Takes the tensor in place of the library, which then gets one number that stands for all: nothing is held
-    twice."""
+    name: str
+    """The parameter's."""
+    rounded: dict[str, Int8Weights] | None = None
+    """Where the tensor goes, in 8 bits, in place of the library, which then gets one number that stands for all:
+    nothing is held twice."""
 
     def __getitem__(self, _: Any) -> Tensor:
-        """The tensor as the library's own way unpacks it; one at a time, however many threads the library has."""
-        with _ONE:
+        """The tensor as the library's own way unpacks it, however many threads the library has."""
+        with _UNPACKING:
             tensor = self._tensor()
-            if self.take is not None:
-                self.take(tensor)
+            if self.rounded is not None:
+                self.rounded[self.name] = Int8Weights(tensor)
                 tensor = torch.zeros(1, dtype=self.dtype).expand(tensor.shape)
             self.reader.forget_pages()
             free_unused()
@@ -54,13 +54,13 @@ class FileWeight:
 
     def _tensor(self) -> Tensor:
         table = self.packed.name in _TABLES
-        numbers = mapped(_shape(self.packed), self.dtype if table else torch.float32)
+        numbers = mapped(tuple(reversed(self.packed.shape.tolist())), self.dtype if table else torch.float32)
         _unpack(self.packed, numbers)
         if table:
             return numbers
         changed = self.processor.process(weights=numbers.numpy(), name=self.packed.name).weights
         whole = torch.from_numpy(np.ascontiguousarray(changed))
-        return whole if self.take is not None else mapped(whole.shape, self.dtype).copy_(whole)
+        return whole if self.rounded is not None else mapped(whole.shape, self.dtype).copy_(whole)
 
 
 def file_model(
@@ -85,7 +85,7 @@ def file_model(
     except NotImplementedError:
         return None
     weights = {
-        names[packed.name]: FileWeight(reader, packed, processor, dtype)
+        names[packed.name]: FileWeight(reader, packed, processor, dtype, names[packed.name])
         for packed in reader.tensors
         if packed.name in names
     }
@@ -93,16 +93,8 @@ def file_model(
         for path, part in model.named_modules():
             name = f"{path}.weight"
             if type(part) is nn.Linear and name in weights:
-                weights[name].take = partial(_round, rounded, name)
+                weights[name].rounded = rounded
     return type(model).from_pretrained(None, config=config, state_dict=weights, dtype=dtype, **options)
-
-
-def _round(rounded: dict[str, Int8Weights], name: str, tensor: Tensor) -> None:
-    rounded[name] = Int8Weights(tensor)
-
-
-def _shape(packed: Any) -> tuple[int, ...]:
-    return tuple(reversed(packed.shape.tolist()))
 
 
 def _unpack(packed: Any, numbers: Tensor) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 
 import torch
@@ -15,6 +16,8 @@ from torch import Tensor, nn
 from engine.errors import ModelError
 from engine.lm.loading.mapped import mapped
 
+LOADING_THREADS = 2
+"""Layers unpacked or rounded at a time: more would take more memory than they save time."""
 STEPS = 127
 _ZERO = 128
 """Inputs are stored from 0 to 255; this one is zero."""
@@ -115,8 +118,8 @@ def round_linear_layers(model: nn.Module, weights: dict[str, Int8Weights]) -> No
     """Put 8-bit layers in the place of all plain linear ones; `weights` has those that are rounded already, by the name
     of the parameter."""
     embeddings = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
-    # Parents only: a list that held the layers would keep their memory until all are rounded.
-    for path, parent in [(path, part) for path, part in model.named_modules() if type(part) is not nn.Linear]:
+
+    def round_children(path: str, parent: nn.Module) -> None:
         # Not a subclass: it may compute something else.
         linear = [(name, child) for name, child in parent.named_children() if type(child) is nn.Linear]
         for _, together in groupby(linear, lambda one: (_TOGETHER.get(one[0], one[0]), one[1].bias is None)):
@@ -129,6 +132,11 @@ def round_linear_layers(model: nn.Module, weights: dict[str, Int8Weights]) -> No
             for number, (name, child) in enumerate(layers.items()):
                 count = sum(part.numel() for part in child.parameters() if id(part) not in embeddings)
                 setattr(parent, name, Int8Linear(product, number, count))
+
+    # Parents only: a list that held the layers would keep their memory until all are rounded.
+    parents = {path: part for path, part in model.named_modules() if type(part) is not nn.Linear}
+    with ThreadPoolExecutor(LOADING_THREADS) as pool:
+        list(pool.map(round_children, parents.keys(), parents.values()))
 
 
 def parameter_total(model: nn.Module) -> int:

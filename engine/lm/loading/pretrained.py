@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +55,7 @@ def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
         tokenizer = _tokenizer(source, options)
         number_type, reason = pick_dtype(dtype, target, config)
         how = {"attn_implementation": _attention(config), "output_loading_info": True}
+        how["ignore_mismatched_sizes"] = True  # the report names them, and `_check_complete` refuses them
         loaded: Any = opened and file_model(opened(), config, number_type, how, rounded)
         loaded = loaded or transformers.AutoModelForCausalLM.from_pretrained(
             source, dtype=number_type, **how, **options
@@ -174,20 +175,16 @@ def _explained(path: str) -> Iterator[None]:
 
 def _check_complete(path: str, report: Any) -> None:
     """Raise ModelError for missing weights: the library would only warn and fill them with random numbers."""
-    missing = sorted(_names(report, "missing_keys"))
-    wrong = sorted(_names(report, "mismatched_keys"))
-    if missing or wrong:
-        named = ", ".join((missing + wrong)[:3])
+    missing = sorted(report["missing_keys"])
+    wrong = sorted(name for name, *_ in report["mismatched_keys"])
+    faults = {"missing": missing, "of another shape than config.json says": wrong}
+    named = [f"{len(names)} {fault} ({', '.join(names[:3])})" for fault, names in faults.items() if names]
+    if named:
         raise ModelError(
-            what=f"{len(missing)} weights are missing and {len(wrong)} have another shape ({named}…)",
+            what=f"weights do not fit the model: {'; '.join(named)}",
             where=path,
             hint="copy or download the model again: config.json and weights must belong together",
         )
-
-
-def _names(report: Any, key: str) -> Iterable[str]:
-    names = report.get(key, ()) if isinstance(report, dict) else getattr(report, key, ())
-    return (str(name[0]) if isinstance(name, tuple) else str(name) for name in names)
 
 
 def _eos_ids(generation: Any, config: Any) -> frozenset[int]:

@@ -33,6 +33,9 @@ def copied(folder: Callable[[str], Path], tmp_path: Path) -> Path:
     return Path(shutil.copytree(folder("qwen2"), tmp_path / "model"))
 
 
+AGAIN = "copy or download the model again: config.json and weights must belong together"
+
+
 def load(path: Path | str, **changes: str) -> TransformersModel:
     return TransformersModel.load(str(path), **{"device": "cpu", **changes})  # type: ignore[arg-type]
 
@@ -183,11 +186,16 @@ def test_missing_and_misshapen_weights(copied: Path) -> None:
     weights = load_file(copied / "model.safetensors")
     gone = weights.pop("model.layers.2.mlp.up_proj.weight")
     save_file(weights, copied / "model.safetensors", {"format": "pt"})
-    with pytest.raises(ModelError, match=r"1 weights are missing.*layers\.2\.mlp\.up_proj"):
+    name = "model.layers.2.mlp.up_proj.weight"
+    said = f"weights do not fit the model: 1 missing ({name}) ({copied}): {AGAIN}"
+    with pytest.raises(ModelError, match=exactly(said)):
         load(copied)
-    weights["model.layers.2.mlp.up_proj.weight"] = gone[:, :5].contiguous()
+    weights[name] = gone[:, :5].contiguous()
     save_file(weights, copied / "model.safetensors", {"format": "pt"})
-    with pytest.raises(ModelError):
+    said = (
+        f"weights do not fit the model: 1 of another shape than config.json says ({name}) ({copied}): {AGAIN}"
+    )
+    with pytest.raises(ModelError, match=exactly(said)):
         load(copied)
 
 
@@ -210,12 +218,12 @@ def test_a_full_device_is_told_by_whatever_words(error: RuntimeError) -> None:
         raise RuntimeError("another")
 
 
-def test_the_first_three_of_wrong_weights_are_named() -> None:
-    """In order, those that are missing first."""
-    report = {"missing_keys": ["c", "a"], "mismatched_keys": [("d", (1,), (2,)), ("b", (1,), (2,))]}
+def test_the_first_three_of_each_fault_are_named() -> None:
+    misshapen = [(name, (1,), (2,)) for name in "hgfe"]
+    report = {"missing_keys": ["d", "c", "a", "b"], "mismatched_keys": misshapen}
     said = (
-        "2 weights are missing and 2 have another shape (a, c, b…) (m): copy or download the model again: "
-        "config.json and weights must belong together"
+        "weights do not fit the model: 4 missing (a, b, c); 4 of another shape than config.json says (e, f, g) (m): "
+        f"{AGAIN}"
     )
     with pytest.raises(ModelError, match=exactly(said)):
         _check_complete("m", report)
