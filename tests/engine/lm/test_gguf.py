@@ -184,7 +184,7 @@ def test_every_type_is_unpacked_as_by_the_package(kind: Any, monkeypatch: pytest
     for dtype in (torch.float32, torch.bfloat16):
         expected = torch.from_numpy(np.array(gguf.dequantize(data, kind))).to(dtype)
         reader = SimpleNamespace(forget_pages=lambda: None)
-        unpacked = gguf_weights.FileWeight(reader, packed, None, dtype)[...]
+        unpacked = gguf_weights.FileWeight(reader, packed, None, dtype, "weight")[...]
         assert unpacked.dtype == dtype and unpacked.shape == (3, 2 * block)
         np.testing.assert_array_equal(unpacked.float().numpy(), expected.float().numpy())
 
