@@ -124,7 +124,7 @@ class Document:
 def parse(text: str) -> Document:
     """Parse one YAML document. Raises YamlError, also for one that is far too large for a configuration."""
     if len(text) > LARGEST:
-        raise YamlError(f"{len(text):,} characters are too many for a configuration", 1)
+        raise YamlError(f"more than {LARGEST:,} characters, too many for a configuration", 1)
     try:
         loader = _Loader(text)
         node = loader.get_single_node()

@@ -75,7 +75,7 @@ def test_a_configuration_from_a_pipe_of_the_command_is_read_once_and_known_twice
 
 def test_an_endless_configuration_from_a_pipe_is_one_error() -> None:
     end = given("# " + "x" * (1 << 19))
-    with pytest.raises(ConfigError, match="too many for a configuration"):
+    with pytest.raises(ConfigError, match="found more than 262,144 characters, too many for a configuration"):
         load_config(Path(f"/proc/self/fd/{end}"))
 
 

@@ -203,6 +203,12 @@ def test_statuses_after_a_choice() -> None:
     assert record.begun_again == 1
 
 
+def test_a_choice_that_takes_back_one_done_stage_begins_an_attempt() -> None:
+    record = esm(DONE, DONE, "stale", DONE)
+    apply(record, change_of(record, "again", "memory"))
+    assert record.begun_again == 1
+
+
 # ---------------------------------------------------------------- workers
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 
 from engine.config.serve import ServeSection
 from engine.errors import ConfigError, RunError
@@ -72,6 +74,18 @@ def test_what_the_server_refuses_by_itself() -> None:
         "message": "all places are taken", "type": "rate_limit_error", "param": None, "code": "server_busy",
     }  # fmt: skip
     assert (refused.value.status, refused.value.headers) == (429, {"Retry-After": "9"})
+
+
+async def test_a_body_that_does_not_come_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ServeSection, "client_timeout", 0.01)
+    request = Request(
+        {"type": "http", "method": "POST", "headers": [(b"content-type", b"application/json")]},
+        asyncio.Event().wait,  # type: ignore[arg-type]
+    )
+    with pytest.raises(Refused) as refused:
+        await server()._body(request)
+    assert refused.value.status == 408 and refused.value.headers == {"Connection": "close"}
+    assert refused.value.body["error"]["message"] == "the request did not come in time"
 
 
 def test_what_the_server_says_of_its_model() -> None:

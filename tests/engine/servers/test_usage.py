@@ -74,12 +74,14 @@ def test_every_request_is_counted_for_its_role(tmp_path: Path) -> None:
 
 
 def test_an_answer_of_no_use_costs_all_the_same(tmp_path: Path) -> None:
+    folder = tmp_path / "not" / "there yet"
     with misbehaving_server(hello, ["no choices"]) as server:
-        spent = client(server, book := UsageBook(tmp_path), price_prompt=1.0).complete(HI).spent
+        spent = client(server, book := UsageBook(folder), price_prompt=1.0).complete(HI).spent
     assert (spent.calls, spent.tokens, spent.cost) == (2, 240, pytest.approx(200 / 1e6))
     (total,) = book.totals.values()
     assert (total.requests, total.answered, total.prompt_tokens) == (2, 1, 200)
     assert total.cost == pytest.approx(200 / 1e6)
+    assert len(lines(folder)) == 2
 
 
 def test_the_last_attempt_that_fails_is_the_failure(tmp_path: Path) -> None:

@@ -146,8 +146,8 @@ def test_a_server_that_dies_is_started_again_and_asked_what_is_missing(
     ("fault", "changes", "words"),
     [
         ("crash-at-start", {}, r"ended while it started \(exit code 3\)(.|\n)*no such model file"),
-        ("never-healthy", {}, r"not healthy within 1.5 s(.|\n)*stand-in for SGLang"),
-        ("hang-on-health", {}, r"not healthy within 1.5 s(.|\n)*stand-in for SGLang"),
+        ("never-healthy", {}, r"not healthy within 2 s(.|\n)*stand-in for SGLang"),
+        ("hang-on-health", {}, r"not healthy within 2 s(.|\n)*stand-in for SGLang"),
         (
             "",
             {"command": "/nowhere/python --port {port}"},
@@ -173,7 +173,7 @@ def test_a_start_that_fails_shows_the_logs_last_lines(
 ):
     monkeypatch.setattr("engine.lm.sglang.server._HEALTH_TIMEOUT", 1.0)
     if "health" in fault:
-        monkeypatch.setattr(ServerSection, "startup_timeout", 1.5)
+        monkeypatch.setattr(ServerSection, "startup_timeout", 2.0)
     server = make(fault, **changes)
     with pytest.raises(ModelError, match=words):
         server.start(None, nothing)
