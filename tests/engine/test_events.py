@@ -25,6 +25,7 @@ from engine.events import (
     logged_without_envelope,
     without_envelope,
 )
+from tests.exactly import exactly
 
 PICK = SelectorPick(method="rices", pointer=[0, 1], pair=[7, 9], answer="2", score=None)
 PICKED = SelectorPicked(
@@ -38,6 +39,23 @@ def test_a_line_is_what_the_log_writes_without_its_envelope() -> None:
     line = logged_without_envelope(PICKED)
     assert line == {"query_id": "a", "question": "?", "answers": {"2": 10}, "pool": [7, 9], "picks": [pick]}
     assert list(line) == ["query_id", "question", "answers", "pool", "picks"]
+
+
+def test_a_failures_hint_has_the_name_that_logs_have_it_under() -> None:
+    failed = events.StageFailed(stage="eval", what="no place", where="/data", hint="make room")
+    logged = {
+        "type": "StageFailed",
+        "stage": "eval",
+        "what": "no place",
+        "where": "/data",
+        "mend": "make room",
+    }
+    assert msgspec.to_builtins(failed) == logged
+
+
+def test_a_time_that_cannot_be_is_told_in_few_digits() -> None:
+    with pytest.raises(msgspec.DecodeError, match=exactly("number 1 or time 1e+20 cannot be")):
+        decode(b'{"type":"StageProgress","seq":1,"time":100000000000000000000.0,"done":1,"total":3}')
 
 
 def test_all_fields_include_the_defaults() -> None:

@@ -68,7 +68,9 @@ def test_a_key_is_found_however_it_is_written(way: str) -> None:
 
 def test_the_longest_key_is_struck_first() -> None:
     """A shorter one that is its end would leave its beginning."""
-    assert Secrets(["zz-Key-77", "ab-zz-Key-77"]).redact("with ab-zz-Key-77 and zz-Key-77") == "with *** and ***"
+    assert (
+        Secrets(["zz-Key-77", "ab-zz-Key-77"]).redact("with ab-zz-Key-77 and zz-Key-77") == "with *** and ***"
+    )
 
 
 def test_nothing_else_is_struck() -> None:

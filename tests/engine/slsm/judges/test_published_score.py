@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from engine.errors import DataError
 from engine.events import ConversationAnswered, ModeScored
 from engine.slsm import layout
 from engine.slsm.judges.published_score import score_as_published
+from engine.slsm.slsm_stage import _SLSMRun
 from tests.engine.slsm.test_published_answers import right, run
 from tests.exactly import exactly
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
@@ -86,6 +88,25 @@ def test_a_run_has_it_in_its_summary(tmp_path: Path) -> None:
     run(tmp_path, records)
     about = json.loads(layout.summary(tmp_path).read_text())
     assert about["score_as_published_baseline_none"] == about["score_baseline_none"]
+
+
+@pytest.mark.parametrize(
+    ("path", "axes", "expected"),
+    [
+        ("conversations.jsonl", ["SELF_COHERENCE"], {"score_as_published_baseline_none": 1.0}),
+        (None, ["SELF_COHERENCE"], {}),
+        ("conversations.jsonl", ["SELF_COHERENCE", "TONE"], {}),
+    ],
+)
+def test_files_with_the_axes_of_multichallenge_have_it(
+    path: str | None, axes: list[str], expected: dict[str, float]
+) -> None:
+    stage: Any = SimpleNamespace(
+        section=SimpleNamespace(data=SimpleNamespace(path=path)),
+        dialogues=SimpleNamespace(axes=axes),
+        _by_variant={("baseline", "none"): [answered("a", "SELF_COHERENCE", True)]},
+    )
+    assert _SLSMRun._as_published(stage) == expected
 
 
 def judge_at(server: MisbehavingServer, **changes: Any) -> dict[str, Any]:
