@@ -413,6 +413,14 @@ def test_pool_files_are_read_together(tmp_path: Path) -> None:
     assert absent["pool.files.heldout.embeddings"] == "absent" and "pool.files" not in absent
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_the_digits_rl_data_has_one_finding_where_it_is_named(tmp_path: Path, named: bool) -> None:
+    path = tmp_path / "rl.json"
+    text = f"run: {{stages: [pool]}}\npool: {{rl_data: {path if named else 'null'}}}\n"
+    found = [(kind, what) for kind, where, what, _ in all_of(tmp_path, text) if where == "pool.rl_data"]
+    assert found == ([("absent", f"{path} is not here")] if named else [])
+
+
 def test_rl_data_that_can_train_nothing_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of its queries fall into the share that is held out, or are not among the questions."""
     monkeypatch.setattr(PoolFilesSection, "heldout_share", 1.0)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
+
+import pytest
 
 from engine.events import Event, Notice
 from engine.scale.replica import Replica
@@ -33,3 +36,9 @@ def test_an_event_is_told_at_once_and_a_result_comes_back() -> None:
     for n in (3, 4):
         assert replica.do(n) == 2 * n
         assert isinstance(events[-1], Notice) and events[-1].text == f"item {n}"
+
+
+def test_opening_takes_the_seconds_from_its_begin_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter((100.0, 102.34567))
+    monkeypatch.setattr("engine.scale.replica.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    assert Replica(lambda event: None).open(Doubles(), []).seconds == 2.346
