@@ -384,6 +384,18 @@ def test_dialogues(tmp_path: Path) -> None:
     write_lines(path, *[{"messages": [{"role": "user", "content": "Hi"}]}] * 3)
     found = findings(tmp_path, text, "slsm.data.conversations=2")["slsm.data.path"].what
     assert found == f"{path}: 2 conversations, 1 left out (slsm.data.conversations)"
+    asked = ("Is the answer kind?", 'Does the answer contain the word "Rex"?')
+    write_lines(path, *(
+        {
+            "QUESTION_ID": question, "AXIS": "INFERENCE_MEMORY", "TARGET_QUESTION": question, "PASS_CRITERIA": "YES",
+            "CONVERSATION": [{"role": "user", "content": "Hi"}],
+        }
+        for question in asked
+    ))  # fmt: skip
+    found = findings(tmp_path, text, "slsm.judge.kind=exact")["slsm.judge.kind"]
+    assert found.kind == "here"
+    assert found.what == "the exact judge cannot judge 1 of them: they are answered, not scored"
+    assert "slsm.judge.kind" not in findings(tmp_path, text, "slsm.judge.kind=none")
     write_lines(path, {"messages": []})
     found = findings(tmp_path, text)["slsm.data.path"]
     assert found.kind == "wrong" and ":1" in found.what
@@ -461,6 +473,8 @@ def test_a_class_of_ones_own_that_cannot_be_imported_is_wrong(tmp_path: Path, pa
     assert found[f"slsm.{part}.kind"].kind == "wrong" and "no_such_module" in found[f"slsm.{part}.kind"].what
     other = {"controller": "judge", "judge": "controller"}[part]
     assert f"slsm.{other}.kind" not in found
+    without = findings(tmp_path, text, "run.stages=[pool]")
+    assert f"slsm.{part}.kind" not in without, "of a stage that is not run"
 
 
 def test_answers_in_a_file_are_held_against_the_conversations(tmp_path: Path) -> None:

@@ -8,14 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from engine.services.chat import serve
+from engine.services.chat import ChatRequest, serve
 
 CONFIG = """\
 run: {name: talk, stages: [slsm]}
 model: {backend: embedded, device: cpu}
 slsm: {controller: {kind: rules}, max_new_tokens: 8}
 """
+
+
+def test_a_message_has_at_most_20_000_letters() -> None:
+    assert ChatRequest(say="x" * 20_000).say is not None
+    with pytest.raises(ValidationError):
+        ChatRequest(say="x" * 20_001)
 
 
 @pytest.fixture
