@@ -582,6 +582,8 @@ def test_a_judge_that_fails_is_asked_again_then_left_out_and_counted(tmp_path: P
     (row,) = (event for event in events if isinstance(event, ModeScored))
     assert (row.n, row.judged, row.score) == (2, 1, 1.0)
     assert json.loads(layout.summary(tmp_path).read_text())["unjudged"] == 1
+    written = [json.loads(line) for line in layout.verdicts(tmp_path).read_text().splitlines()]
+    assert [line["cost"]["calls"] for line in written] == [2, 3]
 
 
 @pytest.mark.parametrize(("questions", "asked"), [(12, 8), (3, 3)])

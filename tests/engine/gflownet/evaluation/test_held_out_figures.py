@@ -24,6 +24,7 @@ from engine.gflownet.graphs.tables import EmbeddingTables
 from engine.gflownet.sampler.actor import Sampling
 from engine.gflownet.sampler.counter_noise import rollout_seeds
 from engine.gflownet.sampler.distinct_paths import distinct_paths
+from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.module import GFlowNetModule
 from engine.gflownet.training.trained_sampler import trained_sampler
 from tests.engine.gflownet.small_run import run_stages, small_config
@@ -88,6 +89,23 @@ def questions(folder: Path, split: str, config: Config) -> tuple[QuestionBatches
     tables = EmbeddingTables.load(folder)
     module = GFlowNetModule(tables.width, config.gflownet)
     return load_questions(folder, split, tables, module), module
+
+
+@pytest.mark.parametrize("mode", ["uniform", "learned"])
+def test_a_learned_backward_policy_is_given_all_edges_that_reach_a_walk(
+    folder: Path, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def cut(batch: GraphBatch, steps: int, look_ahead: int, backward: bool) -> GraphBatch:
+        asked.append((steps, look_ahead, backward))
+        return batch
+
+    monkeypatch.setattr("engine.gflownet.evaluation.questions.walkable", cut)
+    config = small_config(gflownet={"estimator": {"log_pb_mode": mode}, "environment": {"max_steps": 2}})
+    test, module = questions(folder, "test", config)
+    test.batch([0])
+    assert asked == [(2, module.policy.look_ahead, mode == "learned")]
 
 
 def event_of(events: list[Event], method: str) -> SamplerEvaluated:

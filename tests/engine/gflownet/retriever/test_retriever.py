@@ -269,6 +269,32 @@ def test_every_epoch_sees_every_question_once_in_an_order_of_its_own(graphs: Pat
     assert len({tuple(order) for order in [*first, *other]}) == 6
 
 
+def test_an_epochs_loss_weighs_each_positive_edge_as_all_negatives_over_all_positives(
+    graphs: Path, tmp_path: Path
+) -> None:
+    """-(n+ w log p + log(1 - p)) / E of one batch, w = (E - n+) / n+, before the first step."""
+    tables, section = EmbeddingTables.load(graphs), small_config().retriever
+    with RetrievalStore(layout.retrieval_store(graphs)) as store:
+        data = GRetrievalDataset(store, "train")
+        training = RetrieverTraining(
+            tables.width,
+            section.model_copy(update={"batch_size": len(data)}),
+            0,
+            tmp_path / "retriever.pt",
+            seed=5,
+        )
+        batch = Batch.from_data_list([data[number] for number in range(len(data))])
+        with torch.no_grad():
+            p = training.model(batch, tables).double().sigmoid()
+        loss = training.run_epoch(data, tables, lambda: None)
+    right = batch.labels.bool()
+    edges, positive = len(right), int(right.sum())
+    weight = (edges - positive) / positive
+    assert 1 < weight < 50
+    expected = -(weight * p[right].log().sum() + (1 - p[~right]).log().sum()) / edges
+    assert loss == pytest.approx(float(expected), rel=1e-4)
+
+
 def test_without_a_question_to_choose_by_the_last_epoch_is_kept(folder: Path):
     change_records(folder, "validation", without_paths)
     events = run_stages(folder, ("retriever",))
