@@ -94,7 +94,9 @@ def test_clusters_are_those_of_kmeans(built: Path) -> None:
     """Each ordinary token lies nearest to its own cluster's mean, in the written PCA's space."""
     root = built / "evolution"
     ids = load_cluster_map(root).ids
-    points = joblib.load(root / "pca.joblib").transform(np.load(root / "embeddings.npy"))
+    pca, embeddings = joblib.load(root / "pca.joblib"), np.load(root / "embeddings.npy")
+    np.testing.assert_allclose(pca.mean_, embeddings[ids >= 2].mean(axis=0), atol=1e-5)
+    points = pca.transform(embeddings)
     means = np.stack([points[ids == c].mean(axis=0) for c in range(2, 8)])
     nearest = np.linalg.norm(points[:, None] - means[None], axis=2).argmin(axis=1) + 2
     assert (nearest == ids)[ids >= 2].mean() > 0.99
