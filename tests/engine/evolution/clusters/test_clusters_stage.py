@@ -22,6 +22,7 @@ from engine.errors import ConfigError, DataError, ModelError
 from engine.events import ClustersBuilt, Event, Notice, StageProgress
 from engine.evolution.clusters import clusters_stage, token_frequency
 from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap, load_cluster_map
+from engine.evolution.clusters.clustering import kmeans_labels
 from engine.evolution.clusters.clusters_stage import BuildClusters
 from engine.evolution.clusters.descriptions import read_descriptions, read_given_descriptions
 from engine.lm.embedding import text_embedding
@@ -100,6 +101,13 @@ def test_clusters_are_those_of_kmeans(built: Path) -> None:
     means = np.stack([points[ids == c].mean(axis=0) for c in range(2, 8)])
     nearest = np.linalg.norm(points[:, None] - means[None], axis=2).argmin(axis=1) + 2
     assert (nearest == ids)[ids >= 2].mean() > 0.99
+
+
+def test_there_may_be_as_many_clusters_as_tokens_differ() -> None:
+    points = np.array([[0, 0], [0, 0.00001], [1, 0], [0, 1]], np.float32)
+    assert len(set(kmeans_labels(points, 3, seed=0).tolist())) == 3
+    with pytest.raises(ConfigError, match="clusters.k: found 4, expected at most 3: so many tokens differ"):
+        kmeans_labels(points, 4, seed=0)
 
 
 def test_event_and_descriptions_say_the_same(tmp_path: Path, vocabulary: Vocabulary) -> None:

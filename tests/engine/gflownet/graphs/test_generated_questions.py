@@ -10,6 +10,7 @@ import pytest
 
 from engine.config.config import Config
 from engine.gflownet.graphs.generated import questions as module
+from engine.gflownet.graphs.generated.names import NameGenerator
 from engine.gflownet.graphs.generated.questions import GeneratedSource
 from engine.gflownet.graphs.generated.schema import RELATIONS
 from engine.gflownet.graphs.generated.world import make_world
@@ -59,3 +60,10 @@ def test_no_question_is_answered_by_what_it_starts_from(monkeypatch: pytest.Monk
         assert asked is (1 <= len(ends) <= 8 and city not in ends)
         returns.add(city in ends)
     assert True in returns
+
+
+def test_names_are_drawn_until_one_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = iter(["Alena", "Alena", "Alena", "Corby"])
+    names = NameGenerator(np.random.default_rng(0))
+    monkeypatch.setattr(names, "_made", lambda kind: next(drawn))
+    assert [names.draw("city"), names.draw("city")] == ["Alena", "Corby"]
