@@ -106,7 +106,7 @@ def test_clusters_are_those_of_kmeans(built: Path) -> None:
 def test_there_may_be_as_many_clusters_as_tokens_differ() -> None:
     points = np.array([[0, 0], [0, 0.00001], [1, 0], [0, 1]], np.float32)
     assert len(set(kmeans_labels(points, 3, seed=0).tolist())) == 3
-    with pytest.raises(ConfigError, match="clusters.k: found 4, expected at most 3: so many tokens differ"):
+    with pytest.raises(ConfigError, match=r"clusters\.k: found 4, expected at most 3: so many tokens differ"):
         kmeans_labels(points, 4, seed=0)
 
 
