@@ -45,6 +45,7 @@ LINES = [
     ),
     line("c", 0.0, 0.6, warning=FEW),
     DecisionLine(query_id="d", left_out="no answers"),
+    DecisionLine(query_id="e", left_out="no answers"),
 ]  # fmt: skip
 PAIRS = [
     EvaluatedPair(
@@ -75,14 +76,14 @@ def test_the_totals(written: tuple[Path, StageResult, list[Event]]) -> None:
 
     assert totals == PoolTotals(
         queries=3, before=oracle(1.3 / 3, 1, one), after=oracle(2.6 / 3, 2, two),
-        left_out={"no answers": 1}, heldout=7, injected=3, warnings=2, dropped={"unknown row": 3, "the same row": 5},
+        left_out={"no answers": 2}, heldout=7, injected=3, warnings=2, dropped={"unknown row": 3, "the same row": 5},
         rules={"committed: positive": 2, "refused: partial": 2}, reserve=1, repeated=3, asked=3, failed=1, calls=7,
         tokens=70, cost=0.75, model="the model",
     )  # fmt: skip
     report = json.loads(layout.report(folder).read_text())
     assert (report["queries"], report["repeated"], report["model"]) == (3, 3, "the model")
     assert [event.text for event in events if isinstance(event, Notice)] == [
-        "1 of 4 queries were left out: no answers",
+        "2 of 5 queries were left out: no answers",
         f"2 of 3 queries: {FEW} (see pool/oracle.csv)",
     ]
 
@@ -102,7 +103,7 @@ def test_the_summary_and_the_verdict(written: tuple[Path, StageResult, list[Even
     _, result, _ = written
     assert result.summary == {
         "queries": 3, "oracle_before": 0.4333, "oracle_after": 0.8667, "positive_before": 1, "positive_after": 2,
-        "injected": 3, "asked": 3, "left_out": 1,
+        "injected": 3, "asked": 3, "left_out": 2,
     }  # fmt: skip
     assert result.files == ["pool/oracle.csv", "pool/report.json"]
     verdict = result.verdict

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,8 +13,10 @@ from engine.servers.client import ServerFailed
 from engine.servers.completion import Reply
 from engine.servers.spent import Spent
 from engine.slsm.chat_model import ChatAnswer, ChatAsk, LocalChatModel, OpenAIChatModel, answer_of
+from engine.slsm.from_config import make_chat_model
 from engine.slsm.published_answers import PublishedAnswers
 from tests.engine.slsm.note_following_model import NoteFollowingModel
+from tests.engine.slsm.small_run import small_config
 from tests.exactly import exactly
 
 ASK = ChatAsk(({"role": "user", "content": "Hi"},), seed=7, conversation="c")
@@ -128,3 +131,13 @@ def test_a_server_is_asked_with_the_messages_and_the_seed() -> None:
 def test_a_server_s_tokens_are_a_quarter_of_the_characters(text: str, tokens: int) -> None:
     assert OpenAIChatModel(Client(), "gpt", 1).count_tokens(text) == tokens  # type: ignore[arg-type]
     assert PublishedAnswers("file", {}).count_tokens(text) == tokens
+
+
+def test_a_server_gets_the_limits_of_the_stage() -> None:
+    made: list[Any] = []
+    context: Any = SimpleNamespace(
+        config=small_config(answers={"kind": "openai"}, max_new_tokens=77, temperature=0.25),
+        client=lambda openai, *place: made.append((openai.max_tokens, openai.temperature, *place)),
+    )
+    assert isinstance(make_chat_model(context), OpenAIChatModel)
+    assert made == [(77, 0.25, "model", "slsm.answers.openai")]

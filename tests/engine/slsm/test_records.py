@@ -34,3 +34,9 @@ def test_a_state_that_is_none_names_its_place() -> None:
         "a kept state is none: constraints.0.status: Input should be 'active', 'satisfied' or 'violated' "
         "(slsm/states.jsonl: c, structured, turn 2): restore the file, or remove it so that its stage writes it again"
     )
+
+
+@pytest.mark.parametrize("memory", ["structured", "flat"])
+def test_a_state_with_a_field_of_its_own_is_none(memory: str) -> None:
+    with pytest.raises(DataError, match="a kept state is none: more: Extra inputs are not permitted"):
+        record(memory, {"more": 1}).restored()

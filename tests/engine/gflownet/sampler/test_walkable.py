@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 import torch
@@ -39,6 +39,14 @@ def test_concatenated_graphs_are_the_batch_laid_out_at_once():
         if field.name not in ("relation_emb", "edge_relation"):
             assert torch.equal(getattr(joined, field.name), getattr(whole, field.name)), field.name
     assert torch.equal(joined.relation_emb[joined.edge_relation], whole.relation_emb[whole.edge_relation])
+
+
+def test_concatenated_graphs_keep_their_own_relations():
+    one, other = (small_batch([graph]) for graph in SMALL_GRAPHS[:2])
+    other = replace(other, relation_emb=other.relation_emb + 100)
+    joined = concatenate([one, other])
+    apart = [batch.relation_emb[batch.edge_relation] for batch in (one, other)]
+    assert torch.equal(joined.relation_emb[joined.edge_relation], torch.cat(apart))
 
 
 @pytest.mark.parametrize("kind", KINDS)
