@@ -18,8 +18,10 @@ from engine.errors import (
     RunError,
     SteerError,
     disk_errors,
+    full_disk_errors,
 )
 from engine.servers.client import ServerFailed
+from tests.exactly import exactly
 
 
 @pytest.mark.parametrize("kind", [SteerError, DataError, ModelError, RunError, DiskError])
@@ -46,8 +48,33 @@ def test_an_error_is_never_long_and_holds_whole_letters() -> None:
     assert error.where == "?" and str(error).encode()
 
 
-@pytest.mark.parametrize("number", [errno.ENOENT, errno.ENOTDIR, errno.ENOSPC, errno.EACCES, errno.EINVAL])
-def test_a_place_that_nothing_can_be_kept_at_is_told(number: int) -> None:
-    """`--outputs /proc/x` says that it is not there, though its folder is."""
-    with pytest.raises(DiskError, match=r"cannot write: .* \(/proc/x\): "), disk_errors(Path("/proc/x")):
-        raise OSError(number, "no")
+FULL = "free some space (or raise the limit) and resume: everything finished is kept"
+DENIED = "make it writable, or choose another folder with `run.outputs`"
+NOWHERE = "nothing can be kept there: choose another folder with `run.outputs`"
+TAKEN = "something else has this name: move it, or choose another folder with `run.outputs`"
+HINTS = {
+    FULL: "ENOSPC EDQUOT EFBIG",
+    DENIED: "EACCES EPERM EROFS",
+    NOWHERE: "ENOENT ENODEV",
+    TAKEN: "EEXIST EINVAL ENXIO ENOTDIR EISDIR ENAMETOOLONG ELOOP",
+    "put a copy in its place: `cp FILE COPY && mv COPY FILE`": "EMLINK",
+    "check the disk": "EIO",
+}
+
+
+@pytest.mark.parametrize(("hint", "name"), [(hint, name) for hint in HINTS for name in HINTS[hint].split()])
+def test_a_place_that_nothing_can_be_written_to_is_told(hint: str, name: str) -> None:
+    """`--outputs /proc/x` says that it is not there, though its folder is. Of a full disk alone a reader is told."""
+    error = OSError(getattr(errno, name), "no")
+    said = exactly(f"cannot write: no (/proc/x): {hint}")
+    with pytest.raises(DiskError, match=said), disk_errors(Path("/proc/x")):
+        raise error
+    full = pytest.raises(DiskError, match=said) if hint == FULL else pytest.raises(OSError, match="no")
+    with full, full_disk_errors(Path("/proc/x")):
+        raise error
+
+
+def test_another_error_stays_what_it_is() -> None:
+    for errors in (disk_errors, full_disk_errors):
+        with pytest.raises(OSError, match="no memory"), errors(Path("/x")):
+            raise OSError(errno.ENOMEM, "no memory")

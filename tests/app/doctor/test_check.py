@@ -466,15 +466,19 @@ def test_what_comes_by_itself_stops_no_stage(finding: Finding, stops: bool) -> N
     assert finding.stops is stops
 
 
-@pytest.mark.parametrize("part", ["controller", "judge"])
-def test_a_class_of_ones_own_that_cannot_be_imported_is_wrong(tmp_path: Path, part: str) -> None:
-    text = f"run: {{stages: [slsm]}}\nslsm: {{{part}: {{kind: 'no_such_module:Own'}}}}\n"
-    found = findings(tmp_path, text)
-    assert found[f"slsm.{part}.kind"].kind == "wrong" and "no_such_module" in found[f"slsm.{part}.kind"].what
-    other = {"controller": "judge", "judge": "controller"}[part]
-    assert f"slsm.{other}.kind" not in found
-    without = findings(tmp_path, text, "run.stages=[pool]")
-    assert f"slsm.{part}.kind" not in without, "of a stage that is not run"
+@pytest.mark.parametrize(
+    ("field", "stage"),
+    [
+        ("slsm.controller.kind", "slsm"), ("slsm.judge.kind", "slsm"), ("evolution.judge.kind", "evolve"),
+        ("evolution.reflector.kind", "evolve"), ("answer.reader", "answer"),
+    ],
+)  # fmt: skip
+def test_a_class_of_ones_own_that_cannot_be_imported_is_wrong(tmp_path: Path, field: str, stage: str) -> None:
+    """Where its stage is run."""
+    found = findings(tmp_path, f"run: {{stages: [{stage}]}}", f"{field}=no_such_module:Own")
+    wrong = [where for where, one in found.items() if "no_such_module" in one.what]
+    assert wrong == [field] and found[field].kind == "wrong"
+    assert field not in findings(tmp_path, "run: {stages: [pool]}", f"{field}=no_such_module:Own")
 
 
 def test_answers_in_a_file_are_held_against_the_conversations(tmp_path: Path) -> None:

@@ -224,7 +224,7 @@ def test_runs_without_a_log_or_with_a_damaged_one(tmp_path: Path) -> None:
 def test_a_run_is_not_compared_with_itself(tmp_path: Path) -> None:
     run = make_run(tmp_path, "a", [])
     with pytest.raises(RunError, match=exactly("these are the same run (…): name two different runs")):
-        compare_runs(run, run.parent / "." / run.name)
+        compare_runs(run, run / ".." / run.name)
 
 
 def test_an_earlier_attempt_at_a_stage_is_not_compared(tmp_path: Path) -> None:

@@ -216,3 +216,8 @@ def test_a_wrong_section_is_said(scale: str, words: str) -> None:
 def test_addresses_of_clusters(address: str) -> None:
     config = load_config(DEMO, [f"scale={{replicas: 3, gpus_per_replica: 0.5, address: '{address}'}}"])
     assert (config.scale.address, config.scale.gpus_per_replica) == (address, 0.5)
+
+
+@pytest.mark.parametrize("gpus", [0.0, 0.0001, 0.1234, 1.0, 8.0])
+def test_shares_of_gpus(gpus: float) -> None:
+    assert load_config(DEMO, [f"scale.gpus_per_replica={gpus}"]).scale.gpus_per_replica == gpus

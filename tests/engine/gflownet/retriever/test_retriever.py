@@ -283,7 +283,7 @@ def test_an_epochs_loss_weighs_each_positive_edge_as_all_negatives_over_all_posi
             tmp_path / "retriever.pt",
             seed=5,
         )
-        batch = Batch.from_data_list([data[number] for number in range(len(data))])
+        batch: Any = Batch.from_data_list([data[number] for number in range(len(data))])
         with torch.no_grad():
             p = training.model(batch, tables).double().sigmoid()
         loss = training.run_epoch(data, tables, lambda: None)
