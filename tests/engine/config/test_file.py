@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from engine.config import yaml_text
 from engine.config.config import Config
 from engine.config.file import dump_config, load_config
+from engine.config.models.openai import OpenAISection
 from engine.config.schema import allowed_words
+from engine.config.yaml_text import parse
 from engine.errors import ConfigError, Problem
 from tests.exactly import exactly
 
@@ -418,3 +421,14 @@ def test_an_address_with_a_password_is_refused_and_not_repeated(
         load_config(tmp_path / "c.yaml")
     assert field in str(caught.value) and "geheim" not in str(caught.value)
     assert "geheim" not in repr(caught.value.args)
+
+
+def test_numbers_may_have_a_sign() -> None:
+    text = "[+1.5, -1.5, +2, -2, +.5, +1e3, .5, 1e-3]"
+    assert parse(text).value == [1.5, -1.5, 2, -2, 0.5, 1000.0, 0.5, 0.001]
+
+
+def test_a_server_can_be_asked_at_a_temperature_of_2_at_most() -> None:
+    assert OpenAISection(temperature=2).temperature == 2
+    with pytest.raises(ValidationError):
+        OpenAISection(temperature=2.1)

@@ -21,7 +21,7 @@ from app.doctor.server import run_server_doctor
 from engine.config.yaml_text import parse
 from engine.doctor.capabilities import Capability
 from engine.doctor.chat_probe import ChatProbe
-from engine.doctor.server import ServerReport, _models, examine
+from engine.doctor.server import ServerReport, _models, _with_models, examine
 from engine.servers.http import Http, HttpAnswer
 from tests.misbehaving_server import misbehaving_server
 from tests.server_products import PRODUCTS, Product, product_server
@@ -364,3 +364,21 @@ def test_the_command_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     assert "ok  models: tiny" in told and KEY not in told
     assert main(["doctor", "--model", "x"]) == main(["doctor", "--key-env", "TEST_KEY"]) == 2
     assert "--model and --key-env are for a server: add --server URL" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("here", "below", "moved"),
+    [(200, 200, False), (401, 200, False), (0, 200, False), (404, 200, True), (404, 401, True), (404, 403, True),
+     (404, 404, False)],
+)  # fmt: skip
+def test_the_path_is_completed_where_something_answers_there(here: int, below: int, moved: bool) -> None:
+    """A server that wants a key has its models there, too."""
+
+    def server(status: int) -> Any:
+        answer = SimpleNamespace(status=status, good=status == 200)
+        return SimpleNamespace(get=lambda path: answer, below=lambda path: other)
+
+    other = server(below)
+    given = server(here)
+    found, answer = _with_models(given)
+    assert found is (other if moved else given) and answer.status == (below if moved else here)

@@ -197,3 +197,11 @@ def test_levers_say_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ):
         EvidenceLever(tmp_path, Config())
     assert evidence_lever.EVIDENCE == "evidence"
+
+
+@pytest.mark.parametrize("role", ["system", "assistant"])
+def test_the_last_message_is_the_users(role: str) -> None:
+    assert last_user([{"role": role, "content": "x"}, {"role": "user", "content": "Who?"}]) == "Who?"
+    for messages in ([], [{"role": "user", "content": "Who?"}, {"role": role, "content": "x"}]):
+        with pytest.raises(DataError, match="the last message is not the user's"):
+            last_user(messages)

@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
@@ -288,3 +290,14 @@ def test_the_summary_has_the_baseline_where_it_fits(tmp_path: Path, width: int) 
 def test_the_state_is_read_back(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, [20])
     assert msgspec.to_builtins(folder.read())["points"][1]["setting"] == {"online.L": 1, "run.seed": 1}
+
+
+def test_a_setting_of_which_one_finished_run_has_no_figure_has_none(tmp_path: Path) -> None:
+    """The mean of the others would be of other seeds than its neighbours'."""
+    reader = SweepReader(SweepFolder(tmp_path))
+    points = [Point(number, f"run-{number}", {"run.seed": number}) for number in range(2)]
+    runs: Any = {point.run_id: SimpleNamespace(state="finished", record=None) for point in points}
+    scores: Any = object()
+    found = iter((scores, None))
+    reader._of_run = lambda record, path: next(found)  # type: ignore[method-assign]
+    assert reader._setting(points, runs).verdict is None
