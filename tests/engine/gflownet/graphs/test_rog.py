@@ -13,6 +13,7 @@ from engine.config.gflownet import GraphsSection
 from engine.errors import DataError
 from engine.events import GraphsBuilt, Notice
 from engine.gflownet import layout
+from engine.gflownet.graphs import sources
 from engine.gflownet.graphs.graphs_stage import BuildGraphs, relation_words
 from engine.gflownet.graphs.raw import RawSample, Unreadable, has_text
 from engine.gflownet.graphs.rog import RogSource, parse_row
@@ -266,3 +267,9 @@ def test_a_row_group_that_is_broken_is_named(folder: Path):
     file.write_bytes(bytes(content))
     with pytest.raises(DataError, match="row group 0"):
         list(RogSource(section(folder)).read("train"))
+
+
+def test_without_pyarrow_the_field_is_named_that_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "require_pyarrow", lambda field: (_ for _ in ()).throw(LookupError(field)))
+    with pytest.raises(LookupError, match=r"^'?graphs\.dataset'?$"):
+        sources.make_source(GraphsSection().model_copy(update={"dataset": "rog"}), seed=0)
