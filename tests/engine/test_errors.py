@@ -46,6 +46,7 @@ def test_an_error_is_never_long_and_holds_whole_letters() -> None:
     error = SteerError(what=f"begin {'x' * 200_000} end", where="\ud800", hint="c")
     assert len(str(error)) < LONGEST + 100 and error.what.startswith("begin") and error.what.endswith("end")
     assert error.where == "?" and str(error).encode()
+    assert f" … {200_010 - LONGEST:,} characters … " in error.what
 
 
 FULL = "free some space (or raise the limit) and resume: everything finished is kept"

@@ -86,6 +86,7 @@ def test_several_files_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str
         "`memory` before `eval`",
         "3 to correct",
         "gsm8k, split `train`: nowhere is not here - put train.jsonl or train.parquet there",
+        "gsm8k, split `test`: nowhere is not here - put test.jsonl or test.parquet there",
         "right; 2 not here yet",
     ):
         assert part in out, out

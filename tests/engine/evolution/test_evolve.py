@@ -347,6 +347,8 @@ def test_an_iteration_without_reply_is_kept_and_the_next_goes_on(
     assert list(read_stored_reply(layout.reflector_reply(run, 0)).refused) == [EMPTY], (
         "what a resumed run reads"
     )
+    kept = [layout.reflector_reply(run, iteration).is_file() for iteration in range(4)]
+    assert kept == [True, False, True, False], "a reply that failed is asked for again"
 
 
 GAVE_UP = exactly(

@@ -292,6 +292,10 @@ def test_a_question_in_both_splits_is_refused(gsm8k: Path) -> None:
 
 
 OUT = ": expected `questions: task` takes its questions from the section `task`: leave `financebench` and `pool` out"
+TWO_SETS = (
+    "`brief_prompts` and `length_caps` are chosen on the validation set and compared on the test set: set "
+    "`validation_size` and `test_size`, or leave them out"
+)
 
 
 @pytest.mark.parametrize(
@@ -303,6 +307,9 @@ OUT = ": expected `questions: task` takes its questions from the section `task`:
             "{judge: {kind: task}}",
             ": expected `judge.kind: task` judges a task's answers: set `questions: task`",
         ),
+        ("{length_caps: 2, validation_size: 4, test_size: 0}", f": expected {TWO_SETS}"),
+        ("\n  length_caps: 2\n  test_size: 0", f": expected {TWO_SETS}"),  # the line of the key, not of what it holds
+        ("{brief_prompts: [Brief.], validation_size: 0, test_size: 4}", f": expected {TWO_SETS}"),
         ("{brief_prompts: ['']}", ".brief_prompts[0]: found '', expected text, not empty"),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from engine.levers.token_logprobs import LogprobRecorder, ScoredToken
-from engine.lm.protocol import Completion
+from engine.lm.protocol import Completion, TokenLogprob
 
 PIECES = ["a", " b", "<name>"]
 LOGITS = torch.tensor([[4.0, 3.0, 1.0]]).log()
@@ -56,3 +56,11 @@ def test_a_token_that_is_not_among_the_likeliest_has_its_share_of_the_whole() ->
     (token,) = noted.answer([0], done, 0)
     assert token.logprob == pytest.approx(math.log(3 / 8))
     assert token.top == [("a", pytest.approx(math.log(4 / 8)))]
+
+
+def test_of_the_likeliest_tokens_as_many_are_given_as_were_asked_for() -> None:
+    """Also of tokens that are scored later, with more of them."""
+    scored = [TokenLogprob(1, -0.5, [(1, -0.5), (0, -1.5), (3, -2.5)])]
+    for top in (0, 2):
+        (token,) = recorder(top=top)._described(0, scored, 0, lambda token, text: len(text))
+        assert token.top == [(" b", -0.5), ("a", -1.5)][:top]

@@ -36,7 +36,7 @@ LINES = [
     line(
         "a", 0.3, 1.0, injected=[3, 9], dropped={"unknown row": 2}, warning=FEW,
         trajectories=[
-            trajectory("given", "", 3), trajectory("committed", "positive", 2), trajectory("refused", "partial", 1),
+            trajectory("given", "", 3), trajectory("committed", "positive", 2), trajectory("refused", "partial", 2),
         ],
     ),
     line(
@@ -77,11 +77,11 @@ def test_the_totals(written: tuple[Path, StageResult, list[Event]]) -> None:
     assert totals == PoolTotals(
         queries=3, before=oracle(1.3 / 3, 1, one), after=oracle(2.6 / 3, 2, two),
         left_out={"no answers": 2}, heldout=7, injected=3, warnings=2, dropped={"unknown row": 3, "the same row": 5},
-        rules={"committed: positive": 2, "refused: partial": 2}, reserve=1, repeated=3, asked=3, failed=1, calls=7,
+        rules={"committed: positive": 2, "refused: partial": 2}, reserve=2, repeated=4, asked=3, failed=1, calls=7,
         tokens=70, cost=0.75, model="the model",
     )  # fmt: skip
     report = json.loads(layout.report(folder).read_text())
-    assert (report["queries"], report["repeated"], report["model"]) == (3, 3, "the model")
+    assert (report["queries"], report["repeated"], report["model"]) == (3, 4, "the model")
     assert [event.text for event in events if isinstance(event, Notice)] == [
         "2 of 5 queries were left out: no answers",
         f"2 of 3 queries: {FEW} (see pool/oracle.csv)",

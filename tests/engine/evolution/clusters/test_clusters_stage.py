@@ -249,7 +249,9 @@ def test_files_made_elsewhere_give_the_same_clusters(built: Path, tmp_path: Path
         labels=str(theirs / "labels_kmeans.joblib"),
         trust_files=True,
     )
-    build(config, tmp_path)
+    _, events = build(config, tmp_path)
+    (told,) = (event for event in events if isinstance(event, ClustersBuilt))
+    assert told.embedder == config.clusters.embeddings, "nothing embedded: the file's name"
     found, expected = contents(tmp_path), contents(built)
     del found["pca.joblib"], expected["pca.joblib"]  # pickled again, the same object is spelled differently
     assert found == expected

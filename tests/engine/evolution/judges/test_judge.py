@@ -230,6 +230,11 @@ def test_verdicts(gold: str, answer: str, right: bool) -> None:
         ("Is trade seasonal?", "Yes", "The text does not say whether trade is seasonal.", False),
         ("Is trade seasonal?", "Yes", "I cannot determine whether trade is seasonal.", False),
         ("Is trade seasonal?", "No", "I cannot determine whether trade is seasonal.", False),
+        # what follows the sentence that concludes is a caveat
+        (
+            "Is trade seasonal?", "Yes",
+            "It varies. Therefore, trade is seasonal. I cannot determine the months.", True,
+        ),
         (
             "Is trade seasonal?", "Yes",
             "The report does not provide monthly figures. Therefore, trade is seasonal by its quarters.", True,

@@ -41,6 +41,14 @@ def test_concatenated_graphs_are_the_batch_laid_out_at_once():
     assert torch.equal(joined.relation_emb[joined.edge_relation], whole.relation_emb[whole.edge_relation])
 
 
+def test_an_edge_that_is_left_out_of_a_path_is_left_out_of_the_joined_one():
+    """It stands as the number of edges, 4 of the first and 5 of the second: 9 of both."""
+    one, other = (small_batch([graph]) for graph in SMALL_GRAPHS[:2])
+    one = replace(one, gt_paths=torch.tensor([[4, 1]]))
+    other = replace(other, gt_paths=torch.tensor([[2, 5, 0]]))
+    assert concatenate([one, other]).gt_paths.tolist() == [[9, 1, -1], [6, 9, 4]]
+
+
 def test_concatenated_graphs_keep_their_own_relations():
     one, other = (small_batch([graph]) for graph in SMALL_GRAPHS[:2])
     other = replace(other, relation_emb=other.relation_emb + 100)
