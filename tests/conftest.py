@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import subprocess
 import time
@@ -35,6 +36,7 @@ LONGEST = (
     "test_import_rules",
 )
 """Modules that begin first: whichever process takes the last one, the others do not wait long for it."""
+_NUMBERS = itertools.count()
 STAGES = Path(__file__).parent / "stages"
 ROOT = Path(__file__).parent.parent
 
@@ -54,14 +56,15 @@ def threads_of_this_test() -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def no_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """The console remembers nothing from outside of a test, and nothing there is changed; the terminal that the tests
     are started from, which may be none, says nothing either."""
     monkeypatch.setenv("TERM", "xterm-256color")
     for name in ("COLORTERM", "FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path.with_name(f"{tmp_path.name}-settings")))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path.with_name(f"{tmp_path.name}-cache")))
+    of_this_test = tmp_path_factory.getbasetemp() / f"test-{next(_NUMBERS)}"  # made by what writes there
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(of_this_test / "settings"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(of_this_test / "cache"))
 
 
 @pytest.fixture

@@ -31,6 +31,17 @@ def defaults() -> dict[str, dict[str, Any]]:
     }
 
 
+def names() -> dict[str, dict[str, str]]:
+    """The fields that have another name in logs."""
+    return {
+        kind.__name__: renamed
+        for kind in vars(events).values()
+        if isinstance(kind, type)
+        and issubclass(kind, msgspec.Struct)
+        and (renamed := {f.name: f.encode_name for f in msgspec.structs.fields(kind) if f.name != f.encode_name})
+    }
+
+
 def _default(one: msgspec.structs.FieldInfo) -> Any:
     factory = one.default_factory
     return one.default if factory is msgspec.NODEFAULT else factory()
@@ -38,6 +49,10 @@ def _default(one: msgspec.structs.FieldInfo) -> Any:
 
 def test_the_defaults_are_those_of_the_logs_that_were_written() -> None:
     assert defaults() == json.loads(RECORDED.read_text())
+
+
+def test_one_field_has_another_name_in_logs() -> None:
+    assert names() == {"StageFailed": {"hint": "mend"}}
 
 
 if __name__ == "__main__":

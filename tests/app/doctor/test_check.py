@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,13 @@ import pytest
 
 from app.cli import main
 from app.doctor.check import run_check
-from engine.check import check_config
+from engine.check import check_config, data
 from engine.check.finding import Finding
 from engine.check.requirements import models_of
 from engine.config.config import Config
 from engine.config.file import load_config
 from engine.config.pool import PoolFilesSection
+from engine.errors import ConfigError, Problem
 from tests.conftest import ROOT
 from tests.engine.pool.vqa_folder import write_folder, write_rl
 from tests.tiny_models import save_tiny
@@ -170,6 +172,73 @@ def test_a_model_that_lacks_its_tokenizer_or_has_a_damaged_index(tmp_path: Path)
         (model / name).write_text("{}")
         assert all_of(tmp_path, text)[0] == ("wrong", "model.path", lacking, "copy the whole model"), name
         (model / name).unlink()
+
+
+def test_files_made_elsewhere_are_looked_for_each_under_its_field(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`~` is the user's folder; of a file that can be read it is told what is in it."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "e.npy").touch()
+    write_lines(tmp_path / "p.jsonl", *[{"positive": "a", "negative": text} for text in "bcd"])
+    hint = "put it there, or correct the path"
+    names = "{embeddings: ~/e.npy, pca: p.npy, labels: l.npy, descriptions: d.json}"
+    found = all_of(tmp_path, f"run: {{stages: [clusters]}}\nclusters: {names}\n")
+    assert [one for one in found if one[1].startswith("clusters.") and one[1] != "clusters.embedder"] == [
+        ("here", "clusters.embeddings", "~/e.npy", ""),
+        ("absent", "clusters.pca", "p.npy is not here", hint),
+        ("absent", "clusters.labels", "l.npy is not here", hint),
+        ("absent", "clusters.descriptions", "d.json is not here", hint),
+    ]
+    text = "run: {stages: [mine, select, memory, eval]}\neval: {contrast: {path: %s}, vector: {path: none.gguf}}\n"
+    absent = ("absent", "eval.vector.path", "none.gguf is not here", hint)
+    for path, contrast in (
+        ("~/p.jsonl", ("here", "eval.contrast.path", "~/p.jsonl: 3 pairs", "")),
+        ("q.jsonl", ("absent", "eval.contrast.path", "q.jsonl is not here", hint)),
+    ):
+        assert [one for one in all_of(tmp_path, text % path) if one[1].startswith("eval.")] == [
+            absent,
+            contrast,
+        ]
+    model = findings(tmp_path, "run: {stages: [mine]}\nmodel: {backend: transformers, path: ~/tiny}\n")[
+        "model.path"
+    ]
+    assert (model.kind, model.what) == ("absent", f"the folder {tmp_path}/tiny does not exist")
+    save_tiny(tmp_path / "tiny")
+    model = findings(tmp_path, "run: {stages: [mine]}\nmodel: {backend: transformers, path: ~/tiny}\n")[
+        "model.path"
+    ]
+    assert (model.kind, model.what) == ("here", f"transformers: {tmp_path}/tiny")
+
+
+@pytest.mark.parametrize(("layers", "told"), [([3, 5], "3, 5"), ([], "not told")])
+def test_a_vector_says_for_which_layers_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layers: list[int], told: str
+) -> None:
+    monkeypatch.setattr("engine.vectors.formats.read_vectors", lambda path: SimpleNamespace(layers=layers))
+    path = tmp_path / "v.gguf"
+    path.touch()
+    found = findings(
+        tmp_path, f"run: {{stages: [mine, select, memory, eval]}}\neval: {{vector: {{path: {path}}}}}\n"
+    )
+    assert found["eval.vector.path"].what == f"{path}: a vector for layers {told}"
+
+
+def test_a_processor_without_8_bit_products_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def refuse(device: Any) -> None:
+        asked.append(str(device))
+        raise ConfigError([Problem("dtype", "int8", "another one")])
+
+    monkeypatch.setattr("engine.lm.loading.int8_linear.check_int8", refuse)
+    text = "run: {stages: [mine]}\nmodel: {backend: transformers, path: %s, dtype: %s, device: cpu}\n"
+    path = save_tiny(tmp_path / "tiny")
+    assert "model.dtype" not in findings(tmp_path, text % (path, "float32")) and not asked
+    found = findings(tmp_path, text % (path, "int8"))
+    assert [one.kind for where, one in found.items() if "dtype" in where] == ["wrong"] and asked == ["cpu"]
 
 
 def test_what_is_in_the_hub_s_cache_is_here(tmp_path: Path) -> None:
@@ -374,6 +443,18 @@ def test_graphs_and_scores(tmp_path: Path) -> None:
     found = findings(tmp_path, text)["graphs.path"]
     assert found.kind == "wrong" and "no file of the split `train`" in found.what
     assert findings(tmp_path, text, "graphs.path=null")["graphs.path"].kind == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("stage", "looks_at"),
+    [
+        ("mine", {"_task"}), ("select", set()), ("memory", set()), ("eval", {"_task", "_vectors"}),
+        ("clusters", {"_clusters"}), ("evolve", {"_evolution"}), ("graphs", {"_graphs"}), ("retriever", {"_scores"}),
+        ("gflownet", set()), ("answer", set()), ("slsm", {"_dialogues"}), ("pool", {"_pool"}), ("selector", {"_pool"}),
+    ],
+)  # fmt: skip
+def test_the_data_of_each_stage_is_looked_at(stage: str, looks_at: set[str]) -> None:
+    assert {check.__name__ for stages, check in data._CHECKS if stage in stages} == looks_at
 
 
 def test_dialogues(tmp_path: Path) -> None:
