@@ -61,6 +61,7 @@ class DetailPane(SelfSizedView):
         self._has_links = False
         self._lines: list[Strip] = []
         self._lines_width = -1
+        self._drawn_in: dict[str, Style] = {}
         self._base = Style.null()
         self._waits = False
 
@@ -76,11 +77,12 @@ class DetailPane(SelfSizedView):
             self.scroll_home(animate=False)
 
     def on_resize(self) -> None:
-        self._redraw()
+        self._lay_out_soon()
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        self._redraw()
+        if self._drawn_in and self.palette != self._drawn_in:  # most updates leave the tones as they are
+            self._redraw()
 
     @property
     def palette(self) -> dict[str, Style]:
@@ -94,6 +96,9 @@ class DetailPane(SelfSizedView):
     def _redraw(self) -> None:
         """Draw again, once for all that was asked for meanwhile."""
         self._lines_width = -1
+        self._lay_out_soon()
+
+    def _lay_out_soon(self) -> None:
         if self.is_mounted and not self._waits:
             self._waits = self.call_later(self._lay_out)
 
@@ -112,7 +117,8 @@ class DetailPane(SelfSizedView):
     def _draw_lines(self, width: int) -> list[Strip]:
         if self._draw is None or width <= 0:
             return []
-        drawn: RenderableType = Safe(self._draw(self.palette, width))
+        self._drawn_in = self.palette
+        drawn: RenderableType = Safe(self._draw(self._drawn_in, width))
         if self._chosen is not None:
             drawn = Highlighted(drawn, self._chosen)
         options = self.app.console_options.update(width=width, height=None, highlight=False)

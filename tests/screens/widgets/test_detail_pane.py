@@ -137,3 +137,25 @@ async def test_the_page_is_drawn_as_wide_as_it_is_with_its_scroll_bar() -> None:
             blank = app.pane.render_line(lines).text
             assert blank == " " * widths[-1], "below the page the pane is empty"
     assert seen == [(38, 3), (38, 10), (37, 11), (38, 3)]
+
+
+async def test_it_is_drawn_again_for_another_width_and_for_other_tones_alone() -> None:
+    drawn: list[tuple[int, Style]] = []
+
+    def noted(palette: dict[str, Style], width: int) -> Text:
+        drawn.append((width, palette["accent"]))
+        return Text("line")
+
+    app = PaneApp()
+    async with app.run_test(size=(40, 24)) as pilot:
+        app.pane.show(noted)
+        await pilot.pause()
+        app.pane.notify_style_update()
+        await pilot.pause()
+        assert [width for width, _ in drawn] == [38]
+        await pilot.resize_terminal(50, 24)
+        await pilot.pause()
+        assert [width for width, _ in drawn] == [38, 48]
+        app.theme = "textual-light"
+        await pilot.pause()
+        assert drawn[-1][0] == 48 and drawn[-1][1] != drawn[0][1]
