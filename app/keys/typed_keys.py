@@ -58,12 +58,11 @@ class KeysInOrder(App[ReturnType]):
 
     async def _see_through(self, around: list[MessagePump]) -> None:
         try:
-            async with asyncio.timeout(PATIENCE):
-                await _through([*around, *around])
-                await self._screen_is_ready()
-                await self._search_is_over()
-        except (TimeoutError, ScreenStackError):  # ScreenStackError: the app is closing
-            pass
+            with suppress(TimeoutError, ScreenStackError):  # the second where the app is closing
+                async with asyncio.timeout(PATIENCE):
+                    await _through([*around, *around])
+                    await self._screen_is_ready()
+                    await self._search_is_over()
         finally:
             self._handling = None
             self.call_later(self._take_key)

@@ -34,7 +34,8 @@ def schema_at(place: Location) -> Schema | None:
 
 def _child(schema: Schema, key: str | int) -> Schema | None:
     schema = resolved(schema)
-    return schema.get("items") if isinstance(key, int) else schema.get("properties", {}).get(key)
+    of_any_name = schema.get("additionalProperties") or None
+    return schema.get("items") if isinstance(key, int) else schema.get("properties", {}).get(key, of_any_name)
 
 
 def resolved(schema: Schema) -> Schema:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.errors import ConfigError, Problem
 from engine.tasks.example import TaskExample
 from engine.tasks.extractors import extract_marked, extract_pred
 from engine.tasks.metrics import is_correct
-from engine.tasks.prompts import DATASETS, TEMPLATES, render_user_prompt
+from engine.tasks.prompts import TEMPLATES, render_user_prompt
 
 
 @dataclass(frozen=True)
@@ -33,10 +32,3 @@ class Task:
     def is_correct(self, pred: str, gold: str) -> bool:
         """Whether `pred` is the gold answer."""
         return is_correct(self.kind, pred, gold)
-
-
-def get_task(name: str) -> Task:
-    """The task called `name`; ConfigError for an unknown one."""
-    if name not in DATASETS:
-        raise ConfigError([Problem("task.dataset", name, f"one of {', '.join(DATASETS)}")])
-    return Task(name, name)

@@ -77,7 +77,7 @@ class DetailPane(SelfSizedView):
             self.scroll_home(animate=False)
 
     def on_resize(self) -> None:
-        self._lay_out_soon()
+        self._redraw()
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
@@ -96,9 +96,6 @@ class DetailPane(SelfSizedView):
     def _redraw(self) -> None:
         """Draw again, once for all that was asked for meanwhile."""
         self._lines_width = -1
-        self._lay_out_soon()
-
-    def _lay_out_soon(self) -> None:
         if self.is_mounted and not self._waits:
             self._waits = self.call_later(self._lay_out)
 

@@ -19,11 +19,11 @@ from engine.lm.protocol import Request, Sampling
 from engine.lm.transformers.model import TransformersModel
 from engine.tasks.example import TaskExample
 from engine.tasks.loaders import load_task_dataset
-from engine.tasks.task import get_task
+from engine.tasks.task import Task
 
 RESULTS = Path(__file__).resolve().parent / "results" / "gsm8k_prompts.csv"
 FIRST, PROBLEMS, BUDGET = 7000, 448, 400
-TASK = get_task("gsm8k")
+TASK = Task("gsm8k", "gsm8k")
 MARKED = (
     "{question}\n\nThink step by step, and leave a blank line between steps. "
     "End with a line `#### ` and the number."

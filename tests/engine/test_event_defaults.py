@@ -38,7 +38,11 @@ def names() -> dict[str, dict[str, str]]:
         for kind in vars(events).values()
         if isinstance(kind, type)
         and issubclass(kind, msgspec.Struct)
-        and (renamed := {f.name: f.encode_name for f in msgspec.structs.fields(kind) if f.name != f.encode_name})
+        and (
+            renamed := {
+                f.name: f.encode_name for f in msgspec.structs.fields(kind) if f.name != f.encode_name
+            }
+        )
     }
 
 

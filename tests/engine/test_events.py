@@ -18,6 +18,7 @@ from engine.events import (
     SelectorCompared,
     SelectorPick,
     SelectorPicked,
+    StageProgress,
     added_fields,
     decode,
     decode_all,
@@ -53,9 +54,24 @@ def test_a_failures_hint_has_the_name_that_logs_have_it_under() -> None:
     assert msgspec.to_builtins(failed) == logged
 
 
-def test_a_time_that_cannot_be_is_told_in_few_digits() -> None:
-    with pytest.raises(msgspec.DecodeError, match=exactly("number 1 or time 1e+20 cannot be")):
-        decode(b'{"type":"StageProgress","seq":1,"time":100000000000000000000.0,"done":1,"total":3}')
+@pytest.mark.parametrize(
+    ("number", "time", "told"),
+    [
+        (1, "100000000000000000000.0", "number 1 or time 1e+20 cannot be"),
+        (1, "123456789012.25", "number 1 or time 1.23457e+11 cannot be"),
+        (2, "-0.5", "number 2 or time -0.5 cannot be"),
+        (-1, "0.0", "number -1 or time 0 cannot be"),
+    ],
+)
+def test_a_time_that_cannot_be_is_told_in_few_digits(number: int, time: str, told: str) -> None:
+    with pytest.raises(msgspec.DecodeError, match=exactly(told)):
+        decode(f'{{"type":"StageProgress","seq":{number},"time":{time},"done":1,"total":3}}'.encode())
+
+
+def test_the_first_number_and_the_latest_time_can_be() -> None:
+    for time in ("0.0", "99999999999.0"):
+        line = f'{{"type":"StageProgress","seq":0,"time":{time},"done":1,"total":3}}'.encode()
+        assert decode(line) == StageProgress(seq=0, time=float(time), done=1, total=3)
 
 
 def test_all_fields_include_the_defaults() -> None:

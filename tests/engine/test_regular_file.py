@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from io import BufferedReader, FileIO
@@ -16,7 +17,7 @@ from engine.config.file import load_config
 from engine.errors import ConfigError, DataError, DiskError, RunError
 from engine.events import SCHEMA_VERSION, Header, Notice
 from engine.files import append_jsonl, read_jsonl, recover_jsonl, write_jsonl
-from engine.regular_file import last_line, open_to_append, read_regular
+from engine.regular_file import file_stamp, last_line, open_to_append, read_regular, written_from
 from engine.run.directory import RunDirectory, SweepPoint, discover
 from engine.run.event_log import EventLog, LogReader
 from engine.run.find_event import find_event
@@ -276,3 +277,52 @@ def test_a_configuration_may_come_from_a_pipe_that_the_shell_opened() -> None:
         assert load_config(Path(f"/dev/fd/{reading}")).run.name == "piped"
     finally:
         os.close(reading)
+
+
+def test_a_stamp_tells_when_a_file_was_written_and_its_size(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    assert file_stamp(path) == (0, 0)
+    path.write_bytes(b"12345")
+    os.utime(path, ns=(1, 1_234_567_890_123_456_789))
+    assert file_stamp(path) == (1_234_567_890_123_456_789, 5)
+
+
+def test_the_last_line_is_the_last_that_says_something_near_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    assert last_line(path) == ""
+    for content, last in (
+        (b"", ""),
+        (b"  \n\n", ""),
+        (b"one\n two \n\n \n", "two"),
+        (b"one\nh\xff", "h\ufffd"),
+        (b"one\n" + b" " * 4093, "ne"),
+        (b"one\n" + b" " * 4096, ""),
+    ):
+        path.write_bytes(content)
+        assert last_line(path) == last, content
+
+
+def test_where_written_bytes_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind a hole, at its end, at the file's size where nothing was written any more; where one reads is left."""
+    path = tmp_path / "log"
+    path.write_bytes(b"a" * 10)
+    os.truncate(path, 1 << 30)
+    with path.open("r+b") as file:
+        number = file.fileno()
+        assert written_from(number, 3) == 3
+        assert written_from(number, 1 << 20) == 1 << 30, "the rest was never written"
+        os.lseek(number, 1 << 29, os.SEEK_SET)
+        os.write(number, b"b")
+        os.lseek(number, 7, os.SEEK_SET)
+        assert written_from(number, 1 << 20) == 1 << 29
+        assert os.lseek(number, 0, os.SEEK_CUR) == 7
+        seek = os.lseek
+
+        def refusing(file: int, offset: int, whence: int) -> int:
+            if whence == os.SEEK_DATA:
+                raise OSError(errno.EINVAL, "not on this file system")
+            return seek(file, offset, whence)
+
+        monkeypatch.setattr(os, "lseek", refusing)
+        assert written_from(number, 1 << 20) == 1 << 20
+        assert seek(number, 0, os.SEEK_CUR) == 7

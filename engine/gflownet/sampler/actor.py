@@ -146,7 +146,7 @@ class GFlowNetActor:
             state = self.env.step(batch, state, action)
             if state.step < self.env.max_steps:
                 memory = self.policy.advance(keys, memory[moving], edge)
-        return Rollout(state.walks, log_pf.masked_fill(refused, -torch.inf), refused)
+        return Rollout(state.walks, log_pf, refused)
 
 
 def _explore(

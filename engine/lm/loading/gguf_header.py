@@ -87,10 +87,8 @@ class _Reader:
         return offset + math.prod(shape) // values * size
 
     def _skip(self, kind: int) -> None:
-        """Pass over a value of a field."""
-        if kind == _STRING:
-            self._text()
-        elif kind == _ARRAY:
+        """Pass over a value of a field, other than a text."""
+        if kind == _ARRAY:
             self._skip_array(self._number("I"), self._number("Q"))
         else:
             self._take(self._size(kind))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import transformers
+from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError, safe_open
 from transformers.utils import logging as hf_logging
 from transformers.utils.hub import cached_file
@@ -164,9 +165,11 @@ def _explained(path: str) -> Iterator[None]:
     try:
         with memory_errors(path):
             yield
-    except (SafetensorError, OSError, ValueError, RuntimeError, LookupError, ImportError) as error:
+    except (SafetensorError, StrictDataclassError, OSError, ValueError, TypeError, AttributeError,
+            ArithmeticError, RuntimeError, LookupError, ImportError) as error:  # fmt: skip
+        cause = error.__cause__ if isinstance(error, StrictDataclassError) else None  # it names the field
         raise ModelError(
-            what=f"cannot load the model: {first_line(error)}",
+            what=f"cannot load the model: {first_line(cause or error)}",
             where=path,
             hint="`model.path` needs a folder with config.json, tokenizer and safetensors of a causal model, "
             "a whole GGUF file, or a hub name that can be reached or is in the local cache",

@@ -181,6 +181,7 @@ def test_after_a_line_longer_than_any_event_the_places_are_right(
     (arm,) = items.arms.values()
     (item,) = arm.items.values()
     (place,) = item.places
+    assert place == Place(len(event) + 9010, len(event) - 1), "without the line's end"
     assert items.read(place) == items.read(Place(0, len(event) - 1)) and place.offset == len(event) + 9010
 
 
@@ -235,7 +236,7 @@ def test_an_earlier_attempt_at_a_stage_is_not_compared(tmp_path: Path) -> None:
             evaluated("esm", "x", False), evaluated("greedy", "y", True),
             StageBegunAgain(stage="eval", kept="earlier/1"), evaluated("no_probing", "x", True),
             StageBegunAgain(stage="eval", kept="earlier/2"), evaluated("esm", "x", True),
-            StageBegunAgain(stage="slsm", kept="earlier/1"),
+            StageBegunAgain(stage="slsm", kept="earlier/1"), evaluated("esm", "z", False),
         ],
     )  # fmt: skip
     run = RunDirectory(path)
@@ -248,7 +249,10 @@ def test_an_earlier_attempt_at_a_stage_is_not_compared(tmp_path: Path) -> None:
     record.begun_again = 1
     run.write(record)
     (arm,) = read_items(path).arms.values()
-    assert (arm.name, [item.right for item in arm.items.values()]) == ("esm", [True])
+    assert (arm.name, {name: item.right for name, item in arm.items.items()}) == (
+        "esm",
+        {"x": True, "z": False},
+    )
     other = make_run(tmp_path, "b", [evaluated("esm", "x", True)])
     assert not any("stale" in line for line in compare_runs(path, other).remarks)
     record.stages["eval"].status = "stale"

@@ -11,7 +11,9 @@ from pydantic import ValidationError
 from engine.config import yaml_text
 from engine.config.config import Config
 from engine.config.file import dump_config, load_config
+from engine.config.models.model import ModelSection
 from engine.config.models.openai import OpenAISection
+from engine.config.scale import ScaleSection
 from engine.config.schema import allowed_words
 from engine.config.yaml_text import parse
 from engine.errors import ConfigError, Problem
@@ -114,6 +116,48 @@ def test_a_later_stage_alone_is_allowed(tmp_path: Path) -> None:
 )
 def test_nothing_is_converted(tmp_path: Path, line: str, allowed: str) -> None:
     assert allowed in only(tmp_path, line).allowed
+
+
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [
+        ("online: {max_tool_m: x}", "online.max_tool_m"),
+        ("evolution: {pool: 3}", "evolution.pool"),
+        ("evolution: {judge: {kind: 3}}", "evolution.judge.kind"),
+        ("evolution: {server: {}, model: {path: 3}}", "evolution.model.path"),
+        ("eval: {methods: [esm, foo]}", "eval.methods[1]"),
+        ("model: {vllm: {engine_args: {a: [1]}}}", "model.vllm.engine_args.a"),
+    ],
+)
+def test_of_a_value_that_may_have_several_forms_the_field_is_named(
+    tmp_path: Path, line: str, field: str
+) -> None:
+    """Once, and without the form that it has not."""
+    assert only(tmp_path, line).where == f"{tmp_path / 'c.yaml'}:1 {field}"
+
+
+def test_names_that_are_the_user_s_own_can_be_set(tmp_path: Path) -> None:
+    """Arguments of vLLM's engine: any name, and one value; what a value may be is said in words."""
+    path = tmp_path / "c.yaml"
+    path.write_text("model: {backend: vllm, path: m, vllm: {engine_args: {enforce_eager: true}}}")
+    config = load_config(path, ["model.vllm.engine_args.quantization=fp8"])
+    assert config.model.vllm.engine_args == {"enforce_eager": True, "quantization": "fp8"}
+    problem = only(tmp_path, "model: {}", "model.vllm.engine_args.a=[1]")
+    assert str(problem) == (
+        "--set model.vllm.engine_args.a: found [1], expected true or false or a whole number or a finite number or text"
+    )
+    assert "a known field" in only(tmp_path, "model: {}", "model.vllm.engine_args.a.b=1").allowed
+    assert "a known field" in only(tmp_path, "model: {}", "model.vllm.no_such.a=1").allowed
+
+
+@pytest.mark.parametrize("doubles", [40, 41, 43])
+def test_keys_that_stand_twice_are_counted_with_the_problems(tmp_path: Path, doubles: int) -> None:
+    """Nothing else is wrong with the file."""
+    found = problems(tmp_path, "run: {seed: 1}\n" * (doubles + 1))
+    listed = [problem.where for problem in found[:40]]
+    assert listed == [f"{tmp_path / 'c.yaml'}:{number} run" for number in range(2, 42)]
+    further = [problem.allowed for problem in found[40:]]
+    assert further == ([f"no {doubles - 40} further problems, which are not listed"] if doubles > 40 else [])
 
 
 @pytest.mark.parametrize("wrong", [40, 41, 45])
@@ -408,6 +452,10 @@ def test_a_section_that_may_be_missing_is_known_by_its_fields(tmp_path: Path) ->
         ("task: {path: 'https://someone:geheim-7@host/data'}", "task.path"),
         ("evolution: {financebench: 'hub:x', pool: ['http://someone:geheim-7@host']}", "evolution.pool[0]"),
         (
+            "evolution: {validation_size: 2, test_size: 2, brief_prompts: [Briefly., 'http://someone:geheim-7@host']}",
+            "evolution.brief_prompts[1]",
+        ),
+        (
             "evolution: {server: {command: 'run --proxy http://someone:geheim-7@host'}}",
             "evolution.server.command",
         ),
@@ -421,6 +469,46 @@ def test_an_address_with_a_password_is_refused_and_not_repeated(
         load_config(tmp_path / "c.yaml")
     assert field in str(caught.value) and "geheim" not in str(caught.value)
     assert "geheim" not in repr(caught.value.args)
+
+
+@pytest.mark.parametrize("gpus", [0.0, 0.0001, 0.25, 1.0, 2.0, 3.0, 64.0])
+def test_gpus_that_a_replica_can_have(gpus: float) -> None:
+    assert ScaleSection(gpus_per_replica=gpus).gpus_per_replica == gpus
+
+
+@pytest.mark.parametrize("gpus", [0.00005, 1.0001, 1.5, 2.5, 64.5, -0.5])
+def test_gpus_that_no_replica_can_have(gpus: float) -> None:
+    said = (
+        "a whole number of GPUs, or below 1 a multiple of 0.0001" if 0 <= gpus <= 64 else "than or equal to"
+    )
+    with pytest.raises(ValidationError, match=said):
+        ScaleSection(gpus_per_replica=gpus)
+
+
+@pytest.mark.parametrize(
+    ("address", "is_one"),
+    [("auto", True), ("h.x:6379", True), ("ray://h:10001", True), ("[::1]:80", True), ("h", False), ("h:", False),
+     ("h:123456", False), ("http://h:1", False), ("ray://me:pass@h:1", False), ("", False)],
+)  # fmt: skip
+def test_addresses_of_clusters(address: str, is_one: bool) -> None:
+    said = "an address like auto, host:port or ray://host:port, without user and password"
+    if is_one:
+        assert ScaleSection(address=address).address == address
+        return
+    with pytest.raises(ValidationError, match=said):
+        ScaleSection(address=address)
+
+
+def test_a_backend_other_than_the_embedded_needs_a_path() -> None:
+    for backend in ("transformers", "vllm"):
+        said = f"`model.path` for backend `{backend}`: a model folder, a GGUF file or a hub name"
+        for path in (None, ""):
+            with pytest.raises(ValidationError, match=said):
+                ModelSection.model_validate({"backend": backend, "path": path})
+    with pytest.raises(ValidationError, match="is for the backends `embedded` and `transformers`"):
+        ModelSection(backend="vllm", path="m", dtype="int8")
+    assert ModelSection(backend="transformers", path="m", dtype="int8").path == "m"
+    assert ModelSection(dtype="int8").path is None
 
 
 def test_numbers_may_have_a_sign() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import struct
+import zlib
 from typing import Any
 
 import pytest
 
 from engine.doctor.capabilities import CHECKS, Capability, Check, NoCompletion, Seen
-from engine.doctor.chat_probe import ProbeReply
+from engine.doctor.chat_probe import ProbeReply, _completion
 from engine.servers.completion import Reply
 from engine.servers.http import HttpAnswer
 
@@ -52,8 +56,10 @@ class Saying:
 
     def __init__(self, *replies: ProbeReply) -> None:
         self._replies, self.asked = list(replies), list[dict[str, Any]]()
+        self.questions: list[Any] = []
 
     def ask(self, messages: Any, max_tokens: int = 48, temperature: float = 0.0, **more: Any) -> ProbeReply:
+        self.questions.append(messages)
         self.asked.append({"max_tokens": max_tokens, "temperature": temperature, **more})
         return self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
 
@@ -124,3 +130,43 @@ def test_each_field_is_asked_for_as_it_is_checked() -> None:
     assert {one["max_tokens"] for one in limits.asked} == {6}
     assert [one["seed"] for one in sampled.asked] == [7, 7, 7, 7, 8, 9, 10]
     assert {one["temperature"] for one in sampled.asked} == {2.0}
+
+
+def test_what_is_asked_for_json_and_of_an_image() -> None:
+    """Room for an object; a whole picture of 64 by 64 red pixels beside the question."""
+    probes: dict[str, Any] = {
+        name: Saying(said("hello")) for name in ("json_schema", "json_object", "images")
+    }
+    for check in CHECKS:
+        if check.name in probes:
+            check(probes[check.name], said("hello"))
+    schema, plain, image = probes.values()
+    (asked,) = schema.asked
+    assert (asked["max_tokens"], asked["schema"]["name"]) == (96, "probe")
+    assert sorted(asked["schema"]["schema"]["required"]) == ["colour", "sure"]
+    assert plain.asked == [{"max_tokens": 96, "temperature": 0.0, "response_format": {"type": "json_object"}}]
+    assert schema.questions == plain.questions
+    assert image.asked == [{"max_tokens": 48, "temperature": 0.0}]
+    ((turn,),) = image.questions
+    picture, words = turn["content"]
+    assert (turn["role"], picture["type"], words["type"]) == ("user", "image_url", "text")
+    assert words["text"] == "Which colour is this image? Answer with one word."
+    kind, _, data = picture["image_url"]["url"].partition(",")
+    content = base64.b64decode(data)
+    assert kind == "data:image/png;base64" and content[:8] == b"\x89PNG\r\n\x1a\n"
+    assert struct.unpack(">II", content[16:24]) == (64, 64)
+    begin = content.index(b"IDAT")
+    (length,) = struct.unpack(">I", content[begin - 4 : begin])
+    rows = zlib.decompress(content[begin + 4 : begin + 4 + length])
+    assert rows == (b"\0" + b"\xff\0\0" * 64) * 64
+
+
+@pytest.mark.parametrize(
+    ("status", "read"), [(0, False), (199, False), (200, True), (299, True), (300, False), (404, False)]
+)
+def test_a_completion_is_read_from_an_answer_that_is_one(status: int, read: bool) -> None:
+    text = json.dumps({"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]})
+    found = _completion(HttpAnswer(status, text))
+    assert (found.text if found else None) == ("hi" if read else None)
+    for broken in ("", "[]", "[" * 100_000, "{}"):
+        assert _completion(HttpAnswer(status, broken)) is None

@@ -40,6 +40,11 @@ def test_vectors_that_harm_beyond_chance_do_not_help() -> None:
     assert no_better_than_chance([effect]) is not None
 
 
+def test_layers_are_told_from_the_lowest_on() -> None:
+    found = layer_effects([*pairs(16, 1, 0), *pairs(1, 0, 2), *pairs(8, 1, 1)])
+    assert [effect.layer for effect in found] == [1, 8, 16]
+
+
 def test_pairs_that_were_not_verified_say_nothing() -> None:
     assert layer_effects([{"layer": 8}]) == []
     assert no_better_than_chance([]) is None

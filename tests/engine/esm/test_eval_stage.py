@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from engine.config.config import Config
+from engine.esm.evaluation.answer_lines import append_answers
 from engine.esm.evaluation.eval_stage import _Job
 from engine.esm.evaluation.eval_work import Answered
 from engine.events import MethodEvaluated
@@ -86,3 +87,29 @@ def test_a_method_is_compared_with_greedy_over_what_it_has_answered(tmp_path: Pa
     last = context.events[-1]
     assert (last.n, last.difference, last.fixed, last.broken) == (2, pytest.approx(0.5), 1, 0)
     assert context.told[-1] == (6, 8, 10, "esm")
+
+
+def test_what_is_left_is_cut_at_the_same_places_as_ever(tmp_path: Path) -> None:
+    """Of seven examples greedy has three, in batches of three; esm has none, in batches of two."""
+    job, _ = begun(tmp_path, ["greedy", "esm"], 7)
+    sizes = {"eval": {"batch_size_greedy": 3}, "online": {"batch_size_examples": 2}}
+    job.config = Config.model_validate(sizes)
+    job.lines["greedy"] = batch("greedy", 0, 0.0, *[(1, 0, True)] * 3).lines
+    cut = [(one.method, one.first, [example.id for example in one.examples]) for one in job.batches()]
+    assert cut == [
+        ("greedy", 3, ["3", "4", "5"]), ("greedy", 6, ["6"]),
+        ("esm", 0, ["0", "1"]), ("esm", 2, ["2", "3"]), ("esm", 4, ["4", "5"]), ("esm", 6, ["6"]),
+    ]  # fmt: skip
+    assert job.total == 14
+
+
+def test_whole_batches_of_an_earlier_attempt_are_kept(tmp_path: Path) -> None:
+    job, _ = begun(tmp_path, ["greedy", "esm"], 5)
+    job.config = Config.model_validate(
+        {"eval": {"batch_size_greedy": 2}, "online": {"batch_size_examples": 4}}
+    )
+    for method, count in (("greedy", 3), ("esm", 5)):
+        append_answers(job.path(method), batch(method, 0, 0.0, *[(1, 0, True)] * count).lines)
+    assert job.recover() == 2 + 5
+    assert [len(job.lines[method]) for method in job.names] == [2, 5]
+    assert len(read_jsonl(job.path("greedy"))) == 2

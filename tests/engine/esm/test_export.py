@@ -113,7 +113,12 @@ def test_a_memory_is_exported_with_its_right_entries_unless_entries_are_named(
     for line in index:
         place = int(line["lib_id"][-1])
         assert (line.get("kind") == "right") is (place == 3) is ("file" not in line)
-        assert (line["m"], line["layer"]) == (place + 1, LAYERS[place])
+        vector = {"kind": "right"} if place == 3 else {"file": f"lib_{place:05d}.safetensors"}
+        assert line == vector | {
+            "lib_id": f"lib_{place}", "tool_name": f"pair{place}_{'right' if place == 3 else 'wrong'}",
+            "name": "A → B, step 1" if place == 1 else f"pair{place}_{'right' if place == 3 else 'wrong'}",
+            "layer": LAYERS[place], "quality": 0.5, "m": place + 1, "key": f"lib_{place:05d}_key.pt",
+        }  # fmt: skip
         np.testing.assert_array_equal(load_vector(out / line["key"]), keys[place])
         if place < len(vectors):
             written = read_vectors(out / line["file"]).vectors

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,6 +74,36 @@ def test_seals_vector_equals_a_literal_computation(
     monkeypatch.setattr(FieldSection, "transition", [])
     with pytest.raises(DataError, match="of 6 thoughts in 2 mined answers 0 reflect"):
         seal_vector(model, ANSWERS, LAYER, "\n\n", FieldSection(openings=[]))
+
+
+class Letters:
+    """A token a character; the state of a token is its place and its number, at each layer."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self.tokenizer = SimpleNamespace(
+            encode=lambda text: [ord(letter) for letter in text],
+            encode_chat=lambda prompt, system: [1] * (len(prompt) + len(system or "")),
+        )
+
+    def states(self, sequences: Any, positions: Any, layers: Any) -> list[np.ndarray]:
+        self.asked.append(len(sequences))
+        return [
+            np.array([[[at, tokens[at], layer] for layer in layers] for at in own], dtype=np.float32)
+            for tokens, own in zip(sequences, positions, strict=True)
+        ]
+
+
+@pytest.mark.parametrize(("at_once", "asked"), [(1, [1, 1, 1]), (2, [2, 1]), (32, [3])])
+def test_seals_vector_by_hand(monkeypatch: pytest.MonkeyPatch, at_once: int, asked: list[int]) -> None:
+    """States of the delimiters before the thoughts: executing at places 5, 9 and 4, the others at 5 and 9."""
+    monkeypatch.setattr("engine.esm.baselines.seal._AT_ONCE", at_once)
+    model: Any = Letters()
+    answered = [("p", "a|;b|;Quick: c"), ("pp", "a|;Quick: b"), ("", "b|;c")]
+    found = seal_vector(model, answered, 3, "|;", WORDS, system="s")
+    ends = {True: [2 + 2, 1 + 2], False: [2 + 5, 3 + 2]}
+    assert found.tolist() == [sum(ends[True]) / 2 - sum(ends[False]) / 2, 0.0, 0.0]
+    assert model.asked == asked and found.dtype == np.float32
 
 
 def test_casts_condition_equals_a_literal_computation() -> None:

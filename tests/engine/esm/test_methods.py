@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,6 +80,20 @@ def test_control_variants_change_one_thing_of_the_run_s_own_esm(embedded: Transf
         }
         assert hits["esm"] == hits["random_vector"] == hits["mean_vector_gated"] == ["w", "r"]
         assert (hits["no_right_entries"], hits["mean_vector"]) == (["w"], ["mean_l2"])
+
+
+def test_no_probing_is_esm_without_probes() -> None:
+    entries = [Entry("w", 2, 1, 0.5, np.ones(2, dtype=np.float32), "x")]
+    sources = Sources(EpisodicMemory.of(entries, np.ones((1, 2), dtype=np.float32)))
+    nobody: Any = None
+    for variant, probing in (("esm", True), ("no_probing", False)):
+        made = make_variant(variant, nobody, Config(), sources)
+        assert (made.name, made.probing, made.layers, made.strength) == (variant, probing, (2,), None)
+        assert made.retrieve is not None
+        found = made.retrieve(2, np.ones((1, 2), dtype=np.float32))
+        assert [hit.entry.tool_name for hit in found.hits] == ["w"]
+    none = make_variant("no_memory", nobody, Config(), sources)
+    assert (none.name, none.retrieve) == ("no_memory", None)
 
 
 def test_the_mean_vector_is_as_good_as_the_entries_that_have_vectors(embedded: TransformersModel) -> None:

@@ -14,7 +14,7 @@ from engine.lm.loading.load import load_model
 from engine.lm.protocol import Completion, Finished, LanguageModel, Request, Sampling
 from engine.seeds import derive_seed
 from engine.tasks.loaders import load_task_dataset
-from engine.tasks.task import get_task
+from engine.tasks.task import Task
 from tests.kill_and_resume import DEMO
 
 
@@ -50,7 +50,7 @@ def test_greedy_asks_once_as_the_settings_of_decoding_say() -> None:
     examples = load_task_dataset("generated", None, "dev", 3)
     ended: dict[int, Answer] = {}
     model = cast("LanguageModel", Telling())
-    greedy(Decoding(model, config, get_task("generated"), examples, ended.__setitem__))
+    greedy(Decoding(model, config, Task("generated", "generated"), examples, ended.__setitem__))
     assert list(ended) == [2, 0, 1], "an answer is there when it has ended, not when all have"
     answers = [ended[index] for index in range(3)]
     assert [request.prompt for request in asked] == [[len(example.question)] for example in examples]
@@ -63,7 +63,7 @@ def test_greedy_asks_once_as_the_settings_of_decoding_say() -> None:
 
 
 def test_a_sample_that_gives_the_winner_is_committed_and_the_others_are_paid_for() -> None:
-    config, task = load_config(DEMO, ["eval.votes=5"]), get_task("generated")
+    config, task = load_config(DEMO, ["eval.votes=5"]), Task("generated", "generated")
     model = load_model(config.model)
     examples = load_task_dataset("generated", None, "dev", 6, seed=3)
     prompts = [encoded_prompt(config, task, model, example) for example in examples]

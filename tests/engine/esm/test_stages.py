@@ -27,7 +27,7 @@ from engine.files import read_jsonl
 from engine.lm.protocol import Request, Sampling, Steer
 from engine.lm.transformers.model import TransformersModel
 from engine.scale.work import ReadyWork, Work, WorkContext, in_process
-from engine.tasks.task import get_task
+from engine.tasks.task import Task
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage
 from tests.small_esm import SMALL
@@ -79,7 +79,7 @@ def test_a_pair_is_a_wrong_and_a_right_candidate(run: tuple[Path, list[Event]]) 
 
 def test_a_pair_is_verified_by_greedy_answers_from_its_prefixes(embedded: TransformersModel) -> None:
     """One at a time, from the first wrong rollout with and without the vector, and from the first right one."""
-    config, task = load_config(DEMO, [*SMALL, "online.k_scale=1.5"]), get_task("generated")
+    config, task = load_config(DEMO, [*SMALL, "online.k_scale=1.5"]), Task("generated", "generated")
     reported: list[Event] = []
     context = WorkContext(lambda section: embedded, lambda: None, reported.append)
     outcomes: Counter[tuple[bool, ...]] = Counter()

@@ -20,15 +20,30 @@ from engine.esm.baselines.seal import seal_vector
 from engine.esm.export import LibraryVector, _records, as_layer_vectors, check_scale
 from engine.esm.library import entry_names, memory, memory_stage
 from engine.esm.library.entry_names import EntryNamer, chosen_name, entry_name, free_name, short_name, turned
-from engine.esm.library.imported import Imported, _line
+from engine.esm.library.imported import Imported, _line, read_imports
 from engine.esm.library.memory import Entry, EpisodicMemory
 from engine.esm.library.select_stage import Select
 from engine.esm.lines import read_entries
 from engine.esm.mining import mine_stage, mine_work
 from engine.esm.mining.mine_stage import candidate_records, kept_kinds, top_pairs
+from engine.esm.online.control_point import Answer
+from engine.esm.online.forced import Forced
 from engine.esm.online.variants import _along, layer_means
-from engine.events import Candidate, DecisionTaken, PairMined, RolloutsMined
+from engine.esm.vectors import vector_bytes
+from engine.events import (
+    Candidate,
+    DecisionTaken,
+    EntryPicked,
+    PairMined,
+    RolloutsMined,
+    TriedAnswer,
+    WhatIfTried,
+)
 from engine.files import read_jsonl, write_jsonl
+from engine.tasks.example import TaskExample
+from engine.tasks.task import Task
+from engine.vectors.formats import vector_file
+from engine.vectors.layer_vectors import LayerVectors
 from tests.exactly import exactly
 
 
@@ -152,6 +167,39 @@ def test_lines_of_a_library_that_do_not_fit(tmp_path: Path) -> None:
     torn = f"the keys cannot be read: … ({tmp_path / 'keys.npy'}): run the stage `memory` again"
     with pytest.raises(DataError, match=exactly(torn)):
         memory._read_keys(tmp_path / "keys.npy")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [({}, ""), ({"hidden_size": 3}, "hidden_size is 3 there, 2 here"),
+     ({"num_layers": 5}, "num_layers is 5 there, 4 here"), ({"model": "g"}, "model is g there, f here")],
+)  # fmt: skip
+def test_a_memory_is_of_one_model(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    path = tmp_path / "memory.json"
+    path.write_text(
+        json.dumps({"model": "f", "hidden_size": 2, "num_layers": 4, "keys_sha256": "d"} | changes)
+    )
+    info: Any = SimpleNamespace(hidden_size=2, num_layers=4, fingerprint="f")
+    if not said:
+        assert memory._check_model(path, info) == memory.MemoryModel("f", 2, 4, "d")
+        return
+    hint = "mine, select and build the memory with this model, or load the model it was built for"
+    with pytest.raises(
+        DataError, match=exactly(f"the memory was built for another model: {said} ({path}): {hint}")
+    ):
+        memory._check_model(path, info)
+
+
+def test_keys_whose_bytes_have_changed(tmp_path: Path) -> None:
+    path = tmp_path / "keys.npy"
+    path.write_bytes(b"abc")
+    digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    for known in ("", digest):  # older runs have none
+        memory._check_digest(path, memory.MemoryModel("f", 2, 4, known))
+    path.write_bytes(b"abd")
+    changed = "the keys are not as the stage `memory` wrote them: some bytes have changed"
+    with pytest.raises(DataError, match=exactly(f"{changed} ({path}): run the stage `memory` again")):
+        memory._check_digest(path, memory.MemoryModel("f", 2, 4, digest))
 
 
 def test_similarities_of_a_control_point() -> None:
@@ -286,6 +334,33 @@ def test_what_a_selection_tells_at_its_end(tmp_path: Path, monkeypatch: pytest.M
     assert summary == {"candidates": 3, "picked": 2, "wrong": 1, "right": 1}
 
 
+@pytest.mark.parametrize(
+    ("method", "order", "objective"),
+    [("top_quality", "abc", np.log(1.9 * 1.8 * 1.1)), ("dpp", "acb", None)],
+)
+def test_a_double_is_taken_last_only_where_difference_counts(
+    tmp_path: Path, method: str, order: str, objective: float | None
+) -> None:
+    """`a` and `b` have the same key; each pick is told with everything that it rests on."""
+    config = Config.model_validate({"offline_select": {"method": method}}).offline_select
+    rows = [entry_line(tool_name=name, quality=q) for name, q in (("a", 0.9), ("b", 0.8), ("c", 0.1))]
+    told: list[Any] = []
+    context: Any = SimpleNamespace(
+        run_dir=tmp_path, checkpoint=lambda: None, emit=told.append, progress=lambda *of: None
+    )
+    keys = np.array([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
+    picks = Select()._pick(context, config, rows, keys, 3)
+    assert "".join(record["tool_name"] for record, _ in picks) == order
+    assert [event for _, event in picks] == told
+    assert told[0] == EntryPicked(
+        order=0, lib_id="lib_00000", tool_name="a", kind="wrong", example="e", control_point_m=1, layer=2,
+        quality=0.9, gain=told[0].gain, objective=told[0].gain, max_similarity=-1.0, reason=method, name="a",
+    )  # fmt: skip
+    if objective is not None:
+        assert told[-1].objective == pytest.approx(objective)
+        assert told[0].gain == pytest.approx(np.log(1.9)) and told[1].max_similarity == pytest.approx(1.0)
+
+
 def test_a_selection_that_selects_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[str, str]] = []
     config = Config.model_validate({"offline_select": {"B": 2}})
@@ -376,6 +451,42 @@ def test_lines_of_an_imported_memory(changes: dict[str, Any], what: str) -> None
     assert (caught.value.what, caught.value.where) == (what, "f:1")
 
 
+def test_entries_that_a_file_of_lines_names(tmp_path: Path) -> None:
+    """A file with two layers makes two entries, but where the line names one; control points are all, one or a few."""
+    vectors = {1: np.array([1, 2], np.float32), 2: np.array([3, 4], np.float32)}
+    (tmp_path / "v.safetensors").write_bytes(vector_file("safetensors", LayerVectors(vectors), "m", 1.0))
+    (tmp_path / "k.pt").write_bytes(vector_bytes(np.array([5, 6], np.float32)))
+    lines = [
+        {"file": "v.safetensors", "scale": -2.0, "quality": 0.5},
+        {"file": "v.safetensors", "layer": 2, "tool_name": "t", "name": "T", "m": 3, "key": "k.pt"},
+        {"kind": "right", "layer": 1, "key": "k.pt", "m": [1, 4]},
+        {"file": "v.safetensors", "layer": 1, "text": "ab", "prompt": "p", "m": 1},
+    ]
+    path = tmp_path / "imports.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    tokenizer = SimpleNamespace(
+        encode=lambda text: [ord(letter) for letter in text],
+        encode_chat=lambda prompt, system: [len(system or "")],
+    )
+    model: Any = SimpleNamespace(tokenizer=tokenizer)
+    info: Any = SimpleNamespace(num_layers=4, hidden_size=2)
+    config = Config.model_validate({"control_points": {"M": 3}, "prompt": {"system": "Be."}})
+    found = read_imports(path, config, info, model)
+    shown = [
+        (one.tool_name, one.where, one.layer, one.points, one.quality, one.vector is not None and one.vector.tolist(),
+         one.key is not None and one.key.tolist(), one.tokens, one.name)
+        for one in found
+    ]  # fmt: skip
+    assert shown == [
+        ("imported_00001_l1", f"{path}:1", 1, (1, 2), 0.5, [-2.0, -4.0], False, (), ""),
+        ("imported_00001_l2", f"{path}:1", 2, (1, 2), 0.5, [-6.0, -8.0], False, (), ""),
+        ("t", f"{path}:2", 2, (3,), 1.0, [3.0, 4.0], [5.0, 6.0], (), "T"),
+        ("imported_00003_l1", f"{path}:3", 1, (1, 4), 1.0, False, [5.0, 6.0], (), ""),
+        ("imported_00004_l1", f"{path}:4", 1, (1,), 1.0, [1.0, 2.0], False, (3, 97, 98), ""),
+    ]
+    assert [one.vector.dtype for one in found if one.vector is not None] == [np.float32] * 4
+
+
 def test_rows_of_an_imported_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An entry for two control points has a row for each; one without a vector is right."""
     both = Imported("two", "f:1", 2, (1, 3), 0.5, np.ones(2, np.float32), name="Two")
@@ -447,6 +558,63 @@ def test_what_mining_tells_of_an_example_and_a_pair() -> None:
     assert mine_work._pair_event(pair) == PairMined(
         pair="p", example="e1", delta_norm=5.0, positive_text="right", negative_text="wrong", **facts
     )  # fmt: skip
+
+
+def test_an_answer_is_decoded_again_once_for_each_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it was, with null, and with the sum of both vectors at each strength: all from one prompt."""
+    asked: list[Any] = []
+    texts = ["#### 7", "so 6", "half #### 7", "twice"]
+
+    class Decoding:
+        def __init__(self, model: object, config: object, variant: object) -> None:
+            asked.append(variant)
+
+        def run(self, examples: Any, prompts: Any, forced: Any) -> list[Answer]:
+            asked.extend([examples, prompts, forced])
+            decisions = [
+                DecisionTaken(method="esm", example="e", m=2, gate="g", chosen="w1", alpha=1.5, segment="s")
+            ]
+            made = [Answer("e", [1] * n, texts[n - 1], probe_tokens=n) for n in range(1, len(examples) + 1)]
+            made[0].decisions = decisions
+            return made
+
+    monkeypatch.setattr(what_if, "Controller", Decoding)
+    monkeypatch.setattr(what_if, "encoded_prompt", lambda config, task, model, example: [ord(example.id)])
+    entries = [Entry(f"w{n}", 3, 1, 1.0, np.full(2, n, dtype=np.float32), "x", name=f"W{n}") for n in (1, 2)]
+    step = SimpleNamespace(phase="segment", chosen="w1", alpha=1.5, committed_tokens=0)
+    line: Any = SimpleNamespace(steps=[step, SimpleNamespace(phase="segment")], text="#### 7")
+    tried: Any = object.__new__(what_if.WhatIf)
+    vars(tried).update(
+        config=Config(), model=SimpleNamespace(info=SimpleNamespace(num_layers=4)), task=Task("gsm8k", "gsm8k"),
+        memory=SimpleNamespace(names={}), entries={one.tool_name: one for one in entries},
+        examples={"e": TaskExample("e", "Q", "7")}, _lines={"esm": {"e": line}}, _variants={"esm": "variant"},
+    )  # fmt: skip
+    request = what_if.WhatIfRequest(example="e", m=2, entries=["w1", "w2"], alphas=[0.5, 2.0], onward=True)
+    found = tried.tried(request)
+    variant, examples, prompts, forced = asked
+    assert (variant, examples, prompts) == ("variant", ["e"] * 4, [[101]] * 4)
+    assert list(forced) == [1, 2, 3] and forced[1] == Forced(2, onward=True)
+    for row, alpha in ((2, 0.5), (3, 2.0)):
+        one = forced[row]
+        assert (one.m, one.name, one.onward) == (2, "w1 + w2", True)
+        assert (one.steer.layer, one.steer.scale, one.steer.vector.tolist()) == (3, alpha, [3.0, 3.0])
+
+    def answer(n: int, pred: str, **more: Any) -> TriedAnswer:
+        return TriedAnswer(
+            text=texts[n - 1], pred=pred, correct=pred == "7", tokens_used=n, probe_tokens_used=n, **more
+        )
+
+    assert found == WhatIfTried(
+        method="esm", example="e", m=2, question="Q", gold="7", entries=["w1", "w2"], names=["W1", "W2"], layer=3,
+        onward=True, committed=answer(1, "7", alpha=1.5, chosen=["w1"], segment="s"), null=answer(2, "6"),
+        yours=[answer(3, "7"), answer(4, "")], exact=True, difference="",
+    )  # fmt: skip
+    asked.clear()
+    line.text = "other"
+    found = tried.tried(what_if.WhatIfRequest(example="e", m=1))
+    assert (asked[1], asked[3]) == (["e"] * 2, {1: Forced(1)})
+    assert (found.entries, found.layer, found.yours) == ([], None, [found.null])
+    assert (found.exact, found.difference) == (False, "the same decisions lead to another text")
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,9 @@ def model() -> TransformersModel:
 
 def test_a_logit_bias_gives_the_tokens_that_the_deltas_give(run: Path, model: TransformersModel) -> None:
     """Greedy and sampled; the bias is applied by transformers' own processor."""
-    bias = json.loads(_exported(run, "logit-bias").read_text())["logit_bias"]
+    text = _exported(run, "logit-bias").read_text()
+    bias = json.loads(text)["logit_bias"]
+    assert text.startswith('{\n "logit_bias": {\n  "') and text.endswith("\n }\n}\n")
     assert 0 < len(bias) <= 300
     biases: Any = {(int(token),): value for token, value in bias.items()}
     theirs: Any = SequenceBiasLogitsProcessor(biases)
@@ -117,6 +119,8 @@ def test_the_delta_of_most_tokens_needs_no_bias() -> None:
     bias = logit_bias(ClusterMap(ids, 3, ""), {"0": 100.0, "1": -2.0, "2": -90.0})
     assert bias.values == {0: 190.0, 1: 88.0} and bias.shift == -90.0
     assert logit_bias(ClusterMap(ids, 3, ""), {"0": 0.0, "1": 0.0, "2": 0.0}).values == {}
+    fine = logit_bias(ClusterMap(ids, 3, ""), {"0": 0.1234567, "1": -2.00000049, "2": 0.0})
+    assert fine.values == {0: 0.123457, 1: -2.0} and fine.shift == 0
     as_many = logit_bias(ClusterMap(np.array([0, 0, 1, 1], dtype=np.uint8), 2, ""), {"0": 3.0, "1": 0.0})
     assert as_many.values == {0: 3.0, 1: 3.0} and as_many.shift == 0, "of two that as many get, it is 0"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 
 from engine.evolution import plot
@@ -50,4 +52,12 @@ def test_both_panels_say_what_they_show() -> None:
     assert np.asarray(above.lines[1].get_xydata()).tolist() == [[4.0, 1.0]]
     assert np.asarray(below.lines[0].get_xydata()).tolist() == [[4.0, 10.0]]
     assert (above.get_ylabel(), below.get_ylabel()) == ("score", "mean response length (tokens)")
-    assert below.get_xlabel() == "evolution iteration" and above.get_legend() is not None
+    legend = above.get_legend()
+    assert below.get_xlabel() == "evolution iteration" and legend is not None
+    assert {text.get_fontsize() for text in legend.get_texts()} == {8.0}, "it leaves room for the curves"
+    assert above.get_shared_x_axes().joined(above, below) and above.get_xlabel() == ""
+    styles = [(line.get_linestyle(), line.get_marker()) for line in (*above.lines, *below.lines)]
+    assert styles == [("-", "o"), (":", "."), ("None", "*"), ("-", "o")]
+    assert above.lines[2].get_zorder() == above.lines[0].get_zorder(), "later, hence above the curves"
+    png = plot.draw(History(iterations=items))
+    assert png.startswith(b"\x89PNG") and struct.unpack(">II", png[16:24]) == (800, 600)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from transformers import LogitsProcessor
 
 from engine.config.models.model import ModelSection
 from engine.errors import DataError
@@ -235,6 +236,37 @@ def test_other_lengths_never_raise_in_a_server(generated: Path) -> None:
     wide = processor([[]], torch.zeros(1, 600))[0]
     assert torch.equal(wide[:575], row)
     assert not wide[575:].any()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_logits_keep_their_kind_and_every_row_gets_the_deltas(
+    clusters: ClusterMap, dtype: torch.dtype
+) -> None:
+    """Both classes of the file, without a check of it."""
+    names: dict[str, Any] = {"__name__": "processor"}
+    exec(processor_source(clusters, DELTAS), names)
+    row = torch.tensor(literal_row(clusters, DELTAS))
+    assert torch.equal(names["added_to_logits"](), row)
+    logits = torch.full((2, 575), 0.5, dtype=dtype)
+    for found in (
+        names["ClusterDeltaProcessor"]()(logits, [None, None]),
+        names["ClusterDeltaLogitsProcessor"]()([[], []], logits),
+    ):
+        assert found.dtype == dtype and found is not logits
+        assert torch.equal(found, logits + row.to(dtype))
+    assert (logits == 0.5).all(), "what was given stays as it is"
+
+
+def test_its_classes_are_those_of_the_libraries_that_are_there(clusters: ClusterMap) -> None:
+    """Where one is missing, or does not load on this machine, the class stands alone."""
+    names: dict[str, Any] = {"__name__": "processor"}
+    exec(processor_source(clusters, DELTAS), names)
+    assert names["ClusterDeltaLogitsProcessor"].__bases__ == (LogitsProcessor,)
+    base = names["_base"]
+    assert base("json", "json", "JSONDecoder") is json.JSONDecoder
+    assert base("no_such_library", "json", "JSONDecoder") is object
+    assert base("json", "json.no_such_module", "JSONDecoder") is object
+    assert base("json", "json", "NoSuchClass") is object
 
 
 ELSE = "it does something else to other logits"

@@ -30,7 +30,7 @@ from engine.files import read_jsonl
 from engine.lm.loading.load import load_model
 from engine.lm.model_server import Answered, ModelAnswer, ModelQuestion
 from engine.tasks.generated.arithmetic import generate
-from engine.tasks.task import get_task
+from engine.tasks.task import Task
 from tests.exactly import exactly
 from tests.offline_evolution import offline
 from tests.run_stage import run_stage
@@ -249,10 +249,10 @@ def test_a_published_task_with_its_prompt(gsm8k: Path) -> None:
     assert (len(splits.pool), len(splits.validation), len(splits.test)) == (5, 3, 3)
     assert [one.question for one in splits.test] == ["test 0?", "test 1?", "test 2?"]
     asked = ask(splits.test[1], config, 0, "Be brief.")
-    assert asked.prompt == get_task("gsm8k").prompt(splits.test[1]) + "\n\nBe brief."
+    assert asked.prompt == Task("gsm8k", "gsm8k").prompt(splits.test[1]) + "\n\nBe brief."
     assert asked.prompt.startswith("test 1?\n\n")
     assert asked.system == "You count."
-    judge = TaskJudge(get_task("gsm8k"))
+    judge = TaskJudge(Task("gsm8k", "gsm8k"))
     golds = splits.test[1].meta["answers"]
     assert golds == ["1001"]
     assert judge.judge("", golds, "#### 1,001").correct and judge.judge("", golds, "I say $1001.00").correct
@@ -308,7 +308,10 @@ TWO_SETS = (
             ": expected `judge.kind: task` judges a task's answers: set `questions: task`",
         ),
         ("{length_caps: 2, validation_size: 4, test_size: 0}", f": expected {TWO_SETS}"),
-        ("\n  length_caps: 2\n  test_size: 0", f": expected {TWO_SETS}"),  # the line of the key, not of what it holds
+        (
+            "\n  length_caps: 2\n  test_size: 0",
+            f": expected {TWO_SETS}",
+        ),  # the line of the key, not of what it holds
         ("{brief_prompts: [Brief.], validation_size: 0, test_size: 4}", f": expected {TWO_SETS}"),
         ("{brief_prompts: ['']}", ".brief_prompts[0]: found '', expected text, not empty"),
     ],

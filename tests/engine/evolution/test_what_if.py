@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from engine.config.config import Config
 from engine.config.evolution import ClustersSection, EvolutionSection
 from engine.config.models.model import ModelSection
 from engine.config.run import RunSection
 from engine.errors import DataError
+from engine.events import AnswerTried, OtherAnswer
 from engine.evolution import layout
-from engine.evolution.answers import AnswerRecord
+from engine.evolution.answers import BASELINE, VALIDATION, AnswerRecord
 from engine.evolution.clusters.clusters_stage import BuildClusters
 from engine.evolution.evolve_stage import Evolve
-from engine.evolution.history import read_history
+from engine.evolution.history import History, read_history, write_history
+from engine.evolution.questions import ask
 from engine.evolution.what_if import WhatIf, WhatIfRequest
 from engine.files import read_jsonl
 from engine.lm.loading.load import load_model
-from engine.lm.model_server import ModelAnswer
+from engine.lm.model_server import ModelAnswer, ModelQuestion
 from engine.run.stage import StageContext
+from tests.engine.evolution.test_split_evaluator import ByHand, iteration, record, tokens_of
 from tests.exactly import exactly
 from tests.offline_evolution import offline
 from tests.run_stage import run_stage
@@ -154,3 +160,55 @@ def test_what_the_run_does_not_have_is_refused(
     wanted = of(answers(run)[0]).model_dump() | change
     with pytest.raises(DataError, match=exactly(words)):
         what_if.tried(WhatIfRequest(**wanted))
+
+
+def test_an_answer_is_given_again_under_its_own_deltas_under_none_and_at_each_scale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is added to the first token's logit is what the model says, here: a right answer has a `c`."""
+    evolution = ByHand(tmp_path, {})
+    config = evolution.context.config
+    write_history(layout.history(tmp_path), History(iterations=[iteration(0), iteration(1, 0.5)]))
+    evolution.answers.add([record("v1", "c +0.5", iteration=1)])
+    asked: list[tuple[Any, ModelQuestion]] = []
+
+    def said(model: Any, questions: Sequence[ModelQuestion], processor: Any) -> list[ModelAnswer]:
+        asked.append((model, questions[0]))
+        added = None if processor is None else float(processor([[]], torch.zeros(1, 4))[0, 0])
+        text = "no" if added is None else f"c {added:+g}"
+        return [ModelAnswer(text, tokens_of(text))]
+
+    monkeypatch.setattr("engine.evolution.what_if.answer_questions", said)
+    one: Any = object.__new__(WhatIf)
+    vars(one).update(
+        _context=SimpleNamespace(load_model=lambda section: section), _config=config, _run_dir=tmp_path,
+        _clusters=evolution.clusters, _examples=evolution.questions.by_id, _judge=evolution.judge,
+    )  # fmt: skip
+    request = WhatIfRequest(iteration=1, split=VALIDATION, example="v1", put={"1": 2.0}, scales=[1.0, 3.0])
+    (example,) = (one for one in evolution.questions.validation if one.id == "v1")
+
+    def other(given: str, text: str, deltas: dict[str, float]) -> OtherAnswer:
+        return OtherAnswer(
+            given=given, text=text, right="c" in text, verdict=f"read {text}", tokens=len(text), deltas=deltas
+        )
+
+    expected = AnswerTried(
+        system="evolution", example="v1", case={"iteration": 1, "split": "validation"}, question="v1?", gold="c",
+        committed=other("the deltas of iteration 1", "c +0.5", dict.fromkeys("012", 0.5)),
+        none=other("no deltas", "no", {}),
+        yours=[
+            other("its own deltas, +2 on cluster 1", "c +0.5", {"0": 0.5, "1": 2.0, "2": 0.5}),
+            other("its own deltas, +2 on cluster 1, times 3", "c +1.5", {"0": 1.5, "1": 6.0, "2": 1.5}),
+        ],
+        exact=True, difference="",
+    )  # fmt: skip
+    assert one.tried(request) == expected
+    assert asked == [(config.evolution_model, ask(example, config, 1))] * 4
+    evolution.answers.add([record("v1", "cb+0.5", iteration=1)])
+    found = one.tried(request)
+    assert (found.exact, found.difference) == (False, "the answers part after 1 of 6 tokens")
+    evolution.answers.add([record("v1", "no", iteration=1, split=BASELINE)])
+    asked.clear()
+    found = one.tried(request.model_copy(update={"split": BASELINE, "put": {}, "scales": [2.0], "of": 1}))
+    assert (found.committed, found.exact) == (other("no deltas, as in the run", "no", {}), True)
+    assert found.yours == [other("deltas of iteration 1, times 2", "c +1", dict.fromkeys("012", 1.0))]

@@ -16,12 +16,20 @@ from engine.errors import ConfigError, DataError
 from engine.evolution import evolution_run, from_config, layout, report
 from engine.evolution.answers import AnswerFile, AnswerRecord
 from engine.evolution.clusters import clusters_stage
-from engine.evolution.clusters.descriptions import _distinct, _in_words, _words, number_words
+from engine.evolution.clusters.cluster_map import ClusterMap, save_cluster_map
+from engine.evolution.clusters.descriptions import (
+    ClusterDescription,
+    _distinct,
+    _in_words,
+    _words,
+    number_words,
+    write_descriptions,
+)
 from engine.evolution.clusters.imported_files import read_embeddings, read_labels, read_pickle
 from engine.evolution.clusters.token_frequency import TokenFrequency
 from engine.evolution.deltas import check_deltas
 from engine.evolution.evolution_run import EvolutionRun
-from engine.evolution.history import History, Iteration, read_history
+from engine.evolution.history import History, Iteration, read_history, write_history
 from engine.evolution.judges.judge import JudgeFailed
 from engine.evolution.judges.openai_judge import OpenAIJudge, _read
 from engine.evolution.judges.scope import JudgeScope, scope_of
@@ -33,15 +41,17 @@ from engine.evolution.reflectors.openai_reflector import OpenAIReflector
 from engine.evolution.reflectors.reflector import ReflectorFailed
 from engine.evolution.scoring import split_evaluator
 from engine.evolution.scoring.comparison import BEST, PLAIN, Method, compare
-from engine.evolution.scoring.score import Outcome
+from engine.evolution.scoring.score import Outcome, score
 from engine.evolution.services import missing_services
 from engine.evolution.what_if import WhatIf, WhatIfRequest, _run_words
 from engine.gflownet.answer import readers
+from engine.run.stage import StageContext
 from engine.servers.client import ServerFailed
 from engine.servers.completion import Reply
 from engine.servers.spent import Spent
 from engine.tasks.example import TaskExample
 from tests.exactly import exactly
+from tests.offline_evolution import offline
 
 
 def test_messages_that_models_are_asked_with() -> None:
@@ -192,6 +202,53 @@ def test_clusters_of_another_vocabulary(monkeypatch: pytest.MonkeyPatch, tmp_pat
         EvolutionRun(context)
 
 
+def test_what_an_evolution_works_with(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Made from the run's files alone; a file of initial deltas may lie below the user's folder."""
+    ids = np.array([0, 1, 2, 2], dtype=np.uint8)
+    words = SimpleNamespace(fingerprint="v", texts=list("abcd"))
+    monkeypatch.setattr(evolution_run, "load_vocabulary", lambda section: words)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "mine.json").write_text('{"0": 0.5, "1": -1, "2": 0}')
+    run = tmp_path / "run"
+    layout.folder(run).mkdir(parents=True)
+    save_cluster_map(ClusterMap(ids, 3, "v"), layout.folder(run))
+    described = {name: ClusterDescription(f"cluster {name}", 1) for name in "012"}
+    write_descriptions(layout.descriptions(run), described)
+    sizes = {"pool_size": 9, "minibatch_size": 2, "validation_size": 3, "test_size": 2, "batch_size": 4}
+
+    def made(**changes: Any) -> EvolutionRun:
+        config = Config.model_validate({"evolution": offline({**sizes, **changes}), "run": {"seed": 3}})
+        nobody: Any = None
+        return EvolutionRun(StageContext("evolve", config, run, nobody, nobody, nobody))
+
+    AnswerFile(layout.answers(run), 4).add(
+        [
+            AnswerRecord(
+                iteration=0,
+                split="baseline",
+                example_id=str(n),
+                answer="",
+                token_ids=[],
+                correct=True,
+                reasoning="",
+            )
+            for n in range(3)
+        ]
+    )
+    one = made()
+    assert (one.initial, one.history) == ({"0": 0.0, "1": 0.0, "2": 0.0}, History(iterations=[]))
+    assert (one.clusters.names, one.descriptions) == (["0", "1", "2"], described)
+    assert (one.answers.batch, len(one.answers.of_split(0, "baseline"))) == (4, 3), (
+        "a whole split, not a torn batch"
+    )
+    assert (len(one.questions.pool), len(one.questions.validation), len(one.questions.test)) == (4, 3, 2)
+    assert (one.judge.name, one.reflector.name, one.server.name) == (
+        "numeric (offline)", "statistical (offline)", "in process",
+    )  # fmt: skip
+    assert one.prompts.system == prompt.SYSTEM and one.vocabulary is words  # type: ignore[comparison-overlap]
+    assert made(initial_deltas="~/mine.json").initial == {"0": 0.5, "1": -1.0, "2": 0.0}
+
+
 # ------------------------------------------------------------ history, reflector, processor
 
 
@@ -243,6 +300,24 @@ def test_what_follows_from_the_iterations(tmp_path: Path) -> None:
     gap = f"the history's iterations are not 0, 1, 2, ... ({path}): restore the file, or start a new run"
     with pytest.raises(DataError, match=exactly(gap)):
         read_history(path)
+
+
+def test_a_history_is_read_as_it_was_written_indented(tmp_path: Path) -> None:
+    path = tmp_path / "evolution/history.json"
+    assert read_history(path) == History(iterations=[])
+    found = score([Outcome(10, True), Outcome(30, None, cannot_tell=True)], 20.0)
+    kept = Iteration(
+        iteration=0, deltas={"0": 1.5}, examples=["a", "b"], score=found, validation=found, best=True,
+        new_deltas={"0": 2.0}, summary="Less.", reflector="m", attempts=2, usage=Spent(1, 2, 0.5),
+    )  # fmt: skip
+    history = History(
+        iterations=[kept, Iteration(iteration=1, deltas={}, examples=[], score=found, aborted="no")]
+    )
+    write_history(path, history)
+    assert read_history(path) == history
+    text = path.read_text()
+    assert text.startswith('{\n  "iterations": [\n    {\n      "iteration": 0,\n') and text.endswith("\n}\n")
+    assert json.loads(text)["iterations"][0]["usage"] == {"calls": 1, "tokens": 2, "cost": 0.5}
 
 
 def test_what_a_reflector_s_failure_leaves(tmp_path: Path) -> None:
@@ -368,6 +443,61 @@ def test_an_answer_under_other_deltas_in_words(tmp_path: Path) -> None:
         said["test"] == "the deltas of the best iteration" and said["baseline"] == "no deltas, as in the run"
     )
     assert said["test_plain"] == "no deltas, as in the run"
+
+
+def test_the_request_that_was_put_after_the_question(tmp_path: Path) -> None:
+    """On the test set it is the one that was chosen, as the table holds it."""
+    one = what_if(tmp_path)
+    one._config.evolution.brief_prompts = ["Be brief.", "One word."]
+    splits = ("minibatch", "validation", "baseline", "brief_1", "brief_2", "brief_3", "test", "test_plain")
+    assert [one._suffix(split) for split in splits] == ["", "", "", "Be brief.", "One word.", "", "", ""]
+    table = layout.comparison(tmp_path)
+    table.parent.mkdir(parents=True)
+    table.write_text("method,prompt\nno_processor,\nlength_cap,x\nbest,y\n")
+    assert one._suffix("test_brief") == ""
+    table.write_text(
+        'method,prompt\nno_processor,x\nbrief_prompt,"\'-- Ein Wort,\nfür sich."\nbest,y\n', "utf-8"
+    )
+    assert one._suffix("test_brief") == "-- Ein Wort,\nfür sich."
+
+
+@pytest.mark.parametrize(
+    ("split", "deltas"),
+    [("minibatch", {"0": 3.0}), ("validation", {"0": 3.0}), ("test", {"0": 3.0}), ("baseline", None),
+     ("brief_1", None), ("brief_12", None), ("test_plain", None), ("test_brief", None)],
+)  # fmt: skip
+def test_the_deltas_that_an_answer_was_given_under(
+    tmp_path: Path, split: str, deltas: dict[str, float] | None
+) -> None:
+    found = score([Outcome(10, True)], 20.0)
+    write_history(
+        layout.history(tmp_path),
+        History(
+            iterations=[
+                Iteration(iteration=n, deltas={"0": n + 2.0}, examples=[], score=found) for n in (0, 1)
+            ]
+        ),
+    )
+    one = what_if(tmp_path)
+    assert one._recorded_deltas(WhatIfRequest(iteration=1, split=split, example="e")) == deltas
+    late = f"iteration 2 is not finished ({layout.history(tmp_path)}): choose one of 0 to 1"
+    with pytest.raises(DataError, match=exactly(late)):
+        one._iteration(2)
+
+
+def test_the_last_record_of_an_answer_is_the_one_that_counts(tmp_path: Path) -> None:
+    """The judge's second verdict stands behind its first; answers of other iterations and splits are others."""
+    one = what_if(tmp_path)
+    one._examples = {"e": TaskExample("e", "q", "a")}
+    file = AnswerFile(layout.answers(tmp_path), 2)
+    common: dict[str, Any] = {"token_ids": [1], "correct": True, "reasoning": ""}
+    places = [(3, "minibatch", "e", "first"), (3, "minibatch", "e", "second"), (3, "test", "e", "x"),
+              (2, "minibatch", "e", "x"), (3, "minibatch", "f", "x")]  # fmt: skip
+    file.add([AnswerRecord(iteration=i, split=s, example_id=e, answer=a, **common) for i, s, e, a in places])
+    assert one._recorded(WhatIfRequest(iteration=3, split="minibatch", example="e")).answer == "second"
+    none = f"iteration 3 has no answer to 'f' in minibatch ({file.path}): choose an answer of this run"
+    with pytest.raises(DataError, match=exactly(none)):
+        one._recorded(WhatIfRequest(iteration=3, split="minibatch", example="f"))
 
 
 # ------------------------------------------------------------ files and the server

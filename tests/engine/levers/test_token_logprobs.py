@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from engine.levers.token_logprobs import LogprobRecorder, ScoredToken
+from engine.levers.token_logprobs import LogprobRecorder, Nucleus, ScoredToken
 from engine.lm.protocol import Completion, TokenLogprob
 
 PIECES = ["a", " b", "<name>"]
@@ -64,3 +64,78 @@ def test_of_the_likeliest_tokens_as_many_are_given_as_were_asked_for() -> None:
     for top in (0, 2):
         (token,) = recorder(top=top)._described(0, scored, 0, lambda token, text: len(text))
         assert token.top == [(" b", -0.5), ("a", -1.5)][:top]
+
+
+def test_part_of_a_character_is_read_again_with_what_completes_it() -> None:
+    """Token 1 is the first half of a letter, which token 2 ends; the text before them is read once."""
+    asked: list[list[int]] = []
+
+    def pieces(tokens: list[int]) -> list[str]:
+        asked.append(tokens)
+        texts = {0: "a", 1: "\ufffd", 2: "\ufffd"}
+        whole = [texts[token] for token in tokens]
+        for at in range(len(tokens) - 1):
+            if tokens[at : at + 2] == [1, 2]:
+                whole[at : at + 2] = ["", "é"]
+        return whole
+
+    decode = {0: "a", 1: "\ufffd", 2: "\ufffd"}
+    tokenizer: Any = SimpleNamespace(
+        pieces=pieces,
+        decode=lambda tokens: "".join(decode[token] for token in tokens),
+        encode=lambda text: [0],
+    )
+    noted = LogprobRecorder(tokenizer, 0, None, None)
+    for length in range(4):
+        noted([[0] * length], LOGITS)
+    found = [places(noted.answer([0], begun(tokens), 3)) for tokens in ([0], [0, 1], [0, 1, 2], [0, 1, 2, 0])]
+    assert found == [
+        [("a", 3)],
+        [("a", 3), ("\ufffd", 4)],
+        [("a", 3), ("", 4), ("é", 4)],
+        [("a", 3), ("", 4), ("é", 4), ("a", 5)],
+    ]
+    assert [tokens for tokens in asked if tokens != [0, 0]][:3] == [[0, 0, 1][-2:], [0, 1, 2], [2, 0]]
+
+
+def test_a_segment_that_is_written_anew_takes_the_place_of_what_was_noted() -> None:
+    """The first segment ends with token 0; of the second the beginning is written twice."""
+    noted = recorder(top=2)
+    noted([[]], LOGITS)
+    noted.end_segment(Completion([0], [-1.0], "a", "stop"))
+    (alone,) = noted.answer([1], None, 7)
+    noted([[]], LOGITS.flip(1))
+    noted([[]], LOGITS)
+    first, second = noted.answer([1], begun([1]), 7)
+    assert (first.text, first.offset, first.logprob) == ("a", 7, pytest.approx(math.log(4 / 8)))
+    assert (second.text, second.offset, second.logprob) == (" b", 8, pytest.approx(math.log(3 / 8)))
+    assert second.top == [("a", pytest.approx(math.log(4 / 8))), (" b", pytest.approx(math.log(3 / 8)))]
+    assert alone == first
+
+
+def test_a_prompt_s_tokens_are_scored_but_the_first() -> None:
+    """Before it there is nothing; special tokens have their names in the prompt's text."""
+    asked: list[tuple[object, ...]] = []
+    scored = [TokenLogprob(2, -0.5, [(0, -0.25)]), TokenLogprob(1, -1.5, [(1, -1.5)])]
+
+    def score(*given: object) -> list[TokenLogprob]:
+        asked.append(given)
+        return scored
+
+    model: Any = SimpleNamespace(score=score)
+    for top, known in ((1, [[("a", -0.25)], [(" b", -1.5)]]), (0, [[], []])):
+        noted = recorder(top=top)
+        noted.score(model, [0, 2, 1])
+        assert noted.prompt == [
+            ScoredToken("a", 0, None, []), ScoredToken("<name>", 1, -0.5, known[0]),
+            ScoredToken(" b", 7, -1.5, known[1]),
+        ]  # fmt: skip
+    assert asked == [([0, 2, 1], 1, None)] * 2, "of at least one token"
+
+
+def test_what_is_drawn_is_bounded_after_the_deltas() -> None:
+    """Of 8 parts, 4 and 3 make up three quarters."""
+    under: Any = lambda written, logits: logits.flip(1)  # noqa: E731
+    kept = Nucleus(under, 1.0, 0.75)([[]], LOGITS)
+    assert kept.exp().round().tolist() == [[0.0, 3.0, 4.0]]
+    assert Nucleus(None, 1.0, 0.4)([[]], LOGITS).exp().round().tolist() == [[4.0, 0.0, 0.0]]

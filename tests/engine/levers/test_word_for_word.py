@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from engine.config.config import Config
+from engine.config.models.model import ModelSection
 from engine.errors import DataError
 from engine.events import LeverFit
 from engine.evolution import layout as evolution_layout
@@ -20,6 +22,7 @@ from engine.levers.evaluated_prompt import PromptUsed
 from engine.levers.evidence_lever import EvidenceLever
 from engine.levers.lever import LeverDid, last_user, with_last
 from engine.levers.levers import Chosen, Levers, Limits, PromptTooLong
+from engine.levers.token_logprobs import Nucleus
 from tests.exactly import exactly
 
 
@@ -197,6 +200,122 @@ def test_levers_say_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ):
         EvidenceLever(tmp_path, Config())
     assert evidence_lever.EVIDENCE == "evidence"
+
+
+def test_a_text_s_tokens_are_noted_only_where_that_is_asked() -> None:
+    one = levers()
+    under: Any = lambda written, logits: logits  # noqa: E731
+    held: Any = SimpleNamespace(processor=under, did=lambda: "added")
+    one = replace(one, deltas=held)
+    none = one.prepare_text("n", "abc", Chosen([])).text
+    assert (none.recorder, none.decider.committing, none.decider.processor) == (None, None, None)
+    for chosen, processor in ((Chosen([]), None), (Chosen(["deltas"]), under)):
+        ready = one.prepare_text("n", "abc", chosen, Limits(logprobs=0, temperature=0.5, top_p=0.9))
+        text, recorder = ready.text, ready.text.recorder
+        assert recorder is not None and text.decider.committing is recorder
+        assert (recorder._top, recorder._under, text.decider.processor) == (0, processor, processor)
+        assert recorder._drawn == Nucleus(processor, 0.5, 0.9)
+        assert ready.did == (["added"] if processor else [])
+    assert (
+        one.prepare_text("n", "abc", Chosen([]), Limits(top_p=0.9, temperature=0.0)).text.decider.committing
+        is None
+    )
+
+
+def test_an_answer_ends_before_its_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tokens are those that make up its text; of each of them there is a probability."""
+    one = levers()
+    letters: Any = one.model.tokenizer
+    letters.decode = lambda tokens: "".join(map(chr, tokens))
+    ready = one.prepare_text("n", "abc", Chosen(["notes"]), Limits(stops=("##",), echo=True, logprobs=1))
+    text = ready.text
+    text.answer.tokens, text.answer.text, text.finish = (
+        [*map(ord, "so# it is## not")],
+        "so# it is## not",
+        "stop",
+    )
+    recorder: Any = SimpleNamespace(prompt=["p"], answer=lambda prompt, begun, offset: [*"so# it is## not"])
+    text.recorder = recorder
+    found = one.answered(ready)
+    assert (found.text, found.finish, found.prompt_tokens) == ("abcso# it is", "stop", 3)
+    assert "".join(map(chr, found.tokens)) == "so# it is" and found.scored == ["p", *"so# it is"]
+    assert (found.decisions, found.did, found.prompt) == ([], ready.did, ready.prompt)
+    seen = LeverDid(lever="notes", acted=False, what="no conflict")
+    assert one.answered(ready, seen).did == [*ready.did, seen]
+    text.recorder, text.stops = None, ()
+    found = one.answered(ready)
+    assert (found.text, len(found.tokens), found.scored) == ("abcso# it is## not", 15, None)
+
+
+def test_the_model_is_the_one_that_is_named_or_the_first_run_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of several runs, each is looked at with the same model; its own configuration is the first one's."""
+    runs = [tmp_path / name for name in ("one", "two")]
+    for run, path in zip(runs, ("statements", "arithmetic"), strict=True):
+        run.mkdir()
+        (run / "config.yaml").write_text(f"model: {{path: {path}}}\n")
+    loaded: list[str | None] = []
+    looked: list[tuple[Path, str | None, str | None]] = []
+
+    def load_model(section: Any) -> Any:
+        loaded.append(section.path)
+        return SimpleNamespace(info=None)
+
+    def with_run(levers: Levers, run: Path, config: Config, section: Any, servers: Any) -> Levers:
+        looked.append((run, config.model.path, section.path))
+        return levers
+
+    monkeypatch.setattr(load, "_with_run", with_run)
+    for section, path in ((None, "statements"), (ModelSection(path="other"), "other")):
+        looked.clear()
+        found = load.load_levers(runs, section, load_model)
+        assert loaded[-1] == path and found.config.model.path == "statements"
+        assert looked == [(runs[0], "statements", path), (runs[1], "arithmetic", path)]
+
+
+@pytest.mark.parametrize(
+    ("held", "known", "asked"),
+    [
+        (None, None, "of this run"),
+        (None, "of the deltas", "of this run"),
+        ("memory", "of the memory", "of the memory"),
+    ],
+)
+def test_the_memory_that_acts_brings_its_prompt(
+    held: Any, known: Any, asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacks(*_: object) -> None:
+        raise DataError(what="none", hint="")
+
+    monkeypatch.setattr(load, "EsmLever", lambda *_: SimpleNamespace())
+    monkeypatch.setattr(load, "DeltasLever", lacks)
+    monkeypatch.setattr(load, "EvaluatedPrompt", SimpleNamespace(of=lambda config: "of this run"))
+    model: Any = SimpleNamespace(info=None)
+    nobody: Any = None
+    begun = Levers(model, Config(), [], esm=held, prompt=known)
+    assert load._with_run(begun, tmp_path, Config(), nobody, nobody).prompt == asked
+
+
+def test_a_controller_s_server_is_known_to_all_levers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Notes need the stage's folder, and a mode in which a controller keeps them."""
+    seen: list[Any] = []
+    controller = SimpleNamespace(name="rules")
+    monkeypatch.setattr(load, "make_controller", lambda context: seen.append(context) or controller)
+    known: Any = object()
+    (tmp_path / "slsm").mkdir()
+    notes = load._notes(tmp_path, Config(), known)
+    (context,) = seen
+    assert (context.stage, context.run_dir, context.servers) == ("slsm", tmp_path, known)
+    assert notes._controller is controller and notes.about == "notes of the controller rules, structured"
+    kept_nowhere = Config.model_validate({"slsm": {"disable_controller": True}})
+    lacking = (
+        f"no conversation memory ({tmp_path}): run the stage `slsm` of this run, in a mode that keeps one"
+    )
+    with pytest.raises(DataError, match=exactly(lacking)):
+        load._notes(tmp_path, kept_nowhere, known)
 
 
 @pytest.mark.parametrize("role", ["system", "assistant"])

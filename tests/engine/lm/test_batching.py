@@ -29,6 +29,31 @@ def test_rows_of_equal_length_stay_in_order() -> None:
 
 
 @pytest.mark.parametrize(
+    ("lengths", "max_rows", "max_tokens", "groups"),
+    [
+        ([8, 20], 10, 1000, [[0, 1]]),  # half as long again and eight more
+        ([8, 21], 10, 1000, [[0], [1]]),
+        (
+            [9, 21, 22],
+            10,
+            1000,
+            [[0, 1], [2]],
+        ),  # 21.5 for the first: what counts is the shortest of the group
+        ([4] * 5, 2, 1000, [[0, 1], [2, 3], [4]]),
+        ([10] * 3, 9, 30, [[0, 1, 2]]),
+        ([10] * 3, 9, 29, [[0, 1], [2]]),
+        ([10, 9, 8], 9, 27, [[2, 1], [0]]),  # padded to the longest of the group
+        ([50, 60], 9, 20, [[0], [1]]),  # a text that is longer than a pass has one of its own
+        ([], 9, 20, []),
+    ],
+)
+def test_where_a_group_ends(
+    lengths: list[int], max_rows: int, max_tokens: int, groups: list[list[int]]
+) -> None:
+    assert list(similar_lengths(lengths, max_rows, max_tokens)) == groups
+
+
+@pytest.mark.parametrize(
     ("device", "parameters", "tokens"),
     [
         ("cpu", 1_000_000, 16384),

@@ -230,6 +230,39 @@ def test_no_continuation_leaves_the_context(pair: Callable[[str], Pair]) -> None
         short.generate([Request([1] * 12, Sampling(8))])
 
 
+def test_a_text_whose_states_were_to_be_read_and_that_has_none(pair: Callable[[str], Pair]) -> None:
+    model, _ = pair("qwen2")
+    request = Request([1, 2], Sampling(3), capture_layers=(2, 0), capture_after="no such text")
+    (found,) = model.generate([request])
+    assert found.states is not None and found.state_ends == []
+    assert (found.states.shape, found.states.dtype) == ((0, 2, model.info.hidden_size), np.float32)
+
+
+def test_a_large_budget_takes_no_memory_before_it_is_used(
+    pair: Callable[[str], Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """64 columns to spare at first, fewer for smaller budgets; a full batch grows by a half, and by 64 at least."""
+    model, _ = pair("qwen2")
+    spared: list[int] = []
+    begin = RunningKv.__init__
+
+    def noted(batch: RunningKv, layout: Any, lengths: Any, spare: int) -> None:
+        if len(lengths):
+            spared.append(spare)
+        begin(batch, layout, lengths, spare)
+
+    monkeypatch.setattr(RunningKv, "__init__", noted)
+    ends, model.tokenizer.eos_token_ids = model.tokenizer.eos_token_ids, frozenset()
+    try:
+        model.generate([Request([1, 2], Sampling(150)), Request([1, 2], Sampling(3))])
+        assert spared == [64, 64, 65]
+        spared.clear()
+        model.generate([Request([1, 2], Sampling(9)), Request([1, 2], Sampling(3))])
+        assert spared == [9]
+    finally:
+        model.tokenizer.eos_token_ids = ends
+
+
 def test_nothing_asked_nothing_given(pair: Callable[[str], Pair]) -> None:
     model, _ = pair("qwen2")
     assert model.generate([]) == []

@@ -44,7 +44,7 @@ def file(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def write_gguf(folder: Path, path: Path, tensors_a_part: int = 0, template: str = TEMPLATE) -> Path:
     """A Qwen2 folder as llama.cpp's converter writes it, in float32: in one file, or in parts whose first is
-    returned."""
+    returned. Tied weights once."""
     pretrained = load_pretrained(str(folder), "cpu", "float32")
     config, tokenizer = pretrained.model.config, pretrained.tokenizer
     writer = gguf.GGUFWriter(path, "qwen2", split_max_tensors=tensors_a_part)
@@ -61,6 +61,8 @@ def write_gguf(folder: Path, path: Path, tensors_a_part: int = 0, template: str 
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN2, config.num_hidden_layers)
     for name, tensor in pretrained.model.state_dict().items():
         stem, _, kind = name.rpartition(".")
+        if stem == "lm_head" and config.tie_word_embeddings:
+            continue
         writer.add_tensor(f"{names.get_name(stem)}.{kind}", tensor.numpy().astype(np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -241,6 +243,19 @@ def test_a_file_is_parsed_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert parsed == [file]
     load_text_side(str(file))
     assert parsed == [file, file]
+
+
+def test_a_file_is_not_read_by_the_library_beside_us(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        pretrained.transformers.AutoModelForCausalLM,
+        "from_pretrained",
+        lambda *args, **how: pytest.fail("read"),
+    )
+    loaded = load_pretrained(str(file), "cpu", "float32")
+    assert not loaded.model.training and {weight.requires_grad for weight in loaded.model.parameters()} == {
+        False
+    }
+    assert (loaded.dtype, loaded.dtype_reason) == ("float32", "")
 
 
 def test_a_fingerprint_goes_with_every_part(parts: list[Path]) -> None:

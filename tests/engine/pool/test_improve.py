@@ -136,6 +136,8 @@ def test_every_rule_by_which_a_find_is_taken_or_refused():
         (5, 6): (REFUSED, NEVER_SCORED),
     }
     assert found.injection.injected == (78, 79)
+    assert {v.pair: v.answer for v in found.verdicts} == {one.pair: one.answer or "" for one in pairs}
+    assert {v.score for v in found.verdicts if v.pair == (5, 6)} == {None}
     assert (found.oracle_before, found.oracle_after) == (0.0, 1.0)
     assert found.query.pointer_candidates[0].gen_method == TRANSFER
 

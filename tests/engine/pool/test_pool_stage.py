@@ -7,6 +7,7 @@ import io
 import json
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from engine.errors import DataError
 from engine.events import Event, Notice, PoolQueryDone, PoolTotals
 from engine.pool import layout
 from engine.pool.data.digits import DigitsDataset
-from engine.pool.data.records import POOL_SIZE, read_rl_data
+from engine.pool.data.records import POOL_SIZE, RLQueryData, read_rl_data, write_rl_data
+from engine.pool.from_config import given_rl_data
 from engine.pool.pool_stage import BuildPools
 from engine.run.gate import StopRequested
 from tests.engine.pool.small_run import SMALL, context_of, run_pool
@@ -276,3 +278,13 @@ def test_where_every_query_is_left_out_there_is_no_data(tmp_path: Path):
 def test_without_mining_nothing_is_asked(tmp_path: Path):
     found = totals(run_pool(tmp_path, max_eval_pairs=0))
     assert found.asked == found.injected == 0 and found.before == found.after
+
+
+def test_rl_data_may_lie_in_the_users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    data = {"q": RLQueryData(query_id="q", candidate_pool_indices=[3, 1], pointer_candidates=[])}
+    write_rl_data(tmp_path / "rl.json", data)
+    context: Any = SimpleNamespace(config=SimpleNamespace(pool=SimpleNamespace(rl_data="~/rl.json")))
+    dataset: Any = SimpleNamespace(embeddings=np.zeros((5, 2)))
+    nobody: Any = None
+    assert dict(given_rl_data(context, dataset, nobody)) == data

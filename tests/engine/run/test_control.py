@@ -20,7 +20,7 @@ from app.runs.client import send
 from engine.errors import RunError
 from engine.events import Event, StagePaused, StageResumed
 from engine.run.control import ControlServer, answer
-from engine.run.control_address import LONGEST, fits
+from engine.run.control_address import LONGEST, fits, reachable_address
 from engine.run.directory import RunDirectory
 from engine.run.gate import Gate, StopRequested
 from engine.run.lock import RunLock
@@ -183,6 +183,23 @@ def test_the_longest_address_is_one_that_the_kernel_takes() -> None:
         pytest.raises(OSError, match=exactly("AF_UNIX path too long")),
     ):
         refused.connect("/" + "x" * (LONGEST + 1))
+
+
+def test_a_long_path_is_written_in_a_way_that_is_short_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it is, as where a link leads, as seen from the folder one is in; None where none of them is short enough."""
+    deep = tmp_path / ("d" * 100) / ("e" * 60)
+    deep.mkdir(parents=True)
+    (tmp_path / "here.sock").touch()
+    (deep / "link.sock").symlink_to(tmp_path / "here.sock")
+    assert reachable_address(tmp_path / "here.sock") == f"{tmp_path}/here.sock"
+    assert reachable_address(deep / "link.sock") == os.path.realpath(tmp_path / "here.sock")
+    assert reachable_address(deep / "own.sock") is None
+    monkeypatch.chdir(deep.parent)
+    assert reachable_address(deep / "own.sock") == f"{deep.name}/own.sock"
+    monkeypatch.chdir(deep)
+    assert reachable_address(deep / "own.sock") == "own.sock"
 
 
 def test_path_longer_than_an_address(tmp_path: Path, gate: Gate) -> None:

@@ -71,6 +71,31 @@ def test_new_run_is_prepared_and_holds_what_it_was_given(tmp_path: Path) -> None
     assert run.path.parent == tmp_path / "demo" and record.run_id == run.path.name
     assert (record.status, record.seeds, list(record.stages)) == ("prepared", {"run": 7}, ["mine", "eval"])
     assert inspect(run.path).state == "prepared" and not inspect(run.path).alive
+    assert run.config.read_text() == "run: {}\n"
+    assert (record.config, record.versions, record.changes) == (
+        {"run": {"name": "demo"}},
+        {"python": "3"},
+        {},
+    )
+    assert record.created == pytest.approx(record.updated, abs=5)
+    assert [stage.status for stage in record.stages.values()] == ["pending", "pending"]
+
+
+@pytest.mark.parametrize(("created", "known"), [(0.0, True), (-0.5, False), (1e11 - 1, True), (1e11, False)])
+def test_the_times_of_a_record_are_those_of_a_calendar(tmp_path: Path, created: float, known: bool) -> None:
+    run = create(tmp_path)
+    record = json.loads(run.record.read_text()) | {"created": created}
+    run.record.write_text(json.dumps(record))
+    if known:
+        assert run.read().created == created
+        return
+    with pytest.raises(
+        RunError,
+        match=exactly(
+            "this is not a run's record: its times are none (…/run.json): restore the file, or start a new run"
+        ),
+    ):
+        run.read()
 
 
 def test_what_is_left_out_is_said_behind_the_status() -> None:

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.errors import DataError, DiskError, RunError
-from engine.events import Header, IterationFinished, Notice, StageProgress, decode, encode
+from engine.events import Header, IterationFinished, Notice, StageFinished, StageProgress, decode, encode
 from engine.run.event_log import EventLog, LogReader, read_event
 from engine.run.lock import RunLock
 from tests.exactly import exactly
@@ -299,6 +299,15 @@ def test_threads_may_write_at_once(tmp_path: Path) -> None:
     assert [entry.event.seq for entry in LogReader(tmp_path / "e").poll()] == list(range(801))
 
 
+def test_a_line_that_is_written_in_pieces_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system may write less than it is given."""
+    real = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda file, data, at: real(file, data[:7], at))
+    write(tmp_path / "e", "one", "two")
+    assert texts(LogReader(tmp_path / "e")) == ["one", "two"]
+    assert (tmp_path / "e").read_bytes().count(b"\n") == 3
+
+
 def test_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
     """In a child process, because a limit on file sizes holds for a whole process."""
     path = tmp_path / "e"
@@ -362,6 +371,29 @@ def test_what_did_not_reach_the_disk_is_told_by_every_later_event(
         with pytest.raises(DiskError):
             log.emit(Notice(text="b"))
     assert texts(LogReader(tmp_path / "e")) == ["a"]
+
+
+def test_the_log_is_brought_to_the_disk_once_for_what_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once at the beginning and the end of a stage; in its middle when asked, and no second time for the same."""
+    log = EventLog(tmp_path / "e", HEADER)
+    log.sync()
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    log.sync()
+    assert not synced
+    log.emit(StageProgress(done=1, total=2))
+    log.emit(Notice(text="a"))
+    assert not synced
+    log.sync()
+    log.sync()
+    assert len(synced) == 1
+    log.emit(StageFinished(seconds=1.0))
+    assert len(synced) == 2
+    log.emit(Notice(text="b"))
+    log.close()
+    assert len(synced) == 3
 
 
 @pytest.mark.parametrize("instead", [None, "another file"])

@@ -10,6 +10,8 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -93,6 +95,37 @@ def test_a_link_to_the_lock_of_another_run_does_not_have_its_worker_stopped(
     assert worker.poll() is None
 
 
+def test_a_link_is_no_lock(tmp_path: Path) -> None:
+    lock = RunLock(tmp_path / "worker.lock")
+    (tmp_path / "link").symlink_to(tmp_path / "worker.lock")
+    assert read_lock(tmp_path / "worker.lock") is not None and read_lock(tmp_path / "link") is None
+    lock.release()
+
+
+@pytest.mark.parametrize(
+    ("listed", "start"),
+    [
+        ("Ss   Mon Jan  1 10:00:00 2024\n", "Mon Jan  1 10:00:00 2024"), ("Z+   Mon Jan  1 10:00:00 2024\n", None),
+        ("", None), ("Ss\n", None),
+    ],
+)  # fmt: skip
+def test_elsewhere_the_list_of_processes_says_when_one_began(
+    monkeypatch: pytest.MonkeyPatch, listed: str, start: str | None
+) -> None:
+    """As on macOS."""
+    asked: list[Any] = []
+
+    def run(command: list[str], **how: Any) -> Any:
+        asked.append((command, how))
+        return SimpleNamespace(stdout=listed)
+
+    monkeypatch.setattr(lock_module, "sys", SimpleNamespace(platform="darwin"))
+    monkeypatch.setattr(lock_module, "subprocess", SimpleNamespace(run=run))
+    assert process_start(77) == start
+    how = {"capture_output": True, "text": True, "check": False}
+    assert asked == [(["ps", "-o", "stat=,lstart=", "-p", "77"], how)]
+
+
 def test_a_clock_that_was_set_back_makes_no_worker_seem_hung(tmp_path: Path) -> None:
     """The last heartbeat is an hour ahead then; the next one is now again."""
     lock = RunLock(tmp_path / "worker.lock")
@@ -117,6 +150,28 @@ def test_a_file_that_another_process_locks_does_not_have_the_named_one_stopped(
         assert not signal_holder(path)
     time.sleep(0.2)
     assert bystander.poll() is None
+
+
+@pytest.mark.parametrize(
+    ("line", "held"),
+    [
+        ("1: FLOCK  ADVISORY  WRITE 77 08:01:{inode} 0 EOF", True),
+        ("1: FLOCK  ADVISORY  WRITE 77 00:{inode}:9 0 EOF", False),  # another file
+        ("1: FLOCK  ADVISORY  WRITE 770 08:01:{inode} 0 EOF", False),  # another process
+        ("1: -> FLOCK  ADVISORY  WRITE 77 08:01:{inode} 0 EOF", False),  # it waits for the lock
+        ("77 {inode}", False),
+        ("", False),
+    ],
+)
+def test_the_kernels_list_names_process_and_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, held: bool
+) -> None:
+    path = tmp_path / "worker.lock"
+    path.touch()
+    first = f"0: POSIX  ADVISORY  READ  77 08:01:1{path.stat().st_ino} 128 128"
+    listed = f"{first}\n{line.format(inode=path.stat().st_ino)}\n"
+    monkeypatch.setattr(lock_module.Path, "read_text", lambda path: listed)
+    assert holds(path, 77) is held
 
 
 def test_the_process_that_holds_the_lock_is_asked_to_stop(

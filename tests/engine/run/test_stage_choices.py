@@ -170,7 +170,7 @@ def test_texts_under_way_stay_where_another_stage_goes_on_with_them(tmp_path: Pa
     assert (kept / "esm/mine/rollouts.jsonl").exists() and not (tmp_path / "esm/mine/rollouts.jsonl").exists()
     assert (kept / KEPT_TEXTS).exists() is (half_done in ("pending", "finished"))
     written = (kept / "stages.json").read_bytes()
-    assert list(json.loads(written)) == ["mine"]
+    assert list(json.loads(written)) == ["mine"] and written.endswith(b"\n}\n")
     record.stages["mine"].seconds = 9.0
     stage_choices.put_aside(tmp_path, record)
     assert (kept / "stages.json").read_bytes() == written, "what is there stays"

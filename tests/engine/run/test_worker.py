@@ -11,11 +11,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from app.runs.client import prepare_run, request_stop, send, start_worker
-from engine.errors import RunError
+from engine.errors import DataError, DiskError, RunError
 from engine.events import (
     Event,
     Notice,
@@ -23,6 +24,7 @@ from engine.events import (
     StageFinished,
     StageFinishedBefore,
     StagePaused,
+    StageProgress,
     StageResumed,
     StageStarted,
     StageStopped,
@@ -34,7 +36,7 @@ from engine.lm.kept_texts import KeptTexts
 from engine.lm.protocol import Completion
 from engine.run import worker as worker_module
 from engine.run.directory import RunDirectory, inspect
-from engine.run.lock import RunLock
+from engine.run.lock import RunLock, read_lock
 from engine.run.worker import describe_failure
 from tests.exactly import exactly
 
@@ -80,6 +82,85 @@ def test_the_heartbeat_brings_the_log_to_the_disk(
         wait_until(lambda: len(synced) == 2, "the stage's file and the log on the disk")
     engine._close_log()
     lock.release()
+
+
+@pytest.fixture
+def at_work(make_run: MakeRun) -> Iterator[tuple[worker_module.Worker, RunDirectory]]:
+    """A worker in this process, at work on the stage `Count`, with its run."""
+    run = make_run("Count")
+    lock = RunLock(run.lock)
+    engine = worker_module.Worker(run, run.read(), lock)
+    engine._open_log()
+    engine._stage = "example_stages:Count"
+    yield engine, run
+    engine._close_log()
+    lock.release()
+
+
+def test_texts_that_were_kept_are_dropped_when_the_stage_has_them(
+    at_work: tuple[worker_module.Worker, RunDirectory],
+) -> None:
+    engine, _ = at_work
+    cleared: list[str] = []
+    events = [
+        Notice(text="a"),
+        StageStarted(total=3),
+        StageProgress(done=1, total=3),
+        StageFinished(seconds=1.0),
+    ]
+    for event in events:
+        name = type(event).__name__
+        engine._kept = SimpleNamespace(clear=lambda name=name: cleared.append(name))  # type: ignore[assignment]
+        engine._emit(event)
+    assert cleared == ["StageProgress", "StageFinished"]
+
+
+def test_a_record_is_not_written_apart_from_its_log(
+    at_work: tuple[worker_module.Worker, RunDirectory],
+) -> None:
+    engine, run = at_work
+    run.path.rename(run.path.with_name("elsewhere"))
+    with pytest.raises(DiskError, match="the run's folder was moved or deleted"):
+        engine._write_record()
+    assert not run.path.exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "line", "traceback", "code"),
+    [
+        (
+            DataError(what="no such column", where="a:3", hint="name it"),
+            "no such column (a:3): name it",
+            False,
+            2,
+        ),
+        (ZeroDivisionError("by nought"), "ZeroDivisionError: by nought", True, 1),
+    ],
+)
+def test_a_failure_is_told_in_the_log_the_record_and_the_workers_own_log(
+    at_work: tuple[worker_module.Worker, RunDirectory],
+    events_of: EventsOf,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+    line: str,
+    traceback: bool,
+    code: int,
+) -> None:
+    """Its traceback only where the program did not foresee it."""
+    engine, run = at_work
+    assert engine._fail(error) == code
+    (told,) = caplog.records
+    assert told.message.startswith(line) and told.levelname == "ERROR"
+    assert (told.exc_info is not None and told.exc_info[1] is error) is traceback
+    record = run.read()
+    assert (record.status, record.failure) == ("failed", told.message)
+    assert record.stages["example_stages:Count"].status == "failed"
+    *_, failed, stopped = events_of(run)
+    assert isinstance(failed, StageFailed) and failed.stage == "example_stages:Count"
+    assert isinstance(stopped, WorkerStopped)
+    assert (stopped.status, stopped.kept, stopped.stage) == ("failed", str(run.path), "")
+    left = read_lock(run.lock)
+    assert left is not None and left.last_words == "", "there was room for it elsewhere"
 
 
 def test_run_from_beginning_to_end(make_run: MakeRun, worker: Worker, events_of: EventsOf) -> None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from engine.events import DecisionTaken
 from engine.levers.lever import ESM
+from engine.levers.levers import Answered
 from engine.levers.token_logprobs import ScoredToken
-from engine.serve.pending_request import PendingRequest, Update, Written
+from engine.serve import pending_request
+from engine.serve.pending_request import PendingRequest, Update, Written, settled
 
 
 def test_a_token_is_told_when_all_its_text_is_sent() -> None:
@@ -44,3 +48,74 @@ def test_decisions_of_a_second_answer_are_told_from_its_first_on() -> None:
     request.write_again(prepared("first_segment"))
     assert [decision.gate for decision in request.new_decisions()] == ["first_segment"]
     assert request.new_decisions() == [] and request.spent == 3 + 4
+
+
+def pending(stream: bool, sent: list[Update]) -> PendingRequest:
+    """What has sent `One` and its token of the text `>One two`, which repeats its prompt `>`."""
+    text = SimpleNamespace(echo=">", prompt_scored=[ScoredToken(">", 0, -9.0, [])])
+    parsed: Any = SimpleNamespace(stream=stream)
+    prepared: Any = SimpleNamespace(text=text, again=None)
+    return PendingRequest("r", parsed, "?", sent.append, prepared, began=100.0, sent=3, reported=1)
+
+
+def answered(text: str, *tokens: str) -> Answered:
+    scored = [ScoredToken(token, 0, -1.0, []) for token in tokens]
+    prompt: Any = None
+    return Answered(text, [], 1, "stop", [], [], prompt, scored)
+
+
+def test_a_stream_gets_at_its_end_what_it_has_not_had_yet() -> None:
+    """The text behind what was sent, the tokens behind those that were; nothing in between where there is none."""
+    for answer, more in (
+        (answered(">One two", ">", "One", " two"), [Written(" two", [ScoredToken(" two", 0, -1.0, [])])]),
+        (answered(">One", ">", "One", ""), [Written("", [ScoredToken("", 0, -1.0, [])])]),
+        (answered(">One two", ">", "One"), [Written(" two", [])]),
+        (answered(">One", ">", "One"), []),
+    ):
+        sent: list[Update] = []
+        pending(True, sent).send_answer(answer)
+        assert sent == [*more, answer]
+        sent.clear()
+        pending(False, sent).send_answer(answer)
+        assert sent == [answer], "whoever waits for all of it gets it at once"
+
+
+def test_the_time_to_the_first_text_counts_from_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [102.5]
+    monkeypatch.setattr(pending_request, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    request = pending(True, [])
+    assert request.first is None
+    request.send_answer(answered(">One two"))
+    assert request.first == 2.5
+    now[0] = 110.0
+    request.send_answer(answered(">One two three"))
+    assert request.first == 2.5
+
+
+def test_a_prompt_that_is_repeated_is_sent_once_before_the_answer() -> None:
+    text = SimpleNamespace(text="One two", finish="", stops=(), echo=">", scored=[], prompt_scored=["p"])
+    sent: list[Update] = []
+    parsed: Any = SimpleNamespace(stream=True)
+    prepared: Any = SimpleNamespace(text=text, again=None)
+    request = PendingRequest("r", parsed, "?", sent.append, prepared)
+    request.send_updates([])
+    assert sent == [Written(">", ["p"]), Written("One two", [])]  # type: ignore[list-item]
+    text.text = "One two three"
+    request.send_updates([])
+    assert sent[2:] == [Written(" three", [])]
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "stops", "ready"),
+    [
+        ("One", "", (), "One"), ("One\ufffd", "", (), "One"), ("One\ufffd", "stop", (), "One\ufffd"),
+        ("One END", "", ("END!",), "One "), ("One EN", "", ("END", "x"), "One "), ("One", "", ("One two",), ""),
+        ("One ND", "", ("END",), "One ND"), ("", "", ("END",), ""), ("", "", (), ""),
+        ("One E", "length", ("END",), "One E"),
+    ],
+)  # fmt: skip
+def test_what_may_still_become_something_else_is_held_back(
+    text: str, finish: str, stops: tuple[str, ...], ready: str
+) -> None:
+    """Half a letter, the beginning of a stop string; at the end nothing."""
+    assert settled(SimpleNamespace(text=text, finish=finish, stops=stops)) == ready  # type: ignore[arg-type]

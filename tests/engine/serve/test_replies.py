@@ -79,6 +79,8 @@ def test_several_answers_each_with_what_was_decided() -> None:
     assert [one["message"]["content"] for one in whole["choices"]] == ["a", "b", "c", "d"]
     assert all(one["steer"] == STEER for one in whole["choices"])
     assert whole["usage"] == {"prompt_tokens": 80, "completion_tokens": 10, "total_tokens": 90}
+    two = reply(n=2).whole([answered("a"), answered("b")])
+    assert "steer" not in two and [one["steer"] for one in two["choices"]] == [STEER, STEER]
 
 
 def test_the_pieces_of_a_chat() -> None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from engine.config.serve import ServeSection
 from engine.errors import ModelError
-from engine.events import Event, RequestAnswered, ServeLoad
+from engine.events import DecisionTaken, Event, RequestAnswered, ServeLoad
 from engine.levers.in_flight_batch import InFlight
 from engine.levers.levers import Prepared
 from engine.serve import scheduler
 from engine.serve.pending_request import Failed, PendingRequest, Update
-from engine.serve.scheduler import MOST_FAILURES, Busy, RequestScheduler
+from engine.serve.scheduler import MOST_FAILURES, STOPPING, Busy, RequestScheduler
 from tests.exactly import exactly
 
 
@@ -112,3 +113,87 @@ def test_a_request_that_is_written_again_gets_the_next_place(monkeypatch: pytest
     busy._take_checked()
     busy._start_waiting()
     assert [(one.name, one.text.name) for one in busy._in_flight.values()] == [("begun", "with a note")]
+
+
+def idle() -> RequestScheduler:
+    levers: Any = SimpleNamespace(model=SimpleNamespace(open=lambda prompts: None))
+    return RequestScheduler(levers, ServeSection(), lambda event: None, lambda done, tokens: None)
+
+
+def test_with_answers_in_flight_it_works_and_otherwise_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has gone leaves, what is checked goes on, what waits gets a place; then a step, and how busy it is."""
+    busy, did, answers = idle(), list[str](), 1
+
+    class Enough(Exception):
+        pass
+
+    def checkpoint() -> None:
+        did.append("look")
+        if did.count("look") == 3:
+            raise Enough
+
+    def finish() -> None:
+        did.append("round")
+        busy._in_flight.clear()
+
+    for name in ("drop_cancelled", "take_checked", "start_waiting", "wait", "report"):
+        monkeypatch.setattr(busy, f"_{name}", lambda name=name: did.append(name))
+    monkeypatch.setattr(busy, "_round", finish)
+    nobody: Any = None
+    busy._in_flight[answers] = nobody
+    with pytest.raises(Enough):
+        busy.work(checkpoint)
+    before = ["look", "drop_cancelled", "take_checked", "start_waiting"]
+    assert did == [*before, "round", "report", *before, "wait", "report", "look"]
+
+
+def test_at_the_end_all_that_are_left_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those in flight, those that wait, and whoever comes afterwards."""
+    busy, sent = idle(), list[tuple[str, Update]]()
+    nobody: Any = None
+
+    def request(name: str) -> PendingRequest:
+        prepared = Prepared(InFlight(name, [1], nobody), nobody, [], nobody)
+        busy.reserve()
+        return PendingRequest(name, nobody, "Q", lambda update: sent.append((name, update)), prepared)
+
+    first, second = request("in flight"), request("waiting")
+    for one in (first, second):
+        busy.submit(one)
+    busy._in_flight[id(first.text)] = busy._waiting.popleft()
+    busy.close()
+    assert sent == [("in flight", STOPPING), ("waiting", STOPPING)]
+    assert (busy._in_flight, list(busy._waiting), busy.reserved) == ({}, [], 2)
+    busy.submit(request("late"))
+    assert sent[2:] == [("late", STOPPING)] and busy.reserved == 2
+    with pytest.raises(RuntimeError):
+        busy._checking.submit(print)
+
+
+def test_in_each_round_decisions_are_logged_before_they_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without texts, where these are not to be logged; whatever has ended leaves its place."""
+    said: list[Any] = []
+    levers: Any = SimpleNamespace(model=SimpleNamespace(open=lambda prompts: None))
+    decision = DecisionTaken(method="esm", example="", m=1, gate="chosen", prefix="Once", segment=" upon")
+
+    def request(name: str) -> Any:
+        text = SimpleNamespace(name=name)
+        return SimpleNamespace(
+            name=name, text=text, new_decisions=lambda: [decision],
+            send_updates=lambda decisions: said.append((name, decisions)),
+        )  # fmt: skip
+
+    for log_texts in (True, False):
+        said.clear()
+        busy = RequestScheduler(
+            levers, ServeSection(log_texts=log_texts), said.append, lambda done, tokens: None
+        )
+        first, second = request("a"), request("b")
+        busy._in_flight = {id(one.text): one for one in (first, second)}
+        monkeypatch.setattr(busy._batch, "step", lambda ended=second: [ended.text])
+        monkeypatch.setattr(busy, "_ended", lambda one: said.append(f"{one.name} has ended"))
+        busy._round()
+        logged = {} if log_texts else {"prefix": "", "segment": ""}
+        events = [msgspec.structs.replace(decision, example=name, **logged) for name in "ab"]
+        assert said == [events[0], ("a", [decision]), events[1], ("b", [decision]), "b has ended"]
+        assert list(busy._in_flight.values()) == [first]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,12 +18,15 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from engine.config.config import Config
 from engine.config.serve import ServeSection
-from engine.errors import ConfigError, RunError
-from engine.events import (
-    DecisionTaken,
-)
-from engine.serve import connections, http, listening
+from engine.errors import ConfigError, DataError, RunError
+from engine.events import DecisionTaken, StageStarted
+from engine.levers.levers import Limits, PromptTooLong
+from engine.run.gate import StopRequested
+from engine.run.stage import StageContext
+from engine.seeds import derive_seed
+from engine.serve import connections, http, listening, serve_stage
 from engine.serve.guard import Guard
 from engine.serve.http import SteeredServer
 from engine.serve.key import ServerKey, server_key
@@ -52,6 +59,7 @@ def test_what_the_server_refuses_by_itself() -> None:
         with pytest.raises(Refused) as refused:
             one._count(asked)
         assert refused.value.body["error"]["message"] == f"{field}: a request has at most 4 answers"
+        assert (refused.value.status, refused.value.body["error"]["param"]) == (400, field)
     assert one._count(SimpleNamespace(prompts=["x"] * 2, n=2)) == 4  # type: ignore[arg-type]
     for kind, prompt, says in (
         ("chat", [{"role": "user", "content": "x" * 20}, {"role": "user", "content": "y" * 11}], "31 characters"),
@@ -61,6 +69,7 @@ def test_what_the_server_refuses_by_itself() -> None:
         with pytest.raises(Refused) as refused:
             one._refuse_hopeless(asked)
         error = refused.value.body["error"]
+        assert refused.value.status == 400
         assert error["message"] == f"the prompt has {says}, this model's maximum context length is 10 tokens"
         assert error["code"] == "context_length_exceeded" and is_about_content(error["message"])
         assert error["param"] == ("messages" if kind == "chat" else "prompt")
@@ -74,6 +83,195 @@ def test_what_the_server_refuses_by_itself() -> None:
         "message": "all places are taken", "type": "rate_limit_error", "param": None, "code": "server_busy",
     }  # fmt: skip
     assert (refused.value.status, refused.value.headers) == (429, {"Retry-After": "9"})
+
+
+async def asked(
+    app: Any, method: str, path: str, headers: Mapping[str, str] = MappingProxyType({}), body: bytes = b""
+) -> tuple[int, Any]:
+    """Status and JSON of the application's answer."""
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": body}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": method, "path": path, "headers": raw, "query_string": b""}
+    await app(scope, receive, send)
+    return sent[0]["status"], json.loads(b"".join(message.get("body", b"") for message in sent[1:]))
+
+
+async def test_where_the_server_answers() -> None:
+    """Every error has the same form; whether it lives is told without the key."""
+    app, key = server().app, {"authorization": "Bearer sk"}
+    assert await asked(app, "GET", "/health") == (200, {"status": "ok"})
+    status, models = await asked(app, "GET", "/v1/models", key)
+    assert status == 200 and models["object"] == "list" and [one["id"] for one in models["data"]] == ["tiny"]
+    assert await asked(app, "GET", "/v1/models/tiny", key) == (200, models["data"][0])
+    for method, path, given, expected in (
+        ("GET", "/v1/models/o/ther", key, 404), ("GET", "/nowhere", {}, 404), ("GET", "/v1/models", {}, 401),
+        ("GET", "/v1/models/tiny", {}, 401), ("POST", "/v1/chat/completions", {}, 401),
+        ("POST", "/v1/completions", {}, 401), ("GET", "/v1/chat/completions", key, 405),
+        ("GET", "/v1/completions", key, 405), ("POST", "/v1/models", key, 405),
+    ):  # fmt: skip
+        status, told = await asked(app, method, path, given)
+        assert status == expected and list(told["error"]) == ["message", "type", "param", "code"], path
+
+
+@pytest.mark.parametrize(
+    ("prompts", "n", "reserved", "message"),
+    [
+        (["x"], 3, [1, 2], "the client has gone"),
+        (["x", "y"], 2, [1, 3], "the client has gone"),
+        (["x"], 5, [1], "n: a request has at most 4 answers"),
+        (
+            ["x" * 31],
+            1,
+            [1],
+            "the prompt has 31 characters, this model's maximum context length is 10 tokens",
+        ),
+    ],
+)
+@pytest.mark.parametrize(("path", "kind"), [("completions", "completion"), ("chat/completions", "chat")])
+async def test_a_request_has_a_place_while_it_is_read_and_one_for_each_answer(
+    monkeypatch: pytest.MonkeyPatch,
+    prompts: list[str],
+    n: int,
+    reserved: list[int],
+    message: str,
+    path: str,
+    kind: str,
+) -> None:
+    """All are given back where it is refused."""
+    one, places, released = server(max_in_flight=4), list[int](), list[int]()
+    one._scheduler.reserve = lambda count: places.append(count) or count  # type: ignore[method-assign,func-returns-value]
+    one._scheduler.release = released.append  # type: ignore[method-assign,assignment]
+    parsed = SimpleNamespace(kind=kind, prompts=prompts, n=n)
+    given: list[Any] = []
+    monkeypatch.setattr(http, "parse_request", lambda *of: given.append((of[0], of[1], *of[3:])) or parsed)
+
+    async def gone(request: Request) -> bool:
+        return True
+
+    monkeypatch.setattr(Request, "is_disconnected", gone)
+    key = {"authorization": "Bearer sk", "content-type": "Application/JSON ; charset=utf-8"}
+    status, told = await asked(one.app, "POST", f"/v1/{path}", key, b'{"a": 1}')
+    assert (status, told["error"]["message"]) == (400, message)
+    assert given == [(kind, {"a": 1}, ["esm"], ServeSection().max_tokens)]
+    assert (places, released) == (reserved, [sum(reserved)])
+
+
+@pytest.mark.parametrize(
+    ("limits", "choice", "path"),
+    [
+        (Limits(temperature=0.0), 0, None),
+        (Limits(seed=5, temperature=1.0), 0, None),
+        (Limits(seed=5, temperature=1.0), 2, (5, "serve", "choice", 2)),
+        (Limits(temperature=0.0), 2, (7, "serve", "choice", 2)),
+        (Limits(temperature=1.0), 0, (7, "serve", "{began}-1")),
+        (Limits(temperature=1.0), 2, (7, "serve", "{began}-1")),
+    ],
+)
+async def test_each_choice_is_drawn_for_itself(
+    limits: Limits, choice: int, path: tuple[Any, ...] | None
+) -> None:
+    """From the request's seed, or the run's; where neither is named, from the number of the request."""
+    one, given = server(), list[Any]()
+    one._levers.prepare = lambda *of: given.append(of)  # type: ignore[method-assign]
+    one._levers.prepare_text = lambda *of: given.append(("text", *of))  # type: ignore[method-assign]
+    for kind in ("chat", "completion"):
+        one._numbers = itertools.count(1)
+        parsed: Any = SimpleNamespace(kind=kind, limits=limits, chosen="chosen")
+        await one._prepared(parsed, "prompt", choice)
+    if path is not None:
+        named: list[Any] = [
+            name.format(began=f"{one._began:x}") if isinstance(name, str) else name for name in path
+        ]
+        limits = replace(limits, seed=derive_seed(*named))
+    expected = ("serve", "prompt", "chosen", limits)
+    assert given == [expected, ("text", *expected)]
+
+
+@pytest.mark.parametrize(
+    ("error", "field", "code"),
+    [
+        (PromptTooLong(what="it is long", where="", hint="cut it"), "messages", "context_length_exceeded"),
+        (DataError(what="it is long", where="steer.notes", hint="cut it"), "steer.notes", None),
+    ],
+)
+async def test_what_cannot_be_prepared_is_refused_with_its_field(
+    error: DataError, field: str, code: str | None
+) -> None:
+    def fails(*of: Any) -> Any:
+        raise error
+
+    one = server()
+    one._levers.prepare = fails  # type: ignore[method-assign]
+    parsed: Any = SimpleNamespace(kind="chat", limits=Limits(), chosen=None)
+    with pytest.raises(Refused) as refused:
+        await one._prepared(parsed, "prompt", 0)
+    assert refused.value.status == 400
+    assert refused.value.body["error"] == {
+        "message": "it is long: cut it", "type": "invalid_request_error", "param": field, "code": code,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("key_env", [None, "none"])
+def test_the_stage_tells_where_it_serves_and_at_its_end_all_that_are_left(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, key_env: str | None
+) -> None:
+    """Also where it ends with an error."""
+    events: list[Any] = []
+    levers: Any = SimpleNamespace(model_name="tiny", names=["esm"], fits=[])
+    section = ServeSection(host="127.0.0.1", port=0, levers=[], key_env=key_env)
+    config = Config(serve=section)
+
+    class Scheduler:
+        def __init__(self, *given: Any) -> None:
+            assert given[:2] == (levers, config.serve)
+
+        def work(self, checkpoint: Any) -> None:
+            events.append("work")
+            checkpoint()
+
+        def close(self) -> None:
+            events.append("close")
+
+    @contextmanager
+    def serving(app: Any, opened: Any, patience: float) -> Iterator[None]:
+        assert (
+            isinstance(app, Guard) and app._open is (key_env == "none") and patience == section.client_timeout
+        )
+        yield
+        events.append("the last connection is closed")
+
+    def stopped() -> None:
+        raise StopRequested
+
+    monkeypatch.setattr(serve_stage, "_levers", lambda context, section: levers)
+    monkeypatch.setattr(serve_stage, "RequestScheduler", Scheduler)
+    monkeypatch.setattr(serve_stage, "SteeredServer", lambda *given: SimpleNamespace(app=None))
+    monkeypatch.setattr(serve_stage, "serving", serving)
+    nobody: Any = None
+    with pytest.raises(StopRequested):
+        serve_stage.Serve().run(StageContext("serve", config, tmp_path, events.append, stopped, nobody))
+    started, opened, *rest = events
+    assert started == StageStarted(total=0, done=0, unit="requests") and rest == ["work", "close"]
+    place = "no key is asked for" if key_env else str(tmp_path / "serve" / "key")
+    assert (opened.model, opened.key, opened.levers, opened.usual) == ("tiny", place, [], [])
+    assert opened.url.startswith("http://127.0.0.1:") and opened.url.endswith("/v1")
+
+
+def test_the_runs_to_serve_are_those_named_or_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+    monkeypatch.setattr(serve_stage, "load_levers", lambda runs, *of: given.append(runs))
+    monkeypatch.setenv("HOME", "/home/me")
+    context: Any = SimpleNamespace(run_dir=Path("own"), config=Config(), servers=None)
+    for runs in ([], ["~/a", "b"]):
+        serve_stage._levers(context, ServeSection(runs=runs))
+    assert given == [[Path("own")], [Path("/home/me/a"), Path("b")]]
 
 
 async def test_a_body_that_does_not_come_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,9 +360,14 @@ def test_failures_as_answers() -> None:
          (403, "without a key this server does not answer pages of a browser: start it with a key")),
         ({"origin": "http://127.0.0.1:3000"}, None), ({"host": "10.0.0.7:80"}, None), ({"host": "[::1]:80"}, None),
         ({"host": "a.localhost"}, None), ({"host": "BOX:80"}, None), ({"host": ""}, (403, "")),
+        ({"host": "mymachine:80"}, None), ({"host": "MyMachine"}, None), ({"origin": "http://MYMACHINE"}, None),
     ],
 )  # fmt: skip
-def test_what_is_refused_unread(headers: dict[str, str], refused: tuple[int, str] | None) -> None:
+def test_what_is_refused_unread(
+    monkeypatch: pytest.MonkeyPatch, headers: dict[str, str], refused: tuple[int, str] | None
+) -> None:
+    """Its own names are those that it was given and the machine's, in any case."""
+    monkeypatch.setattr("socket.gethostname", lambda: "MyMachine")
     nobody: Any = None
     guard = Guard(nobody, "Box", open=True, largest=100, patience=1.0)
     found = guard._refused(Headers({"host": "localhost"} | headers))
@@ -223,6 +426,11 @@ def test_where_the_key_comes_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert made == ServerKey(file.read_text().strip(), str(file), True) and not made.opens("sk-1")
     assert made.secret is not None and made.secret.startswith("sk-steer-") and len(made.secret) == 41
     assert oct(os.stat(file).st_mode)[-3:] == "600" and server_key(ServeSection(), tmp_path).made is False
+    for value in ("", " \n", "a b", "a\x00", "ä\n"):
+        file.write_text(value)
+        wrong = "…/serve/key: expected a file with the key alone (configuration): correct this value"
+        with pytest.raises(ConfigError, match=exactly(wrong)):
+            server_key(ServeSection(), tmp_path)
     for value in ("", "a b"):
         monkeypatch.setenv("MY_KEY", value)
         wrong = (
@@ -370,7 +578,10 @@ def test_who_waits_on_a_connection_and_for_how_long(monkeypatch: pytest.MonkeyPa
     assert list(kind.waiting) == [third], "the answer has not ended"
     second.cycle.response_complete = True
     second.on_response_complete()
-    assert list(kind.waiting) == [third, second]
+    assert list(kind.waiting) == [third, second] and timers[-1] == [2.5, "runs"]
+    second.on_response_complete()
+    assert list(kind.waiting) == [third, second], "once, from now on"
+    assert timers[-2:] == [[2.5, "runs", "cancelled"], [2.5, "runs"]]
     third.transport.is_closing = lambda: True
     third._end_waiting()
     third.cycle = second.cycle

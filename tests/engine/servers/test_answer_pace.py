@@ -116,3 +116,21 @@ def test_a_client_tells_while_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (waiting.role, waiting.done, waiting.sequences, waiting.tokens) == ("judge", 1, 2, 20)
     assert waiting.under_way == 1
     assert (over.done, over.sequences, over.under_way) == (1, 1, 0), "what was left is not waited for"
+
+
+def test_each_look_at_whether_to_go_on_tells_how_far_the_answers_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless the run is stopped."""
+    looks: list[str] = []
+    section = OpenAISection(base_url="http://127.0.0.1:9/v1", api_key_env="none")
+    client = OpenAIClient(section, "here", checkpoint=lambda: looks.append("checkpoint"))
+    monkeypatch.setattr(client._pace, "report", lambda: looks.append("report"))
+    client._look()
+    assert looks == ["checkpoint", "report"]
+
+    def stopped() -> None:
+        raise StopRequested
+
+    client._checkpoint = stopped
+    with pytest.raises(StopRequested):
+        client._look()
+    assert looks == ["checkpoint", "report"]

@@ -1,10 +1,10 @@
 import time
 from collections.abc import Iterator
-from threading import Event, Thread
+from threading import Event, Thread, Timer
 
 import pytest
 
-from engine.servers.side_by_side import for_each_side_by_side
+from engine.servers.side_by_side import Calls, for_each_side_by_side
 
 
 class Stop(Exception):
@@ -103,3 +103,23 @@ def test_after_a_stop_what_was_begun_is_ended_and_handed_over(who: str) -> None:
     if who == "checkpoint":
         assert sorted(handed) == sorted(asked)
     assert set(handed) >= {1, 2} and len(asked) == 3
+
+
+def test_where_a_block_fails_no_further_call_starts() -> None:
+    """One is under way, two wait for their turn; what has begun ends, and is not handed over any more."""
+    begun, through = Event(), Event()
+    asked: list[int] = []
+    handed: list[int] = []
+
+    def ask(item: int) -> None:
+        asked.append(item)
+        begun.set()
+        through.wait(10)
+
+    with pytest.raises(Stop), Calls(ask, 1, lambda item, found: handed.append(item)) as calls:
+        for item in range(3):
+            calls.add(item)
+        assert begun.wait(10)
+        Timer(0.02, through.set).start()
+        raise Stop
+    assert asked == [0] and handed == []

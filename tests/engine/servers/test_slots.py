@@ -159,10 +159,17 @@ def test_the_slots_are_asked_for_once() -> None:
     assert not Slots().ask_once(lambda: 0)
 
 
-def test_a_limit_is_only_lowered() -> None:
+@pytest.mark.parametrize(
+    ("limit", "lower", "then", "lowered"),
+    [(0, 1, 1, True), (0, 4, 4, True), (4, 2, 2, True), (2, 2, 2, False), (2, 3, 2, False), (1, 1, 1, False),
+     (1, 2, 1, False)],
+)  # fmt: skip
+def test_a_limit_is_only_ever_lowered(limit: int, lower: int, then: int, lowered: bool) -> None:
+    """0 is none."""
     slots = Slots()
-    assert [slots.lower(limit) for limit in (8, 8, 9, 4, 6)] == [True, False, False, True, False]
-    assert slots.limit == 4
+    assert slots.ask_once(lambda: limit) is (limit > 0)
+    assert slots.lower(lower) is lowered and slots.limit == then
+    assert slots.ask_once(lambda: 9) is False and slots.limit == then, "asked once"
 
 
 def never() -> None:

@@ -7,7 +7,7 @@ import json
 import threading
 import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -20,7 +20,7 @@ from engine.servers.completion import Reply, json_object, read_completion, usabl
 from engine.servers.http import Http, HttpAnswer
 from engine.servers.known_servers import KnownServers
 from engine.servers.proxy import proxy_host, proxy_of
-from engine.servers.transport import LARGEST_BODY
+from engine.servers.transport import LARGEST_BODY, BodyRefused, _Bounded, httpx
 from tests.exactly import exactly
 from tests.misbehaving_server import misbehaving_server
 
@@ -319,8 +319,15 @@ def test_hosts_that_the_environment_takes_out_go_straight(
 ) -> None:
     monkeypatch.setenv("no_proxy", "inside.invalid")
     assert proxy_of("http://inside.invalid/v1") == "" != proxy_of("http://outside.invalid/v1")
-    monkeypatch.setenv("no_proxy", "10.0.0.0/8, plain.invalid:80, fd00::/8")
-    for host in ("10.1.2.3", "plain.invalid", "plain.invalid:80", "[fd00::1]", "[::ffff:10.1.2.3]"):
+    monkeypatch.setenv("no_proxy", "10.0.0.0/8, 192.168.7.7/16, plain.invalid:80, fd00::/8")
+    for host in (
+        "10.1.2.3",
+        "192.168.1.2",
+        "plain.invalid",
+        "plain.invalid:80",
+        "[fd00::1]",
+        "[::ffff:10.1.2.3]",
+    ):
         assert proxy_of(f"http://{host}/v1") == "", host
     for host in ("11.1.2.3", "plain.invalid:81", "[fe00::1]"):
         assert proxy_of(f"http://{host}/v1"), host
@@ -344,3 +351,23 @@ def test_hosts_that_the_environment_takes_out_go_straight(
 def test_an_answer_is_good_with_a_status_of_success_and_json(status: int, body: object, good: bool) -> None:
     """A page that sends on to another place may be JSON, too."""
     assert HttpAnswer(status, body=body).good is good
+
+
+@pytest.mark.parametrize("packed", [False, True])
+async def test_a_body_that_is_closed_closes_its_connection(packed: bool) -> None:
+    closed: list[str] = []
+
+    class Inner(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            whole = b"0123456789"
+            yield gzip.compress(whole) if packed else whole
+
+        async def aclose(self) -> None:
+            closed.append("closed")
+
+    body = _Bounded(Inner(), packed, 10)
+    assert b"".join([piece async for piece in body]) == b"0123456789" and not closed
+    await body.aclose()
+    assert closed == ["closed"]
+    with pytest.raises(BodyRefused, match=exactly("the answer is larger than 0 MiB")):
+        [piece async for piece in _Bounded(Inner(), packed, 9)]

@@ -107,6 +107,17 @@ def refused(status: int, message: str = "", **headers: str) -> Exception:
     return openai.APIStatusError("library's", response=response, body=None)  # type: ignore[arg-type]
 
 
+def broken(cause: BaseException | None) -> Exception:
+    """The library's error of a connection, and what it comes from."""
+    import openai
+
+    from engine.servers.transport import httpx
+
+    error = openai.APIConnectionError(request=httpx.Request("POST", URL))  # type: ignore[arg-type]
+    error.__cause__ = cause
+    return error
+
+
 def test_what_an_answer_costs_is_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
     """7 prompt tokens at 2 and 3 completion tokens at 10 a million are 44 millionths."""
     one = Asked(
@@ -145,6 +156,9 @@ def test_what_an_answer_costs_is_written_down(monkeypatch: pytest.MonkeyPatch) -
          "the server sends requests on to http://there.org/v1 (307)", "final"),
         (lambda: refused(302, location="/login"), "the server sends requests on to another path (302)", "final"),
         (lambda: BodyRefused("the answer is larger than 4 MiB"), "the answer is larger than 4 MiB", "final"),
+        (lambda: broken(BodyRefused("the answer is larger than 4 MiB")), "the answer is larger than 4 MiB", "final"),
+        (lambda: broken(OSError("reset")), "the connection failed: reset", "again"),
+        (lambda: broken(None), "the connection failed: Connection error.", "again"),
         (lambda: Unusable("the answer is not a chat completion", tokens=(5, 2)), "the answer is not a chat completion",
          "again"),
         (lambda: ValueError("no JSON"), "the answer cannot be read: no JSON", "again"),
@@ -172,6 +186,18 @@ def test_what_went_wrong_and_whether_it_is_tried_again(
     outcomes = ["tried again", "tried again", "failed"] if kind == "again" else ["failed"]
     tokens = (5, 2) if isinstance(fault(), Unusable) else (None, None)
     assert one.block_lines() == [(o, n, what, *tokens, None) for n, o in enumerate(outcomes, 1)]
+    assert one.notices == [], "what was not answered says nothing of tokens"
+
+
+def test_a_key_that_comes_back_is_in_no_part_of_a_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In its text, its JSON, why the model refused; a shorter word that is no key stays."""
+    said = "the key sk-0123456789 is here"
+    escaped = "sk-0123456789".replace("s", "\\u0073")
+    message = {"content": f'```json\n{{"a": "{escaped}"}}\n```', "refusal": said}
+    answer = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]})
+    reply = Asked(monkeypatch, [answer]).client.complete(HI)
+    assert (reply.text, reply.refusal) == ('```json\n{"a": "***"}\n```', "the key *** is here")
+    assert Asked(monkeypatch, [body(said)]).client.complete(HI).text == "the key *** is here"
 
 
 def test_one_attempt_without_a_key_and_waits_that_the_server_asks_for(

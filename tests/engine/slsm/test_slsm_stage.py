@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -32,7 +33,7 @@ from engine.seeds import derive_seed
 from engine.slsm import layout, slsm_stage
 from engine.slsm.controllers.controller import Detection, Update
 from engine.slsm.controllers.rule_controller import RuleController
-from engine.slsm.slsm_stage import RunSLSM, variants_of
+from engine.slsm.slsm_stage import RunSLSM, _SLSMRun, variants_of
 from engine.slsm.state import State
 from engine.slsm.turns import Turn
 from engine.tasks.generated.dialogues.records import generate_dialogues
@@ -304,3 +305,27 @@ def test_what_it_says_is_what_its_files_say(tmp_path: Path) -> None:
 )
 def test_variants(section: dict[str, Any], variants: list[tuple[str, str]]) -> None:
     assert variants_of(small_config(**section).slsm) == variants
+
+
+@pytest.mark.parametrize(
+    ("variant", "failures"),
+    [(("on_detection", "flat"), 3), (("always", "flat"), 2), (("remind_on_detection", "structured"), 2),
+     (("baseline", "none"), 0)],
+)  # fmt: skip
+def test_failures_of_the_controller_are_those_of_the_memory(variant: tuple[str, str], failures: int) -> None:
+    """Two updates of the flat memory were lost; of its detections one failed, of the other memory's two."""
+
+    def kept(*given: tuple[str, str]) -> dict[int, Any]:
+        return {
+            number: SimpleNamespace(
+                memory_mode=memory, failure=failure, event=SimpleNamespace(failure=failure)
+            )
+            for number, (memory, failure) in enumerate(given)
+        }
+
+    run: Any = object.__new__(_SLSMRun)
+    run.tracker = SimpleNamespace(states=kept(("flat", "a"), ("flat", "b"), ("flat", ""), ("structured", "")))
+    run.records = SimpleNamespace(
+        detections=kept(("flat", "c"), ("flat", ""), ("structured", "d"), ("structured", "e"))
+    )
+    assert run._failures(variant) == failures

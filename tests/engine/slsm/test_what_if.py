@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,15 @@ import pytest
 
 from engine.errors import DataError, SteerError
 from engine.events import ConversationAnswered, Event
+from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
 from engine.servers.spent import Spent
 from engine.slsm import layout
 from engine.slsm.chat_model import ChatAnswer, ChatAsk, Given
 from engine.slsm.judges.judge import AnswerJudgeFailed, AnswerVerdict
 from engine.slsm.policy import REMINDER
+from engine.slsm.records import TurnRecord
+from engine.slsm.turns import Conversation, Turn
 from engine.slsm.what_if import WhatIf, WhatIfRequest
 from engine.tasks.generated.dialogues.records import generate_dialogues
 from tests.engine.slsm.note_following_model import NoteFollowingModel
@@ -216,6 +220,22 @@ def test_a_memory_that_the_run_did_not_keep(tmp_path: Path, model: Any) -> None:
         f"the run kept no flat memory of this turn ({layout.states(tmp_path)}): write the note yourself, or run with "
         "this kind of memory in slsm.compare_memory"
     )
+
+
+def test_open_turns_have_what_the_model_wrote_in_this_conversation(tmp_path: Path, model: Any) -> None:
+    """What the data give stays, and another conversation's answers are its own."""
+    what_if: Any = object.__new__(WhatIf)
+    what_if._context = context(tmp_path, model)
+    own = Conversation("own", (Turn("a"), Turn("b", "given"), Turn("c"), Turn("d")))
+    what_if._conversations = {"own": own, "other": replace(own, id="other")}
+    assert what_if._conversation("own") == own, "no file, no answers"
+    records = KeyedRecords(layout.turns(tmp_path), TurnRecord, TurnRecord.key)
+    for name, turn in (("own", 0), ("other", 0), ("own", 1), ("own", 2), ("other", 2)):
+        records.add(TurnRecord(conversation_id=name, turn=turn, answer=f"{name} {turn}"))
+    assert what_if._conversation("own").turns == (
+        Turn("a", "own 0"), Turn("b", "given"), Turn("c", "own 2"), Turn("d"),
+    )  # fmt: skip
+    assert [what_if._wrote("own", turn) for turn in range(4)] == [True, False, True, True]
 
 
 def test_nothing_of_the_run_is_touched(run: tuple[Path, list[ConversationAnswered]], model: Any) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from engine.processes.engine_process import engine_command, engine_environment
 from engine.run.directory import RunDirectory, RunStatus
 from engine.run.lock import RunLock
 from engine.run.worker import run_worker
@@ -131,6 +134,50 @@ def test_a_run_waits_while_another_does_its_first_stage(
         queue._start_one(left, [(first, None)])
         queue._start_one([(second, None), (third, replace(status, state="stopped"))], [(first, status)])
         assert started[-1] == third.run_id
+
+
+def test_where_all_wait_it_is_looked_again_after_half_a_second(
+    sweep: Sweep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the queue shows every second that it lives."""
+    folder = sweep("online.k_scale=3,5")
+    now, looks, beats = [100.0], list[float](), list[float]()
+    monkeypatch.setattr(sweep_queue, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    with queue_of(folder) as queue:
+        first, second = folder.read().points
+        run = made(queue._maker, first)
+        status = RunStatus(run, run.read(), "running")
+        monkeypatch.setattr(queue._maker, "donor", lambda point, runs: looks.append(now[0]))
+        monkeypatch.setattr(queue._lock, "beat", lambda: beats.append(now[0]))
+        for now[0] in (100.0, 100.4, 100.5, 100.9, 101.0, 101.9, 102.0):
+            queue._beat()
+            queue._start_one([(second, None)], [(first, status)])
+    assert looks == [100.0, 100.5, 101.0, 101.9]
+    assert beats == [100.0, 101.0, 102.0]
+
+
+def test_a_worker_is_a_process_of_its_own(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal to the queue's terminal does not reach it; it reads nothing, and what it says goes into its log."""
+    folder = sweep("online.L=3,5")
+    started: list[tuple[list[str], dict[str, Any]]] = []
+
+    def start(command: list[str], **how: Any) -> Process:
+        how["stdout"].write(b"begun\n")
+        started.append((command, how))
+        return Process(7)
+
+    monkeypatch.setattr(sweep_queue.subprocess, "Popen", start)
+    with queue_of(folder) as queue:
+        point = folder.read().points[0]
+        run = made(queue._maker, point)
+        run.worker_log.write_bytes(b"before\n")
+        queue._start(run, point)
+        assert queue._processes[point.run_id].pid == 7
+    ((command, how),) = started
+    assert command == engine_command("run", str(run.path))
+    assert how["stdin"] == subprocess.DEVNULL and how["stdout"] is how["stderr"] and how["start_new_session"]
+    assert how["env"] == engine_environment()
+    assert run.worker_log.read_bytes() == b"before\nbegun\n"
 
 
 def test_each_worker_is_asked_to_stop_once(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:

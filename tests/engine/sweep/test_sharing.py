@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -11,16 +12,20 @@ from msgspec.structs import replace
 from app.runs.client import prepare_run
 from app.state.run import RunState
 from engine.config.stages import STAGES
+from engine.errors import RunError
 from engine.events import Header, Notice, StageFinished
 from engine.run.directory import RunDirectory, RunStatus
 from engine.run.event_log import LogReader
 from engine.run.worker import run_worker
 from engine.sweep import runs as sweep_runs
+from engine.sweep import sharing
 from engine.sweep.prepare import point_changes
 from engine.sweep.results import stage_counts
 from engine.sweep.runs import RunMaker
+from engine.sweep.sharing import Donor, best_donor, take_over
 from engine.sweep.sweep import SweepFolder
 from tests.engine.sweep.conftest import made, results, work_on
+from tests.exactly import exactly
 
 Sweep = Callable[..., SweepFolder]
 GATHER, WEIGH = "tests.stages.sweep_stages:Gather", "tests.stages.sweep_stages:Weigh"
@@ -140,6 +145,50 @@ def test_a_run_that_took_stages_over_is_like_any_other(sweep: Sweep) -> None:
     assert run.read().stages[GATHER].shared_from == first.path.name, "who did it, not who took it over"
     assert run_worker(run.path) == 0
     assert results(first) == results(RunDirectory(first.path.with_name("away")))
+
+
+def test_a_file_that_changes_while_it_is_taken_over_is_told(sweep: Sweep) -> None:
+    """The run is then made without a donor."""
+    folder = sweep("online.k_scale=0.5,2")
+    maker = RunMaker(folder, folder.read())
+    first, second = maker.record.all_points
+    run = made(maker, first)
+    assert run_worker(run.path) == 0
+    donor = maker.donor(second, [run])
+    assert donor is not None
+    for change in (lambda path: path.write_text("other\n"), Path.unlink):
+        change(run.path / "gather/items.jsonl")
+        with pytest.raises(
+            RunError,
+            match=exactly(
+                f"a file of a finished stage changed while it was copied ({run.path}): resume the sweep: the stage is "
+                "then done again"
+            ),
+        ):
+            take_over(donor, folder.path / "taken", run.read())
+    alone = maker.make(second, donor).read()
+    assert [stage.status for stage in alone.stages.values()] == ["pending", "pending"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "best"), [("", "three"), ("three", "two"), ("three two", "too"), ("three two too one", None)]
+)
+def test_the_donor_is_the_run_with_the_most_stages_that_nobody_changed(
+    monkeypatch: pytest.MonkeyPatch, changed: str, best: str | None
+) -> None:
+    """Of equals the first; one that has nothing to give is none."""
+    stages = {"none": 0, "one": 1, "two": 2, "three": 3, "too": 2}
+
+    def donor(run: RunDirectory, same: Sequence[str], versions: dict[str, str]) -> Donor | None:
+        nobody: Any = None
+        assert versions == {"python": "3"}
+        return Donor(run, nobody, same, nobody) if same else None
+
+    monkeypatch.setattr(sharing, "_donor", donor)
+    monkeypatch.setattr(sharing, "_unchanged", lambda path, left: path.name not in changed.split())
+    runs = [(RunDirectory(Path(name)), GATHER[:count]) for name, count in stages.items()]
+    found = best_donor(runs, {"python": "3"})
+    assert (found and found.run.path.name) == best
 
 
 def test_a_run_is_made_whole_or_not_at_all(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:

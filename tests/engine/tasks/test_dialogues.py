@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from engine.slsm.judges.judge import ExactAnswerJudge
 from engine.slsm.multichallenge import Criterion, parse_dialogues
 from engine.slsm.note import HEADER
-from engine.tasks.generated.dialogues.dialogue import FORGETS, MOST_BETWEEN, Dialogue, forgets
+from engine.tasks.generated.dialogues.dialogue import FORGETS, MOST_BETWEEN, Dialogue, draw_dialogue, forgets
 from engine.tasks.generated.dialogues.memories import AXES, EDITING, INSTRUCTION
 from engine.tasks.generated.dialogues.records import generate_dialogues, multichallenge_jsonl
 from engine.tasks.generated.dialogues.words import CLOSING_WORDS, ITEMS, NAMES, Side, draw_word, of_side
@@ -91,6 +92,32 @@ def test_distance_decides_how_often_it_is_forgotten(between: int) -> None:
     rng = random.Random(between)
     share = sum(forgets(between, rng) for _ in range(4000)) / 4000
     assert share == pytest.approx(FORGETS[min(between, MOST_BETWEEN)], abs=0.04)
+
+
+def test_made_up_words_have_vowels_and_consonants_in_turn() -> None:
+    """Four to seven letters, or one more where two come at once; never three of a kind."""
+    rng = random.Random(1)
+    made = [word for word in (draw_word(ITEMS, "train", rng) for _ in range(1500)) if word not in ITEMS]
+    assert {len(word) for word in made} == {4, 5, 6, 7, 8}
+    assert not [word for word in made if re.search("[aeiou]{3}|[^aeiou]{3}", word)]
+    begin = sum(word[0] in "aeiou" for word in made) / len(made)
+    assert 0.25 < begin < 0.35
+    assert all(word.islower() and word.isascii() for word in made)
+
+
+def test_what_is_not_given_of_a_dialogue_is_drawn() -> None:
+    """Every axis and every distance; in four of ten dialogues a second memory, mentioned first."""
+    rng = random.Random(0)
+    drawn = [draw_dialogue("train", rng) for _ in range(600)]
+    assert {one.memory.axis for one in drawn} == set(AXES)
+    assert {one.between for one in drawn} == set(range(MOST_BETWEEN + 1))
+    assert 0.34 < sum(len(one.memories) == 2 for one in drawn) / 600 < 0.46
+    for one in drawn:
+        opening = [said for memory in reversed(one.memories) for said, _ in memory.opening]
+        assert [said for said, _ in one.turns[: len(opening)]] == opening
+        assert len(one.turns) == len(opening) + one.between and one.question == one.memory.question
+    near = [draw_dialogue("test", rng, AXES[0], between=0) for _ in range(20)]
+    assert {(one.memory.axis, one.between) for one in near} == {(AXES[0], 0)}
 
 
 @pytest.mark.parametrize("side", SIDES)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import resource
 import sys
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -37,6 +39,113 @@ def test_a_question_that_was_given_up_is_not_answered_in_place_of_the_next(
         checker.ask("1", "1")
     assert not checker.ask("1", "2") and checker._process is not process
     checker._end(checker._running())
+
+
+class Process:
+    """One that answers `says`, a line for each question."""
+
+    def __init__(self, *says: bytes) -> None:
+        self.stdin, self.stdout = io.BytesIO(), io.BytesIO(b"".join(says))
+        self.done: list[str] = []
+
+    def poll(self) -> int | None:
+        return 0 if "killed" in self.done else None
+
+    def kill(self) -> None:
+        self.done.append("killed")
+
+    def wait(self) -> None:
+        self.done.append("waited for")
+
+
+def test_a_process_that_has_ended_is_cleared_away_and_another_one_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """This very copy of the program, with what it writes to standard error thrown away."""
+    first, second = Process(b"true\n", b"false\n"), Process(b"true \n")
+    left, started = iter([first, second]), list[tuple[Any, dict[str, Any]]]()
+
+    def start(command: Any, **more: Any) -> Process:
+        started.append((command, more))
+        return next(left)
+
+    monkeypatch.setattr(equivalence.subprocess, "Popen", start)
+    monkeypatch.setattr(equivalence, "engine_environment", lambda: {"PYTHONPATH": "here"})
+    patience: list[float] = []
+
+    def readable(
+        read: list[Any], write: list[Any], other: list[Any], seconds: float
+    ) -> tuple[list[Any], ...]:
+        patience.append(seconds)
+        return read, [], []
+
+    monkeypatch.setattr(equivalence, "select", SimpleNamespace(select=readable))
+    checker = equivalence._Checker()
+    assert checker.ask("1", "2") and not checker.ask("ä", "\\n") and len(started) == 1
+    assert first.stdin.getvalue() == b'["1", "2"]\n["\\u00e4", "\\\\n"]\n' and not first.done
+    assert not checker.ask("1", "1"), "it has ended: nothing comes"
+    assert first.done == ["killed", "waited for"] and first.stdin.closed and first.stdout.closed
+    assert checker.ask("1", "1") and len(started) == 2
+    assert patience == [120.0] * 4
+    pipe, nowhere = equivalence.subprocess.PIPE, equivalence.subprocess.DEVNULL
+    assert started[0] == started[1] == (
+        (sys.executable, "-P", "-m", "engine.tasks.equivalence_process"),
+        {"stdin": pipe, "stdout": pipe, "stderr": nowhere, "env": {"PYTHONPATH": "here"}},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("broken", ["stdin", "nothing to read"])
+def test_a_process_that_no_longer_listens_is_given_up(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    process = Process(b"true\n")
+
+    def breaks(line: bytes) -> None:
+        raise BrokenPipeError
+
+    if broken == "stdin":
+        process.stdin.write = breaks  # type: ignore[method-assign,assignment]
+    monkeypatch.setattr(equivalence.subprocess, "Popen", lambda command, **more: process)
+    monkeypatch.setattr(equivalence, "select", SimpleNamespace(select=lambda *_: ([], [], [])))
+    checker = equivalence._Checker()
+    assert not checker.ask("1", "1") and checker._process is None
+    assert process.done == ["killed", "waited for"] and process.stdout.closed
+
+
+def test_the_library_counts_no_time_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would count the clock, and what else the machine does would decide. Each text is read as mathematics."""
+    asked: list[tuple[Any, ...]] = []
+
+    def parse(text: str, **settings: Any) -> str:
+        asked.append((text, settings))
+        return text.strip("$")
+
+    def verify(*given: Any, **settings: Any) -> int:
+        asked.append((*given, settings))
+        return 1
+
+    monkeypatch.setitem(sys.modules, "math_verify", SimpleNamespace(parse=parse, verify=verify))
+    assert equivalence_process._equal("1", "x^2") is True
+    assert asked == [
+        ("$1$", {"parsing_timeout": None}), ("$x^2$", {"parsing_timeout": None}),
+        ("1", "x^2", {"timeout_seconds": None}),
+    ]  # fmt: skip
+
+
+def test_each_question_has_a_second_of_processor_time_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond what was used before: after 2.7 seconds the system ends it at 4. A line is read, and one is written."""
+    limits: list[tuple[int, tuple[int, int]]] = []
+    usage = iter([SimpleNamespace(ru_utime=2.5, ru_stime=0.2), SimpleNamespace(ru_utime=3.0, ru_stime=0.1)])
+    written = io.StringIO()
+    monkeypatch.setattr(equivalence_process, "_limit_memory", lambda: None)
+    monkeypatch.setattr(equivalence_process, "_equal", lambda gold, pred: gold == pred)
+    monkeypatch.setattr(equivalence_process.logging, "disable", lambda: None)
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, limit: limits.append((kind, limit)))
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (5, 99))
+    monkeypatch.setattr(resource, "getrusage", lambda who: next(usage))
+    monkeypatch.setattr(sys, "stdin", io.StringIO('["a", "a"]\n["a", "b"]\n'))
+    monkeypatch.setattr(sys, "stdout", written)
+    equivalence_process.main()
+    assert written.getvalue() == "true\nfalse\n"
+    assert limits == [(resource.RLIMIT_CPU, (4, 99)), (resource.RLIMIT_CPU, (5, 99))]
 
 
 def test_an_answer_that_the_library_stumbles_over_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import random
 import re
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 import pytest
 
@@ -22,7 +22,7 @@ from engine.tasks.generated.habits import (
     without_carry,
 )
 from engine.tasks.generated.splits import SPLITS, split_of
-from engine.tasks.generated.statements import generate_statements
+from engine.tasks.generated.statements import direction, draw_change, generate_statements
 from engine.tasks.generated.topics import NAMES, TOPICS
 from tests.training.solutions import write_solution
 from tests.training.styles import HABITS, SHARES, draw_styles, habit_of, style_of
@@ -185,6 +185,17 @@ def test_a_problem_and_a_statement_in_full() -> None:
         "question": "Did cash rise or fall?", "answer": "rose", "justification": "",
         "evidence": [{"evidence_text": evidence, "evidence_page_num": 1}],
     }  # fmt: skip
+
+
+def test_a_change_goes_up_or_down_and_leaves_the_tens() -> None:
+    assert [direction(change) for change in (-9, -1, 1, 9)] == ["fell", "fell", "rose", "rose"]
+    rng = random.Random(0)
+    drawn = [draw_change(rng) for _ in range(500)]
+    assert {before // 10 for before, _ in drawn} == set(range(1, 10))
+    assert all(before // 10 == (before + change) // 10 and change for before, change in drawn)
+    assert {(before % 10, (before + change) % 10) for before, change in drawn} == set(
+        permutations(range(10), 2)
+    )
 
 
 DRAWN = {

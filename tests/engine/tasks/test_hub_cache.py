@@ -102,3 +102,15 @@ def test_the_files_of_a_task(hub: Hub) -> None:
     assert task_files("gsm8k", "hub:me/mine", "test") == [hub.folder / "main/test-00000-of-00001.parquet"]
     assert [one["name"] for one in hub.asked[-2:]] == ["openai/gsm8k", "me/mine"]
     assert is_here("gsm8k", str(hub.folder), "test") and not is_here("gsm8k", "/nowhere", "test")
+
+
+def test_a_path_below_the_user_s_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is taken as it is, whatever its name; in a folder the split is looked for. Nothing is asked of the hub."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "data").mkdir()
+    file, other = tmp_path / "data/test.jsonl", tmp_path / "data/mine.txt"
+    for path in (file, other):
+        path.touch()
+    assert task_files("gsm8k", "~/data/mine.txt", "test") == [other]
+    assert task_files("gsm8k", "~/data", "test") == [file]
+    assert is_here("gsm8k", "~/data", "test") and not is_here("gsm8k", "~/none", "test")

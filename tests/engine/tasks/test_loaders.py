@@ -438,6 +438,7 @@ def test_overlap_is_an_error() -> None:
         ("arc-c", "so it is a magnet", ""),
         ("arc-c", "The answer is A. No: the answer is (e), not B.", "E"),
         ("exact", "Answer: Lima\nNo.\nAnswer: Paris", "Paris"),
+        ("exact", "It is long.\n  Paris \t\n \n", "Paris"),
     ],
 )
 def test_extraction(dataset: str, text: str, pred: str) -> None:

@@ -11,7 +11,7 @@ from engine.files import append_jsonl, recover_jsonl
 from engine.lm.protocol import Request, Sampling
 from engine.run.stage import StageContext, StageResult
 from engine.tasks.example import TaskExample
-from engine.tasks.task import get_task
+from engine.tasks.loaders import configured_task
 
 FILE = "agreement/agreement.jsonl"
 
@@ -37,7 +37,7 @@ class MeasureAgreement:
 def measure(context: StageContext, example: TaskExample, samples: int) -> tuple[dict[str, Any], int]:
     """The line of a question, and how many tokens it took."""
     config, model = context.config, context.model()
-    section, task = config.agreement, get_task(config.task.dataset)  # type: ignore[attr-defined]
+    section, task = config.agreement, configured_task(config.task)  # type: ignore[attr-defined]
     prompt = model.tokenizer.encode_chat(task.prompt(example, config.prompt.template), config.prompt.system)
     requests = [
         Request(

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import joblib
@@ -19,19 +20,27 @@ from engine.config.evolution import ClustersSection
 from engine.config.models.model import ModelSection
 from engine.config.run import RunSection
 from engine.errors import ConfigError, DataError, ModelError
-from engine.events import ClustersBuilt, Event, Notice, StageProgress
+from engine.events import ClustersBuilt, Event, Notice, StageProgress, StageStarted
 from engine.evolution.clusters import clusters_stage, token_frequency
 from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap, load_cluster_map
 from engine.evolution.clusters.clustering import kmeans_labels
 from engine.evolution.clusters.clusters_stage import BuildClusters
-from engine.evolution.clusters.descriptions import read_descriptions, read_given_descriptions
+from engine.evolution.clusters.descriptions import (
+    ClusterDescription,
+    Descriptions,
+    describe,
+    in_json,
+    read_descriptions,
+    read_given_descriptions,
+)
+from engine.evolution.questions import load_splits
 from engine.lm.embedding import text_embedding
 from engine.lm.embedding.hashed_embedder import HashedEmbedder
 from engine.lm.loading.load import load_model
-from engine.lm.protocol import LanguageModel
+from engine.lm.protocol import LanguageModel, Request, Sampling
 from engine.lm.vocabulary import Vocabulary, load_vocabulary
 from engine.run.gate import StopRequested
-from engine.run.stage import StageContext
+from engine.run.stage import StageContext, StageResult
 from tests.exactly import exactly
 from tests.padded_model import PADDING, save_padded
 from tests.run_stage import run_stage
@@ -136,6 +145,132 @@ def test_event_and_descriptions_say_the_same(tmp_path: Path, vocabulary: Vocabul
     progress = [event for event in events if isinstance(event, StageProgress)]
     assert progress[-1].done == progress[-1].total
     assert any(p.tokens == len(tokens) for p in progress)
+
+
+def test_the_stage_says_how_far_it_is_and_what_it_made(
+    tmp_path: Path, vocabulary: Vocabulary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_embedding, "CHUNK", 200)
+    results: list[StageResult] = []
+    events = run_stage(BuildClusters(), configured(), tmp_path, no_model, results=results)
+    texts = len(set(vocabulary.texts))
+    assert 400 < texts <= 600
+    assert events[0] == StageStarted(total=texts, unit="texts")
+    assert [event.text for event in events if isinstance(event, Notice)] == [
+        f"embedder: {HashedEmbedder().name}", "frequent tokens: not counted",
+    ]  # fmt: skip
+    progress = [event for event in events if isinstance(event, StageProgress)]
+    assert [(one.done, one.total, one.note, one.tokens) for one in progress] == [
+        (200, texts, "embedding", 0), (400, texts, "embedding", 0), (texts, texts, "embedding", 0),
+        (texts, texts, "", 0),
+    ]  # fmt: skip
+    sizes = load_cluster_map(tmp_path / "evolution").sizes()
+    (told,) = (event for event in events if isinstance(event, ClustersBuilt))
+    assert (told.tokens, told.embedder, [c.size for c in told.clusters]) == (575, "hashed", sizes)
+    assert results[0].summary == {
+        "tokens": 575, "clusters": 8, "eos_tokens": sizes[0], "number_tokens": sizes[1],
+    }  # fmt: skip
+    assert results[0].files == [
+        f"evolution/{name}" for name in (
+            "embeddings.npy", "pca.joblib", "labels_kmeans.joblib", "cluster_descriptions.json", "cluster_ids.npy",
+            "clusters.json",
+        )
+    ]  # fmt: skip
+    (tmp_path / "evolution/token_frequency.jsonl").write_text("")
+    run_stage(BuildClusters(), configured(), tmp_path, no_model, results=results)
+    assert "evolution/token_frequency.jsonl" in results[1].files
+
+
+class Writing:
+    """A model that answers each question with token 1 and the number of the answer."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[Request]] = []
+        self.info = SimpleNamespace(name="writing")
+        self.tokenizer = SimpleNamespace(encode_chat=lambda prompt, system: (prompt, system))
+
+    def generate(self, requests: Sequence[Request]) -> list[Any]:
+        before = sum(map(len, self.asked))
+        self.asked.append(list(requests))
+        return [SimpleNamespace(tokens=[1, before + number]) for number in range(len(requests))]
+
+
+def test_tokens_of_the_pool_s_answers_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five answers: two and two and one, of which a stop keeps the first two."""
+    monkeypatch.setattr(token_frequency, "BATCH", 2)
+    config = configured(frequency_texts=5)
+    evolution = config.evolution.model_copy(update={"pool_size": 40, "batch_size": 1, "max_new_tokens": 77})
+    config = config.model_copy(update={"evolution": evolution})
+    events: list[Event] = []
+    model: Any = Writing()
+    words: Any = [None] * 7
+
+    def counted(checkpoint: Callable[[], None] = lambda: None) -> token_frequency.TokenFrequency:
+        context = StageContext("clusters", config, tmp_path, events.append, checkpoint, lambda section: model)
+        return token_frequency.count_tokens(context, words, 10, 15)
+
+    left = [1]
+
+    def stop() -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise StopRequested
+
+    with pytest.raises(StopRequested):
+        counted(stop)
+    found = counted()
+    assert found.counts.tolist() == [1, 5 + 1, 1, 1, 1, 0, 0] and found.counts.dtype == np.int64
+    assert found.source == "5 answers of writing to questions of the pool at temperature 1"
+    assert [len(requests) for requests in model.asked] == [2, 2, 1]
+    pool = load_splits(config).pool
+    context = StageContext("clusters", config, tmp_path, events.append, lambda: None, lambda section: model)
+    encoded: list[Any] = [(example.meta["prompt"], None) for example in pool[:5]]
+    assert [request for requests in model.asked for request in requests] == [
+        Request(prompt, Sampling(77, 1.0), seed=context.seed(f"frequency/{example.id}"))
+        for prompt, example in zip(encoded, pool, strict=False)
+    ]
+    assert [(one.done, one.total, one.tokens, one.note) for one in events if isinstance(one, StageProgress)] == [
+        (12, 15, 4, "token frequencies"), (14, 15, 4, "token frequencies"), (15, 15, 6, "token frequencies"),
+    ]  # fmt: skip
+    assert [json.loads(line) for line in (tmp_path / "evolution/token_frequency.jsonl").open()] == [
+        {"id": example.id, "tokens": [1, number]} for number, example in enumerate(pool[:5])
+    ]
+
+
+def test_clusters_are_described_by_their_central_and_their_frequent_tokens() -> None:
+    """Cluster 2 has its mean at 2, of which `c` is the nearest; cluster 3 has no token that was counted."""
+    texts = ["<end>", "7", " a", "b", "c", "x", "\ufffd", "pad"]
+    clusters = ClusterMap(np.array([0, 1, 2, 2, 2, 3, 3, NO_CLUSTER], dtype=np.uint8), 4, "v")
+    points = np.array([[9], [9], [0], [4], [2], [1], [1], [1]], dtype=np.float32)
+    vocabulary: Any = SimpleNamespace(texts=texts)
+
+    def described(counts: Sequence[int], **more: Any) -> Descriptions:
+        frequency = token_frequency.TokenFrequency(np.array(counts), "")
+        settings = {"points": points, "listed": 2, "numbers": "numbers", **more}
+        return describe(clusters, vocabulary, frequency=frequency, **settings)
+
+    found = described([3, 0, 2, 0, 1, 0, 0, 50])
+    assert found == {
+        "0": ClusterDescription(
+            "EOS/EOT: the tokens that end a text or a turn", 1, 0.5, ["<end>"], ["<end>"]
+        ),
+        "1": ClusterDescription("numbers", 1, 0.0, ["7"]),
+        "2": ClusterDescription('tokens such as "c" "a"; most used: "a" "c"', 3, 0.5, ["c", "a"], ["a", "c"]),
+        "3": ClusterDescription('tokens such as "x"; not used', 2, 0.0, ["x"]),
+    }
+    assert in_json(found)["2"] == {
+        "description": found["2"].description, "size": 3, "share": 0.5, "central_tokens": ["c", "a"],
+        "frequent_tokens": ["a", "c"],
+    }  # fmt: skip
+    assert described([1, 1, 1, 0, 0, 0, 0, 0])["2"].share == 0.333333
+    given = described([0] * 8, points=None, given={"0": "the end", "3": "rest"})
+    assert [(one.description, one.share, one.central_tokens) for one in given.values()] == [
+        ("the end", 0.0, []), ("numbers", 0.0, []), ("parts of characters", 0.0, []), ("rest", 0.0, []),
+    ]  # fmt: skip
+    assert in_json(given, [2, 2, 3])["2"] == {
+        "description": "parts of characters", "size": 3, "central_tokens": [], "share": 0.666667,
+    }  # fmt: skip
+    assert in_json(given)["0"] == {"description": "the end", "size": 1, "central_tokens": []}
 
 
 def test_what_nothing_counted_is_not_described(built: Path) -> None:

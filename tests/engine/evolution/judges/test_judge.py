@@ -14,7 +14,7 @@ from engine.evolution.judges.numeric_judge import NumericJudge
 from engine.evolution.judges.polarity import _asked, _implied
 from engine.evolution.judges.quantities import quantities
 from engine.evolution.judges.scope import JudgeScope
-from engine.evolution.judges.stated import _without
+from engine.evolution.judges.stated import _without, stated
 from engine.servers.spent import Spent
 
 
@@ -31,6 +31,25 @@ def test_of_figures_that_are_all_left_out_all_are_kept() -> None:
     one, two = quantities("3 and 4")
     assert _without([one, two], {one.start}) == [two]
     assert _without([one, two], {one.start, two.start}) == [one, two]
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "found"),
+    [
+        ("It rose by 2, from 39 to 41. Debt was 7.", "5", ["2", "7"]),
+        ("It was 3, not 4. Debt was 7.", "5", ["3", "7"]),
+        ("It was 3 or 4. Debt was 7, up from 8.", "5", ["7"]),
+        ("It was 3. Debt was 4. Staff was 3, and 9 in 2019.", "5", ["3", "3", "9"]),
+        ("It was 3 in 2018.", "2019", ["2018"]),
+        ("It was 3 in 2018.", "5", ["3"]),
+        ("Costs were 5%. Sales were 3, 4 and 6.", "5 and 6", ["5%", "4", "6"]),
+        ("Costs were 5%, sales 3.", "5% and 6%", ["5%", "3"]),
+        ("Nothing was said.", "5", []),
+    ],
+)
+def test_the_figures_that_an_answer_comes_to(answer: str, gold: str, found: list[str]) -> None:
+    """The last ones of all, and the first sentence's where it has no more than are wanted."""
+    assert [number.text for number in stated(answer, quantities(gold))] == found
 
 
 @pytest.mark.parametrize(
@@ -111,6 +130,7 @@ def test_a_figure_without_a_scale_is_in_the_one_that_the_question_asks_for(gold:
         ("41 in fiscal 2022", "41", True),
         ("2", "It rose by 2, from 39 to 41.", True),
         ("2", "It fell by 3, from 44 to 41.", False),
+        ("2", "It rose by 2, from 39 to 41. Debt was 7.", True),
         # the first claim counts beside the last figure, if it says no more than is wanted
         ("41", "Cash was 41 million. Debt was 39 million.", True),
         ("41", "Cash was 41 or 43 million. Debt was 39 million.", False),

@@ -13,8 +13,9 @@ import torch
 
 from engine.config.config import Config
 from engine.errors import DataError
-from engine.events import AgentGraphsBuilt, Event
+from engine.events import AgentGraphsBuilt, Event, StageProgress, StageStarted
 from engine.gflownet import layout
+from engine.gflownet.agent_graphs import agent_graphs_stage
 from engine.gflownet.agent_graphs.agent_graphs_stage import BuildAgentGraphs
 from engine.gflownet.agent_graphs.builder import Dropped, GAgentBuilder
 from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
@@ -101,6 +102,28 @@ def test_the_files_hold_what_the_builder_gives_for_each_question(folder: Path):
                     assert torch.equal(found[graph.sample_id].edge_scores, expected.edge_scores)
                     assert found[graph.sample_id].question == expected.question
         assert sum(dropped.values()) + len(found) == len(scores)
+
+
+def test_progress_counts_the_questions_of_all_splits(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    """After every 25 of a split and at its end; of splits that are there already, once each."""
+    monkeypatch.setattr(agent_graphs_stage, "GRAPHS_AT_ONCE", 25)
+    with RetrievalStore(layout.retrieval_store(folder)) as store:
+        train, validation, test = (store.count(split) for split in layout.SPLITS)
+    assert 50 < train < 75 and validation < 25 < test < 50
+    at = {"train": train, "validation": train + validation, "test": train + validation + test}
+    ends = [(done, split) for split, done in at.items()]
+    told = (progress(build(folder)[1]), progress(build(folder)[1]))
+    assert told[0] == [(25, "train"), (50, "train"), *ends[:2], (at["validation"] + 25, "test"), ends[2]]
+    assert told[1] == ends
+
+
+def progress(events: list[Event]) -> list[tuple[int, str]]:
+    """How many are done, and of which split the last are."""
+    (started,) = [event for event in events if isinstance(event, StageStarted)]
+    told = [event for event in events if isinstance(event, StageProgress)]
+    assert (started.done, started.unit) == (0, "questions")
+    assert {event.total for event in told} == {started.total} == {told[-1].done}
+    return [(event.done, event.note) for event in told]
 
 
 def test_only_training_questions_are_helped_to_keep_their_answer(folder: Path):

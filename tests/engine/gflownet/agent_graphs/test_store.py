@@ -156,6 +156,21 @@ def test_a_file_without_a_field_is_named(packed: Path, name: str):
     assert raised.value.where == str(packed) and "agent-graphs" in raised.value.hint
 
 
+@pytest.mark.parametrize("name", ["sample_id", "gt_path_exists", "edge_labels.sizes"])
+def test_a_file_whose_fields_are_of_different_numbers_of_samples_is_named(packed: Path, name: str):
+    state = torch.load(packed, weights_only=True)
+    state[name] = [state[name][0]] if isinstance(state[name], list) else state[name].sum()[None]
+    torch.save(state, packed)
+    with pytest.raises(
+        DataError,
+        match=exactly(
+            "the agent graphs do not fit together: zip() argument … is … than argument… (…/train.pt): "
+            "remove the file and run the stage agent-graphs again"
+        ),
+    ):
+        load_samples(packed)
+
+
 class Runs:
     """Unpickled, it would leave a file behind."""
 

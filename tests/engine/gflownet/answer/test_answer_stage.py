@@ -12,9 +12,11 @@ import pytest
 
 from engine.config.config import Config
 from engine.config.gflownet import AnswerSection
+from engine.config.models.model import ModelSection
 from engine.config.models.openai import OpenAISection
 from engine.events import EvidenceAnswered, PathStep, QuestionSampled, SampledPath
-from engine.gflownet.answer.answer_stage import _AnswerJob, end_is_answer, lacking, reader_loses
+from engine.gflownet.answer import answer_stage
+from engine.gflownet.answer.answer_stage import _AnswerJob, _judged, end_is_answer, lacking, reader_loses
 from engine.gflownet.answer.readers import SYSTEM, Reading, make_reader
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt
 from engine.gflownet.graphs.dropped import write_dropped
@@ -132,9 +134,63 @@ class EchoingModel:
 
 
 @pytest.mark.parametrize(("system", "first"), [(None, SYSTEM), ("Name one.", "Name one.")])
-def test_a_model_gets_the_users_message_or_the_built_in_one(system: str | None, first: str) -> None:
-    config = Config(answer=AnswerSection(reader="model", system=system))
-    context: Any = SimpleNamespace(config=config, load_model=lambda section: EchoingModel())
+@pytest.mark.parametrize("own", [None, ModelSection(path="own")])
+def test_a_model_gets_the_users_message_or_the_built_in_one(
+    system: str | None, first: str, own: ModelSection | None
+) -> None:
+    """The model is the reader's own where it has one, otherwise the run's."""
+    config = Config(
+        model=ModelSection(path="all"), answer=AnswerSection(reader="model", model=own, system=system)
+    )
+    loaded: list[str] = []
+    context: Any = SimpleNamespace(
+        config=config, load_model=lambda section: (loaded.append(section.path), EchoingModel())[1]
+    )
     reader = make_reader(context, lambda: pytest.fail("no embedder is needed"))
+    assert loaded == ["own" if own else "all"]
     (reading,) = reader.read([EvidencePrompt("who?", [], 0)], lambda: None)
     assert reading == Reading(f"{first} | Triplets:\n\n\nQuestion:\nwho?")
+
+
+def step(head: str, tail: str) -> PathStep:
+    return PathStep(head=head, relation="to", tail=tail, score=1.0)
+
+
+@pytest.mark.parametrize(
+    ("golds", "text", "hit", "recall"),
+    [
+        (["ann", "bea", "cid", "dora"], "Ann, Bea and dora", True, 0.75),
+        (["ann", "bea"], "cid", False, 0.0),
+        ([], "ann", False, 0.0),
+    ],
+)
+def test_an_answer_is_judged_by_all_the_gold_answers_it_names(
+    golds: list[str], text: str, hit: bool, recall: float
+) -> None:
+    question = msgspec.structs.replace(sampled([], "ab"), golds=golds)
+    prompt = EvidencePrompt("who?", [step("s", "a"), step("a", "b")], 7)
+    assert _judged(question, "triples", prompt, Reading(text, True, "torn")) == EvidenceAnswered(
+        sample_id="q", method="triples", question="who?", golds=golds, answer=text, hit=hit, recall=recall, triples=2,
+        prompt_tokens=7, prompt=prompt.text, cut=True, failure="torn",
+    )  # fmt: skip
+
+
+def test_the_sampled_paths_are_one_method_and_the_best_triples_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Both of the same question, within the same budget: two triples of the three."""
+    triples = [step("x", "y"), step("y", "z"), step("z", "x")]
+    monkeypatch.setattr(answer_stage, "from_pyg", lambda data, tables: (*data, tables))
+    monkeypatch.setattr(answer_stage.GraphNames, "of", lambda texts, data: (texts, data))
+    monkeypatch.setattr(
+        answer_stage,
+        "top_triples",
+        lambda batch, names: triples if (batch, names) == (("g1", "tables"), ("texts", "g1")) else [],
+    )
+    job: Any = object.__new__(_AnswerJob)
+    job.questions = [sampled([], "a"), sampled([path("abc", 1, 0.5), path("a", 1, 0.4)], "a")]
+    job.graphs, job.tables, job.texts = ["g0", "g1"], "tables", "texts"
+    job.section, job.reader = AnswerSection(token_budget=8), SimpleNamespace(count_tokens=lambda text: 4)
+    assert job._prompt(1, "gflownet") == EvidencePrompt("who?", [step("s", "a"), step("a", "b")], 8)
+    assert job._prompt(1, "triples") == EvidencePrompt("who?", triples[:2], 8)
+    assert job._prompt(0, "gflownet").triples == []

@@ -130,6 +130,7 @@ def test_a_server_that_fails_ends_it_with_few_further_requests(tmp_path: Path) -
         ("400 Bad Request", Reading("", failure="the server refused the request (400): ")),
         ("refusal", Reading("", failure="the model refused: ")),
         ("empty", Reading("", failure="the answer is empty (stop)")),
+        ("blank", Reading(" \n", failure="the answer is empty (stop)")),
         ("truncated", Reading("Ada th", cut=True)),
     ],
 )
@@ -137,7 +138,8 @@ def test_one_prompt_that_is_not_answered_ends_nothing(tmp_path: Path, fault: str
     """A server may find a question too long, or too bad: the stage ended there, and so did each resume."""
 
     def answer(body: dict[str, Any]) -> str:
-        return "" if fault == "empty" and "Ada" in leader(body) else leader(body)
+        said = {"empty": "", "blank": " \n"}
+        return said.get(fault, leader(body)) if "Ada" in leader(body) else leader(body)
 
     with misbehaving_server(answer, fault_of=lambda body: fault if "Ada" in leader(body) else "") as server:
         context = context_of(server, tmp_path, retries=0)

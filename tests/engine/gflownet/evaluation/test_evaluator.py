@@ -136,3 +136,13 @@ def test_means_and_correlations_of_an_evaluation():
     assert means["success@1"] == 0.5 and means["success_all@1"] == 0.25
     assert means["logpf_logr_corr"] == pytest.approx(np.corrcoef(log_pf, log_reward)[0, 1], abs=1e-6)
     assert means["logpf_logr_spearman"] == pytest.approx(1)
+
+
+def test_how_far_the_sampler_is_from_the_rewards_is_told_of_it_and_of_a_baseline_that_is_asked_for():
+    """Of each of the two questions; greedy paths are no distribution."""
+    own = evaluator()
+    counts = [
+        len(found.distances)
+        for found in (own.sampler(0.3), own.greedy(0.3), own.prior(0.1), own.prior(0.1, with_distance=True))
+    ]
+    assert counts == [2, 0, 0, 2]

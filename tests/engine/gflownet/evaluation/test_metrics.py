@@ -136,6 +136,9 @@ def test_correlations():
     x = torch.tensor([1.0, 2.0, 3.0, 4.0])
     assert pearson(x, 2 * x + 1) == pytest.approx(1)
     assert pearson(x, torch.ones(4)) == 0
+    assert pearson(torch.tensor([0.0, 1e-4]), torch.tensor([0.0, -1e-4])) == pytest.approx(-1), (
+        "however little"
+    )
     assert spearman(x, x**3) == pytest.approx(1)
     assert spearman(x, torch.tensor([1.0, 1.0, 0.0, 0.0])) == pytest.approx(-math.sqrt(0.8))
     tied, ranks = torch.tensor([1.0, 1.0, 1.0, 2.0, 3.0]), torch.tensor([2.0, 2.0, 2.0, 4.0, 5.0])

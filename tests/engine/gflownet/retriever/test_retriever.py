@@ -18,7 +18,7 @@ from torch_geometric.data import Batch
 
 from engine.config.gflownet import RetrieverSection
 from engine.errors import DataError
-from engine.events import Event, RetrieverEpoch, RetrieverMeasured
+from engine.events import Event, RetrieverEpoch, RetrieverMeasured, StageProgress
 from engine.gflownet import layout
 from engine.gflownet.graphs.dataset import GRetrievalDataset
 from engine.gflownet.graphs.store import RetrievalRecord, RetrievalStore
@@ -184,6 +184,16 @@ def test_recall_in_the_events_is_that_of_the_files(trained: tuple[Path, list[Eve
                     if sum(labels):
                         found.append(sum(labels[edge] for edge in order[: int(k)]) / sum(labels))
             assert event.recall == pytest.approx({k: np.mean(found) for k, found in recalls.items()})
+
+
+def test_progress_tells_each_epochs_loss(trained: tuple[Path, list[Event]]):
+    events = trained[1]
+    epochs = [event for event in events if isinstance(event, RetrieverEpoch)]
+    told = [event for event in events if isinstance(event, StageProgress)]
+    assert [(event.done, event.total, event.note) for event in told] == [
+        (number, 25, f"loss {event.loss:.3f}") for number, event in enumerate(epochs, 1)
+    ]
+    assert [event.epochs for event in epochs] == [25] * 25
 
 
 def test_scores_are_those_of_the_best_epoch(trained: tuple[Path, list[Event]]):

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from engine.errors import DataError
-from engine.events import Event, Notice, RetrieverMeasured
+from engine.events import Event, Notice, RetrieverMeasured, StageProgress, StageStarted
 from engine.gflownet import layout
 from engine.gflownet.graphs.dataset import GRetrievalDataset
 from engine.gflownet.graphs.store import RetrievalStore
@@ -89,6 +89,27 @@ def test_every_edge_has_the_score_of_its_name(folder: Path):
         assert (event.missing, event.unscored, event.strangers) == (0, 0, 0)
         assert event.source.endswith("retrieval_result.pth")
     assert not any(isinstance(event, Notice) for event in events)
+    total = sum(len(named_edges(folder, split)) for split in layout.SPLITS)
+    (started,) = [event for event in events if isinstance(event, StageStarted)]
+    assert (started.done, started.total, started.unit) == (0, total, "questions")
+    told = [event for event in events if isinstance(event, StageProgress)]
+    assert [(event.done, event.total) for event in told] == [(total, total)]
+
+
+def test_a_split_without_a_question_has_no_scores(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    """The file may lie in the user's folder."""
+    monkeypatch.setenv("HOME", str(folder))
+    torch.save(oracle(folder), folder / "scores.pth")
+    with RetrievalStore(layout.retrieval_store(folder)) as store:
+        kept = {split: [store.record(split, n) for n in range(store.count(split))] for split in layout.SPLITS}
+    shutil.rmtree(layout.retrieval_store(folder))
+    with RetrievalStore(layout.retrieval_store(folder), write=True) as store:
+        for split in ("train", "validation"):
+            store.write(split, kept[split], {}, {})
+        store.seal()
+    events = run_stages(folder, ("retriever",), small_config(retriever={"scores": "~/scores.pth"}))
+    assert read_scores(folder, "test") == [] and len(read_scores(folder, "train")) == len(kept["train"])
+    assert measured(events)["test"].samples == 0
 
 
 def test_what_does_not_fit_is_counted(folder: Path):

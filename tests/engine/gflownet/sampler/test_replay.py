@@ -67,3 +67,15 @@ def test_paths_are_drawn_in_proportion_to_their_reward_and_count_in_the_batch():
         assert counted.get(path, 0) / DRAWS == pytest.approx(share, abs=2 / DRAWS)
     first = replay.edges[replay.edges >= 0]
     assert (batch.edge_graph[first] == PLACE).all()
+
+
+def test_a_path_that_cannot_be_walked_has_probability_zero():
+    """0 -> 1 -> 2 over either of two edges: an edge that does not follow, one after the STOP, and one too many."""
+    batch = small_batch([SMALL_GRAPHS[0]])
+    env = GraphEnv(2)
+    actor = GFlowNetActor(env, TabularPolicy(batch, enumerate_walks(env, batch, 0)))
+    paths = torch.tensor([[0, 3, -1], [3, -1, -1], [0, 1, -1], [-1, 0, -1], [1, 3, 3]])
+    scored = actor.score(batch, no_tokens(batch), torch.zeros(5, dtype=torch.long), paths, Sampling())
+    assert scored.refused.tolist() == [False, True, True, False, True]
+    assert scored.log_pf[scored.refused].tolist() == [-torch.inf] * 3
+    assert (scored.log_pf[~scored.refused] > -torch.inf).all()

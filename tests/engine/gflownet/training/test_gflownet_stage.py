@@ -11,7 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import cycle, pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import msgspec
 import pytest
 import torch
 from pydantic import ValidationError
@@ -33,11 +36,12 @@ from engine.events import (
 from engine.gflownet import layout
 from engine.gflownet.answer.answer_stage import end_is_answer
 from engine.gflownet.answer.readers import PathReader
-from engine.gflownet.evaluation.evaluator import Evaluator
+from engine.gflownet.evaluation.evaluator import Evaluation, Evaluator
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt
 from engine.gflownet.evaluation.questions import load_questions
+from engine.gflownet.graphs.dropped import write_dropped
 from engine.gflownet.graphs.tables import EmbeddingTables
-from engine.gflownet.training.gflownet_stage import TrainGFlowNet
+from engine.gflownet.training.gflownet_stage import TrainGFlowNet, _SamplerJob
 from engine.gflownet.training.trained_sampler import trained_sampler
 from engine.run.gate import StopRequested
 from engine.run.stage import StageContext, StageResult
@@ -244,6 +248,109 @@ def test_a_question_whose_answer_no_path_reaches_is_missed_in_the_figures_over_a
         assert row.hit_all == pytest.approx(sum(event.hit for event in own) / asked)
         assert row.recall_all == pytest.approx(sum(event.recall for event in own) / asked)
         assert row.hit == pytest.approx(sum(event.hit for event in own) / row.n)
+
+
+def sampler_job(folder: Path, events: list[Event], **changes: object) -> Any:
+    """A stage of 40 steps whose training is invented."""
+    section = {"steps": 40, "num_eval_rollouts": 2, "success_k": [2], "path_hit_k": [1, 3]} | changes
+    nobody: Any = None
+    config = small_config(gflownet=section)
+    context = StageContext("gflownet", config, folder, events.append, lambda: None, nobody)
+    layout.folder(folder).mkdir(parents=True, exist_ok=True)
+    for stage in ("graphs", "agent-graphs"):
+        for split in ("validation", "test"):
+            write_dropped(folder, stage, split, {"no path leads to an answer": 1} if split == "test" else {})
+    job = object.__new__(_SamplerJob)
+    job.context, job.section, job.seed, job.note = context, config.gflownet, 0, ""
+    job.log, job.validated = layout.training_log(folder), layout.validation_log(folder)
+    return job
+
+
+def figures(method: str, *success: float, **settings: float) -> Evaluation:
+    """Of each question whether one of two trajectories succeeds, and half of it as the window's F1."""
+    found = {"success@2": list(success), "path_hit_f1@3": [value / 2 for value in success]}
+    return Evaluation(method, 2, settings, found)
+
+
+def test_a_report_is_an_event_a_line_and_what_the_progress_shows(tmp_path: Path):
+    events: list[Event] = []
+    job = sampler_job(tmp_path, events)
+    step = SamplerStep(step=10, steps=40, loss=1.2345, tb_loss=1.0, success_mean=0.256)
+    job._report(step)
+    job.note = ", val/success@2 0.50"
+    job._report(msgspec.structs.replace(step, step=20))
+    assert [json.loads(line)["step"] for line in job.log.read_text().splitlines()] == [10, 20]
+    told = [event for event in events if isinstance(event, StageProgress)]
+    assert [(event.done, event.total, event.note) for event in told] == [
+        (10, 40, "loss 1.234, success 0.26"), (20, 40, "loss 1.234, success 0.26, val/success@2 0.50"),
+    ]  # fmt: skip
+    assert [event.step for event in events if isinstance(event, SamplerStep)] == [10, 20]
+
+
+@pytest.mark.parametrize(
+    ("changes", "note"),
+    [
+        ({}, ", val/success@2 0.75, val/path_hit_f1@3 0.38"), ({"auto_add_path_hit_f1": False}, ", val/success@2 0.75"),
+        ({"path_hit_k": []}, ", val/success@2 0.75"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("step", "finished", "told"),
+    [
+        (20, False, []),
+        (40, True, []),
+        (30, True, ["training ends after step 30 of 40: 2 evaluations on validation were no better than that after "
+                    "step 10"]),
+    ],
+)  # fmt: skip
+def test_an_evaluation_on_validation_is_written_down_and_may_end_the_training(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, object],
+    note: str,
+    step: int,
+    finished: bool,
+    told: list[str],
+):
+    events: list[Event] = []
+    job, judged = sampler_job(tmp_path, events, **changes), list[dict[str, float]]()
+    job.training = SimpleNamespace(
+        step=step, finished=finished, stale=2, best=SimpleNamespace(at=10),
+        judge=lambda means: judged.append(means) or step == 20,
+    )  # fmt: skip
+    sampled = SimpleNamespace(sampler=lambda alpha: figures("gflownet", 1.0, 0.5))
+    monkeypatch.setattr(job, "_evaluator", lambda split: sampled if split == "validation" else None)
+    job._validate()
+    (event,) = validated(events)
+    assert (event.step, event.best, event.n, event.k, event.missed) == (step, step == 20, 2, 2, 0)
+    assert judged == [event.metrics] and event.metrics["success@2"] == 0.75
+    assert [json.loads(line) for line in job.validated.read_text().splitlines()] == [
+        {"step": step, **event.metrics}
+    ]
+    assert (job.note, job.step) == (note, step)
+    assert [event.text for event in events if isinstance(event, Notice)] == told
+
+
+def test_the_table_has_a_row_for_each_method(tmp_path: Path):
+    """First what was evaluated, then the settings and figures of all; the log ends with the first method's."""
+    job = sampler_job(tmp_path, [])
+    job.training, job.step = SimpleNamespace(step=40), 40
+    job.validated.write_text('{"step": 20, "success@2": 0.5}\n')
+    rows = [figures("gflownet", 1.0, 0.5), figures("beam", 1.0, 0.0, edge_bonus=0.25)]
+    rows[0].distances = [0.1, float("nan")]
+    for row in rows:
+        job._emit(row, "test")
+    assert job._tables(rows) == ["gflownet/tables/metrics.csv", "gflownet/tables/log.csv"]
+    table = list(csv.DictReader(io.StringIO(layout.metrics(tmp_path).read_text())))
+    assert list(table[0])[:4] == ["method", "n", "missed", "k"]
+    names = ("method", "n", "missed", "k", "success@2", "listed", "edge_bonus")
+    assert [[row[name] for name in names] for row in table] == [
+        ["gflownet", "2", "1", "2", "0.75", "1", ""], ["beam", "2", "1", "2", "0.5", "0", "0.25"],
+    ]  # fmt: skip
+    log = list(csv.DictReader(io.StringIO(log_csv(tmp_path).read_text())))
+    assert [(row["step"], row["val/success@2"], row["test/success@2"]) for row in log] == [
+        ("20", "0.5", ""), ("40", "", "0.75"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("success_k", [[], [3, 4]])

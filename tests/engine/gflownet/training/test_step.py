@@ -78,6 +78,17 @@ def test_graphs_of_too_many_paths_are_taught_a_shortest_one(data: Path, monkeypa
     assert torch.equal(replay.edges, batch.gt_paths)
 
 
+def test_replayed_paths_are_learned_from_where_there_are_some(data: Path):
+    """At a share of 0 there are none, and no loss of theirs; otherwise theirs, weighted, beside that of the draws."""
+    alone, taught = computed(data, gt_replay_ratio=0.0).losses, computed(data, gt_replay_ratio=1.0).losses
+    halved = computed(data, gt_replay_ratio=1.0, gt_loss_weight=8.0).losses
+    assert list(alone.terms) == ["tb_loss"] and list(taught.terms) == ["tb_loss", "gt_loss"]
+    assert torch.equal(alone.terms["tb_loss"], taught.terms["tb_loss"]), "the draws are the same"
+    theirs = float(taught.terms["gt_loss"].detach())
+    assert theirs > 1 and theirs == pytest.approx(2 * float(halved.terms["gt_loss"].detach()))
+    assert float((taught.total - alone.total).detach()) == pytest.approx(theirs)
+
+
 def test_what_is_watched_are_means_over_the_trajectories(data: Path):
     found = computed(data)
     assert len(found.losses.residual) == 32

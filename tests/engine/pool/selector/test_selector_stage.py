@@ -8,6 +8,7 @@ import json
 import random
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ import torch
 import yaml
 
 from engine.config.config import Config
+from engine.config.run import RunSection
 from engine.config.stages import STAGES
 from engine.errors import DataError
 from engine.events import (
@@ -30,7 +32,7 @@ from engine.pool import layout
 from engine.pool.data.digits import DigitsDataset
 from engine.pool.pool_stage import BuildPools
 from engine.pool.selector import layout as selector_layout
-from engine.pool.selector.selector_stage import TrainSelector
+from engine.pool.selector.selector_stage import TrainSelector, _SelectorRun
 from engine.run.gate import StopRequested
 from engine.run.registry import resolve_stage
 from engine.run.stage import StageContext
@@ -169,6 +171,63 @@ def test_stopped_anywhere_it_ends_the_same(whole: tuple[Path, list[Event]], fold
     )
     assert first["step"] == other["step"] == STEPS
     assert all(torch.equal(first["selector"][name], other["selector"][name]) for name in first["selector"])
+
+
+def test_the_first_weights_belong_to_the_runs_seed(folder: Path) -> None:
+    """Whatever was drawn in this process before."""
+
+    def weights(seed: int) -> dict[str, torch.Tensor]:
+        torch.rand(3)
+        config = small_config().model_copy(update={"run": RunSection(seed=seed)})
+        context = StageContext("selector", config, folder, lambda event: None, lambda: None, None)  # type: ignore[arg-type]
+        run = _SelectorRun(context)
+        assert run.training.steps == STEPS
+        return run.selector.state_dict()
+
+    first, again, other = weights(0), weights(0), weights(1)
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert not all(torch.equal(first[name], other[name]) for name in first)
+
+
+class Steps:
+    """A training of 23 steps that only counts."""
+
+    steps = 23
+
+    def __init__(self, step: int = 0) -> None:
+        self.step, self.saved = step, list[int]()
+
+    def update(self) -> int:
+        self.step += 1
+        return self.step
+
+    def save(self) -> None:
+        self.saved.append(self.step)
+
+
+def test_checkpoints_are_written_every_ten_steps_at_the_end_and_at_a_stop(tmp_path: Path) -> None:
+    """Reports come every seventh step, when the held-out queries are looked at, and at the end; those that a log holds
+    from behind the checkpoint are written again."""
+    stopped, reported = Steps(), list[int]()
+
+    def checkpoint() -> None:
+        if stopped.step == 14:
+            raise StopRequested
+
+    run: Any = object.__new__(_SelectorRun)
+    run.section = SimpleNamespace(log_every=7, eval_every=4)
+    run.context, run.log = SimpleNamespace(checkpoint=checkpoint), tmp_path / "training.jsonl"
+    run._report, run.training = reported.append, stopped
+    run.log.write_text("".join(f'{{"step": {step}}}\n' for step in (4, 7, 8)))
+    with pytest.raises(StopRequested):
+        run._train()
+    assert (stopped.saved, reported) == ([10, 14], [4, 7, 8, 12, 14]) and run.log.read_text() == ""
+    run.training = resumed = Steps(14)
+    stopped.step = 0
+    run.log.write_text("".join(f'{{"step": {step}}}\n' for step in (4, 7, 8, 12, 14, 16)))
+    run._train()
+    assert (resumed.saved, reported[5:]) == ([20, 23], [16, 20, 21, 23])
+    assert [line["step"] for line in lines(run.log)] == [4, 7, 8, 12, 14]
 
 
 # ---------------------------------------------------------------- bad input

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.slsm.checks.checks import Check, exclude, parse_check
-from engine.slsm.checks.measures import gives_list, is_quoted, words_of
+from engine.slsm.checks.measures import gives_list, is_json, is_quoted, sentences_of, size_of, words_of
 
 
 def check_of(text: str) -> Check:
@@ -346,3 +346,39 @@ def test_a_list_is_given_without_an_item_before_or_behind_it(answer: str, given:
 )
 def test_quotes_around_nothing_quote_nothing(text: str, quoted: bool) -> None:
     assert is_quoted(text) == quoted
+
+
+def test_sentences_end_with_their_sign_or_their_line() -> None:
+    """One without a word is none; a sign inside a word ends nothing."""
+    text = " It costs 3.5 euros.  Really?! \n\nNo… wait\nはい。 いいえ！ ... "
+    assert sentences_of(text) == ["It costs 3.5 euros.", "Really?!", "No… wait", "はい。", "いいえ！"]
+
+
+@pytest.mark.parametrize(
+    ("said", "same"),
+    [
+        ("Answer in AT LEAST three words", "Answer in at least three words"),
+        ("Use LESS THAN two sentences", "Use less than two sentences"),
+        ("Use no Exclamation Marks", "Use no exclamation marks"),
+    ],
+)
+def test_capital_letters_in_an_instruction_change_nothing(said: str, same: str) -> None:
+    one, other = check_of(said), check_of(same)
+    assert (one.family, one.value, one.fault) == (other.family, other.value, other.fault)
+    for answer in ("One.", "One two.", "One two three.", "One! Two! Three!"):
+        assert one.holds(answer) == other.holds(answer)
+
+
+def test_lines_without_a_word_do_not_count() -> None:
+    assert size_of("One\n \t\n\ntwo three\n-\n", "line") == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ('{"a": [1, 2]}', True), ('```json\n{\n  "a": 1\n}\n```', True), ("```JSON\n[\n]\n```", True),
+        (" ```\n1\n```\n", True), ("Here: {}", False), ("```js\n1\n```", False), ("```\n1\n2\n```", False), ("", False),
+    ],
+)  # fmt: skip
+def test_a_text_is_json_and_nothing_else(text: str, right: bool) -> None:
+    assert is_json(text) is right

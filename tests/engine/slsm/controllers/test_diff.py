@@ -89,6 +89,18 @@ def test_contradictory_ids_are_refused_and_the_state_stays(changes: list[Change]
     assert STATE.model_dump_json() == before
 
 
+def test_a_diff_by_hand() -> None:
+    """What is added stands last, what is changed in its place, and the plan is the diff's."""
+    cat, max_ = Fact(id="F2", text="The cat is Tom"), Fact(id="F1", text="The dog is Max")
+    plan = Plan(mode="clarify", reasons=("who?",))
+    changes = (
+        Change("added", "facts", cat),
+        Change("changed", "facts", max_, F1),
+        Change("resolved", "constraints", C1),
+    )
+    assert apply_diff(STATE, StateDiff(changes, plan)) == SemanticState(facts=(max_, cat), plan=plan)
+
+
 QUOTES = st.sampled_from(("my dog", "My  DOG", "dog is Rex.", "“Rex”", "cat", "my dogs", "", "  ", "x" * 50))
 TURN = 'Well, my dog is Rex. He said "Rex"'
 
@@ -152,6 +164,7 @@ def test_a_new_id_is_free_and_of_its_list(taken: list[str]) -> None:
     found = next_id("facts", taken)
     assert found not in taken and found[0] == "F"
     assert all(f"F{number}" in taken for number in range(1, int(found[1:])))
+    assert next_id("facts", iter(taken)) == found, "whatever they come from"
 
 
 def test_sentences_of_a_flat_memory_come_and_go() -> None:

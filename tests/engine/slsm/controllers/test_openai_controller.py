@@ -155,6 +155,37 @@ def test_a_conflict_is_with_an_item_and_says_why() -> None:
     assert (conflict.item, conflict.why, conflict.exact) == ("F1", "Max is a dog", False)
 
 
+def test_what_the_server_reads_is_written_as_it_was_said() -> None:
+    """Letters beyond ASCII are themselves, and a plan is no part of what is known."""
+    state = FlatState(memory_text="Der Hund heißt Jörg. 漢字", plan=Plan(mode="verify", reasons=("so",)))
+    with misbehaving_server(Script(GOOD_FLAT, '{"conflicts": []}')) as server:
+        controller(server).update(state, [Turn("Ölpreis?")])
+        controller(server).detect(state, [Turn("Ölpreis?")], "Teuer.")
+    known = '{"memory_text": "Der Hund heißt Jörg. 漢字", "mismatch": false}'
+    assert [one["messages"][1]["content"] for one in server.requests] == [
+        f"The memory so far:\n{known}\n\nThis turn. The user said:\nÖlpreis?",
+        f"Known:\n{known}\n\nThe user's last message:\nÖlpreis?\n\nThe answer:\nTeuer.",
+    ]
+
+
+def test_a_schema_is_whole_and_has_no_lengths() -> None:
+    conflict = {
+        "type": "object",
+        "properties": {"item": {"type": "string"}, "why": {"type": "string"}},
+        "required": ["item", "why"],
+        "additionalProperties": False,
+    }
+    assert {
+        "name": "conflicts",
+        "schema": {
+            "type": "object",
+            "properties": {"conflicts": {"type": "array", "items": conflict}},
+            "required": ["conflicts"],
+            "additionalProperties": False,
+        },
+    } == CONFLICTS_SCHEMA
+
+
 def _fields(schema: Any) -> Iterator[str]:
     """Names of fields at any depth."""
     for name, below in schema.items() if isinstance(schema, dict) else ():
@@ -272,28 +303,36 @@ def test_what_was_wrong_is_said_plainly() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "told", "requests"),
+    ("fault", "told", "requests", "suspect"),
     (
-        ("refusal", "the model refused: I cannot help with that.", 2),
-        ("truncated", "the reply was cut off at the token limit", 2),
-        ("text is no JSON", "Invalid JSON", 2),
-        ("429", "overloaded or a limit is reached (429)", 1),
-        ("401", "the server refused the request (401)", 1),
-        ("500", "the server failed (500)", 1),
-        ("hang", "no answer within 0.4 s", 1),
-        ("drip", "no answer within 0.4 s", 1),
-        ("torn body", "", 1),
-        ("connection cut", "the connection failed", 1),
-        ("no JSON", "the answer is a web page, not JSON", 1),
-        ("no completion", "the answer is not a chat completion", 1),
+        ("refusal", "the model refused: I cannot help with that.", 2, False),
+        ("truncated", "the reply was cut off at the token limit", 2, False),
+        ("text is no JSON", "Invalid JSON", 2, False),
+        ("400 content management policy", "the server refused the request (400)", 1, False),
+        ("413", "the server refused the request (413)", 1, False),
+        ("400 no such parameter", "the server refused the request (400)", 1, True),
+        ("429", "overloaded or a limit is reached (429)", 1, True),
+        ("401", "the server refused the request (401)", 1, True),
+        ("500", "the server failed (500)", 1, True),
+        ("hang", "no answer within 0.4 s", 1, True),
+        ("drip", "no answer within 0.4 s", 1, True),
+        ("torn body", "", 1, True),
+        ("connection cut", "the connection failed", 1, True),
+        ("no JSON", "the answer is a web page, not JSON", 1, True),
+        ("no completion", "the answer is not a chat completion", 1, True),
     ),
 )
-def test_faults_of_server_and_model_leave_the_state_before(fault: str, told: str, requests: int) -> None:
+def test_faults_of_server_and_model_leave_the_state_before(
+    fault: str, told: str, requests: int, suspect: bool
+) -> None:
+    """What is about this conversation alone is no reason to suspect the server; otherwise there is a way without it."""
     for state, good in ((STATE, GOOD), (FLAT, GOOD_FLAT)):
         with misbehaving_server(Script(good), [fault] * 2) as server:
             found = controller(server, timeout=0.4 if fault in ("hang", "drip") else 30).update(state, TURNS)
         assert told in found.failure and found.failure
-        assert found.state is state
+        assert found.state is state and (found.suspect is not None) == suspect
+        way_out = "or set `slsm.controller.kind: rules`"
+        assert found.suspect is None or found.suspect.hint.endswith(way_out)
         assert len(server.requests) == found.spent.calls == requests
 
 

@@ -9,8 +9,21 @@ import pytest
 
 from engine.slsm.controllers.controller import Update
 from engine.slsm.controllers.diff import normalized
-from engine.slsm.controllers.rule_controller import FAR, RuleController
-from engine.slsm.state import KINDS, LONGEST_MEMORY, LONGEST_TEXT, FlatState, SemanticState, empty_state
+from engine.slsm.controllers.rule_controller import FAR, RuleController, subject_of
+from engine.slsm.controllers.rule_reading import read_edit
+from engine.slsm.state import (
+    KINDS,
+    LONGEST_MEMORY,
+    LONGEST_TEXT,
+    Constraint,
+    Edit,
+    Fact,
+    FlatState,
+    Item,
+    MissingFact,
+    SemanticState,
+    empty_state,
+)
 from engine.slsm.turns import Turn
 from engine.tasks.generated.dialogues.dialogue import Dialogue
 from engine.tasks.generated.dialogues.records import generate_dialogues
@@ -250,6 +263,56 @@ def test_what_is_said_anew_takes_the_place_and_the_id_of_the_old(first: str, the
     (change,) = diff.changes
     assert change.operation == "changed" and change.before == states[0].find(change.item.id)
     assert change.item.evidence == then
+
+
+@pytest.mark.parametrize(
+    ("said", "items"),
+    [
+        ("Please replace milk with rice.", ["tea", "rice"]),
+        ("Change tea into oat milk!", ["oat milk", "milk"]),
+        ("Instead of tea, put salt.", ["salt", "milk"]),
+        ("Put in place of milk now salt.", ["tea", "salt"]),
+        ("Take tea out and put rice in.", ["rice", "milk"]),
+        ("Drop tea from the list.", ["milk"]),
+        ("Take milk off the list.", ["tea"]),
+        ("Put salt onto the list.", ["tea", "milk", "salt"]),
+        ("Remove rice and add salt.", ["tea", "milk", "salt"]),  # no rice is there to remove
+        ("Remove rice.", None),
+        ("Replace rice with salt.", None),
+        ("Add milk to the list.", None),
+        ("Tea is fine.", None),
+    ],
+)
+def test_a_sentence_edits_what_is_on_the_list(said: str, items: list[str] | None) -> None:
+    assert read_edit(said, ["tea", "milk"]) == items
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Please avoid the word SORRY.", "Never use the word SORRY"),
+        ("Always use the word Sir.", "Always use the word Sir"),
+        ("Please write in CAPITAL letters.", "Write in capital letters"),
+        ("End every answer with Over.", "End every answer with the word Over"),
+    ],
+)  # fmt: skip
+def test_an_instruction_is_kept_in_few_words_and_in_the_users_letters(said: str, kept: str) -> None:
+    assert texts(after(said), "constraints") == [kept]
+
+
+@pytest.mark.parametrize(
+    ("item", "subject"),
+    [
+        (MissingFact(id="U1", text="What the user's Sister is"), "user's sister"),
+        (Fact(id="F1", text="The user's Sister is Ann"), "user's sister"),
+        (Edit(id="E1", text="The list is tea"), "list"),
+        (Constraint(id="C1", text="Be KIND"), "instruction be kind"),
+        (Constraint(id="C2", text="Never use the word sorry"), "word sorry"),
+        (Fact(id="F2", text="Tea is Nice"), "about tea is nice"),
+    ],
+)
+def test_a_new_item_takes_the_place_of_the_one_about_the_same(item: Item, subject: str) -> None:
+    assert subject_of(item) == subject
 
 
 def test_what_is_said_twice_is_kept_once() -> None:
