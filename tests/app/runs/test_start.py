@@ -184,3 +184,14 @@ def test_a_problem_of_the_field_that_is_typed_comes_first(tmp_path: Path) -> Non
     form.toggle_stage("eval")
     assert form.stages == ["eval", "clusters", "their:Own", "evolve"]
     assert [row.name for row in form.rows("their") if isinstance(row, StageBox)] == ["their:Own"]
+
+
+@pytest.mark.parametrize(
+    ("value", "typed"),
+    [
+        ("plain", "plain"), ("two words", "two words"), ("a # b", '"a # b"'), ("true", '"true"'), ("3", '"3"'),
+        ("", '""'), ("a: b", '"a: b"'), ("[", '"["'), (True, "true"), (["ü", 1.5], '["ü", 1.5]'), (None, "null"),
+    ],
+)  # fmt: skip
+def test_a_text_that_would_be_read_as_something_else_is_quoted(value: object, typed: str) -> None:
+    assert as_typed(value) == typed

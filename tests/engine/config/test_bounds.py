@@ -58,6 +58,13 @@ def test_no_number_is_infinite_or_none(value: float) -> None:
             Config.model_validate(changed)
 
 
+def test_the_quotas_may_fill_the_trajectories_but_not_exceed_them() -> None:
+    pool = {"target_trajectory_count": 12, "positive_quota": 8, "partial_quota": 4}
+    assert Config.model_validate({"pool": pool}).pool.partial_quota == 4
+    with pytest.raises(ValidationError, match="more than target_trajectory_count together"):
+        Config.model_validate({"pool": pool | {"partial_quota": 5}})
+
+
 if __name__ == "__main__":
     recorded = {name: bounds(found) for name, found in settings(SCHEMA)}
     RECORDED.write_text(json.dumps(recorded, indent=1, ensure_ascii=False) + "\n")

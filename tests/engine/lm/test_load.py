@@ -162,6 +162,8 @@ def test_fingerprint_changes_with_a_weight_and_with_the_shape(copied: Path) -> N
     assert load(copied).info.fingerprint not in (before, after)
     (copied / "config.json").write_text(json.dumps({**config, "transformers_version": "0"}))
     assert load(copied).info.fingerprint == after
+    (copied / "config.json").write_text(json.dumps(dict(reversed(config.items()))))
+    assert load(copied).info.fingerprint == after, "the order of the keys says nothing"
 
 
 def test_fingerprint_of_large_files_is_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

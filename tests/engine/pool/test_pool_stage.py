@@ -20,6 +20,7 @@ from engine.pool.data.digits import DigitsDataset
 from engine.pool.data.records import POOL_SIZE, RLQueryData, read_rl_data, write_rl_data
 from engine.pool.from_config import given_rl_data
 from engine.pool.pool_stage import BuildPools
+from engine.pool.vqa.digits_vqa import DigitsVQA
 from engine.run.gate import StopRequested
 from tests.engine.pool.small_run import SMALL, context_of, run_pool
 from tests.exactly import exactly
@@ -288,3 +289,15 @@ def test_rl_data_may_lie_in_the_users_folder(tmp_path: Path, monkeypatch: pytest
     dataset: Any = SimpleNamespace(embeddings=np.zeros((5, 2)))
     nobody: Any = None
     assert dict(given_rl_data(context, dataset, nobody)) == data
+
+
+def test_the_first_rl_data_go_with_the_seed_of_the_run(tmp_path: Path) -> None:
+    found = []
+    for seed in (0, 0, 4):
+        folder = tmp_path / str(len(found))
+        layout.folder(folder).mkdir(parents=True)
+        config: Any = SimpleNamespace(pool=SimpleNamespace(rl_data=None), run=SimpleNamespace(seed=seed))
+        context: Any = SimpleNamespace(config=config, run_dir=folder, checkpoint=lambda: None)
+        dataset = DigitsDataset(seed=0, demonstrations=400, train=4, heldout=1)
+        found.append(given_rl_data(context, dataset, DigitsVQA(dataset)))
+    assert dict(found[0]) == dict(found[1]) != dict(found[2])

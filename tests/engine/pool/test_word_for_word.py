@@ -250,6 +250,7 @@ def test_pictures_by_their_first_bytes(tmp_path: Path, head: bytes, kind: str) -
         (Reply("\n red. \nblue", "stop"), VQAReply("red", None)),
         (Reply("x", "stop", "no " * 100), VQAReply(None, f"the model refused: {('no ' * 100)[:200]}")),
         (Reply("a long", "length"), VQAReply(None, "the answer was cut off at the token limit")),
+        (Reply("\na long \n", "length"), VQAReply(None, "the answer was cut off at the token limit")),
         (Reply("red\nand so", "length"), VQAReply("red", None)),
         (
             Reply("x", "content_filter"),

@@ -85,6 +85,10 @@ def test_what_is_something_else_is_named(text: str, told: str) -> None:
         ("Is it 4?\nYes.</think>\n\n4", "4"),
         ("4 <think>sure?</think>", "4 <think>sure?</think>"),
         ("<think>cut off in the mid", "<think>cut off in the mid"),
+        (
+            "A thought.</think>4 <think>sure?",
+            "4 <think>sure?",
+        ),  # the end of the first belongs to the template
         (None, ""),
     ],
 )

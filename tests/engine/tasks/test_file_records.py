@@ -94,7 +94,8 @@ def test_a_function_of_ones_own_judges_the_whole_text(
     (tmp_path / "my_judging.py").write_text(
         "def begins(text, answer):\n    return text.startswith(answer)\n\n\n"
         "def unsure(text, answer):\n    return None\n\n\ndef wordy(text, answer):\n    return 'y' * 90\n\n\ndef "
-        "breaks(text, answer):\n    return 1 / 0\n\n\nnumber = 3\n"
+        "breaks(text, answer):\n    return 1 / 0\n\n\ndef leaves(text, answer):\n    raise SystemExit(3)\n\n\n"
+        "number = 3\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     data = _lines(tmp_path / "a.jsonl", {"question": "?", "answer": "yes"})
@@ -104,7 +105,7 @@ def test_a_function_of_ones_own_judges_the_whole_text(
     returned, long = "it returned None, neither True nor False", repr("y" * 90)[:40]
     for name, said in (
         ("unsure", returned), ("breaks", "ZeroDivisionError: division by zero"),
-        ("wordy", f"it returned {long}, neither True nor False"),
+        ("leaves", "SystemExit: 3"), ("wordy", f"it returned {long}, neither True nor False"),
     ):  # fmt: skip
         judged = configured_task(_section(data, compare=f"my_judging:{name}"))
         with pytest.raises(DataError) as caught:

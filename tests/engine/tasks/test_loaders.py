@@ -64,6 +64,10 @@ def test_math_itself_has_its_answers_in_boxes(tmp_path: Path) -> None:
              {"problem": "P", "level": "Level 5", "type": "Algebra", "solution": solution})  # fmt: skip
     (example,) = load_task_dataset("math500", str(tmp_path), "train", 5)
     assert (example.id, example.answer) == ("math500-train-0", "\\dfrac{1}{2}")
+    given = {"problem": "P", "solution": solution}
+    for answer, read in ((0, "0"), ("", "\\dfrac{1}{2}"), (None, "\\dfrac{1}{2}")):
+        (example,) = load_task_dataset("math500", _file(tmp_path, {**given, "answer": answer}), "test", 5)
+        assert example.answer == read
     with pytest.raises(
         DataError,
         match=exactly(
@@ -219,6 +223,7 @@ NO_FILE = (
         ),
         (["train.jsonl"], NO_FILE),
         (["test/any.jsonl"], NO_FILE),
+        (["latest.jsonl", "my_test.jsonl", "test-of-all.jsonl"], NO_FILE),
         ([], NO_FILE),
     ],
 )

@@ -52,6 +52,7 @@ def test_the_message_holds_deltas_verdicts_and_the_beginning_of_long_answers() -
         strict=True,
     ):
         assert f"Correct: {verdict}\nTokens: {tokens}\n" in section and f"Answer: {said}\n" in section
+    assert "cut:" not in Prompts(SYSTEM, USER, 10).user_message(given(History(iterations=[]))), "it just fits"
 
 
 def test_what_was_learnt_in_earlier_iterations_is_told_with_its_iteration() -> None:

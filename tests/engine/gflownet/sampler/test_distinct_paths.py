@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from engine.gflownet.sampler.actor import GFlowNetActor, Sampling
-from engine.gflownet.sampler.distinct_paths import distinct_paths
-from engine.gflownet.sampler.environment import GraphEnv, enumerate_walks
+from engine.gflownet.sampler.counter_noise import branched
+from engine.gflownet.sampler.distinct_paths import _children, _Paths, distinct_paths
+from engine.gflownet.sampler.environment import STOP, GraphEnv, enumerate_walks
 from engine.gflownet.sampler.graph_batch import concatenate
 from tests.engine.gflownet.sampler.test_exactness import KINDS, Kind, networks
 from tests.engine.gflownet.small_graphs import SMALL_GRAPHS, SmallGraph, small_batch, stored_paths
@@ -81,3 +82,15 @@ def test_draws_do_not_depend_on_batching(kind: Kind):
         mine = drawn.walks.graph == place
         assert stored_paths(alone, again.walks.edges) == stored_paths(together, drawn.walks.edges[mine])
         torch.testing.assert_close(again.log_pf, drawn.log_pf[mine])
+
+
+def test_continuations_have_seeds_of_their_own_and_the_best_is_worth_what_their_path_was():
+    batch = small_batch([SMALL_GRAPHS[1]])
+    root = torch.zeros(1, dtype=torch.float64)
+    live = _Paths(GraphEnv(STEPS).reset(torch.tensor([0])).walks, root - 1, root - 3, torch.tensor([7]))
+    item = torch.tensor([0, 3, STOP])
+    children = _children(live, torch.tensor([0, 0, 0]), torch.tensor([-0.5, -2.0, -1.5]), item, 1)
+    assert batch.size == 1 and children.log_pf.tolist() == [-1.5, -3.0, -2.5]
+    assert children.seeds.tolist() == branched(torch.tensor([7, 7, 7]), 1, item).tolist()
+    assert len(set(children.seeds.tolist())) == 3
+    assert children.worth.max() == -3 and len(set(children.worth.tolist())) == 3

@@ -79,3 +79,11 @@ def test_a_path_that_cannot_be_walked_has_probability_zero():
     assert scored.refused.tolist() == [False, True, True, False, True]
     assert scored.log_pf[scored.refused].tolist() == [-torch.inf] * 3
     assert (scored.log_pf[~scored.refused] > -torch.inf).all()
+
+
+def test_replays_that_are_joined_are_filled_up_with_no_edge():
+    one = Replay(torch.tensor([0]), torch.tensor([[5]]), torch.tensor([True]))
+    other = Replay(torch.tensor([2, 1]), torch.tensor([[1, 2, 3], [4, -1, -1]]), torch.tensor([False, False]))
+    joined = Replay.join([one, other])
+    assert joined.edges.tolist() == [[5, -1, -1], [1, 2, 3], [4, -1, -1]]
+    assert (joined.graph.tolist(), joined.likelihood.tolist()) == ([0, 2, 1], [True, False, False])
