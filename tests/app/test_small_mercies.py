@@ -72,7 +72,9 @@ def test_no_settings_file_is_a_reason_to_fail(tmp_path: Path, content: bytes) ->
 
 
 def test_settings_that_cannot_be_written_are_forgotten(tmp_path: Path) -> None:
-    settings_file().parent.parent.write_text("a file where the folder should be")
+    place = settings_file().parent.parent
+    place.parent.mkdir()
+    place.write_text("a file where the folder should be")
     write_theme("steer-light")
     assert read_theme() == ""
 
