@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from engine.errors import ModelError, first_line
 from engine.lm.loading.device import memory_errors, pick_device
 from engine.lm.loading.hub_cache import cached_folder
-from engine.lm.loading.pretrained import quiet
+from engine.lm.loading.pretrained import library_errors, quiet
 from engine.torch_file import ALL_THREADS, torch_threads
 
 MINILM = ("sentence-transformers/all-MiniLM-L6-v2", "all-MiniLM-L6-v2")
@@ -123,12 +123,9 @@ def _packaged() -> Path | None:
 def _explained(name: str, setting: str) -> Iterator[None]:
     """Turn the library's errors into a ModelError. No other device is tried."""
     less = f"stop other programs that use it (a model server), lower `{setting}.batch_size`, "
-    try:
-        with memory_errors(f"embedding with {name}", f"{less}or set `{setting}.device: cpu`"):
-            yield
-    except (RuntimeError, OSError, ValueError, KeyError, ImportError) as error:
-        raise ModelError(
-            what=f"the embedder fails: {first_line(error)}",
-            where=f"{setting}.embedder: {name}",
-            hint="name a folder or a hub name of a sentence-transformers model, or `hashed`",
-        ) from error
+    hint = "name a folder or a hub name of a sentence-transformers model, or `hashed`"
+    with (
+        library_errors("the embedder fails", f"{setting}.embedder: {name}", hint),
+        memory_errors(f"embedding with {name}", f"{less}or set `{setting}.device: cpu`"),
+    ):
+        yield

@@ -162,18 +162,23 @@ def quiet() -> Iterator[None]:
 @contextmanager
 def _explained(path: str) -> Iterator[None]:
     """Turn what the library raises for a bad model into a ModelError."""
+    hint = (
+        "`model.path` needs a folder with config.json, tokenizer and safetensors of a causal model, "
+        "a whole GGUF file, or a hub name that can be reached or is in the local cache"
+    )
+    with library_errors("cannot load the model", path, hint), memory_errors(path):
+        yield
+
+
+@contextmanager
+def library_errors(what: str, where: str, hint: str) -> Iterator[None]:
+    """Turn whatever a model's files make the libraries raise into a ModelError."""
     try:
-        with memory_errors(path):
-            yield
+        yield
     except (SafetensorError, StrictDataclassError, OSError, ValueError, TypeError, AttributeError,
             ArithmeticError, RuntimeError, LookupError, ImportError) as error:  # fmt: skip
         cause = error.__cause__ if isinstance(error, StrictDataclassError) else None  # it names the field
-        raise ModelError(
-            what=f"cannot load the model: {first_line(cause or error)}",
-            where=path,
-            hint="`model.path` needs a folder with config.json, tokenizer and safetensors of a causal model, "
-            "a whole GGUF file, or a hub name that can be reached or is in the local cache",
-        ) from error
+        raise ModelError(what=f"{what}: {first_line(cause or error)}", where=where, hint=hint) from error
 
 
 def _check_complete(path: str, report: Any) -> None:

@@ -174,6 +174,11 @@ def test_texts_are_embedded_in_batches_as_unit_vectors() -> None:
             "the embedder returned values that are not numbers (model): copy or download the model again",
         ),
         (
+            TypeError("'<' not supported between instances of 'str' and 'int'"),
+            "the embedder fails: '<' not supported between instances of 'str' and 'int' (clusters.embedder: model): "
+            "name a folder or a hub name of a sentence-transformers model, or `hashed`",
+        ),
+        (
             ValueError("first\nsecond"),
             "the embedder fails: first (clusters.embedder: model): name a folder or a hub name of a "
             "sentence-transformers model, or `hashed`",
