@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -212,10 +213,8 @@ def _last_stage_events(path: Path) -> Iterator[StageStarted | StageProgress | St
         return
     for line in data[: data.rfind(b"\n") + 1].split(b"\n")[(1 if start else 0) : -1]:
         if line.startswith(_HEADS):
-            try:
+            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 yield _decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                continue
 
 
 _decoder = msgspec.json.Decoder(StageStarted | StageProgress | StageFinished)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -53,10 +54,8 @@ def names_of(paths: Sequence[Path]) -> list[str]:
     """The same of the runs in these folders; what is no run is called by its folder."""
     shown: dict[Path, RunRecord] = {}
     for path in paths:
-        try:
+        with suppress(RunError):
             shown[path] = RunDirectory(path).read()
-        except RunError:
-            continue
     names = dict(zip(shown, name_runs(list(shown.values())), strict=True))
     return [names[path].text if path in names else folder_words(path) for path in paths]
 

@@ -9,6 +9,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from engine.errors import RunError
+from engine.errors import RunError, disk_errors
 from engine.events.verdict import Verdict
 from engine.files import write_atomic
 from engine.regular_file import LARGEST_RECORD, read_regular
@@ -189,10 +190,8 @@ def inspect(path: Path) -> RunStatus:
     if lock is None or not lock.alive:
         state, failure = _state_of_dead(record, lock)
         return RunStatus(directory, record, state, failure=failure)
-    if lock.age > HUNG_AFTER:
-        state = "hung"
-    else:
-        state = record.status if record.status == "paused" else "running"
+    working = "paused" if record.status == "paused" else "running"
+    state = "hung" if lock.age > HUNG_AFTER else working
     return RunStatus(directory, record, state, lock.pid, lock.host, lock.age)
 
 
@@ -205,8 +204,16 @@ def _state_of_dead(record: RunRecord, lock: LockInfo | None) -> tuple[str, str]:
 
 
 def create_run(outputs: Path, record: RunRecord, config_text: str) -> RunDirectory:
-    """Make the folder of a new run: record and configuration. Raises DiskError where it cannot be written."""
-    directory = RunDirectory(outputs / record.name / record.run_id)
+    """Make the folder of a new run: record and configuration; a run that has its id already is left alone, and this one
+    gets another. Raises DiskError where it cannot be written."""
+    with disk_errors(outputs):
+        (outputs / record.name).mkdir(parents=True, exist_ok=True)
+        while True:
+            directory = RunDirectory(outputs / record.name / record.run_id)
+            with suppress(FileExistsError):
+                directory.path.mkdir()
+                break
+            record.run_id = new_run_id(record.created)
     write_atomic(directory.config, config_text)
     directory.write(record)
     return directory
@@ -246,10 +253,8 @@ def discover(outputs: Path) -> list[RunStatus]:
     """All runs below `outputs`, newest first. Whatever is not a run is passed over."""
     runs: list[RunStatus] = []
     for path in run_folders(outputs):
-        try:
+        with suppress(RunError):
             runs.append(inspect(path))
-        except RunError:
-            continue
     return sorted(runs, key=lambda run: (run.record.created, run.record.run_id), reverse=True)
 
 

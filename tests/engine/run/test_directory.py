@@ -112,6 +112,16 @@ def test_run_ids_sort_by_time_and_differ() -> None:
     assert len({new_run_id(0) for _ in range(50)}) > 40
 
 
+def test_a_run_never_takes_the_folder_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many may begin in the same second, and chance gives two of them the same four characters."""
+    drawn = iter(["aaaa", "aaaa", "aaaa", "bbbb"])
+    monkeypatch.setattr("secrets.token_hex", lambda size: next(drawn))
+    monkeypatch.setattr("time.time", lambda: 1_700_000_000.5)
+    first, second = create(tmp_path), create(tmp_path)
+    assert [first.path.name, second.path.name] == ["20231114-221320-aaaa", "20231114-221320-bbbb"]
+    assert [run.read().run_id for run in (first, second)] == [first.path.name, second.path.name]
+
+
 @pytest.mark.parametrize("status", ["prepared", "finished", "stopped", "failed"])
 def test_state_without_worker_is_the_recorded_one(tmp_path: Path, status: str) -> None:
     run = create(tmp_path)
