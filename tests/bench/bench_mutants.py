@@ -5,8 +5,8 @@
 .coverage says which test runs which line (see covering_tests). From each room (a folder: `screens`, `app`,
 `engine/serve`) NUMBER mutants are drawn with SEED, each kind of change as often as every other. Each is planted in a
 copy of the committed files, and the tests that run its lines are run there, those that run the fewest lines first,
-until one fails. A line that no test runs counts as not noticed. TABLE gets a line each; what stands in it is not
-planted again.
+until one fails (see collected_tests). A line that no test runs counts as not noticed. TABLE gets a line each; what
+stands in it is not planted again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from tests.bench.bench_planted_faults import ROOT, committed_files, noticed_by
+from tests.bench.collected_tests import ROOT, CollectedTests, in_a_copy, with_collected_tests
 from tests.bench.covering_tests import CoveringTests
 from tests.bench.mutants import Mutant, mutants
 
@@ -42,29 +42,35 @@ def drawn(room: str, number: int, seed: int) -> list[Mutant]:
     return found
 
 
+def plant(
+    collected: CollectedTests, covering: CoveringTests, path: Path, wanted: list[tuple[str, Mutant]]
+) -> None:
+    """Add a line to the table for each that it does not have."""
+    with path.open(newline="", encoding="utf-8") as file:
+        known = {(row["file"], row["line"], row["old"], row["new"]) for row in csv.DictReader(file)}
+    for room, mutant in wanted:
+        shown = (mutant.file, str(mutant.first), mutant.old, mutant.new)
+        if shown in known:
+            continue
+        began = time.monotonic()
+        tests = collected.named(covering.of_change(mutant.file, mutant.first, mutant.last))
+        by = collected.noticed_by(mutant.file, mutant.text, tests)
+        with path.open("a", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerow(
+                [room, *shown[:2], mutant.kind, *shown[2:], "yes" if by else "no", by, len(tests),
+                 f"{time.monotonic() - began:.1f}"]
+            )  # fmt: skip
+
+
 def main(coverage: str, table: str, number: str, seed: str, *rooms: str) -> None:
-    covering = CoveringTests(coverage)
-    path = Path(table)
-    known: set[tuple[str, str, str, str]] = set()
-    if path.exists():
-        with path.open(newline="", encoding="utf-8") as file:
-            known = {(row["file"], row["line"], row["old"], row["new"]) for row in csv.DictReader(file)}
-    else:
+    places = [str(Path(name).resolve()) for name in (coverage, table)]
+    if not in_a_copy("tests.bench.bench_mutants", [*places, number, seed, *rooms]):
+        return
+    path = Path(places[1])
+    if not path.exists():
         path.write_text(",".join(FIELDS) + "\n", encoding="utf-8")
-    with committed_files() as copy:
-        for room in rooms:
-            for mutant in drawn(room, int(number), int(seed)):
-                shown = (mutant.file, str(mutant.first), mutant.old, mutant.new)
-                if shown in known:
-                    continue
-                began = time.monotonic()
-                tests = covering.of_change(mutant.file, mutant.first, mutant.last)
-                by = noticed_by(copy, mutant.file, mutant.text, tests)
-                with path.open("a", newline="", encoding="utf-8") as file:
-                    csv.writer(file, lineterminator="\n").writerow(
-                        [room, *shown[:2], mutant.kind, *shown[2:], "yes" if by else "no", by, len(tests),
-                         f"{time.monotonic() - began:.1f}"]
-                    )  # fmt: skip
+    wanted = [(room, mutant) for room in rooms for mutant in drawn(room, int(number), int(seed))]
+    with_collected_tests(lambda collected: plant(collected, CoveringTests(places[0]), path, wanted))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Mutants of a module: its text with one operator, number, word, argument or branch changed, as a slip would.
 
 The kinds follow the usual operators of mutation testing (Offutt et al. 1996), and add the slips of code that shows
-something: another field of the same object, two arguments in the wrong order, an argument left out, a cut text.
+something: another field of the same object, two arguments in the wrong order, an argument left out, a cut text, an
+order, bound or element that is missing.
 """
 
 from __future__ import annotations
@@ -84,7 +85,11 @@ def _changes(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, str, ast.A
                 yield node, kind, changed
         if isinstance(node, (ast.If, ast.While)):
             yield node.test, "branch", ast.UnaryOp(ast.Not(), node.test)
-        if isinstance(node, ast.Expr) and isinstance(node.value, (ast.Call, ast.Await)):
+        if isinstance(node, ast.If) and not node.orelse:
+            yield node.test, "never", ast.Constant(False)
+        if isinstance(node, ast.AugAssign) or (
+            isinstance(node, ast.Expr) and isinstance(node.value, (ast.Call, ast.Await))
+        ):
             yield node, "call left out", ast.Pass()
 
 
@@ -96,8 +101,19 @@ def _of_expression(node: ast.expr) -> Iterator[tuple[str, ast.AST]]:
             type(node.op) in _OPERATIONS and not _is_text(node.left) and not _is_text(node.right)
         ):
             yield "arithmetic", ast.BinOp(node.left, _OPERATIONS[type(node.op)](), node.right)
+            yield "term", node.left
         case ast.BoolOp():
             yield "and/or", ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)
+            for at in range(len(node.values)):
+                left = node.values[:at] + node.values[at + 1 :]
+                yield "term", left[0] if len(left) == 1 else ast.BoolOp(node.op, left)
+        case ast.Tuple(elts=elements, ctx=ast.Load()) if _are_constants(elements):
+            yield "element", ast.Tuple(elements[:-1], ast.Load())
+            yield "element", ast.Tuple(elements[1:], ast.Load())
+        case ast.List(elts=[_, *left], ctx=ast.Load()) if left:
+            yield "element", ast.List(left, ast.Load())
+        case ast.Dict(keys=[_, *keys], values=[_, *values]) if keys:
+            yield "element", ast.Dict(keys, values)
         case ast.UnaryOp(op=ast.Not() | ast.USub()):
             yield "sign", node.operand
         case ast.IfExp():
@@ -146,6 +162,15 @@ def _of_format(node: ast.JoinedStr) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _of_call(node: ast.Call) -> Iterator[tuple[str, ast.AST]]:
+    match node:
+        case ast.Call(func=ast.Name(id="sorted" | "reversed" | "abs" | "set" | "min" | "max"), args=[_, *_]):
+            yield "without the call", node.args[0]
+        case ast.Call(
+            func=ast.Attribute(value=value, attr="strip" | "lower" | "casefold" | "resolve"), args=[]
+        ):
+            yield "without the call", value
+        case _:
+            pass
     if isinstance(node.func, ast.Name) and node.func.id in _CALLS:
         yield "function", ast.Call(ast.Name(_CALLS[node.func.id]), node.args, node.keywords)
     if len(node.args) == 2 and not any(isinstance(one, ast.Starred) for one in node.args):
@@ -198,6 +223,10 @@ def _skipped(tree: ast.Module) -> set[int]:
             case _:
                 pass
     return found
+
+
+def _are_constants(nodes: list[ast.expr]) -> bool:
+    return len(nodes) > 1 and all(isinstance(node, ast.Constant) for node in nodes)
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -8,6 +8,9 @@ TEXT = '''"""A page."""
 def share(row: Row, most: int = 3) -> str:
     if row.right < most:
         log(row.right, row.n)
+    if one.kind in ("a", "b") and not one.hidden:
+        most += 1
+        return sorted(names, key=len)[0].strip()
     return f"{row.right} of {row.n:,}" + words(rows[:2], sign=True)
 '''
 
@@ -28,6 +31,12 @@ def test_each_kind_changes_one_place() -> None:
         ("format", 'f"{row.right} of {row.n:,}"', "f'{row.right} of {row.n}'"),
         ("text", 'f"{row.right} of {row.n:,}"', "f'{row.right} of{row.n:,}'"),
         ("arguments", 'f"{row.right} of {row.n:,}"', "f'{row.n} of {row.right:,}'"),
+        ("term", 'one.kind in ("a", "b") and not one.hidden', "not one.hidden"),
+        ("never", 'one.kind in ("a", "b") and not one.hidden', "False"),
+        ("element", '("a", "b")', "('b',)"),
+        ("call left out", "most += 1", "pass"),
+        ("without the call", "sorted(names, key=len)", "names"),
+        ("without the call", "sorted(names, key=len)[0].strip()", "sorted(names, key=len)[0]"),
     }
     assert not any(mutant.old in ("Row", "int", "str", '"""A page."""') for mutant in mutants("a.py", TEXT))
     assert not any(kind == "arithmetic" for kind, _, _ in made), "a text is joined, not counted"
