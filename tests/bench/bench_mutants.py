@@ -24,6 +24,9 @@ from tests.bench.mutants import Mutant, mutants
 
 FIELDS = ("room", "file", "line", "kind", "old", "new", "noticed", "by", "tests", "seconds")
 
+MOST = 150
+"""Tests of a mutant."""
+
 
 def drawn(room: str, number: int, seed: int) -> list[Mutant]:
     """Mutants of a room, each kind as often as every other as far as there are enough."""
@@ -53,7 +56,7 @@ def plant(
         if shown in known:
             continue
         began = time.monotonic()
-        tests = collected.named(covering.of_change(mutant.file, mutant.first, mutant.last))
+        tests = collected.named(covering.of_change(mutant.file, mutant.first, mutant.last))[:MOST]
         by = collected.noticed_by(mutant.file, mutant.text, tests)
         with path.open("a", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerow(
