@@ -24,8 +24,8 @@ from tests.bench.mutants import Mutant, mutants
 
 FIELDS = ("room", "file", "line", "kind", "old", "new", "noticed", "by", "tests", "seconds")
 
-MOST = 150
-"""Tests of a mutant."""
+SECONDS = 10.0
+"""Of tests for a mutant."""
 
 
 def drawn(room: str, number: int, seed: int) -> list[Mutant]:
@@ -56,7 +56,8 @@ def plant(
         if shown in known:
             continue
         began = time.monotonic()
-        tests = collected.named(covering.of_change(mutant.file, mutant.first, mutant.last))[:MOST]
+        tests = collected.named(covering.of_change(mutant.file, mutant.first, mutant.last))
+        tests = covering.within(SECONDS, tests)
         by = collected.noticed_by(mutant.file, mutant.text, tests)
         with path.open("a", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerow(

@@ -1,9 +1,11 @@
 """Which tests to run for a change: those that run its lines, by a coverage file with contexts.
 
     pip install pytest-cov
-    pytest -q -n 2 -m "not slow" --cov=app --cov=engine --cov=screens --cov-context=test
+    pytest -q -n 2 -m "not slow and not ray" --cov=app --cov=engine --cov=screens --cov-context=test \\
+        --junitxml=.coverage.xml
 
-The second line writes .coverage. What a test does in a process of its own is not in it.
+The second line writes .coverage, and .coverage.xml with how long each test took. What a test does in a process of its
+own is not in it.
 """
 
 from __future__ import annotations
@@ -16,11 +18,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
+from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parents[2]
 _IN_A_ROOM = re.compile(r"(.*?)/(?:app|engine|screens)/")
 SMALL, LARGE = 100, 24
 """Tests of a change at most: those that run the fewest lines, and those that run the most, as whole screens do."""
+UNKNOWN_SECONDS = 0.2
+"""For a test of which no time is known."""
 
 
 class CoveringTests:
@@ -31,6 +36,7 @@ class CoveringTests:
         self._data.read()
         measured = sorted(self._data.measured_files())
         root = next(found[1] for name in measured if (found := _IN_A_ROOM.match(name)))
+        self._times = _times(Path(f"{path}.xml"))
         self._lines = {os.path.relpath(name, root): self._data.contexts_by_lineno(name) for name in measured}
 
     def of_change(self, file: str, first: int, last: int) -> list[str]:
@@ -51,6 +57,17 @@ class CoveringTests:
         ordered = sorted(_tests(contexts), key=lambda test: (self._sizes[test], test))
         few = ordered if len(ordered) <= SMALL + LARGE else ordered[:SMALL] + ordered[-LARGE:]
         return few + sorted(modules)
+
+    def within(self, seconds: float, tests: Iterable[str]) -> list[str]:
+        """As many of the tests as took no longer together, in their order."""
+        chosen: list[str] = []
+        for test in tests:
+            seconds -= (took := self._times.get(test, UNKNOWN_SECONDS))
+            if seconds >= 0:
+                chosen.append(test)
+            else:
+                seconds += took
+        return chosen
 
     @cached_property
     def _sizes(self) -> Counter[str]:
@@ -75,6 +92,15 @@ class CoveringTests:
 
     def _of_file(self, file: str) -> set[str]:
         return {name for names in self._lines.get(file, {}).values() for name in names}
+
+
+def _times(report: Path) -> dict[str, float]:
+    """Seconds of each test by a file of `--junitxml`; none without one."""
+    found: dict[str, float] = {}
+    for case in ElementTree.parse(report).iter("testcase") if report.exists() else ():
+        module = str(case.get("classname")).replace(".", "/") + ".py"
+        found[f"{module}::{case.get('name')}"] = float(case.get("time", UNKNOWN_SECONDS))
+    return found
 
 
 def _tests(contexts: Iterable[str]) -> set[str]:
