@@ -61,14 +61,15 @@ class Leaving:
             self._ask(runs, self._started_elsewhere(), FINISHED)
 
     def interrupt(self) -> None:
-        """Ctrl+C: stop and keep, then leave; ask first where a run was started elsewhere. The second time: at once."""
+        """Ctrl+C: stop and keep, then leave; ask first where a run was started elsewhere. The second time: at once. Where
+        none is running, leave as `q` does."""
         from screens.leaving import LeaveScreen
 
         runs = self.running()
         if self._stopping or not runs:
             if self._stopping:
                 self._say_left_at_once()
-            self._app.exit(return_code=INTERRUPTED)
+            self._app.exit(return_code=INTERRUPTED if self._stopping else FINISHED)
         elif not (elsewhere := self._started_elsewhere()):
             self._stop(INTERRUPTED)
         elif isinstance(self._app.screen, LeaveScreen):  # pressed again: leave at once, and stop nothing

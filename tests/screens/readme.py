@@ -92,7 +92,8 @@ are cut to a second), `.` replays faster, `0` goes to the start, `L` to the live
 
 `q` quits. While a run is still running, it asks first: `^d` quits and lets the engine continue, `S` stops it after its
 current item and keeps what is finished. `Ctrl+C` stops and keeps without asking, prints where, and quits with exit code
-130; where this console only watches a run that was started elsewhere, it asks first, and `Ctrl+C` again detaches.
+130; where this console only watches a run that was started elsewhere, it asks first, and `Ctrl+C` again detaches. Where
+nothing is running, both quit at once.
 """,
 }
 """Of what has no help on the screen."""
