@@ -56,7 +56,7 @@ def plant(
         if shown in known:
             continue
         began = time.monotonic()
-        tests = collected.named(covering.of_change(mutant.file, mutant.first, mutant.last))
+        tests = collected.named(covering.of_change(mutant.file, mutant.first, mutant.last, collected.tests))
         tests = covering.within(SECONDS, tests)
         by = collected.noticed_by(mutant.file, mutant.text, tests)
         with path.open("a", newline="", encoding="utf-8") as file:

@@ -46,7 +46,7 @@ def plant(collected: CollectedTests, table: Path, covering: CoveringTests | None
         last = first + fault["old"].rstrip("\n").count("\n")
         tests = [f"tests/{name}" for name in fault["tests"].split()]
         if not tests and covering is not None:
-            tests = covering.of_change(fault["file"], first, last)
+            tests = covering.of_change(fault["file"], first, last, collected.tests)
         changed = text.replace(fault["old"], fault["new"])
         by = collected.noticed_by(fault["file"], changed, collected.named(tests))
         fault |= {"noticed": "yes" if by else "no", "by": by}

@@ -69,6 +69,11 @@ class CollectedTests:
         self._items = {item.nodeid: item for item in session.items}
         self._functions = _live_functions()
 
+    @property
+    def tests(self) -> list[str]:
+        """All of them."""
+        return list(self._items)
+
     def named(self, names: Sequence[str]) -> list[str]:
         """The tests that are meant: of files, folders, functions with all their parameters, in the order of the names;
         a name that means none, because its tests are slow ones, stays."""

@@ -39,10 +39,11 @@ class CoveringTests:
         self._times = _times(Path(f"{path}.xml"))
         self._lines = {os.path.relpath(name, root): self._data.contexts_by_lineno(name) for name in measured}
 
-    def of_change(self, file: str, first: int, last: int) -> list[str]:
+    def of_change(self, file: str, first: int, last: int, there: Iterable[str] = ()) -> list[str]:
         """Those that run the statement around the lines `first` to `last` (from 1), the ones that run the fewest lines
         first; all of the file where the lines run at import. Then the modules with a fixture that runs a statement of a
-        function: any of their tests may look at what it made."""
+        function: any of their tests may look at what it made. Of the tests that are `there`, those that are newer than
+        the coverage file come first, where others of their module run the file."""
         begin, end, inside = _statement(ast.parse((ROOT / file).read_text(encoding="utf-8")), first, last)
         contexts = self._of_lines(file, begin, end)
         modules = (
@@ -55,8 +56,10 @@ class CoveringTests:
             for user in self._importers[file] if not contexts else ():
                 contexts |= self._of_file(user)
         ordered = sorted(_tests(contexts), key=lambda test: (self._sizes[test], test))
+        of_file = {name.partition("::")[0] for name in self._of_file(file)}
+        newer = [test for test in there if test not in self._sizes and test.partition("::")[0] in of_file]
         few = ordered if len(ordered) <= SMALL + LARGE else ordered[:SMALL] + ordered[-LARGE:]
-        return few + sorted(modules)
+        return newer + few + sorted(modules)
 
     def within(self, seconds: float, tests: Iterable[str]) -> list[str]:
         """As many of the tests as took no longer together, in their order."""
