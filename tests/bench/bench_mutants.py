@@ -58,7 +58,7 @@ def plant(
         began = time.monotonic()
         tests = collected.named(covering.of_change(mutant.file, mutant.first, mutant.last, collected.tests))
         tests = covering.within(SECONDS, tests)
-        by = collected.noticed_by(mutant.file, mutant.text, tests)
+        by = collected.noticed_by(mutant.file, mutant.text, tests, 2 * SECONDS)
         with path.open("a", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerow(
                 [room, *shown[:2], mutant.kind, *shown[2:], "yes" if by else "no", by, len(tests),

@@ -22,6 +22,9 @@ from tests.bench.covering_tests import CoveringTests
 TABLE = Path(__file__).resolve().parent / "results" / "planted_faults.csv"
 FIELDS: tuple[str, ...] = ("room", "file", "old", "new", "tests", "first", "noticed", "by")
 
+SECONDS = 600.0
+"""Seconds for the tests of a fault."""
+
 
 def read_faults(table: Path = TABLE) -> list[dict[str, str]]:
     with table.open(newline="", encoding="utf-8") as file:
@@ -48,7 +51,7 @@ def plant(collected: CollectedTests, table: Path, covering: CoveringTests | None
         if not tests and covering is not None:
             tests = covering.of_change(fault["file"], first, last, collected.tests)
         changed = text.replace(fault["old"], fault["new"])
-        by = collected.noticed_by(fault["file"], changed, collected.named(tests))
+        by = collected.noticed_by(fault["file"], changed, collected.named(tests), SECONDS)
         fault |= {"noticed": "yes" if by else "no", "by": by}
         write_faults(faults, table)
 

@@ -24,9 +24,8 @@ from types import CodeType, FunctionType
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 20.0
-"""Seconds for the tests of a change, of which no further one begins then; what a test does longer counts as stuck."""
 STUCK = 300.0
+"""Seconds after the time for its tests, when a change counts as stuck, which is noticed."""
 _COPIED = "STEER_TUI_COPY"
 
 
@@ -84,8 +83,9 @@ class CollectedTests:
             found |= dict.fromkeys(meant or [name])
         return list(found)
 
-    def noticed_by(self, file: str, text: str, tests: Sequence[str]) -> str:
-        """The first of the tests that fails where `file`, a path from the root, is `text`; "" where none does."""
+    def noticed_by(self, file: str, text: str, tests: Sequence[str], seconds: float) -> str:
+        """The first of the tests that fails where `file`, a path from the root, is `text`; "" where none does. After
+        `seconds` no further test begins in a forked process."""
         path = ROOT / file
         kept = path.read_text(encoding="utf-8")
         path.write_text(text, encoding="utf-8")
@@ -93,7 +93,7 @@ class CollectedTests:
             replaced = (
                 self._replaced(path, kept, text) if all(test in self._items for test in tests) else None
             )
-            return _began_anew(tests) if replaced is None else self._forked(replaced, tests)
+            return _began_anew(tests, seconds) if replaced is None else self._forked(replaced, tests, seconds)
         finally:
             path.write_text(kept, encoding="utf-8")
 
@@ -105,7 +105,9 @@ class CollectedTests:
         fits = all(function.__code__.co_freevars == new.co_freevars for function, new in found)
         return found if found and fits else None
 
-    def _forked(self, replaced: Sequence[tuple[FunctionType, CodeType]], tests: Sequence[str]) -> str:
+    def _forked(
+        self, replaced: Sequence[tuple[FunctionType, CodeType]], tests: Sequence[str], seconds: float
+    ) -> str:
         read, write = os.pipe()
         process = os.fork()
         if process == 0:
@@ -113,17 +115,17 @@ class CollectedTests:
             self._session.config.pluginmanager.unregister(name="terminalreporter")
             for function, code in replaced:
                 function.__code__ = code
-            os.write(write, self._first_failed(tests).encode()[:1000])
+            os.write(write, self._first_failed(tests, seconds).encode()[:1000])
             os._exit(0)
         os.close(write)
-        ended = _wait(process)
+        ended = _wait(process, seconds + STUCK)
         with os.fdopen(read, "rb") as told:
             failed = told.read().decode(errors="replace") if ended is not None else "stuck"
         return failed if ended in (0, None) else f"died {ended}"
 
-    def _first_failed(self, tests: Sequence[str]) -> str:
+    def _first_failed(self, tests: Sequence[str], seconds: float) -> str:
         items = [self._items[test] for test in tests]
-        until = time.monotonic() + SECONDS
+        until = time.monotonic() + seconds
         for item, following in zip(items, [*items[1:], None], strict=True):
             self._session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if self._session.testsfailed:
@@ -133,13 +135,13 @@ class CollectedTests:
         return ""
 
 
-def _began_anew(tests: Sequence[str]) -> str:
+def _began_anew(tests: Sequence[str], seconds: float) -> str:
     """The first of the tests that fails in a process of its own."""
     output = Path(tempfile.gettempdir()) / f"planted-{os.getpid()}.txt"
     with output.open("w") as file:
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests]
         process = subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=file, start_new_session=True)
-        ended = _wait(process.pid)
+        ended = _wait(process.pid, seconds + STUCK)
     lines = output.read_text(encoding="utf-8", errors="replace").splitlines()
     output.unlink()
     # Not any line that begins so: a log that a test has caught has such lines, too.
@@ -149,9 +151,9 @@ def _began_anew(tests: Sequence[str]) -> str:
     return "" if any(" passed" in line for line in lines[-3:]) else "nothing ran"
 
 
-def _wait(process: int) -> int | None:
+def _wait(process: int, seconds: float) -> int | None:
     """How the process ended; None, and it is killed with what it started, if it did not in time."""
-    until = time.monotonic() + STUCK
+    until = time.monotonic() + seconds
     while time.monotonic() < until:
         ended, status = os.waitpid(process, os.WNOHANG)
         if ended:
