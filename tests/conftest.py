@@ -28,6 +28,7 @@ settings.load_profile("shared-machine")
 LONGEST = (
     "test_kill_and_resume",
     "test_evolve",
+    "test_failing_roles",
     "test_replicas",
     "test_declared_inputs",
     "test_killed_in_a_batch",

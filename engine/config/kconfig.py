@@ -79,7 +79,7 @@ def leaves() -> tuple[Leaf, ...]:
 def _once_leaves(section: Section, *above: str) -> Iterator[Leaf]:
     """What was a field once: an older .config names it."""
     for name, value in section.fixed().items():
-        kind = {bool: "boolean", int: "integer"}.get(type(value), "string")
+        kind = {bool: "boolean", int: "integer", float: "number"}.get(type(value), "string")
         yield Leaf((*above, name), {"type": kind})
     for name in type(section).model_fields:
         if isinstance(inside := getattr(section, name), Section):

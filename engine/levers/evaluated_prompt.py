@@ -50,7 +50,7 @@ class EvaluatedPrompt:
         if given is None and self.system is not None:
             asked = [{"role": "system", "content": self.system}, *asked]
             return asked, PromptUsed(True, template, "evaluation")
-        if given is None or given == self.system:
+        if given == self.system:
             return asked, PromptUsed(True, template, None if given is None else "request")
         why = "the evaluation had no system message" if self.system is None else "the evaluation had another"
         return asked, PromptUsed(False, template, "request", f"the system message is the request's: {why}")

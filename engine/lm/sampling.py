@@ -19,6 +19,9 @@ _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _COLDEST = 1e-6
 """Logits divided by a lower temperature may be no numbers any more; this one is as good as greedy."""
 
+_FIRST_OF_EQUALS = ("cpu", "cuda")
+"""Devices whose argmax is documented to return the first of equal maxima."""
+
 
 def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """SplitMix64's finaliser (Steele, Lea and Flood 2014)."""
@@ -42,8 +45,8 @@ def seeds_array(seeds: list[int]) -> NDArray[np.uint64]:
 
 def greedy(logits: Tensor) -> Tensor:
     """The most likely token of each row of (rows, vocab), the lowest id where several are equally likely: (rows,)."""
-    if logits.device.type in ("cpu", "cuda"):
-        return logits.argmax(dim=-1)  # documented to return the first of equal maxima
+    if logits.device.type in _FIRST_OF_EQUALS:
+        return logits.argmax(dim=-1)
     ids = torch.arange(logits.shape[-1], device=logits.device)
     best = logits == logits.amax(dim=-1, keepdim=True)
     return torch.where(best, ids, logits.shape[-1]).amin(dim=-1)

@@ -15,16 +15,12 @@ def is_correct(dataset: str, pred: str, gold: str) -> bool:
         return _words(pred) == _words(gold)
     if dataset in ("math500", "aime"):
         return _normal(pred) == _normal(gold) or _equivalent(pred, gold)
-    return _number(pred) == _number(gold)
+    return plain_number(pred) == plain_number(gold)
 
 
 def _words(text: str) -> str:
     """Spacing, case, and marks around the answer do not count."""
     return " ".join(text.split()).strip(" .,;:!*_`\"'()").casefold()
-
-
-def _number(text: str) -> str:
-    return plain_number(text.strip().lstrip("$"))
 
 
 def _normal(text: str) -> str:

@@ -12,6 +12,7 @@ from engine.files import (
     append_jsonl,
     csv_text,
     decoded,
+    file_stem,
     read_jsonl,
     read_whole_jsonl,
     recover_batches,
@@ -87,3 +88,23 @@ def test_a_file_of_another_kind_is_one_clear_error(tmp_path: Path, data: bytes) 
     with pytest.raises(DataError, match="no names: ") as caught:
         decoded(tmp_path / "x.json", list[str], "no names", "run it again")
     assert caught.value.hint == "run it again" and caught.value.where.endswith("x.json")
+
+
+@pytest.mark.parametrize("number", [(1 << 64) - 1, -(1 << 63)])
+def test_numbers_of_64_bits_are_read_and_larger_ones_are_told(tmp_path: Path, number: int) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(f'{{"a": {number}}}\n')
+    assert read_jsonl(path) == [{"a": number}]
+    for larger in (number + 1 if number > 0 else number - 1, number * 10**9):
+        path.write_text(f'{{"a": 1}}\n{{"a": {larger}}}\n')
+        with pytest.raises(DataError) as caught:
+            read_jsonl(path)
+        assert caught.value.what == f"{str(larger)[:20]}… is a number that no record holds"
+        assert caught.value.where == f"{path}:2"
+
+
+def test_a_name_from_an_id_is_the_same_in_every_version() -> None:
+    """The beginning of its SHA-256, whatever the id holds."""
+    assert file_stem("abc") == "ba7816bf8f01cfea414140de"
+    assert {len(file_stem(one)) for one in ("", "../x", "a\0b", "\ud800", "Abc")} == {24}
+    assert file_stem("Abc") != file_stem("abc")

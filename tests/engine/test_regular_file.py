@@ -326,3 +326,17 @@ def test_where_written_bytes_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(os, "lseek", refusing)
         assert written_from(number, 1 << 20) == 1 << 20
         assert seek(number, 0, os.SEEK_CUR) == 7
+
+
+def test_a_file_with_a_second_name_is_read_and_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"a line\n")
+    os.link(path, tmp_path / "other")
+    assert read_regular(path) == b"a line\n" and last_line(path) == "a line"
+    with pytest.raises(
+        OSError, match="it has another name, a hard link, under which it would be changed"
+    ) as caught:
+        open_to_append(path)
+    assert (caught.value.errno, caught.value.filename) == (errno.EMLINK, str(path))
+    (tmp_path / "other").unlink()
+    open_to_append(path).close()

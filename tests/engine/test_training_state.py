@@ -101,3 +101,15 @@ def test_numbers_that_no_training_wrote_are_told(tmp_path: Path, spoil: Any, wor
     with pytest.raises(DataError, match=words) as caught:
         training(path, 1)[0].restore({"step": 0})
     assert caught.value.where == str(path) and caught.value.hint == "begin anew"
+
+
+def test_a_position_that_is_no_count_may_be_any_number(tmp_path: Path) -> None:
+    """A figure may be below zero, and a mark true; a count has up to 53 bits."""
+    start = {"step": 0, "best": 0.0, "over": False}
+    state, *_ = training(tmp_path / "s.pt", 0)
+    for position in ({"step": (1 << 53) - 1, "best": -2.5, "over": True}, start | {"best": 1e300}):
+        state.save(position)
+        assert training(tmp_path / "s.pt", 1)[0].restore(start) == position
+    state.save(start | {"step": 1 << 53})
+    with pytest.raises(DataError, match="step is 9007199254740992"):
+        state.restore(start)

@@ -20,7 +20,7 @@ from engine.config.config import Config
 from engine.esm.evaluation.answer_lines import AnswerLine
 from engine.esm.evaluation.verdict import esm_verdict
 from engine.events import ConversationAnswered
-from engine.events.verdict import Verdict
+from engine.events.verdict import Verdict, rank
 from engine.evolution.scoring.comparison import BEST, BRIEF, PLAIN, SAME_LENGTH, Method, compare
 from engine.evolution.scoring.score import Outcome
 from engine.evolution.verdict import evolution_verdict
@@ -360,6 +360,9 @@ def test_of_memory_notes_where_a_mode_is_missing() -> None:
     assert mode_verdict({own: given[own], plain: unjudged}, 1) is None
     verdict = mode_verdict({plain: given[plain], ("never", ""): given["never", ""]}, 1)
     assert verdict is not None and verdict.method == "never" and verdict.cost is None
+    never = [answer(key, "never", None) for key in PASSED]
+    verdict = mode_verdict({own: given[own], plain: given[plain], ("never", ""): never}, 1)
+    assert verdict is not None and verdict.closest is None, "no answer of the simpler mode was judged"
 
 
 def test_two_modes_on_the_same_conversations() -> None:
@@ -374,3 +377,10 @@ def test_two_modes_on_the_same_conversations() -> None:
     one = resampled([1, 1, -1, 0])
     assert row["difference"] == pytest.approx((1 / 4 + 1) / 2)
     assert (row["low"], row["high"]) == pytest.approx(((one[0] + 1) / 2, (one[1] + 1) / 2), abs=0.01)
+
+
+def test_results_are_in_order_of_their_value_and_then_of_their_tokens() -> None:
+    """Where tokens are not known, none are counted."""
+    assert [rank(0.5, 7.0, lower) for lower in (False, True)] == [(-0.5, 7.0), (0.5, 7.0)]
+    assert rank(0.5, None, False) == (-0.5, 0.0) < rank(0.5, 1.0, False) < rank(0.4, None, False)
+    assert rank(0.4, 9.0, True) < rank(0.5, None, True)

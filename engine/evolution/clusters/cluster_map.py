@@ -57,7 +57,7 @@ class ClusterMap:
 
     def sizes(self) -> list[int]:
         """Tokens of each cluster."""
-        return np.bincount(self.ids, minlength=NO_CLUSTER + 1)[: self.count].tolist()
+        return np.bincount(self.ids, minlength=self.count)[: self.count].tolist()
 
 
 def save_cluster_map(clusters: ClusterMap, folder: Path) -> list[Path]:

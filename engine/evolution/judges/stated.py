@@ -37,11 +37,11 @@ def stated(answer: str, expected: Sequence[Quantity]) -> list[Quantity]:
     numbers = _without(every, _beside(answer, every))
     keys = [
         *list(_keys(reversed(numbers)))[:most],
-        *list(_keys(reversed(_without(numbers, _from_to(answer, numbers)))))[:most],
+        *list(_keys(reversed(_without(numbers, _from_to(answer)))))[:most],
     ]
     claim = first_claim(answer)
     claimed = _counting(claim, expected)
-    first = _without(claimed, _beside(claim, claimed) | _from_to(claim, claimed))
+    first = _without(claimed, _beside(claim, claimed) | _from_to(claim))
     if len(_keys(first)) <= most:
         keys += _keys(first)
     return _of(numbers, keys)
@@ -74,7 +74,6 @@ def _beside(text: str, numbers: Sequence[Quantity]) -> set[int]:
     return {number.start for number in chain(*pairs, compared)}
 
 
-def _from_to(text: str, numbers: Sequence[Quantity]) -> set[int]:
-    """Where those begin that stand in "from A to B"."""
-    inside = {place for match in _FROM_TO.finditer(text) for place in range(*match.span())}
-    return {number.start for number in numbers} & inside
+def _from_to(text: str) -> set[int]:
+    """The places inside each "from A to B"."""
+    return {place for match in _FROM_TO.finditer(text) for place in range(*match.span())}

@@ -41,7 +41,7 @@ def embedded_folder(name: str | None) -> Path:
     """Folder of the built-in model `name`; None: the arithmetic model. Raises ModelError."""
     if name is None:
         return EMBEDDED
-    known = sorted(path.name for path in _BUILT_IN.iterdir() if path.is_dir())
+    known = sorted(file.parent.name for file in _BUILT_IN.glob("*/config.json"))
     if name not in known:
         raise ModelError(
             what=f"no built-in model is called {name!r}",

@@ -40,11 +40,13 @@ class _Bars(TextIOBase):
     def __init__(self, beyond: TextIO, tell: Tell | None) -> None:
         self._beyond = beyond
         self._tell = tell
+        self._in_line = False  # of another text than a bar: `print` writes its parts one by one
 
     def write(self, text: str, /) -> int:
         rest = _BAR.sub(self._take, text)
-        if rest.strip("\r\n\x1b[A "):
+        if rest.strip("\r\n\x1b[A ") or (self._in_line and rest in (" ", "\n")):
             self._beyond.write(rest)
+            self._in_line = not rest.endswith("\n")
         return len(text)
 
     def flush(self) -> None:

@@ -262,9 +262,9 @@ class Decoding:
             return
         self._accept(np.array(ready), torch.stack([self._ran(job).logits for job in ready]))
         for job in ready:
-            if not self.alive[job]:
+            if self.jobs[job].keep and not self.alive[job]:
                 kv = self._ran(job).kv
-                self._keep(job, kv.part(kv.length - 1, kv.length))
+                self.kept[job] = Kept(self.versions[job], kv.part(kv.length - 1, kv.length))
 
     def _cached(self, job: int) -> list[RowKv]:
         """Key/values of all tokens before the token that is fed next."""
@@ -381,12 +381,8 @@ class Decoding:
         for row in np.flatnonzero(live & ~self.alive[self.slots]).tolist():
             job = int(self.slots[row])
             if self.jobs[job].keep:
-                end = self.kv.used
-                self._keep(job, self.kv.take(row, end - int(self.counts[job]), end))
-
-    def _keep(self, job: int, kv: RowKv) -> None:
-        if self.jobs[job].keep:
-            self.kept[job] = Kept(self.versions[job], kv)
+                start, end = self.kv.used - int(self.counts[job]), self.kv.used
+                self.kept[job] = Kept(self.versions[job], self.kv.take(row, start, end))
 
     def _retire(self) -> None:
         """Drop finished rows."""

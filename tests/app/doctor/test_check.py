@@ -16,8 +16,8 @@ import pytest
 from app.cli import main
 from app.doctor.check import run_check
 from engine.check import check_config, data
-from engine.check.finding import Finding
-from engine.check.requirements import models_of
+from engine.check.finding import Finding, Findings
+from engine.check.requirements import _gguf, _lacking_weights, models_of
 from engine.config.config import Config
 from engine.config.file import load_config
 from engine.config.pool import PoolFilesSection
@@ -155,6 +155,36 @@ def test_models(tmp_path: Path) -> None:
     assert broken.kind == "wrong" and "no config.json and no weights" in broken.what
     unknown = findings(tmp_path, "run: {stages: [mine]}\nmodel: {path: poetry}\n")["model.path"]
     assert unknown.kind == "wrong" and "poetry" in unknown.what
+
+
+def test_of_an_interrupted_download_the_first_missing_file_is_named(tmp_path: Path) -> None:
+    names = [f"model-{number:05}-of-00300.safetensors" for number in range(1, 301)]
+    index = {"weight_map": {f"w{number}": name for number, name in enumerate(reversed(names))}}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    for name in names[:3]:
+        (tmp_path / name).touch()
+    assert _lacking_weights(tmp_path) == [names[3]]
+
+
+@pytest.mark.parametrize(
+    ("backend", "found"),
+    [
+        ("transformers", Finding("here", "transformers: m.gguf", "model.path")),
+        (
+            "vllm",
+            Finding(
+                "wrong", "vLLM is not started on GGUF files here", "model.backend", "set it to transformers"
+            ),
+        ),
+    ],
+)
+def test_a_gguf_file_is_for_transformers(
+    backend: str, found: Finding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.lm.loading.gguf_file.gguf_file", lambda path: Path(path))
+    monkeypatch.setattr("engine.lm.loading.gguf_file.PACKAGES", ())
+    findings = Findings()
+    assert _gguf(findings, "model", backend, "m.gguf") and findings.all == [found]
 
 
 def test_a_model_that_lacks_its_tokenizer_or_has_a_damaged_index(tmp_path: Path) -> None:
@@ -356,7 +386,37 @@ scale: {address: auto}
     assert "only this machine may reach" in found["evolution.server.command"].what
 
 
+def test_a_server_whose_program_is_here_is_told_by_it(tmp_path: Path) -> None:
+    program = tmp_path / "sglang"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    text = (
+        "run: {stages: [clusters, evolve]}\nevolution: {server: {kind: sglang, "
+        f'command: "{program} --host {{host}} --port {{port}}"}}}}\n'
+    )
+    found = [one for one in all_of(tmp_path, text) if one[1] == "evolution.server.command"]
+    assert found == [("here", "evolution.server.command", str(program), "")]
+
+
 # ---------------------------------------------------------------- data
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "what"),
+    [
+        ("run: {stages: [mine]}", "task.dataset", "generated"),
+        ("run: {stages: [graphs]}", "graphs.dataset", "generated"),
+        ("run: {stages: [slsm]}", "slsm.data.path", "generated"),
+        ("run: {stages: [pool]}", "pool.dataset", "scikit-learn's digits"),
+        (
+            "run: {stages: [evolve]}\nevolution: {pool_size: 30, minibatch_size: 6, validation_size: 8, test_size: 5}",
+            "evolution.financebench", "generated: 30 questions, 17 to draw from, 8 for validation, 5 for the test",
+        ),
+    ],
+)  # fmt: skip
+def test_data_that_is_made_here_has_a_finding_too(tmp_path: Path, text: str, where: str, what: str) -> None:
+    found = [one for one in all_of(tmp_path, f"{text}\n") if one[1] == where]
+    assert found[0] == ("here", where, what, "")
 
 
 def test_a_task_is_read_and_its_splits_compared(tmp_path: Path) -> None:

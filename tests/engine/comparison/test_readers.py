@@ -62,7 +62,7 @@ def test_of_an_evolution_s_validations_the_last_best_one_counts() -> None:
             judged(0, "validation", "p", True, 40), scored(0, "validation", True),
             judged(1, "minibatch", "p", False, 1), scored(1, "minibatch", True),
             judged(2, "validation", "p", None, 30), scored(2, "validation", True),
-            judged(3, "validation", "p", True, 20), scored(3, "validation", False),
+            judged(3, "validation", "p", True, 20), scored(3, "validation", False), scored(3, "minibatch", True),
             judged(1, "test", "z", False, 9), judged(2, "test", "z", True, 7), judged(0, "test_plain", "z", False, 70),
         ],
     )  # fmt: skip

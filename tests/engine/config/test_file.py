@@ -287,6 +287,64 @@ def test_a_key_of_any_length_and_letters_is_told_shortly(tmp_path: Path) -> None
     assert r"\x1b[31mkkk" in problem.where
 
 
+@pytest.mark.parametrize(
+    ("letters", "shown"), [(58, f"'{'v' * 58}'"), (59, f"'{'v' * 58}…"), (1000, f"'{'v' * 58}…")]
+)
+def test_of_a_long_value_60_letters_are_shown(tmp_path: Path, letters: int, shown: str) -> None:
+    problem = only(tmp_path, f"online: {{L: {'v' * letters}}}")
+    assert problem.value == shown and len(shown) == 60
+
+
+@pytest.mark.parametrize(("letters", "shown"), [(60, "k" * 60), (61, f"{'k' * 59}…")])
+def test_of_a_long_key_60_letters_are_shown(tmp_path: Path, letters: int, shown: str) -> None:
+    assert only(tmp_path, f"online: {{{'k' * letters}: 1}}").where.endswith(f":1 online.{shown}")
+
+
+@pytest.mark.parametrize(
+    ("field", "shown"),
+    [
+        ("pth: geheim", "'geheim'"),
+        ("pth: 3", "3"),
+        ("my_API_key: geheim", "a text that is not repeated here"),
+        ("APIKEY: geheim", "a text that is not repeated here"),
+        ("passwords: geheim", "a text that is not repeated here"),
+        ("the_secret: geheim", "a text that is not repeated here"),
+        ("hf_token: geheim", "a text that is not repeated here"),
+        ("hf_token: 3", "3"),
+    ],
+)
+def test_a_text_under_an_unknown_name_is_repeated_unless_it_may_be_a_key(
+    tmp_path: Path, field: str, shown: str
+) -> None:
+    assert only(tmp_path, f"model: {{{field}}}").value == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("9223372036854775807", (1 << 63) - 1), ("-9223372036854775807", 1 - (1 << 63)),
+        ("9223372036854775808", None), ("-9223372036854775808", None), ("0x7fffffffffffffff", (1 << 63) - 1),
+        ("0x8000000000000000", None), ("0o17", 15), (f"{'0' * 98}7", 7), (f"{'0' * 99}7", None),
+    ],
+)  # fmt: skip
+def test_whole_numbers_have_63_bits(text: str, number: int | None) -> None:
+    if number is not None:
+        assert parse(text).value == number
+    else:
+        with pytest.raises(yaml_text.YamlError, match=exactly("whole numbers below 2^63")):
+            parse(text)
+
+
+@pytest.mark.parametrize(("deep", "read"), [(23, True), (24, True), (25, False), (26, False)])
+def test_values_may_be_nested_24_deep(deep: int, read: bool) -> None:
+    text = f"x: {'[' * deep}{']' * deep}"
+    if read:
+        assert parse(text).value["x"] is not None
+    else:
+        with pytest.raises(yaml_text.YamlError, match="nested more than 24 deep"):
+            parse(text)
+
+
 def test_of_very_many_problems_the_first_are_listed(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text("".join(f"k{number}: 1\n" for number in range(5000)))

@@ -97,6 +97,18 @@ def test_a_value_out_of_range_names_its_line(tmp_path: Path) -> None:
         load_config(yaml(tmp_path, 'CONFIG_EVOLUTION_TEMPERATURE="7.5"\n'))
 
 
+def test_a_config_is_looked_for_beside_the_yaml_or_at_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / ".config").write_text("CONFIG_EVOLUTION_ITERATIONS=9\n")
+    path = yaml(tmp_path, "CONFIG_EVOLUTION_ITERATIONS=7\n")
+    assert load_config(path).evolution.iterations == 7
+    path.write_text("evolution: {kconfig: ~/.config}\n")
+    assert load_config(path).evolution.iterations == 9
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text("evolution: {kconfig: none.config}\n")
@@ -165,3 +177,16 @@ def test_where_both_say_a_value_that_of_the_yaml_counts_and_is_named(tmp_path: P
         with pytest.raises(ConfigError) as caught:
             load_config(yaml(tmp_path, f"CONFIG_EVOLUTION_ITERATIONS={number}\n", more))
         assert f"{place} " in str(caught.value) and "found 0" in str(caught.value)
+
+
+def test_what_was_a_setting_once_is_read_of_its_kind(tmp_path: Path) -> None:
+    """A whole number without quotes, any other within them; another value than it always has now is refused."""
+    lines = (
+        "CONFIG_CLUSTERS_PCA_DIM=50\nCONFIG_EVOLUTION_FAILURES=3\nCONFIG_EVOLUTION_JUDGE_ATTEMPTS=3\n"
+        'CONFIG_EVOLUTION_TARGET=""\nCONFIG_EVOLUTION_SERVER_GRACE="15.0"\nCONFIG_EVOLUTION_REFLECTOR_LIMIT="8"\n'
+    )
+    assert load_config(yaml(tmp_path, lines)).evolution.failures == 3
+    with pytest.raises(ConfigError, match="pca_dim is 50 and can no longer be set"):
+        load_config(yaml(tmp_path, "CONFIG_CLUSTERS_PCA_DIM=7\n"))
+    with pytest.raises(ConfigError, match=r"\.config:1 CONFIG_CLUSTERS_PCA_DIM: found .*a whole number"):
+        load_config(yaml(tmp_path, 'CONFIG_CLUSTERS_PCA_DIM="7"\n'))

@@ -21,7 +21,7 @@ from app.doctor.server import run_server_doctor
 from engine.config.yaml_text import parse
 from engine.doctor.capabilities import Capability
 from engine.doctor.chat_probe import ChatProbe
-from engine.doctor.server import ServerReport, _models, _with_models, examine
+from engine.doctor.server import _BASE, ServerReport, _models, _reachable, _with_models, examine
 from engine.servers.http import Http, HttpAnswer
 from tests.misbehaving_server import misbehaving_server
 from tests.server_products import PRODUCTS, Product, product_server
@@ -382,3 +382,39 @@ def test_the_path_is_completed_where_something_answers_there(here: int, below: i
     given = server(here)
     found, answer = _with_models(given)
     assert found is (other if moved else given) and answer.status == (below if moved else here)
+
+
+@pytest.mark.parametrize(
+    ("answer", "given", "key", "model", "state", "text", "meaning"),
+    [
+        (HttpAnswer(401), "http://h:1/v1", False, None, "no", "{} needs a key (401)", "set MY_KEY to a key"),
+        (
+            HttpAnswer(403), "http://h:1/v1", True, None, "no", "{} needs a key (403)",
+            "the key in MY_KEY is not accepted",
+        ),
+        (
+            HttpAnswer(problem="no answer in 5 s"), "http://h:1/v1", False, "m", "no", "{}: no answer in 5 s",
+            "start the server, or correct the address",
+        ),
+        (HttpAnswer(404, "lost"), "http://h:1/v1", False, None, "no", "{}/models: 404: lost", _BASE),
+        (
+            HttpAnswer(404, "lost", seconds=0.0126), "http://h:1/v1", False, "m", "ok",
+            "{}, 13 ms, through the proxy p:2 of the environment, without a list of models", "",
+        ),
+        (HttpAnswer(500, "oops"), "http://h:1/v1", False, "m", "no", "{}/models: 500: oops", _BASE),
+        (
+            HttpAnswer(200, "{}", {}, seconds=1.0), "http://h:1/v1/", True, "m", "ok",
+            "{}, 1000 ms, through the proxy p:2 of the environment", "",
+        ),
+        (
+            HttpAnswer(200, "{}", {}), "http://h:1", True, "m", "ok",
+            "{}, 0 ms, through the proxy p:2 of the environment (set base_url to http://h:1/v1)", "",
+        ),
+    ],
+)  # fmt: skip
+def test_whether_a_server_is_reached_is_told_by_its_first_answer(
+    answer: HttpAnswer, given: str, key: bool, model: str | None, state: Any, text: str, meaning: str
+) -> None:
+    http: Any = SimpleNamespace(address="http://h:1/v1", proxy="p:2")
+    found = _reachable(http, answer, given, key, "MY_KEY", model)
+    assert found == Capability("reachable", state, text.format(http.address), meaning)

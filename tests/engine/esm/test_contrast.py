@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -92,6 +94,9 @@ def test_equal_rewards_and_states_that_are_no_numbers_are_no_contrast() -> None:
     broken.states[0, 0, 0] = np.nan
     assert contrast([rollout("a", 0.5)], [broken], 1, 0) is None
     assert contrast([rollout("a", 0.5)], [broken], 1, 1) is not None
+    assert contrast([broken], [rollout("w", -0.5)], 1, 0) is None
+    for endless in (np.inf, np.nan):
+        assert contrast([replace(rollout("a", 0.5), reward=endless)], [equal], 1, 0) is None
 
 
 def test_the_candidate_layers_are_the_top_third_unless_named() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from engine.config.esm import OnlineSection
 from engine.esm.library.memory import Entry, EpisodicMemory
-from engine.esm.online.decide import Hit, Probe, Retrieval, choose, retrieve
+from engine.esm.online.decide import Hit, Probe, Retrieval, _nearest, choose, retrieve
 
 VECTOR = np.ones(2, dtype=np.float32)
 ONLINE = OnlineSection(beta=1.0, rho=2.0, k_scale=3.0, tau_null=0.1, k_retrieve=2, min_sim=0.5)
@@ -121,3 +121,12 @@ def test_candidates_are_ranked_by_similarity_times_quality_and_the_nearer_first_
     assert [hit.entry.tool_name for hit in found.candidates(2)] == ["y", "z"]
     assert [hit.entry.tool_name for hit in found.candidates(9)] == ["y", "z", "x"]
     assert found.null_ahat() == 2.0 and found.top_similarity == 0.9
+
+
+@pytest.mark.parametrize("k", [1, 7, 99, 100, 500])
+def test_of_many_that_are_as_near_the_earliest_are_taken(k: int) -> None:
+    alike = np.zeros(100, dtype=np.float32)
+    assert _nearest(alike, k).tolist() == [*range(100)][:k]
+    alike[[40, 90]] = 1.0
+    others = [place for place in range(100) if place not in (40, 90)]
+    assert _nearest(alike, k).tolist() == [40, 90, *others][:k]

@@ -36,6 +36,8 @@ FORWARD = "Forward: there are 35 hats\n\nForward: sells 8, 35 - 8 = 27"
         ("The answer is 5", "To find it is 5", "The answer → To find"),  # 10 + 7 = 17: the most that fits
         ("The answers are 5", "To find it is 5", "The → To"),  # 11 + 7
         ("a b x d", "a c y d", "b x → c y"),
+        ("a b c d", "x b y d", "a → x"),  # the first place alone
+        ("b c d", "b y d z", "c → y"),
         ("one two", "one two three", "end → three"),
         ("one two three", "one two", "three → end"),
         ("", "one", "end → one"),
@@ -54,6 +56,9 @@ FORWARD = "Forward: there are 35 hats\n\nForward: sells 8, 35 - 8 = 27"
         ("نعم", "لا", "نعم → لا"),
         ("🙂 a", "🙁 a", "🙂 → 🙁"),
         ("→ a", "→ b", "a → b"),
+        ("... a", "b a", "... → b"),  # a word of nothing but marks stays
+        ("** so", None, "** → solution"),
+        ("(so)", None, "so → solution"),
         (FORWARD, None, "Forward → solution"),
         ("", None, "end → solution"),
     ],

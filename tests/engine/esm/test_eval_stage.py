@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from engine.config.config import Config
-from engine.esm.evaluation.answer_lines import append_answers
+from engine.esm.evaluation import eval_work
+from engine.esm.evaluation.answer_lines import AnswerLine, append_answers, step_of
 from engine.esm.evaluation.eval_stage import _Job
-from engine.esm.evaluation.eval_work import Answered
-from engine.events import MethodEvaluated
+from engine.esm.evaluation.eval_work import Answered, Answering, Batch
+from engine.esm.online.control_point import Answer
+from engine.events import DecisionTaken, ExampleEvaluated, MethodEvaluated
 from engine.files import read_jsonl
 from tests.small_esm import answer_line
 
@@ -113,3 +115,69 @@ def test_whole_batches_of_an_earlier_attempt_are_kept(tmp_path: Path) -> None:
     assert job.recover() == 2 + 5
     assert [len(job.lines[method]) for method in job.names] == [2, 5]
     assert len(read_jsonl(job.path("greedy"))) == 2
+
+
+def test_an_answer_s_line_and_its_event_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The batch begins at example 5; its second answer ends first. A marked answer is asked for on its own."""
+    decisions = [
+        DecisionTaken(method="esm", example="e6", m=1, gate="chosen", chosen="w1", alpha=1.5),
+        DecisionTaken(method="esm", example="e6", m=2, gate="null_best"),
+    ]
+    answers = {
+        1: Answer("e6", [1, 2, 3], "six", 4, 1, decisions, ended=True),
+        0: Answer("e5", [1], "five", 0, 0, [], ended=True),
+    }
+    examples: Any = [SimpleNamespace(id=f"e{n}", question=f"Q{n}", answer=f"{n}") for n in (5, 6)]
+    events: list[Any] = []
+    now, made = iter((10.0, 12.5, 20.0, 20.5)), list[tuple[Any, ...]]()
+    task = SimpleNamespace(
+        extract=lambda text: {"five": "5", "six": "7"}[text],
+        extract_marked=lambda text: {"five": "", "six": "6"}[text],
+        is_correct=lambda pred, gold: pred == gold,
+    )
+    model, sources, variant = object(), object(), object()
+    monkeypatch.setattr(eval_work, "configured_task", lambda section: task)
+    monkeypatch.setattr(eval_work, "encoded_prompt", lambda config, task, model, example: [example.question])
+    monkeypatch.setattr(eval_work, "make_variant", lambda *of: made.append(of) or variant)
+
+    class Controlled:
+        def __init__(self, *given: Any) -> None:
+            *of, self.emit, self.ended = given
+            assert of == [model, config, variant]
+
+        def run(self, names: list[str], prompts: list[list[str]]) -> None:
+            assert (names, prompts) == (["e5", "e6"], [["Q5"], ["Q6"]])
+            for place, answer in answers.items():
+                self.emit(place)
+                self.ended(place, answer)
+
+    monkeypatch.setattr(eval_work, "Controller", Controlled)
+    config = Config()
+    context: Any = SimpleNamespace(
+        load_model=lambda section: model, clock=lambda: next(now), emit=events.append
+    )
+    answer = Answering(config, sources).open(context)  # type: ignore[arg-type]
+    done = answer(Batch("esm", 5, examples))
+    five = AnswerLine(
+        index=5, example_id="e5", question="Q5", text="five", pred="5", gold="5", correct=True, correct_strict=False,
+        tokens_used=1, probe_tokens_used=0, budget_used=1, steered=0, steps=[],
+    )  # fmt: skip
+    six = AnswerLine(
+        index=6, example_id="e6", question="Q6", text="six", pred="7", gold="6", correct=False, correct_strict=True,
+        tokens_used=3, probe_tokens_used=4, budget_used=7, steered=1, steps=[step_of(one) for one in decisions],
+    )  # fmt: skip
+    assert (done.method, done.lines, done.seconds) == ("esm", [five, six], 2.5)
+    assert events == [
+        1,
+        ExampleEvaluated(
+            method="esm", index=6, example="e6", question="Q6", gold="6", pred="7", correct=False, tokens_used=3,
+            probe_tokens_used=4, budget_used=7, decisions=2, steered=1, text="six",
+        ),
+        0,
+        ExampleEvaluated(
+            method="esm", index=5, example="e5", question="Q5", gold="5", pred="5", correct=True, tokens_used=1,
+            probe_tokens_used=0, budget_used=1, decisions=0, steered=0, text="five",
+        ),
+    ]  # fmt: skip
+    assert answer(Batch("esm", 5, examples)).seconds == 0.5
+    assert made == [("esm", model, config, sources)], "the rules of a method are made once"

@@ -10,12 +10,14 @@ import pytest
 
 from app.cli import main
 from engine.config.config import Config
-from engine.esm.export import export
+from engine.errors import DataError
+from engine.esm.export import export, library_vectors
 from engine.esm.vectors import load_vector, vector_bytes
 from engine.files import read_jsonl, write_jsonl
 from engine.lm.protocol import Vector
 from engine.run.directory import RunDirectory, RunRecord
 from engine.vectors.formats import read_vectors
+from tests.exactly import exactly
 
 SIZE = 6
 LAYERS = [1, 2, 2, 1]
@@ -126,6 +128,16 @@ def test_a_memory_is_exported_with_its_right_entries_unless_entries_are_named(
             np.testing.assert_array_equal(written[LAYERS[place]], 2 * vectors[place])
 
 
+def test_entries_without_an_id_have_that_of_their_place(run: Path, tmp_path: Path) -> None:
+    library = run / "esm/library/library.jsonl"
+    write_jsonl(library, [{k: v for k, v in r.items() if k != "lib_id"} for r in read_jsonl(library)])
+    ids = ["lib_00000", "lib_00001", "lib_00002", "lib_00003"]
+    export(RunDirectory(run), "gguf", tmp_path / "out", memory=True)
+    assert [line["lib_id"] for line in read_jsonl(tmp_path / "out" / "index.jsonl")] == ids
+    (picked,) = library_vectors(run, ["lib_00001"])
+    assert (picked.record["tool_name"], picked.record["file"]) == ("pair1_wrong", "lib_00001")
+
+
 def test_picked_entries(run: Path, vectors: list[Vector], tmp_path: Path) -> None:
     picked = tmp_path / "picked.safetensors"
     command = ["export", "vectors", str(run), "--format", "safetensors", "--out", str(picked)]
@@ -150,6 +162,21 @@ def test_what_cannot_be_exported_is_told(
     out = tmp_path / "out.gguf"
     assert main(["export", "vectors", str(run), "--format", "gguf", "--out", str(out), *arguments]) == 2
     assert said in " ".join(capsys.readouterr().err.split()) and not out.exists()
+
+
+def test_the_layers_that_are_there_are_named_in_order(run: Path) -> None:
+    library = run / "esm/library/library.jsonl"
+    layers = (8, 1, 8, 5)  # the last is of kind right
+    write_jsonl(library, [r | {"layer": layer} for r, layer in zip(read_jsonl(library), layers, strict=True)])
+    where = f"({run / 'esm/library'})"
+    for ids, there in (((), "1, 8"), (["lib_2"], "8")):
+        said = f"no entry with a vector is left {where}: vectors are there for layers: {there}"
+        with pytest.raises(DataError, match=exactly(said)):
+            library_vectors(run, ids, [5])
+    write_jsonl(library, read_jsonl(library)[3:])
+    said = f"no entry with a vector is left {where}: vectors are there for layers: none"
+    with pytest.raises(DataError, match=exactly(said)):
+        library_vectors(run)
 
 
 @pytest.mark.parametrize("name", ["../outside", "/tmp/hostile", "a\0b", "i" * 5000, ".", "", "PAIR"])

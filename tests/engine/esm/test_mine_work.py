@@ -151,6 +151,15 @@ def test_rollouts_are_drawn_scored_and_contrasted() -> None:
     ]  # fmt: skip
 
 
+def test_pairs_are_made_at_every_control_point_and_no_further() -> None:
+    """Of two; both texts have three segments, whose third is neither told nor contrasted."""
+    events: list[Event] = []
+    model = Drawing(("x|y|z|#### 7", [2, 4, 6], 3.0), ("x|y|z|#### 6", [2, 4, 6], 1.0))
+    (one,) = miner(model, events).mine(EXAMPLES[:1])
+    assert [pair.record["pair_id"] for pair in one.pairs] == ["a_m1_l1", "a_m1_l3", "a_m2_l1", "a_m2_l3"]
+    assert [rollout["segments"] for rollout in one.line["rollouts"]] == [2, 2]
+
+
 def _figures(pred: str, reward: float, tokens: int) -> dict[str, Any]:
     return {"pred": pred, "correct": False, "reward": reward, "tokens": tokens, "segments": 0}
 

@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 
 from engine.config.file import load_config
+from engine.esm.baselines.field import prompted
 from engine.esm.baselines.plain import Decoding, encoded_prompt, greedy, majority_vote, most_frequent
 from engine.esm.online.control_point import Answer
 from engine.lm.loading.load import load_model
@@ -60,6 +61,30 @@ def test_greedy_asks_once_as_the_settings_of_decoding_say() -> None:
         (example.id, [7, index], f"text {index}") for index, example in enumerate(examples)
     ]
     assert all(a.ended and not a.probe_tokens and not a.decisions for a in answers)
+
+
+def test_prompted_asks_with_a_request_behind_the_question() -> None:
+    """The answers are those of the batch's own examples, with their draws."""
+    asked: list[Request] = []
+
+    def generate(requests: list[Request], finished: Finished) -> None:
+        asked.extend(requests)
+        for number in (1, 0):
+            finished(number, Completion([number], [], f"text {number}", "eos"))
+
+    tokenizer = SimpleNamespace(encode_chat=lambda text, system: [text, system])
+    model = cast("LanguageModel", SimpleNamespace(tokenizer=tokenizer, generate=generate))
+    settings = ["eval.field.prompt=Be sure.", "prompt.system=S", "prompt.template='T: {question}'"]
+    config, examples = load_config(DEMO, settings), load_task_dataset("generated", None, "dev", 2)
+    ended: dict[int, Answer] = {}
+    prompted(Decoding(model, config, Task("generated", "generated"), examples, ended.__setitem__))
+    assert [request.prompt for request in asked] == [[f"T: {e.question}\nBe sure.", "S"] for e in examples]
+    assert [request.seed for request in asked] == [
+        derive_seed(config.run.seed, "greedy", e.id) for e in examples
+    ]
+    assert list(ended.items()) == [
+        (n, Answer(examples[n].id, tokens=[n], text=f"text {n}", ended=True)) for n in (1, 0)
+    ]
 
 
 def test_a_sample_that_gives_the_winner_is_committed_and_the_others_are_paid_for() -> None:

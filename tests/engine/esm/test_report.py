@@ -87,7 +87,9 @@ def test_a_row_has_shares_tokens_and_the_pairs_with_greedy(written: Path) -> Non
 
 def test_diagnostics_count_gates_and_the_means_of_what_was_steered(written: Path) -> None:
     (path,) = written.rglob("diagnostics_T50.json")
-    found = {row["method"]: row for row in json.loads(path.read_text())}
+    table = json.loads(path.read_text())
+    assert path.read_text() == json.dumps(table, indent=2, ensure_ascii=False) + "\n"
+    found = {row["method"]: row for row in table}
     assert list(found) == ["esm", "no_probing"]
     assert found["esm"] == {
         "method": "esm", "decisions": 7, "steered": 2, "steered_share": pytest.approx(2 / 7),

@@ -17,6 +17,7 @@ from engine.esm.baselines import field
 from engine.esm.baselines.plain import most_frequent
 from engine.esm.baselines.prompt_pairs import mean_difference, principal_difference, read_pairs
 from engine.esm.baselines.seal import seal_vector
+from engine.esm.evaluation.sources import Sources
 from engine.esm.export import LibraryVector, _records, as_layer_vectors, check_scale
 from engine.esm.library import entry_names, memory, memory_stage
 from engine.esm.library.entry_names import EntryNamer, chosen_name, entry_name, free_name, short_name, turned
@@ -39,7 +40,7 @@ from engine.events import (
     TriedAnswer,
     WhatIfTried,
 )
-from engine.files import read_jsonl, write_jsonl
+from engine.files import file_stem, read_jsonl, write_jsonl
 from engine.tasks.example import TaskExample
 from engine.tasks.task import Task
 from engine.vectors.formats import vector_file
@@ -228,12 +229,16 @@ def test_pairs_and_their_candidates() -> None:
     pairs: list[Any] = [{"pair_id": f"e_m{n}_l2", "quality": q, "example_id": "e", "control_point_m": n, "layer": 2,
                          "source": "rollout", "model": "m"} for n, q in enumerate((0.1, 0.5, 0.5, 0.9))]  # fmt: skip
     assert [pair["pair_id"] for pair in top_pairs(pairs, 2)] == ["e_m1_l2", "e_m3_l2"]
-    wrong, right = candidate_records(pairs[:1], False)
-    assert (wrong["tool_name"], wrong["kind"], right["tool_name"], right["kind"]) == (
-        "e_m0_l2_wrong", "wrong", "e_m0_l2_right", "right",
-    )  # fmt: skip
-    assert right["vector_path"] is None and wrong["vector_path"].startswith("vectors/")
-    assert wrong["vector_path"].endswith("_delta.pt") and wrong["key_path"].endswith("_wrong.pt")
+    shared = {
+        "pair_id": "e_m0_l2", "example_id": "e", "control_point_m": 0, "layer": 2, "quality": 0.1, "source": "rollout",
+        "model": "m",
+    }  # fmt: skip
+    stem = file_stem("e_m0_l2")
+    assert candidate_records(pairs[:1], False) == [
+        shared | {"tool_name": f"e_m0_l2_{kind}", "kind": kind, "key_path": f"keys/{stem}_{kind}.pt",
+                  "vector_path": f"vectors/{stem}_delta.pt" if kind == "wrong" else None}
+        for kind in ("wrong", "right")
+    ]  # fmt: skip
     assert [path.name.rpartition("_")[2] for path in mine_stage._vector_paths(Path("f"), "p")] == [
         "right.pt",
         "wrong.pt",
@@ -270,6 +275,32 @@ def test_what_mining_tells_at_its_end(tmp_path: Path) -> None:
         "examples": 4, "rollouts": 12, "correct_rollouts": 5, "pairs": 3, "pairs_kept": 2, "candidates": 3,
     }  # fmt: skip
     assert len(told) == 1 and "(p = 1)" in told[0]
+
+
+def test_mining_tells_how_far_it_is_after_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of five examples two are done already; what a batch cost is what its examples cost."""
+    told: list[tuple[Any, ...]] = []
+    batches = [[SimpleNamespace(tokens=7), SimpleNamespace(tokens=5)], [SimpleNamespace(tokens=3)]]
+    job = SimpleNamespace(
+        recover=lambda: 2, examples=range(5), batches=lambda done: ("from", done), export=lambda: "result",
+        record=lambda batch: told.append(("record", len(batch))),
+    )  # fmt: skip
+    monkeypatch.setattr(mine_stage, "_Job", lambda context: job)
+    monkeypatch.setattr(mine_stage, "Mining", lambda config: ("mining", config))
+
+    def mined(batches_of: Any) -> Any:
+        told.append(batches_of)
+        return iter(batches)
+
+    context: Any = SimpleNamespace(
+        config="config", prepare=lambda work: told.append(work) or mined,
+        start=lambda *of, unit: told.append((*of, unit)), progress=lambda *of: told.append(of),
+    )  # fmt: skip
+    assert mine_stage.Mine().run(context) == "result"  # type: ignore[comparison-overlap]
+    assert told == [
+        ("mining", "config"), (5, 2, "examples"), ("from", 2),
+        ("record", 2), (4, 5, 12), ("record", 1), (5, 5, 3),
+    ]  # fmt: skip
 
 
 def test_a_mining_that_found_nothing() -> None:
@@ -329,7 +360,9 @@ def test_what_a_selection_tells_at_its_end(tmp_path: Path, monkeypatch: pytest.M
     keys = iter(np.eye(3, dtype=np.float32))
     monkeypatch.setattr("engine.esm.library.select_stage.load_vector", lambda path: next(keys))
     monkeypatch.setattr(Select, "_copy", nothing)
-    summary = Select().run(context).summary
+    found = Select().run(context)
+    summary = found.summary
+    assert found.files == ["esm/library/library.jsonl", "esm/library/keys", "esm/library/vectors"]
     assert (summary.pop("objective"), summary.pop("mean_quality")) == pytest.approx((np.log(1.9 * 1.5), 0.7))
     assert summary == {"candidates": 3, "picked": 2, "wrong": 1, "right": 1}
 
@@ -384,20 +417,50 @@ def test_a_selection_that_selects_nothing(tmp_path: Path, monkeypatch: pytest.Mo
 # ------------------------------------------------------------ baselines, imports
 
 
+def test_cast_separates_the_states_of_its_layer_and_adds_the_mean_of_its_vectors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = layout.library(tmp_path)
+    folder.mkdir(parents=True)
+    rows = [
+        entry_line(
+            tool_name=str(n), key_path=f"k{n}", vector_path=None if right else f"v{n}", layer=layer,
+            kind="right" if right else "wrong",
+        )
+        for n, right, layer in ((1, False, 2), (2, False, 2), (3, True, 2), (4, False, 1), (5, True, 1))
+    ]  # fmt: skip
+    write_jsonl(folder / "library.jsonl", rows)
+    read: list[tuple[str, int]] = []
+
+    def load_vector(path: Path, size: int) -> Any:
+        read.append((path.name, size))
+        return np.array([int(path.name[1]), 10], np.float32)
+
+    monkeypatch.setattr(field, "load_vector", load_vector)
+    monkeypatch.setattr(field, "field_layer", lambda config, info: 2)
+    monkeypatch.setattr(field, "fit", lambda steer, leave: (steer.tolist(), leave.tolist()))
+    info: Any = SimpleNamespace(num_layers=4, hidden_size=2)
+    condition, mean = field.read_library(Config(), info, tmp_path)
+    assert condition == ([[1, 10], [2, 10]], [[3, 10]])  # type: ignore[comparison-overlap]
+    assert (mean.tolist(), mean.dtype) == ([1.5, 10.0], np.float32)
+    assert read == [(name, 2) for name in ("k1", "k2", "k3", "v1", "v2")]
+
+
 def test_what_a_baseline_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = layout.library(tmp_path)
     folder.mkdir(parents=True)
     right = entry_line(tool_name="r", kind="right", vector_path=None, layer=1)
     (folder / "library.jsonl").write_text(json.dumps(entry_line()) + "\n" + json.dumps(right) + "\n")
     monkeypatch.setattr(field, "load_vector", lambda path, size: np.ones(2))
-    monkeypatch.setattr(field, "field_layer", lambda config, info: 2)
     info: Any = SimpleNamespace(num_layers=4, hidden_size=2)
-    cast = (
-        f"`cast` needs entries of both kinds at layer 2: the library has 1 wrong and 0 right ones there ({folder}): "
-        "set `eval.field.layer` to a layer that has both, or leave `cast` out of `eval.field.methods`"
-    )
-    with pytest.raises(DataError, match=exactly(cast)):
-        field.read_library(Config(), info, tmp_path)
+    for layer, there in ((2, "1 wrong and 0 right"), (1, "0 wrong and 1 right"), (3, "0 wrong and 0 right")):
+        monkeypatch.setattr(field, "field_layer", lambda config, info, layer=layer: layer)
+        cast = (
+            f"`cast` needs entries of both kinds at layer {layer}: the library has {there} ones there ({folder}): "
+            "set `eval.field.layer` to a layer that has both, or leave `cast` out of `eval.field.methods`"
+        )
+        with pytest.raises(DataError, match=exactly(cast)):
+            field.read_library(Config(), info, tmp_path)
     monkeypatch.setattr(
         "engine.esm.baselines.seal._read_thoughts", lambda *_: SimpleNamespace(executing=[True, True])
     )
@@ -518,6 +581,13 @@ def test_rows_of_an_imported_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ]  # fmt: skip
     assert (layout.library(tmp_path) / "vectors" / "imported_00000.pt").is_file()
     assert memory_stage._by_control_point(rows) == {"1": [1, 0], "3": [1, 0], "4": [0, 1]}
+    points = memory_stage._by_control_point(
+        [
+            {"control_point_m": m, "kind": kind}
+            for m, kind in ((8, "right"), (1, "wrong"), (8, "wrong"), (8, "right"))
+        ]
+    )
+    assert list(points.items()) == [("1", [1, 0]), ("8", [1, 2])]
     twice = "1 entries are called as another one is, one among them (f): give each a `tool_name` of its own"
     with pytest.raises(DataError, match=exactly(twice)):
         memory_stage._check_names([*rows, {"tool_name": "one"}], Path("f"))
@@ -640,6 +710,28 @@ def test_where_an_answer_decoded_again_leaves_the_record(then: Any, now: Any, sa
     )
 
 
+def test_a_method_tries_with_what_it_was_evaluated_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ESM and its ablations with the memory that is there; others read what they need, once."""
+    tried, read = object.__new__(what_if.WhatIf), list[tuple[Any, ...]]()
+    config, memory, place = Config(), object(), Path("run")
+    tried.model = SimpleNamespace(info="the model's")  # type: ignore[assignment]
+    tried.config, tried.memory, tried._run_dir, tried._variants = config, memory, place, {}  # type: ignore[assignment]
+
+    def read_sources(methods: Any, config: Any, info: Any, run_dir: Any) -> str:
+        read.append(([method.name for method in methods], config, info(), run_dir))
+        return "what it needs"
+
+    monkeypatch.setattr(what_if, "read_sources", read_sources)
+    monkeypatch.setattr(what_if, "make_variant", lambda *given: [*given])
+    for method in ("esm", "no_probing", "mean_vector", "cast", "seal", "cast", "esm"):
+        needed = what_if.METHODS[method].needs
+        sources: Any = Sources(memory) if needed == "memory" else "what it needs"  # type: ignore[arg-type]
+        assert tried._variant(method) == [method, tried.model, config, sources]
+        assert tried._variant(method) is tried._variants[method]
+    assert {what_if.METHODS[method].needs for method in ("esm", "no_probing", "mean_vector")} == {"memory"}
+    assert read == [([method], config, "the model's", place) for method in ("cast", "seal")]
+
+
 def test_what_an_answer_cannot_be_tried_with() -> None:
     tried = object.__new__(what_if.WhatIf)
     tried.model = SimpleNamespace(info=SimpleNamespace(num_layers=4))  # type: ignore[assignment]
@@ -689,14 +781,18 @@ def test_every_control_point_has_its_floor_first(tmp_path: Path) -> None:
         for name, m, q in (("a", 1, 0.1), ("b", 2, 0.9), ("c", 1, 0.5))
     ]
     told: list[Any] = []
+    asked: list[int] = []
     context: Any = SimpleNamespace(
-        run_dir=tmp_path, checkpoint=lambda: None, emit=told.append, progress=lambda *of: told.append(of)
-    )
+        run_dir=tmp_path, checkpoint=lambda: asked.append(len(told)), emit=told.append,
+        progress=lambda *of: told.append(of),
+    )  # fmt: skip
     for size, names in ((1, "c"), (3, "cba")):
         told.clear()
+        asked.clear()
         picks = Select()._pick(context, config, rows, np.eye(3, dtype=np.float32), size)
         assert [record["tool_name"] for record, _ in picks] == list(names)
         assert [record["lib_id"] for record, _ in picks] == ["lib_00000", "lib_00001", "lib_00002"][:size]
         reasons = ["min_per_control_point", "min_per_control_point", config.method][:size]
         assert [(event.order, event.reason) for event in told[:-1]] == list(enumerate(reasons))
         assert told[-1] == (size, size) and told[0].quality == 0.5
+        assert asked == [*range(size)], "a pause is asked for before each pick"

@@ -29,6 +29,8 @@ def test_clusters_are_those_that_were_written(tmp_path: Path, change: dict[str, 
     save_cluster_map(ClusterMap(ids, 3, "v"), tmp_path)
     found = load_cluster_map(tmp_path)
     assert (found.sizes(), found.of([5, 6, 1])) == ([2, 3, 1], [2, 1]), "there is no token 6"
+    assert ClusterMap(ids, 4, "v").sizes() == [2, 3, 1, 0]
+    assert ClusterMap(np.array([0, 255, 255], dtype=np.uint8), 2, "v").sizes() == [1, 0], "255 is no cluster"
     if change:
         about = json.loads((tmp_path / ABOUT_FILE).read_text()) | change
         (tmp_path / ABOUT_FILE).write_text(json.dumps(about))

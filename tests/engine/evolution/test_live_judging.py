@@ -21,7 +21,7 @@ from engine.lm.model_server import Answered, InProcessServer, ModelAnswer, Model
 from engine.lm.protocol import go_on
 from engine.run.stage import StageContext
 from engine.servers.side_by_side import Calls
-from tests.engine.evolution.test_evolve import MODEL, configured
+from tests.engine.evolution.small_evolution import MODEL, configured
 from tests.run_stage import run_stage
 
 pytestmark = pytest.mark.usefixtures("unchecked_processors")

@@ -117,7 +117,7 @@ def test_the_schema_names_exactly_the_clusters() -> None:
         sent = server.requests[0]
     assert reply.deltas == {"0": 0.5, "1": 0.0, "2": -1.5} and reply.attempts == 1 and not reply.refused
     form = sent["response_format"]["json_schema"]
-    assert form["strict"] is True
+    assert form["strict"] is True and form["name"] == "reflector_output"
     wanted = form["schema"]["properties"]["deltas"]
     assert wanted["required"] == NAMES and wanted["additionalProperties"] is False
     assert sent["messages"][1]["content"] == "what to do"
@@ -209,8 +209,22 @@ def test_verdicts_that_never_came_count_as_calls() -> None:
     assert (caught.value.spent.calls, caught.value.spent.tokens) == (3, 0)
 
 
-def test_a_verdict_of_another_shape() -> None:
-    with misbehaving_server(lambda body: '{"correct": "yes"}') as server, pytest.raises(JudgeFailed):
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"correct": "yes"}',
+        '{"correct": "yes", "reasoning": "41 is 41"}',
+        '{"correct": 1, "reasoning": "41 is 41"}',
+        '{"correct": true, "reasoning": 41}',
+        '{"correct": true}',
+    ],
+)
+def test_a_verdict_of_another_shape(text: str) -> None:
+    told = exactly(
+        "no verdict: it is not an object with `reasoning` and `correct` (evolution.judge: m): the answer is judged "
+        "again, and left out if that fails three times"
+    )
+    with misbehaving_server(lambda body: text) as server, pytest.raises(JudgeFailed, match=told):
         OpenAIJudge(client(server.url), "m", 0.01).judge("What?", ["41"], "It is 41.")
 
 

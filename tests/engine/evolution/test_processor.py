@@ -27,7 +27,7 @@ from engine.evolution.processor import (
     processor_source,
     sglang_processor_string,
 )
-from engine.evolution.processors.check import check_processor
+from engine.evolution.processors.check import _environment, check_processor
 from engine.lm.loading.load import EMBEDDED, load_model
 from engine.lm.protocol import Request, Sampling
 from engine.lm.transformers.model import TransformersModel
@@ -373,6 +373,18 @@ def test_secrets_do_not_reach_the_clean_process(
     check_processor(spy, 575)
     assert "secret" not in seen.read_text()
     assert str(Path.cwd()) not in seen.read_text().replace(str(Path(sys.executable).parent), "")
+
+
+def test_the_clean_process_gets_where_programs_are_and_little_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home of its own, no graphics card, one thread."""
+    monkeypatch.setattr(
+        "os.environ",
+        {"PATH": "/bin", "HOME": "/home/me", "OPENAI_API_KEY": "sk-secret", "OMP_NUM_THREADS": "9"},
+    )
+    own = {"HOME": "/tmp/x", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    assert _environment("/tmp/x") == {"PATH": "/bin", **own}
+    monkeypatch.setattr("os.environ", {"LD_LIBRARY_PATH": "/lib", "SYSTEMROOT": "C", "HOME": "/home/me"})
+    assert _environment("/tmp/x") == {"LD_LIBRARY_PATH": "/lib", "SYSTEMROOT": "C", **own}
 
 
 def test_deltas_of_other_clusters_are_refused(clusters: ClusterMap) -> None:

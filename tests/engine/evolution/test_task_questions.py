@@ -276,6 +276,8 @@ def test_too_few_questions_are_told_with_the_split(gsm8k: Path) -> None:
         ),
     ):
         load_splits(configured(task, **SMALL, pool_size=4))
+    just_enough = load_splits(configured(task, **SMALL, pool_size=5))
+    assert [len(part) for part in (just_enough.pool, just_enough.validation, just_enough.test)] == [2, 3, 3]
 
 
 def test_a_question_in_both_splits_is_refused(gsm8k: Path) -> None:

@@ -48,6 +48,11 @@ def test_a_system_message_of_the_request_stays(run: str | None, request_s: str, 
     assert used == PromptUsed(same, "Q: {question}", "request", why)
 
 
+def test_where_nobody_has_a_system_message_the_prompt_is_the_evaluation_s() -> None:
+    asked, used = evaluated(template="Q: {question}").applied([message("user", "1?")])
+    assert (asked, used) == ([message("user", "Q: 1?")], PromptUsed(True, "Q: {question}", None))
+
+
 def test_a_conversation_of_several_turns_is_left_alone() -> None:
     talk = [message("user", "1?"), message("assistant", "2"), message("user", "3?")]
     why = "as sent: a conversation of several turns: the evaluation asked in one"

@@ -131,6 +131,9 @@ def test_a_prompt_s_tokens_are_scored_but_the_first() -> None:
             ScoredToken(" b", 7, -1.5, known[1]),
         ]  # fmt: skip
     assert asked == [([0, 2, 1], 1, None)] * 2, "of at least one token"
+    under: Any = object()
+    LogprobRecorder(noted._tokenizer, 5, under, None).score(model, [0, 2, 1])
+    assert asked[2:] == [([0, 2, 1], 5, under)]
 
 
 def test_what_is_drawn_is_bounded_after_the_deltas() -> None:
@@ -139,3 +142,22 @@ def test_what_is_drawn_is_bounded_after_the_deltas() -> None:
     kept = Nucleus(under, 1.0, 0.75)([[]], LOGITS)
     assert kept.exp().round().tolist() == [[0.0, 3.0, 4.0]]
     assert Nucleus(None, 1.0, 0.4)([[]], LOGITS).exp().round().tolist() == [[4.0, 0.0, 0.0]]
+
+
+def test_the_likeliest_tokens_keep_the_space_that_the_first_of_a_text_loses() -> None:
+    """They stand behind a letter, without what the tokenizer puts before it; each is looked at once."""
+    asked: list[list[int]] = []
+
+    def pieces(tokens: list[int]) -> list[str]:
+        asked.append(tokens)
+        first, *rest = (PIECES[token] for token in tokens)
+        return [first.removeprefix(" "), *rest]
+
+    noted = recorder(top=2)
+    tokenizer: Any = noted._tokenizer
+    tokenizer.pieces, tokenizer.encode = pieces, lambda text: [2, 0]
+    for written in ([], [1]):
+        noted([written], LOGITS)
+    one, two = noted.answer([0], begun([1, 1]), 0)
+    assert [text for text, _ in one.top] == [text for text, _ in two.top] == ["a", " b"]
+    assert asked == [[0, 1, 1], [0, 0], [0, 1]]

@@ -20,7 +20,7 @@ from engine.levers.deltas_lever import DeltasLever
 from engine.levers.esm_lever import EsmLever
 from engine.levers.evaluated_prompt import PromptUsed
 from engine.levers.evidence_lever import EvidenceLever
-from engine.levers.lever import LeverDid, last_user, with_last
+from engine.levers.lever import Edited, LeverDid, last_user, with_last
 from engine.levers.levers import Chosen, Levers, Limits, PromptTooLong
 from engine.levers.token_logprobs import Nucleus
 from tests.exactly import exactly
@@ -105,6 +105,62 @@ def test_a_plain_text_is_gone_on_with() -> None:
     sent = one.prepare("n", [{"role": "user", "content": "Hi"}], Chosen([]))
     assert sent.prompt == PromptUsed(False, None, None, "as sent: no run here evaluated a task")
     assert sent.text.prompt == [0, 1] and sent.did == [] and sent.again is None
+
+
+def test_a_question_is_asked_as_the_run_asked_unless_the_request_wants_otherwise() -> None:
+    used = PromptUsed(True, "Q: {question}", None)
+    prompt: Any = SimpleNamespace(
+        applied=lambda messages: ([{"role": "user", "content": "Q: " + messages[0]["content"]}], used)
+    )
+    one, talk = replace(levers(), prompt=prompt), [{"role": "user", "content": "Hi"}]
+    asked = one.prepare("q", talk, Chosen([]))
+    assert (len(asked.text.prompt), asked.prompt) == (5, used)
+    sent = one.prepare("q", talk, Chosen([], prompt=False))
+    assert len(sent.text.prompt) == 2
+    assert sent.prompt == PromptUsed(False, None, None, "as sent: the request wants it so")
+
+
+def test_a_lever_that_is_there_acts_only_where_it_is_chosen() -> None:
+    """The notes read the conversation as it came; what evidence has added stands before the note."""
+    one, calls = levers(), list[tuple[Any, ...]]()
+    talk = [{"role": "user", "content": "Hi"}]
+
+    def edited(name: str, acted: bool = True) -> Any:
+        def edit(messages: Any, *rest: Any) -> Edited:
+            calls.append((name, messages, *rest[:-1]))
+            longer = [{"role": "user", "content": messages[-1]["content"] + name}]
+            return Edited(longer if acted else messages, LeverDid(lever=name, acted=acted, what=""))
+
+        return edit
+
+    notes = SimpleNamespace(
+        read=lambda messages: ("read", messages), add=edited("n"), after=edited("a"), run_mode="always"
+    )
+    one = replace(one, notes=notes, evidence=SimpleNamespace(add=edited("e")))  # type: ignore[arg-type]
+    plain = one.prepare("q", talk, Chosen([]))
+    assert (calls, plain.did, plain.again, plain.text.prompt) == ([], [], None, [0, 1])
+    ready = one.prepare("q", talk, Chosen(["notes"]))
+    assert calls == [("n", talk, ("read", talk), "always")] and ready.again is None
+    assert ([did.lever for did in ready.did], len(ready.text.prompt)) == (["n"], 3)
+    calls.clear()
+    both = one.prepare("q", talk, Chosen(["notes", "evidence"], notes="on_risk"))
+    sent = [{"role": "user", "content": "Hie"}]
+    assert calls == [("e", talk), ("n", sent, ("read", talk), "on_risk")]
+    assert ([did.lever for did in both.did], len(both.text.prompt)) == (["e", "n"], 4)
+    assert both.prompt == PromptUsed(True, None, "evidence", "the question stands behind its evidence")
+    calls.clear()
+    later = one.prepare("q", talk, Chosen(["notes", "evidence"], notes="on_detection"))
+    assert ([did.lever for did in later.did], len(later.text.prompt)) == (["e"], 3)
+    assert later.again is not None and calls == [("e", talk)]
+    second: Any = later.again("an answer")
+    assert calls[1:] == [("a", sent, ("read", talk), "an answer")]
+    assert ([did.lever for did in second.did], len(second.text.prompt), second.again) == (["e", "a"], 4, None)
+    found = LeverDid(lever="notes", acted=False, what="no conflict")
+    notes.after = lambda *_: found
+    assert later.again("an answer") is found
+    idle = replace(one, evidence=SimpleNamespace(add=edited("e", acted=False)))  # type: ignore[arg-type]
+    left = idle.prepare("q", talk, Chosen(["evidence"]))
+    assert (left.text.prompt, left.prompt) == ([0, 1], plain.prompt)
 
 
 def test_messages_that_hold_a_question() -> None:

@@ -253,9 +253,8 @@ def test_what_is_worth_keeping_counts_from_the_beginning_of_the_call(
     assert kept.under_way.kept, "the file is there: what is missing in it would be decoded in other company"
 
 
-@pytest.mark.parametrize("stop_at", [5, 6, 7, 8])
-def test_a_segment_counts_from_the_end_of_the_last_one(model: TransformersModel, stop_at: int) -> None:
-    """Line breaks alone, and a segment ends after two: in the middle of the text, too, no break counts twice."""
+def gone_on_with_breaks(model: TransformersModel, request: Request, stop_at: int) -> Completion:
+    """A text of line breaks alone that was left before a pass."""
     (line_break,) = model.tokenizer.encode("\n")
 
     def breaks(written: Sequence[Sequence[int]], logits: object) -> object:
@@ -264,11 +263,26 @@ def test_a_segment_counts_from_the_end_of_the_last_one(model: TransformersModel,
         only[:, line_break] = 0.0
         return only
 
-    request = Request([1, 2], Sampling(12), capture_layers=(1,), capture_after="\n\n")
     begun: dict[int, Completion] = {}
     with pytest.raises(Stopped):
         Worker(model, stop_at).model.generate(
             [request], logits_processor=breaks, unfinished=begun.__setitem__
         )
     (text,) = model.generate([replace(request, begun=begun[0])], logits_processor=breaks)
+    return text
+
+
+@pytest.mark.parametrize("stop_at", [5, 6, 7, 8])
+def test_a_segment_counts_from_the_end_of_the_last_one(model: TransformersModel, stop_at: int) -> None:
+    """Line breaks alone, and a segment ends after two: in the middle of the text, too, no break counts twice."""
+    request = Request([1, 2], Sampling(12), capture_layers=(1,), capture_after="\n\n")
+    text = gone_on_with_breaks(model, request, stop_at)
     assert text.state_ends == [2, 4, 6, 8, 10, 12] and text.states is not None and len(text.states) == 6
+
+
+@pytest.mark.parametrize("stop_at", [3, 4, 5])
+def test_a_stop_string_may_begin_before_a_segment_ends(model: TransformersModel, stop_at: int) -> None:
+    """Each line break ends a segment; the text ends at its fourth."""
+    request = Request([1, 2], Sampling(9, stop="\n\n\n\n"), capture_layers=(1,), capture_after="\n")
+    text = gone_on_with_breaks(model, request, stop_at)
+    assert (text.text, text.ended, text.state_ends) == ("\n" * 4, "stop", [1, 2, 3, 4])

@@ -6,12 +6,13 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from engine.errors import ModelError
-from engine.lm import tokenizer
+from engine.lm import chat_template, tokenizer
 from engine.lm.chat_template import takes_powers, within_limits
 from engine.lm.tokenizer import HfTokenizer
 from tests.exactly import exactly
@@ -38,6 +39,21 @@ def test_what_does_not_end_is_ended_in_a_thread_too(template: str) -> None:
             with pytest.raises(TimeoutError, match=exactly("it is not done within 0.05 s")):
                 find(template)
     assert sys.gettrace() is before and limited("{{ 1 + 1 }}") == "2"
+
+
+def test_a_conversation_has_five_seconds_of_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+
+    def render() -> str:
+        now[0] += spent
+        return str.upper("done") and (lambda: "done")()
+
+    monkeypatch.setattr(chat_template, "time", SimpleNamespace(thread_time=lambda: now[0]))
+    spent = 5.0
+    assert within_limits(render) == "done"
+    spent = 5.001
+    with pytest.raises(TimeoutError, match=exactly("it is not done within 5 s")):
+        within_limits(render)
 
 
 def test_single_steps_that_do_not_end() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from torch import nn
 
-from engine.lm.decoder_layers import decoder_layers
+from engine.lm.decoder_layers import decoder_layers, hidden_of, with_hidden
 from tests.exactly import exactly
 
 
@@ -40,3 +41,12 @@ def test_where_no_list_has_their_number_it_is_the_longest_of_the_shallowest() ->
 def test_a_model_without_a_list_has_none() -> None:
     with pytest.raises(ValueError, match=exactly("no list of decoder layers")):
         decoder_layers(Part(empty=nn.ModuleList(), head=nn.Identity()), 2)
+
+
+def test_the_residual_stream_is_what_a_layer_gives_or_the_first_of_it() -> None:
+    """What else a layer gives stays beside it."""
+    stream, other, new = torch.zeros(1), torch.ones(1), torch.full((1,), 2.0)
+    assert hidden_of(stream) is stream and hidden_of((stream, other)) is stream
+    assert with_hidden(stream, new) is new
+    first, *rest = with_hidden((stream, other, other), new)
+    assert first is new and [one is other for one in rest] == [True, True]

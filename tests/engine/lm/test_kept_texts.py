@@ -197,6 +197,20 @@ def test_whatever_decides_a_text_is_in_its_name(model: TransformersModel, tmp_pa
     assert [prefixes._name(branch) for branch in unnamed] == ["", ""]
 
 
+def test_what_decides_no_text_is_not_in_its_name(model: TransformersModel, tmp_path: Path) -> None:
+    """Whether key/values are wanted, in which type and memory a vector came, and what a prefix was built of."""
+    ones, sampling = np.ones(model.info.hidden_size), Sampling(6)
+    prefixes = cast("_KeepingPrefixes", keeping(model, tmp_path).open([[1, 2], [1]]))
+    plain = prefixes._name(Branch(0, sampling))
+    assert plain and prefixes._name(Branch(0, sampling, keep=True)) == plain
+    assert prefixes._name(Branch(1, sampling)) != plain
+    prefixes.extend(1, Completion([2], [-1.0], "", "length"))
+    assert prefixes._name(Branch(1, sampling)) == plain
+    assert prefixes._name(Branch(prefixes.add([1, 2]), sampling)) == plain
+    vectors = (ones.astype(np.float32), ones, np.ones((model.info.hidden_size, 2))[:, 0])
+    assert len({prefixes._name(Branch(0, sampling, Steer(vector, 1, 2.0))) for vector in vectors}) == 1  # type: ignore[arg-type]
+
+
 def test_stored_results_empty_the_file(model: TransformersModel, tmp_path: Path) -> None:
     keeper = keeping(model, tmp_path)
     keeper.generate(random_requests(model, 5, count=6))
@@ -224,8 +238,9 @@ def test_many_short_calls_are_kept_as_one_long_one(
     """ESM's decisions are hundreds of short calls between two results of the stage."""
     monkeypatch.setattr("engine.lm.kept_texts.FIRST", 10.0)
     monkeypatch.setattr("engine.lm.kept_texts.EVERY", 2.0)
-    now = [50.0]  # what came before the first call, such as loading, does not count
+    now = [0.0]
     keeper = KeepingModel(model, KeptTexts(tmp_path / "kept.jsonl", lambda: now[0]))
+    now[0] = 50.0  # what came before the first call, such as loading, does not count
     found: list[int] = []
     for seed in range(26):
         keeper.generate([Request([1, 2], Sampling(3, 1.0), seed=seed)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import shutil
@@ -18,7 +19,7 @@ from transformers.utils import logging as hf_logging
 from engine.config.models.model import ModelSection
 from engine.errors import ModelError
 from engine.lm import fingerprint as fingerprints
-from engine.lm.loading import cpu_dtype
+from engine.lm.loading import cpu_dtype, pretrained
 from engine.lm.loading.device import memory_errors, pick_device, pick_dtype
 from engine.lm.loading.load import load_model
 from engine.lm.loading.pretrained import (
@@ -69,6 +70,25 @@ def test_info(copied: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert len(info.fingerprint) == 64
     assert model.tokenizer.eos_token_ids == {0, *EXTRA_EOS}
     assert capfd.readouterr() == ("", ""), "the engine never prints, nor does the library in its name"
+
+
+def test_all_that_a_section_says_reaches_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[tuple[str, dict[str, object]]] = []
+    monkeypatch.setattr(TransformersModel, "load", lambda path, **how: said.append((path, how)))
+    how = {"device": "cpu", "dtype": "bfloat16", "max_num_seqs": 7, "threads": 3}
+    load_model(ModelSection.model_validate({"backend": "transformers", "path": "a/b", **how}))
+    load_model(ModelSection.model_validate({"path": "statements", **how}))
+    load_model(ModelSection.model_validate(how))
+    names = (("a/b", "transformers"), ("statements", "embedded"), ("embedded", "embedded"))
+    assert [rest for _, rest in said] == [how | {"name": name, "backend": backend} for name, backend in names]
+    assert [Path(path).name for path, _ in said] == ["b", "statements", "arithmetic"]
+    for name in ("nothing", "__pycache__"):
+        words = (
+            f"no built-in model is called '{name}' (model.path): use one of: arithmetic, dialogues, statements; for "
+            "your own model folder set model.backend to transformers"
+        )
+        with pytest.raises(ModelError, match=exactly(words)):
+            load_model(ModelSection(path=name))
 
 
 def test_threads(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,6 +201,62 @@ def test_fingerprint_of_large_files_is_sampled(tmp_path: Path, monkeypatch: pyte
         weights.write_bytes(changed)
         seen.add(fingerprints.fingerprint(config, [weights]))
     assert len(seen) == 5
+
+
+def test_fingerprints_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memories name their model by them: one that is computed otherwise turns every earlier memory down."""
+    monkeypatch.setattr(fingerprints, "WHOLE", 10)
+    monkeypatch.setattr(fingerprints, "BLOCK", 4)
+    monkeypatch.setattr(fingerprints, "BLOCKS", 3)
+
+    def digest(text: str) -> str:
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    config, one, two = (tmp_path / name for name in ("config.json", "b.safetensors", "a.safetensors"))
+    config.write_text('{"b": 2, "a": 1, "_name_or_path": "x", "transformers_version": "4", "torch_dtype": "f", '
+                      '"dtype": "f", "use_cache": true}')  # fmt: skip
+    computed = '{"a": 1, "b": 2}'
+    one.write_text("0123456")
+    two.write_text("xyz")
+    names = "\0{}\0{}\0{}"
+    a, b = names.format("a.safetensors", 3, "xyz"), names.format("b.safetensors", 7, "0123456")
+    assert fingerprints.fingerprint(config, [one, two]) == digest(computed + a + b)
+    one.write_text("01234567")  # eleven bytes of both
+    a, b = names.format("a.safetensors", 3, "xyz" * 3), names.format("b.safetensors", 8, "012323454567")
+    assert fingerprints.fingerprint(config, [one, two]) == digest(computed + a + b)
+    one.write_text("0123456789")
+    assert fingerprints.file_fingerprint(one) == digest("10\x000123456789")
+    assert fingerprints.parts_fingerprint([one]) == fingerprints.file_fingerprint(one)
+    one.write_text("0123456789a")
+    assert fingerprints.file_fingerprint(one) == digest("11\x00" + "01233456789a")
+    parts = digest("11\x00" + "01233456789a") + digest("3\x00xyz")
+    assert fingerprints.parts_fingerprint([one, two]) == digest(parts)
+
+
+def test_a_home_folder_may_be_written_short(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(copied.parent))
+    assert pretrained._source("~/model") == (str(copied), {})
+    assert pretrained.model_fingerprint("~/model") == pretrained.model_fingerprint(str(copied))
+    said = "no such model folder (~/models): correct `model.path`"
+    with pytest.raises(ModelError, match=exactly(said)):
+        pretrained._source("~/models")
+
+
+def test_the_files_of_a_hub_name_are_those_of_its_snapshot(
+    copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def cached_file(name: str, file: str) -> str:
+        asked.append((name, file))
+        return str(copied / file)
+
+    monkeypatch.setattr(pretrained, "cached_file", cached_file)
+    assert pretrained._source("nobody/nothing") == ("nobody/nothing", {})
+    config, weights = pretrained._files("nobody/nothing")
+    assert (config, weights) == (copied / "config.json", [copied / "model.safetensors"])
+    assert asked == [("nobody/nothing", "config.json")]
+    assert pretrained._files(str(copied)) == (config, weights) and len(asked) == 1
 
 
 @pytest.mark.parametrize("part", [0.5, 0.0])

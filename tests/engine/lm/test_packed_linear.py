@@ -55,13 +55,14 @@ def test_only_plain_layers_of_their_own_are_packed() -> None:
 
 
 def test_other_number_types_and_processors_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = _model(torch.float32)
-    pack_linear_layers(model)
-    assert type(model["up"]) is nn.Linear
-    monkeypatch.setattr(packed_linear, "has_bfloat16", lambda: False)
-    model = _model(torch.bfloat16)
-    pack_linear_layers(model)
-    assert type(model["up"]) is nn.Linear
+    for has, model in (
+        (True, _model(torch.float32)),
+        (True, _model(torch.bfloat16).to("meta")),
+        (False, _model(torch.bfloat16)),
+    ):
+        monkeypatch.setattr(packed_linear, "has_bfloat16", lambda has=has: has)
+        pack_linear_layers(model)
+        assert type(model["up"]) is nn.Linear
 
 
 @bfloat16_processor

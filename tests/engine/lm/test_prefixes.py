@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 from engine.errors import ModelError
-from engine.lm.continuation import earlier_end, is_whole
+from engine.lm.continuation import cut, earlier_end, is_whole
 from engine.lm.protocol import (
     Branch,
     Completion,
@@ -25,6 +26,7 @@ from engine.lm.protocol import (
 from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.conftest import Pair
 from tests.engine.lm.same import assert_same
+from tests.exactly import exactly
 
 
 class Walk:
@@ -179,19 +181,62 @@ def test_kept_values_fit_only_their_prefix(pair: Callable[[str], Pair]) -> None:
     prefixes = model.open([[5, 6, 7], [5, 6, 7]])
     (kept,) = prefixes.branch([Branch(0, Sampling(3), keep=True)])
     (lost,) = prefixes.branch([Branch(0, Sampling(3))])
-    with pytest.raises(ValueError, match="another prefix"):
+    said = "these key/values continue an earlier or another prefix than row 1 is now"
+    with pytest.raises(ValueError, match=exactly(said)):
         prefixes.branch([Branch(1, Sampling(5), continue_from=kept)])
-    with pytest.raises(ValueError, match="not kept"):
+    said = "this continuation of row 0 was not kept: branch it with `keep`"
+    with pytest.raises(ValueError, match=exactly(said)):
         prefixes.branch([Branch(0, Sampling(5), continue_from=lost)])
     prefixes.extend(0, kept)
-    with pytest.raises(ValueError, match=r"another prefix|not run"):
+    said = "row 0 has not run yet, so no kept key/values can belong to it"
+    with pytest.raises(ValueError, match=exactly(said)):
         prefixes.extend(0, kept)
 
 
 def test_an_empty_prompt_is_refused(pair: Callable[[str], Pair]) -> None:
     model, _ = pair("qwen2")
-    with pytest.raises(ValueError, match="prompt 1 is empty"):
+    with pytest.raises(ValueError, match=exactly("prompt 1 is empty: there is no token to continue")):
         model.open([[1], []])
+
+
+def test_states_of_no_prefix(pair: Callable[[str], Pair]) -> None:
+    model, _ = pair("qwen2")
+    none = model.open([[1]]).states([], [0, 2])
+    assert (none.shape, none.dtype) == ((0, 2, model.info.hidden_size), np.float32)
+
+
+def test_a_continuation_of_nothing_begins_at_the_prefix(pair: Callable[[str], Pair]) -> None:
+    """A text without tokens has no key/values: there is nothing that could be gone on with, and nothing to append."""
+    model, _ = pair("qwen2")
+    prefixes = model.open([[5, 6, 7]])
+    (nothing,) = prefixes.branch([Branch(0, Sampling(0), keep=True)])
+    assert (nothing.tokens, nothing.kept) == ([], None)
+    prefixes.extend(0, nothing)
+    fresh, onward = (
+        prefixes.branch([Branch(0, Sampling(4), continue_from=earlier)]) for earlier in (None, nothing)
+    )
+    assert_same(onward, fresh)
+
+
+def test_what_is_whole_already_is_given_as_it_is_and_told(pair: Callable[[str], Pair]) -> None:
+    """With its key/values where they are wanted; each branch is told by its own number."""
+    model, _ = pair("qwen2")
+    ends, model.tokenizer.eos_token_ids = model.tokenizer.eos_token_ids, frozenset()
+    try:
+        prefixes, told = model.open([[5, 6, 7]]), dict[int, Completion]()
+        (whole,) = prefixes.branch([Branch(0, Sampling(3), keep=True)])
+        branches = [
+            Branch(0, Sampling(2)),
+            Branch(0, Sampling(3), continue_from=whole),
+            Branch(0, Sampling(4)),
+            Branch(0, Sampling(3), continue_from=whole, keep=True),
+        ]
+        done = prefixes.branch(branches, told.__setitem__)
+    finally:
+        model.tokenizer.eos_token_ids = ends
+    assert [done[number] for number in (1, 3)] == [replace(whole, kept=None), whole]
+    assert [len(done[number].tokens) for number in (0, 2)] == [2, 4]
+    assert list(told) == [1, 3, 0, 2] and all(told[number] is text for number, text in enumerate(done))
 
 
 def test_kept_values_do_not_fit_a_prefix_that_has_grown(pair: Callable[[str], Pair]) -> None:
@@ -272,6 +317,15 @@ def test_where_an_earlier_part_ends_under_other_limits(
     assert is_whole(part, branch) is whole
 
 
+def test_the_beginning_of_a_continuation_is_one_of_its_own() -> None:
+    earlier = Completion([0, 1, 2], [-1.0, -2.0, -3.0], "abc", "eos", kept="all")
+    tokenizer: Any = SimpleNamespace(decode=lambda tokens: "".join(chr(ord("a") + token) for token in tokens))
+    part = cut(earlier, 2, "stop", tokenizer, "two")
+    assert (part, part.kept) == (Completion([0, 1], [-1.0, -2.0], "ab", "stop"), "two")
+    assert earlier == Completion([0, 1, 2], [-1.0, -2.0, -3.0], "abc", "eos")
+    assert cut(earlier, 0, "length", tokenizer, None) == Completion([], [], "", "length")
+
+
 def test_branches_are_processed_by_their_own_processors_alone(pair: Callable[[str], Pair]) -> None:
     """Two processors and none in one batch, each of them told its own rows' tokens: as each branch alone."""
     model, _ = pair("qwen2")
@@ -328,14 +382,19 @@ def test_what_is_told_while_states_are_read_and_a_text_is_scored(pair: Callable[
     told.clear()
     model.score([5, 6, 7], 1)
     assert set(told) == {Working(1, 0, 0, "")}
+    told.clear()
+    model.open([[5, 6], [7]]).states([0, 1], [0])
+    assert told == [Working(2, 0, 0, "")]
 
 
-def test_a_kept_part_of_one_token_goes_on_as_any_other(pair: Callable[[str], Pair]) -> None:
-    """Its only token came from the prefix's own pass: what is kept is the prefix's last token."""
+@pytest.mark.parametrize("tokens", [1, 2, 4])
+def test_a_kept_part_goes_on_as_if_it_had_not_been_left(pair: Callable[[str], Pair], tokens: int) -> None:
+    """An only token came from the prefix's own pass: what is kept is the prefix's last token."""
     model, _ = pair("qwen2")
     prefixes = model.open([[5, 6, 7]])
     (fresh,) = prefixes.branch([Branch(0, Sampling(6))])
-    (begun,) = prefixes.branch([Branch(0, Sampling(1), keep=True)])
+    (begun,) = prefixes.branch([Branch(0, Sampling(tokens), keep=True)])
+    assert len(begun.tokens) == tokens
     assert_same(prefixes.branch([Branch(0, Sampling(6), continue_from=begun)]), [fresh])
     prefixes.extend(0, begun)
     (plain,) = model.states([[5, 6, 7, *begun.tokens]], [[-1]], [0, 2])

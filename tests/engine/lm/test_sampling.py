@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+import pytest
 import torch
 
+from engine.lm import sampling
 from engine.lm.sampling import (
     choose,
     greedy,
     logprobs_of,
+    processed,
     sampled,
     seeds_array,
     top_logprobs,
     uniforms,
     within_nucleus,
 )
+from tests.exactly import exactly
 
 
-def test_ties_go_to_the_lowest_token() -> None:
-    logits = torch.zeros(4, 1000)
+@pytest.mark.parametrize("devices", [sampling._FIRST_OF_EQUALS, ()])
+def test_ties_go_to_the_lowest_token(devices: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also on a device whose argmax may return any of them."""
+    assert sampling._FIRST_OF_EQUALS == ("cpu", "cuda")
+    monkeypatch.setattr(sampling, "_FIRST_OF_EQUALS", devices)
+    logits = torch.zeros(5, 1000)
     logits[0, [7, 500, 999]] = 3.0
     logits[1, [998, 999]] = 1.0
-    assert greedy(logits).tolist() == [7, 998, 0, 0]
+    logits[2, 999] = 1.0
+    logits[3] -= 5.0
+    assert greedy(logits).tolist() == [7, 998, 999, 0, 0]
+    assert greedy(logits[:, :1]).tolist() == [0] * 5
 
 
 def test_draws_depend_on_seed_and_count_alone() -> None:
@@ -141,3 +155,24 @@ def test_a_nucleus_by_hand() -> None:
         [False, True, True, False, False],
         [False, True, False, True, False],
     ]
+
+
+def test_a_draw_at_the_very_end_is_the_last_token() -> None:
+    """In float32, which is all that some devices have, a draw next to 1 is 1."""
+    logits = torch.tensor([[0.0, 1.0, 2.0]])
+    assert sampled(logits, torch.ones(1), torch.ones(1)).tolist() == [2]
+
+
+def test_a_processor_keeps_the_shape_of_what_it_is_given() -> None:
+    logits = torch.arange(6.0).reshape(2, 3)
+    seen: list[object] = []
+
+    def twice(written: Sequence[Sequence[int]], given: Any) -> torch.Tensor:
+        seen.append(written)
+        return 2 * given
+
+    assert processed(twice, [[1], []], logits).equal(2 * logits) and seen == [[[1], []]]
+    said = exactly("the logits processor must return a tensor of shape (2, 3)")
+    for output in (logits[:1], logits[:, :2], logits.T, logits.numpy(), None):
+        with pytest.raises(ValueError, match=said):
+            processed(lambda written, given, output=output: output, [[], []], logits)

@@ -1,10 +1,12 @@
 import sys
 import weakref
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from engine.config.models.model import ModelSection
 from engine.events import Event, ModelLoaded, ModelLoading
@@ -25,6 +27,7 @@ class Loaded:
             hidden_size=1, vocab_size=1, parameters=1, fingerprint="",
         )  # fmt: skip
         self.closed = False
+        self.part = [self]  # a network is a ring of objects that hold one another
 
     def close(self) -> None:
         self.closed = True
@@ -50,6 +53,60 @@ def test_a_model_is_loaded_once_and_told_of(shared: Any) -> None:
     begun, starting, loaded = shared.events
     assert begun == ModelLoading(name="a") and starting == ModelLoading(name="a", doing="starting", share=0.0)
     assert isinstance(loaded, ModelLoaded) and loaded.name == "a"
+
+
+def test_how_far_loading_is_is_told_once_a_second(
+    shared: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """And at its end how long it took, in thousandths of a second."""
+    now = [10.0]
+
+    def load(one: ModelSection) -> Loaded:
+        for second, share in ((0.5, 0.1), (1.0, 0.2), (1.9, 0.3), (2.0, 0.4), (2.0001, 0.5)):
+            now[0] = 10.0 + second
+            sys.stderr.write(f"\rLoading: {round(100 * share)}%|###|")
+        now[0] = 12.34567
+        return Loaded(one)
+
+    def with_bars(one: ModelSection) -> Loaded:
+        with reading_bars():
+            return load(one)
+
+    monkeypatch.setattr("engine.lm.loading.load.load_model", with_bars)
+    monkeypatch.setattr("engine.lm.shared_models.time", SimpleNamespace(monotonic=lambda: now[0]))
+    (tmp_path / "model.safetensors").write_bytes(bytes(7))
+    path = str(tmp_path)
+    shared.models(section(path, "transformers"))
+    begun = ModelLoading(name=path, size=7)
+    steps = [("", 0.0), ("starting", 0.0), ("reading the weights", 0.2), ("reading the weights", 0.4)]
+    *told, loaded = shared.events
+    assert told == [structs.replace(begun, doing=doing, share=share) for doing, share in steps]
+    assert loaded.seconds == 2.346 and "fingerprint" in ModelLoaded.__struct_fields__
+    info = shared.models(section(path, "transformers")).info
+    assert (loaded.name, loaded.backend, loaded.num_layers) == (info.name, info.backend, info.num_layers)
+
+
+def test_a_line_beside_the_bars_is_printed_whole_and_flushed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What draws a bar goes to the next line behind it and back: none of that is printed."""
+
+    class Counting(StringIO):
+        flushed = 0
+
+        def flush(self) -> None:
+            self.flushed += 1
+
+    beyond = Counting()
+    monkeypatch.setattr("sys.stderr", beyond)
+    with reading_bars():
+        sys.stderr.write("\rLoading: 50%|#####|")
+        assert sys.stderr.write("\n") == 1
+        print("a line", file=sys.stderr, flush=True)
+        assert beyond.flushed == 1
+        sys.stderr.write("\n")
+        assert sys.stderr.write("\r\x1b[A ") == 5
+        print("another", 7, file=sys.stderr)
+        sys.stderr.write("\n")
+    assert beyond.getvalue() == "a line\nanother 7\n"
 
 
 def test_loading_tells_what_and_how_far(

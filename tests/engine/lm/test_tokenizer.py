@@ -8,6 +8,7 @@ import pytest
 
 from engine.errors import ModelError
 from engine.lm.tokenizer import HfTokenizer
+from tests.exactly import exactly
 from tests.tiny_models import tiny_tokenizer
 
 TEMPLATE = (
@@ -155,3 +156,72 @@ def test_the_longest_token_bounds_how_few_tokens_a_text_has() -> None:
     assert found.longest_token == 4
     vocabulary.clear()
     assert HfTokenizer(SimpleNamespace(eos_token_id=None, get_vocab=lambda: vocabulary)).longest_token == 1
+
+
+class Library:
+    """A library's tokenizer, a letter a token; `before` and `after` are the special tokens around a text."""
+
+    eos_token_id = None
+    chat_template: str | None = None
+
+    def __init__(self, before: tuple[int, ...] = (), after: tuple[int, ...] = ()) -> None:
+        self.before, self.after = before, after
+        self.decoded: list[dict[str, bool]] = []
+
+    def encode(self, text: str, add_special_tokens: bool) -> list[int]:
+        plain = [ord(letter) for letter in text]
+        return [*self.before, *plain, *self.after] if add_special_tokens else plain
+
+    def decode(self, tokens: list[int], **settings: bool) -> str:
+        self.decoded.append(settings)
+        return "".join(map(chr, tokens))
+
+    def apply_chat_template(self, messages: list[dict[str, str]], **settings: bool) -> str:
+        assert settings == {"tokenize": False, "add_generation_prompt": True}
+        return "ab" * int(messages[-1]["content"].strip())
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "opening"),
+    [((), (), []), ((1,), (), [1]), ((1, 2), (3,), [1, 2]), ((), (3,), [])],
+)
+def test_without_a_template_a_conversation_opens_as_every_text(
+    before: tuple[int, ...], after: tuple[int, ...], opening: list[int]
+) -> None:
+    tokenizer = HfTokenizer(Library(before, after))
+    assert tokenizer.encode_chat("hi") == [*opening, *map(ord, "hi\n\n")]
+
+
+def test_a_text_that_the_library_writes_otherwise_has_no_opening() -> None:
+    library = Library((1,))
+    library.encode = lambda text, add_special_tokens: [5, 6] if add_special_tokens else [7]  # type: ignore[method-assign]
+    assert HfTokenizer(library).encode_chat("hi") == [7]
+
+
+def test_white_space_is_never_cleaned_up() -> None:
+    """Some libraries take away the space before a full stop: a text would then have other characters than tokens."""
+    library = Library()
+    tokenizer = HfTokenizer(library)
+    assert tokenizer.decode([97]) == "a" and tokenizer.pieces([97]) == ["a"]
+    kept = {"clean_up_tokenization_spaces": False}
+    assert library.decoded[0] == kept | {"skip_special_tokens": True}
+    assert len(library.decoded) > 1 and all(settings == kept for settings in library.decoded[1:])
+
+
+def test_a_template_may_make_sixteen_times_as_many_characters_and_a_million_beside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("engine.lm.tokenizer._BESIDE", 10)
+    library = Library()
+    library.chat_template = "a template"
+    user, system = {"role": "user", "content": "45 "}, {"role": "system", "content": "so"}
+    tokenizer = HfTokenizer(library)
+    assert len(tokenizer.encode_messages([system, user])) == 90 == 16 * 5 + 10
+    said = (
+        "the model's chat template fails: ValueError: it makes 90 characters of 3 (chat_template in the folder of the "
+        "model): copy the model's tokenizer files again, or take a model whose template takes such conversations"
+    )
+    with pytest.raises(ModelError, match=exactly(said)):
+        tokenizer.encode_messages([user])
+    with pytest.raises(ModelError, match="it makes 92 characters of 5"):
+        tokenizer.encode_messages([system, user | {"content": "46 "}])

@@ -117,3 +117,12 @@ def test_the_summary_and_the_verdict(written: tuple[Path, StageResult, list[Even
     assert (verdict.n, verdict.fixed, verdict.broken, verdict.cost, verdict.graded) == (3, 2, 0, 0.75, True)
     figures = (verdict.value, verdict.baseline_value, verdict.difference)
     assert figures == pytest.approx((2.6 / 3, 1.3 / 3, 1.3 / 3))
+
+
+def test_letters_of_any_language_are_written_as_they_are(tmp_path: Path) -> None:
+    layout.folder(tmp_path).mkdir()
+    nobody: Any = None
+    context = StageContext("pool", Config(), tmp_path, lambda event: None, lambda: None, nobody)
+    write_report(context, LINES, 7, PAIRS, "modèle 模型")
+    text = layout.report(tmp_path).read_text(encoding="utf-8")
+    assert '\n  "model": "modèle 模型"' in text and text.startswith("{\n") and text.endswith("}\n")

@@ -76,3 +76,14 @@ def test_a_stop_ends_the_search_between_blocks():
 
     with pytest.raises(StopRequested):
         top_k(drawn(50), drawn(1), 3, checkpoint, block_rows=10)
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_are_too_large_are_nobodys_neighbours_and_warn_nobody() -> None:
+    """Beyond float32, or with a square beyond it."""
+    table = np.array([[1e300, 0], [1e30, 0], [1, 1], [np.nan, 1], [0, 0], [2, 0]])
+    query = np.array([1.0, 0.0])
+    assert top_k(table, query[None], 6).of(0) == [5, 2, 4]
+    assert similarities(table, range(6), query).tolist() == pytest.approx(
+        [-np.inf, -np.inf, 2**-0.5, -np.inf, 0, 1]
+    )

@@ -97,9 +97,11 @@ def test_a_server_runs_under_a_guardian_and_its_log_begins_anew_when_it_is_large
         process.start(["serve", "--port", "1"], {"KEY": "value"})
         assert process.tail() == [f"line {number}"], "of this start alone"
     assert log.read_text() == "line 1\nline 2\n" and not log.with_name("server.log.1").exists()
+    process.start(["serve"], {})
+    assert log.read_text() == "line 1\nline 2\nline 3\n", "14 letters were as many as it may have"
     log.write_text("fifteen letters")
     process.start(["serve"], {})
-    assert log.read_text() == "line 3\n" and process.tail() == ["line 3"]
+    assert log.read_text() == "line 4\n" and process.tail() == ["line 4"]
     assert log.with_name("server.log.1").read_text() == "fifteen letters"
     command, how = commands[0]
     assert command == [sys.executable, "-I", str(guardian.__file__), "2.5", "serve", "--port", "1"]

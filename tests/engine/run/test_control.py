@@ -136,6 +136,11 @@ def test_what_is_no_command_is_answered_with_those_that_are() -> None:
     }  # fmt: skip
 
 
+def test_who_listens_keeps_no_process_from_its_end(run: RunDirectory) -> None:
+    (thread,) = (one for one in threading.enumerate() if one.name == "control")
+    assert thread.daemon
+
+
 def test_socket_is_for_its_owner_alone(run: RunDirectory) -> None:
     assert stat.S_IMODE(run.control.stat().st_mode) == 0o600
 

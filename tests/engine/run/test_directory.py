@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from engine.errors import DiskError, RunError
 from engine.run.directory import (
     RunDirectory,
     StageRecord,
+    _folders,
     discover,
     find_runs,
     inspect,
@@ -79,6 +81,8 @@ def test_new_run_is_prepared_and_holds_what_it_was_given(tmp_path: Path) -> None
     )
     assert record.created == pytest.approx(record.updated, abs=5)
     assert [stage.status for stage in record.stages.values()] == ["pending", "pending"]
+    text = run.record.read_text()
+    assert text.startswith('{\n  "') and text.endswith("\n}\n"), "a line for each field"
 
 
 @pytest.mark.parametrize(("created", "known"), [(0.0, True), (-0.5, False), (1e11 - 1, True), (1e11, False)])
@@ -110,6 +114,7 @@ def test_run_ids_sort_by_time_and_differ() -> None:
     assert new_run_id(1_000_000_000) < new_run_id(1_000_000_001)
     assert new_run_id(1_700_000_000).startswith("20231114-221320-")  # UTC, whatever the place
     assert len({new_run_id(0) for _ in range(50)}) > 40
+    assert re.fullmatch(r"19700101-000000-[0-9a-f]{4}", new_run_id(0))
 
 
 def test_a_run_never_takes_the_folder_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +213,7 @@ def test_last_words_outlive_the_worker(tmp_path: Path) -> None:
     assert (status.state, status.failure) == ("failed", "no space left: free some")
 
 
-def test_discovery_passes_over_garbage(tmp_path: Path) -> None:
+def test_discovery_passes_over_garbage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [create(tmp_path, name) for name in ("a", "b", "a")]
     (tmp_path / "file").write_text("x")
     (tmp_path / "a" / "file").write_text("x")
@@ -222,6 +227,10 @@ def test_discovery_passes_over_garbage(tmp_path: Path) -> None:
     assert {found.directory.path for found in discover(tmp_path)} == {run.path for run in runs}
     created = [found.record.created for found in discover(tmp_path)]
     assert created == sorted(created, reverse=True)
+    listdir = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda path: sorted(listdir(path), reverse=True))
+    assert _folders(tmp_path) == [tmp_path / "a", tmp_path / "b"], "in order of their names"
+    assert _folders(tmp_path / "none") == _folders(tmp_path / "file") == []
     assert discover(tmp_path / "none") == []
 
 

@@ -39,6 +39,8 @@ def test_events_are_stamped(tmp_path: Path) -> None:
     found = [entry.event for entry in LogReader(tmp_path / "e").poll()]
     assert [(e.seq, e.time, e.stage) for e in found] == [(0, 10.0, ""), (1, 11.0, "mine"), (2, 12.0, "own")]
     assert isinstance(found[0], Header)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(log._file)
 
 
 @pytest.mark.parametrize(
@@ -343,13 +345,14 @@ def test_a_stretch_that_was_never_written_is_passed_over_at_once(tmp_path: Path)
         file.write(b"\n" + encode(Notice(text="behind")))
     reader = LogReader(path)
     texts: list[str] = []
-    broken = 0
+    broken: list[str] = []
     while reader.behind():
         try:
             texts += [entry.event.text for entry in reader.poll() if isinstance(entry.event, Notice)]
-        except DataError:
-            broken += 1
-    assert texts == ["before", "behind"] and 1 <= broken <= 3
+        except DataError as error:
+            broken.append(error.where)
+    assert texts == ["before", "behind"] and 1 <= len(broken) <= 3
+    assert set(broken) == {f"{path}:3"}
     assert reader.offset == path.stat().st_size
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from engine.config.config import Config
+from engine.config.models.openai import OpenAISection
 from engine.config.run import RunSection
 from engine.events import Event, StageProgress, StageStarted
 from engine.lm.loading.load import load_model
 from engine.run.stage import StageContext
 from engine.seeds import derive_seed
+from engine.servers import client
 
 
 def context(tmp_path: Path, events: list[Event], stage: str = "mine") -> StageContext:
@@ -38,3 +43,24 @@ def test_tokens_of_a_stage_are_summed_up_from_its_beginning(tmp_path: Path) -> N
     started = next(event for event in events if isinstance(event, StageStarted))
     assert (started.total, started.done, started.unit) == (5, 2, "examples")
     assert [event.tokens for event in events if isinstance(event, StageProgress)] == [10, 17, 1]
+
+
+def test_a_client_goes_on_from_what_was_counted_and_holds_at_a_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(client, "OpenAIClient", lambda *given, **named: made.append((*given, named)))
+    one, opened = context(tmp_path, []), list[bool]()
+    monkeypatch.setattr(one.servers.usage, "open", lambda: opened.append(not made))
+    section = OpenAISection()
+    one.client(section, "judge", "slsm.judge.openai", 30)
+    assert opened == [True] and made == [
+        (
+            section,
+            "slsm.judge.openai",
+            {
+                "checkpoint": one.checkpoint, "notice": one.notice, "requests_per_minute": 30, "stage": "mine",
+                "role": "judge", "servers": one.servers, "emit": one.emit,
+            },
+        )
+    ]  # fmt: skip

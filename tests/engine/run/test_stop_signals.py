@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -16,6 +17,7 @@ def test_first_signal_stops_and_second_leaves(
     before = signal.getsignal(number)
     said: list[str] = []
     with stop_signals(lambda: said.append("stop"), lambda: said.append("leave")):
+        assert [thread.daemon for thread in threading.enumerate() if thread.name == "signals"] == [True]
         os.kill(os.getpid(), signal.SIGHUP)
         os.kill(os.getpid(), number)
         wait_until(lambda: said == ["stop"], "the stop")

@@ -12,20 +12,24 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from app.runs.client import prepare_run, request_stop, send, start_worker
+from engine.config.file import load_config
 from engine.errors import DataError, DiskError, RunError
 from engine.events import (
     Event,
     Notice,
+    StageBegunAgain,
     StageFailed,
     StageFinished,
     StageFinishedBefore,
     StagePaused,
     StageProgress,
     StageResumed,
+    StagesChosen,
     StageStarted,
     StageStopped,
     WorkerStarted,
@@ -35,9 +39,12 @@ from engine.files import append_jsonl
 from engine.lm.kept_texts import KeptTexts
 from engine.lm.protocol import Completion
 from engine.run import worker as worker_module
-from engine.run.directory import RunDirectory, inspect
+from engine.run.directory import RunDirectory, StageRecord, inspect
+from engine.run.event_log import EventLog
 from engine.run.lock import RunLock, read_lock
+from engine.run.stage import StageContext, StageResult
 from engine.run.worker import describe_failure
+from engine.scale.spread import ReplicaSpread
 from tests.exactly import exactly
 
 MakeRun = Callable[..., RunDirectory]
@@ -113,6 +120,114 @@ def test_texts_that_were_kept_are_dropped_when_the_stage_has_them(
         engine._kept = SimpleNamespace(clear=lambda name=name: cleared.append(name))  # type: ignore[assignment]
         engine._emit(event)
     assert cleared == ["StageProgress", "StageFinished"]
+
+
+STAGE = "example_stages:Count"
+
+
+def test_a_stale_stage_has_a_new_record_and_another_goes_on_with_its_own(
+    at_work: tuple[worker_module.Worker, RunDirectory], events_of: EventsOf
+) -> None:
+    engine, run = at_work
+    engine._record.begun_again = 3
+    for status, seconds, begun in (("stopped", 7.5, False), ("stale", 0.0, True)):
+        engine._record.stages[STAGE] = StageRecord(status=status, seconds=7.5, summary={"a": 1})
+        engine._begin_stage(STAGE)
+        stage = run.read().stages[STAGE]
+        assert (stage.status, stage.seconds, bool(stage.summary)) == ("running", seconds, not begun)
+        told = [event.kept for event in events_of(run) if isinstance(event, StageBegunAgain)]
+        assert told == (["earlier/3"] if begun else [])
+
+
+def test_what_is_chosen_over_the_socket_is_kept_and_told_unless_it_is_at_work(
+    at_work: tuple[worker_module.Worker, RunDirectory], events_of: EventsOf
+) -> None:
+    engine, run = at_work
+    assert engine._choose("skip", STAGE, False) == (STAGE,)
+    assert run.read().stages[STAGE].skipped and isinstance(events_of(run)[-1], StagesChosen)
+    assert engine._choose("skip", STAGE, True) == (STAGE,)
+    engine._begin_stage(STAGE)
+    at_it = f"`{STAGE}` is at work (…): make `{STAGE}` the last one, or stop the run"
+    with pytest.raises(RunError, match=exactly(at_it)):
+        engine._choose("skip", STAGE, False)
+    engine._stage_record(STAGE).status, engine._over = "pending", True
+    with pytest.raises(RunError, match=exactly(f"the run is at its end ({run.path}): try again in a moment")):
+        engine._choose("skip", STAGE, False)
+    assert not run.read().stages[STAGE].skipped
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_log_is_whole_and_closed_at_the_end(
+    at_work: tuple[worker_module.Worker, RunDirectory],
+    monkeypatch: pytest.MonkeyPatch,
+    events_of: EventsOf,
+    fails: bool,
+) -> None:
+    engine, run = at_work
+
+    def attempt() -> int:
+        if fails:
+            raise DataError(what="no such column", where="a:3", hint="name it")
+        return 7
+
+    closed: list[EventLog] = []
+    monkeypatch.setattr(engine, "_attempt", attempt)
+    monkeypatch.setattr(EventLog, "close", lambda log: closed.append(log))
+    assert engine.run() == (2 if fails else 7)
+    assert closed == [engine._log]
+    monkeypatch.undo()
+    assert [type(event).__name__ for event in events_of(run)][1:] == (
+        ["StageFailed", "WorkerStopped"] if fails else []
+    )
+
+
+def test_a_stage_can_have_models_unloaded_also_those_of_replicas(
+    at_work: tuple[worker_module.Worker, RunDirectory],
+) -> None:
+    engine, run = at_work
+    unloaded: list[str] = []
+
+    class Replicas(ReplicaSpread):
+        def __init__(self) -> None:
+            pass
+
+        def close(self) -> None:
+            unloaded.append("replicas")
+
+    class Unloads:
+        def run(self, context: StageContext) -> StageResult:
+            context.unload_models()
+            return StageResult(summary={"a": 1}, files=["x"])
+
+    models: Any = SimpleNamespace(unload=lambda: unloaded.append("models"))
+    one: Any = object()
+    for spread, told in ((one, ["models"]), (Replicas(), ["models", "replicas"])):
+        unloaded.clear()
+        engine._run_stage(STAGE, Unloads(), load_config(run.config), models, spread)
+        assert unloaded == told
+    stage = run.read().stages[STAGE]
+    assert (stage.status, stage.summary, stage.files) == ("finished", {"a": 1}, ["x"])
+
+
+def test_commands_are_taken_as_long_as_it_works(
+    at_work: tuple[worker_module.Worker, RunDirectory], monkeypatch: pytest.MonkeyPatch, events_of: EventsOf
+) -> None:
+    engine, run = at_work
+    with pytest.raises(KeyError), engine._control():
+        assert run.control.is_socket()
+        raise KeyError
+    assert not run.control.exists()
+
+    def refuse(*given: object) -> None:
+        raise OSError("no room for a socket")
+
+    monkeypatch.setattr(worker_module, "ControlServer", refuse)
+    with engine._control():
+        told = events_of(run)[-1]
+    assert isinstance(told, Notice) and (told.level, told.text) == (
+        "warning",
+        "no control socket (no room for a socket): this run can be stopped by signal, not paused",
+    )
 
 
 def test_a_record_is_not_written_apart_from_its_log(

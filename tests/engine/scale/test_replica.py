@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.events import Event, Notice
+from engine.events import Event, ModelLoaded, Notice
 from engine.scale.replica import Replica
 from engine.scale.work import WorkContext
 
@@ -42,3 +42,13 @@ def test_opening_takes_the_seconds_from_its_begin_to_its_end(monkeypatch: pytest
     clock = iter((100.0, 102.34567))
     monkeypatch.setattr("engine.scale.replica.time", SimpleNamespace(monotonic=lambda: next(clock)))
     assert Replica(lambda event: None).open(Doubles(), []).seconds == 2.346
+
+
+def test_models_that_are_loaded_stay_in_what_it_tells() -> None:
+    """Also those of an earlier stage; other events are told by themselves."""
+    replica = Replica(lambda event: None)
+    model = ModelLoaded(name="m", backend="b", device="cpu", dtype="float32", num_layers=1, hidden_size=2)
+    replica._note_loaded(model)
+    replica._note_loaded(Notice(text="well"))
+    for _ in range(2):
+        assert replica.open(Doubles(), []).models == [model]

@@ -54,6 +54,71 @@ def test_load_is_told_once_a_second_where_something_has_changed(monkeypatch: pyt
     assert reported(1) == [ServeLoad(in_flight=0, waiting=1, refused=1, tokens=30)]
 
 
+def test_tokens_that_went_with_a_client_are_no_speed_below_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(scheduler, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    levers: Any = SimpleNamespace(model=SimpleNamespace(open=lambda prompts: None))
+    events: list[Event] = []
+    busy = RequestScheduler(levers, ServeSection(), events.append, lambda done, tokens: None)
+    text = SimpleNamespace(tokens=20, answer=SimpleNamespace(probe_tokens=10))
+    for texts, tokens in (([text, text], 60), ([], 0)):
+        monkeypatch.setattr(busy, "_batch", SimpleNamespace(texts=texts))
+        now[0] += 7
+        busy._report()
+        speed = round(tokens / 7, 1)
+        assert events[-1] == ServeLoad(in_flight=0, waiting=0, tokens=tokens, tokens_per_second=speed)
+    assert len(events) == 2 and events[0].tokens_per_second == 8.6  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("reserved", "mean", "seconds"),
+    [
+        (0, 0.5, 1),
+        (3, 2.5, 3),
+        (4, 2.5, 5),
+        (7, 1.0, 2),
+        (8, 1.0, 3),
+        (0, 0.0, 1),
+        (0, 59.5, 60),
+        (0, 61.0, 60),
+    ],
+)
+def test_who_finds_no_place_is_told_when_to_come_again(reserved: int, mean: float, seconds: int) -> None:
+    """After as many rounds of four as those before need, in whole seconds from 1 to 60."""
+    levers: Any = SimpleNamespace(model=SimpleNamespace(open=lambda prompts: None))
+    busy = RequestScheduler(
+        levers, ServeSection(max_in_flight=4), lambda event: None, lambda done, tokens: None
+    )
+    busy.reserved, busy._mean_seconds = reserved, mean
+    assert busy._patience() == seconds
+
+
+def test_the_model_s_side_is_woken_by_what_is_asked_and_by_who_leaves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After the end whoever asks is told so, and gets the place back."""
+    levers: Any = SimpleNamespace(model=SimpleNamespace(open=lambda prompts: None))
+    busy = RequestScheduler(levers, ServeSection(), lambda event: None, lambda done, tokens: None)
+    woken, waits, sent = list[int](), list[float](), list[Update]()
+    monkeypatch.setattr(busy._lock, "notify_all", lambda: woken.append(len(busy._waiting)))
+    monkeypatch.setattr(busy._lock, "wait", waits.append)
+    busy._wait()
+    assert waits == [scheduler.IDLE]
+    nobody: Any = None
+    request = PendingRequest("a", nobody, "Q", sent.append, nobody)
+    busy.reserve()
+    busy.submit(request)
+    assert woken == [1]
+    busy._wait()
+    assert waits == [scheduler.IDLE], "there is something to do"
+    busy.cancel(request)
+    assert woken == [1, 1] and request.cancelled
+    busy.close()
+    assert sent == [STOPPING] and busy.reserved == 1
+    busy.submit(request)
+    assert sent == [STOPPING] * 2 and busy.reserved == 0 and len(woken) == 2
+
+
 def test_a_model_that_fails_again_and_again_ends_the_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever shared a failed call is told; after a call that goes well it is counted anew."""
     levers: Any = SimpleNamespace(model=SimpleNamespace(open=lambda prompts: None))
@@ -98,7 +163,8 @@ def test_a_request_that_is_written_again_gets_the_next_place(monkeypatch: pytest
     section = ServeSection(max_in_flight=1)
     busy = RequestScheduler(levers, section, lambda event: None, lambda done, tokens: None)
     monkeypatch.setattr(busy._batch, "add", lambda text: None)
-    monkeypatch.setattr(busy, "_announce", lambda request: None)
+    announced: list[str] = []
+    monkeypatch.setattr(busy, "_announce", lambda request: announced.append(request.name))
     nobody: Any = None
 
     def request(name: str) -> PendingRequest:
@@ -113,6 +179,10 @@ def test_a_request_that_is_written_again_gets_the_next_place(monkeypatch: pytest
     busy._take_checked()
     busy._start_waiting()
     assert [(one.name, one.text.name) for one in busy._in_flight.values()] == [("begun", "with a note")]
+    assert not announced, "it was, when it began"
+    busy._in_flight.clear()
+    busy._start_waiting()
+    assert announced == ["second"] and [one.name for one in busy._waiting] == ["third"]
 
 
 def idle() -> RequestScheduler:

@@ -22,17 +22,18 @@ from engine.config.config import Config
 from engine.config.serve import ServeSection
 from engine.errors import ConfigError, DataError, RunError
 from engine.events import DecisionTaken, StageStarted
-from engine.levers.levers import Limits, PromptTooLong
+from engine.levers.evaluated_prompt import PromptUsed
+from engine.levers.levers import Answered, Limits, PromptTooLong
 from engine.run.gate import StopRequested
 from engine.run.stage import StageContext
 from engine.seeds import derive_seed
 from engine.serve import connections, http, listening, serve_stage
 from engine.serve.guard import Guard
-from engine.serve.http import SteeredServer
+from engine.serve.http import SteeredServer, _pieces, _whole
 from engine.serve.key import ServerKey, server_key
-from engine.serve.pending_request import Failed
+from engine.serve.pending_request import Failed, Written
 from engine.serve.refused import Refused
-from engine.serve.replies import decision_fields
+from engine.serve.replies import DONE, Reply, decision_fields
 from engine.serve.scheduler import STOPPING, Busy
 from engine.serve.serve_stage import _default_levers
 from engine.servers.refusal import is_about_content
@@ -284,6 +285,103 @@ async def test_a_body_that_does_not_come_is_refused(monkeypatch: pytest.MonkeyPa
         await server()._body(request)
     assert refused.value.status == 408 and refused.value.headers == {"Connection": "close"}
     assert refused.value.body["error"]["message"] == "the request did not come in time"
+
+
+@pytest.mark.parametrize("pieces", [[b'"1234', b'56789"'], [b'"', b"1" * 99], [b"x" * 11]])
+async def test_a_body_that_is_too_large_is_read_no_further(
+    monkeypatch: pytest.MonkeyPatch, pieces: list[bytes]
+) -> None:
+    monkeypatch.setattr(ServeSection, "max_body", 10)
+    left = [*pieces, b"never read"]
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": left.pop(0), "more_body": True}
+
+    request = Request(
+        {
+            "type": "http",
+            "method": "POST",
+            "headers": [(b"content-type", b"application/json; charset=utf-8")],
+        },
+        receive,
+    )
+    with pytest.raises(Refused) as refused:
+        await server()._body(request)
+    assert refused.value.status == 413 and refused.value.headers == {"Connection": "close"}
+    assert refused.value.body["error"]["message"] == "a request has at most 10 bytes"
+    assert left == [b"never read"]
+
+
+@pytest.mark.parametrize(
+    ("body", "read"),
+    [(b'"12345678"', "12345678"), (b" [1,  2] ", [1, 2]), (b"NaN", None), (b'"\\ud800"', None)],
+)
+async def test_a_body_is_json(monkeypatch: pytest.MonkeyPatch, body: bytes, read: object) -> None:
+    monkeypatch.setattr(ServeSection, "max_body", 10)
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": body}
+
+    for kind, status in ((b"Application/JSON", 400), (b"text/plain", 415), (b"", 415)):
+        request = Request({"type": "http", "method": "POST", "headers": [(b"content-type", kind)]}, receive)
+        if status == 400 and read is not None:
+            assert await server()._body(request) == read
+            continue
+        with pytest.raises(Refused) as refused:
+            await server()._body(request)
+        assert (refused.value.status, refused.value.headers) == (status, None)
+
+
+@pytest.mark.parametrize(("kind", "openings"), [("chat", 2), ("completion", 0)])
+@pytest.mark.parametrize("usage", [True, False])
+async def test_the_pieces_of_a_stream(kind: Any, openings: int, usage: bool) -> None:
+    """Each answer of a chat is opened; at the end of all the tokens are told to who asked for them."""
+    did: Any = []
+    used = PromptUsed(True, "", None, "")
+    answer = Answered("It is", [1, 2, 3], 40, "stop", did, [], used)
+    updates: asyncio.Queue[Any] = asyncio.Queue()
+    for one in ((0, Written("It is", [])), (1, answer), (0, answer)):
+        updates.put_nowait(one)
+    parsed: Any = SimpleNamespace(kind=kind, report_usage=usage)
+    reply = Reply("r1", kind, "tiny", [], n=2)
+    *pieces, last = [piece async for piece in _pieces(reply, parsed, 2, updates)]
+    assert last == DONE and len(pieces) == openings + 3 + usage
+    read = [json.loads(piece.removeprefix(b"data: ")) for piece in pieces]
+    assert [one["choices"][0]["index"] for one in read[: openings + 3]] == [*range(openings), 0, 1, 0]
+    assert [one.get("usage", "none") for one in read[: openings + 3]] == [None if usage else "none"] * (
+        openings + 3
+    )
+    if usage:
+        assert read[-1]["choices"] == [] and read[-1]["usage"]["completion_tokens"] == 6
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+async def test_an_answer_comes_whole_unless_the_client_has_gone(leaves: bool) -> None:
+    updates: asyncio.Queue[Any] = asyncio.Queue()
+
+    async def receive() -> Any:
+        if not leaves:
+            await asyncio.Event().wait()
+        return {"type": "http.disconnect"}
+
+    if not leaves:
+        updates.put_nowait(
+            (0, Answered("It is", [1, 2, 3], 40, "stop", [], [], PromptUsed(True, "", None, "")))
+        )
+    request = Request({"type": "http", "method": "POST", "headers": []}, receive)
+    found = await _whole(request, Reply("r1", "completion", "tiny", []), 1, updates)
+    assert found.status_code == (499 if leaves else 200)
+    text = None if leaves else json.loads(found.body)["choices"][0]["text"]  # type: ignore[arg-type]
+    assert text == (None if leaves else "It is")
+
+
+async def test_a_stream_ends_with_a_failure() -> None:
+    updates: asyncio.Queue[Any] = asyncio.Queue()
+    updates.put_nowait((0, Failed("out of memory")))
+    parsed: Any = SimpleNamespace(kind="completion", report_usage=True)
+    reply = Reply("r1", "completion", "tiny", [], n=1)
+    failed, last = [piece async for piece in _pieces(reply, parsed, 1, updates)]
+    assert last == DONE and b"out of memory" in failed
 
 
 def test_what_the_server_says_of_its_model() -> None:

@@ -85,6 +85,18 @@ def test_the_time_of_a_request_under_way_counts() -> None:
     assert events[:2] == [working(2, 1, 20, 4.0, 1), working(2, 1, 20, 2.5, 1)]
 
 
+def test_a_speed_has_one_decimal() -> None:
+    """20 tokens in 3 s are 6.666… a second."""
+    clock, events = Clock(), list[Event]()
+    pace = AnswerPace("judge", events.append, clock)
+    with pace.waiting():
+        with pace.under_way():
+            clock.now += 3
+        pace.answered(20)
+    pace.report()
+    assert events == [working(1, 1, 20, 6.7, 0)]
+
+
 def test_it_is_told_every_two_seconds_and_of_no_short_wait() -> None:
     clock, events = Clock(), list[Event]()
     pace = AnswerPace("judge", events.append, clock)

@@ -67,6 +67,14 @@ def test_the_tokens_of_what_is_no_completion_count() -> None:
             "the answer is a web page, not JSON: base_url may name another server, or lack its /v1",
         ),
         (
+            " \r\n<html></html>",
+            "the answer is a web page, not JSON: base_url may name another server, or lack its /v1",
+        ),
+        (
+            '\n\nevent: message\ndata: {"choices": []}\n\n',
+            "the answer is a stream of events, which was not asked for",
+        ),
+        (
             'data: {"choices": []}\n\ndata: [DONE]\n',
             "the answer is a stream of events, which was not asked for",
         ),

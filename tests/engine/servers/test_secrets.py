@@ -71,6 +71,8 @@ def test_the_longest_key_is_struck_first() -> None:
     assert (
         Secrets(["zz-Key-77", "ab-zz-Key-77"]).redact("with ab-zz-Key-77 and zz-Key-77") == "with *** and ***"
     )
+    nested = ["y" * length for length in (3, 9, 5, 8, 4, 7, 6)]
+    assert Secrets([*nested, "", "yyy"]).redact("a yyyyyyyyy b") == "a *** b"
 
 
 def test_nothing_else_is_struck() -> None:
@@ -79,7 +81,17 @@ def test_nothing_else_is_struck() -> None:
     assert secrets.redact(text) == text
     assert secrets.redact("EMPTY words", shortest=8) == "EMPTY words"
     assert secrets.redact("EMPTY words") == "*** words"
+    assert secrets.redact("EMPTY words", shortest=5) == "*** words"
+    assert secrets.redact("EMPTY words", shortest=6) == "EMPTY words"
     assert Secrets([]).redact(KEY) == KEY
+
+
+@pytest.mark.parametrize(("key", "found"), [("geheim7", False), ("geheim78", True)])
+def test_a_key_of_eight_letters_is_found_encoded_a_shorter_one_as_it_is(key: str, found: bool) -> None:
+    secrets = Secrets([key])
+    assert secrets.redact(f"a {key} b") == "a *** b"
+    for written in (key.encode().hex(), base64.b64encode(key.encode()).decode(), f"{key[:3]}\n{key[3:]}"):
+        assert (secrets.redact(written) != written) is found
 
 
 @pytest.mark.parametrize(

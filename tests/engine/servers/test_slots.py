@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from engine.config.models.openai import OpenAISection
+from engine.servers.background import LOOK_EVERY
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply
 from engine.servers.http import Http
@@ -206,3 +207,13 @@ def test_a_full_server_is_waited_for() -> None:
         with pytest.raises(Looked):
             held_by(slots, count, most, look)
     assert held_by(slots, 2) == [2, 2], "what was held is free again"
+
+
+def test_who_finds_no_slot_free_waits_a_moment_before_it_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    slots, waits = Slots(), list[float]()
+    monkeypatch.setattr(slots._free, "wait", waits.append)
+    with slots.slot(1, lambda: None):
+        assert not waits and slots._take(1) is None and waits == [LOOK_EVERY]
+        with slots.slot(0, lambda: None) as second:
+            assert second.together == 2
+    assert slots._take(1) is not None and waits == [LOOK_EVERY]

@@ -20,7 +20,7 @@ from engine.servers.completion import Reply, json_object, read_completion, usabl
 from engine.servers.http import Http, HttpAnswer
 from engine.servers.known_servers import KnownServers
 from engine.servers.proxy import proxy_host, proxy_of
-from engine.servers.transport import LARGEST_BODY, BodyRefused, _Bounded, httpx
+from engine.servers.transport import LARGEST_BODY, BodyRefused, BoundedTransport, _Bounded, httpx
 from tests.exactly import exactly
 from tests.misbehaving_server import misbehaving_server
 
@@ -371,3 +371,15 @@ async def test_a_body_that_is_closed_closes_its_connection(packed: bool) -> None
     assert closed == ["closed"]
     with pytest.raises(BodyRefused, match=exactly("the answer is larger than 0 MiB")):
         [piece async for piece in _Bounded(Inner(), packed, 9)]
+
+
+@pytest.mark.parametrize(("proxy", "given"), [("", None), ("http://proxy:1", "http://proxy:1")])
+def test_a_thousand_connections_may_be_open_at_once(
+    monkeypatch: pytest.MonkeyPatch, proxy: str, given: str | None
+) -> None:
+    made: list[dict[str, Any]] = []
+    monkeypatch.setattr(httpx, "AsyncHTTPTransport", lambda **how: made.append(how))
+    BoundedTransport(proxy)
+    (how,) = made
+    assert how["proxy"] == given and how["verify"].check_hostname
+    assert (how["limits"].max_connections, how["limits"].max_keepalive_connections) == (1000, 100)

@@ -244,10 +244,11 @@ def test_a_timeout_among_others_halves_what_is_asked_at_once(monkeypatch: pytest
     ]
     one.client._fewer(failure, 5)
     assert len(one.notices) == 1 and one.client._slots.limit == 2
-    silent = Asked(monkeypatch, [TimeoutError()] * 1, timeout=7.5, retries=0)
-    with pytest.raises(ServerFailed) as caught:
-        silent.client.complete(HI)
-    assert caught.value.what == "no answer within 7.5 s (1 attempt)"
+    for timeout, seconds in ((7.5, "7.5"), (30.0, "30")):
+        silent = Asked(monkeypatch, [TimeoutError()] * 1, timeout=timeout, retries=0)
+        with pytest.raises(ServerFailed) as caught:
+            silent.client.complete(HI)
+        assert caught.value.what == f"no answer within {seconds} s (1 attempt)"
 
 
 def test_slots_are_asked_for_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -408,7 +409,9 @@ def test_what_ends_a_reply_and_what_it_is_made_of() -> None:
         json_object(Reply(json.dumps({"k" * 120: 1})[:-1] + ', "' + "k" * 120 + '": 2}', "stop"))
     assert str(caught.value) == f"it is not JSON: the key '{'k' * 100}' twice in an object"
     for text, inner in (("```\n{}\n```", "{}"), ("a ```js\n{}``` b", "a ```js\n{}``` b"), ("```{}", "```{}"),
-                        ("[1] ```\n2\n```", "[1] ```\n2\n```"), ("````", "````")):  # fmt: skip
+                        ("[1] ```\n2\n```", "[1] ```\n2\n```"), ("````", "````"), ("``````", "``````"),
+                        ('\n{"a": "```\n1\n```"}', '\n{"a": "```\n1\n```"}'), ("Sure!\n```JSON \n[1]\n```", "[1]"),
+                        ('["```\n1\n```"]', '["```\n1\n```"]')):  # fmt: skip
         assert without_fence(text) == inner
 
 
@@ -647,3 +650,15 @@ async def test_who_asks_says_so() -> None:
         False,
         "Bearer sk",
     )
+
+
+@pytest.mark.parametrize(
+    ("reply", "right"),
+    [
+        (Reply('{"a": 1}', "stop"), True), (Reply("```json\n[1]\n```", "stop"), True), (Reply("a", "stop"), False),
+        (Reply('{"a": 1', "stop"), False), (Reply("[" * 100_000, "stop"), False), (Reply('{"a": 1', "length"), True),
+        (Reply("a", "content_filter"), True), (Reply("", "stop", "I will not."), True), (Reply("", "stop"), True),
+    ],
+)  # fmt: skip
+def test_a_reply_that_breaks_off_says_nothing_of_a_server_s_json(reply: Reply, right: bool) -> None:
+    assert client_module._is_json(reply) is right

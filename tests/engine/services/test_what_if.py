@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from engine.config.config import Config
 from engine.config.section import Section
-from engine.events import LeversTried
-from engine.services import what_if
+from engine.errors import DataError
+from engine.events import AnswerTried, LeversTried, OtherAnswer
+from engine.services import all_levers, what_if
 from tests.two_runs import make_run
 
 
@@ -53,3 +55,69 @@ def test_an_answer_that_differs_says_which_programs_are_others(
     run = make_run(tmp_path, "run", [], versions={"python": "3.11", "torch": "2.9"})
     monkeypatch.setattr(what_if, "versions", lambda: {"python": "3.11", "torch": "2.13", "vllm": "0.32"})
     assert what_if.WhatIfs(run)._versions() == "; torch was 2.9, is 2.13"
+
+
+@pytest.mark.parametrize(
+    ("exact", "difference"), [(True, "as it was"), (False, "as it was; torch was 2.9, is 2.13")]
+)
+def test_only_what_may_differ_from_the_run_names_other_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exact: bool, difference: str
+) -> None:
+    class Differs(Echo):
+        def tried(self, asked: Form) -> Any:
+            given = OtherAnswer(given="", text="")
+            return AnswerTried(
+                system="esm", example="1", case={}, question="", committed=given, none=given, yours=[],
+                exact=exact, difference="as it was",
+            )  # fmt: skip
+
+    monkeypatch.setattr(what_if, "kind_of", lambda system: Differs)
+    monkeypatch.setattr(what_if, "run_context", lambda run_dir, stage: None)
+    run = make_run(tmp_path, "run", [], versions={"torch": "2.9"})
+    (run / "esm").mkdir(exist_ok=True)
+    monkeypatch.setattr(what_if, "versions", lambda: {"torch": "2.13"})
+    assert json.loads(what_if.WhatIfs(run).reply("{}"))["difference"] == difference
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (line, "this is not a request; `system` is one of ")
+        for line in ("{", "[]", "3", '{"system": "none"}', '{"system": 3}', '{"system": [1]}')
+    ]
+    + [('{"say": 3}', "this is not a request: say: Input should be a valid string")],
+)
+def test_what_is_no_request_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, said: str
+) -> None:
+    monkeypatch.setattr(what_if, "run_context", lambda run_dir, stage: None)
+    if "say" in line:
+        monkeypatch.setattr(what_if, "kind_of", lambda system: Echo)
+    assert said in what_if.WhatIfs(tmp_path).reply(line).decode()
+
+
+def test_further_runs_whose_levers_are_tried_stand_beside_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs and model are loaded once for all their questions."""
+    loaded: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(all_levers, "load_levers", lambda *given: loaded.append(given) or len(loaded))
+    outputs = tmp_path / "outputs"
+    for name in ("demo/1", "demo/2", "../away/3", "demo/empty"):
+        (outputs / name).mkdir(parents=True)
+    for name in ("demo/1", "demo/2", "../away/3"):
+        (outputs / name / "config.yaml").touch()
+    context: Any = SimpleNamespace(run_dir=outputs / "demo/1", config=Config())
+    tries = all_levers.AllLevers(context)
+    request = all_levers.LeversRequest(question="Q", runs=["demo/2"])
+    assert [tries._levers(one) for one in (request, request, all_levers.LeversRequest(question="Q"))] == [
+        1,
+        1,
+        2,
+    ]
+    assert [runs for runs, *_ in loaded] == [[outputs / "demo/1", outputs / "demo/2"], [outputs / "demo/1"]]
+    for name in ("../away/3", "demo/empty", "demo/none", "/etc"):
+        with pytest.raises(DataError) as caught:
+            tries._levers(all_levers.LeversRequest(question="Q", runs=[name]))
+        assert (caught.value.what, caught.value.where) == (f"{name} is not a run", str(outputs))
+        assert caught.value.hint == "give a run's name and id, such as demo/20261122-165601"

@@ -99,16 +99,18 @@ def reply(text: str, ended: str = "stop", refusal: str = "") -> Reply:
 
 def test_what_a_server_says() -> None:
     """A refusal in words is an answer; one that is cut may be used as it is."""
-    plain, refused, cut, empty = asked(
+    plain, refused, cut, empty, blank = asked(
         reply(" Yes. "),
         reply("", refusal="I will not."),
         reply("Yes and", "length"),
         reply(" ", "content_filter"),
+        reply("", refusal=" \n"),
     )
     assert [one.text for one in (plain, refused, cut, empty)] == ["Yes.", "I will not.", "Yes and", ""]
     assert [one.cut for one in (plain, refused, cut, empty)] == [False, False, True, False]
     assert [one.failure for one in (plain, refused, cut)] == [""] * 3
     assert empty.failure == "the answer is empty (content_filter)"
+    assert blank.failure == "the answer is empty (stop)"
     assert plain.spent == Spent(1, 7, 0.5) and plain.suspect is None
 
 

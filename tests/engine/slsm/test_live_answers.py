@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+import pytest
 
 from engine.config.file import load_config
 from engine.events import ConversationAnswered, Event
 from engine.files import read_jsonl, write_jsonl
 from engine.lm.loading.load import load_model
 from engine.run.stage import StageContext
-from engine.slsm import layout
+from engine.servers.client import ServerFailed
+from engine.servers.spent import Spent
+from engine.slsm import layout, slsm_stage
+from engine.slsm.chat_model import ChatAnswer, ChatAsk, Given
+from engine.slsm.judges.judge import AnswerVerdict
+from engine.slsm.multichallenge import Criterion
 from engine.slsm.slsm_stage import RunSLSM
 from tests.engine.slsm.small_run import small_config
 from tests.engine.slsm.stage_run import DIALOGUES, note_following_model, run_slsm
@@ -93,3 +101,75 @@ def test_an_answer_without_a_conflict_is_reported_before_the_second_ones_are_ask
     second = sum("first_answer" in line for line in read_jsonl(layout.results(tmp_path)))
     assert 0 < second < DIALOGUES
     assert reported[0] == 0 and reported[-1] >= DIALOGUES - second
+
+
+class PassedJudge:
+    """A judge of one's own passes every answer; `judged`: how many verdicts had been reported before each one."""
+
+    name = "passes"
+    judged: ClassVar[list[int]] = []
+    events: ClassVar[list[Event]] = []
+
+    def judge(self, criterion: Criterion, answer: str) -> AnswerVerdict:
+        answered = [event for event in self.events if isinstance(event, ConversationAnswered)]
+        self.judged.append(sum(event.passed is not None for event in answered))
+        return AnswerVerdict(True, "so it is")
+
+
+def test_a_judge_s_verdict_is_reported_before_the_next_one_is_asked_for(tmp_path: Path) -> None:
+    PassedJudge.judged, PassedJudge.events = [], []
+    config = small_config(
+        data={"conversations": 3}, compare=["baseline"], concurrency=1,
+        judge={"kind": f"{__name__}:PassedJudge"},
+    )  # fmt: skip
+    model: Any = note_following_model(3)
+    emit = PassedJudge.events.append
+    RunSLSM().run(StageContext("slsm", config, tmp_path, emit, lambda: None, lambda section: model))
+    assert PassedJudge.judged == [0, 1, 2]
+    answered = [event for event in PassedJudge.events if isinstance(event, ConversationAnswered)]
+    assert [(one.passed, one.verdict) for one in answered] == [(None, "")] * 3 + [(True, "so it is")] * 3
+
+
+class RefusingModel:
+    """A server that refuses each request, perhaps as it is set up wrongly; but for those of `answered`."""
+
+    name = "refusing"
+
+    def __init__(self, answered: set[int], content: bool) -> None:
+        self._answered, self._content, self.asked = answered, content, 0
+
+    def answer(self, asks: Sequence[ChatAsk], checkpoint: object, keep: Given, early: Given) -> None:
+        refused = ServerFailed(what="no such model", where="w", hint="h")
+        for number in range(len(asks)):
+            self.asked += 1
+            if self.asked in self._answered:
+                keep(number, ChatAnswer("Yes.", Spent()))
+            else:
+                suspect = None if self._content else refused
+                keep(number, ChatAnswer("", Spent(), failure="no such model", suspect=suspect))
+
+    def count_tokens(self, text: str) -> int:
+        return len(text)
+
+
+@pytest.mark.parametrize(
+    ("answered", "content", "kept"),
+    [(set(), False, None), ({9}, False, None), ({8}, False, 12), ({1}, False, None), (set(), True, 12)],
+)
+def test_eight_refusals_in_a_row_that_may_be_the_servers_end_the_stage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answered: set[int], content: bool, kept: int | None
+) -> None:
+    """They are asked again when the run goes on; where an answer came between, or it is about the content, each is a
+    failed answer."""
+    model = RefusingModel(answered, content)
+    monkeypatch.setattr(slsm_stage, "make_chat_model", lambda context, dialogues: model)
+    if kept is None:
+        with pytest.raises(ServerFailed, match="no such model"):
+            run_slsm(tmp_path, compare=["baseline"])
+        stored = read_jsonl(layout.answers(tmp_path)) if layout.answers(tmp_path).exists() else []
+        assert len(stored) == len([one for one in answered if one == 1])
+        assert model.asked == 8 + len(stored)
+    else:
+        run_slsm(tmp_path, compare=["baseline"])
+        failures = [line["failure"] for line in read_jsonl(layout.answers(tmp_path))]
+        assert failures == ["" if one in answered else "no such model" for one in range(1, kept + 1)]

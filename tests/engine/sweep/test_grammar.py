@@ -23,6 +23,8 @@ from engine.sweep.grammar import read_axes, settings_of, swept
         ('prompt.system="a, b",null', ["a, b", None]),
         ("online.record_null=true,false", [True, False]),
         ("online.L=4", [4]),
+        (" online.L = 3..5 ", [3, 4, 5]),
+        ("online.L=\t4, 5\n", [4, 5]),
     ],
 )
 def test_values_of_a_field(spec: str, values: list[object]) -> None:

@@ -120,6 +120,8 @@ def test_of_several_verdicts_that_of_the_last_stage_is_compared(tmp_path: Path) 
     scores = _scores(run.read(), run.path)
     assert scores is not None and scores.verdict.baseline == "greedy" and len(scores.base) == 40
     assert sum(scores.scores.values()) == 20 and sum(scores.base.values()) == 10
+    record.stages = {"eval": StageRecord(verdict=msgspec.structs.replace(stage.verdict, baseline="another"))}
+    assert _scores(record, run.path) == RunScores(record.stages["eval"].verdict), "it has no items"  # type: ignore[arg-type]
     record.stages = {"later": StageRecord()}
     assert _scores(record, run.path) is None
 
@@ -288,8 +290,11 @@ def test_the_summary_has_the_baseline_where_it_fits(tmp_path: Path, width: int) 
 
 
 def test_the_state_is_read_back(tmp_path: Path) -> None:
+    """Which is JSON with a line for each field."""
     folder = make_sweep(tmp_path, [20])
     assert msgspec.to_builtins(folder.read())["points"][1]["setting"] == {"online.L": 1, "run.seed": 1}
+    text = folder.state.read_text()
+    assert text.startswith('{\n  "') and text.endswith("\n}\n")
 
 
 def test_a_setting_of_which_one_finished_run_has_no_figure_has_none(tmp_path: Path) -> None:

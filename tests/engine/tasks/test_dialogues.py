@@ -13,7 +13,7 @@ from engine.slsm.judges.judge import ExactAnswerJudge
 from engine.slsm.multichallenge import Criterion, parse_dialogues
 from engine.slsm.note import HEADER
 from engine.tasks.generated.dialogues.dialogue import FORGETS, MOST_BETWEEN, Dialogue, draw_dialogue, forgets
-from engine.tasks.generated.dialogues.memories import AXES, EDITING, INSTRUCTION
+from engine.tasks.generated.dialogues.memories import AXES, EDITING, INSTRUCTION, _fact
 from engine.tasks.generated.dialogues.records import generate_dialogues, multichallenge_jsonl
 from engine.tasks.generated.dialogues.words import CLOSING_WORDS, ITEMS, NAMES, Side, draw_word, of_side
 from tests.training.dialogue_answers import answer_to, notes_of
@@ -118,6 +118,29 @@ def test_what_is_not_given_of_a_dialogue_is_drawn() -> None:
         assert len(one.turns) == len(opening) + one.between and one.question == one.memory.question
     near = [draw_dialogue("test", rng, AXES[0], between=0) for _ in range(20)]
     assert {(one.memory.axis, one.between) for one in near} == {(AXES[0], 0)}
+
+
+def test_two_memories_are_of_two_kinds_and_at_most_one_of_them_is_an_instruction() -> None:
+    """The second one may be any but capitals."""
+    pairs = {
+        (first.kind, second.kind)
+        for one in (draw_dialogue("train", random.Random(number)) for number in range(1500))
+        if len(one.memories) == 2
+        for first, second in [one.memories]
+    }
+    rules, others = {"end", "avoid"}, {"fact", "agreed", "list"}
+    assert pairs == {
+        *((first, second) for first in others for second in (others | rules) - {first}),
+        *((first, second) for first in (*rules, "capitals") for second in others),
+    }  # fmt: skip
+
+
+def test_facts_are_names_in_seven_of_ten_and_else_numbers_of_two_digits() -> None:
+    rng = random.Random(0)
+    values = [_fact("train", rng).note.split()[-1] for _ in range(1500)]
+    numbers = {int(value) for value in values if value.isdigit()}
+    assert 0.27 < sum(value.isdigit() for value in values) / 1500 < 0.33
+    assert numbers == set(of_side(range(10, 100), "train")) and len(numbers) == 72
 
 
 @pytest.mark.parametrize("side", SIDES)

@@ -170,6 +170,22 @@ def test_a_bad_record_is_told_with_its_line(
     assert str(caught.value).replace(f"{path}:", "") == said
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('question,answer\n"one" more?,1\n', "this is not CSV in UTF-8: … (…/a.csv): fetch the file again"),
+        ('question,answer\n"one?,1\n', "this is not CSV in UTF-8: … (…/a.csv): fetch the file again"),
+        ("question,answer\none?\n", "this row does not have the header's columns (…/a.csv:2): …"),
+        ("question,answer\none?,1\ntwo?,2,3\n", "this row does not have the header's columns (…/a.csv:3): …"),
+    ],
+    ids=["text behind a quotation", "a quotation without end", "too few columns", "too many"],
+)
+def test_a_broken_csv_is_told(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(DataError, match=exactly(said)):
+        _examples(_section(tmp_path / "a.csv"))
+
+
 NO_LIST = "`options` is not a list of two to five texts (…/a.jsonl:1): correct it, or task.fields.choices"
 
 

@@ -51,6 +51,26 @@ def test_published_fields(tmp_path: Path) -> None:
     assert [example.id for example in load_financebench(path, [1])] == ["b"]
 
 
+def test_the_hub_s_file_is_fetched_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def fetch(name: str, files: list[str], setting: str) -> Path:
+        asked.append((name, files, setting))
+        return tmp_path
+
+    monkeypatch.setattr("engine.tasks.financebench.fetch", fetch)
+    write(tmp_path / "financebench_merged.jsonl", published())
+    assert [one.id for one in load_financebench("hub:me/fb", None)] == ["financebench_id_03029"]
+    assert asked == [("me/fb", ["financebench_merged.jsonl"], "evolution.financebench")]
+    (tmp_path / "financebench_merged.jsonl").unlink()
+    told = (
+        "the questions cannot be read: no such file (hub:me/fb): correct `evolution.financebench`: a JSONL file, or "
+        "hub:PatronusAI/financebench"
+    )
+    with pytest.raises(DataError, match=exactly(told)):
+        load_financebench("hub:me/fb", None)
+
+
 NO_EVIDENCE = "`evidence` holds no text (…/f.jsonl:1): give a list of objects with `evidence_text`"
 EMPTY = "`question` or `answer` is empty (…/f.jsonl:1): correct or remove the line"
 

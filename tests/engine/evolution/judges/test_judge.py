@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engine.evolution.judges.asked import as_asked
 from engine.evolution.judges.judge import JudgeFailed, Verdict, judge_with_retries
 from engine.evolution.judges.numeric_judge import NumericJudge
-from engine.evolution.judges.polarity import _asked, _implied
+from engine.evolution.judges.polarity import _asked, _implied, direction_of_answer
 from engine.evolution.judges.quantities import quantities
 from engine.evolution.judges.scope import JudgeScope
 from engine.evolution.judges.stated import _without, stated
@@ -25,6 +25,104 @@ from engine.servers.spent import Spent
 def test_both_parentheses_make_a_figure_negative(text: str, value: float) -> None:
     (figure,) = quantities(text)
     assert figure.plain == value
+
+
+@pytest.mark.parametrize(
+    ("text", "year"),
+    [("2019", True), ("(2019)", True), ("1899", False), ("1900", True), ("2100", True), ("2101", False),
+     ("$2019", False), ("2019%", False), ("2,019", False), ("2019.5", False), ("2 thousand", False)],
+)  # fmt: skip
+def test_four_bare_digits_are_a_year(text: str, year: bool) -> None:
+    """In parentheses, too, which would make another figure negative."""
+    (figure,) = quantities(text)
+    assert figure.year is year
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2 thousand", 2e3), ("2 million", 2e6), ("2 billion", 2e9), ("2 trillion", 2e12), ("2k", 2e3), ("2m", 2e6),
+        ("2mm", 2e6), ("2mn", 2e6), ("2bn", 2e9), ("2b", 2e9), ("2 BN", 2e9), ("2 kg", 2), ("2 millions", 2),
+        ("US$2", 2), ("€ 2", 2), ("£-2", -2), ("-$2", -2), ("\u22122", -2), (".25", 0.25), ("1,234,567.5", 1234567.5),
+        ("1234.50", 1234.5),
+    ],
+)  # fmt: skip
+def test_a_figure_is_read_with_its_scale_currency_and_sign(text: str, value: float) -> None:
+    (figure,) = quantities(text)
+    assert figure.value == value and figure.scaled is (value >= 2e3 and text[0] == "2")
+
+
+@pytest.mark.parametrize(
+    ("text", "percent"),
+    [
+        ("5%", True), ("5 %", True), ("5 percent", True), ("5 per cent", True), ("5 pp", True),
+        ("5 percentage points", True), ("5 percentage-points", True), ("5 points", False),
+        ("5 percents", False),
+    ],
+)  # fmt: skip
+def test_a_share_is_told_in_many_ways(text: str, percent: bool) -> None:
+    (figure,) = quantities(text)
+    assert figure.percent is percent and figure.plain == 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f"{month} 12" for month in (
+            "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+            "November", "December", "Jan.", "Feb", "Mar", "Apr", "Jun", "Jul", "Aug", "Sep", "Sept", "Oct", "Nov",
+            "Dec",
+        )),
+        "31st December", "1 May", "May 2nd", "March 3rd", "10-K", "5-year", "Note 12", "notes 3", "7. ", "12) ",
+        "FY22", "A4",
+    ],
+)  # fmt: skip
+def test_days_forms_notes_and_numbers_of_a_list_are_no_figures(text: str) -> None:
+    assert quantities(f"{text} text") == []
+
+
+def test_a_month_beside_a_share_or_a_fraction_leaves_it_a_figure() -> None:
+    assert [one.text for one in quantities("in May 12% and in June 3.5")] == ["12%", "3.5"]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "declined", "decreased", "fell", "falling", "dropped", "down", "negative", "loss", "losses", "lost", "lower",
+        "reduced", "shrank", "shrinks", "shrunk",
+    ],
+)  # fmt: skip
+def test_each_word_for_falling_is_known(word: str) -> None:
+    (figure,) = quantities(f"It {word} by 3")
+    assert figure.falls
+
+
+@pytest.mark.parametrize(
+    ("text", "falls"),
+    [
+        ("Sales fell by 3 in all the regions in which goods are sold at all.", True),
+        ("In all the regions in which goods are sold at all sales fell by 3.", True),
+        ("A loss of about 3.", True), ("A decline of about another 3.", False), ("Sales rose by 3.", False),
+        (f"It dropped {'x' * 30} 3", True), (f"It dropped {'x' * 36} 3", False),
+    ],
+)  # fmt: skip
+def test_a_figure_falls_where_a_word_close_before_it_says_so(text: str, falls: bool) -> None:
+    """With at most two words and 40 characters between them."""
+    (figure,) = quantities(text)
+    assert figure.falls is falls
+
+
+@pytest.mark.parametrize(
+    ("answer", "way"),
+    [
+        ("It rose at first. The weather was fine. Therefore it fell.", -1), ("It rose. It fell.", -1),
+        ("It fell. Nobody knows why.", -1), ("Here is what happened: it rose. It fell. Nobody knows why.", -1),
+        ("It rose and fell. It rose.", 1), ("Nobody knows. It rose. Nobody asks.", 1), ("Nobody knows.", 0), ("", 0),
+    ],
+)  # fmt: skip
+def test_the_direction_of_an_answer_is_that_of_the_last_sentence_that_decides(answer: str, way: int) -> None:
+    """Or of the first that has one, where none of those has."""
+    assert direction_of_answer(answer) == way
 
 
 def test_of_figures_that_are_all_left_out_all_are_kept() -> None:
@@ -61,6 +159,24 @@ def test_the_figures_that_an_answer_comes_to(answer: str, gold: str, found: list
 )  # fmt: skip
 def test_of_sentences_that_repeat_the_question_alike_the_last_counts(parts: list[str], said: str) -> None:
     assert _implied(_asked("Did revenue grow?"), parts) == said
+
+
+TREES = "oak elm fir ash yew box fig gum tea bay"
+
+
+@pytest.mark.parametrize(
+    ("asked", "part", "said"),
+    [
+        (10, "The oak, the elm and the fir stand.", "yes"), (10, "The oak and the elm stand.", ""),
+        (4, "The oak and the elm do not stand.", "no"), (4, "The oak stands.", ""),
+        (3, "The oak stands.", "yes"), (3, "The yew stands.", ""),
+    ],
+)  # fmt: skip
+def test_a_sentence_is_about_what_is_asked_where_it_repeats_three_words_of_ten(
+    asked: int, part: str, said: str
+) -> None:
+    """And at least one."""
+    assert _implied(set(TREES.split()[:asked]), [part]) == said
 
 
 @pytest.mark.parametrize(

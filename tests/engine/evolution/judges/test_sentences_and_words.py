@@ -28,6 +28,36 @@ def test_the_conclusion_begins_with_the_last_sentence_that_concludes() -> None:
     assert conclusion(PARTS[:2]) == []
 
 
+@pytest.mark.parametrize(
+    "beginning",
+    [
+        "Therefore", "Thus", "Hence", "So", "Consequently", "Accordingly", "Overall", "In summary", "In conclusion",
+        "In short", "To summarize", "To summarise", "As a result", "This indicates that", "This means", "This shows",
+        "This suggests", "This represents", "That is", "The answer is that", "Final answer:", "  - **thus",
+    ],
+)  # fmt: skip
+def test_a_sentence_concludes_by_its_beginning(beginning: str) -> None:
+    """`Soon` and `Overallocated` begin with no such word."""
+    last = f"{beginning} it grew."
+    assert conclusion(["Costs fell.", last, "Taxes too."]) == [last, "Taxes too."]
+    assert conclusion(["Soon it grew.", "Overallocated."]) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f"To {word} it we divide." for word in (
+            "determine", "calculate", "find", "answer", "see", "assess", "compute", "compare", "estimate", "evaluate",
+            "identify",
+        )),
+        "Here is what we know.", "Here are the figures.", "According to the sheet:", "- Here is a list.",
+    ],
+)  # fmt: skip
+def test_an_announcement_is_no_claim(text: str) -> None:
+    assert first_claim(f"{text} It grew.") == "It grew." or first_claim(f"{text}\n\nIt grew.") == "It grew."
+    assert deciding([text, "It grew.", "It rains."]) == ["It grew.", "It rains."]
+
+
 def test_the_first_claim_is_no_announcement() -> None:
     assert first_claim(TOLD) == "Income was 4.5 million."
     assert first_claim("Here is what we know:") == ""
@@ -48,6 +78,9 @@ def test_words_have_no_articles_and_no_short_not() -> None:
     ("word", "stem"),
     [
         ("operations", "oper"), ("operating", "oper"), ("operates", "oper"), ("loss", "loss"), ("losses", "loss"),
+        ("national", "national"), ("operational", "oper"), ("relations", "rel"), ("nations", "nation"),
+        ("located", "loc"), ("rates", "rat"), ("relate", "rel"), ("purity", "pur"), ("savings", "sav"),
+        ("carried", "carr"), ("parties", "part"), ("firms", "firm"), ("strike", "strik"), ("party", "part"),
         ("paid", "paid"), ("gains", "gain"), ("uses", "use"), ("used", "used"), ("tied", "tied"), ("cry", "cry"),
     ],
 )  # fmt: skip

@@ -82,6 +82,19 @@ def test_shares_that_nothing_counted_are_those_of_the_answers(
     assert told["1"] == {"description": "cluster 1", "size": 3, "central_tokens": ["mid"]}
 
 
+def test_descriptions_and_deltas_stand_in_the_message_as_json() -> None:
+    """The descriptions by lines, in the letters of their tokens; the deltas in one line."""
+    words = {"0": ClusterDescription("größer", 3, 0.5, ["für"], [])}
+    template = "{{ cluster_descriptions_json }}|{{ current_deltas_json }}"
+    text = Prompts(SYSTEM, template, 8).user_message(
+        ReflectorInput(0, {"0": 0.5, "1": -2.0}, words, [], History(iterations=[]))
+    )
+    assert text == (
+        '{\n "0": {\n  "description": "größer",\n  "size": 3,\n  "share": 0.5,\n  "central_tokens": [\n   "für"\n  ],\n'
+        '  "frequent_tokens": []\n }\n}|{"0": 0.5, "1": -2.0}'
+    )
+
+
 ALL = "{{ cluster_descriptions_json }}|{{current_deltas_json}}|{{ cot_summary }}|{{ all_responses_with_correctness }}"
 
 

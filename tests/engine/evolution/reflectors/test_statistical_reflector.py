@@ -18,6 +18,7 @@ from engine.evolution.reflectors.reflector import JudgedAnswer, ReflectorInput
 from engine.evolution.reflectors.statistical_reflector import (
     Evidence,
     StatisticalReflector,
+    _share,
     _summary,
     direction,
     gather,
@@ -117,6 +118,15 @@ def test_what_answers_tell_by_counting() -> None:
     nothing_right = gather(answers[3:], 4)
     assert (nothing_right.long, nothing_right.short, nothing_right.wrong) == (10.0, 1.0, 1.0)
     assert not nothing_right.missing.any()
+    most = gather([judged_as(True, 254, 255), judged_as(False, 253, 255, 255)], 255)
+    assert (most.long, most.short) == (1, 1), "255 is no cluster where there are as many as there can be"
+
+
+@pytest.mark.parametrize(
+    ("counts", "shares"), [([0.25, 0.0, 0.5], [1 / 3, 0, 2 / 3]), ([3, 1], [0.75, 0.25]), ([0, 0], [0, 0])]
+)
+def test_shares_are_of_all_that_was_counted_however_little(counts: list[float], shares: list[float]) -> None:
+    assert _share(np.array(counts, dtype=float)).tolist() == pytest.approx(shares)
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,85 @@ def test_nothing_is_told_of_whole_answers() -> None:
     assert lacking([answer(0), answer(1)], "answer.max_new_tokens") == ({}, [])
 
 
+def test_answers_of_both_methods_are_compared_question_by_question_in_whatever_order_they_came(
+    tmp_path: Path,
+) -> None:
+    """Of six questions both methods know the same three: no difference, and nothing to test."""
+    told: list[Any] = []
+    write_dropped(tmp_path, "graphs", "test", {})
+    write_dropped(tmp_path, "agent-graphs", "test", {})
+    job: Any = object.__new__(_AnswerJob)
+    job.context = SimpleNamespace(config=Config(), run_dir=tmp_path, emit=told.append, notice=pytest.fail)
+    job.section, job.reader, job.file = AnswerSection(), SimpleNamespace(name="r"), tmp_path / "answers.jsonl"
+    orders = {"triples": [0, 1, 2, 3, 4, 5], "gflownet": [4, 0, 5, 2, 1, 3]}
+    job.answers = {
+        (number, method): msgspec.structs.replace(answer(number), method=method, hit=number < 3)
+        for method, order in orders.items()
+        for number in order
+    }
+    job.graphs, job._beside_ends = [None] * 6, lambda answers: f"{len(answers)} sampled"
+    result = job._result()
+    verdict = result.verdict
+    assert (verdict.fixed, verdict.broken, verdict.low, verdict.high) == (0, 0, 0.0, 0.0)
+    assert verdict.curve == [1.0, 1.0, 1.0, 0.75, 0.6, 0.5] and verdict.remark == "6 sampled"
+    triples, paths = told
+    assert (triples.method, triples.n, triples.hit, triples.p) == ("triples", 6, 0.5, None)
+    assert (paths.method, paths.n, paths.hit, paths.difference, paths.p) == ("gflownet", 6, 0.5, 0.0, 1.0)
+    assert list(result.summary) == [
+        "reader",
+        "hit_triples",
+        "hit_gflownet",
+        "hit_all_triples",
+        "hit_all_gflownet",
+    ]
+    assert result.files == ["answers.jsonl", "gflownet/tables/answers.csv"]
+
+
+def test_answers_are_asked_for_in_batches_and_those_that_are_there_are_not() -> None:
+    """Ten questions by two methods, of which one answer is stored."""
+    told: list[Any] = []
+    job: Any = object.__new__(_AnswerJob)
+    job.context = SimpleNamespace(
+        checkpoint=lambda: told.append("may stop"),
+        start=lambda total, done, unit: told.append((total, done, unit)),
+        progress=lambda done, total: told.append((done, total)),
+        notice=told.append,
+    )
+    job.reader = SimpleNamespace(name="tiny")
+    job.questions = [
+        msgspec.structs.replace(sampled([], "a"), sample_id=f"q{number}") for number in range(10)
+    ]
+    job.answers = {("q3", "gflownet"): "stored"}
+    asked: list[tuple[int, str]] = []
+
+    def answered(batch: Sequence[tuple[int, str]]) -> None:
+        asked.extend(batch)
+        job.answers.update({(f"q{number}", method): "new" for number, method in batch})
+
+    job._answer, job._result = answered, lambda: "result"
+    assert job.run() == "result"
+    every = [(number, method) for number in range(10) for method in ("triples", "gflownet")]
+    assert asked == [pair for pair in every if pair != (3, "gflownet")]
+    assert told == [(20, 1, "answers"), "answered by tiny", "may stop", (17, 20), "may stop", (20, 20)]
+
+
+def test_the_share_of_questions_that_the_paths_alone_answer_is_told_beside_the_reader() -> None:
+    """15 of 20; the reader is right with 5 of them."""
+    job: Any = object.__new__(_AnswerJob)
+    job.context = SimpleNamespace(config=Config())
+    job.questions = [
+        msgspec.structs.replace(
+            sampled([path("a", 1, 1.0)], "a" if number < 15 else "b"), sample_id=f"q{number}"
+        )
+        for number in range(20)
+    ]
+    answers = [msgspec.structs.replace(answer(number), hit=number < 5) for number in reversed(range(20))]
+    remark = job._beside_ends(answers)
+    assert remark.startswith(
+        "Without a reader, the entity at which most paths end answers 75.0% right: the reader loses 50 points."
+    )
+
+
 def path(ends: str, count: int, probability: float) -> SampledPath:
     """A path from `s` through the letters of `ends`."""
     steps = [

@@ -21,6 +21,8 @@ from engine.gflownet.evaluation.evaluator import (
 from engine.gflownet.sampler.actor import GFlowNetActor, Sampling
 from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.module import GFlowNetModule
+from engine.seeds import derive_seed
+from engine.statistics import paired_bootstrap
 from tests.engine.gflownet.small_graphs import SMALL_GRAPHS, WIDTH, small_batch
 
 FOUND = {
@@ -60,17 +62,22 @@ def test_the_first_end_decides_where_most_questions_have_fewer_than_k_paths(list
     assert deciding_figure(beam) == figure
 
 
-class Two:
-    """Two questions over small graphs."""
+class First:
+    """The first questions over small graphs."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
 
     def __len__(self) -> int:
-        return 2
+        return self.count
 
     def batch(self, numbers: Sequence[int]) -> tuple[GraphBatch, list[str]]:
         return small_batch([SMALL_GRAPHS[number] for number in numbers]), [f"q{number}" for number in numbers]
 
 
-def evaluator(run_seed: int = 0) -> Evaluator:
+def evaluator(
+    run_seed: int = 0, questions: int = 2, checkpoint: Callable[[], None] = lambda: None
+) -> Evaluator:
     torch.manual_seed(0)
     actor = {"policy_temperature": 3.0, "eval_policy_temperature": 0.6, "random_action_prob": 0.5}
     section = {
@@ -80,7 +87,7 @@ def evaluator(run_seed: int = 0) -> Evaluator:
         "success_k": [2],
     }
     module = GFlowNetModule(WIDTH, GFlowNetSection.model_validate(section)).double()
-    return Evaluator(module, Two(), run_seed, lambda: None)  # type: ignore[arg-type]
+    return Evaluator(module, First(questions), run_seed, checkpoint)  # type: ignore[arg-type]
 
 
 def test_every_method_draws_with_its_own_settings_and_without_exploration(monkeypatch: pytest.MonkeyPatch):
@@ -138,6 +145,33 @@ def test_means_and_correlations_of_an_evaluation():
     assert means["logpf_logr_spearman"] == pytest.approx(1)
 
 
+def test_an_evaluation_is_told_with_intervals_of_the_figures_that_are_compared():
+    """Over the questions with a graph, and for some figures over all; each with draws of its own."""
+    own = Evaluation("beam", 2, {"edge_bonus": 0.5}, missed=1)
+    own.add({"hits@1": torch.tensor([1.0, 0.0]), "unique_paths": torch.tensor([2.0, 1.0])})
+    own.add({"hits@1": torch.tensor([1.0]), "unique_paths": torch.tensor([2.0])})
+    own.figures["length_mean"] = [1.5, 2.5, 2.0]
+    event = own.event(30, "test", 7, resamples=200)
+    assert (event.step, event.split, event.method, event.n, event.k, event.missed) == (
+        30,
+        "test",
+        "beam",
+        3,
+        2,
+        1,
+    )
+    assert (event.settings, event.listed) == ({"edge_bonus": 0.5}, 0)
+    assert event.metrics == pytest.approx(
+        {"hits@1": 2 / 3, "hits_all@1": 0.5, "unique_paths": 5 / 3, "length_mean": 2.0}
+    )
+    expected = {}
+    for name, values in (("hits@1", [1, 0, 1]), ("hits_all@1", [1, 0, 1, 0]), ("unique_paths", [2, 1, 2])):
+        seed = derive_seed(7, "gflownet", f"bootstrap {name}")
+        found = paired_bootstrap(np.array(values, dtype=float), np.zeros(len(values)), seed, 200)
+        expected[name] = (found.low, found.high)
+    assert event.intervals == expected and Evaluation("beam", 2).n == 0
+
+
 def test_how_far_the_sampler_is_from_the_rewards_is_told_of_it_and_of_a_baseline_that_is_asked_for():
     """Of each of the two questions; greedy paths are no distribution."""
     own = evaluator()
@@ -146,3 +180,30 @@ def test_how_far_the_sampler_is_from_the_rewards_is_told_of_it_and_of_a_baseline
         for found in (own.sampler(0.3), own.greedy(0.3), own.prior(0.1), own.prior(0.1, with_distance=True))
     ]
     assert counts == [2, 0, 0, 2]
+
+
+@pytest.mark.parametrize(("at_once", "batches"), [(2, 4), (3, 3), (8, 1)])
+def test_figures_do_not_depend_on_how_many_questions_are_taken_at_once(
+    at_once: int, batches: int, monkeypatch: pytest.MonkeyPatch
+):
+    """Before each batch the run may stop."""
+    stops: list[int] = []
+    count = len(SMALL_GRAPHS)
+    in_parts, whole = evaluator(4, count, lambda: stops.append(0)), evaluator(4, count)
+    methods: list[Callable[[Evaluator], Evaluation]] = [
+        lambda own: own.sampler(0.3), lambda own: own.distinct(0.3, 2.0), lambda own: own.greedy(0.3),
+        lambda own: own.prior(0.1, with_distance=True), lambda own: own.beam(1.0),
+    ]  # fmt: skip
+    for method in methods:
+        together = method(whole)
+        with monkeypatch.context() as patch:
+            patch.setattr(evaluator_module, "QUESTIONS_AT_ONCE", at_once)
+            found = method(in_parts)
+        assert (len(stops), found.n) == (batches, count)
+        assert found.figures.keys() == together.figures.keys()
+        for name, values in together.figures.items():
+            assert found.figures[name] == pytest.approx(values), name
+        assert found.log_pf == pytest.approx(together.log_pf)
+        assert found.log_reward == pytest.approx(together.log_reward)
+        assert found.distances == pytest.approx(together.distances, nan_ok=True)
+        stops.clear()

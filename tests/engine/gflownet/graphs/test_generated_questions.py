@@ -4,6 +4,8 @@ published figure."""
 from __future__ import annotations
 
 import hashlib
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,3 +69,21 @@ def test_names_are_drawn_until_one_is_new(monkeypatch: pytest.MonkeyPatch) -> No
     names = NameGenerator(np.random.default_rng(0))
     monkeypatch.setattr(names, "_made", lambda kind: next(drawn))
     assert [names.draw("city"), names.draw("city")] == ["Alena", "Corby"]
+
+
+def test_no_two_entities_have_one_name() -> None:
+    """There are twelve words for industries; the rest are made. Of rivers there are some 12,000, so that many of a
+    thousand would come twice."""
+    names = NameGenerator(np.random.default_rng(0))
+    industries = [names.draw("industry") for _ in range(13)]
+    assert industries[:3] == ["shipping", "mining", "banking"] and industries[10] == "retail"
+    assert len(set(industries)) == 13
+    rivers = [names.draw("river") for _ in range(1000)]
+    assert len(set(rivers)) == 1000 and all(name.endswith(" River") for name in rivers)
+
+
+def test_an_id_without_text_is_drawn_until_it_is_new() -> None:
+    drawn = iter(["aaaaaa", "aaaaaa", "b_0zzz"])
+    rng: Any = SimpleNamespace(choice=lambda letters, size: list(next(drawn))[:size])
+    names = NameGenerator(rng)
+    assert [names.mediator(), names.mediator()] == ["m.0aaaaaa", "m.0b_0zzz"]

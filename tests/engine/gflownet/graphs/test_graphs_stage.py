@@ -105,6 +105,7 @@ def test_entities_without_text_share_the_zero_row(built: Path):
     texts, tables = Texts.load(built), EmbeddingTables.load(built)
     embedder = HashedEmbedder()
     assert not tables.entity[0].any()
+    assert isinstance(tables.entity, np.memmap) and isinstance(tables.relation, np.memmap), "not in memory"
     with RetrievalStore(layout.retrieval_store(built)) as store:
         record = store.record("train", 0)
     for number, row in zip(ints(record.nodes).tolist(), ints(record.node_rows).tolist(), strict=True):
@@ -155,6 +156,23 @@ def test_a_question_needs_an_answer_in_words_or_in_the_graph(tmp_path: Path, mon
         for split, number in (("train", 3), ("test", 0), ("nowhere", 0)):
             with pytest.raises(IndexError):
                 store.record(split, number)
+
+
+class Spelled(Answers):
+    """A row whose names are not ASCII."""
+
+    def size(self, split: str) -> int:
+        return 1 if split == "train" else 0
+
+    def read(self, split: str) -> Iterator[Any]:
+        yield RawSample("q", "?", ["w"], ["Zürich"], [], [("Zürich", "größer_als", "Genève")])
+
+
+def test_names_stand_in_the_files_as_they_are_spelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(graphs_stage, "make_source", lambda section, seed: Spelled())
+    run_stages(tmp_path, ("graphs",))
+    assert layout.entity_texts(tmp_path).read_text("utf-8") == '["Zürich", "Genève"]'
+    assert layout.relation_texts(tmp_path).read_text("utf-8") == '["größer_als"]'
 
 
 def stopping(allowed: int) -> Callable[[], None]:
@@ -309,16 +327,31 @@ def test_a_store_that_is_not_finished_is_not_read_and_its_end_is_looked_at(built
         errors.append(caught.value)
 
 
-def test_embeddings_of_another_shape_are_an_error(built: Path, tmp_path: Path):
+@pytest.mark.parametrize(
+    ("table", "found"),
+    [
+        (np.zeros(3), "float64 with 1 dimensions"),
+        (np.zeros(3, np.float32), "float32 with 1 dimensions"),
+        (np.zeros((3, 8)), "float64 with 2 dimensions"),
+        (np.zeros((3, 8, 1), np.float32), "float32 with 3 dimensions"),
+    ],
+)
+def test_embeddings_of_another_shape_are_an_error(built: Path, tmp_path: Path, table: Any, found: str):
     for path in (layout.entity_embeddings, layout.relation_embeddings):
         path(tmp_path).parent.mkdir(parents=True, exist_ok=True)
     np.save(layout.entity_embeddings(tmp_path), np.zeros((3, 8), np.float32))
-    np.save(layout.relation_embeddings(tmp_path), np.zeros(3))
+    np.save(layout.relation_embeddings(tmp_path), table)
     with pytest.raises(
         DataError,
         match=exactly(
-            "expected a float32 table, found float64 with 1 dimensions (…/gflownet/relation_embeddings.npy): run "
-            "the stage graphs first"
+            f"expected a float32 table, found {found} (…/gflownet/relation_embeddings.npy): run the stage graphs first"
         ),
     ):
         EmbeddingTables.load(tmp_path)
+
+
+def test_where_no_question_of_a_chunk_is_kept_nothing_is_embedded():
+    """Not even a model is loaded for it."""
+    job = object.__new__(graphs_stage._GraphsJob)
+    job.context = None  # type: ignore[assignment]
+    assert job._embedded([]) == [] and "embedder" not in vars(job)

@@ -109,6 +109,16 @@ def test_all_broken_lines_are_named_at_once(tmp_path: Path):
     assert caught.value.hint.endswith("22 ...")
 
 
+def test_empty_lines_are_passed_over_and_counted(tmp_path: Path):
+    """A line of spaces, and the carriage return of Windows, are empty too."""
+    path = tmp_path / "kb.txt"
+    path.write_bytes(b"a\tr\tb\r\n\r\n  \t \nb\tr\tc\n\n")
+    assert list(read_triples(path)) == [("a", "r", "b"), ("b", "r", "c")]
+    path.write_bytes(b"\n \na\tr\n")
+    with pytest.raises(DataError, match=r"kb\.txt, line 3"):
+        read_triples(path)
+
+
 def test_a_broken_triple_an_empty_file_and_bytes_that_are_no_text(tmp_path: Path):
     with pytest.raises(
         DataError,

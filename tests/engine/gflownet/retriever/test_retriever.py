@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch_geometric.data import Batch
+from torch_geometric.data import Batch, Data
 
 from engine.config.gflownet import RetrieverSection
 from engine.errors import DataError
@@ -26,7 +27,7 @@ from engine.gflownet.graphs.tables import EmbeddingTables
 from engine.gflownet.retriever.distance_encoding import distance_encoding
 from engine.gflownet.retriever.retriever import Retriever, recall_at_k
 from engine.gflownet.retriever.retriever_stage import TrainRetriever, read_scores
-from engine.gflownet.retriever.training import RetrieverTraining
+from engine.gflownet.retriever.training import RetrieverTraining, mean_recalls, score_graphs
 from engine.run.gate import StopRequested
 from engine.run.stage import StageContext
 from tests.engine.gflownet.random_graphs import scored_graphs
@@ -149,6 +150,15 @@ def test_recall_at_k_by_hand():
     assert recall_at_k(torch.tensor([0.5, 0.5]), first, 1) == 1, "of equals, the first edge"
     assert recall_at_k(torch.tensor([0.5, 0.5]), second, 1) == 0
     assert recall_at_k(scores, torch.zeros(4), 2) is None
+
+
+def test_mean_recall_is_over_the_graphs_with_a_positive_edge():
+    scores, none = torch.tensor([0.5, 0.9, 0.1]), torch.zeros(3)
+    labels = [torch.tensor([1.0, 0.0, 1.0]), none, torch.tensor([0.0, 1.0, 0.0])]
+    assert mean_recalls([scores] * 3, labels, [1, 2]) == pytest.approx(
+        {"1": (0 + 1) / 2, "2": (1 / 2 + 1) / 2}
+    )
+    assert mean_recalls([scores], [none], [5]) == {"5": 0.0}
 
 
 # ---------------------------------------------------------------- training
@@ -279,6 +289,15 @@ def test_every_epoch_sees_every_question_once_in_an_order_of_its_own(graphs: Pat
     assert len({tuple(order) for order in [*first, *other]}) == 6
 
 
+def test_the_first_weights_are_drawn_by_a_seed_alone(tmp_path: Path):
+    def weights(seed: int) -> torch.Tensor:
+        torch.rand(3)  # whatever was drawn before
+        training = RetrieverTraining(4, small_config().retriever, 0, tmp_path / "retriever.pt", seed)
+        return torch.cat([weight.detach().flatten() for weight in training.model.parameters()])
+
+    assert torch.equal(weights(5), weights(5)) and not torch.equal(weights(5), weights(6))
+
+
 def test_an_epochs_loss_weighs_each_positive_edge_as_all_negatives_over_all_positives(
     graphs: Path, tmp_path: Path
 ) -> None:
@@ -303,6 +322,51 @@ def test_an_epochs_loss_weighs_each_positive_edge_as_all_negatives_over_all_posi
     assert 1 < weight < 50
     expected = -(weight * p[right].log().sum() + (1 - p[~right]).log().sum()) / edges
     assert loss == pytest.approx(float(expected), rel=1e-4)
+
+
+class OneGraph:
+    """A question whose graph leads from one start to `count` nodes, the first of them the answer."""
+
+    def __init__(self, count: int) -> None:
+        edges = torch.stack([torch.zeros(count, dtype=torch.long), torch.arange(1, count + 1)])
+        topic = torch.zeros(count + 1, 2)
+        topic[0, 1] = topic[1:, 0] = 1
+        self.graph = Data(
+            edge_index=edges, edge_attr=torch.zeros(count, dtype=torch.long), num_nodes=count + 1,
+            labels=torch.eye(count)[0], topic_one_hot=topic, question_emb=torch.ones(1, 4),
+            node_embedding_ids=torch.zeros(count + 1, dtype=torch.long),
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, number: int) -> Data:
+        return self.graph
+
+
+@pytest.mark.parametrize(("count", "weight"), [(2, 1), (51, 50), (101, 50)])
+def test_a_positive_edge_weighs_at_most_fifty_times_a_negative_one(
+    count: int, weight: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A model that says 0 of every edge: its loss is log 2 for each, weighted."""
+    data: Any = OneGraph(count)
+    training = RetrieverTraining(4, small_config().retriever, 0, tmp_path / "retriever.pt", seed=5)
+    zero = torch.nn.Parameter(torch.zeros(count))
+    monkeypatch.setattr(training, "model", lambda batch, tables: zero)
+    loss = training.run_epoch(data, None, lambda: None)  # type: ignore[arg-type]
+    assert loss == pytest.approx(math.log(2) * (weight + count - 1) / count) and training.epoch == 1
+
+
+def test_scores_are_probabilities_of_each_graph_and_never_zero():
+    """Of two graphs in a batch; a score of -20 is 2e-9."""
+    data: Any = OneGraph(2)
+
+    def model(batch: Any, tables: Any) -> torch.Tensor:
+        return torch.tensor([0.0, -20.0, 3.0, -1.0])
+
+    first, second = score_graphs(model, data, None, [0, 0])  # type: ignore[arg-type]
+    assert first.tolist() == pytest.approx([0.5, 1e-4])
+    assert second.tolist() == pytest.approx([1 / (1 + math.exp(-3)), 1 / (1 + math.exp(1))])
 
 
 def test_without_a_question_to_choose_by_the_last_epoch_is_kept(folder: Path):

@@ -18,6 +18,7 @@ from engine.gflownet.graphs.store import RetrievalStore
 from engine.gflownet.graphs.tables import Texts
 from engine.gflownet.retriever.retriever_stage import read_scores
 from engine.gflownet.retriever.subgraphrag import UNSCORED, GivenScores
+from engine.run.stage import StageResult
 from tests.engine.gflownet.random_graphs import retrieval_graph
 from tests.engine.gflownet.small_run import run_stages, small_config
 from tests.exactly import exactly
@@ -70,10 +71,10 @@ def oracle(folder: Path) -> File:
     }
 
 
-def run_given(folder: Path, file: File) -> list[Event]:
+def run_given(folder: Path, file: File, results: list[StageResult] | None = None) -> list[Event]:
     path = folder / "retrieval_result.pth"
     torch.save(file, path)
-    return run_stages(folder, ("retriever",), small_config(retriever={"scores": str(path)}))
+    return run_stages(folder, ("retriever",), small_config(retriever={"scores": str(path)}), results)
 
 
 def measured(events: list[Event]) -> dict[str, RetrieverMeasured]:
@@ -128,8 +129,14 @@ def test_what_does_not_fit_is_counted(folder: Path):
         (head, relation, f"{tail} ", 0.9),
     ]
     file["a question of another data set"] = {"scored_triples": []}
-    events = run_given(folder, file)
+    results: list[StageResult] = []
+    events = run_given(folder, file, results)
     event = measured(events)["test"]
+    assert results[0].summary == {
+        **{f"recall@{k}": round(value, 4) for k, value in event.recall.items()},
+        "test_questions_without_scores": 1, "test_triples_without_score": len(test[cut]) - 3,
+    }  # fmt: skip
+    assert results[0].files == [f"gflownet/scores/{split}.safetensors" for split in layout.SPLITS]
     assert (event.missing, event.unscored, event.strangers) == (1, len(test[cut]) - 3, 2)
     scores = dict(zip(test, read_scores(folder, "test"), strict=True))
     assert scores[lost].tolist() == pytest.approx([UNSCORED] * len(test[lost]))

@@ -57,6 +57,25 @@ def test_a_backward_head_that_does_not_learn_has_no_losses_and_no_gradient():
     assert all(p.grad is None for p in made.estimator.backward_head.parameters())
 
 
+@pytest.mark.parametrize(
+    ("mode", "learn", "learns"),
+    [
+        ("learned", True, True),
+        ("learned", False, False),
+        ("exact", True, False),
+        ("uniform", True, False),
+        ("exact", False, False),
+    ],
+)
+def test_the_backward_head_learns_where_it_is_the_policy_and_may(
+    mode: str, learn: bool, learns: bool
+) -> None:
+    """Nothing else would give it a gradient."""
+    estimator = module(log_pb_mode=mode, learn_pb=learn).estimator
+    assert {parameter.requires_grad for parameter in estimator.backward_head.parameters()} == {learns}
+    assert all(parameter.requires_grad for parameter in estimator.log_z_head.parameters())
+
+
 def test_the_total_is_the_sum_of_its_terms_and_refused_paths_are_counted():
     batch = small_batch([*SMALL_GRAPHS[:2], GRAPH])
     made = module()
@@ -68,6 +87,18 @@ def test_the_total_is_the_sum_of_its_terms_and_refused_paths_are_counted():
     assert losses.refused == 0
     assert losses.terms["tb_loss"].item() == pytest.approx(float((losses.residual**2).mean()))
     assert losses.total.item() == pytest.approx(sum(term.item() for term in losses.terms.values()))
+
+
+@pytest.mark.parametrize(("edges", "refused"), [([0], False), ([0, 2], True), ([1, 0], True), ([3], True)])
+def test_a_path_is_refused_where_it_is_too_long_or_no_walk(edges: list[int], refused: bool):
+    """Of one step; edge 0, too, is one too many."""
+    batch = small_batch([GRAPH])
+    made = module()
+    made.env.max_steps = 1
+    tokens = made.embedder(batch)
+    path = torch.tensor([[*edges, *[-1] * (4 - len(edges))]])
+    scored = made.actor.score(batch, tokens, torch.tensor([0]), path, Sampling())
+    assert scored.refused.tolist() == [refused] and bool(scored.log_pf.isinf()) is refused
 
 
 def test_the_loss_on_known_paths_has_its_weight():

@@ -194,3 +194,5 @@ def test_of_equals_the_stop_is_likeliest_and_then_the_first():
     values, owner = torch.tensor([1.0, 3.0, 2.0, 2.0, 0.5]), torch.tensor([0, 0, 1, 1, 2])
     stop = torch.tensor([3.0, 1.0, 0.9, -7.0])
     assert argmax_with_stop(values, owner, stop).tolist() == [-1, 2, -1, -1]
+    values[3] = math.nan
+    assert argmax_with_stop(values, owner, stop).tolist() == [-1, -1, -1, -1], "no edge is the likeliest"

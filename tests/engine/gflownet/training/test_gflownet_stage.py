@@ -7,7 +7,7 @@ import io
 import json
 import shutil
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from itertools import cycle, pairwise
 from pathlib import Path
@@ -329,6 +329,47 @@ def test_an_evaluation_on_validation_is_written_down_and_may_end_the_training(
     ]
     assert (job.note, job.step) == (note, step)
     assert [event.text for event in events if isinstance(event, Notice)] == told
+
+
+@pytest.mark.parametrize(
+    ("ends", "stopped", "done"),
+    [
+        (
+            25, 0,
+            ["8 validated", "9 saved", "10 reported", "16 validated", "18 saved", "20 reported", "24 validated",
+             "25 reported", "25 validated", "25 saved"],
+        ),
+        (16, 0, ["8 validated", "9 saved", "10 reported", "16 validated", "16 saved"]),
+        (25, 7, ["7 saved"]),
+    ],
+    ids=["to the end", "nothing better was found", "stopped"],
+)  # fmt: skip
+def test_training_reports_validates_and_saves_at_intervals_and_at_the_end(
+    tmp_path: Path, ends: int, stopped: int, done: list[str]
+):
+    """Of 25 steps each tenth is reported, each eighth validated and each ninth saved; and the last one, whatever the
+    interval. An end before is saved, and so is a stop."""
+    job, log = sampler_job(tmp_path, [], steps=25, eval_every=8, checkpoint_every=9), list[str]()
+    training = SimpleNamespace(step=0, finished=False, save=lambda: log.append(f"{training.step} saved"))
+
+    def update(computer: str) -> str:
+        assert computer == "computer"
+        training.step += 1
+        return f"{training.step} reported"
+
+    def validate() -> None:
+        log.append(f"{training.step} validated")
+        training.finished = training.step == ends
+
+    def checkpoint() -> None:
+        if training.step == stopped:
+            raise StopRequested
+
+    training.update, job.training, job.context.checkpoint = update, training, checkpoint
+    job._report, job._validate = log.append, validate
+    with pytest.raises(StopRequested) if stopped else nullcontext():
+        job._steps("computer")
+    assert log == done
 
 
 def test_the_table_has_a_row_for_each_method(tmp_path: Path):

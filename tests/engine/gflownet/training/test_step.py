@@ -89,6 +89,22 @@ def test_replayed_paths_are_learned_from_where_there_are_some(data: Path):
     assert float((taught.total - alone.total).detach()) == pytest.approx(theirs)
 
 
+def test_weights_that_no_walk_depends_on_have_a_gradient_of_zero(data: Path):
+    """Of walks of a single edge, what remembers the edges walked before."""
+    work = computer(data, environment={"max_steps": 1})
+    gradients = work.compute(3).gradients
+    names = [name for name, parameter in work.module.named_parameters() if parameter.requires_grad]
+    found = dict(zip(names, gradients, strict=True))
+    assert all(
+        found[name].shape == parameter.shape
+        for name, parameter in work.module.named_parameters()
+        if parameter.requires_grad
+    )
+    walk = {name: bool(gradient.any()) for name, gradient in found.items() if name.startswith("policy.walk.")}
+    assert len(walk) == 4 and not any(walk.values())
+    assert found["estimator.log_z_head.1.weight"].any()
+
+
 def test_what_is_watched_are_means_over_the_trajectories(data: Path):
     found = computed(data)
     assert len(found.losses.residual) == 32

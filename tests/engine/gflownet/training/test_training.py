@@ -158,6 +158,20 @@ def test_evaluations_that_find_nothing_better_are_counted(tmp_path: Path, patien
     assert training.finished
 
 
+@pytest.mark.parametrize(("restore", "at"), [(True, 2), (False, 3)])
+def test_the_best_weights_are_loaded_unless_the_last_ones_are_wanted(tmp_path: Path, restore: bool, at: int):
+    """Marked by the step behind which the module had them."""
+    module = made(early_stopping={"monitor": "answer_f1", "restore_best": restore})
+    training = Training(module, tmp_path / "sampler.pt", WIDTH)
+    (weight, *_) = module.parameters()
+    for step, value in ((1, 0.25), (2, 0.5), (3, 0.5)):
+        training.step = step
+        with torch.no_grad():
+            weight.fill_(step)
+        training.judge({"answer_f1": value})
+    assert training.use_kept() == at and set(weight.flatten().tolist()) == {float(at)}
+
+
 @pytest.mark.parametrize(
     ("changes", "decides"),
     [

@@ -86,6 +86,18 @@ def test_rices_takes_the_two_most_similar_and_puts_the_more_similar_one_last(tmp
         assert pair == (best[1], best[0])
 
 
+def test_of_equally_similar_candidates_those_that_come_first_in_the_pool_are_taken(tmp_path: Path) -> None:
+    held = heldout(tmp_path, TableModel(hard))
+    for seed in range(20):
+        near = np.random.default_rng(seed).integers(0, 5, ROWS)
+        held.dataset.embeddings = np.eye(WIDTH, dtype=np.float32)[near]  # type: ignore[misc]
+        for name, (pair,) in held.rices().pairs.items():
+            query = held.dataset.query_embedding(name)
+            pool = held.queries[name].candidate_pool_indices
+            first, second, *_ = sorted(pool, key=lambda row: -query[near[row]])
+            assert pair == (second, first)
+
+
 def test_random_pairs_are_of_the_pool_and_the_same_every_time(tmp_path: Path) -> None:
     held = heldout(tmp_path, TableModel(hard))
     found = held.random(6).pairs

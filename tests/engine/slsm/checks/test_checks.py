@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from engine.slsm.checks.checks import Check, exclude, parse_check
+from engine.slsm.checks.checks import Check, _opposite, exclude, parse_check
 from engine.slsm.checks.measures import gives_list, is_json, is_quoted, sentences_of, size_of, words_of
 
 
@@ -358,6 +358,11 @@ def test_sentences_end_with_their_sign_or_their_line() -> None:
     ("said", "same"),
     [
         ("Answer in AT LEAST three words", "Answer in at least three words"),
+        ("Answer in exactly TWO WORDS", "Answer in exactly two words"),
+        ("Answer in Two Words Or Less", "Answer in two words or less"),
+        ("END every ANSWER with A Question Mark", "End every answer with a question mark"),
+        ("ANSWER IN FRENCH", "Answer in French"),
+        (" \nUse  the phrase\tbest regards.!. \n", "Use the phrase best regards"),
         ("Use LESS THAN two sentences", "Use less than two sentences"),
         ("Use no Exclamation Marks", "Use no exclamation marks"),
     ],
@@ -367,6 +372,18 @@ def test_capital_letters_in_an_instruction_change_nothing(said: str, same: str) 
     assert (one.family, one.value, one.fault) == (other.family, other.value, other.fault)
     for answer in ("One.", "One two.", "One two three.", "One! Two! Three!"):
         assert one.holds(answer) == other.holds(answer)
+
+
+@pytest.mark.parametrize(
+    "text", ["Include the words red and blue", "Answer in two words", "Answer in French"]
+)
+def test_to_forbid_what_forbids_something_demands_it(text: str) -> None:
+    """Of several words the opposite of all is none; that of some is nothing that anybody asks for."""
+    check = check_of(text)
+    again = _opposite(_opposite(check))
+    for answer in ("Red.", "Red and blue.", "Green grass.", "Il ne sait pas ce que vous dites."):
+        assert again.holds(answer) == check.holds(answer)
+    assert (again.fault, again.opposite) == (check.fault, check.opposite)
 
 
 def test_lines_without_a_word_do_not_count() -> None:

@@ -10,7 +10,7 @@ import pytest
 from engine.slsm.controllers.controller import Update
 from engine.slsm.controllers.diff import normalized
 from engine.slsm.controllers.rule_controller import FAR, RuleController, subject_of
-from engine.slsm.controllers.rule_reading import read_edit
+from engine.slsm.controllers.rule_reading import read_edit, sentences
 from engine.slsm.state import (
     KINDS,
     LONGEST_MEMORY,
@@ -287,6 +287,28 @@ def test_a_sentence_edits_what_is_on_the_list(said: str, items: list[str] | None
     assert read_edit(said, ["tea", "milk"]) == items
 
 
+def test_a_sentence_that_edits_the_list_is_nothing_else() -> None:
+    state = after("My list is tea, milk.", "Please always put salt onto the list.")
+    assert texts(state) == ["The list is tea, milk, salt"]
+    assert state.edits[0].evidence == "Please always put salt onto the list."
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("Hi.  Is it? Yes!\n\n \tB\n", ["Hi.", "Is it?", "Yes!", "B"]),
+        ('Say "Is it? Yes!" now. Then go.', ['Say "Is it? Yes!" now.', "Then go."]),
+        ('Say "a. b" or "c! d"? No.', ['Say "a. b" or "c! d"?', "No."]),
+        ('Say "Is it? Yes! Go. Then "stop" it.', ['Say "Is it?', "Yes!", "Go.", 'Then "stop" it.']),
+        ('Say "Is it?\nYes!" now.', ['Say "Is it?', 'Yes!" now.']),
+        (f"{'a' * 399}. {'b' * 400}. No.", [f"{'a' * 399}.", "No."]),
+        (" \n", []),
+    ],
+)
+def test_sentences_end_with_their_sign_their_quotation_or_their_line(text: str, read: list[str]) -> None:
+    assert sentences(text) == read
+
+
 @pytest.mark.parametrize(
     ("said", "kept"),
     [
@@ -400,6 +422,12 @@ def test_a_value_of_common_words_alone_is_looked_for_by_them(answer: str, confli
     turns = [Turn("My number is the last.", "Okay."), Turn("What is my number?")]
     found = CONTROLLER.detect(followed(turns)[-1], turns, answer).conflicts
     assert [one.why for one in found] == ["does not say it: The user's number is the last"] * conflicts
+
+
+@pytest.mark.parametrize(("answer", "conflicts"), [("It is in the house.", 1), ("In a garden!", 0)])
+def test_a_common_word_of_a_value_does_not_say_it(answer: str, conflicts: int) -> None:
+    turns = [Turn("My place is in the garden.", "Okay."), Turn("What is my place?")]
+    assert len(CONTROLLER.detect(followed(turns)[-1], turns, answer).conflicts) == conflicts
 
 
 def test_an_answer_need_not_mention_what_is_not_asked_back() -> None:

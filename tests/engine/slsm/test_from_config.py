@@ -1,0 +1,152 @@
+"""What each configuration has a run made of: conversations, controller, model and judge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from engine.errors import ConfigError, Problem
+from engine.slsm import layout
+from engine.slsm.chat_model import LocalChatModel
+from engine.slsm.controllers.detection import CheckedController
+from engine.slsm.controllers.openai_controller import OpenAIController
+from engine.slsm.controllers.rule_controller import RuleController
+from engine.slsm.from_config import make_chat_model, make_controller, make_dialogues, make_judge
+from engine.slsm.judges.judge import ExactAnswerJudge
+from engine.slsm.judges.openai_judge import OpenAIAnswerJudge
+from engine.tasks.generated.dialogues.records import multichallenge_jsonl
+from tests.engine.slsm.small_run import small_config, small_context
+from tests.exactly import exactly
+
+
+class Context(SimpleNamespace):
+    """A stage's context that notes for which role a server is asked, and what model is loaded."""
+
+    def __init__(self, **slsm: Any) -> None:
+        super().__init__(config=small_config(**slsm), asked=[], loaded=[])
+
+    def client(self, section: Any, role: str, where: str) -> Any:
+        self.asked.append((section.model, role, where))
+        return SimpleNamespace()
+
+    def load_model(self, section: Any) -> Any:
+        self.loaded.append(section)
+        return SimpleNamespace(info=SimpleNamespace(name="local"))
+
+
+class Own:
+    """A role of the user's own."""
+
+    name = "own"
+
+    def update(self, *given: Any) -> Any: ...
+
+    def detect(self, *given: Any) -> Any: ...
+
+    def judge(self, *given: Any) -> Any: ...
+
+
+OWN = f"{__name__}:Own"
+
+
+@pytest.mark.parametrize(("conversations", "made"), [(3, 3), (None, 240)])
+def test_generated_conversations_are_written_once_and_read(
+    tmp_path: Path, conversations: int | None, made: int
+) -> None:
+    context = small_context(tmp_path, [], data={"conversations": conversations})
+    dialogues = make_dialogues(context)
+    assert len(dialogues.conversations) == made
+    text = multichallenge_jsonl(made, 0)
+    assert layout.dialogues(tmp_path).read_bytes() == text
+    layout.dialogues(tmp_path).write_text("of the user's own\n")
+    assert make_dialogues(context) == dialogues
+    assert layout.dialogues(tmp_path).read_text() == "of the user's own\n"
+
+
+@pytest.mark.parametrize(("detector", "ask"), [("controller", None), ("checks", False), ("both", True)])
+@pytest.mark.parametrize(
+    ("controller", "kind", "asked"),
+    [
+        ({"kind": "rules"}, RuleController, []),
+        ({"kind": OWN}, Own, []),
+        (
+            {"kind": "openai", "openai": {"model": "m"}},
+            OpenAIController,
+            [("m", "controller", "slsm.controller.openai")],
+        ),
+    ],
+)
+def test_a_controller_and_what_finds_its_conflicts(
+    detector: str, ask: bool | None, controller: dict[str, Any], kind: type[Any], asked: list[Any]
+) -> None:
+    context: Any = Context(controller=controller, detector=detector)
+    made: Any = make_controller(context)
+    if ask is None:
+        assert isinstance(made, kind)
+    else:
+        assert isinstance(made, CheckedController) and made._ask is ask
+        assert isinstance(made._controller, kind)
+    assert context.asked == asked
+
+
+def test_where_the_controllers_key_is_missing_both_ways_out_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*given: object) -> None:
+        raise ConfigError([Problem("slsm.controller.openai.api_key_env", "OPENAI_API_KEY", "a key")])
+
+    context: Any = Context(controller={"kind": "openai"})
+    monkeypatch.setattr(context, "client", refuse)
+    with pytest.raises(ConfigError) as caught:
+        make_controller(context)
+    (problem,) = caught.value.problems
+    ways = "`slsm.controller.openai.base_url` of a server of your own, or `slsm.controller.kind: rules`"
+    assert problem == Problem("slsm.controller.openai.api_key_env", "OPENAI_API_KEY", f"a key, {ways}")
+
+
+@pytest.mark.parametrize(
+    ("judge", "kind", "asked"),
+    [
+        ({"kind": "exact"}, ExactAnswerJudge, []),
+        ({"kind": "none"}, type(None), []),
+        ({"kind": OWN}, Own, []),
+        (
+            {"kind": "openai", "openai": {"model": "m"}},
+            OpenAIAnswerJudge,
+            [("m", "judge", "slsm.judge.openai")],
+        ),
+    ],
+)
+def test_a_judge(judge: dict[str, Any], kind: type[Any], asked: list[Any]) -> None:
+    context: Any = Context(judge=judge)
+    assert isinstance(make_judge(context), kind) and context.asked == asked
+
+
+@pytest.mark.parametrize(
+    ("prompt", "strictly"), [("default", "very strictly"), ("multichallenge", "VERY STRICTLY")]
+)
+def test_the_authors_prompt_is_loud(prompt: str, strictly: str) -> None:
+    context: Any = Context(judge={"kind": "openai", "prompt": prompt})
+    made: Any = make_judge(context)
+    assert made._strictly == strictly
+
+
+def test_a_local_model_is_that_of_the_section_with_its_limits() -> None:
+    context: Any = Context(model={"path": "dialogues"}, max_new_tokens=77, temperature=0.25)
+    made = make_chat_model(context)
+    assert isinstance(made, LocalChatModel) and made.name == "local"
+    assert context.loaded == [context.config.slsm.model] and not context.asked
+    assert (made._sampling.max_tokens, made._sampling.temperature) == (77, 0.25)
+
+
+def test_a_file_of_answers_is_for_its_own_questions_alone() -> None:
+    context: Any = Context(answers={"kind": "file", "path": "x"}, compare=["baseline"])
+    said = (
+        "slsm.answers.kind: found file, which answers its own questions alone, expected local or openai "
+        "(configuration): correct this value"
+    )
+    with pytest.raises(ConfigError, match=exactly(said)):
+        make_chat_model(context)
