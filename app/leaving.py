@@ -61,8 +61,8 @@ class Leaving:
             self._ask(runs, self._started_elsewhere(), FINISHED)
 
     def interrupt(self) -> None:
-        """Ctrl+C: stop and keep, then leave; ask first where a run was started elsewhere. The second time: at once. Where
-        none is running, leave as `q` does."""
+        """Ctrl+C: stop and keep, then leave; ask first where a run was started elsewhere. The second time: at once.
+        Where none is running, leave as `q` does."""
         from screens.leaving import LeaveScreen
 
         runs = self.running()
