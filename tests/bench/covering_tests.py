@@ -15,7 +15,7 @@ import importlib
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cached_property
 from pathlib import Path
 from xml.etree import ElementTree
@@ -39,11 +39,11 @@ class CoveringTests:
         self._times = _times(Path(f"{path}.xml"))
         self._lines = {os.path.relpath(name, root): self._data.contexts_by_lineno(name) for name in measured}
 
-    def of_change(self, file: str, first: int, last: int, there: Iterable[str] = ()) -> list[str]:
-        """Those that run the statement around the lines `first` to `last` (from 1), the ones that run the fewest lines
-        first; all of the file where the lines run at import. Then the modules with a fixture that runs a statement of a
-        function: any of their tests may look at what it made. Of the tests that are `there`, those that are newer than
-        the coverage file come first, where others of their module run the file."""
+    def of_change(self, file: str, first: int, last: int, there: Collection[str]) -> list[str]:
+        """Of the tests that are `there`: those that are newer than the coverage file, in modules or folders whose other
+        tests run the file; those that run the statement around the lines `first` to `last` (from 1), the ones that run
+        the fewest lines first, or all of the file where the lines run at import. Then the modules with a fixture that
+        runs a statement of a function: any of their tests may look at what it made."""
         begin, end, inside = _statement(ast.parse((ROOT / file).read_text(encoding="utf-8")), first, last)
         contexts = self._of_lines(file, begin, end)
         modules = (
@@ -55,11 +55,21 @@ class CoveringTests:
             contexts |= self._of_file(file)
             for user in self._importers[file] if not contexts else ():
                 contexts |= self._of_file(user)
-        ordered = sorted(_tests(contexts), key=lambda test: (self._sizes[test], test))
-        of_file = {name.partition("::")[0] for name in self._of_file(file)}
-        newer = [test for test in there if test not in self._sizes and test.partition("::")[0] in of_file]
+        ordered = sorted(_tests(contexts) & set(there), key=lambda test: (self._sizes[test], test))
         few = ordered if len(ordered) <= SMALL + LARGE else ordered[:SMALL] + ordered[-LARGE:]
-        return newer + few + sorted(modules)
+        return self._newer(file, there) + few + sorted(modules)
+
+    def _newer(self, file: str, there: Iterable[str]) -> list[str]:
+        """Tests that the coverage file does not know, of modules whose others run the file; of modules that it does not
+        know, where others in their folder do."""
+        users = {test.partition("::")[0] for test in _tests(self._of_file(file))}
+        folders = {module.rpartition("/")[0] for module in users}
+        known = {test.partition("::")[0] for test in self._sizes}
+
+        def may_run(module: str) -> bool:
+            return module in users or (module not in known and module.rpartition("/")[0] in folders)
+
+        return [test for test in there if test not in self._sizes and may_run(test.partition("::")[0])]
 
     def within(self, seconds: float, tests: Iterable[str]) -> list[str]:
         """As many of the tests as took no longer together, in their order."""
