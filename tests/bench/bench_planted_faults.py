@@ -24,6 +24,8 @@ FIELDS: tuple[str, ...] = ("room", "file", "old", "new", "tests", "first", "noti
 
 SECONDS = 600.0
 """Seconds for the tests of a fault."""
+COVERING_SECONDS = 40.0
+"""As long as the tests took that are chosen by the coverage file."""
 
 
 def read_faults(table: Path = TABLE) -> list[dict[str, str]]:
@@ -47,11 +49,12 @@ def plant(collected: CollectedTests, table: Path, covering: CoveringTests | None
         text = (ROOT / fault["file"]).read_text(encoding="utf-8")
         first = text[: text.index(fault["old"])].count("\n") + 1
         last = first + fault["old"].rstrip("\n").count("\n")
-        tests = [f"tests/{name}" for name in fault["tests"].split()]
+        tests = collected.named([f"tests/{name}" for name in fault["tests"].split()])
         if not tests and covering is not None:
-            tests = covering.of_change(fault["file"], first, last, collected.tests)
+            tests = collected.named(covering.of_change(fault["file"], first, last, collected.tests))
+            tests = covering.within(COVERING_SECONDS, tests)
         changed = text.replace(fault["old"], fault["new"])
-        by = collected.noticed_by(fault["file"], changed, collected.named(tests), SECONDS)
+        by = collected.noticed_by(fault["file"], changed, tests, SECONDS)
         fault |= {"noticed": "yes" if by else "no", "by": by}
         write_faults(faults, table)
 
