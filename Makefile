@@ -32,13 +32,13 @@ test-slow: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 -m "slow and not vllm and not sglang"
 
 # vLLM brings a torch of its own: an environment of its own. Its CPU build needs no GPU. An engine works on one core for
-# most of its start: two files at a time, here and with SGLang.
+# most of its start: two files at a time.
 test-vllm: $(VLLM)/.installed
 	OMP_NUM_THREADS=1 $(VLLM)/bin/pytest -q -n 2 --dist loadfile -m vllm
 
 # The server runs in an environment of its own, the tests in theirs.
 test-sglang: $(STAMP) $(SGLANG)/.installed
-	OMP_NUM_THREADS=1 SGLANG_PYTHON=$(CURDIR)/$(SGLANG)/bin/python $(BIN)/pytest -q -n 2 --dist loadfile -m sglang tests/engine
+	OMP_NUM_THREADS=1 SGLANG_PYTHON=$(CURDIR)/$(SGLANG)/bin/python $(BIN)/pytest -q -m sglang tests/engine
 
 # The same; with a small real model, which comes as a package.
 test-llama: $(STAMP) $(LLAMA)/.installed
