@@ -48,6 +48,7 @@ def model() -> TransformersModel:
 def test_a_thought_is_told_by_its_words_as_seal_tells_it() -> None:
     usual = FieldSection()
     assert executes("So 3 + 4 = 7.", usual) and executes("We wait for the bus.", usual)
+    assert executes("They VERIFY it in Another Way.", usual), "capitals count"
     for thought in (" Wait, that is odd", "Alternatively, add", "now we verify it", "in another way"):
         assert not executes(thought, usual)
 

@@ -210,6 +210,12 @@ def test_rows_are_picked_by_id(tmp_path: Path, suffix: str, named: str):
     assert read_embeddings(tmp_path / f"t{suffix}", questions).tolist() == table[rows].tolist()
 
 
+def test_an_id_that_is_a_question_s_and_an_image_s_is_the_question_s(tmp_path: Path):
+    table = np.arange(8, dtype=np.float32).reshape(-1, 2)
+    save_with_ids(tmp_path / "t.npy", table, [900, 901, 10, 11])
+    assert read_embeddings(tmp_path / "t.npy", asked(2, first=10)).tolist() == table[[2, 3]].tolist()
+
+
 def test_unfit_ids_raise(tmp_path: Path):
     path, table = tmp_path / "t.npy", np.zeros((3, 2), np.float32)
     for ids, problem in (

@@ -52,6 +52,7 @@ def test_with_ten_annotators_scores_are_those_known_from_the_challenge(agreeing:
         ("the", ""),
         ("somebody'd", "somebodyd"),
         ("x" + "." * 40, "x" + "." * 8),
+        ("b /c x/y", "b c xy"),  # a sign behind a space is left out wherever it stands
     ],
 )
 def test_normal_form(text: str, normal: str):
