@@ -18,7 +18,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from tests.bench.collected_tests import ROOT, CollectedTests, in_a_copy, with_collected_tests
+from tests.bench.collected_tests import ROOT, CollectedTests, in_a_copy, verdict, with_collected_tests
 from tests.bench.covering_tests import CoveringTests
 from tests.bench.mutants import Mutant, mutants
 
@@ -61,7 +61,7 @@ def plant(
         by = collected.noticed_by(mutant.file, mutant.text, tests, 2 * SECONDS)
         with path.open("a", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerow(
-                [room, *shown[:2], mutant.kind, *shown[2:], "yes" if by else "no", by, len(tests),
+                [room, *shown[:2], mutant.kind, *shown[2:], verdict(by), by, len(tests),
                  f"{time.monotonic() - began:.1f}"]
             )  # fmt: skip
 

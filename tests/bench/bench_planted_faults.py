@@ -16,7 +16,7 @@ import csv
 import sys
 from pathlib import Path
 
-from tests.bench.collected_tests import ROOT, CollectedTests, in_a_copy, with_collected_tests
+from tests.bench.collected_tests import ROOT, CollectedTests, in_a_copy, verdict, with_collected_tests
 from tests.bench.covering_tests import CoveringTests
 
 TABLE = Path(__file__).resolve().parent / "results" / "planted_faults.csv"
@@ -55,7 +55,7 @@ def plant(collected: CollectedTests, table: Path, covering: CoveringTests | None
             tests = covering.within(COVERING_SECONDS, tests)
         changed = text.replace(fault["old"], fault["new"])
         by = collected.noticed_by(fault["file"], changed, tests, SECONDS)
-        fault |= {"noticed": "yes" if by else "no", "by": by}
+        fault |= {"noticed": verdict(by), "by": by}
         write_faults(faults, table)
 
 

@@ -24,6 +24,8 @@ from types import CodeType, FunctionType
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+_NOTHING_RAN = "nothing ran"
+"""In place of a test: none of those that were named is there, or each was left out. That says nothing."""
 STUCK = 300.0
 """Seconds after the time for its tests, when a change counts as stuck, which is noticed."""
 _COPIED = "STEER_TUI_COPY"
@@ -84,8 +86,10 @@ class CollectedTests:
         return list(found)
 
     def noticed_by(self, file: str, text: str, tests: Sequence[str], seconds: float) -> str:
-        """The first of the tests that fails where `file`, a path from the root, is `text`; "" where none does. After
-        `seconds` no further test begins in a forked process."""
+        """The first of the tests that fails where `file`, a path from the root, is `text`; "" where none does, or where
+        there are no tests. After `seconds` no further test begins in a forked process."""
+        if not tests:
+            return ""
         path = ROOT / file
         kept = path.read_text(encoding="utf-8")
         path.write_text(text, encoding="utf-8")
@@ -135,6 +139,11 @@ class CollectedTests:
         return ""
 
 
+def verdict(by: str) -> str:
+    """Of what `noticed_by` says: yes, no, or "" where no test ran."""
+    return "" if by == _NOTHING_RAN else "yes" if by else "no"
+
+
 def _began_anew(tests: Sequence[str], seconds: float) -> str:
     """The first of the tests that fails in a process of its own."""
     output = Path(tempfile.gettempdir()) / f"planted-{os.getpid()}.txt"
@@ -148,7 +157,7 @@ def _began_anew(tests: Sequence[str], seconds: float) -> str:
     failed = [line.split(" ")[1] for line in lines if line.startswith(("FAILED tests/", "ERROR tests/"))]
     if failed or ended is None:
         return failed[0] if failed else "stuck"
-    return "" if any(" passed" in line for line in lines[-3:]) else "nothing ran"
+    return "" if any(" passed" in line for line in lines[-3:]) else _NOTHING_RAN
 
 
 def _wait(process: int, seconds: float) -> int | None:

@@ -6,7 +6,7 @@ from types import CodeType
 
 import pytest
 
-from tests.bench.collected_tests import changed_functions
+from tests.bench.collected_tests import changed_functions, verdict
 
 TEXT = """
 MOST = 3
@@ -50,3 +50,8 @@ def test_what_runs_at_import_is_no_function(old: str, new: str) -> None:
 
 def test_a_function_that_is_gone() -> None:
     assert changed("def share(self):\n        return self.n / MOST", "pass") is None
+
+
+def test_that_nothing_ran_is_no_verdict() -> None:
+    names = ("tests/a.py::test_b", "stuck", "died 1", "", "nothing ran")
+    assert [verdict(by) for by in names] == ["yes", "yes", "yes", "no", ""]
