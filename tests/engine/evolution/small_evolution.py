@@ -16,6 +16,8 @@ from tests.offline_evolution import offline
 MODEL = ModelSection(device="cpu", path="statements")
 NOTHING_COMPARED: dict[str, object] = {"test_size": 0, "brief_prompts": [], "length_caps": 0}
 """Half of the questions are those of the comparison at the end."""
+EMPTY_REPLY = {"the reply is empty": ""}
+"""What was wrong with a refused reply, and its text."""
 
 
 def configured(**changes: object) -> Config:

@@ -33,13 +33,11 @@ from engine.files import read_jsonl
 from engine.lm.protocol import LanguageModel
 from engine.run.gate import StopRequested
 from engine.servers.spent import Spent
-from tests.engine.evolution.small_evolution import NOTHING_COMPARED, configured, finish_stage
+from tests.engine.evolution.small_evolution import EMPTY_REPLY, NOTHING_COMPARED, configured, finish_stage
 from tests.exactly import exactly
 from tests.run_stage import run_stage
 
 pytestmark = pytest.mark.usefixtures("unchecked_processors", "undrawn_plot")
-
-EMPTY = {"the reply is empty": ""}
 
 
 class Failing:
@@ -53,10 +51,10 @@ class Failing:
     def reflect(self, given: ReflectorInput, message: str) -> ReflectorReply:
         if given.iteration in self.fails:
             failed = ReflectorFailed(what="it refused", where="the reflector", hint="ask another")
-            failed.refused = [EMPTY, EMPTY]
+            failed.refused = [EMPTY_REPLY, EMPTY_REPLY]
             raise failed
         deltas = {name: value + 0.1 for name, value in given.deltas.items()}
-        return ReflectorReply(deltas, "It went well.", refused=[EMPTY])
+        return ReflectorReply(deltas, "It went well.", refused=[EMPTY_REPLY])
 
 
 def test_an_iteration_without_reply_is_kept_and_the_next_goes_on(
@@ -71,9 +69,14 @@ def test_an_iteration_without_reply_is_kept_and_the_next_goes_on(
     assert history[2].deltas == history[1].deltas and history[2].examples != history[1].examples
     told = [event for event in events if isinstance(event, ReflectorReplied)]
     assert [bool(event.aborted) for event in told] == [False, True, False, True]
-    assert [event.refused for event in told] == [[EMPTY], [EMPTY, EMPTY], [EMPTY], [EMPTY, EMPTY]]
+    assert [event.refused for event in told] == [
+        [EMPTY_REPLY],
+        [EMPTY_REPLY, EMPTY_REPLY],
+        [EMPTY_REPLY],
+        [EMPTY_REPLY, EMPTY_REPLY],
+    ]
     assert [event.attempts for event in told] == [2, 2, 2, 2]
-    assert list(read_stored_reply(layout.reflector_reply(run, 0)).refused) == [EMPTY], (
+    assert list(read_stored_reply(layout.reflector_reply(run, 0)).refused) == [EMPTY_REPLY], (
         "what a resumed run reads"
     )
     kept = [layout.reflector_reply(run, iteration).is_file() for iteration in range(4)]

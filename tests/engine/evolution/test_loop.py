@@ -35,12 +35,10 @@ from engine.evolution.reflectors.reflector import (
 from engine.run.gate import StopRequested
 from engine.run.stage import StageResult
 from engine.servers.spent import Spent
-from tests.engine.evolution.small_evolution import artefacts
+from tests.engine.evolution.small_evolution import EMPTY_REPLY, artefacts
 from tests.engine.evolution.test_split_evaluator import ByHand
 
 pytestmark = pytest.mark.usefixtures("unchecked_processors", "undrawn_plot")
-
-EMPTY = {"the reply is empty": ""}
 
 
 class Replying:
@@ -59,7 +57,7 @@ class Replying:
             raise failed
         deltas = {name: value + 0.5 for name, value in given.deltas.items()}
         return ReflectorReply(
-            deltas, f"Less {given.iteration}.", "raw", usage=Spent(2, 9, 0.5), refused=[EMPTY]
+            deltas, f"Less {given.iteration}.", "raw", usage=Spent(2, 9, 0.5), refused=[EMPTY_REPLY]
         )
 
 
@@ -168,11 +166,11 @@ def test_what_the_reflector_is_given_and_what_is_kept_of_its_reply(tmp_path: Pat
     assert logged == f"=== system ===\nTune.\n\n=== user ===\n{message}\n"
     assert layout.reflector_reply(tmp_path, 1).read_text().startswith('{\n  "deltas": {\n    "0": 1.0,\n')
     assert read_stored_reply(layout.reflector_reply(tmp_path, 1)) == ReflectorReply(
-        dict.fromkeys("012", 1.0), "Less 1.", "raw", usage=Spent(2, 9, 0.5), refused=[EMPTY]
+        dict.fromkeys("012", 1.0), "Less 1.", "raw", usage=Spent(2, 9, 0.5), refused=[EMPTY_REPLY]
     )
     assert evolution.of_kind(ReflectorReplied)[1] == ReflectorReplied(
         iteration=1, reflector="replying", deltas=dict.fromkeys("012", 1.0), summary="Less 1.", attempts=2,
-        refused=[EMPTY], message="evolution/reflector_message_001.txt",
+        refused=[EMPTY_REPLY], message="evolution/reflector_message_001.txt",
     )  # fmt: skip
 
 
