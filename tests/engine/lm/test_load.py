@@ -21,7 +21,7 @@ from engine.errors import ModelError
 from engine.lm import fingerprint as fingerprints
 from engine.lm.loading import cpu_dtype, pretrained
 from engine.lm.loading.device import memory_errors, pick_device, pick_dtype
-from engine.lm.loading.load import load_model
+from engine.lm.loading.load import EMBEDDED, embedded_folder, load_model, model_path
 from engine.lm.loading.pretrained import (
     _attention,
     _check_complete,
@@ -89,6 +89,13 @@ def test_all_that_a_section_says_reaches_the_model(monkeypatch: pytest.MonkeyPat
         )
         with pytest.raises(ModelError, match=exactly(words)):
             load_model(ModelSection(path=name))
+
+
+def test_a_model_is_called_as_its_section_names_it() -> None:
+    assert model_path(ModelSection()) == (str(EMBEDDED), "embedded")
+    statements = ModelSection(path="statements")
+    assert model_path(statements) == (str(embedded_folder("statements")), "statements")
+    assert model_path(ModelSection(backend="transformers", path="a/b")) == ("a/b", "a/b")
 
 
 def test_threads(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:

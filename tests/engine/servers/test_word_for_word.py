@@ -37,7 +37,7 @@ from engine.servers.completion import (
     without_fence,
 )
 from engine.servers.http import HttpAnswer, _cause
-from engine.servers.key import fits_header, is_variable
+from engine.servers.key import fits_header, is_variable, lacks_key
 from engine.servers.known_servers import KnownServers
 from engine.servers.proxy import proxy_host, proxy_of
 from engine.servers.refusal import is_about_content, refusal_text
@@ -662,3 +662,20 @@ async def test_who_asks_says_so() -> None:
 )  # fmt: skip
 def test_a_reply_that_breaks_off_says_nothing_of_a_server_s_json(reply: Reply, right: bool) -> None:
     assert client_module._is_json(reply) is right
+
+
+@pytest.mark.parametrize(
+    ("name", "address", "lacking"),
+    [
+        ("A_KEY", None, True), ("A_KEY", "https://api.example.org/v1", True), ("A_KEY", "http://127.0.0.1:8000", False),
+        ("BLANK_KEY", None, True), ("SET_KEY", None, False), ("none", None, False),
+    ],
+)  # fmt: skip
+def test_a_key_is_needed_but_for_a_server_on_this_machine(
+    monkeypatch: pytest.MonkeyPatch, name: str, address: str | None, lacking: bool
+) -> None:
+    """No address is that of the service itself."""
+    for variable, value in (("BLANK_KEY", " "), ("SET_KEY", "sk-1")):
+        monkeypatch.setenv(variable, value)
+    monkeypatch.delenv("A_KEY", raising=False)
+    assert lacks_key(name, address) is lacking
