@@ -88,6 +88,11 @@ class RunScreen(NotingScreen):
         self.set_interval(POLL_SECONDS, self._tick)
         self.call_after_refresh(self.poll)
 
+    def on_resize(self) -> None:
+        """Another size has room for more or less: draw again."""
+        self._drawn = None
+        self.call_after_refresh(self.poll)
+
     def _tick(self) -> None:
         """Time has passed: draw if it is time for it."""
         now, moment = time.monotonic(), (self.session.cursor, self.session.frozen)

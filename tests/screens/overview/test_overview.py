@@ -23,7 +23,7 @@ from screens.overview.card_panel import CardPanel
 from screens.overview.cards import Card
 from screens.overview.curve_view import CurveView
 from screens.overview.screen import OverviewScreen
-from screens.run_screen import RunScreen
+from screens.run_screen import POLL_SECONDS, RunScreen
 from screens.widgets.lazy_static import LazyStatic
 from screens.widgets.line_list import LineList
 from tests.named_tones import parts
@@ -130,6 +130,17 @@ async def test_from_120x36_on_every_method_has_its_curve(
         await polled(pilot)
         first = next(tile for tile in app.screen.query(Card) if tile.display)
         assert first.method == ("ESM" if tiles == 5 else "Evolution")
+
+
+async def test_a_resized_terminal_shows_what_fits_now(tmp_path: Path) -> None:
+    """Also where the run is finished, and no new event makes the screen draw again."""
+    app = RunApp(OverviewScreen(demo_session(tmp_path)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await polled(pilot)
+        for size, tiles in (((200, 60), 5), ((80, 24), 1)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause(2 * POLL_SECONDS)
+            assert sum(tile.display for tile in app.screen.query(Card)) == tiles
 
 
 @pytest.mark.parametrize(("size", "down", "tall"), [((120, 36), 3, False), ((200, 60), 2, True)])
