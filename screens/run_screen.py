@@ -90,8 +90,7 @@ class RunScreen(NotingScreen):
 
     def on_resize(self) -> None:
         """Another size has room for more or less: draw again."""
-        self._drawn = None
-        self.call_after_refresh(self.poll)
+        self.call_after_refresh(self._frame_changed)
 
     def _tick(self) -> None:
         """Time has passed: draw if it is time for it."""
