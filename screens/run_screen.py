@@ -299,7 +299,8 @@ class RunScreen(NotingScreen):
         """Read what went wrong."""
         fault = self._fault()
         if fault is not None:
-            self.app.push_screen(ErrorPanel(fault))
+            live = self.session.cursor is None
+            self.app.push_screen(ErrorPanel(fault, self.session.run_dir if live else None))
 
     def action_levers(self) -> None:
         """Ask a question with each lever on or off."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from rich.table import Table
@@ -11,11 +12,12 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Static
 
-from app.keys.commands import DIALOG, PANEL, bindings
+from app.keys.commands import DIALOG, PANEL, RESUME, bindings
 from app.wording.text import counted
 from engine.errors import ConfigError, Problem, SteerError
 from engine.events import StageFailed
 from engine.run.directory import RunStatus
+from screens.messages import ResumeRequested
 from screens.panels.dialog import Dialog
 
 
@@ -69,13 +71,16 @@ class Fault:
 
 
 class ErrorPanel(Dialog[None]):
-    """Shows a fault until it is closed."""
+    """Shows a fault until it is closed. `run`: the folder of the run that failed, which can be resumed from here."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(PANEL, DIALOG)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(PANEL, (RESUME,), DIALOG)
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: Fault, run: Path | None = None) -> None:
         super().__init__(f"✗ {fault.title}", "-error")
-        self.fault = fault
+        self.fault, self._run = fault, run
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "resume" or self._run is not None
 
     def contents(self) -> ComposeResult:
         yield Static(fault_table(self.fault), markup=False)
@@ -84,6 +89,12 @@ class ErrorPanel(Dialog[None]):
         """Copy the text of the panel."""
         self.app.copy_to_clipboard(self.fault.as_text())
         self.notify("Copied.")
+
+    def action_resume(self) -> None:
+        """Ask for a worker."""
+        assert self._run is not None, "else the key is not there"
+        self.app.post_message(ResumeRequested(self._run))
+        self.dismiss()
 
 
 def fault_table(fault: Fault) -> Table:

@@ -606,6 +606,7 @@ async def test_a_failure_that_happens_while_one_looks_comes_up_once(tmp_path: Pa
         screen.poll()
         await pilot.pause()
         assert isinstance(pilot.app.screen, ErrorPanel) and pilot.app.screen.fault.what == "no column"
+        assert pilot.app.screen.active_bindings["r"].binding.action == "resume"
         await pilot.press("escape")
         session.grow(1)
         screen.poll()
@@ -616,6 +617,10 @@ async def test_a_failure_that_happens_while_one_looks_comes_up_once(tmp_path: Pa
         screen.poll()
         await pilot.pause()
         assert pilot.app.screen is screen, "in the past it does not come up by itself"
+        screen.action_show_error()
+        await pilot.pause()
+        assert "r" not in pilot.app.screen.active_bindings, "who looks at the past resumes nothing"
+        await pilot.press("escape")
         session.seek(None)
         screen._opened_at = later
         screen.poll()

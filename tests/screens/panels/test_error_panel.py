@@ -1,9 +1,49 @@
-"""What the panel of an error gives to the clipboard."""
+"""The panel of an error: what it gives to the clipboard, and the run that it resumes."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from textual import on
+from textual.app import App
+
 from engine.errors import ConfigError, Problem, RunError
-from screens.panels.error_panel import Fault
+from screens.messages import ResumeRequested
+from screens.panels.error_panel import ErrorPanel, Fault
+
+FAULT = Fault("The run failed", "no room")
+
+
+class Asked(App[None]):
+    """Keeps which runs it was asked to resume."""
+
+    def on_mount(self) -> None:
+        self.runs: list[Path] = []
+
+    @on(ResumeRequested)
+    def _asked(self, message: ResumeRequested) -> None:
+        self.runs.append(message.run_dir)
+
+
+async def test_a_run_that_failed_is_resumed_from_the_panel() -> None:
+    """Which closes then."""
+    async with Asked().run_test() as pilot:
+        await pilot.app.push_screen(ErrorPanel(FAULT, Path("outputs/demo/1")))
+        assert "r" in pilot.app.screen.active_bindings
+        await pilot.press("r")
+        await pilot.pause()
+        assert isinstance(pilot.app, Asked) and pilot.app.runs == [Path("outputs/demo/1")]
+        assert len(pilot.app.screen_stack) == 1
+
+
+async def test_what_is_no_run_is_not_resumed() -> None:
+    async with Asked().run_test() as pilot:
+        await pilot.app.push_screen(ErrorPanel(FAULT))
+        assert "r" not in pilot.app.screen.active_bindings
+        await pilot.press("r")
+        await pilot.pause()
+        assert isinstance(pilot.app, Asked) and not pilot.app.runs
+        assert len(pilot.app.screen_stack) == 2
 
 
 def test_all_that_stands_in_the_panel_is_copied() -> None:

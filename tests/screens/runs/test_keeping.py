@@ -23,6 +23,7 @@ from app.table.filter_parser import parse
 from engine.errors import RunError
 from engine.run.directory import RunDirectory, StageRecord
 from engine.run.stage_state import RUNNING, StageState
+from screens.messages import ResumeRequested
 from screens.notes.screen import NotesScreen
 from screens.panels.error_panel import ErrorPanel
 from screens.runs.about import about_group, about_run, metric_words
@@ -382,6 +383,10 @@ async def test_the_error_of_a_run_in_the_list(outputs: Path) -> None:
         assert fault.hint.startswith(
             "correct what it names (values are in config.yaml there); r resumes the run"
         )
+        await pilot.press("r")
+        await pilot.pause()
+        (asked,) = app.asked
+        assert isinstance(asked, ResumeRequested) and asked.run_dir == row.path
 
 
 def cells_of(row: RunRow) -> dict[str, tuple[str, str]]:
