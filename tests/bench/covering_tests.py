@@ -60,16 +60,17 @@ class CoveringTests:
         return self._newer(file, there) + few + sorted(modules)
 
     def _newer(self, file: str, there: Iterable[str]) -> list[str]:
-        """Tests that the coverage file does not know, of modules whose others run the file; of modules that it does not
-        know, where others in their folder do."""
+        """Tests of which neither lines nor a time are known, of modules whose others run the file; of modules of which
+        none is known, where others in their folder do."""
+        known = self._sizes.keys() | self._times.keys()
+        modules = {test.partition("::")[0] for test in known}
         users = {test.partition("::")[0] for test in _tests(self._of_file(file))}
         folders = {module.rpartition("/")[0] for module in users}
-        known = {test.partition("::")[0] for test in self._sizes}
 
         def may_run(module: str) -> bool:
-            return module in users or (module not in known and module.rpartition("/")[0] in folders)
+            return module in users or (module not in modules and module.rpartition("/")[0] in folders)
 
-        return [test for test in there if test not in self._sizes and may_run(test.partition("::")[0])]
+        return [test for test in there if test not in known and may_run(test.partition("::")[0])]
 
     def within(self, seconds: float, tests: Iterable[str]) -> list[str]:
         """As many of the tests as took no longer together, in their order."""
