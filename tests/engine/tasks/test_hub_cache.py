@@ -127,6 +127,12 @@ def test_the_files_of_a_task(hub: Hub) -> None:
     assert is_here("gsm8k", str(hub.folder), "test") and not is_here("gsm8k", "/nowhere", "test")
 
 
+def test_the_shards_of_a_task_come_in_order(hub: Hub) -> None:
+    names = [f"test-{number:05d}-of-00009.parquet" for number in range(9)]
+    hub.put(*(f"main/{name}" for name in (*names[4:], *reversed(names[:4]))))
+    assert [path.name for path in task_files("gsm8k", None, "test")] == names
+
+
 def test_a_path_below_the_user_s_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file is taken as it is, whatever its name; in a folder the split is looked for. Nothing is asked of the hub."""
     monkeypatch.setenv("HOME", str(tmp_path))

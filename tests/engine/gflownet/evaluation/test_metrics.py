@@ -103,8 +103,8 @@ def test_figures_of_a_question():
 
 @pytest.mark.parametrize("kind", ["answer_only", "gold_paths"])
 def test_where_there_is_no_edge_every_figure_of_the_empty_walks_is_zero(kind: str):
-    """But that there is one path, the empty one."""
-    batch = small_batch([SMALL_GRAPHS[-1]])
+    """But that there is one path, the empty one. It meets no answer, though it begins at one."""
+    batch = small_batch([SmallGraph("alone", (), (0,), (0,))])
     walks = walks_of(batch, [[], []])
     reward = AnswerOnlyReward(RewardSection.model_validate({"kind": kind}))(batch, walks, batch.question_emb)
     figures = question_figures(batch, walks, reward, [1], [1])

@@ -129,6 +129,16 @@ def test_each_relation_has_the_row_of_its_own_words(built: Path):
     np.testing.assert_allclose(tables.relation, HashedEmbedder().embed(texts.relations), atol=1e-6)
 
 
+def test_a_table_that_is_whole_is_not_made_again_and_what_it_was_made_from_is_cleared_away(tmp_path: Path):
+    """Killed between the two, the stage left both."""
+    path, rest = tmp_path / "table.npy", tmp_path / "table.texts.npy"
+    path.write_bytes(b"whole")
+    rest.write_bytes(b"rest")
+    job = object.__new__(graphs_stage._GraphsJob)
+    job._table(path, ["a text"], 0, zero=False)
+    assert path.read_bytes() == b"whole" and not rest.exists()
+
+
 class Answers:
     """Rows of one split with one edge each: an answer in words, one in the graph, both, none."""
 
