@@ -130,6 +130,13 @@ def test_another_draw_shares_no_seed_with_the_one_before(
     assert asked.value.args == (7, *asked_for)
 
 
+def test_a_graphs_relations_are_named_by_their_number_each_once() -> None:
+    """As the rows of its relation embeddings are."""
+    data = SimpleNamespace(node_global_ids=torch.tensor([2, 0]), edge_attr=torch.tensor([1, 0, 1]))
+    names = GraphNames.of(Texts(["a", "b", "c"], ["r", "s"]), data)
+    assert (names.nodes, names.relations) == (["c", "a"], ["r", "s"])
+
+
 def test_a_question_is_shown_with_its_graph_and_its_paths() -> None:
     """Of the four paths of the graph nine are asked for; one triple of theirs fits the prompt."""
     batch = small_batch([GRAPH])
