@@ -140,12 +140,14 @@ def test_aime_as_csv(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["test.json", "test.jsonl"])
 def test_records_behind_a_byte_order_mark(tmp_path: Path, name: str) -> None:
-    records = [{"question": f"Q{number}", "answer": f"#### {number}"} for number in range(2)]
+    """In a folder that is itself named like the split. Of half a letter a question mark is left."""
+    records = [{"question": f"Q{number}\ud800", "answer": f"#### {number}"} for number in range(2)]
     lines = "\n".join(map(json.dumps, records))
     text = json.dumps(records, indent=1) if name == "test.json" else lines
-    (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + text.encode())
-    found = load_task_dataset("gsm8k", str(tmp_path), "test", 5)
-    assert [example.answer for example in found] == ["0", "1"]
+    (tmp_path / "test").mkdir()
+    (tmp_path / "test" / name).write_bytes(b"\xef\xbb\xbf" + text.encode())
+    found = load_task_dataset("gsm8k", str(tmp_path / "test"), "test", 5)
+    assert [(example.question, example.answer) for example in found] == [("Q0?", "0"), ("Q1?", "1")]
 
 
 def test_arc_in_its_shapes(tmp_path: Path) -> None:
@@ -205,6 +207,7 @@ def _gsm8k(name: str) -> dict[str, Any]:
         (["val.jsonl", "train.jsonl"], "dev", ["val"]),
         (["valid.jsonl", "train.jsonl"], "validation", ["valid"]),
         (["d/Test/0000.parquet", "d/Train/0000.parquet"], "test", ["Test"]),
+        (["main/a/test.jsonl", "socratic/a/test.jsonl"], "test", ["main"]),
         (["test.json"], "test", ["test"]),
     ],
 )  # fmt: skip
@@ -490,6 +493,8 @@ def test_extraction(dataset: str, text: str, pred: str) -> None:
         ("gsm8k", "it is \\boxed{\\$1{,}200 \\text{ a day}}, as 5 say", "1200", "1200"),
         ("gsm8k", "\\boxed{3} but\n#### 4", "4", "4"),
         ("gsm8k", "\\boxed{none} of 5", "", "5"),
+        ("gsm8k", "\\boxed{1\\,200}", "1200", "1200"),
+        ("gsm8k", "so 12.75", "", "12.75"),
         ("generated", "\\boxed{3}", "", ""),
         ("arc-c", "B or C", "", "C"),
         ("arc-c", "The answer is B. C is wrong.", "B", "B"),

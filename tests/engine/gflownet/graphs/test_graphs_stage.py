@@ -381,7 +381,7 @@ def test_a_question_is_embedded_without_its_topic_if_asked(masked: bool, embedde
     job.section = GraphsSection(mask_topic=masked)
     job.embedder = SimpleNamespace(embed=embed)
     row = RawSample("q", "who is ann 's boss ?", ["boss"], ["ann"], ["boss"], [])
-    record = RetrievalRecord("q", "?", *[b""] * 6, [], [], [], b"", [], [])
+    record = RetrievalRecord("q", "?", b"", b"", b"", b"", b"", b"", [], [], [], b"", [], [])
     (found,) = job._embedded([(row, record)])
     assert asked == [[embedded]] and np.frombuffer(found.question_emb, "<f4").tolist() == [1.0, 1.0]
 

@@ -101,14 +101,15 @@ def test_a_triple_that_is_none_costs_itself_and_not_its_question(broken: object)
 
 
 def test_broken_triples_are_counted_and_told(folder: Path, tmp_path: Path):
-    rows = [row(id="t0", graph=[*GRAPH, ["a", "", "c"]]), row(id="t1", graph=[["", "", ""], ["a", "b", " "]])]
+    whole = [*GRAPH, ["Jamaica", "location.contains", "Kingston"]]
+    rows = [row(id="t0", graph=[*whole, ["a", "", "c"]]), row(id="t1", graph=[["", "", ""], ["a", "b", " "]])]
     write(folder, rows, "test")
     settings, results = section(folder).model_dump(), list[StageResult]()
     events = run_stage(BuildGraphs(), small_config(graphs=settings), tmp_path / "run", results=results)
     test = next(event for event in events if isinstance(event, GraphsBuilt) and event.split == "test")
     assert (test.samples, test.broken_triples, test.dropped) == (1, 3, {"an empty graph": 1})
     assert results[0].summary == {
-        "train": 5, "validation": 5, "test": 1, "test_dropped": 1, "test_broken_triples": 3, "entities": 4,
+        "train": 5, "validation": 5, "test": 1, "test_dropped": 1, "test_broken_triples": 3, "entities": 5,
         "relations": 4,
     }  # fmt: skip
     assert [event.text for event in events if isinstance(event, Notice) and event.level == "warning"] == [
@@ -245,6 +246,17 @@ def test_a_question_of_two_splits_is_kept_in_the_later_one(folder: Path, tmp_pat
     assert built["train"].dropped == {"asked in test, too": 1, "asked in validation, too": 1}
     assert built["validation"].dropped == {"asked in test, too": 1} and built["validation"].samples == 1
     assert built["test"].dropped == {} and built["test"].samples == 1
+
+
+def test_a_question_is_asked_again_by_rows_that_can_be_used_and_first_of_all_in_the_next_split(folder: Path):
+    """That of the second row of training stands in test without an id, that of the third in both other splits."""
+    write(folder, [row(id="", question="question q 1"), row(id="q2", question="other")], "test")
+    write(folder, [row(id="v0", question="Question q 2"), row(id="v1", question="third")], "validation")
+    found = [
+        one.id if isinstance(one, RawSample) else one.reason
+        for one in RogSource(section(folder)).read("train")
+    ]
+    assert found == ["q0", "q1", "asked in validation, too", "q3", "q4"]
 
 
 def test_shards_are_read_in_order_and_a_missing_one_is_named(folder: Path):
