@@ -106,7 +106,7 @@ def _example(record: dict[str, Any], where: str) -> TaskExample:
             hint="use FinanceBench's published fields: " + ", ".join(FIELDS),
         )
     question, answer = str(record["question"] or ""), record["answer"]
-    golds = [str(gold) for gold in answer] if isinstance(answer, list) else [str(answer or "")]
+    golds = ["" if gold is None else str(gold) for gold in (answer if isinstance(answer, list) else [answer])]
     if not question.strip() or not golds or not all(gold.strip() for gold in golds):
         raise DataError(
             what="`question` or `answer` is empty", where=where, hint="correct or remove the line"

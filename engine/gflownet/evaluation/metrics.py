@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 
 from engine.gflownet.sampler.environment import Walks
 from engine.gflownet.sampler.graph_batch import GraphBatch
-from engine.gflownet.sampler.reward import RewardOutput, answers_met, f1, first_occurrences
+from engine.gflownet.sampler.reward import RewardOutput, answers_met, f1, first_occurrences, gold_edges
 from engine.gflownet.sampler.segments import best_of_each
 
 Figures = dict[str, torch.Tensor]
@@ -56,7 +56,7 @@ def question_figures(
     single = trajectory_figures(batch, walks, reward)
     figures = {name: by_question(values).mean(1) for name, values in single.items()}
     success = by_question(reward.success)
-    hit_gt = by_question(batch.is_gt_edge[walks.edges.clamp(min=0)] & (walks.edges >= 0)).any(2)
+    hit_gt = by_question(gold_edges(batch, walks.edges)).any(2)
     for k in sorted({1, *success_k, each}):
         if k > each:
             continue  # one greedy path has no success@10
@@ -96,7 +96,7 @@ def path_hit(
     shortest paths."""
     edges = walks.edges[:, :window]
     walked = first_occurrences(edges)
-    hits = (batch.is_gt_edge[edges.clamp(min=0)] & walked).sum(1).to(batch.edge_scores)
+    hits = (gold_edges(batch, edges) & walked).sum(1).to(batch.edge_scores)
     return _against(hits, walked.sum(1), batch.gt_edge_count[walks.graph])
 
 

@@ -153,8 +153,8 @@ class _GraphsJob:
         tails = _array([local[tail] for _, _, tail in triples])
         relations = _array([self.relations.number(relation) for _, relation, _ in triples])
         nodes = _array([self.entities.number(entity) for entity in local])
-        starts = [local[entity] for entity in dict.fromkeys(row.q_entity) if entity in local]
-        answers = [local[entity] for entity in dict.fromkeys(row.a_entity) if entity in local]
+        starts = [local[entity] for entity in row.q_entity if entity in local]
+        answers = [local[entity] for entity in row.a_entity if entity in local]
         number = {triple: edge for edge, triple in enumerate(triples)}
         gold = [[number[triple] for triple in path] for path in row.gold_paths]
         known = (
@@ -173,7 +173,7 @@ class _GraphsJob:
             labels=known.labels.tobytes(),
             q_locals=starts,
             a_locals=answers,
-            answer_entity_ids=[self.entities.number(entity) for entity in dict.fromkeys(row.a_entity)],
+            answer_entity_ids=[self.entities.number(entity) for entity in row.a_entity],
             question_emb=b"",
             gt_paths=known.paths,
             answers=row.answer or row.a_entity,

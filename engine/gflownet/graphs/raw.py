@@ -12,9 +12,9 @@ _NO_TEXT = re.compile(r"[mg]\.[0-9a-z_]+")
 
 @dataclass(frozen=True)
 class RawSample:
-    """One question in words. Entities are names, or m. and g. ids where they have no text. `broken_triples`: how many
-    the source left out of `graph`, because they are not three texts. `gold_paths`: paths in `graph` from a question
-    entity to an answer, where the source knows which ones the question means."""
+    """One question in words. Entities are names, or m. and g. ids where they have no text, each once in its list.
+    `broken_triples`: how many the source left out of `graph`, because they are not three texts. `gold_paths`: paths in
+    `graph` from a question entity to an answer, where the source knows which ones the question means."""
 
     id: str
     question: str

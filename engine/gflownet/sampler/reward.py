@@ -60,9 +60,14 @@ def gold(batch: GraphBatch, walks: Walks) -> torch.Tensor:
     question."""
     edges, length = walks.edges, walks.length
     end = walks.nodes.gather(1, length[:, None])[:, 0]
-    along = (batch.is_gt_edge[edges.clamp(min=0)] | (edges < 0)).all(1)
+    along = (gold_edges(batch, edges) | (edges < 0)).all(1)
     taught = (batch.gt_paths[walks.graph] >= 0).sum(1).clamp(min=1)
     return along & (length >= taught) & batch.is_answer[end.clamp(min=0)]
+
+
+def gold_edges(batch: GraphBatch, edges: torch.Tensor) -> torch.Tensor:
+    """Which of `edges`, of any shape, are on a shortest or given path to an answer; -1, which is none, is not."""
+    return torch.nn.functional.pad(batch.is_gt_edge, (0, 1))[edges]
 
 
 AnswerDiffusionReward = AnswerOnlyReward

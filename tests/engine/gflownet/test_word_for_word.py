@@ -43,11 +43,13 @@ def test_files_have_the_names_that_the_pages_give() -> None:
     run = Path("r")
     names = [str(getattr(layout, name)(run).relative_to("r/gflownet")) for name in (
         "retrieval_store", "entity_texts", "relation_texts", "entity_embeddings", "relation_embeddings",
-        "retriever_checkpoint", "dropped_samples", "checkpoint", "sampled_paths", "metrics",
+        "retriever_checkpoint", "dropped_samples", "checkpoint", "sampled_paths", "metrics", "training_log",
+        "validation_log", "answers",
     )]  # fmt: skip
     assert names == [
         "g_retrieval.lmdb", "entities.json", "relations.json", "entity_embeddings.npy", "relation_embeddings.npy",
-        "retriever.pt", "dropped.json", "gflownet.pt", "paths.jsonl", "tables/metrics.csv",
+        "retriever.pt", "dropped.json", "gflownet.pt", "paths.jsonl", "tables/metrics.csv", "training.jsonl",
+        "validation.jsonl", "answers.jsonl",
     ]  # fmt: skip
     assert str(layout.edge_scores(run, "test")) == "r/gflownet/scores/test.safetensors"
     assert str(layout.agent_graphs(run, "test")) == "r/gflownet/g_agent/test.pt"
@@ -128,6 +130,16 @@ def test_the_verdict_on_a_sampler(
     )
     assert (verdict.value, verdict.baseline_value, verdict.k, verdict.remark) == (0.5, 0.25, k, remark)
     assert (verdict.graded, verdict.ahead, verdict.n) == (metric == "answer_recall", ["prior"], 2)
+    assert verdict.curve == [0.5, 0.5] and (verdict.difference, verdict.low, verdict.high) == (
+        0.25,
+        0.25,
+        0.25,
+    )
+    closest = verdict.closest
+    assert closest is not None and (closest.method, closest.value) == ("prior", 0.6)
+    assert closest.difference == pytest.approx(0.1) and closest.n == 2
+    by_method["prior"] = evaluation(0.5)
+    assert sampler_verdict(by_method, 0).ahead == [], "as good is not ahead"
 
 
 def test_the_summary_of_a_training() -> None:

@@ -59,6 +59,27 @@ def test_the_same_records_in_any_form_are_the_same_examples(suffix: str, tmp_pat
     ]
 
 
+def test_ids_are_those_of_the_named_field(tmp_path: Path) -> None:
+    records = [{"nr": number, "question": f"Q{number}", "answer": "1"} for number in (7, 8)]
+    path = _lines(tmp_path / "a.jsonl", *records)
+    assert [one.id for one in _examples(_section(path, fields={"id": "nr"}))] == ["7", "8"]
+    with pytest.raises(DataError, match=r"there is no field `key`, only .*: correct task\.fields\.id$"):
+        _examples(_section(path, fields={"id": "key"}))
+
+
+def test_examples_are_shuffled_by_the_seed_if_asked(tmp_path: Path) -> None:
+    path = _lines(tmp_path / "a.jsonl", *({"question": f"Q{n}", "answer": "1"} for n in range(20)))
+    plain = [f"Q{number}" for number in range(20)]
+
+    def drawn(shuffle: bool, size: int, seed: int) -> list[str]:
+        section = _section(path, shuffle=shuffle)
+        return [one.question for one in configured_examples(section, "train", size, seed)]
+
+    assert drawn(False, 3, 1) == plain[:3]
+    one, other = drawn(True, 20, 1), drawn(True, 20, 2)
+    assert sorted(one) == sorted(other) == sorted(plain) and len({*map(tuple, (one, other, plain))}) == 3
+
+
 @pytest.mark.parametrize(
     ("compare", "gold", "text", "right", "strict"),
     [

@@ -12,6 +12,8 @@ from engine.errors import ConfigError, DataError
 from engine.evolution.judges.numeric_judge import NumericJudge
 from engine.tasks.financebench import financebench_record, generated_financebench, load_financebench
 from engine.tasks.generated.statements import (
+    Kind,
+    StatementQuestion,
     draw_change,
     draw_statement,
     generate_statements,
@@ -43,6 +45,7 @@ def test_published_fields(tmp_path: Path) -> None:
     path = write(tmp_path / "f.jsonl", published(), published(financebench_id="b", answer=["1", "one"]))
     first, second = load_financebench(path, None)
     assert first.id == "financebench_id_03029" and first.answer == "$1577.00"
+    assert first.meta["company"] == "3M" and first.meta["answers"] == ["$1577.00"]
     assert (
         first.meta["prompt"].startswith("Purchases of PP&E (1,577)")
         and first.question in first.meta["prompt"]
@@ -91,6 +94,8 @@ EMPTY = "`question` or `answer` is empty (…/f.jsonl:1): correct or remove the 
         ([published(answer="")], EMPTY),
         ([published(answer=None)], EMPTY),
         ([published(answer=["a", " "])], EMPTY),
+        ([published(answer=["a", None])], EMPTY),
+        ([published(answer=[])], EMPTY),
         ([published(question=None)], EMPTY),
         (
             [published(), published()],
@@ -133,6 +138,13 @@ def test_the_published_line_in_full(tmp_path: Path) -> None:
     assert second.meta["prompt"].startswith("Purchases (1,577)")
 
 
+def test_an_answer_may_be_the_number_zero(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "f.jsonl", published(answer=0), published(financebench_id="b", answer=[0, "none"])
+    )
+    assert [example.meta["answers"] for example in load_financebench(path, None)] == [["0"], ["0", "none"]]
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(
         DataError,
@@ -153,6 +165,30 @@ def test_an_index_that_is_not_there(tmp_path: Path, index: int) -> None:
         ),
     ):
         load_financebench(write(tmp_path / "f.jsonl", published()), [0, index])
+
+
+def test_of_many_indices_that_are_not_there_the_first_five_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"found \[1, 2, 3, 4, 5\], expected indices from 0 to 0"):
+        load_financebench(write(tmp_path / "f.jsonl", published()), range(7))
+
+
+@pytest.mark.parametrize(
+    ("kind", "reasoning"),
+    [
+        ("this year", "Numerical reasoning"), ("last year", "Information extraction"),
+        ("change", "Information extraction"),
+    ],
+)  # fmt: skip
+def test_a_generated_question_as_a_published_line(kind: Kind, reasoning: str) -> None:
+    question = StatementQuestion(
+        id="s1", company="Nor Vex Corp", evidence="Cash was 41.", item="cash", before=41, change=3, question="What?",
+        answer="44", kind=kind, split="test",
+    )  # fmt: skip
+    assert financebench_record(question) == {
+        "financebench_id": "s1", "company": "Nor Vex Corp", "doc_name": "NOR_VEX_CORP_10K",
+        "question_type": "domain-relevant", "question_reasoning": reasoning, "question": "What?", "answer": "44",
+        "justification": "", "evidence": [{"evidence_text": "Cash was 41.", "evidence_page_num": 1}],
+    }  # fmt: skip
 
 
 def test_generated_questions_are_in_the_published_format(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from engine.errors import DataError
 from engine.tasks.hub import cached_files, fetch
 from engine.tasks.sources import is_here, task_files
+from engine.tasks.split_files import missing_shards
 from tests.exactly import exactly
 
 PATTERN = "main/test-*.parquet"
@@ -94,6 +95,28 @@ def test_a_hub_out_of_reach_says_why_in_a_line(hub: Hub) -> None:
     assert cached_files("o/n", [PATTERN]) is None, "there is no folder yet"
 
 
+def test_of_a_long_reason_200_letters_are_told(hub: Hub) -> None:
+    def fails() -> None:
+        raise ConnectionError("no" * 300)
+
+    hub.online = fails
+    with pytest.raises(DataError) as caught:
+        fetch("o/n", [PATTERN], "task.path")
+    assert caught.value.what == f"the data set cannot be fetched: {'no' * 100}"
+
+
+def test_shards_that_lie_in_two_folders_are_two_sets_of_shards() -> None:
+    shards = [
+        "a/x-00001-of-00002.parquet",
+        "b/x-00000-of-00002.parquet",
+        "b/x-00000-of-00003.parquet",
+        "y.parquet",
+    ]
+    assert missing_shards(shards) == [
+        "x-00000-of-00002", "x-00001-of-00002", "x-00001-of-00003", "x-00002-of-00003",
+    ]  # fmt: skip
+
+
 def test_the_files_of_a_task(hub: Hub) -> None:
     assert not is_here("gsm8k", None, "test") and not is_here("gsm8k", "hub:me/mine", "test")
     hub.put("main/test-00000-of-00001.parquet", "socratic/test-00000-of-00001.parquet")
@@ -102,6 +125,12 @@ def test_the_files_of_a_task(hub: Hub) -> None:
     assert task_files("gsm8k", "hub:me/mine", "test") == [hub.folder / "main/test-00000-of-00001.parquet"]
     assert [one["name"] for one in hub.asked[-2:]] == ["openai/gsm8k", "me/mine"]
     assert is_here("gsm8k", str(hub.folder), "test") and not is_here("gsm8k", "/nowhere", "test")
+
+
+def test_the_shards_of_a_task_come_in_order(hub: Hub) -> None:
+    names = [f"test-{number:05d}-of-00009.parquet" for number in range(9)]
+    hub.put(*(f"main/{name}" for name in (*names[4:], *reversed(names[:4]))))
+    assert [path.name for path in task_files("gsm8k", None, "test")] == names
 
 
 def test_a_path_below_the_user_s_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ def _file(folder: Path, *records: dict[str, Any]) -> str:
 
 def _parquet(path: Path, *records: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    parquet.write_table(pyarrow.Table.from_pylist(list(records)), path)
+    parquet.write_table(pyarrow.Table.from_pylist(list(records)), path, row_group_size=1)
 
 
 # ---------------------------------------------------------------- formats
@@ -34,7 +34,14 @@ def _parquet(path: Path, *records: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("ending", "answer"),
-    [("#### 1,002", "1002"), ("#### $5", "5"), ("####-3", "-3"), ("#### 2.50", "2.5"), ("#### 70.", "70")],
+    [
+        ("#### 1,002", "1002"),
+        ("#### $5", "5"),
+        ("####-3", "-3"),
+        ("#### 2.50", "2.5"),
+        ("#### 70.", "70"),
+        ("#### 100.0", "100"),
+    ],
 )
 def test_gsm8k_numbers(tmp_path: Path, ending: str, answer: str) -> None:
     path = _file(tmp_path, {"question": "How many?", "answer": f"So 7.\n{ending}"})
@@ -47,6 +54,9 @@ def test_gsm8k_solution_is_text_a_model_could_write(tmp_path: Path) -> None:
     written = "Half is 48/2 = <<48/2=24>>24.\nTogether 48+24 = <<48+24=72>>72.\n#### 72"
     (example,) = load_task_dataset("gsm8k", _file(tmp_path, {"question": "Q", "answer": written}), "test", 5)
     assert example.solution == "Half is 48/2 = 24.\n\nTogether 48+24 = 72.\n\n#### 72"
+    for written, solution in (("5", None), ("#### 5", "#### 5")):
+        path = _file(tmp_path, {"question": "Q", "answer": written})
+        assert [one.solution for one in load_task_dataset("gsm8k", path, "test", 5)] == [solution]
 
 
 def test_math500(tmp_path: Path) -> None:
@@ -64,6 +74,7 @@ def test_math_itself_has_its_answers_in_boxes(tmp_path: Path) -> None:
              {"problem": "P", "level": "Level 5", "type": "Algebra", "solution": solution})  # fmt: skip
     (example,) = load_task_dataset("math500", str(tmp_path), "train", 5)
     assert (example.id, example.answer) == ("math500-train-0", "\\dfrac{1}{2}")
+    assert example.meta == {"type": "Algebra", "level": "Level 5"}
     given = {"problem": "P", "solution": solution}
     for answer, read in ((0, "0"), ("", "\\dfrac{1}{2}"), (None, "\\dfrac{1}{2}")):
         (example,) = load_task_dataset("math500", _file(tmp_path, {**given, "answer": answer}), "test", 5)
@@ -89,6 +100,8 @@ AIME = [
     ({"problem": "P", "answer": "$\\boxed{809}$"}, "aime-test-0", "809"),
     ({"problem": "P", "answer": 25.0}, "aime-test-0", "25"),
     ({"id": "0", "problem": "P", "answer": "0"}, "aime-test-0", "0"),
+    ({"id": "", "problem_idx": 4, "problem": "P", "answer": "0"}, "aime-test-4", "0"),
+    ({"id": 5, "unique_id": "u/1", "problem": "P", "question": "why?", "answer": 1}, "u/1", "1"),
     ({"problem": "P", "answer": 999}, "aime-test-0", "999"),
 ]  # fmt: skip
 """Records of copies on the hub, each in its own form."""
@@ -125,11 +138,16 @@ def test_aime_as_csv(tmp_path: Path) -> None:
         load_task_dataset("aime", str(tmp_path), "train", 5)
 
 
-def test_a_list_behind_a_byte_order_mark(tmp_path: Path) -> None:
-    records = [{"question": f"Q{number}", "answer": f"#### {number}"} for number in range(2)]
-    (tmp_path / "test.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(records, indent=1).encode())
-    found = load_task_dataset("gsm8k", str(tmp_path), "test", 5)
-    assert [example.answer for example in found] == ["0", "1"]
+@pytest.mark.parametrize("name", ["test.json", "test.jsonl"])
+def test_records_behind_a_byte_order_mark(tmp_path: Path, name: str) -> None:
+    """In a folder that is itself named like the split. Of half a letter a question mark is left."""
+    records = [{"question": f"Q{number}\ud800", "answer": f"#### {number}"} for number in range(2)]
+    lines = "\n".join(map(json.dumps, records))
+    text = json.dumps(records, indent=1) if name == "test.json" else lines
+    (tmp_path / "test").mkdir()
+    (tmp_path / "test" / name).write_bytes(b"\xef\xbb\xbf" + text.encode())
+    found = load_task_dataset("gsm8k", str(tmp_path / "test"), "test", 5)
+    assert [(example.question, example.answer) for example in found] == [("Q0?", "0"), ("Q1?", "1")]
 
 
 def test_arc_in_its_shapes(tmp_path: Path) -> None:
@@ -185,6 +203,11 @@ def _gsm8k(name: str) -> dict[str, Any]:
         (["aime_2024_problems.parquet"], "aime_2024_problems", ["aime"]),
         (["val.jsonl", "test.jsonl"], "validation", ["val"]),
         (["validation.jsonl", "train.jsonl"], "dev", ["validation"]),
+        (["valid.jsonl", "train.jsonl"], "dev", ["valid"]),
+        (["val.jsonl", "train.jsonl"], "dev", ["val"]),
+        (["valid.jsonl", "train.jsonl"], "validation", ["valid"]),
+        (["d/Test/0000.parquet", "d/Train/0000.parquet"], "test", ["Test"]),
+        (["main/a/test.jsonl", "socratic/a/test.jsonl"], "test", ["main"]),
         (["test.json"], "test", ["test"]),
     ],
 )  # fmt: skip
@@ -212,6 +235,10 @@ NO_FILE = (
     ("names", "told"),
     [
         (["a/test.jsonl", "b/test.jsonl"], f"several files {OR}: …/a/test.jsonl, …/b/test.jsonl {WHICH}"),
+        (
+            [f"{folder}/test.jsonl" for folder in "abcd"],
+            f"several files {OR}: …/a/test.jsonl, …/b/test.jsonl, …/c/test.jsonl {WHICH}",
+        ),
         (["test.jsonl", "test.csv"], f"several files {OR}: …/test.csv, …/test.jsonl {WHICH}"),
         (
             ["test-00000-of-00002.jsonl", "test-1.jsonl"],
@@ -220,6 +247,11 @@ NO_FILE = (
         (
             ["test-00000-of-00002.jsonl"],
             "the split `test` is incomplete: test-00001-of-00002 missing (…): fetch the whole data set again",
+        ),
+        (
+            ["test-00001-of-00005.jsonl"],
+            "the split `test` is incomplete: test-00000-of-00005, test-00002-of-00005, test-00003-of-00005 missing "
+            "(…): fetch the whole data set again",
         ),
         (["train.jsonl"], NO_FILE),
         (["test/any.jsonl"], NO_FILE),
@@ -417,6 +449,9 @@ def test_overlap_is_an_error() -> None:
     check_disjoint(train, load_task_dataset("generated", None, "test", 50))
     with pytest.raises(DataError, match=train[3].id):
         check_disjoint(train, train[3:])
+    three = ", ".join(example.id for example in train[:3])
+    with pytest.raises(DataError, match=f"5 examples are both learnt from and evaluated: {three} "):
+        check_disjoint(train, train)
 
 
 @pytest.mark.parametrize(
@@ -458,6 +493,8 @@ def test_extraction(dataset: str, text: str, pred: str) -> None:
         ("gsm8k", "it is \\boxed{\\$1{,}200 \\text{ a day}}, as 5 say", "1200", "1200"),
         ("gsm8k", "\\boxed{3} but\n#### 4", "4", "4"),
         ("gsm8k", "\\boxed{none} of 5", "", "5"),
+        ("gsm8k", "\\boxed{1\\,200}", "1200", "1200"),
+        ("gsm8k", "so 12.75", "", "12.75"),
         ("generated", "\\boxed{3}", "", ""),
         ("arc-c", "B or C", "", "C"),
         ("arc-c", "The answer is B. C is wrong.", "B", "B"),
@@ -496,9 +533,11 @@ def test_aime_equality(pred: str, right: bool) -> None:
         ("arc-c", "B", "C", False),
         ("exact", "**The  Seine**.", "the seine", True),
         ("exact", "Seine", "the Seine", False),
+        ("exact", "\"'(_`*Seine*`_)'\",;:!.", "Seine", True),
         *((dataset, "", "", False) for dataset in ("gsm8k", "arc-c", "exact", "math500")),
         ("math500", "\\left( 1,\\, \\dfrac{2}{3} \\right).", "(1,\\frac{2}{3})", True),
         ("math500", "$\\tfrac12$", "\\frac12", True),
+        ("math500", "3\\!\\sqrt{2}", "3\\sqrt{2}", True),
     ],
 )
 def test_equality_without_computing(

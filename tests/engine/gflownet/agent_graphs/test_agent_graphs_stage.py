@@ -78,7 +78,9 @@ def test_every_question_is_kept_or_counted_by_reason(folder: Path):
             assert sum(event.dropped.values()) == graphs - len(samples) == result.summary[f"{split}_dropped"]
             assert written[split] == event.dropped
             edges = [len(sample.edge_relations) for sample in samples]
+            nodes = [len(sample.node_entity_ids) for sample in samples]
             assert event.edges_mean == pytest.approx(sum(edges) / len(edges))
+            assert event.nodes_mean == pytest.approx(sum(nodes) / len(nodes))
     assert described["test"].dropped[LOST] > 0, "selection this narrow loses some"
     assert all((folder / name).is_file() for name in result.files)
 

@@ -111,6 +111,33 @@ def test_answers_of_both_methods_are_compared_question_by_question_in_whatever_o
     assert result.files == ["answers.jsonl", "gflownet/tables/answers.csv"]
 
 
+@pytest.mark.parametrize(("limit", "names"), [(2, ["q0", "q1"]), (100, ["q0", "q1", "q2"])])
+def test_as_many_questions_are_answered_as_the_section_says(
+    limit: int, names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions = [msgspec.structs.replace(sampled([], "a"), sample_id=f"q{number}") for number in range(3)]
+    for name in ("EmbeddingTables", "Texts"):
+        monkeypatch.setattr(answer_stage, name, SimpleNamespace(load=lambda run_dir: None))
+    monkeypatch.setattr(answer_stage, "GAgentPyGDataset", lambda path: [None] * 3)
+    monkeypatch.setattr(answer_stage, "make_reader", lambda context, embedder: None)
+    monkeypatch.setattr(answer_stage, "_sampled", lambda path: questions)
+    context: Any = SimpleNamespace(config=Config(answer=AnswerSection(questions=limit)), run_dir=tmp_path)
+    assert [question.sample_id for question in _AnswerJob(context).questions] == names
+
+
+def test_the_first_questions_stand_for_all_that_have_a_graph(tmp_path: Path) -> None:
+    """Two of six are asked, and two more have no graph: what is right of the two counts for six of eight."""
+    write_dropped(tmp_path, "graphs", "test", {"an empty graph": 1})
+    write_dropped(tmp_path, "agent-graphs", "test", {"no path leads to an answer": 1})
+    job: Any = object.__new__(_AnswerJob)
+    job.context, job.reader = SimpleNamespace(run_dir=tmp_path), SimpleNamespace(name="r")
+    job.graphs = [None] * 6
+    answers = [answer(0), msgspec.structs.replace(answer(1), hit=False, recall=0.5)]
+    row = job._row("triples", answers, answers)
+    assert (row.n, row.missed, row.hit, row.recall) == (2, 2, 0.5, 0.75)
+    assert (row.hit_all, row.recall_all) == (0.375, 0.5625)
+
+
 def test_answers_are_asked_for_in_batches_and_those_that_are_there_are_not() -> None:
     """Ten questions by two methods, of which one answer is stored."""
     told: list[Any] = []

@@ -150,6 +150,13 @@ def test_one_prompt_that_is_not_answered_ends_nothing(tmp_path: Path, fault: str
     )
 
 
+def test_of_a_long_refusal_200_letters_are_told() -> None:
+    reply = SimpleNamespace(text="", refusal="no" * 150, finish_reason="stop")
+    client: Any = SimpleNamespace(complete=lambda messages: reply)
+    refused = Reading("", failure=f"the model refused: {'no' * 100}")
+    assert OpenAIReader(client, "m").read(PROMPTS[:1], lambda: None) == [refused]
+
+
 def test_a_server_that_refuses_everything_is_the_servers_fault(tmp_path: Path) -> None:
     with misbehaving_server(leader, fault_of=lambda body: "400 no") as server:
         context = context_of(server, tmp_path)

@@ -72,3 +72,4 @@ def test_no_walk_comes_back_or_is_longer_than_four_edges():
 @pytest.mark.parametrize("triples", [(), FAMILY])
 def test_where_no_path_begins_at_the_question_it_is_unknown(triples: tuple[tuple[str, str, str], ...]):
     assert read("who wrote this?", *triples)[0] == "unknown"
+    assert read("what is the city of ann?", *triples)[0] == "unknown", "names are read as they are spelled"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.module import GFlowNetModule
 from engine.seeds import derive_seed
 from engine.statistics import paired_bootstrap
-from tests.engine.gflownet.small_graphs import SMALL_GRAPHS, WIDTH, small_batch
+from tests.engine.gflownet.small_graphs import SMALL_GRAPHS, WIDTH, SmallGraph, small_batch
 
 FOUND = {
     # recall of each question, distinct paths that meet an answer, questions whose first path ends right
@@ -120,6 +121,28 @@ def test_every_method_draws_with_its_own_settings_and_without_exploration(monkey
         (Sampling(0.6, 0.3), 8), (Sampling(1.0, 0.3, greedy=True), 2), (Sampling(0.7, 0.3), 4), (2.5, 4),
         (Sampling(1.0, 1.0), 8),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("stop_score", "lengths"), [(1e-12, [2.0, 3.0]), (1e12, [0.0, 0.0])])
+def test_the_retrievers_walks_end_by_the_score_of_stop(stop_score: float, lengths: list[float]):
+    """As far as they can go, 0 -> 1 -> 2 and 0 -> 1 -> 2 -> 3, or not at all."""
+    found = evaluator().prior(stop_score)
+    assert found.figures["length_mean"] == lengths and found.settings == {"stop_score": stop_score}
+
+
+class TwoBadEdges(First):
+    """0 leads to the answer 1 by an edge of score 0.9, and to 2 by two of 0.1."""
+
+    def batch(self, numbers: Sequence[int]) -> tuple[GraphBatch, list[str]]:
+        batch = small_batch([SmallGraph("bad edges", ((0, 0, 1), (0, 0, 2), (0, 1, 2)), (0,), (1,), (0,))])
+        return replace(batch, edge_scores=torch.tensor([0.9, 0.1, 0.1], dtype=torch.float64)), ["q"]
+
+
+def test_the_beams_paths_weigh_what_they_are_worth():
+    """Where one of 0.9 and two of 0.1 end, the answer is where the one does."""
+    made = replace(evaluator(), questions=TwoBadEdges(1))  # type: ignore[arg-type]
+    found = made.beam(0.0)
+    assert found.figures["unique_paths@4"] == [4.0] and found.figures["hits@1"] == [1.0]
 
 
 def test_draws_belong_to_the_runs_seed():

@@ -90,7 +90,7 @@ def test_figures_of_a_question():
     assert [figures[f"success@{k}"] for k in (1, 2, 4)] == [[0], [1], [1]]
     assert [figures[f"answer_recall_union@{k}"] for k in (1, 2, 4)] == [[0], [0.5], [1]]
     assert [figures[f"answer_hit_any@{k}"] for k in (1, 2, 4)] == [[0], [1], [1]]
-    assert figures["path_hit_any@1"] == [1]
+    assert [figures[f"path_hit_any@{k}"] for k in (1, 2, 4)] == [[1], [1], [1]]
     assert figures["unique_paths"] == figures["unique_paths@4"] == [3]
     assert figures["unique_success_paths@4"] == [2]
     assert figures["modes_found"] == [2] and figures["modes_recall"] == [1]
@@ -101,6 +101,19 @@ def test_figures_of_a_question():
     assert figures["path_f1_union@4"] == pytest.approx([2 * (2 / 3) * 1 / (5 / 3)])
 
 
+@pytest.mark.parametrize("kind", ["answer_only", "gold_paths"])
+def test_where_there_is_no_edge_every_figure_of_the_empty_walks_is_zero(kind: str):
+    """But that there is one path, the empty one. It meets no answer, though it begins at one."""
+    batch = small_batch([SmallGraph("alone", (), (0,), (0,))])
+    walks = walks_of(batch, [[], []])
+    reward = AnswerOnlyReward(RewardSection.model_validate({"kind": kind}))(batch, walks, batch.question_emb)
+    figures = question_figures(batch, walks, reward, [1], [1])
+    found = {name: value.item() for name, value in figures.items() if value.item()}
+    assert found == pytest.approx(
+        {"rollout_reward": 0.001} | dict.fromkeys(("unique_paths@1", "unique_paths@2", "unique_paths"), 1.0)
+    )
+
+
 def test_a_gold_answer_outside_the_graph_counts_as_missed():
     batch = replace(small_batch([GRAPH]), gold_count=torch.tensor([5]))
     walks = walks_of(batch, [[0], [0, 1], [2, 3]])
@@ -109,7 +122,16 @@ def test_a_gold_answer_outside_the_graph_counts_as_missed():
     shares = {k: figures[f"gold_recall_union@{k}"].item() for k in (1, 2, 3)}
     assert shares == pytest.approx({1: 0, 2: 1 / 5, 3: 2 / 5})
     assert figures["answer_recall_union@3"].item() == 1, "of the two in the graph"
+    assert figures["reach_frac"].item() == pytest.approx(1 / 3), "of these two: none, a half, a half"
     assert figures["modes_found"].item() == 2 and figures["modes_recall"].item() == 1, "the same"
+
+
+def test_a_shortest_path_is_hit_from_the_first_trajectory_on_that_takes_an_edge_of_one():
+    batch = small_batch([GRAPH])
+    walks = walks_of(batch, [[2, 3], [], [0], [2]])
+    reward = AnswerOnlyReward(RewardSection())(batch, walks, batch.question_emb)
+    figures = question_figures(batch, walks, reward, [], [1, 2, 3])
+    assert [figures[f"path_hit_any@{k}"].item() for k in (1, 2, 3, 4)] == [0, 0, 1, 1]
 
 
 @pytest.mark.parametrize("weight", [0.0, 2.0])

@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 import torch
 
-from engine.config.gflownet import RewardSection
+from engine.config.gflownet import GFlowNetSection, RewardSection
 from engine.events import PathStep
 from engine.gflownet.evaluation import question_paths
 from engine.gflownet.evaluation.path_prompt import build_triplet_prompt, path_triples, rough_tokens
 from engine.gflownet.evaluation.paths import GraphNames, ranked_paths, top_triples
+from engine.gflownet.graphs.tables import Texts
 from engine.gflownet.sampler.actor import Rollout
 from engine.gflownet.sampler.environment import Walks
+from engine.gflownet.sampler.module import GFlowNetModule
 from engine.gflownet.sampler.reward import AnswerOnlyReward
-from tests.engine.gflownet.small_graphs import SmallGraph, small_batch
+from tests.engine.gflownet.small_graphs import WIDTH, SmallGraph, small_batch
 
 # 0 -r0-> 1*, 0 -r1-> 2 -r0-> 3; the taught path goes 0, 2, 3.
 GRAPH = SmallGraph("words", ((0, 0, 1), (0, 1, 2), (2, 0, 3)), (0,), (1,), (1, 2))
@@ -94,11 +96,22 @@ def test_triples_are_kept_from_the_first_on_as_far_as_the_budget_goes(budget: in
     assert sum(rough_tokens(line) for line in lines) == tokens
 
 
-@pytest.mark.parametrize(("samples", "draw", "first"), [(4, 0, 0), (4, 1, 4), (4, 3, 12), (None, 2, 10)])
+@pytest.mark.parametrize(
+    ("distinct", "samples", "draw", "asked_for"),
+    [
+        (False, 4, 0, ("evaluate", ["q"], 4, 0)), (False, 4, 1, ("evaluate", ["q"], 4, 4)),
+        (False, 4, 3, ("evaluate", ["q"], 4, 12)), (False, None, 2, ("evaluate", ["q"], 5, 10)),
+        (True, 4, 3, ("distinct", ["q"], 1, 3)),
+    ],
+)  # fmt: skip
 def test_another_draw_shares_no_seed_with_the_one_before(
-    samples: int | None, draw: int, first: int, monkeypatch: pytest.MonkeyPatch
+    distinct: bool,
+    samples: int | None,
+    draw: int,
+    asked_for: tuple[object, ...],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Without a number of samples: the five of the evaluation."""
+    """Without a number of samples: the five of the evaluation. Distinct paths have one seed a draw."""
 
     class SeedsAsked(Exception):
         pass
@@ -113,5 +126,44 @@ def test_another_draw_shares_no_seed_with_the_one_before(
     questions: Any = SimpleNamespace(whole=lambda number: (None, SimpleNamespace(sample_id="q")))
     sampler = question_paths.QuestionSampler(module, questions, None, 7, 0)  # type: ignore[arg-type]
     with pytest.raises(SeedsAsked) as asked:
-        sampler.sample(0, 0.0, question_paths.Drawing(distinct=False), samples, draw)
-    assert asked.value.args == (7, "evaluate", ["q"], samples or 5, first)
+        sampler.sample(0, 0.0, question_paths.Drawing(distinct), samples, draw)
+    assert asked.value.args == (7, *asked_for)
+
+
+def test_a_graphs_relations_are_named_by_their_number_each_once() -> None:
+    """As the rows of its relation embeddings are."""
+    data = SimpleNamespace(node_global_ids=torch.tensor([2, 0]), edge_attr=torch.tensor([1, 0, 1]))
+    names = GraphNames.of(Texts(["a", "b", "c"], ["r", "s"]), data)
+    assert (names.nodes, names.relations) == (["c", "a"], ["r", "s"])
+
+
+def test_a_question_is_shown_with_its_graph_and_its_paths() -> None:
+    """Of the four paths of the graph nine are asked for; one triple of theirs fits the prompt."""
+    batch = small_batch([GRAPH])
+    torch.manual_seed(0)
+    module = GFlowNetModule(WIDTH, GFlowNetSection.model_validate({"policy": {"hidden": 8}})).double()
+    data = SimpleNamespace(
+        sample_id="q",
+        question="who?",
+        answers=["B", "Z"],
+        node_global_ids=torch.tensor([7, 1, 2, 3]),
+        edge_attr=torch.tensor([5, 9, 5]),
+    )
+    texts = Texts([*"?BCD???A"], [f"r{number}" for number in range(10)])
+    questions: Any = SimpleNamespace(whole=lambda number: (batch, data))
+    sampler = question_paths.QuestionSampler(module, questions, texts, 7, 7)
+    shown = sampler.sample(0, 0.5, question_paths.Drawing(True, 0.7), 9)
+    assert (shown.sample_id, shown.question, shown.starts) == ("q", "who?", ["A"])
+    assert (shown.golds, shown.answers) == (["B", "Z"], ["B"])
+    assert (shown.nodes, shown.edges, shown.samples, shown.distinct) == (4, 3, 4, True)
+    assert (shown.temperature, shown.prior_alpha) == (0.7, 0.5)
+    ways = {tuple((step.head, step.relation, step.tail) for step in path.steps) for path in shown.paths}
+    long = ("A", "r9", "C"), ("C", "r5", "D")
+    assert ways == {(), (("A", "r5", "B"),), long[:1], long}
+    assert sum(path.probability for path in shown.paths) == pytest.approx(1)
+    assert shown.log_z == pytest.approx(float(module.log_z(module.embedder(batch))[0]))
+    (first, *_) = path_triples(shown.paths)
+    assert shown.prompt == f"Triplets:\n({first.head},{first.relation},{first.tail})\n\nQuestion:\nwho?"
+    drawn = sampler.sample(0, 0.5, question_paths.Drawing(False), 9)
+    assert (drawn.samples, drawn.distinct, drawn.temperature) == (9, False, 1.0)
+    assert sum(path.count for path in drawn.paths) == 9

@@ -8,10 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from engine.config.gflownet import GraphsSection
 from engine.errors import DataError
@@ -23,7 +25,7 @@ from engine.gflownet.graphs.generated.questions import GeneratedSource
 from engine.gflownet.graphs.generated.world import make_world
 from engine.gflownet.graphs.graphs_stage import BuildGraphs
 from engine.gflownet.graphs.raw import RawSample, Unreadable, has_text
-from engine.gflownet.graphs.store import RetrievalStore, ints
+from engine.gflownet.graphs.store import RetrievalRecord, RetrievalStore, ints
 from engine.gflownet.graphs.tables import EmbeddingTables, Texts
 from engine.lm.embedding.hashed_embedder import HashedEmbedder
 from engine.run.gate import StopRequested
@@ -88,7 +90,10 @@ def test_data_has_the_specs_fields(built: Path):
             assert graph.edge_index.shape == (2, edges) == (2, graph.labels.shape[0])
             assert graph.node_global_ids.shape == graph.node_embedding_ids.shape == (nodes,)
             assert graph.topic_one_hot.shape == (nodes, 2)
-            assert graph.topic_one_hot[graph.q_local_indices, 1].all()
+            assert torch.nonzero(graph.topic_one_hot[:, 1])[:, 0].tolist() == sorted(
+                graph.q_local_indices.tolist()
+            )
+            assert (graph.topic_one_hot.sum(1) == 1).all()
             assert graph.answer_entity_ids_len == len(graph.answer_entity_ids) >= len(graph.a_local_indices)
             assert graph.question_emb.shape == (1, tables.width)
             for path, ends, triples in zip(
@@ -97,6 +102,8 @@ def test_data_has_the_specs_fields(built: Path):
                 assert graph.labels[path].all()
                 assert ends[0] in graph.q_local_indices and ends[-1] in graph.a_local_indices
                 assert [triple[0] for triple in triples] == graph.node_global_ids[ends[:-1]].tolist()
+                assert [triple[1] for triple in triples] == graph.edge_attr[path].tolist()
+                assert [triple[2] for triple in triples] == graph.node_global_ids[ends[1:]].tolist()
             starts = [texts.entities[int(node)] for node in graph.node_global_ids[graph.q_local_indices]]
             assert all(start in graph.question for start in starts)
 
@@ -120,6 +127,16 @@ def test_each_relation_has_the_row_of_its_own_words(built: Path):
     texts, tables = Texts.load(built), EmbeddingTables.load(built)
     assert len(set(texts.relations)) == len(texts.relations) > 10
     np.testing.assert_allclose(tables.relation, HashedEmbedder().embed(texts.relations), atol=1e-6)
+
+
+def test_a_table_that_is_whole_is_not_made_again_and_what_it_was_made_from_is_cleared_away(tmp_path: Path):
+    """Killed between the two, the stage left both."""
+    path, rest = tmp_path / "table.npy", tmp_path / "table.texts.npy"
+    path.write_bytes(b"whole")
+    rest.write_bytes(b"rest")
+    job = object.__new__(graphs_stage._GraphsJob)
+    job._table(path, ["a text"], 0, zero=False)
+    assert path.read_bytes() == b"whole" and not rest.exists()
 
 
 class Answers:
@@ -348,6 +365,25 @@ def test_embeddings_of_another_shape_are_an_error(built: Path, tmp_path: Path, t
         ),
     ):
         EmbeddingTables.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("masked", "embedded"), [(True, "who is this entity 's boss ?"), (False, "who is ann 's boss ?")]
+)
+def test_a_question_is_embedded_without_its_topic_if_asked(masked: bool, embedded: str):
+    asked: list[list[str]] = []
+
+    def embed(texts: list[str]) -> Any:
+        asked.append(texts)
+        return np.ones((len(texts), 2), np.float32)
+
+    job: Any = object.__new__(graphs_stage._GraphsJob)
+    job.section = GraphsSection(mask_topic=masked)
+    job.embedder = SimpleNamespace(embed=embed)
+    row = RawSample("q", "who is ann 's boss ?", ["boss"], ["ann"], ["boss"], [])
+    record = RetrievalRecord("q", "?", b"", b"", b"", b"", b"", b"", [], [], [], b"", [], [])
+    (found,) = job._embedded([(row, record)])
+    assert asked == [[embedded]] and np.frombuffer(found.question_emb, "<f4").tolist() == [1.0, 1.0]
 
 
 def test_where_no_question_of_a_chunk_is_kept_nothing_is_embedded():

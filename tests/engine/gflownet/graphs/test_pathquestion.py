@@ -169,6 +169,8 @@ def test_the_split_is_drawn_by_its_seed_and_no_question_is_lost(tmp_path: Path):
     assert ids(0) == ids(0) != ids(1)
     assert [len(split) for split in ids(0)] == [96, 12, 12]
     assert len({name for split in ids(0) for name in split}) == 120
+    numbers = [[int(name.removeprefix("PQ-2H line ")) for name in split] for split in ids(0)]
+    assert numbers == list(map(sorted, numbers)), "in the order of their lines"
 
 
 def test_lines_that_ask_the_same_are_one_question_with_all_its_gold_paths(tmp_path: Path):
@@ -236,12 +238,12 @@ def test_false_triples_stand_beside_the_true_ones_of_training_questions(tmp_path
 
 
 def test_the_splits_seed_draws_the_false_triples(tmp_path: Path):
-    """Of 30 relations that lead away from elsewhere, one for each edge of a training question's graph."""
+    """Of 30 relations that lead away from elsewhere, two for each edge of a training question's graph."""
     names = [f"n{i}" for i in range(6)]
     edges = [f"{name}\tknows\tx{i}" for name in names for i in range(5)]
     base = write(tmp_path / "kb.txt", [*edges, *(f"z\tr{i}\tx0" for i in range(30))])
     path = write(tmp_path / "q.txt", [f"who is it, {name} ?\tx1(x1/)\t{name}#knows#x1" for name in names])
-    sizes = {"train_size": 4, "validation_size": 1, "test_size": 1, "false_triples": 1}
+    sizes = {"train_size": 4, "validation_size": 1, "test_size": 1, "false_triples": 2}
 
     def made_up(seed: int) -> dict[str, list[tuple[str, str, str]]]:
         source = PathQuestionSource(section(path, base, split_seed=seed, **sizes))
@@ -251,6 +253,9 @@ def test_the_splits_seed_draws_the_false_triples(tmp_path: Path):
     both = one.keys() & other.keys()
     assert one == again and both
     assert all(one[question] != other[question] for question in both)
+    assert {len(triples) for triples in one.values()} == {10}
+    drawn = {tuple(relation for _, relation, _ in triples) for triples in one.values()}
+    assert len(drawn) == 4, "each question has draws of its own"
 
 
 def test_what_a_hub_is_known_for_is_looked_up_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -101,11 +101,17 @@ def test_a_triple_that_is_none_costs_itself_and_not_its_question(broken: object)
 
 
 def test_broken_triples_are_counted_and_told(folder: Path, tmp_path: Path):
-    rows = [row(id="t0", graph=[*GRAPH, ["a", "", "c"]]), row(id="t1", graph=[["", "", ""], ["a", "b", " "]])]
+    whole = [*GRAPH, ["Jamaica", "location.contains", "Kingston"]]
+    rows = [row(id="t0", graph=[*whole, ["a", "", "c"]]), row(id="t1", graph=[["", "", ""], ["a", "b", " "]])]
     write(folder, rows, "test")
-    events = run_stage(BuildGraphs(), small_config(graphs=section(folder).model_dump()), tmp_path / "run")
+    settings, results = section(folder).model_dump(), list[StageResult]()
+    events = run_stage(BuildGraphs(), small_config(graphs=settings), tmp_path / "run", results=results)
     test = next(event for event in events if isinstance(event, GraphsBuilt) and event.split == "test")
     assert (test.samples, test.broken_triples, test.dropped) == (1, 3, {"an empty graph": 1})
+    assert results[0].summary == {
+        "train": 5, "validation": 5, "test": 1, "test_dropped": 1, "test_broken_triples": 3, "entities": 5,
+        "relations": 4,
+    }  # fmt: skip
     assert [event.text for event in events if isinstance(event, Notice) and event.level == "warning"] == [
         "test: 3 triples were left out, which are not three texts"
     ]
@@ -206,6 +212,22 @@ def test_a_graph_column_of_another_type_is_one_error(folder: Path, graph: object
         RogSource(section(folder))
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [pa.large_list(pa.large_list(pa.string())), pa.list_(pa.list_(pa.string(), 3))],
+    ids=["large", "fixed"],
+)
+def test_lists_of_another_width_are_lists(folder: Path, kind: pa.DataType):
+    """As other programs write them."""
+    table = pa.Table.from_pylist([row()])
+    column = table.schema.get_field_index("graph")
+    pq.write_table(
+        table.set_column(column, "graph", pa.array([GRAPH], kind)), folder / "test-00000-of-00001.parquet"
+    )
+    (found,) = RogSource(section(folder)).read("test")
+    assert isinstance(found, RawSample) and found.graph == list(map(tuple, GRAPH))
+
+
 def test_a_question_of_two_splits_is_kept_in_the_later_one(folder: Path, tmp_path: Path):
     """However it is spaced, under whatever id; also where the later split is not read to its end."""
     rows = [
@@ -226,6 +248,17 @@ def test_a_question_of_two_splits_is_kept_in_the_later_one(folder: Path, tmp_pat
     assert built["test"].dropped == {} and built["test"].samples == 1
 
 
+def test_a_question_is_asked_again_by_rows_that_can_be_used_and_first_of_all_in_the_next_split(folder: Path):
+    """That of the second row of training stands in test without an id, that of the third in both other splits."""
+    write(folder, [row(id="", question="question q 1"), row(id="q2", question="other")], "test")
+    write(folder, [row(id="v0", question="Question q 2"), row(id="v1", question="third")], "validation")
+    found = [
+        one.id if isinstance(one, RawSample) else one.reason
+        for one in RogSource(section(folder)).read("train")
+    ]
+    assert found == ["q0", "q1", "asked in validation, too", "q3", "q4"]
+
+
 def test_shards_are_read_in_order_and_a_missing_one_is_named(folder: Path):
     """As RoG-cwq is published: several files a split, with a digest behind their numbers."""
     (folder / "test-00000-of-00001.parquet").unlink()
@@ -244,15 +277,20 @@ def test_shards_are_read_in_order_and_a_missing_one_is_named(folder: Path):
         RogSource(section(folder))
 
 
-def test_text_that_is_no_text_is_one_error(folder: Path):
-    table = pa.Table.from_pylist([row()])
-    broken = pa.array([b"\xff\xfe"], pa.binary()).view(pa.binary()).cast(pa.string(), safe=False)
+@pytest.mark.parametrize(
+    ("before", "place"),
+    [(0, "row group 0 cannot be read behind row 0"), (4, "row group 2 cannot be read behind row 4")],
+)
+def test_text_that_is_no_text_is_one_error(folder: Path, before: int, place: str):
+    table = pa.Table.from_pylist([row()] * (before + 1))
+    words = pa.array([*[b"who"] * before, b"\xff\xfe"], pa.binary())
     column = table.schema.get_field_index("question")
-    pq.write_table(table.set_column(column, "question", broken), folder / "test-00000-of-00001.parquet")
+    table = table.set_column(column, "question", words.view(pa.binary()).cast(pa.string(), safe=False))
+    pq.write_table(table, folder / "test-00000-of-00001.parquet", row_group_size=2)
     with pytest.raises(
         DataError,
         match=exactly(
-            "row group 0 cannot be read behind row 0: 'utf-8' codec can't decode byte 0xff in position 0: invalid"
+            f"{place}: 'utf-8' codec can't decode byte 0xff in position 0: invalid"
             " start byte (…/rog/test-00000-of-00001.parquet): expected the RoG format: columns id, question, "
             "answer, q_entity, a_entity, graph; load the file again"
         ),

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from engine.gflownet.sampler.actor import SMALLEST_SCORE, Sampling
+from engine.gflownet.sampler.actor import SMALLEST_SCORE, Sampling, _explore
 from engine.gflownet.sampler.graph_batch import GraphBatch
 from tests.engine.gflownet.sampler.test_exactness import STEPS, no_tokens, tabular
 from tests.engine.gflownet.small_graphs import SMALL_GRAPHS, small_batch
@@ -51,3 +51,11 @@ def test_temperature_divides_all_logits_stops_among_them_and_the_prior_too(sampl
         for graph, edges in zip(walks.graph.tolist(), walks.edges.tolist(), strict=True)
     ]
     assert scored.tolist() == pytest.approx(expected, abs=1e-10)
+
+
+def test_exploration_draws_its_share_from_all_actions_alike():
+    """A fifth: of two edges and STOP a fifteenth each, beside four fifths of their own; of STOP alone all."""
+    log_p, stop = torch.tensor([0.5, 0.25]).log(), torch.tensor([0.25, 1.0]).log()
+    edges, stops = _explore(log_p, stop, torch.tensor([0, 0]), 0.2)
+    assert edges.exp().tolist() == pytest.approx([0.4 + 1 / 15, 0.2 + 1 / 15])
+    assert stops.exp().tolist() == pytest.approx([0.2 + 1 / 15, 1.0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -113,6 +114,42 @@ def test_no_roll_out_is_drawn_twice():
     assert len(seeds) == len(seeds.unique()) == 5 * 2 * 3
     assert torch.equal(work._seeds(["q1"], 2), drawn[2][3:])
     assert not torch.isin(computer(run_seed=1, num_train_rollouts=3)._seeds(["q0"], 0), seeds).any()
+
+
+def test_each_epoch_has_every_question_once():
+    """Five questions, three a step: fifteen draws of five steps are three epochs."""
+    work, drawn = computer(), list[int]()
+    batch = work.questions.batch
+
+    def recorded(numbers: Sequence[int]) -> tuple[GraphBatch, list[str]]:
+        drawn.extend(numbers)
+        return batch(numbers)
+
+    work.questions.batch = recorded  # type: ignore[method-assign]
+    for step in range(5):
+        work.compute(step)
+    assert [sorted(drawn[first : first + 5]) for first in (0, 5, 10)] == [[0, 1, 2, 3, 4]] * 3
+
+
+def test_a_step_is_computed_with_the_weights_of_now():
+    """Where all are 0, so is log Z."""
+    work = computer()
+    assert work.compute(0).losses.log_z.abs().min() > 0
+    with torch.no_grad():
+        for weight in work.trained.parameters():
+            weight.zero_()
+    assert work.compute(0).losses.log_z.tolist() == [0.0] * 3
+
+
+def test_trajectories_are_counted_by_the_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Six within two seconds."""
+    module = made()
+    count = sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
+    clock = SimpleNamespace(perf_counter=iter([10.0, 12.0]).__next__)
+    monkeypatch.setattr("engine.gflownet.training.training.time", clock)
+    training = Training(module, tmp_path / "sampler.pt", WIDTH)
+    report = training.update(GivenGradients(module, [torch.ones(count).double()]))  # type: ignore[arg-type]
+    assert report.trajectories_per_second == 3
 
 
 @pytest.mark.parametrize("ratio", [0.0, 0.25, 1.0])

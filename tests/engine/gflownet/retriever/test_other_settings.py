@@ -1,0 +1,32 @@
+"""Which of its settings a retriever that goes on may have changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.config.gflownet import RetrieverSection
+from engine.errors import DataError
+from engine.gflownet.retriever.training import RetrieverTraining
+
+
+def training(path: Path, **changes: Any) -> RetrieverTraining:
+    return RetrieverTraining(4, RetrieverSection(hidden=8, **changes), 0, path / "retriever.pt", seed=5)
+
+
+@pytest.mark.parametrize("name", ["epochs", "batch_size"])
+def test_what_the_weights_depend_on_may_not_change(tmp_path: Path, name: str) -> None:
+    training(tmp_path).save()
+    with pytest.raises(DataError, match=f"was made with another {name} "):
+        training(tmp_path, **{name: 7}).restore()
+
+
+def test_what_is_measured_may_change(tmp_path: Path) -> None:
+    begun = training(tmp_path)
+    begun.epoch = 3
+    begun.save()
+    other = training(tmp_path, recall_k=[1])
+    other.restore()
+    assert other.epoch == 3
