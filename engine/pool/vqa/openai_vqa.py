@@ -69,7 +69,7 @@ class OpenAIVQA:
 
 def _read(reply: Reply) -> VQAReply:
     """The reply's first non-empty line, without a final full stop."""
-    answer = next((line.strip() for line in reply.text.splitlines() if line.strip()), "")
+    answer = next((line.strip() for line in reply.text.splitlines() if line.strip()), "").rstrip(".")
     problem = None
     if reply.refusal:
         problem = f"the model refused: {reply.refusal[:200]}"
@@ -79,4 +79,4 @@ def _read(reply: Reply) -> VQAReply:
         problem = "the answer was held back by the server's content filter"
     elif not answer:
         problem = "the answer is empty"
-    return VQAReply(None if problem else answer.rstrip("."), problem, reply.spent)
+    return VQAReply(None if problem else answer, problem, reply.spent)

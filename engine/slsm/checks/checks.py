@@ -345,7 +345,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Check | None]]
         (rf"\b{_NO} (?:lower ?case|small letters)\b", _UPPER),
         (rf"{_IN} {_CAPITALS}", _UPPER),
         (rf"{_IN} (?P<what>(?:all )?(?:lower ?case|small letters))\b", _LOWER),
-        (rf"\b(?P<what>answer|reply|respond|write|speak|talk|{_ANSWER})\b[^,;]*?\bin (?:[a-z]+ )?{_LANGUAGE}",
+        (rf"\b(?:answer|reply|respond|write|speak|talk|{_ANSWER})\b[^,;]*?\b(?P<what>in) (?:[a-z]+ )?{_LANGUAGE}",
          _language),
         (rf"\b(?P<what>use|speak|switch to|stick to) (?:only )?{_LANGUAGE}(?: only)?(?=$|,| from now| in | for )",
          _language),

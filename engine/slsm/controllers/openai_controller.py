@@ -201,7 +201,7 @@ def _diff(state: SemanticState, reply: _DiffReply) -> StateDiff:
         # Where the text stays, fields left empty keep their values.
         unchanged = old.model_dump() if old is not None and old.text == proposed.text else {}
         fields: dict[str, Any] = {**unchanged, "id": key, "text": proposed.text}
-        if proposed.evidence or not unchanged:
+        if proposed.evidence:
             fields["evidence"] = proposed.evidence
         if proposed.status and proposed.list in ("constraints", "assumptions"):
             fields["status"] = proposed.status

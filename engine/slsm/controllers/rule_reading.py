@@ -235,8 +235,9 @@ _ONCE = re.compile(
 )  # fmt: skip
 _OPENING = re.compile(
     r"^(?:(?:also|and|oh|well|please|actually|from now on|for this (?:chat|conversation)|by the way|as you know|"
-    r"just so you know|remember(?: that)?|note that|keep in mind that|you should know(?: that)?|I should say that|"
-    r"for the rest of (?:this|the|our) (?:chat|conversation)|I(?:'d| would) like you to|I want you to),? )+",
+    r"just so you know|remember(?! to\b)(?: that)?|note that|keep in mind that|you should know(?: that)?|"
+    r"I should say that|for the rest of (?:this|the|our) (?:chat|conversation)|I(?:'d| would) like you to|"
+    r"I want you to),? )+",
     re.I,
 )
 _REQUEST = re.compile(

@@ -21,6 +21,7 @@ from engine.events import (
     Event,
     EvidenceAnswered,
     ModelLoaded,
+    PoolQueryDone,
     SelectorPicked,
     StageBegunAgain,
 )
@@ -167,6 +168,18 @@ def test_remarks_say_what_stands_in_the_way(tmp_path: Path) -> None:
         versions,
         "Only A has results of ESM greedy.",
     ]
+
+
+def test_of_a_system_that_the_other_run_lacks_its_arms_are_not_listed(tmp_path: Path) -> None:
+    queries = [event for event in pool_events() if isinstance(event, PoolQueryDone)][:1]
+    one = make_run(tmp_path, "a", [evaluated("esm", "p", True), evaluated("greedy", "p", True), *queries])
+    other = make_run(tmp_path, "b", [evaluated("esm", "p", True)])
+    told = [
+        [line for line in compare_runs(*runs).remarks if "Only" in line]
+        for runs in ((one, other), (other, one))
+    ]
+    words = "has results of ESM greedy, Pool."
+    assert told == [[f"Only A {words}"], [f"Only B {words}"]]
 
 
 def test_after_a_line_longer_than_any_event_the_places_are_right(

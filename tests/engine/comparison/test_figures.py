@@ -82,7 +82,7 @@ def test_means_of_draws_have_an_interval_and_no_test() -> None:
 
 def test_items_are_paired_by_id_and_question_in_whatever_order() -> None:
     a, b = Arm("ESM", "esm", "eval", ""), Arm("ESM", "esm", "eval", "")
-    for name, right in (("p", True), ("q", False), ("r", True), ("s", True)):
+    for name, right in (("p", True), ("q", False), ("r", True), ("s", True), ("u", True)):
         a.items[name] = item(name, float(right))
     for name, right in (("s", False), ("q", False), ("p", True), ("t", True)):
         b.items[name] = item(name, float(right))
@@ -93,7 +93,7 @@ def test_items_are_paired_by_id_and_question_in_whatever_order() -> None:
         ("q", False, False),
         ("s", True, False),
     ]
-    assert (paired.only_a, paired.only_b, paired.other_question) == (0, 1, 1)
+    assert (paired.only_a, paired.only_b, paired.other_question) == (1, 1, 1)
     assert [x.id for x, y in paired.pairs if cell(x, y) == 1] == ["s"]
     a.items["q"], b.items["p"] = item("q", None), item("p", None)
     a.items["t"] = b.items["t"] = item("t", None)

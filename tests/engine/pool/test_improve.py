@@ -166,6 +166,16 @@ def test_the_least_similar_goes_and_takes_the_trajectories_nobody_needs_with_it(
     assert (lost.verdict, lost.rule, lost.kept) == (GIVEN, LOST, 0)
 
 
+def test_a_trajectory_that_is_not_selected_has_lost_no_candidate():
+    wrong = [
+        TrajectoryData(pointer=[number, 50], vqa_correct=0, vqa_acc_score=0.0, gen_method="beam")
+        for number in range(2)
+    ]
+    query = RLQueryData(query_id="7", candidate_pool_indices=list(range(64)), pointer_candidates=wrong)
+    _, found = improved(query, [], TrajectoryQualityController(1, 1, 0))
+    assert [(v.verdict, v.rule, v.kept) for v in found.verdicts] == [(GIVEN, "", 1), (GIVEN, "", 0)]
+
+
 def test_failed_trajectories_of_the_file_may_be_mined_again():
     failed = TrajectoryData(
         pointer=[1, 2], vqa_correct=0, vqa_acc_score=0.0, gen_method="beam", extra={"eval_failed": True}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from engine.errors import DataError
 from engine.pool.global_positive_miner import GlobalPositiveMiner, ranked_pairs
+from engine.pool.vqa import evaluated_pairs
 from engine.pool.vqa.evaluated_pairs import PairEvaluator
 from engine.pool.vqa.vqa import VQAAsk
 from engine.run.gate import StopRequested
@@ -127,6 +129,26 @@ def test_a_torn_line_is_asked_again_and_the_others_are_not(tmp_path: Path):
     found = evaluator(tmp_path, again).evaluate(asks, nothing)
     assert [ask.demonstrations for ask in again.asked] == [(0, 4)]
     assert [one.pair for one in found] == [(0, 1), (0, 2), (0, 3), (0, 4)]
+
+
+def test_replies_are_written_every_half_second_and_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five replies, 0.3 s apart: the second and the fourth come more than half a second after the last writing."""
+    path, now, on_disk = tmp_path / "evaluated.jsonl", [0.0], list[int]()
+    monkeypatch.setattr(evaluated_pairs, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def reply(query_id: str, pair: tuple[int, int]) -> str:
+        now[0] += 0.3
+        return "right"
+
+    def report(pair: object) -> None:
+        on_disk.append(len(path.read_text().splitlines()) if path.exists() else 0)
+
+    asking = PairEvaluator(path, TableModel(reply), lambda query_id: ANNOTATIONS, report)
+    asking.evaluate([VQAAsk("7", (0, number)) for number in range(1, 6)], nothing)
+    assert on_disk == [0, 0, 2, 2, 4]
+    assert [json.loads(line)["pair"][1] for line in path.read_text().splitlines()] == [1, 2, 3, 4, 5]
 
 
 def test_the_order_within_a_pair_is_another_pair(tmp_path: Path):

@@ -211,7 +211,11 @@ def test_hostile_rl_data(tmp_path: Path):
         },
         "train-0002": {"candidate_pool_indices": [], "pointer_candidates": []},
         "stranger": {"candidate_pool_indices": [1, 2], "pointer_candidates": [trajectory(0, 1)]},
-        "heldout-0000": {"candidate_pool_indices": [9, 8], "pointer_candidates": [trajectory(0, 1, 1.0)]},
+        "heldout-0000": {
+            "candidate_pool_indices": [9, 8],
+            "pointer_candidates": [trajectory(0, 1, 1.0)],
+            "answer": "4",
+        },
     }
     (tmp_path / "given.json").write_text(json.dumps(content))
     events = run_pool(tmp_path, rl_data=str(tmp_path / "given.json"))
@@ -226,6 +230,7 @@ def test_hostile_rl_data(tmp_path: Path):
     assert any("1 of 4 queries were left out" in e.text for e in events if isinstance(e, Notice))
     heldout = read_rl_data(layout.heldout(tmp_path))
     assert len(heldout) == 8 and heldout["heldout-0000"].candidate_pool_indices[:2] == [9, 8]
+    assert (heldout["heldout-0000"].pointer_candidates, heldout["heldout-0000"].extra) == ([], {})
 
 
 def test_rl_data_about_other_queries_is_named(tmp_path: Path):

@@ -6,12 +6,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from engine.events import PoolQueryDone
 from engine.pool.data.dataset import majority
 from engine.pool.data.digits import DigitsDataset
-from engine.pool.data.records import POOL_SIZE, RLQueryData
+from engine.pool.data.records import POOL_SIZE, RLQueryData, TrajectoryData
 from engine.pool.pool_work import QueryMiner, _warning
 from engine.pool.vqa.evaluated_pairs import PairEvaluator
 from tests.engine.pool.small_run import context_of
@@ -49,4 +50,38 @@ def test_what_failed_is_no_wrong_answer_and_the_pool_is_counted_as_given(tmp_pat
     assert miner.settle(query, nearest).left_out == ""
     (done,) = [event for event in told if isinstance(event, PoolQueryDone)]
     assert (done.given_pool, len(done.pool_before)) == (3, POOL_SIZE)
-    assert (done.asked, done.failed) == (6, 2)
+    assert (done.asked, done.failed, done.filled, done.cut) == (6, 2, POOL_SIZE - 3, 0)
+
+
+def test_a_large_pool_is_cut_and_each_candidate_has_its_cosine_with_the_query(tmp_path: Path) -> None:
+    told: list[Any] = []
+    context = context_of(tmp_path, told.append, lambda: None, max_eval_pairs=1)
+    data, name = DigitsDataset(0, demonstrations=100, train=1, heldout=0), "train-0000"
+    model = TableModel(lambda query, pair: majority(data.annotations(name)))
+    miner = QueryMiner(context, data, model, PairEvaluator(None, model, data.annotations))
+    pool = [*range(70), 7, 8]
+    miner.settle(RLQueryData(query_id=name, candidate_pool_indices=pool, pointer_candidates=[]), [70, 71, 72])
+    (done,) = [event for event in told if isinstance(event, PoolQueryDone)]
+    assert (done.given_pool, done.filled, done.cut) == (72, 0, 6)
+    assert done.dropped == {"candidate: twice in the pool": 2}
+    rows, query = data.embeddings[done.pool_after], data.query_embedding(name)
+    cosine = rows @ query / np.linalg.norm(rows, axis=1) / np.linalg.norm(query)
+    assert done.similarity == [round(one, 4) for one in done.similarity]
+    assert done.similarity == pytest.approx(cosine.tolist(), abs=6e-5)
+
+
+@pytest.mark.parametrize(("failed", "asked"), [(True, [(5, 4)]), (False, [(6, 4)])])
+def test_a_given_pair_without_a_score_is_asked(tmp_path: Path, failed: bool, asked: list[Any]) -> None:
+    """Of the rows 4, 5 and 6, the most similar first, the best pair is 5 with 4, and the next one 6 with 4."""
+    context = context_of(tmp_path, lambda event: None, lambda: None, max_eval_pairs=1)
+    data, name = DigitsDataset(0, demonstrations=100, train=1, heldout=0), "train-0000"
+    order = np.argsort(-data.embeddings @ data.query_embedding(name), kind="stable").tolist()
+    row = {4: order[0], 5: order[1], 6: order[2]}
+    model = TableModel(lambda query, pair: "nothing")
+    miner = QueryMiner(context, data, model, PairEvaluator(None, model, data.annotations))
+    given = TrajectoryData(
+        pointer=[1, 0], vqa_correct=0, vqa_acc_score=0.0, gen_method="beam", extra={"eval_failed": failed}
+    )
+    query = RLQueryData(query_id=name, candidate_pool_indices=order[:64], pointer_candidates=[given])
+    miner.settle(query, order)
+    assert [ask.demonstrations for ask in model.asked] == [(row[first], row[last]) for first, last in asked]

@@ -55,6 +55,13 @@ def test_recorded_pairs_give_their_answers_again(run: Path, what_if: WhatIf) -> 
         assert tried.yours[0].rows == list(second.pair)
 
 
+def test_pairs_that_scored_the_generated_rl_data_have_their_answers(run: Path, what_if: WhatIf) -> None:
+    first = read_records(layout.initial_evaluated(run), EvaluatedPair)[0]
+    assert first.pair not in {pair.pair for pair in recorded(run) if pair.query_id == first.query_id}
+    tried = what_if.tried(WhatIfRequest(query=first.query_id, recorded=list(first.pair)))
+    assert (tried.difference, tried.exact, tried.committed.text) == ("", True, first.answer)
+
+
 def test_without_a_demonstration_the_company_changes_nothing(run: Path, what_if: WhatIf) -> None:
     """The model's own reading, beside asks with demonstrations and alone."""
     queries = list(dict.fromkeys(pair.query_id for pair in recorded(run)))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from engine.config.run import RunSection
 from engine.errors import ConfigError, Problem
 from engine.slsm import layout
 from engine.slsm.chat_model import LocalChatModel
@@ -64,6 +65,15 @@ def test_generated_conversations_are_written_once_and_read(
     layout.dialogues(tmp_path).write_text("of the user's own\n")
     assert make_dialogues(context) == dialogues
     assert layout.dialogues(tmp_path).read_text() == "of the user's own\n"
+
+
+def test_generated_conversations_belong_to_the_run_s_seed(tmp_path: Path) -> None:
+    context = small_context(tmp_path, [], data={"conversations": 3})
+    context.config = context.config.model_copy(update={"run": RunSection(seed=4)})
+    dialogues = make_dialogues(context)
+    assert layout.dialogues(tmp_path).read_bytes() == multichallenge_jsonl(3, 4) != multichallenge_jsonl(3, 0)
+    assert (dialogues.name, dialogues.left_out) == ("generated", 0)
+    assert list(dialogues.criteria) == [one.id for one in dialogues.conversations]
 
 
 @pytest.mark.parametrize(("detector", "ask"), [("controller", None), ("checks", False), ("both", True)])

@@ -59,13 +59,13 @@ def test_the_published_fields(tmp_path: Path) -> None:
     path = tmp_path / "benchmark_questions.jsonl"
     path.write_bytes(
         lines(
-            record("a"), record("b", AXIS="SELF_COHERENCE", PASS_CRITERIA="no"), b"", record("c", EXTRA=[1])
+            record("a", AXIS="SELF_COHERENCE"), record("b", PASS_CRITERIA="no"), b"", record("c", EXTRA=[1])
         )
     )
     found = read_dialogues(path, 100)
     assert [one.id for one in found.conversations] == ["a", "b", "c"]
     assert found.conversations[0].turns == (Turn("My dog is Rex.", "Nice."), Turn("What is my dog called?"))
-    assert found.axes == ["INFERENCE_MEMORY", "SELF_COHERENCE"]
+    assert found.axes == ["SELF_COHERENCE", "INFERENCE_MEMORY"], "as they come"
     assert found.criteria["b"] == Criterion(SECRET, "NO")
     assert found.digest == hashlib.sha256(path.read_bytes()).hexdigest()
     assert found.name == "benchmark_questions"

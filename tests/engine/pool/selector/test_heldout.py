@@ -110,6 +110,15 @@ def test_random_pairs_are_of_the_pool_and_the_same_every_time(tmp_path: Path) ->
         )
 
 
+def test_each_query_has_random_places_of_its_own(tmp_path: Path) -> None:
+    held = heldout(tmp_path, TableModel(hard))
+    places = set()
+    for name, pairs in held.random(6).pairs.items():
+        pool = held.queries[name].candidate_pool_indices
+        places.add(tuple((pool.index(first), pool.index(last)) for first, last in pairs))
+    assert len(places) == len(NAMES)
+
+
 def test_the_selector_picks_its_likeliest_pair(tmp_path: Path) -> None:
     held, data = heldout(tmp_path, TableModel(hard)), Data()
     torch.manual_seed(0)
@@ -123,6 +132,21 @@ def test_the_selector_picks_its_likeliest_pair(tmp_path: Path) -> None:
         (pair,) = picked.pairs[name]
         assert picked.probability[name] == pytest.approx(float(chances.max()), rel=1e-4)
         assert float(chances[pool.index(pair[0]), pool.index(pair[1])]) == pytest.approx(float(chances.max()))
+
+
+def test_queries_of_several_batches_are_picked_for_as_in_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, checks = heldout(tmp_path, TableModel(hard)), list[int]()
+    held.checkpoint = lambda: checks.append(1)
+    torch.manual_seed(0)
+    network = Selector(WIDTH, 8, 16)
+    whole = held.selector(network)
+    monkeypatch.setattr("engine.pool.selector.heldout._AT_ONCE", 2)
+    parts = held.selector(network)
+    assert list(parts.pairs) == NAMES and parts.pairs == whole.pairs
+    assert list(parts.probability.values()) == pytest.approx(list(whole.probability.values()))
+    assert len(checks) == 1 + 3
 
 
 def test_no_pair_is_asked_twice_by_all_methods_and_resumes(tmp_path: Path) -> None:

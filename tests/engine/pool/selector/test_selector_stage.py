@@ -21,6 +21,7 @@ from engine.config.stages import STAGES
 from engine.errors import DataError
 from engine.events import (
     Event,
+    Notice,
     SelectorCompared,
     SelectorPicked,
     SelectorStep,
@@ -33,6 +34,7 @@ from engine.pool.data.digits import DigitsDataset
 from engine.pool.pool_stage import BuildPools
 from engine.pool.selector import layout as selector_layout
 from engine.pool.selector.selector_stage import TrainSelector, _SelectorRun
+from engine.pool.vqa.digits_vqa import DigitsVQA
 from engine.run.gate import StopRequested
 from engine.run.registry import resolve_stage
 from engine.run.stage import StageContext
@@ -89,6 +91,11 @@ def test_the_curve_is_logged_and_kept(whole: tuple[Path, list[Event]]) -> None:
     assert [step.loss for step in steps] == [line["loss"] for line in log]
     looked = [step.step for step in steps if step.heldout_accuracy is not None]
     assert looked == [40, 48]
+    # 24 steps with 32 queries and 3 rollouts; of 8 held-out queries 4 random pairs, RICES' and those of two looks.
+    asks = f"with up to {24 * 32 * 3 + 8 * (4 + 1 + 2)} pairs"
+    assert [notice.text for notice in of_type(events, Notice)] == [
+        f"the selector may ask {DigitsVQA.name} {asks}"
+    ]
     assert of_type(events, StageStarted)[0] == StageStarted(total=STEPS, done=0, unit="steps")
 
 

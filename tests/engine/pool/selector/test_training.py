@@ -245,6 +245,24 @@ def test_reports_say_what_was_taught(tmp_path: Path) -> None:
     assert all(0 <= report.expected_score <= 1 and report.gradient_norm > 0 for report in found)
 
 
+def test_the_expected_score_is_the_mean_over_queries_with_a_trajectory(tmp_path: Path) -> None:
+    """Two queries of four have one trajectory each, with 1.0 and 0.5; the two others have none."""
+    world = World()
+    queries = {
+        str(number): RLQueryData(
+            query_id=str(number), candidate_pool_indices=list(range(K)),
+            pointer_candidates=[
+                TrajectoryData(pointer=[1, 2], vqa_correct=0, vqa_acc_score=score, gen_method="x") for score in scores
+            ],
+        )
+        for number, scores in enumerate([[1.0], [], [0.5], []])
+    }  # fmt: skip
+    data = RLBeamDatasetWithEmbedding(queries, world.table, query_embedding=world.query_embedding)
+    section = Small(supervised_steps=1, policy_steps=0)
+    report = SelectorTraining(Selector(WIDTH, 16, 8), data, section, 0, tmp_path / "s.pt", world.ask).update()
+    assert (report.expected_score, report.pairs) == (0.75, 2)
+
+
 def test_what_is_drawn_is_new_and_follows_the_policy(tmp_path: Path) -> None:
     """No pair twice, none that is recorded; likelier pairs come more often."""
     world = World()

@@ -388,3 +388,10 @@ def test_an_answer_that_the_server_s_filter_held_back_is_none() -> None:
     assert _read(Reply("\n Two cats.\nmore", "length", spent=Spent(1))) == VQAReply(
         "Two cats", None, Spent(1)
     )
+
+
+@pytest.mark.parametrize(("text", "answer"), [(".5.", ".5"), ("3.5", "3.5"), (".", None)])
+def test_a_full_stop_is_taken_from_the_end_alone(text: str, answer: str | None) -> None:
+    """An answer that is nothing else is none."""
+    reply = _read(Reply(text, "stop", spent=Spent(1)))
+    assert (reply.answer, reply.error) == (answer, None if answer else "the answer is empty")
