@@ -225,7 +225,7 @@ def _meant(place: Location) -> str:
     if close := get_close_matches(name, known, n=1, cutoff=0.8):
         return f"; did you mean `{known[close[0]]}`?"
     if close := get_close_matches(str(place[0]), SCHEMA["properties"], n=1):
-        return f"; did you mean section `{close[0]}`?" if len(place) > 1 else ""
+        return f"; did you mean section `{close[0]}`?"
     return ""
 
 
