@@ -418,6 +418,7 @@ def test_overrides_are_yaml_values(tmp_path: Path) -> None:
         ("probe_tokens=4", "did you mean `online.probe_tokens`?"),
         ("onlin.L=4", "did you mean `online.L`?"),
         ("onlin.xyzzy=4", "did you mean section `online`?"),
+        ("run.vxtes=4", "did you mean `eval.votes`?"),
         ("online.L.x=4", "a known field"),
         ("online.L", "section.field=value"),
         ("=4", "section.field=value"),
@@ -427,6 +428,12 @@ def test_overrides_are_yaml_values(tmp_path: Path) -> None:
 def test_overrides_that_lead_nowhere(tmp_path: Path, override: str, expected: str) -> None:
     problem = only(tmp_path, "{}", override)
     assert expected in problem.allowed and not problem.value, "what was typed stands before it"
+
+
+@pytest.mark.parametrize("override", ["online.xyzzy=4", "run.pxrt=4"])
+def test_nothing_is_guessed_where_nothing_is_like_it(tmp_path: Path, override: str) -> None:
+    """The section is right; of four letters three are not enough: `port` is another section's."""
+    assert only(tmp_path, "{}", override).allowed == "a known field"
 
 
 def test_what_of_an_override_can_be_shown(tmp_path: Path) -> None:
