@@ -224,8 +224,9 @@ def _meant(place: Location) -> str:
     known = {path.rpartition(".")[2]: path for path in all_fields(SCHEMA)}
     if close := get_close_matches(name, known, n=1, cutoff=0.8):
         return f"; did you mean `{known[close[0]]}`?"
-    if close := get_close_matches(str(place[0]), SCHEMA["properties"], n=1):
-        return f"; did you mean section `{close[0]}`?" if len(place) > 1 else ""
+    sections = SCHEMA["properties"]
+    if place[0] not in sections and (close := get_close_matches(str(place[0]), sections, n=1)):
+        return f"; did you mean section `{close[0]}`?"
     return ""
 
 

@@ -233,8 +233,6 @@ class Worker:
         record = self._record
         record.status, record.failure = "running", ""
         record.attempts += 1
-        for name in config.run.stages:
-            self._stage_record(name)
         put_aside(self._directory.path, record)
         self._write_record()
         self._emit(WorkerStarted(pid=os.getpid(), attempt=record.attempts, stages=config.run.stages))

@@ -80,7 +80,7 @@ def is_local(url: str) -> bool:
 def numeric(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     """The address that a host is written as, also in the short forms that the system reads (127.1); None for a name."""
     try:
-        address = ipaddress.ip_address(host.partition("%")[0])
+        address = ipaddress.ip_address(host)
     except ValueError:
         try:
             return ipaddress.IPv4Address(socket.inet_aton(host)) if host[:1].isdigit() else None

@@ -41,3 +41,23 @@ def test_what_a_run_says_itself_counts_more() -> None:
 def test_a_section_that_names_some_fields_has_the_document_s_defaults(fields: dict[str, Any]) -> None:
     config = Config.model_validate({"evolution": fields, "clusters": {"k": 6}})
     assert (config.evolution.best_by, config.clusters.numbers) == ("minibatch", "arithmetic")
+
+
+@pytest.mark.parametrize(
+    ("kind", "questions", "judge"),
+    [("auto", "task", "task"), ("auto", "financebench", "numeric"), ("openai", "task", "openai"),
+     ("numeric", "task", "numeric")],
+)  # fmt: skip
+def test_a_judge_that_is_left_open_follows_the_questions(kind: str, questions: str, judge: str) -> None:
+    fields = {"questions": questions, "judge": {"kind": kind}}
+    assert Config.model_validate({"evolution": fields}).evolution.judge_kind == judge
+
+
+def test_a_method_s_model_is_its_own_or_the_run_s() -> None:
+    other = {"path": "statements"}
+    plain = Config.model_validate({"model": {"path": "dialogues"}})
+    assert (plain.evolution_model, plain.slsm_model) == (plain.model, plain.model)
+    named = Config.model_validate({"evolution": {"model": other}})
+    assert (named.evolution_model.path, named.slsm_model.path) == ("statements", None)
+    named = Config.model_validate({"slsm": {"model": other}})
+    assert (named.evolution_model.path, named.slsm_model.path) == (None, "statements")

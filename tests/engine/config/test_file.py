@@ -397,13 +397,15 @@ def test_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
         ),
     ):
         load_config(tmp_path / "bytes.yaml")
-    assert "a mapping of sections" in only(tmp_path, "- 1\n").allowed
+    assert (
+        str(only(tmp_path, "#\n- 1\n")) == f"{tmp_path}/c.yaml:1: found [1], expected a mapping of sections"
+    )
 
 
 def test_overrides_are_yaml_values(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text("online: {L: 2}")
-    sets = ["online.L=4", "eval.methods=[esm]", "online.beta=1e-1", "task.path=null", "prompt.system=a=b"]
+    sets = [" online.L =4", "eval.methods=[esm]", "online.beta=1e-1", "task.path=null", "prompt.system=a=b"]
     config = load_config(path, sets)
     assert (config.online.L, config.eval.methods, config.online.beta) == (4, ["esm"], 0.1)
     assert config.task.path is None and config.prompt.system == "a=b"
@@ -415,6 +417,8 @@ def test_overrides_are_yaml_values(tmp_path: Path) -> None:
         ("online.LL=4", "did you mean `online.L`?"),
         ("probe_tokens=4", "did you mean `online.probe_tokens`?"),
         ("onlin.L=4", "did you mean `online.L`?"),
+        ("onlin.xyzzy=4", "did you mean section `online`?"),
+        ("run.vxtes=4", "did you mean `eval.votes`?"),
         ("online.L.x=4", "a known field"),
         ("online.L", "section.field=value"),
         ("=4", "section.field=value"),
@@ -424,6 +428,29 @@ def test_overrides_are_yaml_values(tmp_path: Path) -> None:
 def test_overrides_that_lead_nowhere(tmp_path: Path, override: str, expected: str) -> None:
     problem = only(tmp_path, "{}", override)
     assert expected in problem.allowed and not problem.value, "what was typed stands before it"
+
+
+@pytest.mark.parametrize("override", ["online.xyzzy=4", "run.pxrt=4"])
+def test_nothing_is_guessed_where_nothing_is_like_it(tmp_path: Path, override: str) -> None:
+    """The section is right; of four letters three are not enough: `port` is another section's."""
+    assert only(tmp_path, "{}", override).allowed == "a known field"
+
+
+def test_what_of_an_override_can_be_shown(tmp_path: Path) -> None:
+    """A text that is no field's name may be anything."""
+    found = [
+        (problem.where, problem.value)
+        for override in ("onlin.L=4", "a b=4", "a b", "online.L", "online.L=[")
+        for problem in problems(tmp_path, "{}", override)
+    ]
+    hidden = "a text that is not repeated here"
+    assert found == [
+        ("--set onlin.L", ""), ("--set", hidden), ("--set", ""), ("--set", ""), ("--set online.L", ""),
+    ]  # fmt: skip
+
+
+def test_a_section_without_anything_in_it_is_told_as_nothing(tmp_path: Path) -> None:
+    assert only(tmp_path, "decode:\n").value == "nothing"
 
 
 @pytest.mark.parametrize("override", ["run.name=my run", "task.compare=exactly"])

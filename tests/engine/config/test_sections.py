@@ -14,6 +14,9 @@ SETS = (
     "`brief_prompts` and `length_caps` are chosen on the validation set and compared on the test set: set "
     "`validation_size` and `test_size`, or leave them out"
 )
+FROM_TASK = (
+    "`questions: task` takes its questions from the section `task`: leave `financebench` and `pool` out"
+)
 NO_CONTROLLER = "`disable_controller: true` asks no controller, but `compare` names "
 WAYS_OUT = ": take these modes out, or set `disable_controller: false`"
 TOGETHER = "`kind: file` and `path` belong together: set both, or neither"
@@ -46,6 +49,8 @@ def said(section: str, fields: dict[str, Any]) -> list[str]:
         ("slsm", {"temperature": 2.5}),
         ("slsm", {"answers": FILE, "compare": ["baseline"]}),
         ("slsm", {"answers": FILE, "disable_controller": True}),
+        ("evolution", {"questions": "task", "judge": {"kind": "task"}}),
+        ("evolution", {"financebench": "x.jsonl", "pool": [1, 2]}),
         ("evolution", {"validation_size": 3, "best_by": "validation"}),
         (
             "evolution",
@@ -110,6 +115,13 @@ def test_fields_that_go_together(section: str, fields: dict[str, Any]) -> None:
             "evolution",
             {"best_by": "validation", "validation_size": 0},
             "`best_by: validation` chooses on a validation set: set `validation_size`",
+        ),
+        ("evolution", {"questions": "task", "financebench": "x.jsonl"}, FROM_TASK),
+        ("evolution", {"questions": "task", "pool": [1, 2]}, FROM_TASK),
+        (
+            "evolution",
+            {"judge": {"kind": "task"}},
+            "`judge.kind: task` judges a task's answers: set `questions: task`",
         ),
         ("evolution", {"brief_prompts": ["Briefly."], "validation_size": 3}, SETS),
         ("evolution", {"length_caps": 3, "test_size": 3}, SETS),

@@ -30,7 +30,10 @@ def test_records_are_found_again_by_key_in_their_order(tmp_path: Path) -> None:
     records = opened(path)
     assert not records and records.get(("b", 0)) is None
     records.add(Measured("b", 0, 0.5))
+    added: list[tuple[str, int, bool]] = []
+    records.added = lambda record: added.append((*record.key(), record.key() in records))
     records.add(Measured("a", 0), Measured("a", 1))
+    assert added == [("a", 0, True), ("a", 1, True)], "each new one, once it is kept"
     assert path.read_text() == (
         '{"name": "b", "draw": 0, "value": 0.5}\n'
         '{"name": "a", "draw": 0, "value": 0.0}\n{"name": "a", "draw": 1, "value": 0.0}\n'

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from engine.run import lock as lock_module
+from engine.run.directory import RunDirectory, inspect, new_record
 from engine.run.lock import RunLock, holds, process_start, read_lock, signal_holder
 
 HOLDING = """
@@ -136,6 +137,28 @@ def test_a_clock_that_was_set_back_makes_no_worker_seem_hung(tmp_path: Path) -> 
     lock.beat()
     now = read_lock(tmp_path / "worker.lock")
     assert now is not None and now.alive and now.age < 30
+    lock.release()
+
+
+@pytest.mark.parametrize(
+    ("beat", "alive", "hung"), [(70.5, True, False), (70.0, False, False), (69.5, False, True)]
+)
+def test_thirty_seconds_without_a_heartbeat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beat: float, alive: bool, hung: bool
+) -> None:
+    """A worker on another machine counts as living for less than that, one on this machine as hung after that."""
+    run = RunDirectory(tmp_path)
+    run.write(new_record("r", "1", seed=0, stages=[], config={}, versions={}))
+    lock = RunLock(run.lock)
+    os.utime(run.lock, (beat, beat))
+    monkeypatch.setattr(lock_module, "time", SimpleNamespace(time=lambda: 100.0))
+    status = inspect(run.path)
+    assert (status.heartbeat_age, status.state == "hung") == (100.0 - beat, hung)
+    holder = json.loads(run.lock.read_text()) | {"host": "elsewhere"}
+    run.lock.write_text(json.dumps(holder))
+    os.utime(run.lock, (beat, beat))
+    elsewhere = read_lock(run.lock)
+    assert elsewhere is not None and elsewhere.alive is alive
     lock.release()
 
 

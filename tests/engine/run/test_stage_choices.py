@@ -203,6 +203,19 @@ def test_statuses_after_a_choice() -> None:
     assert record.begun_again == 1
 
 
+@pytest.mark.parametrize(
+    ("status", "choice", "after"),
+    [("failed", "last", "stopped"), ("finished", "last", "finished"), ("stopped", "last", "stopped"),
+     ("prepared", "last", "prepared"), ("finished", "again", "stopped"), ("interrupted", "again", "interrupted")],
+)  # fmt: skip
+def test_a_run_is_over_only_where_nothing_is_left(status: str, choice: Choice, after: str) -> None:
+    """What failed has been dealt with by the choice."""
+    record = esm(DONE, DONE, DONE, DONE, NOT, NOT)
+    record.status, record.failure = status, "no such column"
+    apply(record, change_of(record, choice, "eval"))
+    assert (record.status, record.failure) == (after, "" if choice == "again" else "no such column")
+
+
 def test_a_choice_that_takes_back_one_done_stage_begins_an_attempt() -> None:
     record = esm(DONE, DONE, "stale", DONE)
     apply(record, change_of(record, "again", "memory"))

@@ -14,7 +14,8 @@ from engine.run.stop_signals import stop_signals
 def test_first_signal_stops_and_second_leaves(
     number: signal.Signals, wait_until: Callable[..., None]
 ) -> None:
-    before = signal.getsignal(number)
+    before = [signal.getsignal(one) for one in (number, signal.SIGHUP)]
+    woken = signal.set_wakeup_fd(-1)
     said: list[str] = []
     with stop_signals(lambda: said.append("stop"), lambda: said.append("leave")):
         assert [thread.daemon for thread in threading.enumerate() if thread.name == "signals"] == [True]
@@ -23,7 +24,8 @@ def test_first_signal_stops_and_second_leaves(
         wait_until(lambda: said == ["stop"], "the stop")
         os.kill(os.getpid(), number)
         wait_until(lambda: said == ["stop", "leave"], "the leave")
-    assert signal.getsignal(number) == before
+    assert [signal.getsignal(one) for one in (number, signal.SIGHUP)] == before
+    assert signal.set_wakeup_fd(woken) == -1, "nothing reads that pipe any more"
 
 
 def test_signal_is_heard_while_the_main_thread_is_busy_elsewhere() -> None:

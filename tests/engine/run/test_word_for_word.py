@@ -24,6 +24,8 @@ from engine.events import (
     StageFinished,
     StagePaused,
     StageProgress,
+    StageStopped,
+    WorkerStarted,
     WorkerStopped,
     decode,
 )
@@ -120,8 +122,11 @@ def test_a_later_attempt_tells_of_other_versions_and_of_no_socket(
     ]  # fmt: skip
     skipped = [line for line in block_lines(run) if line["type"] == "StagesChosen"]
     assert skipped == [{"type": "StagesChosen", "skipped": ["example_stages:BadData"]}] * 2
-    assert run_worker(run.path) == 0, "nothing is left"
+    assert run.read().failure == "", "the last attempt did not fail"
+    monkeypatch.chdir(run.path.parent)
+    assert run_worker(Path(run.path.name)) == 0, "nothing is left"
     assert "Preparing" not in [line["type"] for line in block_lines(run)[-4:]]
+    assert block_lines(run)[-1]["kept"] == str(run.path), "the whole path, wherever it was started"
 
 
 def test_a_worker_at_work_says_how_far_it_is_and_at_its_end_takes_no_choice(here: MakeRun) -> None:
@@ -282,11 +287,15 @@ def test_a_log_is_synced_where_a_stage_ends_and_tells_its_length(
     stamped = log.emit(Notice(text="x"), "mine")
     assert stamped == Notice(text="x", seq=1, time=5.0, stage="mine") and len(synced) == 1
     assert log.emit(Notice(text="x", stage="own"), "mine").stage == "own"
-    for event in (StageFinished(seconds=1.0), WorkerStopped(status="stopped", kept="k")):
+    ends = (
+        StageFinished(seconds=1.0), StageFailed(what="x"), StageStopped(done=1),
+        WorkerStarted(pid=1, attempt=1, stages=[]), WorkerStopped(status="stopped", kept="k"),
+    )  # fmt: skip
+    for count, event in enumerate(ends, 2):
         log.emit(event)
-    assert (len(synced), log.events) == (3, 5)
+        assert (len(synced), log.events) == (count, count + 2)
     log.sync()
-    assert len(synced) == 3, "nothing new"
+    assert len(synced) == 6, "nothing new"
     reader = LogReader(path)
     assert reader.behind() == path.stat().st_size
     first, *_ = reader.poll(2)
@@ -340,6 +349,8 @@ def test_an_event_of_a_type_that_is_not_known_is_found_by_nobody(tmp_path: Path)
     entry = find_event(path, 1)
     assert entry is not None and (entry.offset, entry.length) == (36, 47)
     assert decode(path.read_bytes()[36:83]) == entry.event
+    with pytest.raises(DataError, match=r"^this line is not an event \(.*, byte 0\)"):
+        read_event(path, 0, 35)
 
 
 def test_who_holds_a_run_and_who_cannot_be_named(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_a_prompt_that_is_repeated_is_sent_once_before_the_answer() -> None:
         ("One", "", (), "One"), ("One\ufffd", "", (), "One"), ("One\ufffd", "stop", (), "One\ufffd"),
         ("One END", "", ("END!",), "One "), ("One EN", "", ("END", "x"), "One "), ("One", "", ("One two",), ""),
         ("One ND", "", ("END",), "One ND"), ("", "", ("END",), ""), ("", "", (), ""),
-        ("One E", "length", ("END",), "One E"),
+        ("One E", "length", ("END",), "One E"), ("One aa", "", ("aab",), "One "), ("One b", "", ("x", "bc"), "One "),
     ],
 )  # fmt: skip
 def test_what_may_still_become_something_else_is_held_back(

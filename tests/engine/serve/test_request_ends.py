@@ -102,6 +102,19 @@ def test_what_the_log_has_of_a_request(now: list[float], log_texts: bool) -> Non
     ]
 
 
+def test_an_answer_is_in_the_log_before_its_client_has_it(now: list[float]) -> None:
+    said: list[Any] = []
+    busy = scheduled(said, ServeSection(), [])
+    one = request(said)
+    busy.reserve()
+    busy.submit(one)
+    answer: Any = SimpleNamespace(decisions=[], did=[], text="the answer", scored=None)
+    busy._answered(one, answer)
+    assert [type(what).__name__ for what in said] == ["RequestAnswered", "SimpleNamespace"] and said[
+        1
+    ] is answer
+
+
 def test_who_leaves_who_waits_and_who_comes_too_late(now: list[float]) -> None:
     events: list[Event] = []
     progress: list[Any] = []

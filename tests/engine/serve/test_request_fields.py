@@ -138,6 +138,20 @@ def test_refusals_word_for_word(
     assert refusal(levers, kind, body) == (status, message, field)
 
 
+def test_the_run_s_own_segments_are_no_fault_of_a_request(levers: Any) -> None:
+    """It is told of the field that it names itself, where none is left with that."""
+    levers.esm.config.online = OnlineSection(min_tool_m=5)
+    last = (
+        400,
+        "steer.max_tool_m: no segment from 5 to 4 is left to steer; the run has 6",
+        "steer.max_tool_m",
+    )
+    assert refusal(levers, "chat", {**CHAT, "steer": {"max_tool_m": 4}}) == last
+    assert refusal(levers, "chat", {**CHAT, "steer": {"max_tool_m": 5}})[0] == 200
+    levers.esm.config.online = OnlineSection(min_tool_m=7)
+    assert refusal(levers, "chat", {**CHAT, "steer": {"rho": 1.0}})[0] == 200
+
+
 def test_what_a_request_is_read_as(levers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert refusal(levers, "chat", ["x"]) == (400, "the request has to be a JSON object", None)
     read = parse_request("chat", CHAT, levers, ["esm", "notes"], 50)

@@ -53,7 +53,7 @@ def server(**section: Any) -> SteeredServer:
     return SteeredServer(queue, ServeSection(**section), ServerKey("sk", "here"), ["esm"], 7)
 
 
-def test_what_the_server_refuses_by_itself() -> None:
+def test_what_the_server_refuses_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     one = server(max_in_flight=4)
     many: Any = SimpleNamespace(prompts=["x"] * 5, n=1)
     for asked, field in ((many, "prompt"), (SimpleNamespace(prompts=["x"], n=5), "n")):
@@ -74,8 +74,9 @@ def test_what_the_server_refuses_by_itself() -> None:
         assert error["message"] == f"the prompt has {says}, this model's maximum context length is 10 tokens"
         assert error["code"] == "context_length_exceeded" and is_about_content(error["message"])
         assert error["param"] == ("messages" if kind == "chat" else "prompt")
-    for prompt in ("x" * 30, [1] * 10):
-        one._refuse_hopeless(SimpleNamespace(kind="completion", prompts=[prompt]))  # type: ignore[arg-type]
+    for context, prompts in ((10, ("x" * 30, [1] * 10)), (0, ("x" * 99, [1] * 99))):
+        monkeypatch.setattr(one._levers.model.info, "context", context)
+        one._refuse_hopeless(SimpleNamespace(kind="completion", prompts=prompts))  # type: ignore[arg-type]
     assert one._new_name() == f"{one._began:x}-1" and one._new_name().endswith("-2")
     one._scheduler.reserve = lambda places: (_ for _ in ()).throw(Busy(9))  # type: ignore[method-assign]
     with pytest.raises(Refused) as refused:
@@ -373,6 +374,16 @@ async def test_an_answer_comes_whole_unless_the_client_has_gone(leaves: bool) ->
     assert found.status_code == (499 if leaves else 200)
     text = None if leaves else json.loads(found.body)["choices"][0]["text"]  # type: ignore[arg-type]
     assert text == (None if leaves else "It is")
+
+
+async def test_answers_that_come_in_any_order_are_told_in_their_own() -> None:
+    updates: asyncio.Queue[Any] = asyncio.Queue()
+    used = PromptUsed(True, "", None, "")
+    answers = [Answered(text, [1], 40, "stop", [], [], used) for text in "abc"]
+    for number in (2, 0, 1):
+        updates.put_nowait((number, Written("x", [])))
+        updates.put_nowait((number, answers[number]))
+    assert await http._answers(3, updates) == answers
 
 
 async def test_a_stream_ends_with_a_failure() -> None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -198,6 +199,22 @@ def test_the_log_tells_of_strangers_once_a_minute(caplog: pytest.LogCaptureFixtu
         for _ in range(20):
             assert answer(port, "nonsense\r\n\r\n").startswith(b"HTTP/1.1 400")
     assert sum("Invalid HTTP request" in record.getMessage() for record in caplog.records) == 1
+
+
+def test_a_warning_is_logged_again_a_minute_after_it_was_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those in between put that off no further. What differs behind a hundred letters is the same warning."""
+    now = [0.0]
+    monkeypatch.setattr(connections, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    throttled = connections.ThrottledWarnings()
+
+    def logged(seconds: float, text: str) -> bool:
+        now[0] = seconds
+        return throttled.filter(logging.LogRecord("uvicorn.error", 30, "", 1, text, None, None))
+
+    passed = [at for at in (0.0, 30.0, 59.5, 60.0, 119.5, 120.0) if logged(at, "bad")]
+    assert passed == [0.0, 60.0, 120.0]
+    long = "x" * 99
+    assert [logged(130.0, long + end) for end in ("ab", "ac", "b")] == [True, False, True]
 
 
 @pytest.mark.parametrize(

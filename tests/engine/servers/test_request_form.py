@@ -132,11 +132,32 @@ def test_a_refusal_changes_the_one_thing_it_speaks_of(status: int, text: str, ch
         (401, "response_format: unauthorized"),
         (500, "grammar compiler crashed"),
         (400, "Invalid image."),
+        (400, "The maximum context is 512 tokens, response_format included."),
         (404, "\n<!DOCTYPE html><p>The system has no such page. Was this message of help?</p>"),
     ],
 )
 def test_other_refusals_are_not_the_forms_fault(status: int, text: str) -> None:
     assert other_form(RequestForm(), FULL, status, text) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        (replace(FULL, seed=None), "no seed"), (replace(FULL, schema=None), "no response_format"),
+        (replace(FULL, messages=HI[1:]), "no system role"), (FULL, "no system, please"), (FULL, "a low temperature"),
+    ],
+)  # fmt: skip
+def test_what_was_not_sent_or_is_not_meant_is_not_to_blame(asked: Asked, text: str) -> None:
+    assert other_form(RequestForm(), asked, 400, text) is None
+
+
+def test_a_system_message_goes_before_the_first_of_the_user_alone() -> None:
+    later = [{"role": "assistant", "content": "hello"}, {"role": "user", "content": "why?"}]
+    form = RequestForm(system=False)
+    assert form.body(Asked([*HI, *later], 5, 0.0))["messages"] == [
+        {"role": "user", "content": "Be brief.\n\nhi"}, *later,
+    ]  # fmt: skip
+    assert form.body(Asked(HI[1:], 5, 0.0))["messages"] == HI[1:], "there is none"
 
 
 def test_forms_come_to_an_end() -> None:

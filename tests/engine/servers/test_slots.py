@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
@@ -17,13 +18,14 @@ from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply
 from engine.servers.http import Http
 from engine.servers.known_servers import KnownServers
+from engine.servers.request_form import Asked, RequestForm
 from engine.servers.slots import Slots, server_slots
 from engine.servers.usage import RequestRecord, UsageBook
 from tests.exactly import exactly
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
 
 HI = [{"role": "user", "content": "hi there"}]
-PATIENCE, WORK = 0.5, 0.1
+WORK = 0.1
 
 
 class Working:
@@ -44,6 +46,24 @@ class Working:
         finally:
             with self.guard:
                 self.inside -= 1
+        return "hello"
+
+
+class Pairs:
+    """Answers when it has been asked twice."""
+
+    def __init__(self) -> None:
+        self.both = threading.Barrier(2, timeout=60)
+        self.guard = threading.Lock()
+        self.inside = self.most = 0
+
+    def __call__(self, body: dict[str, Any]) -> str:
+        with self.guard:
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+        self.both.wait()
+        with self.guard:
+            self.inside -= 1
         return "hello"
 
 
@@ -93,39 +113,58 @@ def test_the_configured_concurrency_stays_the_upper_bound(concurrency: int, most
     assert work.most == most
 
 
-def test_after_a_timeout_half_as_many_are_asked_and_nothing_has_failed() -> None:
+def time_out_together(monkeypatch: pytest.MonkeyPatch, *counts: int) -> None:
+    """The first requests have no answer in time: so many of them at once, once all of these are under way, then so
+    many, and so on. Later ones are sent."""
+    groups = iter([group for count in counts for group in [threading.Barrier(count, timeout=60)] * count])
+    send = OpenAIClient._send
+
+    async def sent(client: OpenAIClient, asked: Asked, form: RequestForm) -> str:
+        if (group := next(groups, None)) is None:
+            return await send(client, asked, form)
+        await asyncio.to_thread(group.wait)
+        raise TimeoutError
+
+    monkeypatch.setattr(OpenAIClient, "_send", sent)
+
+
+def test_after_a_timeout_half_as_many_are_asked_and_nothing_has_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Four at once have no answer in time. With no attempt to lose they are asked again, two at once, beside none."""
-    work, book, notices = Working(8), Kept(), list[str]()
-    with misbehaving_server(work, ["hang"] * 4) as server:
-        replies = asked_at_once(server, book, 4, notices, timeout=PATIENCE)
+    time_out_together(monkeypatch, 4)
+    work, book, notices = Pairs(), Kept(), list[str]()
+    with misbehaving_server(work) as server:
+        replies = asked_at_once(server, book, 4, notices)
     assert [reply.text for reply in replies] == ["hello"] * 4 and work.most == 2
-    assert [request.outcome for request in book.requests] == ["queued"] * 4 + ["answered"] * 4
-    assert [request.attempt for request in book.requests] == [1] * 4 + [2] * 4
+    outcomes = sorted((request.outcome, request.attempt) for request in book.requests)
+    assert outcomes == [("answered", 2)] * 4 + [("queued", 1)] * 4
     (total,) = book.totals.values()
     assert (total.requests, total.answered, total.retries, total.failures) == (8, 4, 4, 0)
     assert [reply.spent.calls for reply in replies] == [2] * 4, "each request counts"
     assert total.completion_tokens == 4 * 20, "tokens of answers alone: nobody knows the others'"
     assert [text for text in notices if "at once" in text] == [
-        f"here: no answer within 0.5 s of {server.url} while 4 requests were under way: 2 at once from now on"
+        f"here: no answer within 10 s of {server.url} while 4 requests were under way: 2 at once from now on"
     ]
 
 
-def test_a_server_that_is_silent_to_one_request_alone_has_failed() -> None:
+def test_a_server_that_is_silent_to_one_request_alone_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four at once, then two, then each alone: then a timeout is the server's, and the item has failed."""
+    time_out_together(monkeypatch, 4, 2)
     book = Kept()
     with misbehaving_server(lambda body: "hello", fault_of=lambda body: "hang") as server, ExitStack() as end:
         end.callback(server.released.set)
         with pytest.raises(
             ServerFailed,
             match=exactly(
-                "no answer within 0.3 s (1 attempt) (here: gpt-4o at http://127.0.0.1:…/v1): check that the server "
+                "no answer within 0.1 s (1 attempt) (here: gpt-4o at http://127.0.0.1:…/v1): check that the server "
                 "answers, the model's name; `steer-tui doctor --server` helps"
             ),
         ):
-            asked_at_once(server, book, 4, [], timeout=0.3)
-    outcomes = [request.outcome for request in book.requests]
-    assert outcomes[:4] == ["queued"] * 4 and outcomes[-1] == "failed"
-    assert max(request.attempt for request in book.requests) == 3, "four at once, two, one: never for ever"
+            asked_at_once(server, book, 4, [], timeout=0.1)
+    assert [request.attempt for request in book.requests if request.outcome == "queued"].count(1) == 4
+    failed = [request.attempt for request in book.requests if request.outcome == "failed"]
+    assert len(failed) == 4 and max(failed) == 3, "four at once, two, one: never for ever"
 
 
 def test_other_failures_of_many_at_once_are_attempts() -> None:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from engine.errors import DataError
 from engine.events import Event, ServerUsage
 from engine.run.directory import RunDirectory
 from engine.run.gate import StopRequested
+from engine.servers import usage
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.known_servers import KnownServers
 from engine.servers.usage import RequestRecord, UsageBook
@@ -139,6 +141,26 @@ def test_threads_lose_no_request(tmp_path: Path) -> None:
     last = events[-1]
     assert isinstance(last, ServerUsage) and last.answered == 80 and last.stage == "evolve"
     assert last.prompt_tokens == 8000 and last.role == "judge"
+
+
+def test_a_role_s_total_is_told_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, told = [100.0], list[tuple[str, int]]()
+
+    def tell(total: Any) -> None:
+        told.append((total.role, total.requests))
+
+    monkeypatch.setattr(usage, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    book = UsageBook(emit=tell)
+    for now[0], role in (
+        (100.0, "a"),
+        (100.5, "a"),
+        (100.75, "b"),
+        (101.0, "a"),
+        (101.5, "a"),
+        (101.75, "b"),
+    ):
+        book.take(RequestRecord(time=1.0, stage="s", role=role, server="h", model="m", outcome="answered"))
+    assert told == [("a", 1), ("b", 1), ("a", 3), ("b", 2)]
 
 
 def test_settled_lines_are_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,6 +131,8 @@ def test_what_an_answer_costs_is_written_down(monkeypatch: pytest.MonkeyPatch) -
     assert who == ("slsm", "judge", "http://127.0.0.1:9/v1", "m") and record.time > 1e9
     assert 0 <= record.seconds < 30 and 0 <= record.waited < 30 and not one.notices
     assert repr(one.client) == "OpenAIClient(m at http://127.0.0.1:9/v1)"
+    written = Asked(monkeypatch, [body(prompt_tokens=7, completion_tokens=3)], price_completion=10.0)
+    assert written.client.complete(HI).spent == Spent(1, 10, 30e-6)
     free = Asked(monkeypatch, [body(), body()])
     for _ in range(2):
         free.client.complete(HI)
@@ -217,6 +219,27 @@ def test_one_attempt_without_a_key_and_waits_that_the_server_asks_for(
     assert asked.client.complete(HI).spent.calls == 5 and asked.slept == [7.0, 2.0, 0.25, 8.0]
 
 
+def test_what_a_request_waited_for_is_no_part_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six a minute. Each takes 2 s. The second waits the 7 s that the server asks for and 1 s for its turn; the third
+    the 2 s between attempts, and 6 s."""
+    now = [100.0]
+    one = Asked(monkeypatch, [refused(429, retry_after="7"), refused(500), body()])
+
+    def passes(seconds: float) -> None:
+        now[0] += seconds
+
+    def answered_later(sent: object, look: object, finish: Any = client_module.finish) -> str:
+        passes(2)
+        return finish(sent, look)
+
+    clock = SimpleNamespace(monotonic=lambda: now[0], time=lambda: 1e9)
+    monkeypatch.setattr(client_module, "time", clock)
+    monkeypatch.setattr(client_module, "finish", answered_later)
+    one.client._sleep, one.client._rate = passes, RequestRate(6)
+    one.client.complete(HI)
+    assert [(record.waited, record.seconds) for record in one.records] == [(0.0, 2.0), (8.0, 2.0), (8.0, 2.0)]
+
+
 def test_another_form_is_no_attempt_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     one = Asked(monkeypatch, [refused(400, "use max_completion_tokens"), body()], retries=0)
     assert one.client.complete(HI).spent.calls == 2 and not one.slept
@@ -252,10 +275,11 @@ def test_a_timeout_among_others_halves_what_is_asked_at_once(monkeypatch: pytest
 
 
 def test_slots_are_asked_for_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    for concurrency, limit, told in (
-        (4, 3, ["slsm.judge: http://127.0.0.1:9/v1 has 3 slots: so many requests at once"]), (4, 0, []), (1, 3, []),
+    slots_told = ["slsm.judge: http://127.0.0.1:9/v1 has 3 slots: so many requests at once"]
+    for concurrency, limit, url, told in (
+        (4, 3, URL, slots_told), (0, 3, URL, slots_told), (4, 0, URL, []), (1, 3, URL, []), (4, 3, None, []),
     ):  # fmt: skip
-        one = Asked(monkeypatch, [], concurrency=concurrency)
+        one = Asked(monkeypatch, [], concurrency=concurrency, base_url=url)
         monkeypatch.undo()
         monkeypatch.setattr(client_module, "server_slots", lambda http, limit=limit: limit)
         one.client._ask_slots()
@@ -281,6 +305,11 @@ def test_an_answer_longer_than_it_can_be(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(ServerFailed) as caught:
         long.client.complete(HI)
     assert caught.value.what == "the reply has 4,401 characters, more than 10 tokens can hold (1 attempt)"
+    message = {"content": "no", "refusal": "x" * 4402}
+    refuses = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]})
+    with pytest.raises(ServerFailed) as caught:
+        Asked(monkeypatch, [refuses], max_tokens=10, retries=0).client.complete(HI)
+    assert caught.value.what == "the reply has 4,402 characters, more than 10 tokens can hold (1 attempt)"
 
 
 def test_the_key_and_where_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -467,6 +496,7 @@ def test_what_of_an_address_is_secret() -> None:
     }  # fmt: skip
     assert found == sorted(found, key=len, reverse=True)
     assert (address_secrets("key"), address_secrets(""), address_secrets("http://h/")) == (["key"], [], [])
+    assert address_secrets("http://h/?a=bcd&e=fghi") == ["a=bcd&e=fghi", "fghi"], "four letters at least"
     text = "see http://me:pw@h/ and http://h:1/a"
     assert has_password(text) and without_passwords(text) == "see http://h/ and http://h:1/a"
     assert not has_password("http://h:1/a") and numeric("name") is numeric("1x") is None
@@ -552,10 +582,10 @@ def test_what_roles_know_of_a_server() -> None:
 
 
 def test_a_role_s_total_with_one_more_request() -> None:
-    """Every figure is a sum: no two are equal."""
+    """Every figure is a sum: no two are equal. Server and model are those of the last request."""
 
-    def request(**more: Any) -> RequestRecord:
-        return RequestRecord(time=1.0, stage="s", role="r", server="h", model="m", **more)
+    def request(server: str = "h", model: str = "m", **more: Any) -> RequestRecord:
+        return RequestRecord(time=1.0, stage="s", role="r", server=server, model=model, **more)
 
     total = None
     for one in (
@@ -570,11 +600,11 @@ def test_a_role_s_total_with_one_more_request() -> None:
             cost=0.1,
         ),
         request(outcome="answered", seconds=4.0),
-        request(outcome="failed", attempt=3, prompt_tokens=5, seconds=8.0, waited=1.0, cost=0.2),
+        request("g", "n", outcome="failed", attempt=3, prompt_tokens=5, seconds=8.0, waited=1.0, cost=0.2),
     ):
         total = added(total, one)
     assert total == ServerUsage(
-        stage="s", role="r", server="h", model="m", requests=4, answered=2, retries=2, failures=1, prompt_tokens=12,
+        stage="s", role="r", server="g", model="n", requests=4, answered=2, retries=2, failures=1, prompt_tokens=12,
         completion_tokens=3, unreported=1, seconds=15.0, waited=1.75, cost=0.3,
     )  # fmt: skip
     assert added(None, request(outcome="answered")).cost is None
