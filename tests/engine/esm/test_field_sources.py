@@ -59,6 +59,7 @@ def test_the_layer_is_the_middle_one_of_those_that_are_mined(embedded: Transform
 
     assert layer(offline_mine={"candidate_layers": [0, 1, 3]}) == 1
     assert layer(offline_mine={"candidate_layers": [3]}) == 3
+    assert layer(offline_mine={"candidate_layers": [0, 1, 2, 3]}) == 2, "of an even number the later one"
     assert layer(offline_mine={"candidate_layers": [3]}, eval={"field": {"layer": 0}}) == 0
 
 
@@ -113,7 +114,7 @@ def test_cast_is_made_from_the_wrong_and_right_states_of_its_own_layer(tmp_path:
             }
         )  # fmt: skip
     write_jsonl(folder / "library.jsonl", rows)
-    config = Config.model_validate({"eval": {"field": {"methods": ["cast"], "layer": 2}}})
+    config = Config.model_validate({"eval": {"field": {"methods": ["cast"], "layer": 2, "scale": 3.0}}})
     sources = read_sources([METHODS["cast"]], config, lambda: info, tmp_path)
     assert sources.library is not None
     condition, mean = sources.library
@@ -122,7 +123,7 @@ def test_cast_is_made_from_the_wrong_and_right_states_of_its_own_layer(tmp_path:
     np.testing.assert_allclose(mean, np.mean(kept["vector"], axis=0))
     model: Any = SimpleNamespace(info=info)
     variant = make_variant("cast", model, config, sources)
-    assert variant.retrieve is not None and variant.strength == config.eval.field.scale
+    assert variant.retrieve is not None and variant.strength == 3.0
     assert variant.retrieve(2, np.array([kept["right"][0]])).gate == "condition"
     found = variant.retrieve(2, np.array([kept["wrong"][0]]))
     assert found.gate is None and found.hits[0].entry.layer == 2

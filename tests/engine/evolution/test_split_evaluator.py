@@ -289,6 +289,30 @@ def test_answers_of_a_judge_that_was_dead_are_judged_again_batch_by_batch(tmp_pa
     assert not later.of_kind(StageProgress)
 
 
+@pytest.mark.parametrize(
+    ("correct", "outside", "again"),
+    [((None, None, None), {"v1"}, 3), ((None, None, None), {"v0", "v1", "v2"}, 0), ((None, True, None), {"v0"}, 0)],
+)  # fmt: skip
+def test_answers_are_judged_again_only_where_none_has_a_verdict_and_the_judge_failed_on_some(
+    tmp_path: Path, correct: tuple[bool | None, ...], outside: set[str], again: int
+) -> None:
+    """Those of another split, which stand before them in the file, stay."""
+    evolution = ByHand(tmp_path, {})
+    names = ("v0", "v1", "v2")
+    before = [record(name, "a", False, split=BASELINE) for name in names]
+    evolution.answers.add(before)
+    evolution.answers.add(
+        [
+            record(name, "c", verdict, cannot_tell=name in outside)
+            for name, verdict in zip(names, correct, strict=True)
+        ]
+    )
+    evolution.evaluator().ask(2, VALIDATION)
+    assert len(evolution.judge.asked) == again
+    kept = ByHand(tmp_path, {}).answers
+    assert (kept.of_split(2, BASELINE), len(kept.of_split(2, VALIDATION))) == (before, 3)
+
+
 def test_what_answers_are_worth_that_end_at_a_cap(tmp_path: Path) -> None:
     """Judged again is what is longer, but where the judge cannot tell; kept is what it said and charged."""
     answers = [
