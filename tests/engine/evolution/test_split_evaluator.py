@@ -12,6 +12,7 @@ import pytest
 
 from engine.config.config import Config
 from engine.config.evolution import EvolutionSection
+from engine.config.models.model import ModelSection
 from engine.events import AnswerJudged, AnswersScored, Event, Notice, StageProgress
 from engine.evolution import layout
 from engine.evolution.answers import (
@@ -124,7 +125,8 @@ class ByHand(SimpleNamespace):
         self, folder: Path, says: dict[str, str] | Callable[[str, str], str], **changes: Any
     ) -> None:
         sizes = {"minibatch_size": 2, "validation_size": 3, "test_size": 3, "batch_size": 2, "iterations": 5}
-        section = EvolutionSection(**offline({**sizes, "SHORTNESS_SCALE": 10, **changes}))
+        steered = {"SHORTNESS_SCALE": 10, "model": ModelSection(path="statements")}
+        section = EvolutionSection(**offline({**sizes, **steered, **changes}))
         self.events: list[Event] = []
         self.looks = 0
         told = {f"Ask {name}": text for name, text in says.items()} if isinstance(says, dict) else {}
