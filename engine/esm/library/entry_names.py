@@ -40,7 +40,7 @@ def turned(wrong: str, right: str | None) -> str:
     after: list[str] = []
     for left, new in zip_longest(_words(wrong), _words(right), fillvalue=""):
         if left == new:
-            if before or after:
+            if before:
                 break
             continue
         for side, word in zip((before, after), _pair(left, new), strict=True):

@@ -110,6 +110,8 @@ def test_gates_hold_at_their_very_value() -> None:
     assert retrieve(memory, 2, state, ONLINE.model_copy(update=at | {"min_entries": 3})).gate == "min_entries"
     assert retrieve(memory, 2, state, ONLINE.model_copy(update=at | {"min_sim": 0.61})).gate == "min_sim"
     assert choose([_hit(0.1)], 0.0, None, ONLINE).gate == "chosen", "tau_null is 0.1"
+    nothing = retrieve(memory, 3, state, ONLINE.model_copy(update={"min_entries": 0}))
+    assert (nothing.gate, nothing.size) == ("min_entries", 0), "of no entry none is the nearest"
 
 
 def test_candidates_are_ranked_by_similarity_times_quality_and_the_nearer_first_among_equals() -> None:

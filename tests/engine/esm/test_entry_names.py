@@ -40,6 +40,7 @@ FORWARD = "Forward: there are 35 hats\n\nForward: sells 8, 35 - 8 = 27"
         ("b c d", "b y d z", "c → y"),
         ("one two", "one two three", "end → three"),
         ("one two three", "one two", "three → end"),
+        ("one", "one two six", "end → two six"),
         ("", "one", "end → one"),
         ("", "", ""),
         ("the same", "the  same\n", ""),
@@ -83,6 +84,8 @@ def test_a_right_entry_keeps_what_a_wrong_one_turns_to() -> None:
         ("arithmetic-09a7d5277ff31_m13_l20_right", "keep 09a7d52…, step 13"),
         ("mean_vector", "mean_vector"),
         ("train-0001_m1_l2_wrong", "train-0001_m1_l2_wrong"),
+        ("train-0123456789_m1_l2_wrong", "train-0123456789_m1_l2_wrong"),  # 28 characters: just short enough
+        ("train-01234567890_m1_l2_wrong", "0123456…, step 1"),
         ("my own vector of another tool, v2", "my own vector of another to…"),
         ("a\x1b\nb", "ab"),
         ("", ""),
@@ -165,8 +168,9 @@ def decision(**more: Any) -> DecisionTaken:
 
 def test_a_decision_says_the_name_of_what_was_chosen() -> None:
     assert [candidate_name(c) for c in decision().candidates] == ["A → B, step 1", "b"]
-    names = [chosen_name(decision(chosen=chosen)) for chosen in ("a", "b", "mean_vector", None)]
-    assert names == ["A → B, step 1", "b", "mean_vector", "null"]
+    lost = "arithmetic-09a7d5277ff31_m1_l2_wrong"
+    names = [chosen_name(decision(chosen=chosen)) for chosen in ("a", "b", "mean_vector", lost, None)]
+    assert names == ["A → B, step 1", "b", "mean_vector", "09a7d52…, step 1", "null"]
 
 
 def test_an_answer_that_is_served_has_name_and_id() -> None:

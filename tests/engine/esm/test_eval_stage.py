@@ -81,6 +81,15 @@ def test_speed_is_that_of_all_batches_so_far(tmp_path: Path) -> None:
     ]
 
 
+def test_running_figures_are_told_again_where_answers_have_grown_by_a_fiftieth(tmp_path: Path) -> None:
+    """A hundred answers, then one by one: 102 are the next ones, and the last figures come at the end."""
+    job, context = begun(tmp_path, ["esm"], 103)
+    for first, count in ((0, 100), (100, 1), (101, 1), (102, 1)):
+        job.record_batch(batch("esm", first, 1.0, *[(1, 0, True)] * count))
+    assert [(event.n, event.final) for event in context.events] == [(100, False), (102, False), (103, True)]
+    assert [done for done, *_ in context.told] == [100, 101, 102, 103], "how far it is, each time"
+
+
 def test_a_method_is_compared_with_greedy_over_what_it_has_answered(tmp_path: Path) -> None:
     job, context = begun(tmp_path, ["greedy", "esm"], 4)
     job.record_batch(batch("greedy", 0, 1.0, *[(5, 0, right) for right in (True, False, False, False)]))

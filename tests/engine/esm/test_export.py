@@ -73,6 +73,7 @@ def test_the_mean_of_each_layer_is_written(
     out = tmp_path / "mean.gguf"
     assert main(["export", "vectors", str(run), "--format", "gguf", "--out", str(out), "--scale", "2"]) == 0
     read = read_vectors(out)
+    assert b"embedded" in out.read_bytes(), "the model it is for: without a path its backend"
     np.testing.assert_array_equal(read.vectors[1], 2 * vectors[0])
     np.testing.assert_allclose(read.vectors[2], vectors[1] + vectors[2], rtol=1e-6)
     said = capsys.readouterr().out
@@ -89,8 +90,10 @@ def test_the_strength_is_that_of_a_perfect_match(run: Path, tmp_path: Path) -> N
     write_jsonl(library, records)
     record = directory.read()
     record.config["online"] |= {"beta": 1.5, "k_scale": 2.0}
+    record.config["model"]["path"] = "some/model"
     directory.write(record)
     assert export(directory, "gguf", tmp_path / "a.gguf").strength == pytest.approx(3 * 1.75 / 3)
+    assert b"some/model" in (tmp_path / "a.gguf").read_bytes()
     own = export(directory, "gguf", tmp_path / "a.gguf", layers=[2], scale=-2.0)
     assert own.strength == pytest.approx(3 * 0.75) and (own.entries, own.layers) == (2, [2])
 

@@ -15,6 +15,7 @@ import pytest
 from engine.config.config import Config
 from engine.config.esm_methods import METHODS
 from engine.config.file import load_config
+from engine.errors import DataError
 from engine.esm.baselines import cast
 from engine.esm.baselines.seal import seal_vector
 from engine.esm.evaluation.eval_stage import Evaluate
@@ -26,6 +27,7 @@ from engine.lm.protocol import Completion, ModelInfo, Request
 from engine.lm.transformers.model import TransformersModel
 from engine.tasks.loaders import load_task_dataset
 from tests.engine.esm.test_field import ANSWERS, LAYER, WORDS
+from tests.exactly import exactly
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage
 
@@ -59,7 +61,12 @@ def test_the_layer_is_the_middle_one_of_those_that_are_mined(embedded: Transform
 
     assert layer(offline_mine={"candidate_layers": [0, 1, 3]}) == 1
     assert layer(offline_mine={"candidate_layers": [3]}) == 3
+    assert layer(offline_mine={"candidate_layers": [0, 1, 2, 3]}) == 2, "of an even number the later one"
     assert layer(offline_mine={"candidate_layers": [3]}, eval={"field": {"layer": 0}}) == 0
+    assert layer(eval={"field": {"layer": 3}}) == 3
+    last = "layer 4 does not exist: the model has layers 0 to 3 (eval.field.layer): choose among those"
+    with pytest.raises(DataError, match=exactly(last)):
+        layer(eval={"field": {"layer": 4}})
 
 
 def test_a_state_is_compared_with_tanh_of_its_projection() -> None:
@@ -113,7 +120,7 @@ def test_cast_is_made_from_the_wrong_and_right_states_of_its_own_layer(tmp_path:
             }
         )  # fmt: skip
     write_jsonl(folder / "library.jsonl", rows)
-    config = Config.model_validate({"eval": {"field": {"methods": ["cast"], "layer": 2}}})
+    config = Config.model_validate({"eval": {"field": {"methods": ["cast"], "layer": 2, "scale": 3.0}}})
     sources = read_sources([METHODS["cast"]], config, lambda: info, tmp_path)
     assert sources.library is not None
     condition, mean = sources.library
@@ -122,7 +129,7 @@ def test_cast_is_made_from_the_wrong_and_right_states_of_its_own_layer(tmp_path:
     np.testing.assert_allclose(mean, np.mean(kept["vector"], axis=0))
     model: Any = SimpleNamespace(info=info)
     variant = make_variant("cast", model, config, sources)
-    assert variant.retrieve is not None and variant.strength == config.eval.field.scale
+    assert variant.retrieve is not None and variant.strength == 3.0
     assert variant.retrieve(2, np.array([kept["right"][0]])).gate == "condition"
     found = variant.retrieve(2, np.array([kept["wrong"][0]]))
     assert found.gate is None and found.hits[0].entry.layer == 2

@@ -214,6 +214,7 @@ def _load(path: Path) -> Vector:
         ({"file": "gone.pt", "layer": 2, "text": "a"}, "cannot be read"),
         ({"file": "short.pt", "layer": 2, "text": "a"}, "the vector has 3 numbers"),
         ({"file": "one.pt", "layer": 2, "key": "../one.pt"}, "not in the folder"),
+        ({"file": "one.pt", "layer": 2, "key": "short.pt"}, "a vector has shape (3,), expected"),
     ],
 )
 def test_a_line_that_is_no_entry_is_told(
@@ -228,7 +229,7 @@ def test_a_line_that_is_no_entry_is_told(
 
 
 def test_names_and_keys_that_are_missing_are_told(
-    mined: Path, model: TransformersModel, tmp_path: Path
+    mined: Path, model: TransformersModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch.save(torch.from_numpy(_vector(1, model)), tmp_path / "one.pt")
     bare = {"file": "one.pt", "layer": 2, "tool_name": "same", "m": 1}
@@ -254,4 +255,6 @@ def test_names_and_keys_that_are_missing_are_told(
             "the file names no entries (…/imports.jsonl): see engine/esm/README.md, Vectors in and out"
         ),
     ):
-        _imported(_lines(tmp_path), tmp_path / "new", model)
+        _lines(tmp_path)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        _imported(Path("~/imports.jsonl"), tmp_path / "new", model)

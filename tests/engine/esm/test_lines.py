@@ -61,6 +61,7 @@ def without(name: str) -> dict[str, Any]:
         (WRONG | {"control_point_m": 10**30}, ("`control_point_m`",)),
         (WRONG | {"layer": 10**30}, ("`layer`",)),
         (WRONG | {"kind": "other"}, ("`kind`", "other")),
+        (WRONG | {"tool_name": ""}, ("`tool_name`", "length >= 1")),
         (WRONG | {"vector_path": None}, ("`vector_path` is None",)),
         (RIGHT | {"vector_path": "vectors/a.pt"}, ("`vector_path` is 'vectors/a.pt'",)),
         (without("quality"), ("no field `quality`",)),
@@ -98,6 +99,7 @@ def test_a_last_line_that_is_cut_off_is_told(tmp_path: Path) -> None:
     [
         (read_pairs, {"pair_id": "a"}, "no field `example_id`"),
         (read_pairs, WRONG | {"quality": float("nan")}, "`quality`: expected float > -1.0"),
+        (read_pairs, WRONG | {"pair_id": ""}, "`pair_id`: expected str of length >= 1"),
         (
             read_mined,
             {"example_id": "e", "rollouts": [{"correct": "yes", "segments": 1}]},
@@ -158,6 +160,10 @@ def load(memory: Path) -> EpisodicMemory:
 def test_a_whole_memory_is_loaded(memory: Path) -> None:
     loaded = load(memory)
     assert [entry.kind for entry in loaded.entries] == ["wrong", "right"]
+    wrong = loaded.entries[0]
+    assert (wrong.tool_name, wrong.layer, wrong.control_point_m, wrong.quality) == ("a_wrong", 2, 1, 1.5)
+    assert (wrong.source, wrong.name) == ("e", "a_wrong"), "without texts the name is the id's"
+    assert wrong.vector is not None and wrong.vector.tolist() == [1.0] * 8
 
 
 def entries(memory: Path, **changes: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 import time
 from collections import Counter, defaultdict
@@ -178,7 +179,14 @@ def test_tables_follow_from_the_answers(run: tuple[Path, list[Event]]) -> None:
     assert (summary["n"], summary["T_max"]) == (12, 200)
     compared = json.loads((folder / "tables/compare_T200.json").read_text())
     assert [row["method"] for row in compared] == ["majority_vote", "esm", "no_probing"]
-    assert "# " in (folder / "cases/cases_T200.md").read_text()
+    cases = (folder / "cases/cases_T200.md").read_text()
+    shown = {
+        name
+        for part in re.findall(r"steered at (m=.*):", cases)
+        for name in re.findall(r"m=\d+ (.+?) α=", part)
+    }
+    names = {entry["name"] for entry in read_jsonl(folder / "memory/entries.jsonl")}
+    assert cases.startswith("# Cases") and shown and shown <= names
 
 
 def test_the_verdict_is_the_row_of_esm_beside_greedy(run: tuple[Path, list[Event]]) -> None:

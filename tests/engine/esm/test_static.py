@@ -184,6 +184,21 @@ def test_all_static_methods_stand_in_the_table_without_a_memory(
         assert steps and {(step["chosen"], step["layer"], step["alpha"]) for step in steps} == {(name, 2, 1)}
 
 
+def test_files_may_lie_below_the_user_s_folder(
+    model: TransformersModel, vector: Vector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    written = _written(tmp_path, "gguf", vector)
+    (tmp_path / "pairs.jsonl").write_text('{"positive": "a", "negative": "b"}\n')
+    config = _config(
+        vector=VectorSection(path=f"~/{written.name}"), contrast=ContrastSection(path="~/pairs.jsonl")
+    )
+    methods = [METHODS["imported_vector"], METHODS["contrast_mean"]]
+    sources = read_sources(methods, config, lambda: model.info, tmp_path / "run")
+    assert sources.vector is not None and sources.vector[0] == LAYER
+    assert sources.pairs == (PromptPair("a", "b"),)
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

@@ -299,6 +299,16 @@ def test_what_the_run_does_not_have_is_refused(
         what_if.tried(other(**wanted))
 
 
+def test_an_answer_to_what_is_no_longer_evaluated_is_not_tried() -> None:
+    """Its line stands in the file; its question came with a larger `task.eval_size`."""
+    tried: Any = object.__new__(WhatIf)
+    line: Any = SimpleNamespace(steps=[SimpleNamespace(phase="segment")])
+    vars(tried).update(examples={}, _lines={"esm": {"e": line}}, _run_dir=Path("run"))
+    gone = "esm has no answer to 'e' (run/esm/eval/esm): choose an example that this run evaluated"
+    with pytest.raises(DataError, match=exactly(gone)):
+        tried._recorded(WhatIfRequest(example="e", m=1))
+
+
 def test_the_process_answers_and_keeps_every_try(run: Run, place: Any, tmp_path: Path) -> None:
     """A line in, a line out; the run's log and tables stay as they are."""
     copy = tmp_path / "run"

@@ -514,8 +514,10 @@ def test_lines_of_an_imported_memory(changes: dict[str, Any], what: str) -> None
     assert (caught.value.what, caught.value.where) == (what, "f:1")
 
 
-def test_entries_that_a_file_of_lines_names(tmp_path: Path) -> None:
-    """A file with two layers makes two entries, but where the line names one; control points are all, one or a few."""
+def test_entries_that_a_file_of_lines_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file with two layers makes two entries, but where the line names one; control points are all, one or a few.
+    Files lie beside the file of lines, or below the user's folder."""
+    monkeypatch.setenv("HOME", str(tmp_path))
     vectors = {1: np.array([1, 2], np.float32), 2: np.array([3, 4], np.float32)}
     (tmp_path / "v.safetensors").write_bytes(vector_file("safetensors", LayerVectors(vectors), "m", 1.0))
     (tmp_path / "k.pt").write_bytes(vector_bytes(np.array([5, 6], np.float32)))
@@ -523,7 +525,7 @@ def test_entries_that_a_file_of_lines_names(tmp_path: Path) -> None:
         {"file": "v.safetensors", "scale": -2.0, "quality": 0.5},
         {"file": "v.safetensors", "layer": 2, "tool_name": "t", "name": "T", "m": 3, "key": "k.pt"},
         {"kind": "right", "layer": 1, "key": "k.pt", "m": [1, 4]},
-        {"file": "v.safetensors", "layer": 1, "text": "ab", "prompt": "p", "m": 1},
+        {"file": "~/v.safetensors", "layer": 1, "text": "ab", "prompt": "p", "m": 1},
     ]
     path = tmp_path / "imports.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))

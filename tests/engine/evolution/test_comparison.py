@@ -79,6 +79,15 @@ def test_rows_stand_beside_no_processor_and_composites_beside_the_best() -> None
     assert capped.difference == pytest.approx(-10 / 40) and capped.high < 0 and capped.cap == 21  # type: ignore[operator]
 
 
+def test_the_intervals_are_drawn_by_the_run_s_seed() -> None:
+    best = Method(BEST, [Outcome(place**2, place % 3 > 0) for place in range(12)])
+    (plain, row), (other_plain, other_row) = (
+        compare([method(PLAIN, 60, 8, 12), best], SCALE, seed) for seed in (1, 2)
+    )
+    assert plain.ahead == other_plain.ahead and plain.ahead_low != other_plain.ahead_low
+    assert (row.tokens_low, row.tokens_high) != (other_row.tokens_low, other_row.tokens_high)
+
+
 @pytest.mark.parametrize(
     ("tokens", "right", "ahead"),
     [
@@ -123,3 +132,13 @@ def test_caps_are_tried_in_equal_steps_and_chosen_by_the_composite() -> None:
     assert best_of(both) is both[1], "0.93 against 0.62, though one answer is wrong"
     assert best_of([]) is None
     assert best_of([tried[2], tried[2]]) is tried[2]
+
+
+def test_a_line_of_what_was_tried_says_how_many_answers_were_judged() -> None:
+    """Two of three, of which one is right; 20 tokens on average are half of the way: 0.4 / 2 + 0.6 / 2."""
+    answers = [Outcome(10, True), Outcome(20, False), Outcome(30, None, cannot_tell=True)]
+    tried = Tried("chosen_cap", score(answers, 20.0), cap=30)
+    assert tried.line(chosen=True) == {
+        "method": "chosen_cap", "cap": 30, "prompt": "", "n": 2, "correctness": 0.5, "mean_tokens": 20.0,
+        "composite": 0.5, "chosen": True,
+    }  # fmt: skip

@@ -77,6 +77,20 @@ def test_all_problems_at_once() -> None:
     assert problem_words({"the summary is empty": ""}) == "the summary is empty"
 
 
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["x" * 40, "y" * 41, "z"], f"{'x' * 40}, {'y' * 40}…, z"),
+        ([f"c{n}" for n in range(40)], ", ".join(f"c{n}" for n in range(40))),
+        ([f"c{n}" for n in range(41)], ", ".join(f"c{n}" for n in range(40)) + ", and 1 more"),
+        ([f"c{n}" for n in range(1040)], ", ".join(f"c{n}" for n in range(40)) + ", and 1,000 more"),
+    ],
+    ids=["long names", "as many as are shown", "one more", "many more"],
+)
+def test_forty_names_are_shown_and_forty_characters_of_each(names: list[str], shown: str) -> None:
+    assert delta_problems(dict.fromkeys(names, 0), []) == {"unknown clusters": shown}
+
+
 def test_nothing_that_is_no_number_is_written(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=exactly("Out of range float values are not JSON compliant: inf")):
         write_deltas(tmp_path / "d.json", {"0": float("inf")})

@@ -6,6 +6,7 @@ import json
 import random
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -325,6 +326,14 @@ def test_models_leave_the_device_to_a_server_that_is_started(tmp_path: Path, kin
         )
     )  # fmt: skip
     assert len(unloaded) == times
+
+
+def test_a_server_is_not_given_the_keys_of_judge_and_reflector(tmp_path: Path) -> None:
+    roles = {name: {"openai": {"api_key_env": f"{name.upper()}_KEY"}} for name in ("judge", "reflector")}
+    config = configured(server={"kind": "sglang", "command": "sh"}, **roles)
+    context = StageContext("evolve", config, tmp_path, lambda event: None, lambda: None, load_model)
+    server: Any = from_config.make_server(context)
+    assert list(server._hidden) == ["JUDGE_KEY", "REFLECTOR_KEY"]
 
 
 @pytest.mark.parametrize(

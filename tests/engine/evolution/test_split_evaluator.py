@@ -12,6 +12,7 @@ import pytest
 
 from engine.config.config import Config
 from engine.config.evolution import EvolutionSection
+from engine.config.models.model import ModelSection
 from engine.events import AnswerJudged, AnswersScored, Event, Notice, StageProgress
 from engine.evolution import layout
 from engine.evolution.answers import (
@@ -124,7 +125,8 @@ class ByHand(SimpleNamespace):
         self, folder: Path, says: dict[str, str] | Callable[[str, str], str], **changes: Any
     ) -> None:
         sizes = {"minibatch_size": 2, "validation_size": 3, "test_size": 3, "batch_size": 2, "iterations": 5}
-        section = EvolutionSection(**offline({**sizes, "SHORTNESS_SCALE": 10, **changes}))
+        steered = {"SHORTNESS_SCALE": 10, "model": ModelSection(path="statements")}
+        section = EvolutionSection(**offline({**sizes, **steered, **changes}))
         self.events: list[Event] = []
         self.looks = 0
         told = {f"Ask {name}": text for name, text in says.items()} if isinstance(says, dict) else {}
@@ -287,6 +289,30 @@ def test_answers_of_a_judge_that_was_dead_are_judged_again_batch_by_batch(tmp_pa
                                          (("v0", "aac"), ("v1", "b"), ("v2", "c"))]  # fmt: skip
     assert [line["correct"] for line in read_jsonl(layout.answers(tmp_path))] == [True, False, True]
     assert not later.of_kind(StageProgress)
+
+
+@pytest.mark.parametrize(
+    ("correct", "outside", "again"),
+    [((None, None, None), {"v1"}, 3), ((None, None, None), {"v0", "v1", "v2"}, 0), ((None, True, None), {"v0"}, 0)],
+)  # fmt: skip
+def test_answers_are_judged_again_only_where_none_has_a_verdict_and_the_judge_failed_on_some(
+    tmp_path: Path, correct: tuple[bool | None, ...], outside: set[str], again: int
+) -> None:
+    """Those of another split, which stand before them in the file, stay."""
+    evolution = ByHand(tmp_path, {})
+    names = ("v0", "v1", "v2")
+    before = [record(name, "a", False, split=BASELINE) for name in names]
+    evolution.answers.add(before)
+    evolution.answers.add(
+        [
+            record(name, "c", verdict, cannot_tell=name in outside)
+            for name, verdict in zip(names, correct, strict=True)
+        ]
+    )
+    evolution.evaluator().ask(2, VALIDATION)
+    assert len(evolution.judge.asked) == again
+    kept = ByHand(tmp_path, {}).answers
+    assert (kept.of_split(2, BASELINE), len(kept.of_split(2, VALIDATION))) == (before, 3)
 
 
 def test_what_answers_are_worth_that_end_at_a_cap(tmp_path: Path) -> None:

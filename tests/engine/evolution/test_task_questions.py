@@ -24,11 +24,14 @@ from engine.evolution.clusters.clusters_stage import BuildClusters
 from engine.evolution.evolve_stage import Evolve
 from engine.evolution.history import read_history
 from engine.evolution.judges.task_judge import TaskJudge
+from engine.evolution.minibatch import QuestionSplits
 from engine.evolution.questions import ask, load_splits
 from engine.evolution.scoring.comparison import baselines_ahead
 from engine.files import read_jsonl
 from engine.lm.loading.load import load_model
 from engine.lm.model_server import Answered, ModelAnswer, ModelQuestion
+from engine.tasks.example import TaskExample
+from engine.tasks.financebench import generated_financebench
 from engine.tasks.generated.arithmetic import generate
 from engine.tasks.task import Task
 from tests.exactly import exactly
@@ -259,6 +262,41 @@ def test_a_published_task_with_its_prompt(gsm8k: Path) -> None:
     assert judge.judge("", golds, "#### 1002").correct is False
     assert judge.judge("", golds, "who knows").correct is False
     assert "no answer can be read" in judge.judge("", golds, "who knows").reasoning
+
+
+def test_an_answer_s_draw_goes_with_run_question_and_iteration(gsm8k: Path) -> None:
+    """A request behind the question draws as the question does."""
+    config = configured(TaskSection(dataset="gsm8k", path=str(gsm8k)), **SMALL, temperature=0.5)
+    runs = [config.model_copy(update={"run": RunSection(seed=seed)}) for seed in (1, 2)]
+    examples = load_splits(config).test[:2]
+    asked = [ask(one, run, number) for run in runs for one in examples for number in (0, 1)]
+    assert len({question.seed for question in asked}) == len(asked) == 8
+    assert ask(examples[0], runs[0], 1, "Be brief.").seed == ask(examples[0], runs[0], 1).seed
+    assert {(question.max_tokens, question.temperature) for question in asked} == {(160, 0.5)}
+
+
+def test_the_sets_are_drawn_by_the_run_s_seed(gsm8k: Path) -> None:
+    """Of a task, and of generated questions over texts, which are others for each seed."""
+    task = configured(TaskSection(dataset="gsm8k", path=str(gsm8k)), **SMALL)
+    texts = Config(evolution=EvolutionSection(**offline({**SMALL, "pool_size": 20})))
+    generated = [[one.id for one in generated_financebench("dev", 20, seed)] for seed in range(6)]
+    assert len({*generated[0], *generated[1]}) == 40
+    for config, known in ((task, [[f"gsm8k-train-{n}" for n in range(8)]] * 6), (texts, generated)):
+        drawn = [load_splits(config.model_copy(update={"run": RunSection(seed=seed)})) for seed in range(6)]
+        aside = [[ids.index(one.id) for one in of.validation] for of, ids in zip(drawn, known, strict=True)]
+        assert len({*map(tuple, aside)}) > 1 and all(places == sorted(places) for places in aside)
+        asked = [[ids.index(one.id) for one in of.minibatch(0)] for of, ids in zip(drawn, known, strict=True)]
+        assert len({*map(tuple, asked)}) > 1
+
+
+def test_a_minibatch_is_drawn_by_seed_and_iteration() -> None:
+    pool = [TaskExample(str(number), "q", "1") for number in range(30)]
+    drawn = {
+        (seed, iteration): tuple(one.id for one in QuestionSplits(pool, [], [], 5, seed).minibatch(iteration))
+        for seed in (1, 2)
+        for iteration in (0, 1)
+    }
+    assert len(set(drawn.values())) == 4
 
 
 def test_too_few_questions_are_told_with_the_split(gsm8k: Path) -> None:

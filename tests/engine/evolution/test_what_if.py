@@ -212,3 +212,8 @@ def test_an_answer_is_given_again_under_its_own_deltas_under_none_and_at_each_sc
     found = one.tried(request.model_copy(update={"split": BASELINE, "put": {}, "scales": [2.0], "of": 1}))
     assert (found.committed, found.exact) == (other("no deltas, as in the run", "no", {}), True)
     assert found.yours == [other("deltas of iteration 1, times 2", "c +1", dict.fromkeys("012", 1.0))]
+    evolution.judge.dead = True
+    evolution.judge.asked.clear()
+    found = one.tried(request)
+    assert [answer.right for answer in (found.committed, found.none, *found.yours)] == [None] * 4
+    assert len(evolution.judge.asked) == 4 * 3, "each answer has as many attempts as in the run"

@@ -206,7 +206,9 @@ def test_what_an_evolution_works_with(monkeypatch: pytest.MonkeyPatch, tmp_path:
     """Made from the run's files alone; a file of initial deltas may lie below the user's folder."""
     ids = np.array([0, 1, 2, 2], dtype=np.uint8)
     words = SimpleNamespace(fingerprint="v", texts=list("abcd"))
-    monkeypatch.setattr(evolution_run, "load_vocabulary", lambda section: words)
+    read, loaded = list[Any](), list[Any]()
+    model: Any = SimpleNamespace(info=SimpleNamespace(name="m"))
+    monkeypatch.setattr(evolution_run, "load_vocabulary", lambda section: read.append(section) or words)
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "mine.json").write_text('{"0": 0.5, "1": -1, "2": 0}')
     run = tmp_path / "run"
@@ -217,9 +219,16 @@ def test_what_an_evolution_works_with(monkeypatch: pytest.MonkeyPatch, tmp_path:
     sizes = {"pool_size": 9, "minibatch_size": 2, "validation_size": 3, "test_size": 2, "batch_size": 4}
 
     def made(**changes: Any) -> EvolutionRun:
-        config = Config.model_validate({"evolution": offline({**sizes, **changes}), "run": {"seed": 3}})
+        steered = {"model": {"path": "statements"}}
+        config = Config.model_validate(
+            {"evolution": offline({**sizes, **steered, **changes}), "run": {"seed": 3}}
+        )
         nobody: Any = None
-        return EvolutionRun(StageContext("evolve", config, run, nobody, nobody, nobody))
+        return EvolutionRun(
+            StageContext(
+                "evolve", config, run, nobody, nobody, lambda section: loaded.append(section) or model
+            )
+        )
 
     AnswerFile(layout.answers(run), 4).add(
         [
@@ -247,6 +256,8 @@ def test_what_an_evolution_works_with(monkeypatch: pytest.MonkeyPatch, tmp_path:
     )  # fmt: skip
     assert one.prompts.system == prompt.SYSTEM and one.vocabulary is words  # type: ignore[comparison-overlap]
     assert made(initial_deltas="~/mine.json").initial == {"0": 0.5, "1": -1.0, "2": 0.0}
+    one.server.start(None, lambda: None)
+    assert {section.path for section in (*read, *loaded)} == {"statements"} and loaded, "not the run's model"
 
 
 # ------------------------------------------------------------ history, reflector, processor

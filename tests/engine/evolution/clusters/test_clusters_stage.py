@@ -199,14 +199,25 @@ def test_tokens_of_the_pool_s_answers_are_counted(tmp_path: Path, monkeypatch: p
     """Five answers: two and two and one, of which a stop keeps the first two."""
     monkeypatch.setattr(token_frequency, "BATCH", 2)
     config = configured(frequency_texts=5)
-    evolution = config.evolution.model_copy(update={"pool_size": 40, "batch_size": 1, "max_new_tokens": 77})
+    changes = {
+        "pool_size": 40,
+        "batch_size": 1,
+        "max_new_tokens": 77,
+        "model": ModelSection(path="statements"),
+    }
+    evolution = config.evolution.model_copy(update=changes)
     config = config.model_copy(update={"evolution": evolution})
     events: list[Event] = []
     model: Any = Writing()
     words: Any = [None] * 7
+    loaded: list[str | None] = []
+
+    def load(section: ModelSection) -> Any:
+        loaded.append(section.path)
+        return model
 
     def counted(checkpoint: Callable[[], None] = lambda: None) -> token_frequency.TokenFrequency:
-        context = StageContext("clusters", config, tmp_path, events.append, checkpoint, lambda section: model)
+        context = StageContext("clusters", config, tmp_path, events.append, checkpoint, load)
         return token_frequency.count_tokens(context, words, 10, 15)
 
     left = [1]
@@ -222,6 +233,7 @@ def test_tokens_of_the_pool_s_answers_are_counted(tmp_path: Path, monkeypatch: p
     assert found.counts.tolist() == [1, 5 + 1, 1, 1, 1, 0, 0] and found.counts.dtype == np.int64
     assert found.source == "5 answers of writing to questions of the pool at temperature 1"
     assert [len(requests) for requests in model.asked] == [2, 2, 1]
+    assert loaded == ["statements"] * 2, "the model whose logits are steered"
     pool = load_splits(config).pool
     context = StageContext("clusters", config, tmp_path, events.append, lambda: None, lambda section: model)
     encoded: list[Any] = [(example.meta["prompt"], None) for example in pool[:5]]
@@ -392,7 +404,11 @@ def test_files_made_elsewhere_give_the_same_clusters(built: Path, tmp_path: Path
     assert found == expected
 
 
-def test_labels_and_descriptions_need_no_embedder(built: Path, tmp_path: Path) -> None:
+def test_labels_and_descriptions_need_no_embedder(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files lie below the user's folder."""
+    monkeypatch.setenv("HOME", str(tmp_path))
     words = {str(c): f"cluster number {c}" for c in range(8)}
     (tmp_path / "words.json").write_text(json.dumps(words | {"3": {"description": "three", "x": 1}}))
     labels = joblib.load(built / "evolution" / "labels_kmeans.joblib")
@@ -400,8 +416,8 @@ def test_labels_and_descriptions_need_no_embedder(built: Path, tmp_path: Path) -
     config = configured(
         embedder="never-loaded",
         k=2,
-        labels=str(tmp_path / "labels.npy"),
-        descriptions=str(tmp_path / "words.json"),
+        labels="~/labels.npy",
+        descriptions="~/words.json",
     )
     clusters, _ = build(config, tmp_path)
     np.testing.assert_array_equal(clusters.ids, load_cluster_map(built / "evolution").ids)

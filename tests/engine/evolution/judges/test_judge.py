@@ -81,6 +81,10 @@ def test_days_forms_notes_and_numbers_of_a_list_are_no_figures(text: str) -> Non
     assert quantities(f"{text} text") == []
 
 
+def test_a_form_behind_a_comma_is_no_figure() -> None:
+    assert quantities("See the filing, 10-K, and of its notes, 5-year ones.") == []
+
+
 def test_a_month_beside_a_share_or_a_fraction_leaves_it_a_figure() -> None:
     assert [one.text for one in quantities("in May 12% and in June 3.5")] == ["12%", "3.5"]
 
@@ -142,6 +146,9 @@ def test_of_figures_that_are_all_left_out_all_are_kept() -> None:
         ("It was 3 in 2018.", "5", ["3"]),
         ("Costs were 5%. Sales were 3, 4 and 6.", "5 and 6", ["5%", "4", "6"]),
         ("Costs were 5%, sales 3.", "5% and 6%", ["5%", "3"]),
+        ("Nobody knows. It rose by 2, from 39 to 41.", "5", ["2", "41"]),
+        ("It was 3. Staff was 4. Debt was 7.", "5 and 5", ["3", "7"]),
+        ("It was 3, then 12, then 5%. Staff was 9, debt 8.", "12 and 5%", ["9", "8"]),
         ("Nothing was said.", "5", []),
     ],
 )
@@ -184,6 +191,7 @@ def test_a_sentence_is_about_what_is_asked_where_it_repeats_three_words_of_ten(
     [
         ("12.5", 12.5e6),
         ("$1,577", 1577e6),
+        ("(45)", -45e6),
         ("12.5%", 12.5),
         ("3 percent", 3),
         ("2 billion", 2e9),
@@ -266,6 +274,7 @@ def test_a_figure_without_a_scale_is_in_the_one_that_the_question_asks_for(gold:
         # rounding to the decimals of the gold answer
         ("0.4", "It was 0.389.", True),
         ("0.4", "It was 0.34.", False),
+        ("0.7", "It was 0.75.", True),
         ("7", "It was 7.4.", False),
         # yes and no
         ("No", "No, cash did not grow.", True),
@@ -294,10 +303,12 @@ def test_a_figure_without_a_scale_is_in_the_one_that_the_question_asks_for(gold:
         ("7%", "Of the 90% it was 5-7%.", True),
         ("9%", "It rose by 1 percentage point, from 8 percent to now 9 percent.", True),
         ("0.2%", "It fell by 0.2 percentage points.", True),
+        ("decline of 0.2%", "There was a decline of -0.2%.", False),
         ("0.2%", "It fell by 0.3 percentage-points.", False),
         # tables in thousands
         ("2.5 million", "It was 2,500.", True),
         ("2.5 million", "It was 2,600.", False),
+        ("2.5 million", "It was 2,500 million.", False),
         ("2,500", "It was 2.5 million.", False),
     ],
 )
@@ -406,6 +417,7 @@ def test_it_says_where_it_cannot_tell(question: str, gold: str) -> None:
     for answer in (gold, "", "I cannot tell.", "Yes, 0.9%."):
         assert judge.judge(question, [gold], answer).correct is None
     assert judge.cannot_tell(question, ["41", gold]), "one of several gold answers is enough"
+    assert judge.judge(question, ["41", gold], "41").correct is None
     assert not judge.cannot_tell("What is the amount?", ["41"])
 
 
@@ -427,12 +439,15 @@ def test_tolerance_is_relative() -> None:
     assert NumericJudge(0.05).judge("?", ["100"], "about 104").correct
     assert not NumericJudge(0.05).judge("?", ["100"], "about 106").correct
     assert not NumericJudge(0.0).judge("?", ["100"], "100.1").correct
+    assert NumericJudge(0.0).judge("?", ["7%"], "0.07").correct, "0.01 * 7 is not quite 0.07"
 
 
 def test_tolerance_is_absolute_where_the_gold_is_nothing() -> None:
     assert NumericJudge(0.01).judge("?", ["0"], "It changed by 0.005.").correct
     assert not NumericJudge(0.01).judge("?", ["0"], "It changed by 0.02.").correct
     assert NumericJudge(0.0).judge("?", ["$0"], "0 million").correct
+    assert NumericJudge(0.01).judge("?", ["0.0"], "It changed by 0.04.").correct, "rounded to one decimal"
+    assert not NumericJudge(0.01).judge("?", ["0.0"], "It changed by 0.06.").correct
 
 
 @given(

@@ -97,7 +97,7 @@ def test_what_is_no_negation_denies_nothing(words: str) -> None:
     [
         ("healthy", "unhealthy", True), ("active", "inactive", True), ("possible", "impossible", True),
         ("compliant", "noncompliant", True), ("unhealthy", "healthy", True), ("active", "active", False),
-        ("tax", "untax", False), ("rise", "fell", True), ("fall", "grew", True), ("rise", "grew", False),
+        ("fair", "unfair", True), ("tax", "untax", False), ("rise", "fell", True), ("fall", "grew", True), ("rise", "grew", False),
         ("growth accelerate", "growth decelerate", True), ("growth", "growth fell", False), ("blue", "fell", False),
     ],
 )  # fmt: skip
@@ -112,10 +112,34 @@ def test_the_opposite_of_a_word_turns_what_is_said(asked: str, said: str, turned
         ("Trade is seasonal. Oaks grow. Therefore trade is not seasonal. It rains.", "no"),
         ("Trade is seasonal. Trade is not seasonal at all.", "yes"),
         ("Oaks grow. Elms are tall. Trade is not seasonal.", "no"),
+        ("Oaks grow. Trade is seasonal. Trade is not.", "no"),
         ("Oaks grow. Trade is not seasonal. Elms are tall.", "no"),
         ("Oaks grow.", ""),
     ],
-    ids=["said", "concluded", "claimed first", "said last", "said anywhere", "not said"],
+    ids=[
+        "said",
+        "concluded",
+        "claimed first",
+        "said last",
+        "less of it said last",
+        "said anywhere",
+        "not said",
+    ],
 )
 def test_what_says_most_plainly_comes_first(answer: str, said: str) -> None:
     assert polarity_of("Is trade seasonal?", answer) == said
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "said"),
+    [
+        ("Say whether trade is seasonal.", "Trade is not seasonal.", "no"),
+        ("Is trade seasonal? Look at boats.", "Boats do not float. Trade is seasonal.", "yes"),
+        ("Is Oaks Elms?", "Oaks is not Elms.", "no"),
+        ("Is trade in Oaks seasonal in 2020?", "Oaks did not grow in 2020.", ""),
+    ],
+    ids=["no question mark", "an instruction", "nothing but names", "names and periods"],
+)
+def test_what_is_asked_is_the_claim_of_the_question(question: str, answer: str, said: str) -> None:
+    """Without names and periods, where anything else is asked."""
+    assert polarity_of(question, answer) == said

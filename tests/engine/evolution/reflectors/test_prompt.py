@@ -98,12 +98,15 @@ def test_descriptions_and_deltas_stand_in_the_message_as_json() -> None:
 ALL = "{{ cluster_descriptions_json }}|{{current_deltas_json}}|{{ cot_summary }}|{{ all_responses_with_correctness }}"
 
 
-def test_the_user_s_own_messages_are_filled_in_and_sent(tmp_path: Path) -> None:
-    """Fields with and without spaces; what a value holds is not taken for a field."""
+def test_the_user_s_own_messages_are_filled_in_and_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fields with and without spaces; what a value holds is not taken for a field. One lies below the user's folder."""
+    monkeypatch.setenv("HOME", str(tmp_path))
     system, template = tmp_path / "system.txt", tmp_path / "user.txt"
     system.write_text("Be strict.")
     template.write_text(f"{ALL}|round {{{{ iteration_number }}}} of {{{{ cluster_ids }}}}")
-    section = ReflectorSection(system_prompt=str(system), user_template=str(template))
+    section = ReflectorSection(system_prompt="~/system.txt", user_template=str(template))
     prompts = read_prompts(section)
     odd = JudgedAnswer("p4", "{{ cot_summary }}", 1, True, "")
     text = prompts.user_message(
