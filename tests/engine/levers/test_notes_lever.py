@@ -107,6 +107,17 @@ def test_a_note_costs_its_own_tokens_and_those_of_reading() -> None:
     assert later.messages == messages and not later.did.acted and later.did.tokens == 0
 
 
+def test_a_note_is_as_long_and_as_frequent_as_the_run_s_settings_say() -> None:
+    """Its plan is to go on, which is a risk to this run alone; one item of two has room."""
+    messages = talk("one", "so", "two")
+    for risks, given in ((["proceed"], True), (["verify", "clarify"], False)):
+        section = SLSMSection.model_validate({"risk_modes": risks, "note_max_items": 1})
+        lever = NotesLever(section, Remembering())
+        edited = lever.add(messages, lever.read(messages), "on_risk", words)
+        note = "two\n\n[SLSM MEMORY NOTE]\nUser facts/preferences:\n- two"
+        assert (edited.did.acted, edited.messages[-1]["content"]) == (given, note if given else "two")
+
+
 @pytest.mark.parametrize("conflicts", [[], ["no", "nor"]])
 def test_a_detection_is_paid_whether_it_finds_something_or_not(conflicts: list[str]) -> None:
     lever = NotesLever(SLSMSection(), Remembering(conflicts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,13 +11,18 @@ import pytest
 from engine.config.config import Config
 from engine.config.slsm import SLSMSection
 from engine.errors import DataError
+from engine.esm.online.control_point import Decider
+from engine.esm.online.variants import Variant
 from engine.events import DecisionTaken, PathStep, QuestionSampled, SampledPath, logged_without_envelope
 from engine.files import write_jsonl
 from engine.gflownet import layout
 from engine.levers.deltas_lever import DeltasLever
 from engine.levers.esm_lever import esm_did
+from engine.levers.evaluated_prompt import PromptUsed
 from engine.levers.evidence_lever import EvidenceLever
+from engine.levers.in_flight_batch import InFlight
 from engine.levers.lever import LeverDid
+from engine.levers.levers import Chosen, Levers, Prepared
 from engine.levers.notes_lever import NotesLever
 from engine.servers.spent import Spent
 from engine.slsm.controllers.controller import NoController
@@ -42,6 +48,19 @@ def decided(m: int, chosen: str | None = None, alpha: float = 0.0, phase: str = 
 )  # fmt: skip
 def test_a_memory(decisions: list[DecisionTaken], acted: bool, what: str) -> None:
     assert esm_did(decisions, 21) == LeverDid(lever="esm", acted=acted, what=what, tokens=21)
+
+
+def test_what_a_memory_did_is_told_first_and_only_where_it_acts() -> None:
+    model: Any = SimpleNamespace(tokenizer=SimpleNamespace(decode=lambda tokens: "x" * len(tokens)))
+    plain = Decider(Variant("plain", None), Config().online, 0, "|", 5, 0.0, 7)
+    text, other = InFlight("q", [1, 2], plain), LeverDid(lever="deltas", acted=True, what="so")
+    text.answer.decisions, text.answer.probe_tokens = [decided(1, "a", 0.5)], 6
+    text.answer.tokens, text.answer.text = [7], "x"
+    steered = "steered 1 of 1 segment: a at α 0.5 in segment 1"
+    own = LeverDid(lever="esm", acted=True, what=steered, tokens=6)
+    for names, did, decisions in (([], [other], []), (["esm"], [own, other], text.answer.decisions)):
+        found = Levers(model, Config(), []).answered(Prepared(text, Chosen(names), [other], PromptUsed(True)))
+        assert (found.did, found.decisions, found.tokens) == (did, decisions, [7])
 
 
 def deltas(**numbers: float) -> DeltasLever:
