@@ -230,7 +230,7 @@ def test_deltas_evolved_on_a_task_bring_its_prompt_where_none_is_known(
     model: Any = SimpleNamespace(info=None)
     nobody: Any = None
     found = load._with_run(Levers(model, Config(), [], prompt=known), tmp_path, config, nobody, nobody)
-    assert found.prompt == asked
+    assert found.prompt == asked and found.fits[0].why == "no memory"
 
 
 def test_levers_say_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,6 +325,7 @@ def test_the_model_is_the_one_that_is_named_or_the_first_run_s(
     for run, path in zip(runs, ("statements", "arithmetic"), strict=True):
         run.mkdir()
         (run / "config.yaml").write_text(f"model: {{path: {path}}}\n")
+    known: Any = object()
     loaded: list[str | None] = []
     looked: list[tuple[Path, str | None, str | None]] = []
 
@@ -334,12 +335,13 @@ def test_the_model_is_the_one_that_is_named_or_the_first_run_s(
 
     def with_run(levers: Levers, run: Path, config: Config, section: Any, servers: Any) -> Levers:
         looked.append((run, config.model.path, section.path))
+        assert servers is known
         return levers
 
     monkeypatch.setattr(load, "_with_run", with_run)
     for section, path in ((None, "statements"), (ModelSection(path="other"), "other")):
         looked.clear()
-        found = load.load_levers(runs, section, load_model)
+        found = load.load_levers(runs, section, load_model, known)
         assert loaded[-1] == path and found.config.model.path == "statements"
         assert looked == [(runs[0], "statements", path), (runs[1], "arithmetic", path)]
 

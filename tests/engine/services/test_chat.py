@@ -17,9 +17,6 @@ from engine.servers.spent import Spent
 from engine.services import chat
 from engine.services.chat import ChatRequest, serve
 from engine.slsm.chat_model import ChatAnswer, ChatAsk, Given
-from engine.slsm.controllers.controller import Detection
-from engine.slsm.state import State
-from engine.slsm.turns import Turn
 from tests.engine.levers.test_notes_lever import Remembering
 
 CONFIG = """\
@@ -136,18 +133,6 @@ class Polite:
         return len(text.split())
 
 
-class Watching(Remembering):
-    """A controller whose quotes nobody said; `watched`: the conversations and answers that it looked at."""
-
-    def __init__(self, conflicts: Sequence[str] = ()) -> None:
-        super().__init__(conflicts, quote="never said")
-        self.watched: list[tuple[list[str], str]] = []
-
-    def detect(self, state: State, turns: Sequence[Turn], answer: str) -> Detection:
-        self.watched.append(([turn.user for turn in turns], answer))
-        return super().detect(state, turns, answer)
-
-
 def test_each_turn_has_its_seed_and_only_a_note_that_is_given_costs_tokens(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,7 +159,7 @@ def test_the_controller_looks_at_the_whole_conversation_and_the_first_answer(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it claims without a quote is left out of the memory, so that there is no note to answer again with."""
-    model, controller = Polite(), Watching(["why"])
+    model, controller = Polite(), Remembering(["why"], quote="never said")
     monkeypatch.setattr(chat, "make_chat_model", lambda context: model)
     monkeypatch.setattr(chat, "make_controller", lambda context: controller)
     _, second = talk(run, {"say": "One."}, {"say": "Two."})
