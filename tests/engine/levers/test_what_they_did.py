@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from engine.config.config import Config
 from engine.config.slsm import SLSMSection
@@ -16,7 +19,7 @@ from engine.esm.online.variants import Variant
 from engine.events import DecisionTaken, PathStep, QuestionSampled, SampledPath, logged_without_envelope
 from engine.files import write_jsonl
 from engine.gflownet import layout
-from engine.levers.deltas_lever import DeltasLever
+from engine.levers.deltas_lever import DeltasLever, RowAdder
 from engine.levers.esm_lever import esm_did
 from engine.levers.evaluated_prompt import PromptUsed
 from engine.levers.evidence_lever import EvidenceLever
@@ -78,6 +81,16 @@ def deltas(**numbers: float) -> DeltasLever:
 )
 def test_deltas(numbers: dict[str, float], acted: bool, what: str) -> None:
     assert deltas(**numbers).did() == LeverDid(lever="deltas", acted=acted, what=what)
+
+
+def test_deltas_are_added_where_the_logits_are() -> None:
+    """In each process that they are sent to, on each device."""
+    adder = RowAdder(np.array([0.5, -2.0], np.float32))
+    logits = torch.tensor([[1.0, 1.0], [0.0, 3.0]])
+    for one in (adder, pickle.loads(pickle.dumps(adder))):
+        for _ in range(2):
+            assert one([[], []], logits).tolist() == [[1.5, -1.0], [0.5, 1.0]]
+            assert one([[], []], logits.to("meta")).device.type == "meta"
 
 
 def evidence(folder: Path, budget: int) -> EvidenceLever:
