@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -75,6 +76,23 @@ def test_a_graph_of_paths_needs_its_knowledge_base_too(tmp_path: Path) -> None:
         config("graphs", graphs=graphs | {"path": "none.txt", "knowledge_base": str(tmp_path)})
     )
     assert found == Finding("absent", "none.txt is not here", "graphs.path", PUT)
+
+
+def test_the_questions_of_each_split_of_a_graph_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of RoG's data the hub has some; of others nothing is fetched."""
+    sizes = {"train": 30, "validation": 20, "test": 10}
+    source = SimpleNamespace(size=sizes.__getitem__, remark="; two left out")
+    monkeypatch.setattr("engine.gflownet.graphs.sources.make_source", lambda section, seed: source)
+    (found,) = check_data(config("graphs", graphs={"dataset": "rog", "path": str(tmp_path)}))
+    said = f"{tmp_path}: 30 of `train`, 20 of `validation`, 10 of `test`; two left out"
+    assert found == Finding("here", said, "graphs.path")
+    (found,) = check_data(config("graphs", graphs={"dataset": "rog", "path": "hub:me/rog"}))
+    assert found == Finding("absent", "hub:me/rog is not here", "graphs.path", FETCHED, fetched=True)
+    graphs = {"dataset": "pathquestion", "path": "hub:me/rog", "knowledge_base": str(tmp_path)}
+    (found,) = check_data(config("graphs", graphs=graphs))
+    assert found == Finding("absent", "hub:me/rog is not here", "graphs.path", PUT)
 
 
 def test_rl_data_may_lie_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

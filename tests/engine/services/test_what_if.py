@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from engine.config.config import Config
 from engine.config.section import Section
@@ -189,6 +190,8 @@ def test_a_question_is_answered_plainly_with_each_lever_and_with_several_togethe
     tried = tries.tried(all_levers.LeversRequest(question="Why?"))
     assert asked == [("question", [{"role": "user", "content": "Why?"}])] * len(choices)
     assert (tried.question, tried.model) == ("Why?", "tiny")
+    with pytest.raises(ValidationError):
+        all_levers.LeversRequest(question="")
     told = [(one.levers, one.text, one.tokens, one.prompt_tokens) for one in tried.answers]
     assert told == [(choice, "+".join(choice), len(choice), 9) for choice in choices]
     assert [one.effects for one in tried.answers] == [
