@@ -72,7 +72,7 @@ def check_numbers(part: Part) -> None:
                         raise ValueError(f"{name} {list(value.shape)} of weights {list(weight.shape)}")
                     numbers.append((name, value))
     for name, value in numbers:
-        if isinstance(value, torch.Tensor) and value.is_floating_point() and not bool(value.isfinite().all()):
+        if isinstance(value, torch.Tensor) and not bool(value.isfinite().all()):
             raise ArithmeticError(f"{name} holds NaN or infinity")
 
 

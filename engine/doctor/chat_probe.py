@@ -24,11 +24,6 @@ class ProbeReply:
     answer: HttpAnswer
     completion: Reply | None = None
 
-    @property
-    def text(self) -> str:
-        """Text of the first choice, empty without a completion."""
-        return self.completion.text if self.completion else ""
-
 
 class ChatProbe:
     """Asks a model of a server. `form`: the form of request that it accepts; `notes`: what that form leaves out."""

@@ -125,7 +125,7 @@ def _chat(probe: ChatProbe, first: ProbeReply, name: str, lists_models: bool) ->
         return Capability("chat completions", "no", first.answer.why(), meaning)
     text = f"in {first.answer.seconds:.1f} s"
     meaning = "; ".join(f"the model {note}" for note in probe.notes)
-    if not first.text.strip():
+    if not first.completion.text.strip():
         return Capability(
             "chat completions",
             "unknown",

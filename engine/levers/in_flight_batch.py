@@ -172,10 +172,9 @@ class InFlightBatch:
 
     def _take(self, text: InFlight, branch: Branch, done: Completion) -> None:
         """Note a slice, and the segment if it ended with it."""
-        grown = text.begun is None or len(done.tokens) > len(text.begun.tokens)
         text.begun = done
         left = text.decider.budget - len(text.answer.tokens) - len(done.tokens)
-        if done.ended == "length" and left > 0 and grown and not text.stopped:
+        if done.ended == "length" and left > 0 and not text.stopped:
             return
         self._end_segment(text, branch, done)
 
@@ -194,5 +193,5 @@ class InFlightBatch:
         left = text.decider.budget - len(text.answer.tokens)
         if text.stopped or done.ended == "eos":
             text.finish = "stop"
-        elif text.answer.ended or left <= 0:
+        elif left <= 0:
             text.finish = "length"

@@ -74,7 +74,7 @@ class NotesLever:
         """The conversation with the note behind its last message, if `mode` puts it there now."""
         note = self._note(read)
         decision = decide(mode, read.state, note, self._section.risk_modes)
-        if not decision.inject or not note:
+        if not decision.inject:
             return Edited([*messages], _did(False, f"no note: {decision.reason}", read.spent))
         return self._given(messages, note, f"a note ({decision.reason})", read.spent, count_tokens)
 

@@ -114,7 +114,7 @@ class Chat:
             shown = note if detected.conflicts else ""
             second = self._given(conversation, shown) if shown else None
         variant = (request.mode, NO_MEMORY if baseline else request.memory_mode)
-        tokens = self._model.count_tokens(shown) if shown else 0
+        tokens = self._model.count_tokens(shown)
         return answer_event(
             conversation, variant, 0, decision, shown, tokens, first, self._followed, detected, second
         )

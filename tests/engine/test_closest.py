@@ -65,6 +65,12 @@ def test_a_method_that_is_not_shown_to_help_has_none(low: float, high: float, di
     assert with_closest(verdict, [simple(0.0, 0.0, 0.0)]) == verdict
 
 
+@pytest.mark.parametrize(("lower", "better"), [(False, [False, False, True]), (True, [True, False, False])])
+def test_a_method_with_the_baseline_s_figure_is_not_ahead_of_it(lower: bool, better: list[bool]) -> None:
+    verdicts = [replace(VERDICT, lower_is_better=lower, difference=found) for found in (-0.1, 0.0, 0.1)]
+    assert [verdict.better for verdict in verdicts] == better
+
+
 def test_what_is_equal_and_what_is_better() -> None:
     assert simple(0.0, -0.1, 0.1).equal and not simple(0.0, -0.1, 0.1).better
     assert simple(0.1, 0.05, 0.2).better and not simple(0.1, 0.05, 0.2).equal

@@ -18,7 +18,9 @@ from engine.errors import (
     RunError,
     SteerError,
     disk_errors,
+    first_line,
     full_disk_errors,
+    reading_errors,
 )
 from engine.servers.client import ServerFailed
 from tests.exactly import exactly
@@ -79,3 +81,55 @@ def test_another_error_stays_what_it_is() -> None:
     for errors in (disk_errors, full_disk_errors):
         with pytest.raises(OSError, match="no memory"), errors(Path("/x")):
             raise OSError(errno.ENOMEM, "no memory")
+
+
+def test_where_the_system_names_the_file_that_one_is_told() -> None:
+    error = OSError(errno.ENOSPC, "no space", "/data/other")
+    for errors in (disk_errors, full_disk_errors):
+        with (
+            pytest.raises(DiskError, match=exactly(f"cannot write: no space (/data/other): {FULL}")),
+            errors(Path("/x")),
+        ):
+            raise error
+
+
+def test_parts_of_an_error_have_room_for_4000_characters() -> None:
+    assert SteerError(what="x" * 4000).what == "x" * 4000
+    assert SteerError(what="x" * 4001).what == f"{'x' * 2000} … 1 characters … {'x' * 2000}"
+
+
+def test_all_problems_of_a_configuration_are_told_with_their_number() -> None:
+    """A value that is missing has none to be shown."""
+    one, other = Problem("a.b", "1", "at most 0"), Problem("c", "", "a number")
+    assert str(ConfigError([one])) == "a.b: found 1, expected at most 0 (configuration): correct this value"
+    said = "a.b: found 1, expected at most 0; c: expected a number (configuration): correct these 2 values"
+    assert str(ConfigError([one, other])) == said
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [(ValueError("\n \n two \nthree"), "two"), (KeyError(), "KeyError"), (ValueError(" \n"), "ValueError")],
+)
+def test_a_library_s_error_in_one_line(error: Exception, line: str) -> None:
+    assert first_line(error) == line
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (FileNotFoundError(errno.ENOENT, "No such file", "/other"), "No such file"),
+        (OSError("of the library"), "of the library"),
+        (ValueError("one\ntwo"), "one"),
+        (ValueError("x" * 300), "x" * 200),
+        (KeyError("a"), "KeyError: 'a'"),
+    ],
+)
+def test_why_a_file_cannot_be_read(error: Exception, why: str) -> None:
+    """A kind of error that is not named stays what it is."""
+    with (
+        pytest.raises(DataError, match=exactly(f"no names: {why} (/x): run it again")),
+        reading_errors(Path("/x"), "no names", "run it again", OSError, ValueError, KeyError),
+    ):
+        raise error
+    with pytest.raises(type(error)), reading_errors(Path("/x"), "no names", "run it again", TypeError):
+        raise error

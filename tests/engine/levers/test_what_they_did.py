@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from engine.config.config import Config
 from engine.config.slsm import SLSMSection
 from engine.errors import DataError
+from engine.esm.online.control_point import Decider
+from engine.esm.online.variants import Variant
 from engine.events import DecisionTaken, PathStep, QuestionSampled, SampledPath, logged_without_envelope
 from engine.files import write_jsonl
 from engine.gflownet import layout
-from engine.levers.deltas_lever import DeltasLever
+from engine.levers.deltas_lever import DeltasLever, RowAdder
 from engine.levers.esm_lever import esm_did
+from engine.levers.evaluated_prompt import PromptUsed
 from engine.levers.evidence_lever import EvidenceLever
+from engine.levers.in_flight_batch import InFlight
 from engine.levers.lever import LeverDid
+from engine.levers.levers import Chosen, Levers, Prepared
 from engine.levers.notes_lever import NotesLever
 from engine.servers.spent import Spent
 from engine.slsm.controllers.controller import NoController
@@ -44,6 +53,19 @@ def test_a_memory(decisions: list[DecisionTaken], acted: bool, what: str) -> Non
     assert esm_did(decisions, 21) == LeverDid(lever="esm", acted=acted, what=what, tokens=21)
 
 
+def test_what_a_memory_did_is_told_first_and_only_where_it_acts() -> None:
+    model: Any = SimpleNamespace(tokenizer=SimpleNamespace(decode=lambda tokens: "x" * len(tokens)))
+    plain = Decider(Variant("plain", None), Config().online, 0, "|", 5, 0.0, 7)
+    text, other = InFlight("q", [1, 2], plain), LeverDid(lever="deltas", acted=True, what="so")
+    text.answer.decisions, text.answer.probe_tokens = [decided(1, "a", 0.5)], 6
+    text.answer.tokens, text.answer.text = [7], "x"
+    steered = "steered 1 of 1 segment: a at α 0.5 in segment 1"
+    own = LeverDid(lever="esm", acted=True, what=steered, tokens=6)
+    for names, did, decisions in (([], [other], []), (["esm"], [own, other], text.answer.decisions)):
+        found = Levers(model, Config(), []).answered(Prepared(text, Chosen(names), [other], PromptUsed(True)))
+        assert (found.did, found.decisions, found.tokens) == (did, decisions, [7])
+
+
 def deltas(**numbers: float) -> DeltasLever:
     lever: Any = object.__new__(DeltasLever)  # made without the files of a run
     lever._deltas = numbers
@@ -59,6 +81,16 @@ def deltas(**numbers: float) -> DeltasLever:
 )
 def test_deltas(numbers: dict[str, float], acted: bool, what: str) -> None:
     assert deltas(**numbers).did() == LeverDid(lever="deltas", acted=acted, what=what)
+
+
+def test_deltas_are_added_where_the_logits_are() -> None:
+    """In each process that they are sent to, on each device."""
+    adder = RowAdder(np.array([0.5, -2.0], np.float32))
+    logits = torch.tensor([[1.0, 1.0], [0.0, 3.0]])
+    for one in (adder, pickle.loads(pickle.dumps(adder))):
+        for _ in range(2):
+            assert one([[], []], logits).tolist() == [[1.5, -1.0], [0.5, 1.0]]
+            assert one([[], []], logits.to("meta")).device.type == "meta"
 
 
 def evidence(folder: Path, budget: int) -> EvidenceLever:

@@ -102,6 +102,9 @@ def test_a_plain_text_is_gone_on_with() -> None:
     both = one.prepare_text("n", [5, 6], Chosen(["evidence", "notes"]), Limits(echo=True))
     assert [did.lever for did in both.did] == ["evidence", "notes"] and both.text.echo == "<5><6>"
     assert both.text.decider.budget == 7, "what the context leaves"
+    held: Any = SimpleNamespace(processor=None, did=lambda: "added")
+    first = replace(one, deltas=held).prepare_text("n", "abc", Chosen(["notes", "deltas"])).did
+    assert first == ["added", *ready.did], "what acts on the model comes first"
     sent = one.prepare("n", [{"role": "user", "content": "Hi"}], Chosen([]))
     assert sent.prompt == PromptUsed(False, None, None, "as sent: no run here evaluated a task")
     assert sent.text.prompt == [0, 1] and sent.did == [] and sent.again is None
@@ -118,6 +121,10 @@ def test_a_question_is_asked_as_the_run_asked_unless_the_request_wants_otherwise
     sent = one.prepare("q", talk, Chosen([], prompt=False))
     assert len(sent.text.prompt) == 2
     assert sent.prompt == PromptUsed(False, None, None, "as sent: the request wants it so")
+    nothing = LeverDid(lever="evidence", acted=False, what="")
+    held: Any = SimpleNamespace(add=lambda messages, count_tokens: Edited(messages, nothing))
+    left = replace(one, evidence=held).prepare("q", talk, Chosen(["evidence"]))
+    assert (len(left.text.prompt), left.prompt, left.did) == (5, used, [nothing])
 
 
 def test_a_lever_that_is_there_acts_only_where_it_is_chosen() -> None:
@@ -223,7 +230,7 @@ def test_deltas_evolved_on_a_task_bring_its_prompt_where_none_is_known(
     model: Any = SimpleNamespace(info=None)
     nobody: Any = None
     found = load._with_run(Levers(model, Config(), [], prompt=known), tmp_path, config, nobody, nobody)
-    assert found.prompt == asked
+    assert found.prompt == asked and found.fits[0].why == "no memory"
 
 
 def test_levers_say_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,6 +271,7 @@ def test_a_text_s_tokens_are_noted_only_where_that_is_asked() -> None:
     held: Any = SimpleNamespace(processor=under, did=lambda: "added")
     one = replace(one, deltas=held)
     none = one.prepare_text("n", "abc", Chosen([])).text
+    assert none.echo == "", "the prompt is not asked for"
     assert (none.recorder, none.decider.committing, none.decider.processor) == (None, None, None)
     for chosen, processor in ((Chosen([]), None), (Chosen(["deltas"]), under)):
         ready = one.prepare_text("n", "abc", chosen, Limits(logprobs=0, temperature=0.5, top_p=0.9))
@@ -290,14 +298,20 @@ def test_an_answer_ends_before_its_stop(monkeypatch: pytest.MonkeyPatch) -> None
         "so# it is## not",
         "stop",
     )
-    recorder: Any = SimpleNamespace(prompt=["p"], answer=lambda prompt, begun, offset: [*"so# it is## not"])
+    offsets: list[int] = []
+    recorder: Any = SimpleNamespace(
+        prompt=["p"], answer=lambda prompt, begun, offset: offsets.append(offset) or [*"so# it is## not"]
+    )
     text.recorder = recorder
     found = one.answered(ready)
     assert (found.text, found.finish, found.prompt_tokens) == ("abcso# it is", "stop", 3)
     assert "".join(map(chr, found.tokens)) == "so# it is" and found.scored == ["p", *"so# it is"]
+    assert offsets == [3], "behind the prompt"
     assert (found.decisions, found.did, found.prompt) == ([], ready.did, ready.prompt)
     seen = LeverDid(lever="notes", acted=False, what="no conflict")
     assert one.answered(ready, seen).did == [*ready.did, seen]
+    text.stops = ("so",)
+    assert (one.answered(ready).text, one.answered(ready).tokens) == ("abc", [])
     text.recorder, text.stops = None, ()
     found = one.answered(ready)
     assert (found.text, len(found.tokens), found.scored) == ("abcso# it is## not", 15, None)
@@ -311,6 +325,7 @@ def test_the_model_is_the_one_that_is_named_or_the_first_run_s(
     for run, path in zip(runs, ("statements", "arithmetic"), strict=True):
         run.mkdir()
         (run / "config.yaml").write_text(f"model: {{path: {path}}}\n")
+    known: Any = object()
     loaded: list[str | None] = []
     looked: list[tuple[Path, str | None, str | None]] = []
 
@@ -320,12 +335,13 @@ def test_the_model_is_the_one_that_is_named_or_the_first_run_s(
 
     def with_run(levers: Levers, run: Path, config: Config, section: Any, servers: Any) -> Levers:
         looked.append((run, config.model.path, section.path))
+        assert servers is known
         return levers
 
     monkeypatch.setattr(load, "_with_run", with_run)
     for section, path in ((None, "statements"), (ModelSection(path="other"), "other")):
         looked.clear()
-        found = load.load_levers(runs, section, load_model)
+        found = load.load_levers(runs, section, load_model, known)
         assert loaded[-1] == path and found.config.model.path == "statements"
         assert looked == [(runs[0], "statements", path), (runs[1], "arithmetic", path)]
 

@@ -19,7 +19,7 @@ from engine.lm.kept_texts import (
     _KeepingPrefixes,
     _request,
 )
-from engine.lm.protocol import Branch, Completion, Request, Sampling, Steer
+from engine.lm.protocol import Branch, Completion, Finished, Request, Sampling, Steer, ignore
 from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.conftest import Pair
 from tests.engine.lm.same import assert_same
@@ -82,6 +82,38 @@ def test_only_what_is_missing_is_decoded_again(
     left = 24 - len(second.kept)
     assert_same(second.generate(requests), whole)
     assert seen == [left] and (left < 20 or kill_after < 30)
+
+
+def test_texts_keep_their_numbers_and_names_beside_those_that_are_found(tmp_path: Path) -> None:
+    """Of four texts the second is there; the first is still to be written when the call is ended."""
+
+    def text(letter: str) -> Completion:
+        return Completion([ord(letter)], [-1.0], letter, "stop")
+
+    kept, told, left = KeptTexts(tmp_path / "kept.jsonl"), list[tuple[int, str]](), list[tuple[int, str]]()
+    kept.add("two", text("b"))
+
+    def ended(missing: Sequence[int], finished: Finished, unfinished: Finished) -> list[Completion]:
+        assert [*missing] == [0, 2, 3]
+        finished(1, text("c"))
+        unfinished(2, text("d"))
+        raise Killed
+
+    def tell(place: list[tuple[int, str]]) -> Finished:
+        return lambda number, one: place.append((number, one.text))
+
+    names = ["one", "two", "three", "four"]
+    with pytest.raises(Killed):
+        kept.call(names, ended, tell(told), tell(left))
+    assert (told, left) == ([(1, "b"), (2, "c")], [(3, "d")])
+    again = KeptTexts(tmp_path / "kept.jsonl")
+    found, begun = again.find("three"), again.begun("four", Sampling(9))
+    assert found is not None and begun is not None and (found.text, begun.text) == ("c", "d")
+    assert again.find("one") is again.begun("one", Sampling(9)) is None
+    done = again.call(
+        names, lambda missing, *_: [text("ad"[place]) for place, _ in enumerate(missing)], ignore, ignore
+    )
+    assert [one.text for one in done] == ["a", "b", "c", "d"]
 
 
 def test_a_torn_tail_and_a_foreign_file_cost_nothing_but_time(

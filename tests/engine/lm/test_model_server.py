@@ -70,5 +70,7 @@ def test_a_processor_is_named_by_what_is_in_its_file_until_the_server_stops(tmp_
     server.stop()
     server.answer([], lambda: None)
     assert model.processors[-1] is None
+    server.start(file, lambda: None)
     server.start(None, lambda: None)
-    assert server.log_tail() == ["serving tiny with no processor"]
+    server.answer([], lambda: None)
+    assert server.log_tail() == ["serving tiny with no processor"] and model.processors[-1] is None

@@ -54,7 +54,8 @@ class Walk:
 
     def steer(self) -> Steer:
         vector = self.rng.normal(size=self.info.hidden_size).astype(np.float32)
-        return Steer(vector, int(self.rng.integers(self.info.num_layers)), 1.5)
+        layer = int(self.rng.integers(self.info.num_layers))
+        return Steer(vector, layer, 1.5 if layer else -1.5)
 
     def branch(self, branches: list[tuple[Branch, Branch]]) -> tuple[list[Completion], list[Completion]]:
         ours = self.both[0].branch([branch for branch, _ in branches])

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from engine.config.models.model import ModelSection
 from engine.events import Event, ModelLoaded, ModelLoading
+from engine.lm.kept_texts import KeepingModel, KeptTexts
 from engine.lm.loading.load_progress import listening, reading_bars
 from engine.lm.protocol import ModelInfo
 from engine.lm.shared_models import SharedModels
@@ -26,7 +27,7 @@ class Loaded:
             name=str(section.path), backend=section.backend, device="cpu", dtype="float32", num_layers=1,
             hidden_size=1, vocab_size=1, parameters=1, fingerprint="",
         )  # fmt: skip
-        self.closed = False
+        self.closed, self.tokenizer = False, None
         self.part = [self]  # a network is a ring of objects that hold one another
 
     def close(self) -> None:
@@ -186,3 +187,17 @@ def test_what_is_unloaded_is_free_and_loaded_again_when_it_is_needed(
 def test_two_that_fill_the_device_are_kept_together(shared: Any) -> None:
     first, second = shared.models(section("a", share=0.5)), shared.models(section("b", share=0.5))
     assert (first.closed, second.closed) == (False, False)
+
+
+def test_a_model_lets_a_pause_in_and_keeps_its_texts_where_they_are_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("engine.lm.loading.load.load_model", Loaded)
+
+    def between(call: object, working: object) -> None:
+        """Waits."""
+
+    kept = KeptTexts(tmp_path / "kept.jsonl")
+    model = SharedModels(lambda event: None, between, kept)(section("a"))
+    assert isinstance(model, KeepingModel) and model.kept is kept and model.between is between
+    assert isinstance(SharedModels(lambda event: None, between)(section("a")), Loaded)

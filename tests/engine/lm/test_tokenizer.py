@@ -225,3 +225,15 @@ def test_a_template_may_make_sixteen_times_as_many_characters_and_a_million_besi
         tokenizer.encode_messages([user])
     with pytest.raises(ModelError, match="it makes 92 characters of 5"):
         tokenizer.encode_messages([system, user | {"content": "46 "}])
+
+
+def test_a_system_message_alone_is_no_turn_to_put_it_into() -> None:
+    said = "the model's chat template fails: TemplateError: no system role (…): …"
+    with pytest.raises(ModelError, match=exactly(said)):
+        HfTokenizer(tiny_tokenizer(NO_SYSTEM)).encode_messages([SYSTEM])
+
+
+def test_several_templates_by_name_are_left_to_the_library() -> None:
+    library = Library()
+    library.chat_template = {"default": "a template"}  # type: ignore[assignment]
+    assert HfTokenizer(library).encode_messages([{"role": "user", "content": "2"}]) == [*map(ord, "abab")]

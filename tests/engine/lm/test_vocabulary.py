@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -83,3 +84,16 @@ def test_each_token_and_its_place_are_in_the_fingerprint() -> None:
     made = [fingerprint(texts) for texts in others] + [fingerprint(["ab", "c", ""], 2)]
     assert len(set(made)) == len(made) == 7
     assert fingerprint(["ab", "c", ""]) == made[0]
+
+
+def test_ids_beyond_the_rows_of_the_logits_are_no_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some tokenizers have more of them than the model was given rows."""
+    tokenizer = SimpleNamespace(
+        eos_token_id=7, get_vocab=lambda: {"a": 0, "c": 2, "z": 4, "less": -1},
+        batch_decode=lambda ids, **settings: ["abcdefgh"[token] for (token,) in ids],
+    )  # fmt: skip
+    side = SimpleNamespace(tokenizer=tokenizer, eos=frozenset({2, 4, -1}), vocab_size=4)
+    monkeypatch.setattr("engine.lm.loading.pretrained.load_text_side", lambda path: side)
+    found = load_vocabulary(ModelSection())
+    assert found.texts == ["a", "", "c", ""] and found.padding.tolist() == [False, True, False, True]
+    assert found.eos == {2} and found.tokenizer.eos_token_ids == {2, 4, -1, 7}

@@ -73,6 +73,12 @@ def test_the_group_of_a_guardian_that_is_stuck_or_was_killed_is_killed(
     assert len(said) == 3 + killed, "there is none any more"
 
 
+def test_another_start_ends_the_process_before(started: Callable[[int | None], Any]) -> None:
+    process, said = started(0)
+    process.start(["serve"], {})
+    assert said == ["close", ("wait", 6.5), ("wait", None)] and process.running
+
+
 def test_a_process_that_ended_tells_how(started: Callable[[int | None], Any]) -> None:
     process, _ = started(3)
     process._guardian.wait()

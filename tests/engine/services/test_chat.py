@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from engine.lm.protocol import ignore
+from engine.seeds import derive_seed
+from engine.servers.spent import Spent
+from engine.services import chat
 from engine.services.chat import ChatRequest, serve
+from engine.slsm.chat_model import ChatAnswer, ChatAsk, Given
+from tests.engine.levers.test_notes_lever import Remembering
 
 CONFIG = """\
 run: {name: talk, stages: [slsm]}
@@ -107,6 +114,59 @@ def test_the_key_of_a_controller_is_needed_where_one_is_asked(
     )
     assert plain["answered"]["answer"] and "slsm.controller.openai.api_key_env" in asked["error"]
     assert [said for said, _ in again["turns"]] == ["Hi.", "So."], "what got an error was not said"
+
+
+class Polite:
+    """A model that always says the same. `asks`: what it was asked."""
+
+    name = "polite"
+
+    def __init__(self) -> None:
+        self.asks: list[ChatAsk] = []
+
+    def answer(self, asks: Sequence[ChatAsk], checkpoint: object, keep: Given, early: Given = ignore) -> None:
+        self.asks += asks
+        for number in range(len(asks)):
+            keep(number, ChatAnswer("Good.", Spent(1, 5)))
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+
+def test_each_turn_has_its_seed_and_only_a_note_that_is_given_costs_tokens(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run takes going on for a risk, and gives the newest item: in eleven words."""
+    model = Polite()
+    monkeypatch.setattr(chat, "make_chat_model", lambda context: model)
+    (run / "config.yaml").write_text(
+        CONFIG.replace("slsm: {", "slsm: {risk_modes: [proceed], note_max_items: 1, ")
+    )
+    told = talk(
+        run,
+        {"say": "My dog is Rex.", "mode": "never"},
+        {"say": "My cat is Tom.", "mode": "on_risk"},
+        {"say": "My bird is Kim.", "mode": "never"},
+    )
+    assert [ask.seed for ask in model.asks] == [derive_seed(0, "slsm", "chat", turn) for turn in (1, 2, 3)]
+    note = "[SLSM MEMORY NOTE]\nUser facts/preferences:\n- The user's cat is Tom"
+    given = [(one["answered"].get("note", ""), one["answered"].get("note_tokens", 0)) for one in told]
+    assert given == [("", 0), (note, 11), ("", 0)]
+    assert [ask.messages[-1]["content"].endswith(note) for ask in model.asks] == [False, True, False]
+
+
+def test_the_controller_looks_at_the_whole_conversation_and_the_first_answer(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it claims without a quote is left out of the memory, so that there is no note to answer again with."""
+    model, controller = Polite(), Remembering(["why"], quote="never said")
+    monkeypatch.setattr(chat, "make_chat_model", lambda context: model)
+    monkeypatch.setattr(chat, "make_controller", lambda context: controller)
+    _, second = talk(run, {"say": "One."}, {"say": "Two."})
+    assert controller.watched == [(["One."], "Good."), (["One.", "Two."], "Good.")]
+    assert [one.get("items", []) for one in second["states"]] == [[], []]
+    assert [item["text"] for one in second["states"] for item in one["gated"]] == ["One.", "Two."]
+    assert second["answered"]["model_calls"] == 1 and second["answered"]["conflicts"]
 
 
 def test_begin_anew(run: Path) -> None:

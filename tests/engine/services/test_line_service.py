@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+import sys
 from pathlib import Path
+from typing import IO
 
 import pytest
+import torch
 
 from engine.errors import DataError, DiskError
-from engine.services.line_service import Reply, error_line, kept_line, serve_lines
+from engine.services.line_service import Reply, error_line, kept_line, serve_console, serve_lines
+from engine.torch_file import torch_threads
 
 
 class Replies(io.BytesIO):
@@ -66,3 +70,18 @@ def test_a_reply_is_appended_to_a_file_of_the_run(tmp_path: Path) -> None:
 
 def test_an_error_is_one_line_whatever_it_says() -> None:
     assert error_line('no "such"\nthing') == b'{"error": "no \\"such\\"\\nthing"}\n'
+
+
+def test_the_console_is_served_with_one_thread_and_the_run_s_whole_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: list[tuple[object, ...]] = []
+
+    def serve(run_dir: Path, requests: IO[str], replies: IO[bytes]) -> None:
+        served.append((run_dir, requests, replies, torch.get_num_threads()))
+
+    monkeypatch.chdir(tmp_path)
+    with torch_threads(2):
+        serve_console(serve, Path("run"))
+        assert torch.get_num_threads() == 2, "as before"
+    assert served == [(tmp_path / "run", sys.stdin, sys.stdout.buffer, 1)]

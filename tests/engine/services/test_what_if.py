@@ -8,11 +8,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from engine.config.config import Config
 from engine.config.section import Section
 from engine.errors import DataError
-from engine.events import AnswerTried, LeversTried, OtherAnswer
+from engine.events import AnswerTried, LeverActed, LeversTried, OtherAnswer
+from engine.levers.evaluated_prompt import PromptUsed
+from engine.levers.lever import LeverDid
+from engine.levers.levers import Answered
 from engine.services import all_levers, what_if
 from tests.two_runs import make_run
 
@@ -46,6 +50,24 @@ def test_a_reply_is_an_event_of_its_methods_stage_and_is_kept(
     told: dict[str, Any] = json.loads(reply)
     assert (told["stage"], told["time"], told["question"]) == ("eval", 12.5, "why?")
     assert [json.loads(line) for line in (tmp_path / "esm/what_if.jsonl").read_text().splitlines()] == [told]
+
+
+def test_what_a_method_answers_with_is_loaded_at_its_first_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+
+    class Counted(Echo):
+        def __init__(self, context: object) -> None:
+            made.append(context)
+
+    monkeypatch.setattr(what_if, "kind_of", lambda system: Counted)
+    monkeypatch.setattr(what_if, "run_context", lambda run_dir, stage: (run_dir, stage))
+    tries = what_if.WhatIfs(tmp_path)
+    for system in ("esm", "pool", "esm"):
+        (tmp_path / system).mkdir(exist_ok=True)
+        tries.reply(json.dumps({"system": system}))
+    assert made == [(tmp_path, "eval")] * 2, "one for each method"
 
 
 def test_an_answer_that_differs_says_which_programs_are_others(
@@ -121,3 +143,57 @@ def test_further_runs_whose_levers_are_tried_stand_beside_the_run(
             tries._levers(all_levers.LeversRequest(question="Q", runs=[name]))
         assert (caught.value.what, caught.value.where) == (f"{name} is not a run", str(outputs))
         assert caught.value.hint == "give a run's name and id, such as demo/20261122-165601"
+
+
+def test_levers_are_tried_on_the_model_of_the_run_or_of_a_method(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[str] = []
+    monkeypatch.setattr(
+        all_levers, "load_levers", lambda runs, section, load: loaded.append(section.path) or section.path
+    )
+    paths = {"run": "statements", "evolution": "arithmetic", "slsm": "dialogues"}
+    sections = {name: {"model": {"path": path}} for name, path in paths.items()}
+    config = Config.model_validate({**sections.pop("run"), **sections})
+    context: Any = SimpleNamespace(run_dir=tmp_path, config=config)
+    tries = all_levers.AllLevers(context)
+    for name in [*paths, *paths]:
+        request = all_levers.LeversRequest.model_validate({"question": "Q", "model": name})
+        assert tries._levers(request) == paths[name]
+    assert loaded == list(paths.values()), "each once"
+
+
+@pytest.mark.parametrize(
+    ("names", "choices"),
+    [
+        ([], [[]]),
+        (["esm"], [[], ["esm"]]),
+        (["esm", "notes"], [[], ["esm"], ["notes"], ["esm", "notes"]]),
+    ],
+)
+def test_a_question_is_answered_plainly_with_each_lever_and_with_several_together(
+    names: list[str], choices: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[Any, ...]] = []
+
+    def answered(levers: list[str]) -> Answered:
+        did = [LeverDid(lever=lever, acted=True, what="so", calls=3) for lever in levers]
+        return Answered("+".join(levers), [1] * len(levers), 9, "stop", did, [], PromptUsed(True))
+
+    levers = SimpleNamespace(
+        names=names, model_name="tiny", fits=[], answer=lambda prepared: [*map(answered, prepared)],
+        prepare=lambda name, messages, chosen: asked.append((name, messages)) or chosen.levers,
+    )  # fmt: skip
+    context: Any = SimpleNamespace(run_dir=Path("run"), config=Config())
+    tries = all_levers.AllLevers(context)
+    monkeypatch.setattr(tries, "_levers", lambda request: levers)
+    tried = tries.tried(all_levers.LeversRequest(question="Why?"))
+    assert asked == [("question", [{"role": "user", "content": "Why?"}])] * len(choices)
+    assert (tried.question, tried.model) == ("Why?", "tiny")
+    with pytest.raises(ValidationError):
+        all_levers.LeversRequest(question="")
+    told = [(one.levers, one.text, one.tokens, one.prompt_tokens) for one in tried.answers]
+    assert told == [(choice, "+".join(choice), len(choice), 9) for choice in choices]
+    assert [one.effects for one in tried.answers] == [
+        [LeverActed(lever=lever, acted=True, what="so") for lever in choice] for choice in choices
+    ]
