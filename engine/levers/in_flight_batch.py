@@ -174,9 +174,8 @@ class InFlightBatch:
         """Note a slice, and the segment if it ended with it."""
         text.begun = done
         left = text.decider.budget - len(text.answer.tokens) - len(done.tokens)
-        if done.ended == "length" and left > 0 and not text.stopped:
-            return
-        self._end_segment(text, branch, done)
+        if done.ended != "length" or left <= 0 or text.stopped:
+            self._end_segment(text, branch, done)
 
     def _end_segment(self, text: InFlight, branch: Branch, done: Completion) -> None:
         text.begun = None
@@ -190,8 +189,7 @@ class InFlightBatch:
             self._prefixes.extend(text.row, done if keeps else replace(done, kept=None))
         text.plan = None
         text.m += 1
-        left = text.decider.budget - len(text.answer.tokens)
         if text.stopped or done.ended == "eos":
             text.finish = "stop"
-        elif left <= 0:
+        elif len(text.answer.tokens) >= text.decider.budget:
             text.finish = "length"

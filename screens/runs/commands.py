@@ -89,8 +89,7 @@ class RunCommands(Keeping):
         """Show why it failed."""
         from screens.panels.error_panel import ErrorPanel, Fault
 
-        status = self.chosen.status
-        self.app.push_screen(ErrorPanel(Fault.of_status(status), status.directory.path))
+        self.app.push_screen(ErrorPanel(Fault.of_status(self.chosen.status), self.chosen.path))
 
     def action_compare(self) -> None:
         """Ask for the comparison of the two marked runs."""

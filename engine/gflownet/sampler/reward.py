@@ -58,11 +58,10 @@ def gold(batch: GraphBatch, walks: Walks) -> torch.Tensor:
     """Whether a walk [J] has gold edges only, at least as many as the path that is taught, and ends at an answer. Where
     a gold path comes back to a node, fewer gold edges lead to its end as well: a short cut that answers another
     question."""
-    edges, length = walks.edges, walks.length
-    end = walks.nodes.gather(1, length[:, None])[:, 0]
-    along = (gold_edges(batch, edges) | (edges < 0)).all(1)
+    end = walks.nodes.gather(1, walks.length[:, None])[:, 0]
+    along = (gold_edges(batch, walks.edges) | (walks.edges < 0)).all(1)
     taught = (batch.gt_paths[walks.graph] >= 0).sum(1).clamp(min=1)
-    return along & (length >= taught) & batch.is_answer[end.clamp(min=0)]
+    return along & (walks.length >= taught) & batch.is_answer[end.clamp(min=0)]
 
 
 def gold_edges(batch: GraphBatch, edges: torch.Tensor) -> torch.Tensor:
