@@ -119,6 +119,8 @@ def test_shards_that_lie_in_two_folders_are_two_sets_of_shards() -> None:
 
 def test_the_files_of_a_task(hub: Hub) -> None:
     assert not is_here("gsm8k", None, "test") and not is_here("gsm8k", "hub:me/mine", "test")
+    hub.put("main/train-00000-of-00001.parquet")
+    assert not is_here("gsm8k", None, "test") and is_here("gsm8k", None, "train")
     hub.put("main/test-00000-of-00001.parquet", "socratic/test-00000-of-00001.parquet")
     assert is_here("gsm8k", None, "test") and is_here("gsm8k", "hub:me/mine", "test")
     assert task_files("gsm8k", None, "test") == [hub.folder / "main/test-00000-of-00001.parquet"]
