@@ -199,4 +199,4 @@ def _move(run_dir: Path, patterns: Iterable[str], kept: Path) -> None:
 def _writes(name: str, stage: StageRecord) -> tuple[str, ...]:
     """Patterns of what a stage writes; of a stage without an entry what it named when it was finished."""
     written = STAGES[name].writes if name in STAGES else tuple(map(escape, stage.files))
-    return (*written, stage_file(escape(name))) if written else ()
+    return (*written, stage_file(name)) if written else ()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,6 +21,7 @@ from hypothesis import strategies as st
 from app.runs.client import send
 from engine.errors import RunError
 from engine.events import Event, StagePaused, StageResumed
+from engine.run import control
 from engine.run.control import ControlServer, answer
 from engine.run.control_address import LONGEST, fits, reachable_address
 from engine.run.directory import RunDirectory
@@ -233,6 +236,42 @@ def test_socket_of_a_killed_worker_is_replaced(tmp_path: Path, gate: Gate) -> No
         assert folder == path or not folder.exists()  # the one that a long path's link led to
         again.close()
         lock.release()
+
+
+def test_a_file_system_without_sockets_gets_a_link_to_one(
+    tmp_path: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = control._Server
+
+    def server(address: str, *given: Any) -> Any:
+        if address.startswith(str(tmp_path)):
+            raise OSError(errno.EPERM, "Operation not permitted")
+        return real(address, *given)
+
+    monkeypatch.setattr(control, "_Server", server)
+    run = RunDirectory(tmp_path)
+    lock = RunLock(run.lock)
+    listening = ControlServer(run.control, gate, dict, no_choice)
+    assert run.control.is_symlink() and send(run, "status").ok
+    listening.close()
+    lock.release()
+    assert not os.path.lexists(run.control)
+
+
+def test_only_what_a_worker_left_is_replaced(tmp_path: Path, gate: Gate) -> None:
+    """Neither the socket of another program, to which a link leads, nor a file."""
+    foreign = tmp_path / "foreign.sock"
+    run = RunDirectory(tmp_path / "run")
+    run.path.mkdir()
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(foreign))
+        run.control.symlink_to(foreign)
+        ControlServer(run.control, gate, dict, no_choice).close()
+    assert foreign.is_socket() and not os.path.lexists(run.control)
+    run.control.write_text("precious")
+    with pytest.raises(OSError):
+        ControlServer(run.control, gate, dict, no_choice)
+    assert run.control.read_text() == "precious"
 
 
 LISTENING = """

@@ -256,6 +256,13 @@ def test_run_is_found_by_path_id_name_and_folder(tmp_path: Path, monkeypatch: py
     record.created -= 10
     old.write(record)
     assert find_runs(str(old.path), outputs) == [old]
+    twins = [create(tmp_path / "twins") for _ in range(3)]
+    for run in twins:
+        record = run.read()
+        record.created = 5.0
+        run.write(record)
+    by_id = sorted(twins, key=lambda run: run.path.name, reverse=True)
+    assert find_runs(str(tmp_path / "twins"), outputs) == by_id, "at the same moment: by their ids"
     for text in ("demo", str(outputs / "demo"), str(outputs)):
         assert find_runs(text, outputs) == [new, old]
     assert find_runs(old.path.name, outputs) == [old]

@@ -70,3 +70,24 @@ def test_a_pause_is_no_part_of_the_time_that_work_took(tmp_path: Path, wait_unti
     before = gate.clock()
     time.sleep(0.05)
     assert gate.clock() - before == pytest.approx(0.05, abs=0.045)
+
+
+def test_a_stop_where_a_unit_of_work_ends_is_a_stop_from_then_on() -> None:
+    """Of all threads; between the items of the unit nothing stops."""
+    gate = Gate(lambda event: None)
+    gate.stop_after()
+    gate.checkpoint()
+    with pytest.raises(StopRequested):
+        gate.boundary()
+    assert gate.stopping
+    with pytest.raises(StopRequested):
+        gate.checkpoint()
+
+
+def test_a_run_that_is_stopped_in_a_pause_is_not_recorded_as_paused_any_more() -> None:
+    states: list[str] = []
+    gate = Gate(lambda event: gate.stop(), states.append)
+    gate.pause()
+    with pytest.raises(StopRequested):
+        gate.checkpoint()
+    assert states == ["paused", "running"]

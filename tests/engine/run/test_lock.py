@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -67,6 +68,71 @@ def test_a_file_that_names_a_process_does_not_have_it_stopped(
     assert not signal_holder(path)
     time.sleep(0.2)
     assert bystander.poll() is None
+
+
+def test_a_worker_on_another_machine_is_not_stopped_by_its_number_here(
+    tmp_path: Path, bystander: subprocess.Popen[bytes]
+) -> None:
+    path = tmp_path / "worker.lock"
+    path.write_text(json.dumps({"pid": bystander.pid, "host": "elsewhere", "started": ""}))
+    info = read_lock(path)
+    assert info is not None and info.alive and not signal_holder(path)
+    time.sleep(0.05)
+    assert bystander.poll() is None
+
+
+def test_a_worker_that_ends_before_it_can_be_asked_is_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def kill(pid: int, number: int) -> None:
+        asked.append((pid, number))
+        raise ProcessLookupError
+
+    lock = RunLock(tmp_path / "worker.lock")
+    monkeypatch.setattr(os, "kill", kill)
+    assert not signal_holder(tmp_path / "worker.lock") and asked == [(os.getpid(), signal.SIGTERM)]
+    lock.release()
+
+
+def test_a_lock_that_is_held_is_not_that_of_an_earlier_process(tmp_path: Path) -> None:
+    """Whose number this one has."""
+    path = tmp_path / "worker.lock"
+    lock = RunLock(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"started": "another-time"}))
+    info = read_lock(path)
+    assert holds(path, os.getpid()) and info is not None and not info.alive
+    lock.release()
+
+
+@pytest.mark.parametrize(("state", "start"), [("S", "01234567-22"), ("Z", None), ("X", None)])
+def test_when_a_process_began_since_the_machine_did(
+    monkeypatch: pytest.MonkeyPatch, state: str, start: str | None
+) -> None:
+    """The 22nd field, behind a name that may hold anything. Another start of the machine counts anew."""
+    texts = {
+        "/proc/77/stat": f"77 (a) Z 1 ) {state} {' '.join(map(str, range(4, 53)))}",
+        "/proc/sys/kernel/random/boot_id": "01234567-89ab",
+    }
+    monkeypatch.setattr(lock_module.Path, "read_text", lambda path: texts[str(path)])
+    assert process_start(77) == start
+
+
+@pytest.mark.parametrize(
+    ("command", "held"),
+    [("python -P -m engine run /runs/a", True), ("python -m engine run /runs/a/b", False), ("less /runs/a", False),
+     ("python -m engine run /runs/a --x", False), ("python -m engine run /old/runs/a", False), ("", False)],
+)  # fmt: skip
+def test_elsewhere_the_command_line_is_that_of_the_worker(
+    monkeypatch: pytest.MonkeyPatch, command: str, held: bool
+) -> None:
+    def run(asked: list[str], **how: Any) -> Any:
+        assert asked == ["ps", "-ww", "-o", "command=", "-p", "77"]
+        return SimpleNamespace(stdout=f"{command}\n")
+
+    monkeypatch.setattr(lock_module, "subprocess", SimpleNamespace(run=run))
+    assert holds(Path("/runs/a/worker.lock"), 77) is held
 
 
 def test_a_copied_lock_file_does_not_have_the_worker_of_the_original_stopped(

@@ -189,12 +189,29 @@ def test_a_stage_of_ones_own_that_names_no_files_cannot_be_begun_again() -> None
         change_of(record, "again", "my:Stage")
 
 
+def test_files_of_a_stage_of_ones_own_are_put_aside_by_the_names_that_it_gave(tmp_path: Path) -> None:
+    """Not by what these would mean as patterns; what a sweep keeps of the stage goes with them."""
+    record = new_record("r", "1", seed=0, stages=["my:Stage"], config={}, versions={})
+    record.stages["my:Stage"] = StageRecord(status="stale", files=["my/a[1].txt"])
+    record.begun_again = 2
+    for name in ("my/a[1].txt", "my/a1.txt", "stages/my:Stage.json"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    stage_choices.put_aside(tmp_path, record)
+    left = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file())
+    assert left == [
+        "earlier/2/my/a[1].txt", "earlier/2/stages.json", "earlier/2/stages/my:Stage.json", "my/a1.txt",
+    ]  # fmt: skip
+
+
 def test_statuses_after_a_choice() -> None:
     record = esm(DONE, DONE, DONE, DONE, DONE, DONE)
     record.status, record.failure = "finished", "of an earlier attempt"
     apply(record, change_of(record, "again", "memory"))
     assert (record.status, record.begun_again, record.failure) == ("stopped", 1, "")
     assert [stage.words for stage in record.stages.values()] == [DONE, DONE, "stale", "stale", DONE, DONE]
+    assert chosen(record) == StagesChosen(stale=["memory", "eval"], kept="earlier/1")
     apply(record, change_of(record, "last", "memory"))
     assert record.stages["eval"].words == "stale, skipped" and not record.stages["memory"].settled
     apply(

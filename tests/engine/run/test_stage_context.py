@@ -13,6 +13,7 @@ from engine.config.run import RunSection
 from engine.events import Event, StageProgress, StageStarted
 from engine.lm.loading.load import load_model
 from engine.run.stage import StageContext
+from engine.scale.model_identity import ModelIdentity
 from engine.seeds import derive_seed
 from engine.servers import client
 
@@ -28,6 +29,20 @@ def test_every_draw_of_every_item_has_its_own_seed(tmp_path: Path) -> None:
     assert seeds == [derive_seed(7, "mine", "a", 0), derive_seed(7, "mine", "a", 1),
                      derive_seed(7, "mine", "b", 0), derive_seed(7, "eval", "a", 0)]  # fmt: skip
     assert len(set(seeds)) == 4
+
+
+def test_work_gets_what_the_stage_has(tmp_path: Path) -> None:
+    """Its models, its checkpoint, its events, and a clock that no pause moves; the result is ready to be used."""
+    events: list[Event] = []
+    one = context(tmp_path, events)
+    one.clock, given = lambda: 7.0, list[Any]()
+    one.spread = lambda work, inside: given.append((work, inside)) or (lambda items: iter(["info"]))  # type: ignore[assignment,func-returns-value]
+    assert one.model_info() == "info"
+    ((work, inside),) = given
+    assert work == ModelIdentity(one.config.model)
+    assert (inside.load_model, inside.checkpoint, inside.emit, inside.clock) == (
+        one.load_model, one.checkpoint, one.emit, one.clock,
+    )  # fmt: skip
 
 
 def test_tokens_of_a_stage_are_summed_up_from_its_beginning(tmp_path: Path) -> None:
