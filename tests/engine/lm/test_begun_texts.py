@@ -188,6 +188,26 @@ def test_continuations_of_open_prefixes_go_on(model: TransformersModel, tmp_path
     assert_same(decode(keeping(Worker(model), tmp_path)), whole)
 
 
+def test_a_continuation_under_way_is_told_by_its_number_beside_one_that_is_whole(
+    model: TransformersModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model.tokenizer, "eos_token_ids", frozenset())
+    worker = Worker(model)
+    prefixes = worker.model.open([[5, 6, 7]])
+    (whole,) = prefixes.branch([Branch(0, Sampling(3), keep=True)])
+    worker._stop_at = worker._passes + 4
+    done, begun = dict[int, Completion](), dict[int, Completion]()
+    with pytest.raises(Stopped):
+        prefixes.branch(
+            [Branch(0, Sampling(3), continue_from=whole), Branch(0, Sampling(9))],
+            finished=done.__setitem__,
+            unfinished=begun.__setitem__,
+        )
+    assert (
+        [*done] == [0] and [*begun] == [1] and begun[1].tokens == whole.tokens[: len(begun[1].tokens)] != []
+    )
+
+
 def test_a_foreign_record_is_not_gone_on_with(tmp_path: Path) -> None:
     kept = KeptTexts(tmp_path / "kept.jsonl")
     for name, tokens in (("none", []), ("long", [1] * 5), ("right", [1] * 4)):

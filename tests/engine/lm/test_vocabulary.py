@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,9 @@ import pytest
 from engine.config.models.model import ModelSection
 from engine.errors import ModelError
 from engine.lm.loading.load import load_model
+from engine.lm.protocol import Request, Sampling
 from engine.lm.vocabulary import Vocabulary, load_vocabulary
+from tests.engine.lm.conftest import Pair
 from tests.padded_model import PADDING, save_padded
 from tests.tiny_models import EXTRA_EOS, save_tiny
 
@@ -97,3 +100,14 @@ def test_ids_beyond_the_rows_of_the_logits_are_no_tokens(monkeypatch: pytest.Mon
     found = load_vocabulary(ModelSection())
     assert found.texts == ["a", "", "c", ""] and found.padding.tolist() == [False, True, False, True]
     assert found.eos == {2} and found.tokenizer.eos_token_ids == {2, 4, -1, 7}
+
+
+def test_a_text_may_be_ended_by_ids_for_which_the_logits_have_no_row(
+    pair: Callable[[str], Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, _ = pair("qwen2")
+    request = Request([5, 6, 7], Sampling(4))
+    (plain,) = model.generate([request])
+    size = model.info.vocab_size
+    monkeypatch.setattr(model.tokenizer, "eos_token_ids", model.tokenizer.eos_token_ids | {size, size + 9})
+    assert model.generate([request]) == [plain]
