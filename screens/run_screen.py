@@ -297,8 +297,7 @@ class RunScreen(NotingScreen):
 
     def action_show_error(self) -> None:
         """Read what went wrong."""
-        fault = self._fault()
-        if fault is not None:
+        if (fault := self._fault()) is not None:
             live = self.session.cursor is None
             self.app.push_screen(ErrorPanel(fault, self.session.run_dir if live else None))
 
