@@ -136,6 +136,7 @@ def test_ctrl_c_asks_until_the_process_is_reached(
     ended = sweep(make_sweep(tmp_path, [20]), 130, looks=2, interrupts=1, reached=reached)
     assert (ended.code, ended.queue.terminated, ended.asked) == (130, terminated, asked)
     assert sum(ASKING in line for line in ended.out) == asked
+    assert "to resume: steer-tui sweep --resume" in " ".join(ended.err)
 
 
 def test_a_process_that_left_only_a_log(tmp_path: Path, sweep: Sweep) -> None:

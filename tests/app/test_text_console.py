@@ -38,6 +38,12 @@ def test_check_prints_what_a_file_says_without_its_codes(
     assert "\x1b" not in out.out + out.err and "\x07" not in out.out + out.err
 
 
+def test_what_is_bold_stays_bold() -> None:
+    console = make_console()
+    (bold, *_) = console.render(Text("a\x07b", style="bold"), console.options)
+    assert bold.text == "ab" and bold.style is not None and bold.style.bold
+
+
 @pytest.mark.parametrize("seconds", [1e300, float("inf"), float("nan")])
 def test_no_duration_crashes_what_draws_it(seconds: float) -> None:
     assert duration(seconds) == "?" and duration(65.0) == "1:05"

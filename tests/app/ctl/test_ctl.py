@@ -134,6 +134,7 @@ def test_wait_tells_by_its_code_how_the_run_ended(ctl: Ctl, working: tuple[RunDi
     for status, expected in (("finished", 0), ("failed", 1), ("stopped", 3), ("running", 3)):
         end(run, status, "a bug" if status == "failed" else "")
         assert ctl("wait", path)[0] == expected
+        assert ctl("wait", path, "--timeout", "0")[0] == expected, "it has ended, whatever the time"
         assert ctl("wait", path, "--until", status)[0] == (3 if status == "running" else 0)
 
 
@@ -309,6 +310,9 @@ def test_a_stage_that_is_not_at_work_is_not_stopped(ctl: Ctl, working: tuple[Run
         "form": "steer-tui error", "version": 1, "what": "`eval` is not at work", "where": str(run.path),
         "mend": "`steer-tui ctl show` lists the stages",
     }  # fmt: skip
+    assert ctl("stage", "stop", str(run.path), "slsm")[0] == 2 and not gate.stopping, (
+        "the run has no such stage"
+    )
     record = run.read()
     record.stages["eval"].status = "running"
     run.write(record)

@@ -183,12 +183,16 @@ def test_a_report_of_all_methods_is_one_file_that_loads_nothing(all_methods: Pat
     assert len(re.findall(r"seen \d+", words)) == 11
 
 
-def test_markdown_has_the_same_cases_and_its_pictures_beside_it(all_methods: Path, tmp_path: Path) -> None:
+def test_markdown_has_the_same_cases_and_its_pictures_beside_it(
+    all_methods: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["report", str(all_methods), "--md", "--output", str(tmp_path / "a b.md")]) == 0
     markdown = (tmp_path / "a b.md").read_text()
     assert len(re.findall(r"seen \d+", markdown)) == 11
     pictures = re.findall(r"!\[[^\]]*\]\((.*?)\)", markdown)
     assert pictures and pictures[0] == "a%20b-1.svg"
+    written = capsys.readouterr().out.splitlines()
+    assert sorted(written) == sorted(map(str, tmp_path.iterdir())) and len(written) == 1 + len(pictures)
     assert (tmp_path / "a b-1.svg").read_text().startswith("<svg")
 
 

@@ -12,7 +12,7 @@ import pytest
 from app.runs import command_sender
 from app.runs.command_sender import choose_for_run, command_run
 from app.runs.orders import UserMessage
-from engine.run.directory import RunDirectory
+from engine.run.directory import RunDirectory, StageRecord
 from engine.run.stage_choices import StageChange
 from tests.two_runs import make_run
 
@@ -52,6 +52,16 @@ def test_a_choice_is_told_and_followed_by_what_comes_next(console: Any, tmp_path
     [(text, more)] = console.told
     assert text.startswith("the run has no stage `mine`") and followed == [True]
     assert more == {"severity": "error", "markup": False}
+
+
+def test_what_is_done_again_is_told_with_the_time_that_it_took(console: Any, tmp_path: Path) -> None:
+    """Which the record loses with the choice."""
+    run = RunDirectory(make_run(tmp_path, "a", [], status="finished"))
+    record = run.read()
+    record.stages["eval"] = StageRecord(status="finished", seconds=65)
+    run.write(record)
+    choose_for_run(console, run, StageChange("again", "eval", ()), lambda: None)
+    assert console.told == [("Done again: eval, which took 1:05 last time.", {"markup": False})]
 
 
 def test_the_answer_to_a_command_names_its_run(console: Any, monkeypatch: pytest.MonkeyPatch) -> None:

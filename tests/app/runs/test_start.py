@@ -117,6 +117,8 @@ def test_check_tells_differences_mistakes_and_what_is_lacking(
     assert as_in_file.unchanged == ("online.L",) and good.unchanged == ()
     swept = check_start(DEMO, ["online.L=3,5", "task.eval_size=20"])
     assert swept.sweep is not None and swept.unchanged == (), "of several values the first may be the file's"
+    swept = check_start(DEMO, ["online.L=5,3", "task.eval_size=20"])
+    assert ("online.L", "3", "5") in swept.differences, "of the first run"
     wrong = check_start(DEMO, ["online.LL=5"])
     assert wrong.error is not None and "did you mean `online.L`" in str(wrong.error)
     vllm = next(path for path in CONFIGS if path.stem.startswith("esm_gsm8k"))

@@ -166,6 +166,8 @@ def test_an_answer_of_the_evolution() -> None:
     assert (rows[3].turned, rows[3].longer) == (0, -2) and (rows[0].turned, rows[0].longer) == (0, None)
     [_, row] = folded(plain, judged(1, "minibatch", 12, False)).evolution.answers
     assert (row.turned, row.longer) == (0, 3)
+    [_, row] = folded(judged(0, "test_plain", 9, None), judged(1, "test", 9)).evolution.answers
+    assert row.turned == 0, "whether the unchanged model was right cannot be told"
 
 
 def scored(iteration: int, split: str, composite: float, best: bool = False) -> ev.AnswersScored:

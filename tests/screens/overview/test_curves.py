@@ -232,6 +232,13 @@ def test_a_curve_at_its_beginning_is_as_long_as_its_part() -> None:
     assert below == "   accuracy, over the problems"
 
 
+def test_names_stand_where_their_lines_end_in_the_scale_of_both() -> None:
+    """The level lies above the curve's highest value, which is then half as high as the drawing: in the second line."""
+    curve = Curve("accuracy", "the problems", "esm", (0.0, 0.5), "greedy", (1.0,), 1)
+    first, second, _ = draw_curve(curve, 30, 3).plain.split("\n")
+    assert first.endswith(" greedy 1.0") and second.endswith(" esm 0.5")
+
+
 def test_equal_values_lie_in_the_middle() -> None:
     curve = Curve("f", "x", "a", (2.0, 2.0), digits=0)
     rows = draw_curve(curve, 20, 4).plain.split("\n")

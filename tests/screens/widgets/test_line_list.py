@@ -29,9 +29,12 @@ async def test_keys_move_the_sign_before_the_chosen_line() -> None:
             seen.append(drawn())
         lines.show([Text(name) for name in "efgh"], 3)
         seen.append(drawn())
-        lines.show([Text("i")], None)
+        lines.show([Text("i"), Text("k")], None)
+        seen.append(drawn())
+        await pilot.press("j")
         seen.append(drawn())
     at = ["› a|  b|  c|  d", "  a|› b|  c|  d", "  a|  b|› c|  d", "  a|  b|  c|› d"]
     assert seen == [
-        at[1], at[2], at[1], at[0], at[0], at[3], at[3], at[0], at[1], at[0], at[3], at[0], "  e|  f|  g|› h", "  i",
+        at[1], at[2], at[1], at[0], at[0], at[3], at[3], at[0], at[1], at[0], at[3], at[0], "  e|  f|  g|› h",
+        "  i|  k", "› i|  k",
     ]  # fmt: skip

@@ -203,6 +203,8 @@ def test_a_question_that_was_not_answered() -> None:
     distinct = question(distinct=True, golds=["Sella"], prompt="", samples=1)
     lines = texts(QUESTIONS.draw(distinct, Log().source))
     assert lines[3] == "right answers: Sella"
+    turned = question(golds=["Glomma", "Sella"], prompt="")
+    assert not any("right answers" in line for line in texts(QUESTIONS.draw(turned, Log().source)))
     assert lines[-1] == "1 path drawn without replacement from P_F, the most probable first"
 
 

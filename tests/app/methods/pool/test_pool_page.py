@@ -150,11 +150,13 @@ def test_a_pair_that_beats_all_before_it() -> None:
     low = query("q", 0.3, 0.9, trajectories=[
         trajectory("given", (4, 5), 0.3), trajectory("committed", (9, 4), 0.6, answer="a"),
         trajectory("committed", (9, 6), 0.9, answer="b"), trajectory("refused", (4, 6), 0.1),
+        trajectory("committed", (6, 9), 0.4, answer="c"), trajectory("committed", (5, 9), 0.5, answer="d"),
     ])  # fmt: skip
     lines = case(QUERIES.draw(low, source(state_of(low))))
     assert "° not in the pool" in lines, "none of the refused fills a place"
     assert "committed 9 + 4  ◐ 0.60 answered a  ▲ best before 0.30" in lines
     assert "committed 9 + 6  ◐ 0.90 answered b  ▲ best before 0.60" in lines
+    assert "committed 5 + 9  ◐ 0.50 answered d  a new score; best before 0.90" in lines
 
 
 def test_how_scores_are_written() -> None:
@@ -412,6 +414,7 @@ def test_the_selectors_curve_lies_over_the_level_of_similarity() -> None:
         "held-out score", "the steps", "selector", (0.5, 0.9), "similarity", ()
     )
     assert curve(state_of(*STEPS, *COMPARED)).baseline == (0.6,)
+    assert curve(state_of(step(1, "supervised", 0.0))).values == (0.0,), "all wrong is a score"
 
 
 def test_answers_of_people() -> None:
