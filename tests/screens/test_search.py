@@ -92,6 +92,19 @@ async def test_as_many_rows_of_a_method_are_listed_as_it_says(
         assert len(screen.source) == 2 and "the first 2 of a method are listed" in str(screen.line.content)
 
 
+async def test_keys_go_by_one_row_and_by_ten(tmp_path: Path) -> None:
+    entries = write_log(tmp_path / "events.jsonl", SyntheticRun(examples=20).events())
+    app = RunApp(RecordedSession(entries, tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        screen = await searched(pilot, "slash", *"esm")
+        rows = []
+        for key in ("pagedown", "down", "pagedown", "up", "pageup"):
+            await pilot.press(key)
+            rows.append(screen.table.cursor)
+        assert rows == [10, 11, 21, 20, 10]
+
+
 async def test_what_no_row_has_is_said(tmp_path: Path) -> None:
     entries = write_log(tmp_path / "events.jsonl", pool_events())
     app = RunApp(RecordedSession(entries, tmp_path))

@@ -20,6 +20,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Label
 
 from app.methods import what_if as answer
+from app.methods.what_if import HELP_OF_ALL
 from engine.errors import SteerError
 from engine.events import AnswerTried, Event, OtherAnswer, PathsTried, QuestionSampled
 from screens import tabbed_screen
@@ -167,6 +168,7 @@ async def test_an_answer_under_another_note(opened: Opened) -> None:
         assert "on risk, structured" in text and "turn 5 of 5, note of" in text
         screen = pilot.app.screen
         assert isinstance(screen, WhatIfScreen)
+        assert screen.HELP.endswith(HELP_OF_ALL)
         note = screen.query_one(LongField)
         recorded = note.text
         assert recorded.startswith("[SLSM MEMORY NOTE]")
