@@ -132,7 +132,7 @@ class ControlServer:
             server = _Server(str(self._folder / "control.sock"), gate, status, choose)
             self._path.symlink_to(self._folder / "control.sock")
         except OSError:
-            self._remove()
+            shutil.rmtree(self._folder, ignore_errors=True)
             raise
         return server
 
