@@ -168,7 +168,7 @@ async def test_an_answer_under_another_note(opened: Opened) -> None:
         assert "on risk, structured" in text and "turn 5 of 5, note of" in text
         screen = pilot.app.screen
         assert isinstance(screen, WhatIfScreen)
-        assert screen.HELP.endswith(HELP_OF_ALL)
+        assert (screen.HELP or "").endswith(HELP_OF_ALL)
         note = screen.query_one(LongField)
         recorded = note.text
         assert recorded.startswith("[SLSM MEMORY NOTE]")
