@@ -204,6 +204,14 @@ def test_yaml_errors_name_the_line(tmp_path: Path, text: str, line: int) -> None
     assert only(tmp_path, text).where == f"{tmp_path / 'c.yaml'}:{line}"
 
 
+def test_what_is_no_yaml_is_said_in_its_parser_s_words(tmp_path: Path) -> None:
+    """Where it was, then what is wrong; 300 letters of it."""
+    words = "while parsing a flow sequence: expected ',' or ']', but got '<stream end>'"
+    assert only(tmp_path, "a: [1").value == words
+    shown = [str(yaml_text.YamlError("x" * length, 1)) for length in (300, 301)]
+    assert shown == ["x" * 300, f"{'x' * 300}…"]
+
+
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n"
     for before, name in zip("abcdefgh", "bcdefghi", strict=True)
@@ -271,9 +279,11 @@ def test_values_that_are_nested_too_deeply_are_told_with_their_line(tmp_path: Pa
         ("!!set {x}", "the tag"),
         ("!!timestamp soon", "the tag"),
         ("!!bool perhaps", "neither true nor false"),
+        ("!!bool yes", "'yes' is neither true nor false"),
+        (f"!!bool {'x' * 61}", f"'{'x' * 60}' is neither true nor false"),
         (f"!{'%1b' * 5000} x", "the tag"),
     ],
-    ids=["python", "binary", "set", "timestamp", "bool", "long"],
+    ids=["python", "binary", "set", "timestamp", "bool", "bool of YAML 1.1", "long bool", "long"],
 )
 def test_tags_are_one_clear_line(tmp_path: Path, value: str, told: str) -> None:
     problem = only(tmp_path, f"run:\n  name: {value}\n")

@@ -133,6 +133,7 @@ def test_reader_waits_for_a_torn_line(tmp_path: Path) -> None:
     assert texts(reader) == ["one"]
     path.write_bytes(whole)
     assert texts(reader) == ["two"] and reader.behind() == 0
+    assert reader.poll() == [], "nothing new"
 
 
 def test_reader_survives_a_tail_that_is_cut_and_replaced(tmp_path: Path) -> None:
@@ -261,6 +262,7 @@ def test_shrunken_log_is_reported(tmp_path: Path) -> None:
     reader = LogReader(path)
     reader.poll()
     path.write_bytes(b"")
+    assert reader.behind() == 0
     with pytest.raises(
         RunError,
         match=exactly(
@@ -420,6 +422,8 @@ def test_a_run_whose_folder_was_moved_says_so(tmp_path: Path, instead: str | Non
         ),
     ):
         log.check_place()
+    with pytest.raises(DiskError, match="moved or deleted"):
+        log.emit(Notice(text="a"))
     log.close()
 
 

@@ -121,18 +121,39 @@ def test_when_a_process_began_since_the_machine_did(
 
 @pytest.mark.parametrize(
     ("command", "held"),
-    [("python -P -m engine run /runs/a", True), ("python -m engine run /runs/a/b", False), ("less /runs/a", False),
-     ("python -m engine run /runs/a --x", False), ("python -m engine run /old/runs/a", False), ("", False)],
+    [("python -P -m engine run {}", True), ("python -m engine run {}/b", False), ("less {}", False),
+     ("python -m engine run {} --x", False), ("python -m engine run /old{}", False), ("", False)],
 )  # fmt: skip
-def test_elsewhere_the_command_line_is_that_of_the_worker(
-    monkeypatch: pytest.MonkeyPatch, command: str, held: bool
+def test_where_locks_cannot_be_listed_the_command_line_is_that_of_the_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, held: bool
 ) -> None:
     def run(asked: list[str], **how: Any) -> Any:
         assert asked == ["ps", "-ww", "-o", "command=", "-p", "77"]
-        return SimpleNamespace(stdout=f"{command}\n")
+        return SimpleNamespace(stdout=f"{command.format(tmp_path)}\n")
 
+    def read_text(path: Path) -> str:
+        raise PermissionError(path)
+
+    (tmp_path / "worker.lock").touch()
+    monkeypatch.setattr(lock_module.Path, "read_text", read_text)
     monkeypatch.setattr(lock_module, "subprocess", SimpleNamespace(run=run))
-    assert holds(Path("/runs/a/worker.lock"), 77) is held
+    assert holds(tmp_path / "worker.lock", 77) is held
+
+
+HOLDER = b'{"pid": 1, "host": "h", "started": "s", "more": %s}'
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"{", b"[]", b'{"pid": 1}',
+     HOLDER.replace(b'"h"', b'"\xff"') % b"1", HOLDER % (b"[" * 100_000 + b"]" * 100_000)],
+    ids=["empty", "torn", "list", "short", "no text", "deep"],
+)  # fmt: skip
+def test_what_is_no_lock_file_is_nobodys(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "worker.lock").write_bytes(data)
+    assert read_lock(tmp_path / "worker.lock") is None
+    (tmp_path / "worker.lock").write_bytes(HOLDER % b"1")
+    assert read_lock(tmp_path / "worker.lock") is not None
 
 
 def test_a_copied_lock_file_does_not_have_the_worker_of_the_original_stopped(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.runs.client import choose_stage, prepare_resume, send
-from engine.errors import RunError
+from engine.errors import DataError, RunError
 from engine.events import Event, StageBegunAgain, StagesChosen
 from engine.run import stage_choices
 from engine.run.directory import RunDirectory, RunRecord, StageRecord, inspect, new_record
@@ -52,6 +52,7 @@ DONE, NOT = "finished", "pending"
         (esm(DONE, DONE, DONE, DONE, DONE, "stopped"), "again", "clusters", False, "clusters evolve"),
         (esm(DONE, NOT, NOT, NOT), "skip", "select", False, "select memory eval"),
         (esm(DONE, DONE, "failed", NOT), "skip", "memory", False, "memory eval"),
+        (esm(DONE, "stopped", DONE, NOT), "skip", "select", False, "select eval"),
         (esm(DONE, NOT, NOT, NOT), "skip", "clusters", False, "clusters evolve"),
         (esm(DONE, NOT, NOT, NOT), "last", "select", False, "memory eval clusters evolve"),
         (esm(DONE, DONE, DONE, DONE, NOT, NOT), "last", "mine", False, "clusters evolve"),
@@ -203,6 +204,17 @@ def test_files_of_a_stage_of_ones_own_are_put_aside_by_the_names_that_it_gave(tm
     assert left == [
         "earlier/2/my/a[1].txt", "earlier/2/stages.json", "earlier/2/stages/my:Stage.json", "my/a1.txt",
     ]  # fmt: skip
+
+
+def test_a_record_that_names_a_file_elsewhere_has_nothing_moved(tmp_path: Path) -> None:
+    record = new_record("r", "1", seed=0, stages=["my:Stage"], config={}, versions={})
+    record.stages["my:Stage"] = StageRecord(status="stale", files=["../precious"])
+    record.begun_again = 1
+    (tmp_path / "precious").touch()
+    (tmp_path / "run").mkdir()
+    with pytest.raises(DataError, match=r"a file is named '\.\./precious'"):
+        stage_choices.put_aside(tmp_path / "run", record)
+    assert (tmp_path / "precious").exists()
 
 
 def test_statuses_after_a_choice() -> None:
