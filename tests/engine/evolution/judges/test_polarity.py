@@ -97,7 +97,8 @@ def test_what_is_no_negation_denies_nothing(words: str) -> None:
     [
         ("healthy", "unhealthy", True), ("active", "inactive", True), ("possible", "impossible", True),
         ("compliant", "noncompliant", True), ("unhealthy", "healthy", True), ("active", "active", False),
-        ("fair", "unfair", True), ("tax", "untax", False), ("rise", "fell", True), ("fall", "grew", True), ("rise", "grew", False),
+        ("fair", "unfair", True), ("tax", "untax", False), ("rise", "fell", True), ("fall", "grew", True),
+        ("rise", "grew", False),
         ("growth accelerate", "growth decelerate", True), ("growth", "growth fell", False), ("blue", "fell", False),
     ],
 )  # fmt: skip
