@@ -243,7 +243,7 @@ def test_the_baseline_that_comes_closest_to_an_evolution_by_its_composite() -> N
     """A cap at the same length is as short and always wrong: only tokens would call it as good. The request gives 21
     tokens and is always right: 0.4 / (1 + 21/100) + 0.6 = 0.930579 beside 0.4 / (1 + 20/100) + 0.6 = 0.933333."""
     plain, best = [Outcome(40, True)] * 10, [Outcome(20, True)] * 10
-    brief = [Outcome(20, True)] * 9 + [Outcome(30, True)]
+    brief = [Outcome(20, None), *[Outcome(20, True)] * 8, Outcome(30, True)]
     methods = [Method(PLAIN, plain), Method(SAME_LENGTH, [Outcome(20, False)] * 10), Method(BEST, best)]
     rows = compare(methods, 100.0, seed=1)
     assert evolution_verdict(rows, methods, [], 0.0, []).closest is None

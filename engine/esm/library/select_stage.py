@@ -78,7 +78,7 @@ class Select:
         quality = np.array([record["quality"] for record in candidates], dtype=np.float64)
         weight = config.lambda_diversity if config.method == "dpp" else 0.0
         greedy = GreedyDpp(keys, quality, weight, config.epsilon, size)
-        floor = control_point_floor(candidates, config.min_per_control_point)[:size]
+        floor = control_point_floor(candidates, config.min_per_control_point)
         namer = EntryNamer(layout.mine(context.run_dir))
         picks: list[tuple[Record, EntryPicked]] = []
         for order in range(size):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from engine.esm.library.dpp import GreedyDpp
+from engine.esm.library.select_stage import control_point_floor
 
 
 def _literal(keys, quality, weight, epsilon, size):
@@ -58,3 +59,15 @@ def test_the_nearest_of_those_taken_before() -> None:
     for order, nearest in (((0, 1, 2), (-1.0, 0.6, 0.28)), ((0, 2, 1), (-1.0, -0.6, 0.6))):
         greedy = GreedyDpp(keys, np.ones(3), 1.0, 1e-3, 3)
         assert [greedy.take(index).max_similarity for index in order] == pytest.approx(nearest)
+
+
+def test_a_key_without_a_direction_is_taken_last() -> None:
+    """It is like nothing, not even itself: its place on the diagonal is epsilon alone."""
+    greedy = GreedyDpp(np.array([[0, 0], [1, 0]], dtype=np.float32), np.ones(2), 1.0, 0.5, 2)
+    assert greedy.gains().tolist() == pytest.approx([np.log(2 * 0.5), np.log(2 * 1.5)])
+    assert [greedy.take(greedy.best()).index for _ in range(2)] == [1, 0]
+
+
+def test_of_candidates_that_are_as_good_the_earlier_is_a_control_point_s_best() -> None:
+    alike = [{"control_point_m": 1, "quality": quality} for quality in (0.2, 0.5, 0.5)]
+    assert control_point_floor(alike, 1) == [1] and control_point_floor(alike, 2) == [1, 2]

@@ -148,6 +148,8 @@ def test_picked_entries(run: Path, vectors: list[Vector], tmp_path: Path) -> Non
     written = read_vectors(picked).vectors
     assert list(written) == [2]
     np.testing.assert_array_equal(written[2], vectors[1])
+    several = library_vectors(run, layers=[2, 1])
+    assert [entry.record["lib_id"] for entry in several] == ["lib_0", "lib_1", "lib_2"]
 
 
 @pytest.mark.parametrize(

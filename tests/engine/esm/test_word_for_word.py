@@ -683,7 +683,7 @@ def test_an_answer_is_decoded_again_once_for_each_choice(monkeypatch: pytest.Mon
     )  # fmt: skip
     asked.clear()
     line.text = "other"
-    found = tried.tried(what_if.WhatIfRequest(example="e", m=1))
+    found = tried.tried(what_if.WhatIfRequest(example="e", m=1, layer=2))
     assert (asked[1], asked[3]) == (["e"] * 2, {1: Forced(1)})
     assert (found.entries, found.layer, found.yours) == ([], None, [found.null])
     assert (found.exact, found.difference) == (False, "the same decisions lead to another text")

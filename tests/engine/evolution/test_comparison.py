@@ -105,9 +105,16 @@ def test_a_baseline_is_ahead_only_where_it_scores_more(tokens: int, right: int, 
     assert baselines_ahead(rows) == ahead
 
 
+def test_where_no_question_was_judged_on_both_sides_only_tokens_are_compared() -> None:
+    plain, best = [Outcome(10, True), Outcome(10, None)], [Outcome(5, None), Outcome(5, False)]
+    _, row = compare([Method(PLAIN, plain), Method(BEST, best)], SCALE, seed=0)
+    assert (row.difference, row.low, row.p, row.tokens_difference) == (None, None, None, -5)
+
+
 def test_of_several_baselines_ahead_the_best_is_told_first() -> None:
+    """By their composite: 0.4 / 1.25 + 0.57 is more than 0.4 / 1.21 + 0.555, though it has more tokens."""
     rows = compare(
-        [method(PLAIN, 60, 30), method(SAME_LENGTH, 10, 37), method(BRIEF, 5, 38), method(BEST, 60, 30)],
+        [method(PLAIN, 60, 30), method(SAME_LENGTH, 10, 37), method(BRIEF, 12, 38), method(BEST, 60, 30)],
         SCALE,
         seed=0,
     )

@@ -190,9 +190,13 @@ def test_finished_iterations_and_a_stored_reply_are_not_asked_for_again(tmp_path
     assert [one.iteration for one in again.of_kind(IterationBegan)] == [2]
     assert [one.deltas for one in again.of_kind(ReflectorReplied)] == [dict.fromkeys("012", 1.5)]
     assert artefacts(tmp_path) == files
+    write_deltas(layout.deltas_best(tmp_path), dict.fromkeys("012", 7.0))
+    layout.processor_best(tmp_path).unlink()
     longer = by_hand(tmp_path, finished=3, iterations=4)
     looped(longer)
-    assert read_deltas(layout.deltas_best(tmp_path), ["0", "1", "2"]) == dict.fromkeys("012", 1.0)
+    best = dict.fromkeys("012", 1.0)
+    assert read_deltas(layout.deltas_best(tmp_path), ["0", "1", "2"]) == best
+    assert layout.processor_best(tmp_path).read_text() == processor_source(longer.clusters, best)
     assert longer.of_kind(IterationBegan)[0].deltas == dict.fromkeys("012", 1.5)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from engine.evolution.answers import BASELINE, TEST_BRIEF
 from engine.evolution.history import History
 from engine.evolution.report import write_report
 from engine.evolution.scoring import split_evaluator
+from engine.evolution.scoring.comparison import Method, compare
 from engine.evolution.scoring.score import Outcome, score
 from engine.run.stage import StageResult
 from engine.servers.spent import Spent
@@ -132,6 +134,18 @@ def test_the_summary_of_a_comparison(tmp_path: Path) -> None:
     assert verdict is not None and verdict.ahead == ["brief_prompt"] and verdict.curve == [15.0, 15.0]
     assert verdict.cost == pytest.approx(0.5 + 21 * 0.1111111, abs=1e-12)
     assert verdict.closest is not None and verdict.closest.method == "brief_prompt"
+
+
+def test_the_comparison_draws_by_the_run_s_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[tuple[float, int]] = []
+
+    def noted(methods: Sequence[Method], scale: float, seed: int) -> list[MethodCompared]:
+        drawn.append((scale, seed))
+        return compare(methods, scale, seed)
+
+    monkeypatch.setattr("engine.evolution.report.compare", noted)
+    reported(finished(tmp_path))
+    assert drawn == [(10.0, 5)]
 
 
 def test_a_finished_comparison_is_told_again_without_asking(tmp_path: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engine.config.config import Config
+from engine.evolution.from_config import make_judge, make_reflector
 from engine.evolution.services import check_services, missing_services
+from engine.run.stage import StageContext
 
 LOCAL = {"openai": {"base_url": "http://127.0.0.1:9/v1"}}
 OFFLINE = {
@@ -40,8 +43,22 @@ def test_a_key_is_missed_only_where_it_is_needed(monkeypatch: pytest.MonkeyPatch
     place = "evolution.judge.openai.api_key_env"
     assert list(missing(judge={})) == [place]
     assert missing(judge={})[place].endswith("or, offline, `evolution.judge.kind: auto`")
+    assert list(missing(reflector={})) == ["evolution.reflector.openai.api_key_env"]
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
     assert missing(judge={}) == {}
+
+
+def test_judge_and_reflector_are_made_as_the_configuration_says(tmp_path: Path) -> None:
+    (tmp_path / "system.txt").write_text("Be strict.")
+    judge = {"tolerance": 0.2, "openai": {**LOCAL["openai"], "model": "j"}}
+    reflector = {"system_prompt": str(tmp_path / "system.txt"), "openai": {**LOCAL["openai"], "model": "r"}}
+    config = Config.model_validate({"evolution": {**OFFLINE, "judge": judge, "reflector": reflector}})
+    nobody: Any = None
+    context = StageContext("evolve", config, tmp_path, lambda event: None, lambda: None, nobody)
+    judges: Any = make_judge(context)
+    assert judges.name == "j" and "at most 0.2 of" in judges.messages("?", ["1"], "1")[0]["content"]
+    reflects: Any = make_reflector(context)
+    assert (reflects.name, reflects._system) == ("r", "Be strict.")
 
 
 @pytest.mark.parametrize(

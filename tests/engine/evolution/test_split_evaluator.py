@@ -13,6 +13,7 @@ import pytest
 from engine.config.config import Config
 from engine.config.evolution import EvolutionSection
 from engine.config.models.model import ModelSection
+from engine.config.run import RunSection
 from engine.events import AnswerJudged, AnswersScored, Event, Notice, StageProgress
 from engine.evolution import layout
 from engine.evolution.answers import (
@@ -44,13 +45,13 @@ from engine.tasks.example import TaskExample
 from tests.offline_evolution import offline
 
 LETTERS = "abcd"
-"""The vocabulary; any other letter is token 9, which has neither text nor cluster."""
+"""The vocabulary; any other letter is the token behind it, which has neither text nor cluster."""
 CALL = Spent(1, 10, 0.1111111)
 """What a verdict costs."""
 
 
 def tokens_of(text: str) -> list[int]:
-    return [LETTERS.index(letter) if letter in LETTERS else 9 for letter in text]
+    return [LETTERS.index(letter) if letter in LETTERS else len(LETTERS) for letter in text]
 
 
 class Letters:
@@ -134,9 +135,8 @@ class ByHand(SimpleNamespace):
         pool, validation, test = ([question(f"{kind}{n}") for n in range(3)] for kind in "pvt")
         if not section.test_size:
             test = []
-        self.context = StageContext(
-            "evolve", Config(evolution=section), folder, self.events.append, self._look, load_model
-        )
+        config = Config(evolution=section, run=RunSection(seed=5))
+        self.context = StageContext("evolve", config, folder, self.events.append, self._look, load_model)
         self.answers = AnswerFile.open(layout.answers(folder), section.batch_size, split_sizes(section))
         self.questions = QuestionSplits(pool, validation, test, section.minibatch_size, 0)
         self.server, self.judge = Saying(by_prompt), Letters()

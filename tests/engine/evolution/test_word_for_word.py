@@ -424,6 +424,8 @@ def test_an_answer_under_other_deltas_in_words(tmp_path: Path) -> None:
         "its own deltas, +0.5 on cluster 1, -2 on cluster 2, times 2",
     )
     assert one._other(request(), None, 1.0) == ({"0": 0.0, "1": 0.0, "2": 0.0}, "its own deltas")
+    halved = one._other(request(), {"0": 1.0, "1": 0.0, "2": 4.0}, 0.5)
+    assert halved == ({"0": 0.5, "1": 0.0, "2": 2.0}, "its own deltas, times 0.5")
     lost = f"there is no cluster 7, 9 ({layout.folder(tmp_path)}): choose clusters of 0 to 2"
     with pytest.raises(DataError, match=exactly(lost)):
         one._other(request(put={"7": 1, "1": 1, "9": 1}), None, 1.0)

@@ -439,7 +439,7 @@ def test_tolerance_is_relative() -> None:
     assert NumericJudge(0.05).judge("?", ["100"], "about 104").correct
     assert not NumericJudge(0.05).judge("?", ["100"], "about 106").correct
     assert not NumericJudge(0.0).judge("?", ["100"], "100.1").correct
-    assert NumericJudge(0.0).judge("?", ["7%"], "0.07").correct, "0.01 * 7 is not quite 0.07"
+    assert NumericJudge(0.0).judge("?", ["35%"], "0.35").correct, "0.01 * 35 is not quite 0.35"
 
 
 def test_tolerance_is_absolute_where_the_gold_is_nothing() -> None:

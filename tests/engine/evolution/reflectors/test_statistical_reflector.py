@@ -118,6 +118,8 @@ def test_what_answers_tell_by_counting() -> None:
     nothing_right = gather(answers[3:], 4)
     assert (nothing_right.long, nothing_right.short, nothing_right.wrong) == (10.0, 1.0, 1.0)
     assert not nothing_right.missing.any()
+    alike = gather([judged_as(True, *[3] * 6), judged_as(True, *[2] * 6), judged_as(True, 1)], 4)
+    assert alike.padding.tolist() == [0, -1, 0, 1], "of answers that are as long the earlier one counts"
     most = gather([judged_as(True, 254, 255), judged_as(False, 253, 255, 255)], 255)
     assert (most.long, most.short) == (1, 1), "255 is no cluster where there are as many as there can be"
 
@@ -136,8 +138,15 @@ def test_shares_are_of_all_that_was_counted_however_little(counts: list[float], 
         ([0, 1, 0.5, -1], 10, 5, 1.0, [0, 0, -0.25, 0]),
         ([0, 0, 0.5, 0.25], 10, 5, 0.0, [0.5, 0, -0.5, -0.25]),
         ([0, 1, 0.5, 0], 4, 8, 0.25, [-0.25, 0, 0, 0]),
+        ([0, 1, 0.5, 0], 8, 8, 0.25, [0, 0, 0, 0]),
     ],
-    ids=["numbers stay", "all wrong: no sooner end", "in proportion to the most padded", "too short"],
+    ids=[
+        "numbers stay",
+        "all wrong: no sooner end",
+        "in proportion to the most padded",
+        "too short",
+        "as long",
+    ],
 )
 def test_the_direction_of_a_step(
     padding: list[float], long: float, short: float, wrong: float, wanted: list[float]
@@ -183,13 +192,14 @@ def test_step_and_limit_are_those_of_the_configuration(tmp_path: Path) -> None:
 
 
 def test_the_summary_says_what_was_counted_and_changed() -> None:
-    """Clusters by their padding, at most three of them; changes by their size; a sentence on the step."""
+    """Clusters by their padding, at most three of them; changes by their size, however large a delta is; a sentence on
+    the step."""
     words = {
         "3": ClusterDescription("", 1, 0.0, ["central"], ["In short", "Thus", "Hence"]),
         "4": ClusterDescription("", 1, 0.0, ["maybe", "so", "then"], []),
         "5": ClusterDescription("", 1, 0.0, [], ["\n"]),
     }
-    before = dict(zip(NAMES, [0.0, 0.0, 0.5, 0.0, 0.0, 0.0], strict=True))
+    before = dict(zip(NAMES, [0.0, 9.0, 0.5, 0.0, 0.0, 0.0], strict=True))
     after = before | {"3": -1.0, "4": -0.75, "2": 0.25, "5": 0.1}
     given = ReflectorInput(2, before, words, [], History(iterations=[]))
     padding = np.array([0.0, -0.2, 0.0, 0.5, 0.2, 0.3])
