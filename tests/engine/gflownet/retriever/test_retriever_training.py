@@ -38,7 +38,7 @@ def test_each_batch_has_a_gradient_of_its_own_and_the_loss_is_the_mean_over_the_
 ) -> None:
     """A logit for each of two edges, one of them positive. Adam's first step is as long as the rate, so that the second
     batch finds 0.1 and -0.1: each is wrong by 1 / (1 + e^0.1), and the loss of both is log(1 + e^-0.1)."""
-    begun = training(tmp_path, learning_rate=0.1, batch_size=1)
+    begun = training(tmp_path, batch_size=1)
     logits = torch.nn.Parameter(torch.zeros(2))
     begun.optimizer = torch.optim.Adam([logits], lr=0.1)
     monkeypatch.setattr(begun, "model", lambda batch, tables: logits)

@@ -242,6 +242,7 @@ def test_parallel_edges_are_told_apart_by_relation_and_direction(tmp_path: Path)
         7,
         None,
         "abc1",
+        ("long" * 25, "r"),
     ],
     ids=str,
 )
@@ -250,8 +251,8 @@ def test_a_triple_that_is_none_is_named(tmp_path: Path, triplet: Any):
     with pytest.raises(
         DataError,
         match=exactly(
-            "scored_triples[1] is … (…/scores.pth: sample q): expected (head, relation, tail, score) with a "
-            "score from 0 to 1"
+            f"scored_triples[1] is {str(triplet)[:80]} (…/scores.pth: sample q): expected (head, relation, tail, "
+            "score) with a score from 0 to 1"
         ),
     ):
         given.of(retrieval_graph(2, [(0, 0, 1)], [0], [1]))
