@@ -129,4 +129,4 @@ def _checked(triplet: Any, place: str, number: int) -> tuple[Triple, float]:
             where=place,
             hint="expected (head, relation, tail, score) with a score from 0 to 1",
         )
-    return (head, relation, tail), max(score, UNSCORED)
+    return (head, relation, tail), score

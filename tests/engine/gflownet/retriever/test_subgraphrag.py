@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,8 +18,8 @@ from engine.gflownet import layout
 from engine.gflownet.graphs.dataset import GRetrievalDataset
 from engine.gflownet.graphs.store import RetrievalStore
 from engine.gflownet.graphs.tables import Texts
-from engine.gflownet.retriever.retriever_stage import read_scores
-from engine.gflownet.retriever.subgraphrag import UNSCORED, GivenScores
+from engine.gflownet.retriever.retriever_stage import _RetrieverJob, read_scores
+from engine.gflownet.retriever.subgraphrag import UNSCORED, GivenScores, GraphScores
 from engine.run.stage import StageResult
 from tests.engine.gflownet.random_graphs import retrieval_graph
 from tests.engine.gflownet.small_run import run_stages, small_config
@@ -151,6 +153,37 @@ def test_what_does_not_fit_is_counted(folder: Path):
     )
 
 
+GIVEN = GraphScores(torch.tensor([0.5, 0.25]), named=2, strangers=0)
+
+
+@pytest.mark.parametrize(
+    ("graph", "told"),
+    [
+        (GIVEN, ""),
+        (None, "1 of 1 questions have no scores; 0 of the 0 triples of the others have none"),
+        (
+            replace(GIVEN, named=1),
+            "0 of 1 questions have no scores; 1 of the 2 triples of the others have none",
+        ),
+        (
+            replace(GIVEN, strangers=3),
+            "and count as 0.0001; 3 scored triples are not in their question's graph",
+        ),
+    ],
+    ids=["nothing is lacking", "a question", "a triple", "strangers"],
+)
+def test_each_thing_that_does_not_fit_is_told_alone(
+    graph: GraphScores | None, told: str, monkeypatch: pytest.MonkeyPatch
+):
+    notices: list[str] = []
+    job: Any = object.__new__(_RetrieverJob)
+    job.context = SimpleNamespace(notice=lambda text, level: notices.append(text))
+    monkeypatch.setattr(job, "_labels", lambda split: [torch.zeros(2)], raising=False)
+    monkeypatch.setattr(job, "_write", lambda *of: None, raising=False)
+    job._write_given("test", [graph], "scores.pth")
+    assert len(notices) == bool(told) and told in "".join(notices)
+
+
 def test_a_file_for_other_questions_is_refused(folder: Path):
     with pytest.raises(
         DataError,
@@ -209,6 +242,7 @@ def test_parallel_edges_are_told_apart_by_relation_and_direction(tmp_path: Path)
         7,
         None,
         "abc1",
+        ("long" * 25, "r"),
     ],
     ids=str,
 )
@@ -217,8 +251,8 @@ def test_a_triple_that_is_none_is_named(tmp_path: Path, triplet: Any):
     with pytest.raises(
         DataError,
         match=exactly(
-            "scored_triples[1] is … (…/scores.pth: sample q): expected (head, relation, tail, score) with a "
-            "score from 0 to 1"
+            f"scored_triples[1] is {str(triplet)[:80]} (…/scores.pth: sample q): expected (head, relation, tail, "
+            "score) with a score from 0 to 1"
         ),
     ):
         given.of(retrieval_graph(2, [(0, 0, 1)], [0], [1]))
