@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from engine.config import yaml_text
 from engine.config.config import Config
-from engine.config.schema import SCHEMA, Location, all_fields, allowed_words, schema_at
+from engine.config.schema import SCHEMA, Location, all_fields, allowed_words, resolved, schema_at
 from engine.config.stages import stage_problems
 from engine.errors import ConfigError, Problem
 from engine.regular_file import open_to_read
@@ -181,12 +181,13 @@ def _passwords(value: Any, place: Location, path: Path, origins: dict[Location, 
 def _explain(error: ValidationError, path: Path, origins: dict[Location, str]) -> Iterable[Problem]:
     explained_places: set[Location] = set()
     for detail in error.errors(include_url=False)[:_MOST_PROBLEMS]:
-        place = _field_of(detail["loc"])
+        unknown = detail["type"] == "extra_forbidden"
+        place = detail["loc"] if unknown else _field_of(detail["loc"])
         if place in explained_places:
             continue
         explained_places.add(place)
         where = f"{_origin(place, path, origins)} {_dotted(place)}".rstrip()
-        if detail["type"] == "extra_forbidden":
+        if unknown:
             hidden = isinstance(detail["input"], str) and any(
                 part in str(place[-1]).lower() for part in _SECRETS
             )
@@ -201,9 +202,10 @@ def _explain(error: ValidationError, path: Path, origins: dict[Location, str]) -
 
 
 def _field_of(place: Location) -> Location:
-    """Without the name of one of several forms that a value may have, which is said for each of them."""
-    outer = schema_at(place[:-1]) if place and schema_at(place) is None else None
-    return place[:-1] if outer is not None and "anyOf" in outer else place
+    """Without the name of one of several forms that a value may have, and what is wrong in that form: all forms are
+    said."""
+    field = next((place[:at] for at in range(len(place)) if schema_at(place[: at + 1]) is None), place)
+    return field if "anyOf" in (schema_at(field) or ()) else place
 
 
 def _origin(place: Location, path: Path, origins: dict[Location, str]) -> str:
@@ -215,19 +217,20 @@ def _origin(place: Location, path: Path, origins: dict[Location, str]) -> str:
 
 
 def _meant(place: Location) -> str:
-    """A guess at the field meant by an unknown name: a similar name beside it, else the same name elsewhere."""
-    name = str(place[-1])
-    if (beside := schema_at(place[:-1])) is not None:
-        fields = list(beside.get("properties", {}))
-        if close := get_close_matches(name, fields, n=1):
-            return f"; did you mean `{_dotted((*place[:-1], close[0]))}`?"
-    known = {path.rpartition(".")[2]: path for path in all_fields(SCHEMA)}
+    """A guess at the field meant by an unknown name: a similar name beside it, else one elsewhere."""
+    name, beside = str(place[-1]), schema_at(place[:-1]) or {}
+    fields = [key for form in beside.get("anyOf", [beside]) for key in resolved(form).get("properties", {})]
+    if close := get_close_matches(name, fields, n=1):
+        return f"; did you mean `{_dotted((*place[:-1], close[0]))}`?"
+    section = get_close_matches(str(place[0]), SCHEMA["properties"], n=1)
+    inside = _dotted(place[:-1])
+    last = sorted(
+        all_fields(SCHEMA), key=lambda path: (path.split(".")[0] in section, path.startswith(inside))
+    )
+    known = {path.rpartition(".")[2]: path for path in last}
     if close := get_close_matches(name, known, n=1, cutoff=0.8):
         return f"; did you mean `{known[close[0]]}`?"
-    sections = SCHEMA["properties"]
-    if place[0] not in sections and (close := get_close_matches(str(place[0]), sections, n=1)):
-        return f"; did you mean section `{close[0]}`?"
-    return ""
+    return f"; did you mean section `{section[0]}`?" if section and section[0] != place[0] else ""
 
 
 def _shown(value: Any) -> str:

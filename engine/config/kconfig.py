@@ -130,11 +130,9 @@ def _entry(leaf: Leaf) -> list[str]:
     if leaf.kind == "bool":
         return [*lines, f"\tdefault {'y' if default else 'n'}", *help_]
     if leaf.kind == "int":
-        low, high = leaf.schema.get("minimum", 0), leaf.schema.get("maximum", 2**31 - 1)
+        low, high = leaf.schema["minimum"], leaf.schema.get("maximum", 2**31 - 1)
         return [*lines, f"\trange {low} {high}", f"\tdefault {default}", *help_]
-    text = _as_text(default)
-    known = [] if "\n" in text else [f'\tdefault "{_quoted(text)}"']
-    return [*lines, *known, *help_]
+    return [*lines, f'\tdefault "{_quoted(_as_text(default))}"', *help_]
 
 
 def _as_text(value: object) -> str:

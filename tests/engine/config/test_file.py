@@ -123,6 +123,8 @@ def test_nothing_is_converted(tmp_path: Path, line: str, allowed: str) -> None:
     [
         ("online: {max_tool_m: x}", "online.max_tool_m"),
         ("evolution: {pool: 3}", "evolution.pool"),
+        ("evolution: {pool: [a, b]}", "evolution.pool"),
+        ("evolution: {model: {pth: a}}", "evolution.model.pth"),
         ("evolution: {judge: {kind: 3}}", "evolution.judge.kind"),
         ("evolution: {server: {}, model: {path: 3}}", "evolution.model.path"),
         ("eval: {methods: [esm, foo]}", "eval.methods[1]"),
@@ -429,6 +431,8 @@ def test_overrides_are_yaml_values(tmp_path: Path) -> None:
         ("onlin.L=4", "did you mean `online.L`?"),
         ("onlin.xyzzy=4", "did you mean section `online`?"),
         ("run.vxtes=4", "did you mean `eval.votes`?"),
+        ("mdoel.path=4", "did you mean `model.path`?"),
+        ("slsm.controller.modle=4", "did you mean `slsm.controller.openai.model`?"),
         ("online.L.x=4", "a known field"),
         ("online.L", "section.field=value"),
         ("=4", "section.field=value"),
@@ -525,7 +529,7 @@ def test_a_section_that_may_be_missing_is_known_by_its_fields(tmp_path: Path) ->
     with pytest.raises(
         ConfigError,
         match=exactly(
-            "--set evolution.model.pth: expected a known field; did you mean `slsm.data.path`? "
+            "--set evolution.model.pth: expected a known field; did you mean `evolution.model.path`? "
             "(configuration): correct this value"
         ),
     ):
