@@ -147,7 +147,7 @@ def test_processes_of_this_machine_are_asked_to_leave_before_any_is_waited_for(
 
 @dataclass
 class _Started:
-    """What a process that is played was started with, and what was done to it."""
+    """Stands in for a process: what it was started with, and what was done to it."""
 
     target: Any
     args: tuple[Any, ...]
@@ -169,7 +169,7 @@ class _Started:
 def asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[tuple[LocalProcess, Any, _Started, SimpleQueue[ev.Event]]]:
-    """A replica's process that is played: the test holds its end of the pipe."""
+    """The process of a replica, with a stand-in behind the pipe: the test holds that end."""
     ours, theirs = Pipe()
     kept = SimpleNamespace(send=theirs.send, recv=theirs.recv, poll=theirs.poll, hang_up=theirs.close)
     monkeypatch.setattr(theirs, "close", lambda: None, raising=False)

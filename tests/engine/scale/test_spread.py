@@ -17,7 +17,7 @@ from engine.scale.local_processes import (
 from engine.scale.replicas import LostItem
 from engine.scale.spread import ReplicaSpread, _Spreading, spreading
 from engine.scale.work import WorkContext, in_process
-from tests.engine.scale.played import Backend, Place
+from tests.engine.scale.stand_ins import Backend, Place
 from tests.engine.scale.works import Squares
 from tests.exactly import exactly
 

@@ -14,7 +14,7 @@ from engine.errors import DataError, ModelError, RunError
 from engine.scale.replicas import LostItem, Replicas, Team, _cause
 from engine.scale.work import WorkContext
 from engine.versions import versions
-from tests.engine.scale.played import Place
+from tests.engine.scale.stand_ins import Place
 from tests.engine.scale.works import Squares
 
 

@@ -28,11 +28,11 @@ HI = [{"role": "user", "content": "hi there"}]
 WORK = 0.1
 
 
-class Working:
-    """Works on so many requests at once for `WORK` seconds each; others queue."""
+class Counting:
+    """Says hello after its work. `most`: the most requests that were there at once."""
 
-    def __init__(self, slots: int) -> None:
-        self.free = threading.Semaphore(slots)
+    def __init__(self, work: Callable[[], object]) -> None:
+        self.work = work
         self.guard = threading.Lock()
         self.inside = self.most = 0
 
@@ -41,30 +41,27 @@ class Working:
             self.inside += 1
             self.most = max(self.most, self.inside)
         try:
-            with self.free:
-                time.sleep(WORK)
+            self.work()
         finally:
             with self.guard:
                 self.inside -= 1
         return "hello"
 
 
-class Pairs:
+def working(slots: int) -> Counting:
+    """Works on so many requests at once for `WORK` seconds each; others queue."""
+    free = threading.Semaphore(slots)
+
+    def work() -> None:
+        with free:
+            time.sleep(WORK)
+
+    return Counting(work)
+
+
+def in_pairs() -> Counting:
     """Answers when it has been asked twice."""
-
-    def __init__(self) -> None:
-        self.both = threading.Barrier(2, timeout=60)
-        self.guard = threading.Lock()
-        self.inside = self.most = 0
-
-    def __call__(self, body: dict[str, Any]) -> str:
-        with self.guard:
-            self.inside += 1
-            self.most = max(self.most, self.inside)
-        self.both.wait()
-        with self.guard:
-            self.inside -= 1
-        return "hello"
+    return Counting(threading.Barrier(2, timeout=60).wait)
 
 
 class Kept(UsageBook):
@@ -93,7 +90,7 @@ def asked_at_once(
 
 def test_a_server_that_names_its_slots_is_asked_no_more_at_once() -> None:
     """Ten requests of a tenth of a second at two slots: the last waits 0.4 s here, none in the server's queue."""
-    work, book, notices = Working(2), Kept(), list[str]()
+    work, book, notices = working(2), Kept(), list[str]()
     with misbehaving_server(work) as server:
         server.slots = 2
         replies = asked_at_once(server, book, 10, notices)
@@ -106,7 +103,7 @@ def test_a_server_that_names_its_slots_is_asked_no_more_at_once() -> None:
 
 @pytest.mark.parametrize(("concurrency", "most"), [(1, 1), (2, 2), (0, 3)])
 def test_the_configured_concurrency_stays_the_upper_bound(concurrency: int, most: int) -> None:
-    work = Working(8)
+    work = working(8)
     with misbehaving_server(work) as server:
         server.slots = 3
         asked_at_once(server, Kept(), 6, [], concurrency=concurrency)
@@ -133,7 +130,7 @@ def test_after_a_timeout_half_as_many_are_asked_and_nothing_has_failed(
 ) -> None:
     """Four at once have no answer in time. With no attempt to lose they are asked again, two at once, beside none."""
     time_out_together(monkeypatch, 4)
-    work, book, notices = Pairs(), Kept(), list[str]()
+    work, book, notices = in_pairs(), Kept(), list[str]()
     with misbehaving_server(work) as server:
         replies = asked_at_once(server, book, 4, notices)
     assert [reply.text for reply in replies] == ["hello"] * 4 and work.most == 2

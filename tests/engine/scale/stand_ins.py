@@ -1,4 +1,4 @@
-"""A team of replicas whose processes are played: they are asked, and the test answers."""
+"""A team of replicas with stand-ins for its processes: they are asked, and the test answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.engine.scale.works import Squares
 
 
 class Process:
-    """A process of a replica, played: it is asked for something, and the test answers."""
+    """Stands in for the process of a replica: it is asked for something, and the test answers."""
 
     def __init__(self) -> None:
         self.opening: Future[Any] = Future()
@@ -40,7 +40,7 @@ class Process:
 
 
 class Backend:
-    """What starts played processes."""
+    """Starts stand-ins for processes."""
 
     joined = ev.ClusterJoined(engine="local", replicas=2)
     log, slow_start = "w.log", "they still load"
@@ -76,7 +76,7 @@ class Backend:
 
 
 class Place:
-    """A team of two played replicas, the events it logs, and its clock."""
+    """A team of two such replicas, the events it logs, and its clock."""
 
     def __init__(self) -> None:
         self.backend = Backend()
@@ -85,8 +85,8 @@ class Place:
         self.context = WorkContext(
             lambda section: pytest.fail("loads a model"), lambda: None, self.events.append, lambda: self.now
         )
-        played: Any = self.backend
-        self.team = Team(Replicas(2, played), Squares(), self.context)
+        backend: Any = self.backend
+        self.team = Team(Replicas(2, backend), Squares(), self.context)
 
     def ready(self) -> Place:
         for process in self.backend.processes:
