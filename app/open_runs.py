@@ -56,11 +56,11 @@ class OpenRuns(App[None]):
         sessions = (self.session, *(parent for parent, _ in self._parents))
         return [session.run_dir for session in sessions if session is not None]
 
-    def show_error(self, title: str, error: Exception) -> None:
-        """Show an error in a panel that stays until it is closed."""
+    def show_error(self, title: str, error: Exception, run: Path | None = None) -> None:
+        """Show an error in a panel that stays until it is closed. `run`: the run that failed."""
         from screens.panels.error_panel import ErrorPanel, Fault
 
-        self.push_screen(ErrorPanel(Fault.of_error(title, error)))
+        self.push_screen(ErrorPanel(Fault.of_error(title, error), run))
 
     # ------------------------------------------------------------ opening
 

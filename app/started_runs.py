@@ -10,7 +10,7 @@ from textual import on
 from app.leaving import Leaving
 from app.open_runs import OpenRuns
 from app.runs.client import prepare_resume
-from app.worker_failures import WorkerFailures
+from app.worker_failures import WorkerFailures, ended_error
 from engine.errors import SteerError
 from engine.run.directory import RunDirectory
 from screens.messages import ResumeRequested
@@ -40,8 +40,8 @@ class StartedRuns(OpenRuns):
 
     def show_failures(self) -> None:
         """Show the error of workers that failed without an event in their log."""
-        for error in self._failures.look(self.session):
-            self.show_error("The engine ended", error)
+        for ended in self._failures.look(self.session):
+            self.show_error("The engine ended", ended_error(ended), ended.directory.path)
 
     def ask_for_run(self, config: Path | None = None, changes: Sequence[str] = ()) -> None:
         """Open the dialog that starts a run or a sweep."""

@@ -22,27 +22,28 @@ class WorkerFailures:
         self._workers = workers
         self._ended: list[tuple[Ended, float]] = []
 
-    def look(self, session: RunSession | None) -> list[RunError]:
-        """The errors to show that came up since the last call; `session`: the open run."""
+    def look(self, session: RunSession | None) -> list[Ended]:
+        """The workers to tell of that ended since the last call; `session`: the open run."""
         now = time.monotonic()
         self._ended += [(ended, now) for ended in self._workers.reap() if not ended.well]
         undecided: list[tuple[Ended, float]] = []
-        errors: list[RunError] = []
+        failed: list[Ended] = []
         for ended, since in self._ended:
             shown = _shown_by_log(ended, session)
             if shown is None and now - since < LOG_PATIENCE:
                 undecided.append((ended, since))
             elif not shown:
-                errors.append(_error(ended))
+                failed.append(ended)
         self._ended = undecided
-        return errors
+        return failed
 
 
-def _error(ended: Ended) -> RunError:
+def ended_error(ended: Ended) -> RunError:
+    """Why a worker ended, and what can be done."""
     return RunError(
         what=ended.reason or how_it_ended(ended.code),
         where=str(ended.directory.worker_log),
-        hint="everything finished is kept: correct the cause, close this with esc, then press r to resume the run",
+        hint="everything finished is kept: correct the cause, then press r to resume the run",
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from app.runs.workers import Ended
 from app.shell import SteerApp
 from engine.errors import DiskError, RunError
 from engine.events import Notice
@@ -50,7 +51,7 @@ async def test_what_cannot_be_started_or_opened_says_why(
     app: SteerApp, run: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     why = "no room\nwhere: here\nhow to fix: make some"
-    async with app.run_test():
+    async with app.run_test() as pilot:
         monkeypatch.setattr(app.engine_workers, "start", refuse)
         assert not app.start_worker(run)
         assert fault(app) == f"The run was not started\n{why}"
@@ -61,9 +62,13 @@ async def test_what_cannot_be_started_or_opened_says_why(
         monkeypatch.setattr("app.runs.sweeps.start_queue", refuse)
         app._begin(run.path)
         assert fault(app) == f"The sweep was not started\n{why}" and app.leaving.sweeps == []
-        monkeypatch.setattr(app._failures, "look", lambda session: [REFUSED])
+        monkeypatch.setattr(app._failures, "look", lambda session: [Ended(run, -9, "")])
         app.show_failures()
-        assert fault(app) == f"The engine ended\n{why}"
+        await pilot.press("r")
+        await pilot.pause()
+        assert fault(app) == f"The run was not started\n{why}", "r asks for another worker at once"
+        app.show_failures()
+        assert fault(app).startswith("The engine ended\nthe worker was ended from outside (by signal SIGKILL")
         monkeypatch.setattr(app._failures, "look", lambda session: [])
         app.open_event(run.path, 3)
         assert fault(app) == (

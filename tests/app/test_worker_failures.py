@@ -10,7 +10,7 @@ import pytest
 
 from app import worker_failures
 from app.runs.workers import Ended
-from app.worker_failures import WorkerFailures
+from app.worker_failures import WorkerFailures, ended_error
 from engine.run.directory import RunDirectory
 
 RUN = RunDirectory(Path("/runs/demo/a"))
@@ -43,9 +43,10 @@ def console(monkeypatch: pytest.MonkeyPatch) -> Console:
 
 
 def test_a_run_that_is_not_open_is_reported_at_once_and_once(console: Console) -> None:
-    [error] = console.failures.look(None)
+    [ended] = console.failures.look(None)
+    error = ended_error(ended)
     assert (error.what, error.where) == ("no space left", str(RUN.worker_log))
-    assert "press r to resume" in error.hint
+    assert error.hint == "everything finished is kept: correct the cause, then press r to resume the run"
     assert console.failures.look(None) == []
 
 
@@ -55,8 +56,8 @@ def test_another_run_on_the_screen_does_not_hold_it_back(console: Console) -> No
 
 
 def test_without_a_reason_the_exit_code_is_named() -> None:
-    [error] = Console(Ended(RUN, 3, "")).failures.look(None)
-    assert error.what == "the worker ended without an error message (exit code 3)"
+    [ended] = Console(Ended(RUN, 3, "")).failures.look(None)
+    assert ended_error(ended).what == "the worker ended without an error message (exit code 3)"
 
 
 @pytest.mark.parametrize("code", (0, 130))
