@@ -66,7 +66,7 @@ class Console(OpenRuns):
     def push_screen(self, screen: Any, *more: Any) -> Any:  # type: ignore[override]
         self.stack.append(type(screen).__name__)
 
-    def show_error(self, title: str, error: Exception) -> None:
+    def show_error(self, title: str, error: Exception, run: Path | None = None) -> None:
         self.ask("error", title, str(error))
 
 
