@@ -1,7 +1,8 @@
 """The language model's operations in their plainest form: no key/values, no batch, one full pass a token.
 
 Slow on purpose: it is what the fast paths are compared with. Steering is recomputed in every pass, by adding
-the vector at the token it was injected at.
+the vector at the token it was injected at. `LiteralModel.guesses` makes it less slow: one pass over a text and a
+guessed continuation gives what a pass after each of its tokens would. Which token follows is decided as without it.
 """
 
 from __future__ import annotations
@@ -47,8 +48,9 @@ class LiteralModel:
         self._layers = layers
         self._tokenizer = tokenizer
         self._info = info
-        self.passes = 0
         self.between: Between = go_on
+        self.guesses: Sequence[Sequence[int]] = ()
+        """Texts that may be written, with their prompts. A wrong one changes nothing."""
         self._done: OrderedDict[_Pass, tuple[Any, NDArray[np.float32]]] = OrderedDict()
 
     @property
@@ -62,14 +64,23 @@ class LiteralModel:
     def run(self, tokens: Sequence[int], injections: Sequence[Injection]) -> tuple[Any, NDArray[np.float32]]:
         """One pass: of the last token its logits (1, vocab) and its residual stream (layers, hidden_size). A pass that
         was made is remembered: a commit that goes on as a probe began asks for the same ones."""
-        self.passes += 1
-        asked = (tuple(tokens), tuple(map(_added, injections)))
+        added = tuple(map(_added, injections))
+        asked = (tuple(tokens), added)
         if asked not in self._done:
-            logits, states = self._run(tokens, injections)
-            self._done[asked] = logits[-1:].clone(), states[:, -1].copy()
-            if len(self._done) > _REMEMBERED:
+            text = self._guess(tokens)
+            logits, states = self._run(text, injections)
+            # No token sees a later one, and nothing is added behind `tokens`: each begin of the text is a pass.
+            for last in range(len(tokens) - 1, len(text)):
+                done = logits[last : last + 1].clone(), states[:, last].copy()
+                self._done[tuple(text[: last + 1]), added] = done
+            while len(self._done) > _REMEMBERED:
                 self._done.popitem(last=False)
         return self._done[asked]
+
+    def _guess(self, tokens: Sequence[int]) -> list[int]:
+        """The tokens with what the longest guess that begins like them has behind them."""
+        begun = [text for text in self.guesses if list(text[: len(tokens)]) == list(tokens)]
+        return list(max(begun, key=len, default=tokens))
 
     def _run(self, tokens: Sequence[int], injections: Sequence[Injection]) -> tuple[Any, NDArray[np.float32]]:
         """Logits (tokens, vocab), and the residual stream (layers, tokens, hidden_size)."""
@@ -155,7 +166,6 @@ class LiteralModel:
                 segment = text_tokens[ends[-1] if ends else 0 : count]
                 if request.capture_after in self._tokenizer.decode(segment):
                     ends.append(count)
-        self.passes += 1
         states = self._run([*request.prompt, *completion.tokens], injections)[1]
         at = [len(request.prompt) + end - 1 for end in ends]
         completion.state_ends = ends

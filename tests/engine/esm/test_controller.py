@@ -55,9 +55,13 @@ def memory_of(model: LanguageModel) -> EpisodicMemory:
 
 def _answers(model: LanguageModel, memory: EpisodicMemory, config: Config, name: str) -> Sequence[Answer]:
     examples = load_task_dataset("generated", None, "dev", 3)
-    prompts = [model.tokenizer.encode_chat(example.question) for example in examples]
     variant = make_variant(name, model, config, Sources(memory))
-    return Controller(model, config, variant).run([example.id for example in examples], prompts)
+    return Controller(model, config, variant).run([example.id for example in examples], _prompts(model))
+
+
+def _prompts(model: LanguageModel) -> list[list[int]]:
+    examples = load_task_dataset("generated", None, "dev", 3)
+    return [model.tokenizer.encode_chat(example.question) for example in examples]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +80,11 @@ def test_fast_equals_literal(model: TransformersModel, literal: LiteralModel, na
     online = OnlineSection(k_retrieve=6, L=2, probe_tokens=4, carry_steering=carry, record_null=True)
     config = Config(online=online, decode=DecodeSection(max_new_tokens=90))
     memory = memory_of(model)
-    fast, slow = (_answers(m, memory, config, name) for m in (model, literal))
+    fast = _answers(model, memory, config, name)
+    literal.guesses = [
+        [*prompt, *answer.tokens] for prompt, answer in zip(_prompts(model), fast, strict=True)
+    ]
+    slow = _answers(literal, memory, config, name)
     assert name == "no_memory" or sum(answer.steered for answer in fast)
     for a, b in zip(fast, slow, strict=True):
         assert a.tokens == b.tokens

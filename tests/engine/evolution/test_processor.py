@@ -31,7 +31,7 @@ from engine.evolution.processors.check import _environment, check_processor
 from engine.lm.loading.load import EMBEDDED, load_model
 from engine.lm.protocol import Request, Sampling
 from engine.lm.transformers.model import TransformersModel
-from tests.engine.lm.same import assert_same
+from tests.engine.lm.same import assert_literal, assert_same
 from tests.exactly import exactly
 from tests.literal_model import LiteralModel
 from tests.real_sglang import ENVIRONMENT, PYTHON, needs_sglang
@@ -172,7 +172,7 @@ def test_generation_equals_a_loop_that_adds_deltas(
     literal = LiteralModel(model.network.model, list(model.network.layers), model.tokenizer, model.info)
     requests = requests_of(model)
     found = model.generate(requests, logits_processor=load_logits_processor(generated))
-    assert_same(found, literal.generate(requests, logits_processor=slow))
+    assert_literal(found, literal, requests, slow)
     plain = model.generate(requests)
     assert [f.tokens for f in found] != [p.tokens for p in plain]
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.lm.protocol import Completion
+from engine.lm.protocol import Completion, LogitsProcessor, Request
+from tests.literal_model import LiteralModel
 
 
 def assert_same(
@@ -21,3 +22,15 @@ def assert_same(
         assert (ours.states is None) == (theirs.states is None)
         if ours.states is not None and theirs.states is not None:
             np.testing.assert_allclose(ours.states, theirs.states, atol=states, rtol=1e-5)
+
+
+def assert_literal(
+    found: Sequence[Completion],
+    literal: LiteralModel,
+    requests: Sequence[Request],
+    logits_processor: LogitsProcessor | None = None,
+    **rounding: float,
+) -> None:
+    """What was found for the requests is what the literal model writes, which guesses that it will write the same."""
+    literal.guesses = [[*asked.prompt, *one.tokens] for asked, one in zip(requests, found, strict=True)]
+    assert_same(found, literal.generate(requests, logits_processor=logits_processor), **rounding)

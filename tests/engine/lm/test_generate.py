@@ -18,8 +18,9 @@ from engine.lm.reporting import Reporting
 from engine.lm.transformers.kv_cache import RunningKv
 from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.conftest import Pair
-from tests.engine.lm.same import assert_same
+from tests.engine.lm.same import assert_literal, assert_same
 from tests.exactly import exactly
+from tests.literal_model import LiteralModel
 from tests.tiny_models import ARCHITECTURES
 
 STOPS = (None, "\n", "e", ".", "\n\n", "é")
@@ -56,14 +57,14 @@ def random_requests(model: LanguageModel, seed: int, count: int = 14, longest: i
 def test_fast_equals_literal(pair: Callable[[str], Pair], architecture: str, seed: int) -> None:
     model, literal = pair(architecture)
     requests = random_requests(model, seed)
-    assert_same(model.generate(requests), literal.generate(requests))
+    assert_literal(model.generate(requests), literal, requests)
 
 
 def test_captures_and_ends_of_every_kind_occur(pair: Callable[[str], Pair]) -> None:
     model, literal = pair("qwen2")
     requests = [request for seed in range(2, 8) for request in random_requests(model, seed)]
     found = model.generate(requests)
-    assert_same(found, literal.generate(requests))
+    assert_literal(found, literal, requests)
     assert {completion.ended for completion in found} == {"eos", "stop", "length"}
     last_token = [f.state_ends and f.state_ends[-1] == len(f.tokens) for f in found if f.states is not None]
     assert any(last_token), "a capture at the very last token needs a pass of its own"
@@ -93,7 +94,7 @@ def test_long_continuations_outgrow_the_first_room(pair: Callable[[str], Pair]) 
     try:
         found = model.generate(requests)
         assert [len(completion.tokens) for completion in found] == [1, 10, 63, 64, 65, 66, 130, 200]
-        assert_same(found, literal.generate(requests))
+        assert_literal(found, literal, requests)
     finally:
         model.tokenizer.eos_token_ids = ends
 
@@ -153,7 +154,7 @@ def test_logits_processor(pair: Callable[[str], Pair]) -> None:
 
     requests = [replace(r, capture_layers=()) for r in random_requests(model, 3)]
     found = model.generate(requests, logits_processor=no_repeats)
-    assert_same(found, literal.generate(requests, logits_processor=no_repeats))
+    assert_literal(found, literal, requests, no_repeats)
     assert all(len(set(c.tokens)) == len(c.tokens) for c in found)
 
 
@@ -307,7 +308,7 @@ def test_in_flight_equals_literal(pair: Callable[[str], Pair], architecture: str
     """Rows that join a running batch get what they would get alone, also where a long one joins short ones."""
     model, literal = pair(architecture)
     requests = random_requests(model, 9, count=40, longest=60)
-    assert_same(_few_rows(model, rows).generate(requests), literal.generate(requests))
+    assert_literal(_few_rows(model, rows).generate(requests), literal, requests)
 
 
 def test_a_row_that_ends_makes_room(pair: Callable[[str], Pair], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -402,3 +403,15 @@ def test_what_between_raises_ends_the_call(pair: Callable[[str], Pair]) -> None:
         with pytest.raises(KeyboardInterrupt):
             work()
     assert prefixes.branch([Branch(0, Sampling(3))])[0].tokens
+
+
+def test_a_wrong_guess_changes_nothing_of_the_literal_model(pair: Callable[[str], Pair]) -> None:
+    model, _ = pair("llama")
+    alone = LiteralModel(model.network.model, list(model.network.layers), model.tokenizer, model.info)
+    guessing = LiteralModel(model.network.model, list(model.network.layers), model.tokenizer, model.info)
+    requests = random_requests(model, 4)
+    expected = alone.generate(requests)
+    guessing.guesses = [
+        [*asked.prompt, 3, *one.tokens] for asked, one in zip(requests, expected, strict=True)
+    ]
+    assert_same(guessing.generate(requests), expected)

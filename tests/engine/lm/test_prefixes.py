@@ -49,6 +49,8 @@ class Walk:
             self.rng.integers(1, self.info.vocab_size, int(self.rng.integers(1, longest + 1))).tolist()
             for _ in range(rows)
         ]
+        self.literal = literal
+        self.texts = [[*prompt] for prompt in prompts]
         self.both: tuple[Prefixes, Prefixes] = (model.open(prompts), literal.open(prompts))
         self.rows = list(range(rows))
 
@@ -59,6 +61,9 @@ class Walk:
 
     def branch(self, branches: list[tuple[Branch, Branch]]) -> tuple[list[Completion], list[Completion]]:
         ours = self.both[0].branch([branch for branch, _ in branches])
+        self.literal.guesses = [
+            [*self.texts[branch.row], *one.tokens] for (branch, _), one in zip(branches, ours, strict=True)
+        ]
         theirs = self.both[1].branch([branch for _, branch in branches])
         assert_same(ours, theirs, self.tolerance, 10 * self.tolerance)
         return ours, theirs
@@ -75,6 +80,7 @@ class Walk:
         done = self.branch(commits)
         for row, (branch, _), mine, reference in zip(self.rows, commits, *done, strict=True):
             assert (mine.kept is not None) == branch.keep
+            self.texts[row] += mine.tokens
             self.both[0].extend(row, mine)
             self.both[1].extend(row, reference)
 
