@@ -38,11 +38,15 @@ def says(prompt: str, under: str) -> str:
 
 
 def finished(folder: Path, **changes: Any) -> ByHand:
-    """Of two iterations the second is the best; the three answers without processor to the validation set are of 3, 2
+    """Of three iterations the second is the best; the three answers without processor to the validation set are of 3, 2
     and 4 tokens, and the last is right only as a whole."""
     evolution = ByHand(folder, says, **{"brief_prompts": [BRIEF, ONE], "length_caps": 2, **changes})
     evolution.history = History(
-        iterations=[iteration(0, best=True), iteration(1, 0.5, best=True, usage=Spent(5, 50, 0.5))]
+        iterations=[
+            iteration(0, best=True),
+            iteration(1, 0.5, best=True, usage=Spent(4, 40, 0.4)),
+            iteration(2, 0.9, usage=Spent(1, 10, 0.1)),
+        ]
     )
     if not evolution.answers.of_split(0, BASELINE):
         baseline = [record("v0", "aaa", False), record("v1", "ac"), record("v2", "bbbc")]
@@ -62,7 +66,7 @@ def generated(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, floa
     return files
 
 
-def reported(evolution: ByHand, reason: str = "all 2 iterations") -> StageResult:
+def reported(evolution: ByHand, reason: str = "all 3 iterations") -> StageResult:
     made: Any = evolution
     return write_report(made, evolution.evaluator(), reason)
 
@@ -121,7 +125,7 @@ def test_the_summary_of_a_comparison(tmp_path: Path) -> None:
     0.1111111."""
     result = reported(finished(tmp_path), "0.5 is spent")
     assert result.summary == {
-        "iterations": 2, "ended": "0.5 is spent", "best_iteration": 1,
+        "iterations": 3, "ended": "0.5 is spent", "best_iteration": 1,
         "composite": 0.7429, "composite_before": 0.6857, "tokens": 1.7, "tokens_before": 4.0,
         "judged": 3, "cannot_tell": 0, "correctness": 0.6667, "correctness_before": 0.6667,
         "baselines_ahead": "brief_prompt", "spent_calls": 26, "spent_tokens": 260, "spent_cost": 2.833333,
@@ -131,7 +135,7 @@ def test_the_summary_of_a_comparison(tmp_path: Path) -> None:
         "evolution/tables/test_answers.csv", "evolution/tables/baselines.csv",
     ]  # fmt: skip
     verdict = result.verdict
-    assert verdict is not None and verdict.ahead == ["brief_prompt"] and verdict.curve == [15.0, 15.0]
+    assert verdict is not None and verdict.ahead == ["brief_prompt"] and verdict.curve == [15.0, 15.0, 15.0]
     assert verdict.cost == pytest.approx(0.5 + 21 * 0.1111111, abs=1e-12)
     assert verdict.closest is not None and verdict.closest.method == "brief_prompt"
 
@@ -195,10 +199,12 @@ def test_without_a_test_set_nothing_is_asked(tmp_path: Path, confirmed: bool, wo
     found = score([Outcome(10, True), Outcome(20, False), Outcome(21, True), Outcome(16, None, True)], 10.0)
     one = iteration(1, best=True, usage=Spent(5, 50, 0.12345678))
     chosen = {"validation": found} if confirmed else {"score": found}
-    evolution.history = History(iterations=[iteration(0, best=True), msgspec.structs.replace(one, **chosen)])
+    evolution.history = History(
+        iterations=[iteration(0, best=True), msgspec.structs.replace(one, **chosen), iteration(2)]
+    )
     result = reported(evolution)
     assert result.summary == {
-        "iterations": 2, "ended": "all 2 iterations", "best_iteration": 1, "measured_on": words,
+        "iterations": 3, "ended": "all 3 iterations", "best_iteration": 1, "measured_on": words,
         "composite": 0.5495, "tokens": 16.8, "judged": 3, "cannot_tell": 1, "correctness": 0.6667,
         "spent_calls": 5, "spent_tokens": 50, "spent_cost": 0.123457,
     }  # fmt: skip
