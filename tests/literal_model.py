@@ -69,7 +69,7 @@ class LiteralModel:
         if asked not in self._done:
             text = self._guess(tokens)
             logits, states = self._run(text, injections)
-            # No token sees a later one, and nothing is added behind `tokens`: each begin of the text is a pass.
+            # No token sees a later one: after each token of the guess stands what a pass up to it would give.
             for last in range(len(tokens) - 1, len(text)):
                 done = logits[last : last + 1].clone(), states[:, last].copy()
                 self._done[tuple(text[: last + 1]), added] = done
@@ -78,7 +78,7 @@ class LiteralModel:
         return self._done[asked]
 
     def _guess(self, tokens: Sequence[int]) -> list[int]:
-        """The tokens with what the longest guess that begins like them has behind them."""
+        """The longest guess that begins with `tokens`; where there is none, `tokens`."""
         begun = [text for text in self.guesses if list(text[: len(tokens)]) == list(tokens)]
         return list(max(begun, key=len, default=tokens))
 
