@@ -15,6 +15,7 @@ from engine.events import Notice
 from engine.run.directory import RunDirectory
 from screens.messages import CompareRequested, ResumeRequested, SweepRequested
 from screens.panels.error_panel import ErrorPanel
+from tests.console import until
 from tests.two_runs import decided, evaluated, make_run
 
 REFUSED = RunError(what="no room", where="here", hint="make some")
@@ -64,9 +65,11 @@ async def test_what_cannot_be_started_or_opened_says_why(
         assert fault(app) == f"The sweep was not started\n{why}" and app.leaving.sweeps == []
         monkeypatch.setattr(app._failures, "look", lambda session: [Ended(run, -9, "")])
         app.show_failures()
+        ended = app.screen
+        await until(lambda: ended.is_current and ended.is_running, "the panel")
         await pilot.press("r")
-        await pilot.pause()
-        assert fault(app) == f"The run was not started\n{why}", "r asks for another worker at once"
+        await until(lambda: app.screen is not ended, "r asks for another worker at once")
+        assert fault(app) == f"The run was not started\n{why}"
         app.show_failures()
         assert fault(app).startswith("The engine ended\nthe worker was ended from outside (by signal SIGKILL")
         monkeypatch.setattr(app._failures, "look", lambda session: [])

@@ -154,6 +154,21 @@ def test_a_whole_file_is_on_the_disk_before_it_takes_its_name(
     assert sorted(one.name for one in tmp_path.iterdir()) == ["folder", "x.json"]
 
 
+def test_a_file_that_is_not_written_to_its_end_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever ends it: Ctrl+C is no error of the disk."""
+    (tmp_path / "x.json").write_text("old")
+
+    def interrupted(file: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomic(tmp_path / "x.json", "new")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"x.json": "old"}
+
+
 def test_a_record_is_a_line_of_whole_letters_and_numbers() -> None:
     assert json_line({"a": "é", "b": [1, 2.5]}) == '{"a": "é", "b": [1, 2.5]}\n'
     for number in (math.nan, math.inf):

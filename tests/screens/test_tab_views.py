@@ -70,7 +70,7 @@ async def test_a_table_is_set_as_it_was_left() -> None:
         for view in (
             TableView(2, False, (None, False), "m:1"), TableView(1, False, ("letter", True)),
             TableView(7, False, (None, False)), TableView(3, True, ("letter", False), "m:2"),
-            TableView(None, False, (None, False)),
+            TableView(None, False, (None, False)), TableView(4, False, (None, False)),
         ):  # fmt: skip
             done = restore_view(pane, view)
             await pilot.pause()
@@ -92,8 +92,9 @@ async def test_a_table_is_set_as_it_was_left() -> None:
         (False, 1, False, None, False, "m:1"),
         (True, 1, False, "letter", False, "m:2"),
         (True, 1, False, "letter", False, "m:2"),
+        (True, 4, False, None, False, "m:2"),  # the last row is not followed where somebody stayed on it
     ]
-    assert left == TableView(1, False, ("letter", False), "m:2")
+    assert left == TableView(4, False, (None, False), "m:2")
 
 
 async def test_a_place_is_a_row_by_its_key_or_by_its_event() -> None:

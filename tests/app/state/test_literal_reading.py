@@ -84,6 +84,20 @@ def test_the_chain_of_an_answer_ends_with_its_tail(events: Events, quick: RunSta
         assert [table.column("seq")[row] for row in rows] == [step.seq for step in steps]
 
 
+def test_the_chain_of_an_earlier_moment_ends_there() -> None:
+    """The rows that came later are in the same memory, under the same keys."""
+    state = RunState()
+    steps = [ev.DecisionTaken(method="esm", example="a", m=m, gate="chosen") for m in (1, 2, 3)]
+    moments: list[RunState] = []
+    for i, step in enumerate(steps):
+        state.apply(step, 100 * i, 50)
+        moments.append(state.share())
+    number = state.esm.decisions.names.__getitem__
+    assert [moment.esm.decisions.chain(number("esm"), number("a")) for moment in moments] == [
+        [0], [0, 1], [0, 1, 2],
+    ]  # fmt: skip
+
+
 def test_outcomes_and_the_segments_in_which_answers_left(events: Events, quick: RunState) -> None:
     esm, decisions = quick.esm, {key: event for key, (_, event) in first_told(events).items()}
     answers: dict[tuple[str, str], ev.ExampleEvaluated] = {}

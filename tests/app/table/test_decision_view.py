@@ -80,6 +80,19 @@ def test_scrubbing_back_and_on(text: str) -> None:
         assert shown(view) == expected(moment, text)
 
 
+def test_an_order_is_made_anew_at_an_earlier_moment_however_long_it_took() -> None:
+    """Rows that are not there yet are not shown."""
+    early, live = folded(100), folded(len(EVENTS))
+    view = DecisionView(live.esm)
+    view.sort("alpha", True)
+    view.update(live.esm)
+    view._sort_took = 1e9
+    view.update(early.esm)
+    assert sorted(shown(view)) == list(range(len(early.esm.decisions))) and view.total < len(
+        live.esm.decisions
+    )
+
+
 def test_a_long_log_is_gone_through_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without time one portion is looked at a call, and the view says that it is not through. Where a portion takes
     20 ms, two of them are looked at in 30 ms."""

@@ -80,7 +80,7 @@ def test_fields_that_go_together(section: str, fields: dict[str, Any]) -> None:
             {"success_k": [4, 1], "num_eval_rollouts": 3},
             "num_eval_rollouts >= every success_k: success@4 takes 4 trajectories a question",
         ),
-        ("pool", {"vqa": {"openai": {"template": "?"}}}, "`template` needs {question}"),
+        ("pool", {"vqa": {"openai": {"template": "The question?"}}}, "`template` needs {question}"),
         (
             "slsm",
             {"disable_controller": True, "compare": ["reminder", "always", "baseline", "never"]},

@@ -47,6 +47,17 @@ def test_clusters_are_those_that_were_written(tmp_path: Path, change: dict[str, 
         load_cluster_map(tmp_path)
 
 
+def test_as_many_clusters_as_a_byte_can_name(tmp_path: Path) -> None:
+    """255, 0 to 254: 255 stands for none. An id from there to the count is no cluster."""
+    ids = np.array([0, 254, 255], dtype=np.uint8)
+    save_cluster_map(ClusterMap(ids, 255, "v"), tmp_path)
+    found = load_cluster_map(tmp_path)
+    assert (found.count, found.sizes()[0], found.sizes()[254], sum(found.sizes())) == (255, 1, 1, 2)
+    save_cluster_map(ClusterMap(np.array([0, 1, 7], dtype=np.uint8), 2, "v"), tmp_path)
+    with pytest.raises(DataError, match=r"cluster_ids\.npy is not what clusters\.json says"):
+        load_cluster_map(tmp_path)
+
+
 def test_a_history_without_iterations_has_lost_them(tmp_path: Path) -> None:
     """It was read as a run that had done nothing yet."""
     path = tmp_path / "history.json"

@@ -128,6 +128,9 @@ def test_questions_that_a_judge_cannot_tell_on() -> None:
 
 def test_descriptions_in_words() -> None:
     assert _words(["a", "ü"], ["b"], True) == 'tokens such as "a" "ü"; most used: "b"'
+    assert _words(list("abcdef"), list("ghijkl"), True) == (
+        'tokens such as "a" "b" "c" "d" "e"; most used: "g" "h" "i" "j" "k"'
+    )
     assert (_words([], [], True), _words([], [], False)) == (
         "parts of characters; not used",
         "parts of characters",
@@ -189,6 +192,8 @@ def test_a_model_without_an_end_of_text_is_told_of() -> None:
     assert told == [(empty, "warning")]
     work.vocabulary.eos = (2,)  # type: ignore[misc,assignment]
     assert work._special().tolist() == [255, 1, 0] and len(told) == 1
+    work.vocabulary.eos = (1,)  # type: ignore[misc,assignment]
+    assert work._special().tolist() == [255, 0, 255], "a number that ends a text, too"
 
 
 def test_clusters_of_another_vocabulary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -253,7 +253,7 @@ def test_paths_drawn_again(tmp_path: Path) -> None:
         json.dumps({"sample_id": "q1", "distinct": True, "temperature": 0.5, "paths": paths}) + "\n"
     )
     assert tried._difference(drawn(1, 2)) == ""
-    assert tried._difference(drawn(1, 3)) == "1 of the 2 recorded paths came up again as often"
+    assert tried._difference(drawn(1, 3, 4)) == "1 of the 2 recorded paths came up again as often"
     context: Any = SimpleNamespace(run_dir=tmp_path)
     assert vars(_recorded_drawing(context, Config().gflownet)) == {"distinct": True, "temperature": 0.5}
     file.write_text(

@@ -150,7 +150,8 @@ def test_what_is_chosen_over_the_socket_is_kept_and_told_unless_it_is_at_work(
     at_it = f"`{STAGE}` is at work (…): make `{STAGE}` the last one, or stop the run"
     with pytest.raises(RunError, match=exactly(at_it)):
         engine._choose("skip", STAGE, False)
-    engine._stage_record(STAGE).status, engine._over = "pending", True
+    engine._stage_record(STAGE).status = "pending"
+    assert engine._next({}) is None
     with pytest.raises(RunError, match=exactly(f"the run is at its end ({run.path}): try again in a moment")):
         engine._choose("skip", STAGE, False)
     assert not run.read().stages[STAGE].skipped

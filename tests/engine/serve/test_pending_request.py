@@ -101,8 +101,9 @@ def test_a_prompt_that_is_repeated_is_sent_once_before_the_answer() -> None:
     request.send_updates([])
     assert sent == [Written(">", ["p"]), Written("One two", [])]  # type: ignore[list-item]
     text.text = "One two three"
+    text.scored = [ScoredToken("One", 1, -1.0, []), ScoredToken(" two three", 4, -1.0, [])]
     request.send_updates([])
-    assert sent[2:] == [Written(" three", [])]
+    assert sent[2:] == [Written(" three", text.scored)], "places in all that is sent, the prompt too"
 
 
 @pytest.mark.parametrize(

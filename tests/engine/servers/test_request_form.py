@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -41,6 +42,8 @@ def test_the_first_form_has_everything() -> None:
     assert body["max_tokens"] == 50 and body["temperature"] == 0.7 and body["messages"] == HI
     assert body["response_format"] == {"type": "json_schema", "json_schema": {**SCHEMA, "strict": True}}
     assert body["seed"] == 5, "some servers keep seeds in 32 bits"
+    assert RequestForm().body(replace(FULL, seed=0))["seed"] == 0
+    assert "seed" not in RequestForm().body(replace(FULL, seed=None))
 
 
 def test_what_a_form_leaves_out_is_said_otherwise_where_it_can_be() -> None:
@@ -48,7 +51,10 @@ def test_what_a_form_leaves_out_is_said_otherwise_where_it_can_be() -> None:
     body = form.body(FULL)
     assert set(body) == {"messages", "max_completion_tokens"}
     (message,) = body["messages"]
-    assert message["content"].startswith("Be brief.\n\nhi") and '"correct"' in message["content"]
+    assert message["content"].startswith("Be brief.\n\nhi")
+    assert message["content"].endswith("this JSON schema:\n" + json.dumps(SCHEMA["schema"])), (
+        "without its name"
+    )
     assert replace(form, schema="json_object").body(FULL)["response_format"] == {"type": "json_object"}
     parts = [
         {"role": "system", "content": "Be brief."},

@@ -236,7 +236,9 @@ def test_what_it_says_is_what_its_files_say(tmp_path: Path) -> None:
     events = run_slsm(tmp_path, results=results, **ALL)
     (began,) = (event for event in events if isinstance(event, SLSMBegan))
     assert len(began.variants) == VARIANTS and began.conversations == DIALOGUES
-    assert len(began.axes) == 4
+    assert (began.controller, began.model) == ("rules (offline)", "follows notes by rule") and len(
+        began.axes
+    ) == 4
     opened = [event for event in events if isinstance(event, ConversationOpened)]
     assert sum(len(event.turns) for event in opened) == ASKED_TURNS
     assert all(len(event.turns[-1]) == 1 for event in opened)

@@ -72,6 +72,19 @@ async def test_table_and_remarks(tmp_path: Path, size: tuple[int, int]) -> None:
         assert app.screen is not screen
 
 
+async def test_a_sweep_is_read_again_while_it_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = SweepApp(make_sweep(tmp_path, [20, 38]))
+    reads: list[bool] = []
+    read = app.sweep.reader.read
+    monkeypatch.setattr(app.sweep.reader, "read", lambda: reads.append(True) or read())
+    async with app.run_test(size=(100, 30)):
+        for count in (1, 2, 3):
+            await until(lambda count=count: len(reads) >= count and not app.sweep._reading, "a reading")
+            app.sweep.look()
+
+
 async def test_what_is_no_sweep_says_so(tmp_path: Path) -> None:
     app = SweepApp(SweepFolder(tmp_path / "none"))
     async with app.run_test(size=(100, 30)):

@@ -13,6 +13,7 @@ import joblib
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sklearn.cluster import KMeans
 
 from engine.config.config import Config
 from engine.config.esm import DecodeSection
@@ -33,6 +34,7 @@ from engine.evolution.clusters.descriptions import (
     read_descriptions,
     read_given_descriptions,
 )
+from engine.evolution.clusters.imported_files import read_labels
 from engine.evolution.questions import load_splits
 from engine.lm.embedding import text_embedding
 from engine.lm.embedding.hashed_embedder import HashedEmbedder
@@ -234,6 +236,18 @@ def test_tokens_of_the_pool_s_answers_are_counted(tmp_path: Path, monkeypatch: p
     assert found.source == "5 answers of writing to questions of the pool at temperature 1"
     assert [len(requests) for requests in model.asked] == [2, 2, 1]
     assert loaded == ["statements"] * 2, "the model whose logits are steered"
+    changed = config.evolution.model_copy(update={"batch_size": 3})
+    several = config.model_copy(update={"evolution": changed})
+    other, again = tmp_path / "batches of 3", Writing()
+    nobody: Any = again
+    token_frequency.count_tokens(
+        StageContext("clusters", several, other, events.append, lambda: None, lambda section: nobody),
+        words,
+        0,
+        5,
+    )
+    assert [len(requests) for requests in again.asked] == [3, 2], "the evolution's batch, where it is larger"
+    del events[-2:]
     pool = load_splits(config).pool
     context = StageContext("clusters", config, tmp_path, events.append, lambda: None, lambda section: model)
     encoded: list[Any] = [(example.meta["prompt"], None) for example in pool[:5]]
@@ -399,6 +413,7 @@ def test_files_made_elsewhere_give_the_same_clusters(built: Path, tmp_path: Path
     _, events = build(config, tmp_path)
     (told,) = (event for event in events if isinstance(event, ClustersBuilt))
     assert told.embedder == config.clusters.embeddings, "nothing embedded: the file's name"
+    assert events[0] == StageStarted(total=0, unit="texts"), "neither embedded nor counted"
     found, expected = contents(tmp_path), contents(built)
     del found["pca.joblib"], expected["pca.joblib"]  # pickled again, the same object is spelled differently
     assert found == expected
@@ -428,6 +443,45 @@ def test_labels_and_descriptions_need_no_embedder(
         *(words[str(c)] for c in range(4, 8)),
     ]
     assert not (tmp_path / "evolution" / "embeddings.npy").exists()
+
+
+def test_labels_are_read_out_of_a_fitted_kmeans(tmp_path: Path, vocabulary: Vocabulary) -> None:
+    points = np.stack([np.arange(575), np.zeros(575)], axis=1)
+    kmeans = KMeans(2, n_init=1, random_state=0).fit(points)
+    joblib.dump(kmeans, tmp_path / "kmeans.joblib")
+    found = read_labels(str(tmp_path / "kmeans.joblib"), vocabulary, trusted=True)
+    assert found.tolist() == kmeans.labels_.tolist() and found[0] != found[-1]
+
+
+class FirstTwo:
+    """In place of a PCA: the first two dimensions. It does not say how many it takes."""
+
+    def transform(self, rows: NDArray[Any]) -> NDArray[Any]:
+        return rows[:, :2]
+
+
+def test_a_pca_that_does_not_say_its_width_is_used(built: Path, tmp_path: Path) -> None:
+    joblib.dump(FirstTwo(), tmp_path / "first.joblib")
+    given = {
+        "pca": str(tmp_path / "first.joblib"),
+        "embeddings": str(built / "evolution" / "embeddings.npy"),
+    }
+    clusters, _ = build(configured(**given, trust_files=True), tmp_path)
+    points = np.load(given["embeddings"])[:, :2]
+    means = np.stack([points[clusters.ids == c].mean(axis=0) for c in range(2, 8)])
+    nearest = np.linalg.norm(points[:, None] - means[None], axis=2).argmin(axis=1) + 2
+    assert (nearest == clusters.ids)[clusters.ids >= 2].mean() > 0.99
+
+
+def test_what_evolve_lacks_is_an_error_before_the_clusters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    config = configured()
+    run = config.run.model_copy(update={"stages": ["clusters", "evolve"]})
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
+        build(config.model_copy(update={"run": run}), tmp_path)
+    assert not (tmp_path / "evolution").exists()
 
 
 class Trap:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from engine.gflownet.graphs.generated.questions import GeneratedSource
 from engine.gflownet.graphs.generated.world import make_world
 from engine.gflownet.graphs.graphs_stage import BuildGraphs
 from engine.gflownet.graphs.raw import RawSample, Unreadable, has_text
-from engine.gflownet.graphs.store import RetrievalRecord, RetrievalStore, ints
+from engine.gflownet.graphs.store import RetrievalRecord, RetrievalStore, _size_and_checksum, ints
 from engine.gflownet.graphs.tables import EmbeddingTables, Texts
 from engine.lm.embedding.hashed_embedder import HashedEmbedder
 from engine.run.gate import StopRequested
@@ -40,6 +41,16 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("graphs")
     run_stages(folder, ("graphs",))
     return folder
+
+
+def test_a_store_is_sealed_by_all_its_bytes(tmp_path: Path) -> None:
+    """They are read in portions of four mebibytes, of which the first counts, too."""
+    file = tmp_path / "data.mdb"
+    data = bytes(5 << 20) + b"end"
+    for content in (data, b"x" + data[1:], b""):
+        file.write_bytes(content)
+        assert _size_and_checksum(file) == f"{len(content)} {crc32(content):08x}\n".encode()
+    assert _size_and_checksum(tmp_path / "none") == b"0 00000000\n"
 
 
 def records(folder: Path) -> dict[str, list[object]]:

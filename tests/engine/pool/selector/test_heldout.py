@@ -212,8 +212,9 @@ def test_no_query_that_every_method_has_an_answer_for_is_an_error() -> None:
     with pytest.raises(
         DataError,
         match=exactly(
-            "no held-out query was answered for every method: rices 1 of 2, random 0 of 2 (pool.vqa): see the errors "
+            "no held-out query was answered for every method: rices 1 of 3, random 0 of 3 (pool.vqa): see the errors "
             "in pool/evaluated.jsonl"
         ),
     ):
-        compare({"rices": by_query(None, 1.0), "random": by_query(1.0, None) | {"q0": pairs(1.0, None)}}, 0)
+        partly = by_query(1.0, None, None) | {"q0": pairs(1.0, None)}
+        compare({"rices": by_query(None, 1.0, None), "random": partly}, 0)

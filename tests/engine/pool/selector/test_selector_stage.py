@@ -37,7 +37,7 @@ from engine.pool.selector.selector_stage import TrainSelector, _SelectorRun
 from engine.pool.vqa.digits_vqa import DigitsVQA
 from engine.run.gate import StopRequested
 from engine.run.registry import resolve_stage
-from engine.run.stage import StageContext
+from engine.run.stage import StageContext, StageResult
 from tests.exactly import exactly
 from tests.kill_and_resume import SMALL_SELECTOR
 from tests.run_stage import run_stage
@@ -119,6 +119,21 @@ def test_figures_are_those_of_the_picks(whole: tuple[Path, list[Event]]) -> None
         assert row.low <= row.accuracy <= row.high <= 1
     assert rows["rices"].difference is None and rows["selector"].difference is not None
     assert of_type(events, SelectorStep)[-1].heldout_accuracy == pytest.approx(rows["selector"].accuracy)
+
+
+def test_the_verdict_s_curve_keeps_a_look_at_which_nothing_was_right(
+    whole: tuple[Path, list[Event]], tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(whole[0], tmp_path / "run"))
+    log = selector_layout.training_log(folder)
+    steps = lines(log)
+    assert [step["step"] for step in steps][3:] == [40, 48]
+    steps[3]["heldout_accuracy"] = 0.0
+    log.write_text("".join(json.dumps(step) + "\n" for step in steps))
+    results: list[StageResult] = []
+    run_stage(TrainSelector(), small_config(), folder, results=results)
+    assert results[0].verdict is not None
+    assert results[0].verdict.curve == [0.0, steps[4]["heldout_accuracy"]]
 
 
 def test_picks_point_into_their_pools(whole: tuple[Path, list[Event]]) -> None:
