@@ -215,7 +215,7 @@ class GFlowNetSection(Section):
 
     OLDER = {
         "embedder": {"use_retriever_projector": False}, "early_stopping": {"restore_best": False},
-        "auto_add_path_hit_f1": True,
+        "auto_add_path_hit_f1": True, "token_features": ["scores", "structure"],
     }  # fmt: skip
     FIXED = ("learning_rate_end", "log_z_learning_rate", "grad_clip", "log_every")
 
@@ -259,6 +259,11 @@ class GFlowNetSection(Section):
     eval_every: PositiveInt = Field(default=200, description="Steps between two evaluations on validation.")
     checkpoint_every: PositiveInt = Field(default=50, description="Steps between two checkpoints.")
     device: Literal["cpu", "cuda"] = Field(default="cpu", description="Device for training.")
+    token_features: list[Literal["scores", "structure"]] = Field(
+        default=[],
+        description="Ours, beside the texts. scores: an edge's token has its retriever score; structure: a node's "
+        "token has whether it is a start and has text, and its degrees.",
+    )
     environment: EnvironmentSection = EnvironmentSection()
     embedder: EmbedderSection = EmbedderSection()
     policy: PolicySection = PolicySection()

@@ -10,7 +10,7 @@ from engine.events.base import Event
 class GraphsBuilt(Event, tag=True, kw_only=True, frozen=True):
     """The retrieval graphs of a split (spec GFlowNet 0.2). `dropped` by reason; `broken_triples`: those that were left
     out because they are not three texts; `reachable`: samples of which some answer can be reached; `hops`: how long the
-    shortest path is, over samples; `signal_to_noise`: median share of edges that lie on a shortest path."""
+    shortest path is, over samples; `signal_to_noise`: median of the shortest path's edges over all edges."""
 
     split: str
     samples: int
@@ -171,8 +171,8 @@ class EvidenceAnswered(Event, tag=True, kw_only=True, frozen=True):
 
 class EvidenceCompared(Event, tag=True, kw_only=True, frozen=True):
     """A line of `tables/answers.csv`. `difference`: hit minus that of triples, with its paired bootstrap 95% interval
-    and McNemar's exact p. `hit_all`, `recall_all`: over all held-out questions, of which the `missed` ones count 0: no
-    path in their graph reaches an answer."""
+    and McNemar's exact p. `hit_all`, `recall_all`: of the paths, over all held-out questions, of which the `missed`
+    ones count 0: no path in their graph reaches an answer. Triples, which need no path, are not asked about those."""
 
     method: str
     reader: str

@@ -50,7 +50,7 @@ class PathsTried(Event, tag=True, kw_only=True, frozen=True):
     """The paths of a held-out question drawn again with other settings; none of the run's own results.
 
     `committed`: as the run drew them; `exact` says whether they are the recorded ones, `difference` why not. `none`:
-    the same without the retriever's scores. `yours`: with the settings asked for."""
+    the same with prior α 0. `yours`: with the settings asked for."""
 
     example: str
     committed: QuestionSampled

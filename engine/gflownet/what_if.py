@@ -66,7 +66,7 @@ class WhatIf:
         )
 
     def tried(self, request: WhatIfRequest) -> PathsTried:
-        """The paths: as the run drew them, without the retriever's scores, and as requested. Raises DataError for a
+        """The paths: as the run drew them, with prior α 0, and as requested. Raises DataError for a
         question that the run does not have."""
         number = self._numbers.get(request.sample_id)
         if number is None:

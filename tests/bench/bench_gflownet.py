@@ -58,7 +58,7 @@ SETTINGS = {
         "steps": 1500, "eval_every": 1000, "actor": {"retriever_prior_anneal_steps": 800},
         "estimator": {"log_pb_mode": "exact"}, "num_train_rollouts": 4, "gt_replay": "reward", "gt_loss_weight": 16.0,
         "distinct_paths": True, "embedder": {"use_retriever_projector": False},
-        "early_stopping": {"restore_best": False},
+        "early_stopping": {"restore_best": False}, "token_features": ["scores", "structure"],
     },
     "answer": {"token_budget": 100, "questions": 200},
 }  # fmt: skip

@@ -31,7 +31,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ from engine.config.file import load_config
 from engine.config.models.model import ModelSection
 from engine.events import PathStep
 from engine.files import append_jsonl, recover_jsonl, write_jsonl
+from engine.gflownet import layout
 from engine.gflownet.answer.answer_match import named, normalise
 from engine.gflownet.answer.readers import SYSTEM
 from engine.gflownet.evaluation.beam import beam_search
@@ -50,9 +51,12 @@ from engine.gflownet.evaluation.path_prompt import build_triplet_prompt, triple_
 from engine.gflownet.evaluation.paths import GraphNames, path_step, top_triples
 from engine.gflownet.evaluation.question_paths import Drawing, QuestionSampler
 from engine.gflownet.evaluation.questions import QuestionBatches, load_questions
+from engine.gflownet.graphs.dataset import GRetrievalDataset
 from engine.gflownet.graphs.raw import RawSample
 from engine.gflownet.graphs.sources import make_source
+from engine.gflownet.graphs.store import RetrievalStore
 from engine.gflownet.graphs.tables import EmbeddingTables, Texts
+from engine.gflownet.retriever.retriever_stage import read_scores
 from engine.gflownet.sampler.module import prior_alpha
 from engine.gflownet.training.trained_sampler import trained_sampler
 from engine.lm.loading.load import load_model
@@ -67,6 +71,8 @@ from tests.conftest import ROOT
 
 KEPT = ROOT / "outputs" / "bench_path_reader"
 TRIPLES = 2
+MOST = 100
+"""Best-scored triples of a question that may be shown."""
 LONGEST = 24
 AT_ONCE = 64
 KINDS = ("none", "triples", "beam", "independent", "distinct")
@@ -186,6 +192,12 @@ class Evidence:
             lambda value: validation.distinct(self.alpha, value), TEMPERATURES, recall
         )
         self.sampler = QuestionSampler(self.module, self.questions, self.texts, config.run.seed, 0)
+        with RetrievalStore(layout.retrieval_store(run_dir)) as store:
+            data, scores = GRetrievalDataset(store, split), read_scores(run_dir, split)
+            self.triples = {
+                data[number].sample_id: [*islice(top_triples(data[number], scores[number], self.texts), MOST)]
+                for number in range(len(data))
+            }
         rows = make_source(config.graphs, config.run.seed).read(split)
         self.groups = {row.id: group(row) for row in rows if isinstance(row, RawSample) and row.gold_paths}
 
@@ -205,7 +217,7 @@ class Evidence:
                 ("distinct", Drawing(True, self.temperature)),
             )
         }
-        evidence = {"triples": [[step] for step in top_triples(batch, names)], "beam": beam, **drawn}
+        evidence = {"triples": [[step] for step in self.triples[data.sample_id]], "beam": beam, **drawn}
         return Question(
             data.question,
             data.answers,

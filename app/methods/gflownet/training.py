@@ -28,11 +28,11 @@ STEPS: Sequence[ListColumn[SamplerStep]] = (
     ListColumn("log_z", "log Z", 7, "right", 2, help="mean over the step's questions", show=digits(2)),
     ListColumn("success", "success", 7, "right", 0, help="share of sampled paths that meet an answer",
                value=lambda s: s.success_mean, show=fixed),
-    ListColumn("path_f1", "path F1", 7, "right", 3, help="against the shortest paths",
+    ListColumn("path_f1", "path F1", 7, "right", 3, help="against the edges of all shortest paths",
                value=lambda s: s.path_hit_f1, show=fixed),
     ListColumn("length", "edges", 5, "right", 6, help="mean length of a path",
                value=lambda s: s.length_mean, show=digits(2)),
-    ListColumn("alpha", "α", 5, "right", 5, help="weight of the retriever's scores in the sampler",
+    ListColumn("alpha", "α", 5, "right", 5, help="weight of the retriever's log scores, the prior",
                value=lambda s: s.prior_alpha, show=digits(2)),
     ListColumn("entropy", "H(P_B)", 6, "right", 5, help="mean entropy of the backward policy that is learnt, nats",
                value=lambda s: None if s.pb_nll is None else s.pb_avg_entropy, show=digits(2)),
@@ -152,7 +152,7 @@ GRAPHS: Sequence[ListColumn[Any]] = (
     ListColumn("edges", "edges", 7, "right", value=lambda g: g.edges_mean, show=_thousands),
     ListColumn("nodes", "nodes", 7, "right", 3, value=lambda g: g.nodes_mean, show=_thousands),
     ListColumn("in_degree", "largest in-degree", 17, "right", 4, value=lambda g: g.in_degree_max, show=_thousands),
-    ListColumn("signal", "signal", 7, "right", 1, help="share of edges on a shortest path, median",
+    ListColumn("signal", "signal", 7, "right", 1, help="the shortest path's share of the edges, median",
                value=lambda g: g.signal_to_noise, show=lambda v: f"{v:.2%}"),
 )  # fmt: skip
 

@@ -15,9 +15,8 @@ _HELP = """\
 # What if: other paths
 
 Draws the question's paths again with other settings. Random draws belong to a question and a draw number, so with draw
-0 whatever is new comes from the settings. Three lists stand side by side: as they were *committed*, without the
-retriever's scores (*no prior*), and *yours*. `+` marks a path that the committed ones do not have, `−` those that are
-missing.
+0 whatever is new comes from the settings. Three lists stand side by side: as they were *committed*, with prior α 0 (*no
+prior*), and *yours*. `+` marks a path that the committed ones do not have, `−` those that are missing.
 
 *temperature* 1 is the trained sampler; lower is surer, higher more varied. *prior α* is the weight of the retriever's
 log score. *distinct* 1: no path comes twice; 0: independent samples of P_F. *draw* 0: the run's own random numbers.

@@ -24,10 +24,12 @@ from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
 from engine.gflownet.answer.answer_match import named
 from engine.gflownet.answer.readers import OpenAIReader, Reading, make_reader
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt, build_triplet_prompt, path_triples
-from engine.gflownet.evaluation.paths import GraphNames, top_triples
+from engine.gflownet.evaluation.paths import top_triples
+from engine.gflownet.graphs.dataset import GRetrievalDataset
 from engine.gflownet.graphs.dropped import missed_questions
-from engine.gflownet.graphs.tables import EmbeddingTables, Texts
-from engine.gflownet.sampler.graph_batch import from_pyg
+from engine.gflownet.graphs.store import RetrievalStore
+from engine.gflownet.graphs.tables import Texts
+from engine.gflownet.retriever.retriever_stage import read_scores
 from engine.lm.embedding.sentence_embedder import SentenceEmbedder, load_embedder
 from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext, StageResult
@@ -44,12 +46,12 @@ class AnswerQuestions:
     """Answers each question by both methods; stored answers are not asked for again."""
 
     def run(self, context: StageContext) -> StageResult:
-        with torch_threads(1):
-            return _AnswerJob(context).run()
+        with torch_threads(1), RetrievalStore(layout.retrieval_store(context.run_dir)) as store:
+            return _AnswerJob(context, store).run()
 
 
 class _AnswerJob:
-    def __init__(self, context: StageContext) -> None:
+    def __init__(self, context: StageContext, store: RetrievalStore) -> None:
         self.context = context
         self.section = context.config.answer
         run_dir = context.run_dir
@@ -60,7 +62,9 @@ class _AnswerJob:
             lambda answer: (answer.sample_id, answer.method),
             logged_without_envelope,
         )
-        self.tables, self.texts = EmbeddingTables.load(run_dir), Texts.load(run_dir)
+        self.texts, self.retrieval = Texts.load(run_dir), GRetrievalDataset(store, "test")
+        self.scores = read_scores(run_dir, "test")
+        self.numbers = {store.record("test", i).sample_id: i for i in range(len(self.retrieval))}
         self.graphs = GAgentPyGDataset(layout.agent_graphs(run_dir, "test"))
         self.questions = _sampled(layout.sampled_paths(run_dir))[: self.section.questions]
         self.reader = make_reader(context, self._embedder)
@@ -108,8 +112,8 @@ class _AnswerJob:
         if method == "gflownet":
             triples = path_triples(question.paths)
         else:
-            data = self.graphs[number]
-            triples = top_triples(from_pyg([data], self.tables), GraphNames.of(self.texts, data))
+            place = self.numbers[question.sample_id]
+            triples = top_triples(self.retrieval[place], self.scores[place], self.texts)
         return build_triplet_prompt(
             question.question, triples, self.section.token_budget, self.reader.count_tokens
         )
@@ -123,7 +127,7 @@ class _AnswerJob:
         table = layout.metrics(self.context.run_dir).with_name("answers.csv")
         write_atomic(table, csv_text([without_envelope(row) for row in rows]))
         summary: dict[str, float | int | str] = {f"hit_{row.method}": round(row.hit, 4) for row in rows}
-        summary |= {f"hit_all_{row.method}": round(row.hit_all or 0.0, 4) for row in rows}
+        summary |= {f"hit_all_{row.method}": round(row.hit_all, 4) for row in rows if row.hit_all is not None}
         files = [str(path.relative_to(self.context.run_dir)) for path in (self.file, table)]
         openai = self.section.reader == "openai"
         counts, warnings = lacking(answers, "answer.openai.max_tokens" if openai else "answer.max_new_tokens")
@@ -148,26 +152,19 @@ class _AnswerJob:
     def _row(
         self, method: str, of_method: Sequence[EvidenceAnswered], baseline: Sequence[EvidenceAnswered]
     ) -> EvidenceCompared:
-        hit, recall = _mean(of_method, "hit"), _mean(of_method, "recall")
         missed = missed_questions(self.context.run_dir, "test")
-        answerable = len(self.graphs) / (len(self.graphs) + missed)
         row = EvidenceCompared(
-            method=method,
-            reader=self.reader.name,
-            n=len(of_method),
-            hit=hit,
-            recall=recall,
-            missed=missed,
-            hit_all=hit * answerable,
-            recall_all=recall * answerable,
-            triples=_mean(of_method, "triples"),
+            method=method, reader=self.reader.name, n=len(of_method), hit=_mean(of_method, "hit"),
+            recall=_mean(of_method, "recall"), missed=missed, triples=_mean(of_method, "triples"),
             prompt_tokens=_mean(of_method, "prompt_tokens"),
-        )
+        )  # fmt: skip
         if of_method is baseline:
             return row
         hits, baseline_hits = ([answer.hit for answer in answers] for answers in (of_method, baseline))
         interval = paired_bootstrap(hits, baseline_hits, self._seed)
-        return msgspec.structs.replace(row, **asdict(interval), p=mcnemar(hits, baseline_hits))
+        answerable = len(self.graphs) / (len(self.graphs) + missed)
+        of_all = {"hit_all": row.hit * answerable, "recall_all": row.recall * answerable}
+        return msgspec.structs.replace(row, **of_all, **asdict(interval), p=mcnemar(hits, baseline_hits))
 
 
 def answer_verdict(
@@ -175,19 +172,11 @@ def answer_verdict(
 ) -> Verdict:
     """Hits of the sampled paths beside those of the best-scored triples; the answers of both are in one order."""
     hits, baseline_hits = ([answer.hit for answer in each] for each in (answers, baseline))
+    tokens, baseline_tokens = (_mean(each, "prompt_tokens") for each in (answers, baseline))
     return paired_verdict(
-        "gflownet",
-        "triples",
-        "answer_hit",
-        hits,
-        baseline_hits,
-        seed,
-        items="questions",
-        tokens=_mean(answers, "prompt_tokens"),
-        baseline_tokens=_mean(baseline, "prompt_tokens"),
-        curve=running(hits),
-        remark=remark,
-    )
+        "gflownet", "triples", "answer_hit", hits, baseline_hits, seed, items="questions", tokens=tokens,
+        baseline_tokens=baseline_tokens, curve=running(hits), remark=remark,
+    )  # fmt: skip
 
 
 def end_is_answer(question: QuestionSampled) -> bool:
@@ -248,16 +237,7 @@ def _judged(
     golds = question.golds
     met = named(golds, reading.text)
     return EvidenceAnswered(
-        sample_id=question.sample_id,
-        method=method,
-        question=question.question,
-        golds=golds,
-        answer=reading.text,
-        hit=bool(met),
-        recall=len(met) / max(1, len(golds)),
-        triples=len(prompt.triples),
-        prompt_tokens=prompt.tokens,
-        prompt=prompt.text,
-        cut=reading.cut,
-        failure=reading.failure,
-    )
+        sample_id=question.sample_id, method=method, question=question.question, golds=golds, answer=reading.text,
+        hit=bool(met), recall=len(met) / max(1, len(golds)), triples=len(prompt.triples),
+        prompt_tokens=prompt.tokens, prompt=prompt.text, cut=reading.cut, failure=reading.failure,
+    )  # fmt: skip

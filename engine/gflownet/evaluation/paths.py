@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,10 +64,16 @@ def path_step(batch: GraphBatch, edge: int, names: GraphNames) -> PathStep:
     )
 
 
-def top_triples(batch: GraphBatch, names: GraphNames) -> list[PathStep]:
-    """All edges of a one-question batch, best retriever score first: the baseline's evidence."""
-    order = torch.argsort(batch.edge_scores, descending=True, stable=True).tolist()
-    return [path_step(batch, edge, names) for edge in order]
+def top_triples(data: Any, scores: torch.Tensor, texts: Texts) -> Iterator[PathStep]:
+    """All edges of a retrieval graph, PyG `Data`, best retriever score [E] first: SubgraphRAG's evidence."""
+    names = [texts.entities[number] for number in data.node_global_ids.tolist()]
+    answers = set(data.a_local_indices.tolist())
+    for edge in torch.argsort(scores, descending=True, stable=True).tolist():
+        head, tail = data.edge_index[:, edge].tolist()
+        yield PathStep(
+            head=names[head], relation=texts.relations[int(data.edge_attr[edge])], tail=names[tail],
+            score=float(scores[edge]), gt=bool(data.labels[edge]), answer=tail in answers,
+        )  # fmt: skip
 
 
 def _answers(batch: GraphBatch, path: tuple[int, ...], names: GraphNames) -> list[str]:

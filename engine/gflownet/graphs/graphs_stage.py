@@ -258,7 +258,7 @@ class _GraphsJob:
     def _described(self, split: str, dropped: dict[str, int]) -> GraphsBuilt:
         records = [self.store.record(split, number) for number in range(self.store.count(split))]
         edges = [len(record.labels) for record in records]
-        positive = [int(np.frombuffer(record.labels, np.uint8).sum()) for record in records]
+        shortest = [len(record.gt_paths[0]) if record.gt_paths else 0 for record in records]
         hubs = [int(np.bincount(ints(record.tails)).max()) for record in records]
         return GraphsBuilt(
             split=split,
@@ -269,7 +269,7 @@ class _GraphsJob:
             nodes_mean=_mean([len(record.nodes) // 8 for record in records]),
             in_degree_max=max(hubs, default=0),
             reachable=sum(bool(record.gt_paths) for record in records),
-            signal_to_noise=float(np.median([p / e for p, e in zip(positive, edges, strict=True)]))
+            signal_to_noise=float(np.median([p / e for p, e in zip(shortest, edges, strict=True)]))
             if records
             else 0.0,
             hops=dict(Counter(str(len(record.gt_paths[0])) for record in records if record.gt_paths)),

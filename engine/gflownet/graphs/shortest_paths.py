@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 
 FAR = 1 << 20
 """A distance beyond all others."""
-MOST_PATHS = 8
-"""Paths kept of a question; `labels` marks the edges of all paths."""
 
 
 @dataclass(frozen=True)
 class TaughtPaths:
     """`labels` [E]: 1 on any shortest path of any pair (start, answer), or on any given path. `paths`: edge numbers of
-    some of them, shortest first; of shortest paths at most one for each pair."""
+    all that are given, or of one shortest path for each pair, shortest first."""
 
     labels: NDArray[np.uint8]
     paths: list[list[int]]
@@ -54,7 +52,7 @@ def shortest_paths(
                     continue
             paths.append(_first_path(start, answer, on_path.tolist(), heads, tails))
     paths.sort(key=len)
-    return TaughtPaths(labels, paths[:MOST_PATHS])
+    return TaughtPaths(labels, paths)
 
 
 def distances(
@@ -81,7 +79,7 @@ def known_paths(paths: Sequence[Sequence[int]], edges: int) -> TaughtPaths:
     labels = np.zeros(edges, dtype=np.uint8)
     for path in paths:
         labels[list(path)] = 1
-    return TaughtPaths(labels, sorted(map(list, paths), key=len)[:MOST_PATHS])
+    return TaughtPaths(labels, sorted(map(list, paths), key=len))
 
 
 def _first_path(

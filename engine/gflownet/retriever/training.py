@@ -84,7 +84,7 @@ def score_graphs(
 ) -> list[torch.Tensor]:
     """Probabilities [E] of each graph in `numbers`."""
     batch = _batch(data, numbers, tables)
-    scores = _finite(model(batch, tables)).sigmoid().clamp(min=1e-4)
+    scores = _finite(model(batch, tables)).sigmoid()
     return list(
         scores.split(torch.bincount(batch.batch[batch.edge_index[0]], minlength=len(numbers)).tolist())
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import torch
@@ -27,12 +28,18 @@ class Tokens:
 class GraphEmbedder(nn.Module):
     """Projects questions, entities and relations, and fuses them on the edges.
 
-    `width` is the embeddings' D, `hidden` is H. A node also has its structure: whether it is a start, whether it
-    has text, and its degrees; many nodes have nothing else. An edge also has its retriever score. With the retriever's
-    `projector` texts go through it first, and a linear layer brings them to H; without, one linear layer does both.
+    `width` is the embeddings' D, `hidden` is H. With the retriever's `projector` texts go through it first, and a
+    linear layer brings them to H; without, one linear layer does both. `features` are ours: with `structure` a node
+    also has whether it is a start, whether it has text, and its degrees; with `scores` an edge has its retriever score.
     """
 
-    def __init__(self, width: int, hidden: int, projector: EmbeddingProjector | None = None) -> None:
+    def __init__(
+        self,
+        width: int,
+        hidden: int,
+        projector: EmbeddingProjector | None = None,
+        features: Collection[str] = (),
+    ) -> None:
         super().__init__()
 
         def tokens(shared: nn.Linear | None) -> nn.Module:
@@ -43,17 +50,19 @@ class GraphEmbedder(nn.Module):
         self.question = tokens(projector and projector.question)
         self.entity = tokens(projector and projector.entity)
         self.relation = tokens(projector and projector.relation)
-        self.structure = nn.Linear(STRUCTURE, hidden)
+        self.structure = nn.Linear(STRUCTURE, hidden) if "structure" in features else None
         self.match = nn.Linear(hidden, hidden, bias=False)
         self.head = nn.Linear(hidden, hidden)
         self.tail = nn.Linear(hidden, hidden, bias=False)
-        self.score = nn.Linear(1, hidden, bias=False)
+        self.score = nn.Linear(1, hidden, bias=False) if "scores" in features else None
         self.edge_out = nn.Sequential(nn.LayerNorm(hidden), nn.GELU(), nn.Linear(hidden, hidden))
 
     def forward(self, batch: GraphBatch) -> Tokens:
         """Tokens of the whole batch."""
         question = self.question(batch.question_emb)
-        node = self.entity(batch.node_emb) + self.structure(_structure(batch))
+        node = self.entity(batch.node_emb)
+        if self.structure is not None:
+            node = node + self.structure(_structure(batch))
         return Tokens(self._edges(batch, node, question), node, question, _start_summary(batch, node))
 
     def _edges(self, batch: GraphBatch, node: torch.Tensor, question: torch.Tensor) -> torch.Tensor:
@@ -65,8 +74,9 @@ class GraphEmbedder(nn.Module):
             + self.tail(node)[batch.tails]
             + relation[batch.edge_relation]
             + self.match(asked)
-            + self.score(batch.edge_scores.clamp(min=1e-4).log()[:, None])
         )
+        if self.score is not None:
+            fused = fused + self.score(batch.edge_scores.clamp(min=1e-4).log()[:, None])
         return self.edge_out(fused)
 
 

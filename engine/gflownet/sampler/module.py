@@ -52,7 +52,7 @@ class GFlowNetModule(nn.Module):
         self.section = section
         if projector is not None:
             projector.requires_grad_(not section.embedder.freeze_projector)
-        self.embedder = GraphEmbedder(width, hidden, projector)
+        self.embedder = GraphEmbedder(width, hidden, projector, section.token_features)
         self.policy = make_policy(section.policy, steps)
         self.estimator = GFlowNetEstimator(hidden, section.estimator)
         self.env = GraphEnv(steps, section.environment.forbid_revisit, section.environment.forbid_backtrack)

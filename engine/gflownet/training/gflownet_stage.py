@@ -195,7 +195,7 @@ class _SamplerJob:
         metrics = layout.metrics(self.context.run_dir)
         write_atomic(metrics, csv_text(rows, names))
         log = metrics.with_name("log.csv")
-        test = {"step": self.training.step, **evaluations[0].means()}
+        test = {"step": self.step, **evaluations[0].means()}
         write_atomic(log, csv_text(*log_table(recover_jsonl(self.log), recover_jsonl(self.validated), test)))
         return [f"gflownet/{path.relative_to(folder)}" for path in (metrics, log)]
 

@@ -105,7 +105,6 @@ def test_answers_of_both_methods_are_compared_question_by_question_in_whatever_o
         "reader",
         "hit_triples",
         "hit_gflownet",
-        "hit_all_triples",
         "hit_all_gflownet",
     ]
     assert result.files == ["answers.jsonl", "gflownet/tables/answers.csv"]
@@ -116,13 +115,14 @@ def test_as_many_questions_are_answered_as_the_section_says(
     limit: int, names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     questions = [msgspec.structs.replace(sampled([], "a"), sample_id=f"q{number}") for number in range(3)]
-    for name in ("EmbeddingTables", "Texts"):
-        monkeypatch.setattr(answer_stage, name, SimpleNamespace(load=lambda run_dir: None))
+    monkeypatch.setattr(answer_stage, "Texts", SimpleNamespace(load=lambda run_dir: None))
+    monkeypatch.setattr(answer_stage, "read_scores", lambda run_dir, split: [])
+    store: Any = SimpleNamespace(count=lambda split: 0)
     monkeypatch.setattr(answer_stage, "GAgentPyGDataset", lambda path: [None] * 3)
     monkeypatch.setattr(answer_stage, "make_reader", lambda context, embedder: None)
     monkeypatch.setattr(answer_stage, "_sampled", lambda path: questions)
     context: Any = SimpleNamespace(config=Config(answer=AnswerSection(questions=limit)), run_dir=tmp_path)
-    assert [question.sample_id for question in _AnswerJob(context).questions] == names
+    assert [question.sample_id for question in _AnswerJob(context, store).questions] == names
 
 
 def test_the_first_questions_stand_for_all_that_have_a_graph(tmp_path: Path) -> None:
@@ -130,12 +130,17 @@ def test_the_first_questions_stand_for_all_that_have_a_graph(tmp_path: Path) -> 
     write_dropped(tmp_path, "graphs", "test", {"an empty graph": 1})
     write_dropped(tmp_path, "agent-graphs", "test", {"no path leads to an answer": 1})
     job: Any = object.__new__(_AnswerJob)
-    job.context, job.reader = SimpleNamespace(run_dir=tmp_path), SimpleNamespace(name="r")
+    job.context = SimpleNamespace(run_dir=tmp_path, config=Config())
+    job.reader = SimpleNamespace(name="r")
     job.graphs = [None] * 6
     answers = [answer(0), msgspec.structs.replace(answer(1), hit=False, recall=0.5)]
-    row = job._row("triples", answers, answers)
+    row = job._row("gflownet", answers, [*answers])
     assert (row.n, row.missed, row.hit, row.recall) == (2, 2, 0.5, 0.75)
     assert (row.hit_all, row.recall_all) == (0.375, 0.5625)
+    row = job._row("triples", answers, answers)
+    assert (row.hit_all, row.recall_all) == (None, None), (
+        "nobody asks what triples answer where no path leads"
+    )
 
 
 def test_answers_are_asked_for_in_batches_and_those_that_are_there_are_not() -> None:
@@ -284,18 +289,21 @@ def test_an_answer_is_judged_by_all_the_gold_answers_it_names(
 def test_the_sampled_paths_are_one_method_and_the_best_triples_the_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Both of the same question, within the same budget: two triples of the three."""
+    """Both of the same question, within the same budget: two triples of the three. Those are the best of all that was
+    retrieved, whatever the graph holds that is walked."""
     triples = [step("x", "y"), step("y", "z"), step("z", "x")]
-    monkeypatch.setattr(answer_stage, "from_pyg", lambda data, tables: (*data, tables))
-    monkeypatch.setattr(answer_stage.GraphNames, "of", lambda texts, data: (texts, data))
     monkeypatch.setattr(
         answer_stage,
         "top_triples",
-        lambda batch, names: triples if (batch, names) == (("g1", "tables"), ("texts", "g1")) else [],
+        lambda data, scores, texts: triples if (data, scores, texts) == ("g2", "s2", "texts") else [],
     )
     job: Any = object.__new__(_AnswerJob)
-    job.questions = [sampled([], "a"), sampled([path("abc", 1, 0.5), path("a", 1, 0.4)], "a")]
-    job.graphs, job.tables, job.texts = ["g0", "g1"], "tables", "texts"
+    job.questions = [
+        msgspec.structs.replace(sampled([], "a"), sample_id="p"),
+        sampled([path("abc", 1, 0.5), path("a", 1, 0.4)], "a"),
+    ]
+    job.retrieval, job.scores, job.texts = ["g0", "g1", "g2"], ["s0", "s1", "s2"], "texts"
+    job.numbers = {"lost": 0, "p": 1, "q": 2}
     job.section, job.reader = AnswerSection(token_budget=8), SimpleNamespace(count_tokens=lambda text: 4)
     assert job._prompt(1, "gflownet") == EvidencePrompt("who?", [step("s", "a"), step("a", "b")], 8)
     assert job._prompt(1, "triples") == EvidencePrompt("who?", triples[:2], 8)

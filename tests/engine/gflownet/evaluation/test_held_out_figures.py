@@ -43,7 +43,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def config() -> Config:
-    return small_config(gflownet={"steps": STEPS, "actor": {"retriever_prior_anneal_steps": 2 * STEPS}})
+    features = {
+        "token_features": ["scores", "structure"]
+    }  # ours: greedy walks are then longer with the prior
+    actor = {"retriever_prior_anneal_steps": 2 * STEPS}
+    return small_config(gflownet={"steps": STEPS, "actor": actor, **features})
 
 
 @dataclass(frozen=True)

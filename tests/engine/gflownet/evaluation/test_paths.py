@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from engine.config.gflownet import GFlowNetSection, RewardSection
 from engine.events import PathStep
@@ -68,13 +68,18 @@ def test_a_start_that_is_an_answer_counts_for_a_path_that_comes_back_to_it():
 
 
 def test_the_baseline_s_triples_come_by_falling_score():
-    batch = replace(small_batch([GRAPH]), edge_scores=torch.tensor([0.2, 0.9, 0.2], dtype=torch.float64))
-    assert [(step.head, step.tail) for step in top_triples(batch, NAMES)] == [
-        ("A", "C"),
-        ("A", "B"),
-        ("C", "D"),
+    """Names by the numbers of the run: nodes 0, 1, 2 of the graph are its entities 3, 0, 2."""
+    data = Data(
+        edge_index=torch.tensor([[0, 0, 1], [1, 2, 2]]), edge_attr=torch.tensor([1, 0, 1]),
+        labels=torch.tensor([0.0, 1, 0]),
+        node_global_ids=torch.tensor([3, 0, 2]), a_local_indices=torch.tensor([2]),
+    )  # fmt: skip
+    texts = Texts(["A", "B", "C", "D"], ["r", "s"])
+    assert list(top_triples(data, torch.tensor([0.25, 0.875, 0.25]), texts)) == [
+        PathStep(head="D", relation="r", tail="C", score=0.875, gt=True, answer=True),
+        PathStep(head="D", relation="s", tail="A", score=0.25, gt=False, answer=False),
+        PathStep(head="A", relation="s", tail="C", score=0.25, gt=False, answer=True),
     ]
-    assert [step.score for step in top_triples(batch, NAMES)] == [0.9, 0.2, 0.2]
 
 
 def step(*words: str) -> PathStep:

@@ -58,12 +58,12 @@ def test_of_given_paths_the_shortest_is_taught_and_all_are_labels():
     assert found.labels.tolist() == [1, 1, 1, 1, 1, 1, 0]
 
 
-def test_of_many_paths_eight_are_kept_and_all_are_labels():
+def test_of_many_paths_all_are_kept_and_are_labels():
     """Of nine given ones, and of those from three starts to three answers."""
     given = known_paths([[number] for number in range(9)], 9)
-    assert given.paths == [[number] for number in range(8)] and given.labels.all()
+    assert given.paths == [[number] for number in range(9)] and given.labels.all()
     heads, tails = (
         np.array(ends, dtype=np.int64) for ends in zip(*itertools.product((0, 1, 2), (3, 4, 5)), strict=True)
     )
     found = shortest_paths(NODES, heads, tails, [0, 1, 2], [3, 4, 5])
-    assert found.paths == [[number] for number in range(8)] and found.labels.all()
+    assert found.paths == [[number] for number in range(9)] and found.labels.all()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,16 +26,18 @@ FORK = SmallGraph("fork", ((0, 0, 2), (0, 1, 2), (1, 2, 2), (2, 0, 3)), (0, 1), 
 CHAIN = SmallGraph("chain", ((0, 0, 1), (1, 0, 2), (2, 0, 3)), (0,), (3,))
 
 
-def made(batch: GraphBatch) -> tuple[GraphEmbedder, Tokens]:
+def made(batch: GraphBatch, features: Sequence[str] = ()) -> tuple[GraphEmbedder, Tokens]:
     torch.manual_seed(0)
-    embedder = GraphEmbedder(WIDTH, HIDDEN).double()
+    embedder = GraphEmbedder(WIDTH, HIDDEN, features=features).double()
     return embedder, embedder(batch)
 
 
-def test_tokens_are_those_of_the_literal_reading():
+@pytest.mark.parametrize("features", [(), ("scores",), ("structure",), ("scores", "structure")])
+def test_tokens_are_those_of_the_literal_reading(features: Sequence[str]):
+    """Of texts alone (spec 3.1); with features, which are ours, of these too."""
     batch = small_batch([FORK, CHAIN])
     batch.node_emb[1] = 0  # an entity without text
-    embedder, tokens = made(batch)
+    embedder, tokens = made(batch, features)
     first_node, first_edge = 0, 0
     for number, graph in enumerate((FORK, CHAIN)):
         question = embedder.question(batch.question_emb[number])
@@ -44,7 +48,8 @@ def test_tokens_are_those_of_the_literal_reading():
             row = batch.node_emb[first_node + node]
             looks = [math.log(1 + leaving), math.log(1 + reaching), node in graph.starts, bool(row.any())]
             structure = torch.tensor([float(look) for look in looks], dtype=torch.float64)
-            nodes.append(embedder.entity(row) + embedder.structure(structure))
+            token = embedder.entity(row)
+            nodes.append(token + embedder.structure(structure) if embedder.structure else token)
             assert torch.allclose(tokens.node[first_node + node], nodes[node])
         summary = torch.stack([nodes[start] for start in graph.starts]).mean(0)
         assert torch.allclose(tokens.start_summary[number], summary)
@@ -59,10 +64,24 @@ def test_tokens_are_those_of_the_literal_reading():
             score = (0.05 + 0.9 * ((7 * head + 3 * tail + relation) % 11) / 11,)  # as `small_batch` gives it
             fused = (
                 embedder.head(nodes[head]) + embedder.tail(nodes[tail]) + asked + embedder.match(asked * question)
-                + embedder.score(torch.tensor(score, dtype=torch.float64).log())
             )  # fmt: skip
+            if embedder.score:
+                fused = fused + embedder.score(torch.tensor(score, dtype=torch.float64).log())
             assert torch.allclose(tokens.edge[own[0]], embedder.edge_out(fused)), (graph.name, place)
         first_node, first_edge = first_node + graph.nodes, first_edge + len(graph.triples)
+    assert [embedder.score is None, embedder.structure is None] == [
+        "scores" not in features,
+        "structure" not in features,
+    ]
+
+
+def test_the_retriever_s_scores_change_no_token_unless_they_are_asked_for():
+    batch = small_batch([FORK])
+    other = replace(batch, edge_scores=batch.edge_scores.flip(0))
+    (embedder, tokens), (_, scored) = made(batch), made(batch, ("scores",))
+    assert torch.equal(embedder(other).edge, tokens.edge)
+    torch.manual_seed(0)
+    assert not torch.allclose(made(other, ("scores",))[1].edge, scored.edge)
 
 
 def test_in_edge_gat_attention_begins_with_weights_of_unit_length():
