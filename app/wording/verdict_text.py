@@ -34,10 +34,26 @@ _NO_DIFFERENCE = "no difference is shown"
 def verdicts(
     stages: Mapping[str, StageState] | Mapping[str, StageRecord], names: Iterable[str] | None = None
 ) -> list[Verdict]:
-    """Those of the named stages (None: of all), in their order; those of a stale stage say so. A method's last one is
-    its headline: it stands nearest to what the method is for."""
+    """Those of the named stages (None: of all), in their order; those of a stale stage say so."""
     named = [stages[name] for name in (stages if names is None else names) if name in stages]
     return [replace(stage.verdict, stale=stage.stale) for stage in named if stage.verdict is not None]
+
+
+def method_verdict(
+    stages: Mapping[str, StageState] | Mapping[str, StageRecord], names: Iterable[str]
+) -> Verdict | None:
+    """The last verdict of a method's stages: it stands nearest to what the method is for. Where nothing simpler is as
+    good by its figure, but the baseline of an earlier one by that one's, it names that: no later figure hides it."""
+    *earlier, last = [None, *verdicts(stages, names)]
+    for one in filter(None, earlier):
+        as_good = not (one.stale or (one.shown and one.better))
+        if last and last.closest is None and one.method == last.method and as_good:
+            beside = Closest(
+                method=one.baseline, n=one.n, metric=one.metric, lower_is_better=one.lower_is_better,
+                value=one.baseline_value, difference=-one.difference, low=-one.high, high=-one.low,
+            )  # fmt: skip
+            return replace(last, closest=beside)
+    return last
 
 
 # ---------------------------------------------------------------- cells and line

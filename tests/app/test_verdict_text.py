@@ -16,6 +16,7 @@ from app.batch.result_tables import print_results
 from app.state.run import RunState
 from app.wording.verdict_text import (
     VerdictCells,
+    method_verdict,
     verdict_cells,
     verdict_line,
     verdict_sentence,
@@ -283,3 +284,33 @@ def test_the_record_keeps_it_and_records_without_one_are_read(tmp_path: Path) ->
     del plain["stages"]["eval"]["verdict"]
     run.record.write_text(json.dumps(plain))
     assert run.read().stages["eval"].verdict is None
+
+
+ANSWERS = replace(HITS, baseline="triples", metric="answer_hit", difference=0.2, low=0.1, high=0.3)
+
+
+def test_a_methods_last_verdict_names_the_baseline_that_an_earlier_one_does_not_beat() -> None:
+    """Beam search reaches 0.05 more answers, between 0.02 less and 0.12 more: no difference is shown."""
+
+    def as_good(first: ev.Verdict, last: ev.Verdict = ANSWERS, stale: bool = False) -> str:
+        status = {"gflownet": "stale" if stale else "finished", "answer": "finished"}
+        stages = {
+            name: StageRecord(status=status[name], verdict=verdict)
+            for name, verdict in (("gflownet", first), ("answer", last))
+        }
+        verdict = method_verdict(stages, ["graphs", "gflownet", "answer"])
+        assert verdict is not None and replace(verdict, closest=None) == replace(last, closest=None)
+        return verdict_cells(verdict).as_good
+
+    unsure = replace(GRADED, difference=-0.05, low=-0.12, high=0.02)
+    assert as_good(unsure) == "≈ beam"
+    assert as_good(GRADED) == "▲ beam", "which is shown to be better"
+    assert as_good(HITS) == "", "which is shown to be worse"
+    assert as_good(unsure, stale=True) == "", "of an earlier attempt"
+    assert as_good(replace(unsure, method="pool")) == "", "of another method"
+    assert as_good(unsure, replace(ANSWERS, closest=NEAR)) == "no probing", (
+        "which is nearer: by the same figure"
+    )
+    shorter = replace(TOKENS, method="gflownet", baseline="beam")
+    assert as_good(shorter) == "", "fewer tokens are better"
+    assert method_verdict({"answer": StageRecord()}, ["answer"]) is None
