@@ -82,11 +82,16 @@ def test_of_an_evolution() -> None:
     events = [scored("baseline", 0, 44.0), scored("minibatch", 0, 43.0), scored("validation", 0, 9.0)]
     assert curve_of("Evolution", state_of(events), None) is None, "one value is no curve"
     events.append(scored("minibatch", 1, 25.0))
-    curve = Curve("tokens of an answer", "the iterations", "Evolution", (43.0, 25.0), "unchanged", (44.0,), 1)
+    curve = Curve(
+        "tokens of an answer, minibatch", "the iterations", "minibatch", (43.0, 25.0), "unchanged", (44.0,), 1
+    )
     assert curve_of("Evolution", state_of(events), None) == curve
     end = [compared("no_processor", 45.5), compared("best", 25.5)]
     tested = curve_of("Evolution", state_of([*events, *end]), None)
     assert tested is not None and tested.baseline == (45.5,)
+    assert (tested.name, tested.baseline_name) == ("minibatch", "unchanged, test set"), (
+        "not of the same questions"
+    )
     alone = curve_of("Evolution", state_of([event for event in events if event is not events[0]]), None)
     assert alone is not None and alone.baseline == ()
 
