@@ -296,7 +296,8 @@ def test_which_columns_of_a_sweep_there_is_room_for() -> None:
     assert [column.key for column in COLUMNS if column.justify == "left"] == ["sign", "setting", "state"]
     assert {column.label: column.help for column in COLUMNS if column.help} == {
         "": "★ the best setting, ☆ cannot be told from it", "result": "mean over its items, and over its seeds",
-        "baseline": "the same items without the method", "difference": "result − baseline: ▲ better than its baseline, ▼ worse, ≈ no difference shown",
+        "baseline": "the same items without the method",
+        "difference": "result − baseline: ▲ better than its baseline, ▼ worse, ≈ no difference shown",
         "95% interval": "of the difference, paired over the items; of several seeds, over each item's mean",
         "tokens": "of an answer, probes included",
     }  # fmt: skip

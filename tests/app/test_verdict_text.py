@@ -59,7 +59,7 @@ NEAR = ev.Closest(method="no_probing", n=200, value=0.965, difference=0.0, low=-
 @pytest.mark.parametrize(
     ("verdict", "line", "text"),
     [
-        (ESM, "greedy 63.5% → 96.5%  ▲ +33.0 [27, 39]  90 tok +6%",
+        (ESM, "greedy 63.5% → 96.5%  ▲ +33.0 [27, 39]  91 tok +6%",
          "ESM answers 96.5% of 200 problems right; greedy 63.5%: +33.0 points [27, 39]; 66 turned right, none wrong."),
         (UNSURE, "greedy 63.5% → 64.0%  ≈ no difference is shown [−2.0, 3.0]",
          "ESM answers 64.0% of 200 problems right; greedy 63.5%: +0.5 points [−2.0, 3.0]; 3 turned right, 2 wrong. "
@@ -161,7 +161,7 @@ def test_what_should_not_suffer(difference: float, low: float, high: float, text
 
 
 def test_cells() -> None:
-    cells = VerdictCells("greedy", "63.5%", "96.5%", "▲ +33.0 [27, 39]", "90 tok +6%", "")
+    cells = VerdictCells("greedy", "63.5%", "96.5%", "▲ +33.0 [27, 39]", "91 tok +6%", "")
     assert verdict_cells(ESM) == cells
     assert verdict_cells(ESM, brief=True) == cells._replace(cost="+6% tok")
     assert verdict_cells(TOKENS, brief=True).value == "42.1"
@@ -176,7 +176,7 @@ def test_cells() -> None:
     ("changes", "cost", "brief"),
     [
         ({"tokens": 99.5, "baseline_tokens": 85.0}, "100 tok +17%", "+17% tok"),
-        ({"tokens": 76.5, "baseline_tokens": 85.0}, "76 tok −10%", "−10% tok"),
+        ({"tokens": 76.5, "baseline_tokens": 85.0}, "77 tok −10%", "−10% tok"),
         ({"tokens": 170.0, "baseline_tokens": 85.0}, "170 tok ×2.0", "×2.0 tok"),
         ({"tokens": 169.0, "baseline_tokens": 85.0}, "169 tok +99%", "+99% tok"),
         ({"tokens": 1234.0, "baseline_tokens": None}, "1,234 tok", "1,234 tok"),
@@ -222,7 +222,7 @@ def test_sign_and_difference(changes: dict[str, object], sign: str, words: str) 
 
 
 def test_a_stale_line_says_so() -> None:
-    assert verdict_line(replace(ESM, stale=True)).endswith("◌ +33.0 [27, 39]  90 tok +6% (stale)")
+    assert verdict_line(replace(ESM, stale=True)).endswith("◌ +33.0 [27, 39]  91 tok +6% (stale)")
 
 
 def test_a_log_without_what_comes_closest_is_read() -> None:

@@ -89,7 +89,7 @@ def test_seeds_are_one_setting_and_their_items_are_no_further_items(tmp_path: Pa
 
 
 def test_a_setting_with_one_seed_has_the_interval_of_its_run(tmp_path: Path) -> None:
-    """Not one drawn anew from the same items: here from 0 to 1, as the run's verdict says. Both seeds have a new one."""
+    """Not one drawn anew from the same items: here from 0 to 1, as the run's verdict says. Two have a new one."""
     folder = make_sweep(tmp_path, [20, 30])
     record = folder.read()
     record.points = record.points[:3]
