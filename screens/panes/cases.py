@@ -87,7 +87,8 @@ class CasesPane(Pane):
 
     def show(self) -> None:
         """Draw the session's state."""
-        self.source.show(self.items(self.session.state))
+        state, columns = self.session.state, self.cases.columns_of
+        self.source.show(self.items(state), *([columns(state)] if columns else []))
         self.table.refresh_rows()
         self._begin()
         self.show_detail()

@@ -76,7 +76,7 @@ class RunHeader(Widget):
         return () if shown is None else shown.stages_shown
 
     def _methods(self) -> Text:
-        """`Overview  1 ESM ✓  2 Evolution ▶ 40%`: where one can go; a click goes there."""
+        """`Overview  1 ESM ✓  2 Evolution ▶ 1/2 40%`: where one can go; a click goes there."""
         text = Text()
         if self._following:
             text.append("F→ ", tone(self, "good"))

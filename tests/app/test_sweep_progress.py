@@ -249,7 +249,7 @@ def test_the_cells_of_a_setting() -> None:
     cells = [[cell_of(column.show(column.value(row))) for column in COLUMNS] for row in rows]
     assert [[cell.text for cell in row] for row in cells] == [
         ["★", "online.L=3", "✓", "42.0", "85.0", "▲ −43.0", "[−50.0, −36.0]", "42", "1234"],
-        ["≈", "online.L=5", "▶ 1 of 2 25%", "50.0", "85.0", "▲ −35.0", "[−42.0, −28.0]", "51", "1234"],
+        ["☆", "online.L=5", "▶ 1 of 2 25%", "50.0", "85.0", "▲ −35.0", "[−42.0, −28.0]", "51", "1234"],
         ["", "online.L=9", "failed", "·", "·", "·", "·", "·", "·"],
         ["", "online.L=7", "waits", "·", "85.0", "·", "·", "·", "1234"],
     ]
@@ -295,9 +295,11 @@ def test_which_columns_of_a_sweep_there_is_room_for() -> None:
     )
     assert [column.key for column in COLUMNS if column.justify == "left"] == ["sign", "setting", "state"]
     assert {column.label: column.help for column in COLUMNS if column.help} == {
-        "": "★ the best setting, ≈ cannot be told from it", "result": "mean over its items, and over its seeds",
-        "baseline": "the same items without the method", "difference": "result − baseline",
-        "95% interval": "of the difference, paired over the items", "tokens": "of an answer, probes included",
+        "": "★ the best setting, ☆ cannot be told from it", "result": "mean over its items, and over its seeds",
+        "baseline": "the same items without the method",
+        "difference": "result − baseline: ▲ better than its baseline, ▼ worse, ≈ no difference shown",
+        "95% interval": "of the difference, paired over the items; of several seeds, over each item's mean",
+        "tokens": "of an answer, probes included",
     }  # fmt: skip
 
 

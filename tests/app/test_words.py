@@ -181,7 +181,7 @@ CANDIDATES = [
         ("tau_null", {"candidates": CANDIDATES},
          "The best entry (wrong-2, Score 0.100) beat null, but its Score lies below tau_null: too low to steer."),
         ("min_sim", {"top_similarity": 0.0625},
-         "The nearest entry is too far away (similarity 0.062, below min_sim), so memory was not used."),
+         "The nearest entry is too far away (similarity 0.063, below min_sim), so memory was not used."),
         ("chosen", {"chosen": "wrong-2", "score": 0.5, "null_score": -0.25, "layer": 4, "alpha": 2.5},
          "wrong-2 scored highest (0.500, null −0.250), so it was injected at layer 4 with α 2.500."),
         ("always", {"chosen": "mean", "alpha": 0.0},

@@ -141,7 +141,7 @@ def course(state: RunState) -> list[Series]:
         passed[row.mode] = passed.get(row.mode, 0) + row.passed
         line = shares.setdefault(row.mode, [])
         line.append(passed[row.mode] / (len(line) + 1))
-    return [Series(mode, range(1, len(line) + 1), line) for mode, line in shares.items()]
+    return [Series(method_name(mode), range(1, len(line) + 1), line) for mode, line in shares.items()]
 
 
 def score_picture(state: SLSMState) -> list[Picture]:

@@ -47,7 +47,7 @@ def printed(events: Iterable[Event], width: int = 140) -> str:
     ("events", "rows"),
     [
         (lambda: ESM, ["Methods, against greedy", "ESM 200 0.985 [0.957, 0.995] +0.365 [+0.300, +0.430] 1e-09 0 0",
-                     "ESM 68.2 20.5 88.8 0"]),
+                     "ESM 68.3 20.5 88.8 0"]),
         (evolution_events, ["the unchanged model 40.0 · ·", "the unchanged model 0.900 [0.800, 0.950] · · ·",
                             "the evolved deltas 20.0 −20.0 [−22.0, −18.0]",
                             "the evolved deltas 0.900 [0.800, 0.950] 0.000 [−0.050, +0.050] 1.000",

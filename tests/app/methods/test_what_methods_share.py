@@ -65,7 +65,7 @@ def test_a_difference_without_an_interval_has_no_tone_and_none_is_dim() -> None:
         Cell(" "),
         Cell(" "),
     ]
-    assert [digits(2)(value) for value in (0.125, 3.0, None)] == ["0.12", "3.00", "·"]
+    assert [digits(2)(value) for value in (0.125, 3.0, None)] == ["0.13", "3.00", "·"]
 
 
 def test_counts_of_none_are_left_out() -> None:

@@ -6,6 +6,7 @@ import csv
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from textual.app import App
 from textual.message import Message
@@ -14,7 +15,7 @@ from textual.widgets import Input
 
 from app.state.esm import ESMState
 from app.wording.text import counted
-from engine.events import DecisionTaken, Event, MethodEvaluated, StageStarted, Unknown, decode
+from engine.events import DecisionTaken, Event, MethodEvaluated, PairMined, StageStarted, Unknown, decode
 from engine.run.find_event import find_event
 from engine.run.stage_state import RUNNING
 from engine.wilson import wilson
@@ -175,6 +176,41 @@ async def test_a_click_on_a_stage_opens_its_method(growing: RecordedSession, siz
         await pilot.click(offset=(rows[row].index("eval"), row))
         await pilot.pause()
     assert [message.name for message in messages if isinstance(message, SystemRequested)][:1] == ["ESM"]
+
+
+async def test_a_count_of_cases_stands_where_the_line_of_kinds_says_of_which(
+    session: RecordedSession,
+) -> None:
+    """Beside the results nothing says whether it would be of decisions, pairs or entries."""
+    async with EsmApp(session).run_test(size=WIDE) as pilot:
+        screen = await press(pilot)
+        screen.action_named("pairs")
+        await pilot.pause()
+        count = f"1 Cases {len(session.state.esm.pairs):,}   2 Results"
+        assert count in drawn(pilot.app)
+        await press(pilot, "2")
+        assert "1 Cases   2 Results" in drawn(pilot.app)
+        await press(pilot, "1")
+        assert count in drawn(pilot.app)
+
+
+@pytest.mark.parametrize("tried_out", [True, False])
+async def test_pairs_have_an_effect_where_any_was_tried_out(tried_out: bool, tmp_path: Path) -> None:
+    events = [
+        msgspec.structs.replace(event, steered_correct=tried_out or None)
+        if isinstance(event, PairMined)
+        else event
+        for event in SyntheticRun().events()
+    ]
+    session = RecordedSession(write_log(tmp_path / "events.jsonl", iter(events)), tmp_path)
+    async with EsmApp(session).run_test(size=WIDE) as pilot:
+        screen = await press(pilot)
+        screen.action_named("pairs")
+        await pilot.pause()
+        assert isinstance(screen.pane, CasesPane)
+        keys = [column.key for column in screen.pane.source.columns]
+        assert keys[-3:] == (["effect", "source", "id"] if tried_out else ["delta", "source", "id"])
+        assert ("effect" in drawn(pilot.app)) == tried_out
 
 
 async def test_every_tab_explains_its_emptiness(tmp_path: Path) -> None:

@@ -128,6 +128,12 @@ def evaluated(**more: Any) -> ev.Event:
     return ev.MethodEvaluated(method="esm", **(row | more))
 
 
+def answered(n: int, right: bool) -> ev.Event:
+    return ev.ExampleEvaluated(
+        method="esm", index=n, example=f"e{n}", question="", gold="", pred="", correct=right, tokens_used=1
+    )
+
+
 def said(state: RunState, line: int = 1) -> str:
     return " ".join(drawn(state)[line].split())
 
@@ -140,7 +146,7 @@ def test_a_method_at_work_says_stage_share_time_left_and_the_figure_so_far() -> 
         said(state, 1) == "1 ESM ▶ 40% eval 80/200, 1:00 left; so far greedy 63.0% → 95.0% ▲ +32.0 [20, 45]"
     )
     assert said(state, 2) == "2 Evolution ○ has not started"
-    early = state_of(*begun("eval", 200, 80, 40.0), evaluated(n=40, accuracy=0.9), evaluated())
+    early = state_of(*begun("eval", 200, 80, 40.0), *(answered(n, right=n > 0) for n in range(20)))
     assert said(early, 1) == "1 ESM ▶ 40% eval 80/200, 1:00 left; accuracy so far 0.950"
     assert said(state_of(*begun("evolve", 10, 5, 20.0)), 2) == "2 Evolution ▶ 50% evolve 5/10, 0:20 left"
 

@@ -779,7 +779,7 @@ def test_the_length_of_the_answers_runs_up_beside_the_unchanged_model(log: Log) 
     """9 and 5 tokens of the minibatches; 8 on the validation set without deltas, 40 once a test set is compared."""
     curve = PAGE.overview.curve(log.state)
     assert curve == Curve(
-        "tokens of an answer", "the iterations", "Evolution", (9.0, 5.0), "unchanged", (8.0,), 1
+        "tokens of an answer, minibatch", "the iterations", "minibatch", (9.0, 5.0), "unchanged", (8.0,), 1
     )
     log.state.apply(compared("no_processor", mean_tokens=40.0), 99, 1)
     later = PAGE.overview.curve(log.state)

@@ -310,7 +310,11 @@ def test_the_modes_side_by_side() -> None:
 
 def test_the_course_of_each_mode(log: Log) -> None:
     lines = {line.label: (list(line.x), list(line.y)) for line in course(log.state)}
-    assert lines == {"baseline": ([1], [0.0]), "always": ([1], [1.0]), "never": ([1], [0.0])}
+    assert lines == {
+        "no note": ([1], [0.0]),
+        "a note always": ([1], [1.0]),
+        "a silent controller": ([1], [0.0]),
+    }
 
 
 def test_of_modes_that_score_the_same_the_one_with_fewer_notes_is_named() -> None:
@@ -350,7 +354,7 @@ def test_the_course_over_several_answers() -> None:
     )  # fmt: skip
     lines = {line.label: (list(line.x), list(line.y)) for line in course(log.state)}
     assert lines == {
-        "always": ([1, 2, 3, 4], [1.0, 1 / 2, 2 / 3, 3 / 4]), "baseline": ([1, 2], [0.0, 1 / 2]),
+        "a note always": ([1, 2, 3, 4], [1.0, 1 / 2, 2 / 3, 3 / 4]), "no note": ([1, 2], [0.0, 1 / 2]),
     }  # fmt: skip
 
 
