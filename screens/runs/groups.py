@@ -103,7 +103,7 @@ class Group:
             case "difference" if best is not None:
                 return difference_cell(best.verdict)
             case "changes":
-                return Cell("enter shows the sweep", "dim")
+                return Cell("enter shows it", "dim")
             case "id" if best is not None:
                 return Cell(f"{best.word} of {best.among}", "dim")
             case _:
