@@ -131,7 +131,8 @@ def _spent(value: float, baseline: float | None, unit: str, digits: int, brief: 
     if not baseline:
         return f"{amount} {unit}"
     times = value / baseline
-    change = f"×{times:.1f}" if times >= 2 else f"{signed(100 * (times - 1), 0)}%"
+    percent = signed(100 * (times - 1), 0)
+    change = f"×{times:.1f}" if times >= 2 else f"{percent if percent.strip('+−0') else '±0'}%"
     return f"{change} {unit}" if brief else f"{amount} {unit} {change}"
 
 

@@ -35,13 +35,7 @@ COMMANDS = (
     REPORT,
     ERROR,
     *(
-        Command(
-            str(number),
-            f"method({number})",
-            "Method",
-            "Open the method of this number.",
-            shown=False,
-        )
+        Command(str(number), f"method({number})", "Method", "Open the method of this number.", shown=False)
         for number in range(1, 10)
     ),
     Command("escape", "app.up", "Runs", "Back to the list of runs; the engine continues.", display="esc"),

@@ -119,7 +119,7 @@ class Group:
             case "difference" if best is not None:
                 return difference_cell(reported or best.verdict)
             case "changes":
-                return Cell("enter shows the sweep", "dim")
+                return Cell("enter shows it", "dim")
             case "id" if best is not None:
                 return Cell(f"{best.word} of {best.among}", "dim")
             case _:

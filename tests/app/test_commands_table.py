@@ -92,10 +92,11 @@ def test_of_commands_without_a_key_those_that_can_be_done_are_offered() -> None:
             asked.append(action)
             return action != "no"
 
-        return SimpleNamespace(PALETTE=commands, check_action=check_action)
+        bound = {"R": SimpleNamespace(binding=SimpleNamespace(action="report"))}
+        return SimpleNamespace(PALETTE=commands, check_action=check_action, active_bindings=bound)
 
     yes, no, ours = (Command("", action, "L", "H.") for action in ("yes", "no", "app.ours"))
-    screen = node(yes, no)
+    screen = node(yes, no, Command("", "report", "L", "A key does it."))
     screen.app = node(ours)
     assert commands_without_key(screen) == [(yes, screen), (ours, screen.app)] and asked == [
         "yes",

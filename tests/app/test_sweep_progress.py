@@ -181,6 +181,17 @@ def test_what_so_many_items_can_tell_apart(
     assert _resolved(results) == [], "nothing is compared"
 
 
+@pytest.mark.parametrize(
+    ("tied", "said"),
+    [((), "is better than the other (95%, "), ((1,), "to tell the best setting from the other: to show, ")],
+)
+def test_of_two_settings_there_is_one_other(tied: tuple[int, ...], said: str) -> None:
+    best = SimpleNamespace(verdict=SimpleNamespace(items="problems", unit="share"))
+    results: Any = SimpleNamespace(compared=[0, 1], best=best, resolution=Resolution(200, 0, tied, 0.05, 0.0))
+    [words] = _resolved(results)
+    assert said in words
+
+
 VERDICT = Verdict(
     method="evolution", baseline="unchanged", metric="mean_tokens", unit="tokens", lower_is_better=True, n=150,
     value=42.0, baseline_value=85.0, difference=-43.0, low=-50.0, high=-36.0, items="test questions",

@@ -179,6 +179,8 @@ def test_cells() -> None:
         ({"tokens": 76.5, "baseline_tokens": 85.0}, "77 tok −10%", "−10% tok"),
         ({"tokens": 170.0, "baseline_tokens": 85.0}, "170 tok ×2.0", "×2.0 tok"),
         ({"tokens": 169.0, "baseline_tokens": 85.0}, "169 tok +99%", "+99% tok"),
+        ({"tokens": 85.2, "baseline_tokens": 85.0}, "85 tok ±0%", "±0% tok"),
+        ({"tokens": 84.8, "baseline_tokens": 85.0}, "85 tok ±0%", "±0% tok"),
         ({"tokens": 1234.0, "baseline_tokens": None}, "1,234 tok", "1,234 tok"),
         ({"calls": 8.2, "baseline_calls": 1.0}, "8.2 calls ×8.2", "×8.2 calls"),
         ({"calls": 1.7, "baseline_calls": None}, "1.7 calls", "1.7 calls"),

@@ -57,7 +57,7 @@ def of_answer(event: AnswerJudged, source: CaseSource) -> Choice:
 
     return Choice(
         f"{event.example} · iteration {event.iteration}, {event.split}{'' if under_deltas else ', without deltas'}\n"
-        f"{one_line(event.question)}\nright answer {one_line(event.gold)}",
+        f"right answer {one_line(event.gold)}\n{one_line(event.question)}",
         [
             [
                 Field("of", "deltas of iteration", of, optional(whole()), "own", 8),

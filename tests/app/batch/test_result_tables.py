@@ -62,7 +62,7 @@ def printed(events: Iterable[Event], width: int = 140) -> str:
                             "sampled paths 3 1.000 +1.000 [+0.400, +1.000] 0.250 0.800 0.750 5.0 58.0",
                             "read by path reader (offline)"]),
          (slsm_events, ["no note none 2 0.000 [0.000, 0.000] · · 0 0 0 0 0 0",
-                       "a note always structured 2 1.000 [1.000, 1.000] +1.000 [0.000, +1.000] 2 2 0 0 0 0",
+                       "always structured 2 1.000 [1.000, 1.000] +1.000 [0.000, +1.000] 2 2 0 0 0 0",
                        "fixed: the note made a failing answer pass"]),
         (pool_events, ["after injection 0.867 2/3 0.667 [0.208, 0.939]",
                        "similarity (RICES) 2 0.810 [0.710, 0.910] · ·",

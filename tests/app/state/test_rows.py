@@ -221,6 +221,8 @@ def test_what_the_run_knows_of_itself() -> None:
     ]  # fmt: skip
     assert state.failure is not None and state.failure.what == "second"
     assert (state.time, state.preparing) == (9.0, "reading")
+    state.apply(ev.StageFinished(seq=20, stage="pool", seconds=1.0, summary={}, files=[]))
+    assert state.preparing == "", "at the end of a stage nothing is loaded for it any more"
     for event in (ev.WorkerStarted(pid=1, attempt=2, stages=[]), ev.WorkerStopped(status="failed")):
         state.loading, state.preparing = ev.ModelLoading(name="m"), "reading"
         state.apply(event)

@@ -113,7 +113,7 @@ def test_what_cannot_be_used_is_counted_by_reason():
         "candidate: the query itself": 1,
         "candidate: embedding not finite": 1,
         "trajectory: one candidate twice": 1,
-        "trajectory: another points to the same": 1,
+        "trajectory: same pair as another": 1,
         "trajectory: its candidate cannot be used": 2,
     }
 
@@ -135,7 +135,7 @@ def test_of_two_to_the_same_rows_the_one_that_was_scored_stays():
     query = msgspec.structs.replace(query, pointer_candidates=[failed, *query.pointer_candidates[1:]])
     found = normalised(query)
     assert [trajectory.vqa_acc_score for trajectory in found.query.pointer_candidates] == [0.6]
-    assert found.dropped == {"trajectory: another points to the same": 2}
+    assert found.dropped == {"trajectory: same pair as another": 2}
 
 
 def test_a_pool_is_not_filled_with_the_query_itself_however_near() -> None:

@@ -606,13 +606,36 @@ async def test_a_marked_column_says_what_filters_call_it(session: RecordedSessio
         table = pane.table
         for marked, words in (
             ("probe", "prb (filter probe): tokens spent on probes"),
-            ("m", "│  m: the segment"),
+            ("m", "m: the segment that was decided, from 1  │  "),
         ):
             table._marked = marked
             pane.show_status()
-            assert words in str(pane.line.render())
+            assert str(pane.line.render()).startswith(words)
         await pilot.hover(table, offset=(table._placed[-1].x, 0))
         assert table.tooltip is not None
+
+
+async def test_an_explanation_has_the_lines_that_it_needs(session: RecordedSession) -> None:
+    """Also in 80 columns, where the counts before it left it none."""
+    async with EsmApp(session).run_test(size=(80, 24)) as pilot:
+        pane = (await press(pilot)).decisions
+        pane.table._marked = "dlogprob"
+        pane.show_status()
+        await pilot.pause()
+        text = drawn(pilot.app)
+        assert "Δlogp (filter dlogprob): probe's mean log-probability minus null's" in text
+        assert pane.line.size.height == 2
+
+
+async def test_tabs_that_there_are_not_have_no_key(session: RecordedSession) -> None:
+    """ESM has three."""
+    async with EsmApp(session).run_test(size=(80, 24)) as pilot:
+        screen = await press(pilot)
+        keys = [
+            key for key in "1234" if key in screen.active_bindings and screen.active_bindings[key].enabled
+        ]
+        assert keys == ["1", "2", "3"]
+        assert [bool(screen.check_action("method", (number,))) for number in (1, 2)] == [True, False]
 
 
 async def test_d_says_what_there_is_none_of(

@@ -127,7 +127,7 @@ def test_a_sweeps_runs_are_counted_by_what_they_are(make: Make, tmp_path: Path) 
     assert group.composition == "2 settings × 2 seeds + 1 test run"
     assert about_group(group).plain.splitlines()[0] == "runs       2 settings × 2 seeds + 1 test run"
     assert [group.cell(name).text for name in ("name", "state", "changes", "id")] == [
-        "▸ sweep online.L", "— 5 runs", "enter shows the sweep", "best of 4 dev runs",
+        "▸ sweep online.L", "— 5 runs", "enter shows it", "best of 4 dev runs",
     ]  # fmt: skip
     two = heading(rows[0], rows[4])
     cells = ("state", "result", "difference")

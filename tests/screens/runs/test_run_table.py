@@ -231,10 +231,10 @@ def test_the_cells_of_a_heading(make: Make) -> None:
     keys = ("name", "state", "result", "difference", "changes", "id", "curve")
     assert [tuple(at_work.cell(key)) for key in keys] == [
         ("▾ sweep L", "strong"), ("▶ 2 runs", "good"), ("★ 0.500", "strong"), ("▼ −0.135", "bad"),
-        ("enter shows the sweep", "dim"), ("best of 1 run", "dim"), ("", ""),
+        ("enter shows it", "dim"), ("best of 1 run", "dim"), ("", ""),
     ]  # fmt: skip
     assert [tuple(at_rest.cell(key)) for key in keys] == [
-        ("▸ sweep L", "strong"), ("— 1 run", "dim"), ("", ""), ("", ""), ("enter shows the sweep", "dim"), ("", ""),
+        ("▸ sweep L", "strong"), ("— 1 run", "dim"), ("", ""), ("", ""), ("enter shows it", "dim"), ("", ""),
         ("", ""),
     ]  # fmt: skip
 

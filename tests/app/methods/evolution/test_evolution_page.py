@@ -711,7 +711,7 @@ def choice_of(event: ev.AnswerJudged, log: Log) -> Choice:
 
 def test_an_answer_can_be_tried_under_other_deltas(log: Log) -> None:
     choice = choice_of(UNDER_Q, log)
-    assert choice.about == "q · iteration 1, validation\nWhat was cash?\nright answer 41"
+    assert choice.about == "q · iteration 1, validation\nright answer 41\nWhat was cash?"
     fields = {field.label: field for line in choice.fields for field in line}
     assert {label: field.value for label, field in fields.items()} == {
         "deltas of iteration": "", "times": "1", "set": "",

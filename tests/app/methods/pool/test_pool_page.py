@@ -305,7 +305,7 @@ def test_the_training_of_the_selector() -> None:
     ]  # fmt: skip
     lines = {line.label: (list(line.x), list(line.y)) for line in results.accuracy_curves(state)}
     assert lines == {
-        "selector": ([1, 4], [0.5, 0.9]), "rices": ([0, 4], [0.6, 0.6]), "random": ([0, 4], [0.4, 0.4]),
+        "selector": ([1, 4], [0.5, 0.9]), "similarity": ([0, 4], [0.6, 0.6]), "random": ([0, 4], [0.4, 0.4]),
     }  # fmt: skip
     expected = {line.label: (list(line.x), list(line.y)) for line in results.score_curves(state)}
     assert expected == {"supervised": ([1, 2], [0.1, 0.2]), "policy gradient": ([4], [0.4])}

@@ -294,7 +294,7 @@ def test_the_modes_side_by_side() -> None:
         "0",
         "0",
     ]
-    assert rows[1] == ["a note always", "structured", "20", "0.850", "[0.750, 0.950]", "+0.550", "[+0.400, +0.700]",
+    assert rows[1] == ["always", "structured", "20", "0.850", "[0.750, 0.950]", "+0.550", "[+0.400, +0.700]",
                        "18", "12", "1", "5", "2", "3"]  # fmt: skip
     assert [spans(row[5])[0].tone for row in table.rows] == ["dim", "good", "bad"]
     first, *rest = details(log.state.slsm)
@@ -302,7 +302,7 @@ def test_the_modes_side_by_side() -> None:
     assert [plain(row[2]) for row in first.rows] == ["0.300", "0.850", "0.200"]
     assert "a note always, structured memory:  fixed 12  broke 1" in texts(rest)
     [cost] = [block for block in rest if isinstance(block, Table)]
-    assert " ".join(map(plain, cost.rows[1])) == "a note always structured 21.5 4.25 1.50 0.12 1,234 6"
+    assert " ".join(map(plain, cost.rows[1])) == "always structured 21.5 4.25 1.50 0.12 1,234 6"
     data, model = texts(rest)[-2:]
     assert data == "20 conversations of d   sha256 abcdef012345"
     assert model == "model m   controller rules   judge exact"
@@ -310,11 +310,7 @@ def test_the_modes_side_by_side() -> None:
 
 def test_the_course_of_each_mode(log: Log) -> None:
     lines = {line.label: (list(line.x), list(line.y)) for line in course(log.state)}
-    assert lines == {
-        "no note": ([1], [0.0]),
-        "a note always": ([1], [1.0]),
-        "a silent controller": ([1], [0.0]),
-    }
+    assert lines == {"no note": ([1], [0.0]), "always": ([1], [1.0]), "silent": ([1], [0.0])}
 
 
 def test_of_modes_that_score_the_same_the_one_with_fewer_notes_is_named() -> None:
@@ -354,7 +350,7 @@ def test_the_course_over_several_answers() -> None:
     )  # fmt: skip
     lines = {line.label: (list(line.x), list(line.y)) for line in course(log.state)}
     assert lines == {
-        "a note always": ([1, 2, 3, 4], [1.0, 1 / 2, 2 / 3, 3 / 4]), "no note": ([1, 2], [0.0, 1 / 2]),
+        "always": ([1, 2, 3, 4], [1.0, 1 / 2, 2 / 3, 3 / 4]), "no note": ([1, 2], [0.0, 1 / 2]),
     }  # fmt: skip
 
 
