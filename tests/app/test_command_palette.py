@@ -25,6 +25,7 @@ class Commands(Screen[None]):
         Binding("f7", "refused", "Refused", tooltip="Not now."),
         Binding("f8", "app.interrupt", "Stop and quit", tooltip="At once."),
         Binding("f9", "app.command_palette", "Commands", tooltip="This."),
+        Binding("f10", "grey", "Grey", tooltip="Shown in the footer, but cannot be used now."),
     ]
     PALETTE = (Command("", "report", "Report", "Write it."), Command("", "refused", "Never", "Not now."))
 
@@ -32,7 +33,7 @@ class Commands(Screen[None]):
         yield Button("x")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return action != "refused"
+        return None if action == "grey" else action != "refused"
 
     def action_do(self, what: str) -> None:
         self.app.done.append(what)  # type: ignore[attr-defined]
@@ -52,7 +53,7 @@ class PaletteApp(App[None]):
         self.done: list[str] = []
 
 
-OURS = ("Sort", "Down", "Hidden", "Refused", "Stop and quit", "Commands", "Report", "Theme", "Never")
+OURS = ("Sort", "Down", "Hidden", "Refused", "Stop and quit", "Commands", "Report", "Theme", "Never", "Grey")
 
 
 async def test_commands_by_name_with_their_keys() -> None:

@@ -259,6 +259,17 @@ def test_the_cells_of_a_setting() -> None:
     ]  # fmt: skip
 
 
+def test_settings_are_tied_by_their_place_among_those_compared() -> None:
+    """The first setting failed: the second of those compared is the third of all."""
+    ended = ("finished", "finished")
+    settings = [
+        SettingResult({"online.L": 9}, POINTS, ("failed", "")), setting(42.0, 3, *ended), setting(43.0, 5, *ended),
+    ]  # fmt: skip
+    results = swept(*settings)
+    results.best, results.compared, results.resolution = settings[1], [1, 2], Resolution(9, 0, (1,), 0.1, 0.0)
+    assert [row.sign for row in setting_rows(results, {})] == ["", "★", "≈"]
+
+
 def test_stages_of_a_sweep_are_counted() -> None:
     results: Any = SimpleNamespace(counts={"mine": (1, 3), "eval": (4, 0)})
     assert counts_words(results) == "Stages done: mine 1× (taken over 3×), eval 4×."

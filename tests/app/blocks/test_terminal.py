@@ -137,6 +137,15 @@ def test_a_printed_table_uses_the_last_cell_of_the_terminal() -> None:
         assert "  greedy   0.635  " in lines[3] and ("[0.567, 0.699]" in lines[3]) == (widest == 35)
 
 
+def test_a_table_of_figures_that_has_no_room_is_printed_wider_than_the_terminal() -> None:
+    """Two figures of 14 cells: 2 + 14 + 3 + 14 + 2 = 35 cells in a terminal of 20."""
+    table = Table(("a", "b"), [("[0.567, 0.699]", "[0.123, 0.456]")], 2)
+    console = Console(file=io.StringIO(), width=20, record=True)
+    console.print(printed(table, width=20), crop=False)
+    assert "  [0.567, 0.699]   [0.123, 0.456]  " in console.export_text().splitlines()
+    assert shown([table], 20)[1] == "[0.567, 0.699]  [0.1", "in the console the first one is whole"
+
+
 def test_headings_of_figures_are_wrapped_where_the_gaps_do_not_fit_either() -> None:
     """The headings take 7 + 9 + 9 cells, with two gaps of two 29."""
     table = Table(("method ", "one share", "two share"), [("greedy", "0.635", "0.1")], 2)
