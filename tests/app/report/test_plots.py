@@ -10,7 +10,7 @@ import pytest
 
 from app.blocks.drawing import COLOURS, Dot, Drawing, Label, Line
 from app.blocks.plots import Interval, curve_plot, interval_plot
-from app.curves import apart
+from app.curves import apart, thin
 from app.methods.chart import Series
 from app.methods.page import Chart
 from app.report.result_blocks import _curves
@@ -104,6 +104,12 @@ def test_where_everything_beside_a_curve_stands() -> None:
     assert (268.0, 204.0, "step", "middle") in labels(drawing)
     assert labels(drawing)[-1] == (521.0, 15.6, "a loss of many char…", "start")
     assert drawing is not None and (drawing.width, drawing.height) == (640, 210)
+
+
+def test_a_line_is_thinned_only_where_it_has_more_points_than_there_is_room_for() -> None:
+    """Three points fit into three; in the room of one the lowest and the highest are kept."""
+    assert thin([0, 1, 2], [5.0, 1.0, 3.0], 3) == ([0, 1, 2], [5.0, 1.0, 3.0])
+    assert thin([0, 1, 2, 3], [5.0, 1.0, 9.0, 3.0], 1) == ([1, 2], [1.0, 9.0])
 
 
 def test_what_has_nothing_to_draw_is_left_out() -> None:
