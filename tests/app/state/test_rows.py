@@ -263,6 +263,15 @@ def test_a_mark_on_the_time_line(event: Any, kind: str, text: str) -> None:
     assert (index.next_time(7), index.step(7, 1), index.at_time(4.5), index.at_time(4.4)) == (4.5, 9, 9, 7)
 
 
+def test_a_moment_before_the_first_event_is_that_of_the_first() -> None:
+    """A log whose beginning cannot be read begins with event 5."""
+    index = EventIndex()
+    for seq, time in ((5, 100.0), (6, 101.0), (9, 130.0)):
+        index.add(ev.Notice(text="", seq=seq, time=time))
+    assert [index.time_of(seq) for seq in (0, 5, 7, 8, 9, 12)] == [100.0, 100.0, 101.0, 101.0, 130.0, 130.0]
+    assert [index.at_time(time) for time in (1.0, 100.0, 101.0, 500.0)] == [5, 5, 6, 9]
+
+
 def test_a_list_that_only_grows_is_read_from_both_ends() -> None:
     rows: AppendOnlyList[str] = AppendOnlyList()
     for name in "abc":
