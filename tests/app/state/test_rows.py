@@ -203,6 +203,16 @@ def test_what_an_iteration_had_to_beat() -> None:
     assert state.decided_on == "its minibatch"
 
 
+def test_what_the_server_does_belongs_to_the_iteration_that_is_under_way() -> None:
+    """Once that is finished it stops for the whole run."""
+    starts, stops = ev.ServerChanged(state="starting"), ev.ServerChanged(state="stopped")
+    began, ended = ev.IterationBegan(iteration=0, deltas={}), ev.IterationFinished(iteration=0)
+    state = evolved("minibatch", began, starts, ended, stops)
+    assert state.server is not None and state.server.state == "stopped"
+    item = state.iterations[0]
+    assert item.server is not None and item.server.state == "starting" and item.finished
+
+
 def test_what_the_run_knows_of_itself() -> None:
     def loaded(stage: str, name: str) -> ev.ModelLoaded:
         return ev.ModelLoaded(
