@@ -563,6 +563,20 @@ def test_an_answer_without_a_note_a_text_or_a_judgement() -> None:
     assert ANSWERS.remark(log.state) == ""
 
 
+def test_the_answer_without_a_controller_is_held_against_none() -> None:
+    """Others are held against it, also where it is empty."""
+    plain_one, noted = (
+        answered("baseline", False, "", memory="none"),
+        answered("always", True, "Plum.", note="Never pear"),
+    )
+    log = Log(opened(), plain_one, noted)
+    alone, beside = (ANSWERS.draw(event, log.source()) for event in (plain_one, noted))
+    assert not [block for block in alone if isinstance(block, Changes)]
+    assert [block for block in beside if isinstance(block, Changes)] == [
+        Changes("Plum.", "(empty)", ("with a note always", "without a controller"))
+    ]
+
+
 def test_what_is_worth_opening_of_notes() -> None:
     """Of the mode and the memory that the verdict is about: of the flat memory one note broke an answer and two turned
     one right; those of another mode and memory do not count."""
