@@ -326,7 +326,8 @@ def test_what_no_deltas_reach_stands_beside_a_score_on_the_same_questions() -> N
     """A minibatch has other ones."""
     minibatch, validation = scored(1, "minibatch", 0.6, 5.0), scored(1, "validation", 0.62, 6.5)
     for events, named in (
-        ([minibatch], ["minibatch"]), ([minibatch, validation], ["minibatch", "validation", "validation, unchanged model"]),
+        ([minibatch], ["minibatch"]),
+        ([minibatch, validation], ["minibatch", "validation", "validation, unchanged model"]),
     ):  # fmt: skip
         log = Log(began(), scored(0, "baseline", 0.5, 8.0), SECOND, *events)
         assert [row[0] for row in rows(table(log.case(SECOND)))][: len(named)] == named
