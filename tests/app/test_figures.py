@@ -105,7 +105,7 @@ def test_a_share_is_a_percentage(value: float, told: str) -> None:
     [
         (0.8456, "0.846"), (-9.9994, f"{MINUS}9.999"), (12.34, "12.3"), (999.94, "999.9"), (1234.5, "1,235"),
         (-1234567.0, f"{MINUS}1,234,567"), (0.0, "0.000"), (-0.0, "0.000"), (0.00012, "0.00012"), (3e-9, "3e-09"),
-        (-3e-9, f"{MINUS}3e-09"),
+        (-3e-9, f"{MINUS}3e-09"), (10.0, "10.0"), (1000.0, "1,000"), (-1000.0, f"{MINUS}1,000"), (0.001, "0.001"),
     ],
 )  # fmt: skip
 def test_a_value_beside_a_chart(value: float, told: str) -> None:
@@ -118,6 +118,7 @@ def test_a_value_beside_a_chart(value: float, told: str) -> None:
     [
         (0.85, "0.85"), (5.0, "5"), (12_000.0, "12k"), (12_500.0, "12500"), (250_000.0, "250k"), (2e6, "2e+06"),
         (1e-6, "1e-06"), (-0.5, f"{MINUS}0.5"), (-20_000.0, f"{MINUS}20k"), (0.0, "0"),
+        (9_000.0, "9000"), (10_000.0, "10k"), (999_000.0, "999k"), (1e6, "1e+06"),
     ],
 )  # fmt: skip
 def test_a_label_at_an_axis(value: float, told: str) -> None:

@@ -100,6 +100,19 @@ def test_before_a_run_is_finished_its_pace_tells(at_work: SweepFolder) -> None:
     assert work_words(results, progress) == ["At work: online.L=2 seed=0, which begins"]
 
 
+def test_a_run_that_has_taken_no_time_yet_tells_no_pace(at_work: SweepFolder) -> None:
+    """Its first report came at once."""
+    for number in (0, 1):
+        _change(at_work, number, "failed", 60.0)
+    run = at_work.run(at_work.read().points[2])
+    run.events.write_bytes(
+        encode(StageStarted(stage="eval", total=200, done=0, unit="problems"))
+        + encode(StageProgress(stage="eval", done=50, total=200, elapsed=0.0))
+    )
+    progress = progress_of(SweepReader(at_work).read())
+    assert progress.seconds_left is None and left_words(progress).endswith("time left not known yet")
+
+
 def test_the_test_run_is_counted_and_named(at_work: SweepFolder) -> None:
     record = at_work.read()
     record.choose_on, record.report = "dev", record.points[2]
@@ -268,6 +281,17 @@ def test_the_cells_of_a_setting() -> None:
         ["accent", "good", "strong", "good"], ["accent", "accent", "dim", "good"], ["accent", "warn", "dim", "dim"],
         ["accent", "dim", "dim", "dim"],
     ]  # fmt: skip
+
+
+def test_settings_are_tied_by_their_place_among_those_compared() -> None:
+    """The first setting failed: the second of those compared is the third of all."""
+    ended = ("finished", "finished")
+    settings = [
+        SettingResult({"online.L": 9}, POINTS, ("failed", "")), setting(42.0, 3, *ended), setting(43.0, 5, *ended),
+    ]  # fmt: skip
+    results = swept(*settings)
+    results.best, results.compared, results.resolution = settings[1], [1, 2], Resolution(9, 0, (1,), 0.1, 0.0)
+    assert [row.sign for row in setting_rows(results, {})] == ["", "★", "≈"]
 
 
 def test_stages_of_a_sweep_are_counted() -> None:

@@ -117,6 +117,8 @@ def test_what_comes_closest_saves_probes_or_calls() -> None:
     assert verdict_sentence(both).endswith(" (96.5%), with 79.5 tokens in place of 90.5.")
     calls = replace(ESM, calls=8.25, closest=replace(NEAR, calls=1.0))
     assert verdict_sentence(calls).endswith(" (96.5%), with 1.0 calls in place of 8.2.")
+    free = replace(ESM, calls=8.25, closest=replace(NEAR, calls=0.0))
+    assert verdict_sentence(free).endswith(" (96.5%), with 0.0 calls in place of 8.2.")
     many = replace(ESM, tokens=2345.0, closest=replace(NEAR, tokens=1234.5))
     assert verdict_sentence(many).endswith(" (96.5%), with 1,234.5 tokens in place of 2,345.0.")
 
@@ -184,6 +186,8 @@ def test_cells() -> None:
         ({"tokens": 1234.0, "baseline_tokens": None}, "1,234 tok", "1,234 tok"),
         ({"calls": 8.2, "baseline_calls": 1.0}, "8.2 calls ×8.2", "×8.2 calls"),
         ({"calls": 1.7, "baseline_calls": None}, "1.7 calls", "1.7 calls"),
+        ({"calls": 0.0, "baseline_calls": 2.0}, "0.0 calls −100%", "−100% calls"),
+        ({"tokens": 0.0, "baseline_tokens": 50.0}, "0 tok −100%", "−100% tok"),
         ({"tokens": None}, "", ""),
         ({"unit": "tokens"}, "", ""),
     ],

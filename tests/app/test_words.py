@@ -86,7 +86,7 @@ def test_an_error_is_one_line_and_obeyed_by_no_terminal() -> None:
         ("success_all@10", "a path meets an answer @10, of all questions"), ("cut", "cut at the limit"),
         ("beam_success_all@1", "beam search: a path meets an answer @1, of all questions"),
         ("success_greedy", "success greedy"), ("T_max", "most tokens of an answer"),
-        ("other_all", "other, of all questions"),
+        ("other_all", "other, of all questions"), ("sun_beam_power", "sun beam power"),
     ],
 )  # fmt: skip
 def test_a_figure_of_a_stage(name: str, words: str) -> None:
@@ -186,6 +186,10 @@ CANDIDATES = [
          "wrong-2 scored highest (0.500, null −0.250), so it was injected at layer 4 with α 2.500."),
         ("always", {"chosen": "mean", "alpha": 0.0},
          "This method adds its one vector, as strongly as it is set: mean, at layer ? with α 0.000."),
+        ("chosen", {"chosen": "e", "score": 0.0, "null_score": 0.0, "layer": 0, "alpha": 0.0},
+         "e scored highest (0.000, null 0.000), so it was injected at layer 0 with α 0.000."),
+        ("tie", {"candidates": [msgspec.structs.replace(CANDIDATES[0], score=0.0)]},
+         "Null and the best entry (wrong-1, Score 0.000) scored the same: a tie goes to null."),
         ("first_segment", {}, "The first segment has no control point before it, so nothing can be retrieved."),
         ("tail", {}, "After the last control point the rest is written in one piece, unsteered."),
         ("no_memory", {}, "This method has no memory: nothing was retrieved."),

@@ -389,10 +389,14 @@ def test_lines_that_are_no_events_are_counted(tmp_path: Path) -> None:
 
 
 def test_the_items_that_have_no_room_are_counted(tmp_path: Path) -> None:
-    """60 of 63 are shown: three more."""
+    """60 of 63 are shown: three more; of 60 none is left out."""
     run = make_run(tmp_path, "a", [decided("x", 1)])
     notes = Notes(run)
-    for seq in range(63):
+    for seq in range(60):
+        notes.toggle_mark(seq, "")
+    text = to_markdown(report(read_run(RunDirectory(run))))
+    assert "Event 59" in text and "more marked items" not in text
+    for seq in range(60, 63):
         notes.toggle_mark(seq, "")
     text = to_markdown(report(read_run(RunDirectory(run))))
     assert "3 more marked items are in notes.jsonl of the run." in text.splitlines()

@@ -53,6 +53,11 @@ def test_nobody_asks_how_long_a_server_will_take() -> None:
     assert time_left("mine", [StageState("serve", RUNNING, done=3, elapsed=30.0)]) is None
 
 
+def test_a_stage_of_which_nobody_knows_how_much_there_is_is_not_done() -> None:
+    left = time_left("mine", [DONE, StageState("select", RUNNING, done=3, total=0, elapsed=9.0)])
+    assert left is not None and left.unknown == ("select",) and left.whole is None
+
+
 def test_pace_alone_is_enough_for_the_last_stage() -> None:
     left = time_left("mine", [DONE, AT_WORK])
     assert left is not None and time_left_sentence(left) == "about 1:00 left"

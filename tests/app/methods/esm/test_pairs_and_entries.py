@@ -9,7 +9,7 @@ import pytest
 
 from app.blocks.block import Paragraph, Table, Target, in_one_column, plain, spans
 from app.methods.esm.entries import COLUMNS as ENTRY_COLUMNS
-from app.methods.esm.entries import ENTRIES, entry_blocks
+from app.methods.esm.entries import ENTRIES, entry_blocks, hurting
 from app.methods.esm.page import PAGE
 from app.methods.esm.pairs import COLUMNS as PAIR_COLUMNS
 from app.methods.esm.pairs import PAIRS, pair_blocks
@@ -17,6 +17,8 @@ from app.methods.esm.what_if import WHAT_IF
 from app.methods.place import Place
 from app.methods.what_if import Choice
 from app.report.item_words import item_words
+from app.state.ledger import EntryUse
+from app.state.run import RunState
 from engine.events import (
     Candidate,
     DecisionTaken,
@@ -378,3 +380,11 @@ def test_words_of_the_tables_of_pairs_and_entries() -> None:
     ]  # fmt: skip
     state = source_of([*many, *events]).state
     assert ENTRIES.remark(state) == "5 were injected: 0 help, 5 hurt: w3 −2; w0 −1; w1 −1", "the three worst"
+
+
+def test_of_entries_that_hurt_alike_the_order_is_that_of_their_ids() -> None:
+    """Not that in which they came to be used; those that helped as often as they hurt are none of them."""
+    state = RunState().esm
+    for name, right, wrong in (("b", 0, 1), ("c", 1, 3), ("a", 1, 2), ("d", 2, 2), ("e", 0, 0)):
+        state.ledger[name] = EntryUse(used=4, right=right, wrong=wrong)
+    assert hurting(state) == ["c", "a", "b"]

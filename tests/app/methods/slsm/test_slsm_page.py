@@ -254,6 +254,14 @@ def replace_passed(event: ev.ConversationAnswered) -> ev.ConversationAnswered:
     return msgspec.structs.replace(event, passed=None)
 
 
+def test_an_item_whose_words_stay_says_nothing_of_before() -> None:
+    """Only its status changed."""
+    change = ev.StateChange(operation="changed", item=RULE, before=RULE.text)
+    [beside] = memory_blocks(TURNS, [state_after(0, items=[RULE], changes=[change])], 0)
+    assert isinstance(beside, Beside)
+    assert texts(list(beside.second)) == ["after turn 1   plan verify", "~ C1 ✗ Never say pear"]
+
+
 def scored(mode: str, memory: str, score: float, **more: Any) -> ev.ModeScored:
     return ev.ModeScored(mode=mode, memory_mode=memory, n=20, judged=20, score=score, low=score - 0.1, high=score + 0.1,
                          by_axis=[["EDITING", score, 0, 1, 20]], **more)  # fmt: skip
@@ -321,6 +329,15 @@ def test_of_modes_that_score_the_same_the_one_with_fewer_notes_is_named() -> Non
     )
     first = texts(scores(log.state.slsm))[0]
     assert first == "a note on risk, flat memory, turned 2 answers right and 0 wrong; 0 of 5 changed nothing"
+
+
+def test_a_mode_that_passes_nowhere_has_a_score() -> None:
+    log = Log(scored("always", "flat", 0.0, injections=5), scored("baseline", "none", 0.0))
+    first, found = scores(log.state.slsm)
+    assert isinstance(first, Paragraph) and plain(first.text).startswith(
+        "a note always, flat memory, turned 0 answers"
+    )
+    assert isinstance(found, Table) and [plain(row[3]) for row in found.rows] == ["0.000", "0.000"]
 
 
 def test_counts_of_what_notes_did_lead_to_the_first_of_them() -> None:
@@ -561,6 +578,20 @@ def test_an_answer_without_a_note_a_text_or_a_judgement() -> None:
         "no controller, no memory", "no note  because",
     ]  # fmt: skip
     assert ANSWERS.remark(log.state) == ""
+
+
+def test_the_answer_without_a_controller_is_held_against_none() -> None:
+    """Others are held against it, also where it is empty."""
+    plain_one, noted = (
+        answered("baseline", False, "", memory="none"),
+        answered("always", True, "Plum.", note="Never pear"),
+    )
+    log = Log(opened(), plain_one, noted)
+    alone, beside = (ANSWERS.draw(event, log.source()) for event in (plain_one, noted))
+    assert not [block for block in alone if isinstance(block, Changes)]
+    assert [block for block in beside if isinstance(block, Changes)] == [
+        Changes("Plum.", "(empty)", ("with a note always", "without a controller"))
+    ]
 
 
 def test_what_is_worth_opening_of_notes() -> None:
