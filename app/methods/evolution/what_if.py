@@ -85,7 +85,8 @@ def _put(text: str, clusters: Sequence[str]) -> dict[str, float]:
 
 def _cluster(name: str, clusters: Sequence[str]) -> str:
     if name not in clusters:
-        raise ValueError(f"there is no cluster {name!r}; there are {clusters[0]} to {clusters[-1]}")
+        there = f"there are {clusters[0]} to {clusters[-1]}" if clusters else "none are known"
+        raise ValueError(f"there is no cluster {name!r}; {there}")
     return name
 
 

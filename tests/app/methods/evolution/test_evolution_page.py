@@ -33,7 +33,7 @@ from app.methods.evolution.answers import ANSWERS
 from app.methods.evolution.clusters import cluster_table, cluster_words, delta_map
 from app.methods.evolution.iterations import ITERATIONS
 from app.methods.evolution.page import PAGE
-from app.methods.evolution.what_if import WHAT_IF
+from app.methods.evolution.what_if import WHAT_IF, _cluster
 from app.methods.overview import Curve
 from app.methods.pages import charts_of
 from app.methods.place import Place
@@ -770,6 +770,8 @@ def test_an_answer_can_be_tried_under_other_deltas(log: Log) -> None:
         with pytest.raises(ValueError) as error:
             put(text)
         assert str(error.value) == why
+    with pytest.raises(ValueError, match=r"^there is no cluster '9'; none are known$"):
+        _cluster("9", [])
 
 
 def test_an_answer_without_deltas_is_tried_under_those_of_the_best_iteration(log: Log) -> None:

@@ -328,7 +328,7 @@ def test_a_training_that_begins_at_zero_and_is_not_through() -> None:
     """A score of 0 was measured; the levels of the baselines reach to the step that will be the last."""
     state = state_of(step(1, "supervised", 0.0), step(2, "supervised", 0.25), *COMPARED)
     lines = {line.label: (list(line.x), list(line.y)) for line in results.accuracy_curves(state)}
-    assert lines["selector"] == ([1, 2], [0.0, 0.25]) and lines["rices"] == ([0, 4], [0.6, 0.6])
+    assert lines["selector"] == ([1, 2], [0.0, 0.25]) and lines["similarity"] == ([0, 4], [0.6, 0.6])
     [course] = PAGE.training(state)
     assert isinstance(course, Table) and [plain(row[0]) for row in course.rows] == ["2", "1"]
 
@@ -406,6 +406,9 @@ def test_other_demonstrations_are_typed_by_number_or_by_row() -> None:
     assert alone.about.startswith("q · given: rows 4 and 5\n")
     nothing = WHAT_IF.of[ev.SelectorPicked](picked("p"), source(RunState()))
     assert nothing == "No method picked a pair for this query."
+    assert WHAT_IF.of[ev.PoolQueryDone](query("q", 0, 0, trajectories=[]), source(RunState())) == (
+        "The query has no trajectories."
+    )
 
 
 def test_answers_with_other_demonstrations() -> None:
