@@ -261,3 +261,22 @@ async def test_traces_that_cannot_be_read_say_why(
         await pilot.press("escape", "escape", "2")
         await pilot.pause()
         assert app.wanted[-1] == RunRequested(runs[1], "ESM", Place("decisions", filter="method:greedy"))
+
+
+async def test_the_next_item_shows_its_own_traces(runs: tuple[Path, Path]) -> None:
+    app = CompareApp(*runs)
+    async with app.run_test(size=(200, 60)) as pilot:
+        screen = app.compare
+        await until(lambda: len(screen.method_source) == 2, "the comparison")
+        await pilot.press("down", "enter")
+        await until(lambda: len(screen.item_source) == 3, "all items")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "question p" in drawn(app) and "question q" not in drawn(app)
+        await pilot.press("right")
+        await pilot.pause()
+        assert (
+            "q is good here" in drawn(app)
+            and "q is bad here" in drawn(app)
+            and "question p" not in drawn(app)
+        )

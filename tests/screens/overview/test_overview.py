@@ -113,7 +113,8 @@ async def test_every_method_has_a_line_at_every_size(tmp_path: Path, size: tuple
 
 
 @pytest.mark.parametrize(
-    ("size", "tiles"), [((80, 24), 1), ((120, 35), 1), ((119, 36), 1), ((120, 36), 5), ((200, 60), 5)]
+    ("size", "tiles"),
+    [((80, 24), 1), ((120, 35), 1), ((121, 35), 1), ((119, 36), 1), ((120, 36), 5), ((200, 60), 5)],
 )
 async def test_from_120x36_on_every_method_has_its_curve(
     tmp_path: Path, size: tuple[int, int], tiles: int

@@ -241,3 +241,14 @@ async def test_the_page_stays_where_one_reads_when_something_was_measured(tmp_pa
         app.pane.show()
         await pilot.pause()
         assert app.pane.page.scroll_y == 12 and app.pane.page.check_action("link", (1,))
+
+
+async def test_who_reads_an_opened_case_stays_there_when_the_run_ends(tmp_path: Path) -> None:
+    """The newest one is followed as before."""
+    app = PaneApp(Letters("abcde", "c"), tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert (await shown(pilot))[1] == "e at step None"
+        await pilot.press("tab", "enter")
+        app.pane.open()
+        assert app.pane.table.follow and app.pane.has_class("-open")
+        assert (await shown(pilot, over=True))[1] == "e at step None"

@@ -463,3 +463,26 @@ def test_what_can_be_done_with_a_run(state: str, offered: str, make: Make, tmp_p
     assert [key for key in keys if RunCommands.check_action(screen, key, ())] == offered.split()
     screen.selected = None
     assert not any(RunCommands.check_action(screen, key, ()) for key in keys)
+
+
+def test_stages_of_which_none_is_at_work_begin_with_the_first(make: Make, tmp_path: Path) -> None:
+    names = [f"stage-{number}" for number in range(12)]
+    write(make("demo", "stopped"), stages={name: StageRecord() for name in names})
+    [row] = rows(tmp_path / "outputs")
+    line = about_run(replace(row, progress=StageState("")), 78).plain.splitlines()[0]
+    assert line.lstrip("·○ ").startswith("stage-0") and line.endswith("…") and "stage-11" not in line
+
+
+async def test_the_run_that_was_moved_last_comes_back_first(outputs: Path) -> None:
+    app = RunsApp(outputs)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(app, pilot)
+        first, second = (run.path for run in app.runs.source.runs[:2])
+        for path in (first, second):
+            await pilot.press("delete")
+            await settled(app, pilot)
+            assert not path.exists()
+        await pilot.press("u")
+        assert second.exists() and not first.exists()
+        await pilot.press("u")
+        assert first.exists()

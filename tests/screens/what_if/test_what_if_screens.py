@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -31,6 +32,7 @@ from screens.tabbed_screen import TabbedScreen
 from screens.what_if import drawing
 from screens.what_if.drawing import _shared, _strip, _text, draw_answers, draw_exact
 from screens.what_if.screen import LongField, WhatIfScreen, _widgets
+from tests.console import drawn
 from tests.named_tones import Parts, parts
 from tests.recorded_session import RecordedSession
 from tests.synthetic_evolution import evolution_events
@@ -490,3 +492,30 @@ def test_a_word_that_is_wider_than_its_column_goes_on_in_the_next_line() -> None
     beside = [answer.Answer("committed", "x" * 50), answer.Answer("null", "y")]
     lines = printed(draw_answers(answer.Answers(beside), ("try", [1]), defaultdict(Style), 100), 100)
     assert lines == ["", f"{'committed':<50}null", f"{'x' * 48}  ≠ y", "xx"]
+
+
+async def test_while_the_model_answers_nothing_else_is_asked(opened: Opened) -> None:
+    """After the answer it can be asked again."""
+
+    def answer(system: str, wanted: Mapping[str, Any]) -> AnswerTried:
+        return answered(system, said("7", score=1.0), said("", None), *(said("4") for _ in wanted["pairs"]))
+
+    app, process = opened(partial(MethodScreen, title="Pool"), pool_events(), answer)
+    given, answers = process.ask, asyncio.Event()
+
+    async def ask(system: str, wanted: Mapping[str, Any]) -> Event:
+        reply = await given(system, wanted)
+        await answers.wait()
+        return reply
+
+    process.ask = ask  # type: ignore[method-assign]
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "g", "w")
+        await fill(pilot, pairs="2")
+        await pilot.press("enter", "enter", "f2")
+        await pilot.pause()
+        assert len(process.asked) == 1 and "loading the model" in drawn(app)
+        answers.set()
+        assert "loading the model" not in await press(pilot)
+        await press(pilot, "enter")
+        assert len(process.asked) == 2

@@ -650,3 +650,13 @@ def test_words_are_found_whatever_their_case(words: tuple[str, ...], row: int, f
     )  # fmt: skip
     VirtualTable.look_for(table, words)
     assert VirtualTable.is_match(table, row) == found
+
+
+async def test_the_last_row_of_another_order_is_not_the_newest() -> None:
+    """Who goes to it stays on that row when rows come."""
+    app = TableApp(6)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g", "right", "s", "s", "G")  # by number, downwards: the last one is 0
+        assert (table.sort_reverse, table.cursor, table.selected_key) == (True, 5, 0) and not table.follow
+        grow(app, 8)
+        assert (table.cursor, table.selected_key) == (7, 0) and not table.follow
