@@ -672,3 +672,11 @@ async def test_a_filter_from_elsewhere_begins_at_its_first_row(growing: Recorded
         assert len(decisions.source) > 2 and (decisions.table.cursor, decisions.table.follow) == (0, False)
         decisions.filter_by("")
         assert decisions.table.cursor == 0 and not decisions.table.follow
+
+
+async def test_who_chooses_a_tab_is_led_nowhere_any_more(growing: RecordedSession) -> None:
+    async with EsmApp(growing).run_test(size=SMALL) as pilot:
+        screen = await press(pilot)
+        screen.following = True
+        screen = await press(pilot, "2")
+        assert screen.shown_name == "results" and not screen.following

@@ -11,6 +11,7 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from app.methods.pages import page_of
+from app.methods.place import Place
 from app.runs.time_left import TimeLeft
 from app.wording.verdict_text import verdict_sentence
 from engine import events as ev
@@ -26,6 +27,7 @@ from screens.overview.screen import OverviewScreen
 from screens.run_screen import POLL_SECONDS, RunScreen
 from screens.widgets.lazy_static import LazyStatic
 from screens.widgets.line_list import LineList
+from tests.console import until
 from tests.named_tones import parts
 from tests.recorded_session import RecordedSession
 from tests.screens.overview.test_digest import VERDICTS
@@ -425,3 +427,62 @@ async def test_the_cursor_begins_on_the_method_that_one_came_from(tmp_path: Path
         await pilot.press("down")
         await polled(pilot)
         assert screen.view() == {"method": "Pool"}
+
+
+async def test_a_tab_that_was_left_is_taken_up_although_nothing_happens_any_more(tmp_path: Path) -> None:
+    """A run that is over is drawn once: the rows of the tab are there at once."""
+    session = session_of(tmp_path)
+    screen = EsmScreen(session)
+    async with RunApp(screen).run_test(size=(120, 40)) as pilot:
+        await polled(pilot)
+        await pilot.press("1", "home", "down", "down")
+        await polled(pilot)
+        left = screen.view()
+    again = EsmScreen(session)
+    again.left_view = left
+    async with RunApp(again).run_test(size=(120, 40)):
+        await until(lambda: again.shown_name == "pairs", "the tab")
+        table = again._table()
+        assert table is not None
+        await until(lambda: (table.cursor, len(table.source) > 2) == (2, True), "the row", 5)
+
+
+async def test_a_place_that_is_asked_for_goes_before_the_row_that_was_left(tmp_path: Path) -> None:
+    session = session_of(tmp_path)
+    screen = EsmScreen(session)
+    async with RunApp(screen).run_test(size=(120, 40)) as pilot:
+        await polled(pilot)
+        await pilot.press("home", *["down"] * 5)
+        left = screen.view()
+        assert left["tab"] == "decisions"
+    again = EsmScreen(session)
+    again.left_view = left
+    again.pending_place = Place("decisions", 1)
+    async with RunApp(again).run_test(size=(120, 40)) as pilot:
+        await polled(pilot)
+        assert again.decisions.table.cursor == 1
+
+
+async def test_two_methods_stand_side_by_side_in_a_terminal_for_three(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has half of it: there is no empty third."""
+    monkeypatch.setattr(overview, "progress_of", lambda shown: progress_of(shown)[:2])
+    app = RunApp(OverviewScreen(demo_session(tmp_path)))
+    async with app.run_test(size=(200, 60)) as pilot:
+        await polled(pilot)
+        tiles = [tile.region for tile in app.screen.query(Card) if tile.display]
+        assert len(tiles) == 2 and tiles[0].y == tiles[1].y and sum(tile.width for tile in tiles) > 190
+
+
+async def test_the_cursor_in_a_card_stays_when_something_happens(tmp_path: Path) -> None:
+    session = session_of(tmp_path)
+    app = RunApp(OverviewScreen(session))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await polled(pilot)
+        await pilot.press("enter", "down")
+        panel = app.screen
+        assert isinstance(panel, CardPanel) and panel._lines.highlighted == 1
+        session.seek(session.total_events - 2)
+        panel.poll()
+        assert panel._lines.highlighted == 1

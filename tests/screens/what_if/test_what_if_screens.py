@@ -519,3 +519,18 @@ async def test_while_the_model_answers_nothing_else_is_asked(opened: Opened) -> 
         assert "loading the model" not in await press(pilot)
         await press(pilot, "enter")
         assert len(process.asked) == 2
+
+
+async def test_one_process_answers_all_that_is_tried_of_a_run(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has loaded the model already; it ends with the screen."""
+    app, process = opened(
+        partial(MethodScreen, title="Pool"), pool_events(), lambda system, wanted: pytest.fail("asked")
+    )
+    made: list[Path] = []
+    monkeypatch.setattr(tabbed_screen, "WhatIfProcess", lambda run_dir: made.append(run_dir) or process)
+    async with app.run_test(size=SMALL) as pilot:
+        await press(pilot, "g", "w", "escape", "w", "escape")
+        assert len(made) == 1 and not process.closed
+    assert process.closed == 1

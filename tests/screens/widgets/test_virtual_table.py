@@ -660,3 +660,25 @@ async def test_the_last_row_of_another_order_is_not_the_newest() -> None:
         assert (table.sort_reverse, table.cursor, table.selected_key) == (True, 5, 0) and not table.follow
         grow(app, 8)
         assert (table.cursor, table.selected_key) == (7, 0) and not table.follow
+
+
+async def test_whoever_goes_back_to_where_a_table_began_has_moved() -> None:
+    """When it was followed in between."""
+    app = TableApp(30)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g")
+        table.begin_at(2)
+        assert table.untouched and not table.follow
+        table.follow_again()
+        table.go_to(2)
+        assert table.cursor == 2 and not table.untouched
+        table.set_over(False)
+        assert (table.cursor, table.follow) == (2, False)
+
+
+async def test_following_again_takes_the_rows_as_they_came() -> None:
+    app = TableApp(30)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g", "right", "s", "s", "f")
+        assert (table.sort_column, table.follow, table.cursor, table.selected_key) == (None, True, 29, 29)
+        assert "29" in lines(app)[-1]
