@@ -307,7 +307,10 @@ async def test_while_a_methods_items_are_compared_no_other_methods_are_listed(
         assert len(screen.item_source) == 3 and screen.arm is esm
         monkeypatch.setattr(Comparison, "parting", slow)
         try:
-            await pilot.press("escape", "up", "enter", "v")
+            await pilot.press("escape", "up", "enter")
+            await pilot.pause()
+            assert "comparing the decisions …" in drawn(app)
+            await pilot.press("v")
             assert len(screen.item_source) == 0 and screen.arm is greedy
         finally:
             waits.set()
@@ -352,19 +355,6 @@ async def test_back_at_the_methods_it_is_about_the_one_under_the_cursor(runs: tu
         await pilot.pause()
         assert "Both right 1" in str(screen.about.content)
         assert app.wanted == [RunRequested(runs[0], "ESM", Place("decisions", filter="method:esm"))]
-
-
-async def test_where_there_is_no_item_enter_opens_none(tmp_path: Path) -> None:
-    folders = [
-        make_run(tmp_path, name, [evaluated("esm", item, True)]) for name, item in (("a", "z"), ("b", "y"))
-    ]
-    app = CompareApp(*folders)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(lambda: app.compare.comparison, "both runs are read")
-        await pilot.press("enter", "enter")
-        await until(lambda: "no item of this method in common" in drawn(app), "why")
-        await pilot.press("enter")
-        assert app.compare.level == "compare-items"
 
 
 async def test_what_cannot_be_read_is_told_in_place_of_the_methods(

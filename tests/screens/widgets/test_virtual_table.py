@@ -682,3 +682,38 @@ async def test_following_again_takes_the_rows_as_they_came() -> None:
         table = await press(pilot, "g", "right", "s", "s", "f")
         assert (table.sort_column, table.follow, table.cursor, table.selected_key) == (None, True, 29, 29)
         assert "29" in lines(app)[-1]
+
+
+@pytest.mark.parametrize(("rows", "follows"), [(11, True), (12, False)])
+async def test_the_wheel_looks_back_only_where_something_is_out_of_view(rows: int, follows: bool) -> None:
+    """Eleven rows and their header fill twelve lines."""
+    app = TableApp(rows)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "G")
+        assert table.follow and table.size.height == 12
+        table.on_mouse_scroll_up()
+        assert table.follow == follows
+
+
+async def test_an_order_shows_the_row_under_the_cursor() -> None:
+    """Also where one had scrolled away from it, and it stands on the same row as before."""
+    app = TableApp(100)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g")
+        table.scroll_to(y=50, animate=False)
+        await pilot.pause()
+        assert table.scroll_y == 50
+        await press(pilot, "right", "s")
+        assert (table.sort_column, table.cursor, table.scroll_y) == ("number", 0, 0)
+        assert lines(app)[1].startswith("›")
+
+
+async def test_who_goes_to_a_match_is_not_taken_to_the_newest_row() -> None:
+    app = TableApp(30)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "G")
+        table.look_for(["number 2"])
+        await press(pilot, "n")
+        assert (table.cursor, table.follow) == (2, False)
+        grow(app, 40)
+        assert table.cursor == 2
