@@ -717,3 +717,26 @@ async def test_who_goes_to_a_match_is_not_taken_to_the_newest_row() -> None:
         assert (table.cursor, table.follow) == (2, False)
         grow(app, 40)
         assert table.cursor == 2
+
+
+async def test_the_row_under_the_cursor_stays_in_view_when_the_terminal_shrinks() -> None:
+    app = TableApp(100)
+    async with app.run_test(size=(50, 20)) as pilot:
+        table = await press(pilot, "g", *["down"] * 15)
+        assert (table.cursor, table.scroll_y) == (15, 0)
+        await pilot.resize_terminal(50, 10)
+        await pilot.pause()
+        assert (table.cursor, table.scroll_y) == (15, 7), "nine rows, of which it is the last"
+        assert lines(app)[-1].startswith("›")
+
+
+async def test_a_row_that_was_drawn_gets_its_mark_and_loses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = TableApp(5)
+    monkeypatch.setattr(app.source, "offset", lambda row: 10 * row)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g")
+        seen = []
+        for signs in ({}, {20: "◆"}, {20: "◈"}, {}):
+            table.signs = signs
+            seen.append("".join(line[1] for line in lines(app)[1:6]))
+        assert seen == ["     ", "  ◆  ", "  ◈  ", "     "]
