@@ -34,6 +34,7 @@ from screens.runs.groups import Group
 from screens.runs.listing import NO_MATCH
 from screens.runs.run_filter import RUN_FIELDS, kept
 from screens.widgets.key_line import keys_of
+from tests.console import drawn
 from tests.runs_app import RunsApp, esm_verdict
 
 Make = Callable[..., RunDirectory]
@@ -486,3 +487,21 @@ async def test_the_run_that_was_moved_last_comes_back_first(outputs: Path) -> No
         assert second.exists() and not first.exists()
         await pilot.press("u")
         assert first.exists()
+
+
+async def test_a_mark_is_counted_above_and_the_keys_below_are_those_of_the_row(outputs: Path) -> None:
+    """At once, not when the runs are read the next time; the last of three failed."""
+    app = RunsApp(outputs)
+    async with app.run_test(size=(160, 24)) as pilot:
+        await settled(app, pilot)
+        app.runs._reading = True  # nothing is read any more
+        await pilot.press("m")
+        await pilot.pause()
+        assert (
+            "   1 marked" in str(app.runs.title_line.content) and "Resume" not in drawn(app).splitlines()[-1]
+        )
+        await pilot.press("down")
+        await pilot.pause()
+        assert "Resume" in drawn(app).splitlines()[-1]
+        await pilot.press("up", "m")
+        assert "2 marked" in str(app.runs.title_line.content)

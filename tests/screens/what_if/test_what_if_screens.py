@@ -534,3 +534,27 @@ async def test_one_process_answers_all_that_is_tried_of_a_run(
         await press(pilot, "g", "w", "escape", "w", "escape")
         assert len(made) == 1 and not process.closed
     assert process.closed == 1
+
+
+async def test_an_error_goes_when_it_is_mended(opened: Opened) -> None:
+    """And what a field is filled with is filled then."""
+
+    def reply(system: str, wanted: Mapping[str, Any]) -> AnswerTried:
+        if len(process.asked) == 1:
+            raise SteerError(what="the model is gone")
+        return answered(system, said("7", score=1.0), said("", None), said("4"))
+
+    app, process = opened(partial(MethodScreen, title="Pool"), pool_events(), reply)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "g", "w")
+        await fill(pilot, pairs="")
+        assert "two rows such as" in await press(pilot, "enter")
+        await fill(pilot, pairs="2")
+        text = await press(pilot, "enter")
+        assert "the model is gone" in text and "two rows such as" not in text
+        text = await press(pilot, "enter")
+        assert (
+            "the model is gone" not in text
+            and "✗" not in text.split("committed")[0]
+            and len(process.asked) == 2
+        )
