@@ -12,6 +12,7 @@ from app.blocks.block import Target
 from app.methods.place import Place
 from screens.esm.screen import EsmScreen
 from screens.panes.cases import CasesPane
+from screens.tab_views import TableView
 from screens.widgets.detail_pane import DetailPane
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import SyntheticRun, write_log
@@ -135,3 +136,21 @@ async def test_who_presses_a_key_is_not_moved_to_a_row_that_comes_late(tmp_path:
             screen = await press(pilot)
             assert len(screen.decisions.source) > late + 1
             assert (screen.decisions.table.cursor == late) == screen.decisions.has_class("-open") == moved
+
+
+async def test_a_place_that_is_asked_for_goes_before_a_row_that_was_left(tmp_path: Path) -> None:
+    """Which comes late: without another place one is taken to it."""
+    entries = write_log(tmp_path / "events.jsonl", SyntheticRun().events())
+    for asked in (False, True):
+        session = RecordedSession(entries, tmp_path, upto=260)
+        async with EsmApp(session).run_test(size=(80, 24)) as pilot:
+            screen = await press(pilot)
+            late = len(screen.decisions.source) + 2
+            view = TableView(late, False, (None, False))
+            screen.left_view = {"tab": "decisions", "chosen": True, "panes": {"decisions": view}}
+            if asked:
+                screen.open_place(Place("decisions", 1))
+            session.grow(60)
+            screen.poll()
+            assert len(screen.decisions.source) > late + 1
+            assert screen.decisions.table.cursor == (1 if asked else late)

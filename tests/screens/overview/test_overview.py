@@ -11,7 +11,6 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from app.methods.pages import page_of
-from app.methods.place import Place
 from app.runs.time_left import TimeLeft
 from app.wording.verdict_text import verdict_sentence
 from engine import events as ev
@@ -25,9 +24,9 @@ from screens.overview.cards import Card
 from screens.overview.curve_view import CurveView
 from screens.overview.screen import OverviewScreen
 from screens.run_screen import POLL_SECONDS, RunScreen
+from screens.tab_views import TableView
 from screens.widgets.lazy_static import LazyStatic
 from screens.widgets.line_list import LineList
-from tests.console import until
 from tests.named_tones import parts
 from tests.recorded_session import RecordedSession
 from tests.screens.overview.test_digest import VERDICTS
@@ -429,38 +428,17 @@ async def test_the_cursor_begins_on_the_method_that_one_came_from(tmp_path: Path
         assert screen.view() == {"method": "Pool"}
 
 
-async def test_a_tab_that_was_left_is_taken_up_although_nothing_happens_any_more(tmp_path: Path) -> None:
-    """A run that is over is drawn once: the rows of the tab are there at once."""
-    session = session_of(tmp_path)
-    screen = EsmScreen(session)
+async def test_a_tab_that_was_left_is_taken_up_with_its_rows(tmp_path: Path) -> None:
+    """In one drawing: of a run that is over there may be no other."""
+    screen = EsmScreen(session_of(tmp_path))
     async with RunApp(screen).run_test(size=(120, 40)) as pilot:
         await polled(pilot)
-        await pilot.press("1", "home", "down", "down")
-        await polled(pilot)
-        left = screen.view()
-    again = EsmScreen(session)
-    again.left_view = left
-    async with RunApp(again).run_test(size=(120, 40)):
-        await until(lambda: again.shown_name == "pairs", "the tab")
-        table = again._table()
-        assert table is not None
-        await until(lambda: (table.cursor, len(table.source) > 2) == (2, True), "the row", 5)
-
-
-async def test_a_place_that_is_asked_for_goes_before_the_row_that_was_left(tmp_path: Path) -> None:
-    session = session_of(tmp_path)
-    screen = EsmScreen(session)
-    async with RunApp(screen).run_test(size=(120, 40)) as pilot:
-        await polled(pilot)
-        await pilot.press("home", *["down"] * 5)
-        left = screen.view()
-        assert left["tab"] == "decisions"
-    again = EsmScreen(session)
-    again.left_view = left
-    again.pending_place = Place("decisions", 1)
-    async with RunApp(again).run_test(size=(120, 40)) as pilot:
-        await polled(pilot)
-        assert again.decisions.table.cursor == 1
+        view = TableView(2, False, (None, False))
+        screen.left_view = {"tab": "pairs", "chosen": True, "panes": {"pairs": view}}
+        screen.show()
+        table = screen._table()
+        assert screen.shown_name == "pairs" and table is not None
+        assert (len(table.source) > 2, table.cursor, table.follow) == (True, 2, False)
 
 
 async def test_two_methods_stand_side_by_side_in_a_terminal_for_three(

@@ -505,3 +505,15 @@ async def test_a_mark_is_counted_above_and_the_keys_below_are_those_of_the_row(o
         assert "Resume" in drawn(app).splitlines()[-1]
         await pilot.press("up", "m")
         assert "2 marked" in str(app.runs.title_line.content)
+
+
+@pytest.mark.parametrize("key", ["enter", "escape"])
+async def test_after_the_filter_the_arrows_belong_to_the_list(key: str, outputs: Path) -> None:
+    app = RunsApp(outputs)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(app, pilot)
+        await pilot.press("slash", "d", key)
+        await pilot.pause()
+        assert app.runs.table.has_focus and not app.runs.bar.display
+        await pilot.press("down")
+        assert app.runs.table.cursor == 1
