@@ -485,3 +485,14 @@ async def test_enter_is_heard_once_and_says_what_is_done(
         await pilot.press("enter", "enter")
         assert begun == [(config, "")] and not dialog.has_class("-wrong")
         assert str(dialog.message.content) == "Reading the configuration …"
+
+
+async def test_a_form_without_changes_leaves_none_in_the_dialog(tmp_path: Path) -> None:
+    """A form that was not closed by its user changes nothing."""
+    app = NewRunApp(tmp_path)
+    async with app.run_test(size=(80, 24)):
+        app.dialog.set_input.value = "online.L=5"
+        app.dialog._take(None)
+        assert app.dialog.set_input.value == "online.L=5"
+        app.dialog._take([])
+        assert app.dialog.set_input.value == ""

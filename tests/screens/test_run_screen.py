@@ -31,13 +31,16 @@ from screens.exports import write_report
 from screens.leaving import LeftRun, WaitingScreen
 from screens.messages import SystemRequested
 from screens.method_screen import MethodScreen
+from screens.notes.screen import NotesScreen
 from screens.overview.screen import OverviewScreen
+from screens.panels.ask import AskScreen
 from screens.panels.error_panel import ErrorPanel, Fault
 from screens.panels.help import tab_first
 from screens.run_screen import RunScreen
 from screens.run_session import at_rest, engine_state, work_over
 from screens.slsm.screen import SLSMScreen
 from screens.widgets.key_line import keys_of
+from screens.widgets.model_line import ModelLine
 from screens.widgets.run_header import RunHeader
 from screens.widgets.stage_bar import StageBar
 from screens.widgets.timeline import Timeline
@@ -696,3 +699,53 @@ def test_which_keys_a_view_has(frozen: bool, cursor: int | None, monkeypatch: py
     )
     offered = {key for key in ("freeze", "thaw", "seek_live") if RunScreen.check_action(screen, key, ())}
     assert offered == {("thaw" if frozen else "freeze" if cursor is None else "seek_live")}
+
+
+async def test_a_covered_screen_neither_looks_nor_speaks(tmp_path: Path) -> None:
+    """A failure of the run does not come up over a dialog of the list of notes."""
+    later = time.time() + 1000
+    events = [
+        ev.Header(seq=0, schema_version=1, name="demo", run_id="1", seed=1, stages=["mine"], versions={}),
+        ev.StageStarted(seq=1, stage="mine", unit="problems", total=3),
+        ev.StageFailed(seq=2, stage="mine", what="no column", time=later),
+    ]
+    session = RecordedSession([(event, at, 1) for at, event in enumerate(events)], tmp_path, upto=2)
+    async with RunApp(OverviewScreen(session)).run_test(size=(80, 24)) as pilot:
+        screen = await polled(pilot)
+        await pilot.app.push_screen(NotesScreen([tmp_path]))
+        await pilot.app.push_screen(dialog := AskScreen("A note", lambda text: text))
+        session.grow(1)
+        screen.poll()
+        await pilot.pause()
+        assert pilot.app.screen is dialog and screen.session.state.failure is not None
+
+
+async def test_the_line_of_the_model_comes_and_goes_with_its_work(tmp_path: Path) -> None:
+    events = [
+        ev.Header(seq=0, schema_version=1, name="demo", run_id="1", seed=1, stages=["mine"], versions={}),
+        ev.StageStarted(seq=1, stage="mine", unit="problems", total=3),
+        ev.ModelWorking(seq=2, stage="mine", sequences=2, done=1, tokens=30, tokens_per_second=6.0),
+        ev.StageFinished(seq=3, stage="mine", seconds=9.0),
+    ]
+    session = RecordedSession([(event, at, 1) for at, event in enumerate(events)], tmp_path, upto=2)
+    async with RunApp(OverviewScreen(session)).run_test(size=(80, 24)) as pilot:
+        screen = pilot.app.screen
+        assert isinstance(screen, OverviewScreen)
+        shown: list[bool] = []
+        for more in (0, 1, 1):
+            session.grow(more)
+            screen.poll()
+            shown.append(screen.query_one(ModelLine).display)
+        assert shown == [False, True, False]
+
+
+async def test_the_keys_below_change_when_the_view_is_frozen(tmp_path: Path) -> None:
+    session = finished(tmp_path, upto=260)
+    async with RunApp(EsmScreen(session)).run_test(size=(200, 60)) as pilot:
+        await polled(pilot)
+        seen: list[str] = []
+        for _ in range(2):
+            await pilot.press("space")
+            await pilot.pause()
+            seen.append(footer(pilot.app))
+        assert ["Unfreeze" in line for line in seen] == [True, False] and "Freeze" in seen[1]

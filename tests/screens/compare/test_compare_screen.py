@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from io import StringIO
 from pathlib import Path
@@ -14,11 +15,12 @@ from textual.app import App
 from app.blocks.terminal import draw
 from app.methods.place import Place
 from app.shell import SteerApp
-from engine.comparison.comparison import Comparison
+from engine.comparison.comparison import ArmPair, Comparison
 from engine.comparison.items import Item
-from engine.comparison.trace import Step, align
+from engine.comparison.trace import Parting, Step, align
 from engine.errors import DataError
 from engine.events import Event
+from screens.compare import screen as compare
 from screens.compare.screen import CompareScreen
 from screens.compare.trace_blocks import parting_blocks
 from screens.esm.screen import EsmScreen
@@ -261,3 +263,113 @@ async def test_traces_that_cannot_be_read_say_why(
         await pilot.press("escape", "escape", "2")
         await pilot.pause()
         assert app.wanted[-1] == RunRequested(runs[1], "ESM", Place("decisions", filter="method:greedy"))
+
+
+async def test_the_next_item_shows_its_own_traces(runs: tuple[Path, Path]) -> None:
+    app = CompareApp(*runs)
+    async with app.run_test(size=(200, 60)) as pilot:
+        screen = app.compare
+        await until(lambda: len(screen.method_source) == 2, "the comparison")
+        await pilot.press("down", "enter")
+        await until(lambda: len(screen.item_source) == 3, "all items")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "question p" in drawn(app) and "question q" not in drawn(app)
+        await pilot.press("right")
+        await pilot.pause()
+        assert (
+            "q is good here" in drawn(app)
+            and "q is bad here" in drawn(app)
+            and "question p" not in drawn(app)
+        )
+
+
+async def test_while_a_methods_items_are_compared_no_other_methods_are_listed(
+    runs: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither those that were listed before, nor those of one that was left before it was done."""
+    waits = threading.Event()
+    parting = Comparison.parting
+
+    def slow(self: Comparison, arm: ArmPair, first: Item, second: Item) -> Parting:
+        if arm.a.name == "greedy":
+            waits.wait(60)
+        return parting(self, arm, first, second)
+
+    app = CompareApp(*runs)
+    async with app.run_test(size=(100, 30)) as pilot:
+        screen = app.compare
+        await until(lambda: len(screen.method_source) == 2, "the comparison")
+        greedy, esm = (screen.method_source.item(row) for row in (0, 1))
+        await pilot.press("down", "enter")
+        await until(lambda: len(screen.item_source) == 3, "the items of esm")
+        screen._show_pairs(greedy, [])
+        assert len(screen.item_source) == 3 and screen.arm is esm
+        monkeypatch.setattr(Comparison, "parting", slow)
+        try:
+            await pilot.press("escape", "up", "enter")
+            await pilot.pause()
+            assert "comparing the decisions …" in drawn(app)
+            await pilot.press("v")
+            assert len(screen.item_source) == 0 and screen.arm is greedy
+        finally:
+            waits.set()
+        await until(lambda: len(screen.item_source) == 3, "the items of greedy")
+
+
+async def test_a_kind_of_items_begins_at_its_first(tmp_path: Path) -> None:
+    """Of four, the last two are what only B has right."""
+    kinds = {"a": (True, True, False, False), "b": (True, True, True, True)}
+    folders = [
+        make_run(
+            tmp_path,
+            name,
+            [evaluated("esm", item, right) for item, right in zip("pqrs", rights, strict=True)],
+        )
+        for name, rights in kinds.items()
+    ]
+    app = CompareApp(*folders)
+    async with app.run_test(size=(100, 30)) as pilot:
+        screen = app.compare
+        await until(lambda: len(screen.method_source) == 1, "the comparison")
+        await pilot.press("enter")
+        await until(lambda: len(screen.item_source) == 4, "all items")
+        await pilot.press("end", "v")
+        assert [screen.item_source.item(row).a.id for row in range(len(screen.item_source))] == ["r", "s"]
+        assert screen.items.cursor == 0
+
+
+async def test_back_at_the_methods_it_is_about_the_one_under_the_cursor(runs: tuple[Path, Path]) -> None:
+    """Its words below, and the run that a key opens there."""
+    app = CompareApp(*runs)
+    async with app.run_test(size=(100, 30)) as pilot:
+        screen = app.compare
+        await until(lambda: len(screen.method_source) == 2, "the comparison")
+        await pilot.press("enter")
+        await until(lambda: len(screen.item_source) == 3, "the items of greedy")
+        assert str(screen.about.content).endswith("v shows others.") and screen.has_class("-deep")
+        await pilot.press("escape")
+        assert "greedy" in str(screen.about.content) and "Both right 3" in str(screen.about.content)
+        assert not screen.has_class("-deep")
+        await pilot.press("down", "1")
+        await pilot.pause()
+        assert "Both right 1" in str(screen.about.content)
+        assert app.wanted == [RunRequested(runs[0], "ESM", Place("decisions", filter="method:esm"))]
+
+
+async def test_what_cannot_be_read_is_told_in_place_of_the_methods(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no run to open then, and nothing is being read any more."""
+
+    def gone(a: Path, b: Path) -> Comparison:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(compare, "compare_runs", gone)
+    app = CompareApp(tmp_path, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(lambda: "the disk is gone" in drawn(app), "the error")
+        assert compare.READING not in drawn(app)
+        await pilot.press("1")
+        await pilot.pause()
+        assert app.wanted == []

@@ -27,6 +27,7 @@ def cells(source: DecisionSource, row: int = 0) -> dict[str, tuple[str, str]]:
     return {column.key: (cell.text, cell.tone) for column, cell in shown}
 
 
+COLUMN_KEYS = [column.key for column in COLUMNS]
 STEERED: dict[str, Any] = {
     "gate": "chosen", "chosen": "e1", "alpha": 1.25, "delta_logprob": 0.5, "score": 0.75, "committed_tokens": 7,
     "probe_tokens": 12, "memory_size": 3, "top_similarity": 0.5, "best_ahat": 0.25, "null_ahat": 0.125,
@@ -84,3 +85,16 @@ def test_the_order_of_decisions(column: str, reverse: bool, order: list[int]) ->
     source = source_of(decided("a", 2), decided("b", 1))
     source.sort(column, reverse)
     assert [source.item(row) for row in range(2)] == order
+
+
+def test_an_earlier_or_another_state_has_its_own_cells() -> None:
+    """Its decisions, and how their answers came out."""
+    source = source_of(decided("a", 1), decided("b", 1, **STEERED))
+    other = source_of(
+        decided("c", 1, **STEERED), evaluated("greedy", "c", True), evaluated("esm", "c", False)
+    )
+    source.show(other.state)
+    shown = cells(source)
+    assert (shown["example"], shown["m"], shown["chosen"]) == (("c", ""), ("1", ""), ("e1", "accent"))
+    assert (shown["correct"], shown["differs"]) == (("✗", "bad"), ("▼", "bad")) and source.turned(0)
+    assert source.values(0)[COLUMN_KEYS.index("example")] == "c" and len(source) == 1

@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from app.methods.place import Place
 from app.state.esm import ESMState
 from app.wording.text import counted
 from engine.events import DecisionTaken, Event, MethodEvaluated, PairMined, StageStarted, Unknown, decode
@@ -717,3 +718,24 @@ async def test_a_filter_an_order_and_a_row_are_taken_up(session: RecordedSession
         )
         assert table.selected_key == kept
         assert [screen.decisions.source.key(row) for row in range(len(table.source))] == rows
+
+
+async def test_a_filter_from_elsewhere_begins_at_its_first_row(growing: RecordedSession) -> None:
+    """Also where the newest row was followed."""
+    async with EsmApp(growing).run_test(size=SMALL) as pilot:
+        screen = await press(pilot)
+        decisions = screen.decisions
+        assert decisions.table.follow and decisions.table.cursor == len(decisions.source) - 1
+        screen.open_place(Place("decisions", filter="method:esm m:1"))
+        screen = await press(pilot)
+        assert len(decisions.source) > 2 and (decisions.table.cursor, decisions.table.follow) == (0, False)
+        decisions.filter_by("")
+        assert decisions.table.cursor == 0 and not decisions.table.follow
+
+
+async def test_who_chooses_a_tab_is_led_nowhere_any_more(growing: RecordedSession) -> None:
+    async with EsmApp(growing).run_test(size=SMALL) as pilot:
+        screen = await press(pilot)
+        screen.following = True
+        screen = await press(pilot, "2")
+        assert screen.shown_name == "results" and not screen.following

@@ -9,8 +9,10 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from app.blocks.block import Target
+from app.methods.place import Place
 from screens.esm.screen import EsmScreen
 from screens.panes.cases import CasesPane
+from screens.tab_views import TableView
 from screens.widgets.detail_pane import DetailPane
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import SyntheticRun, write_log
@@ -118,3 +120,37 @@ async def test_a_decision_that_the_filter_shows_is_gone_to_within_it(app: EsmApp
         assert [place and place.filter for place in kept.values()] == ["", "m:2"]
         whole = screen.place_of(Target("example", f"{method} {example}"))
         assert whole is not None and whole.filter == f'method:{method} example:"{example}"'
+
+
+async def test_who_presses_a_key_is_not_moved_to_a_row_that_comes_late(tmp_path: Path) -> None:
+    """Who waits is."""
+    entries = write_log(tmp_path / "events.jsonl", SyntheticRun().events())
+    for keys, moved in (((), True), (("k",), False)):
+        session = RecordedSession(entries, tmp_path, upto=260)
+        async with EsmApp(session).run_test(size=(80, 24)) as pilot:
+            screen = await press(pilot)
+            late = len(screen.decisions.source) + 2
+            screen.open_place(Place("decisions", late, open=True))
+            await press(pilot, *keys)
+            session.grow(60)
+            screen = await press(pilot)
+            assert len(screen.decisions.source) > late + 1
+            assert (screen.decisions.table.cursor == late) == screen.decisions.has_class("-open") == moved
+
+
+async def test_a_place_that_is_asked_for_goes_before_a_row_that_was_left(tmp_path: Path) -> None:
+    """Which comes late: without another place one is taken to it."""
+    entries = write_log(tmp_path / "events.jsonl", SyntheticRun().events())
+    for asked in (False, True):
+        session = RecordedSession(entries, tmp_path, upto=260)
+        async with EsmApp(session).run_test(size=(80, 24)) as pilot:
+            screen = await press(pilot)
+            late = len(screen.decisions.source) + 2
+            view = TableView(late, False, (None, False))
+            screen.left_view = {"tab": "decisions", "chosen": True, "panes": {"decisions": view}}
+            if asked:
+                screen.open_place(Place("decisions", 1))
+            session.grow(60)
+            screen.poll()
+            assert len(screen.decisions.source) > late + 1
+            assert screen.decisions.table.cursor == (1 if asked else late)

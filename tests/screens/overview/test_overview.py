@@ -24,6 +24,7 @@ from screens.overview.cards import Card
 from screens.overview.curve_view import CurveView
 from screens.overview.screen import OverviewScreen
 from screens.run_screen import POLL_SECONDS, RunScreen
+from screens.tab_views import TableView
 from screens.widgets.lazy_static import LazyStatic
 from screens.widgets.line_list import LineList
 from tests.named_tones import parts
@@ -113,7 +114,8 @@ async def test_every_method_has_a_line_at_every_size(tmp_path: Path, size: tuple
 
 
 @pytest.mark.parametrize(
-    ("size", "tiles"), [((80, 24), 1), ((120, 35), 1), ((119, 36), 1), ((120, 36), 5), ((200, 60), 5)]
+    ("size", "tiles"),
+    [((80, 24), 1), ((120, 35), 1), ((121, 35), 1), ((119, 36), 1), ((120, 36), 5), ((200, 60), 5)],
 )
 async def test_from_120x36_on_every_method_has_its_curve(
     tmp_path: Path, size: tuple[int, int], tiles: int
@@ -424,3 +426,41 @@ async def test_the_cursor_begins_on_the_method_that_one_came_from(tmp_path: Path
         await pilot.press("down")
         await polled(pilot)
         assert screen.view() == {"method": "Pool"}
+
+
+async def test_a_tab_that_was_left_is_taken_up_with_its_rows(tmp_path: Path) -> None:
+    """In one drawing: of a run that is over there may be no other."""
+    screen = EsmScreen(session_of(tmp_path))
+    async with RunApp(screen).run_test(size=(120, 40)) as pilot:
+        await polled(pilot)
+        view = TableView(2, False, (None, False))
+        screen.left_view = {"tab": "pairs", "chosen": True, "panes": {"pairs": view}}
+        screen.show()
+        table = screen._table()
+        assert screen.shown_name == "pairs" and table is not None
+        assert (len(table.source) > 2, table.cursor, table.follow) == (True, 2, False)
+
+
+async def test_two_methods_stand_side_by_side_in_a_terminal_for_three(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has half of it: there is no empty third."""
+    monkeypatch.setattr(overview, "progress_of", lambda shown: progress_of(shown)[:2])
+    app = RunApp(OverviewScreen(demo_session(tmp_path)))
+    async with app.run_test(size=(200, 60)) as pilot:
+        await polled(pilot)
+        tiles = [tile.region for tile in app.screen.query(Card) if tile.display]
+        assert len(tiles) == 2 and tiles[0].y == tiles[1].y and sum(tile.width for tile in tiles) > 190
+
+
+async def test_the_cursor_in_a_card_stays_when_something_happens(tmp_path: Path) -> None:
+    session = session_of(tmp_path)
+    app = RunApp(OverviewScreen(session))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await polled(pilot)
+        await pilot.press("enter", "down")
+        panel = app.screen
+        assert isinstance(panel, CardPanel) and panel._lines.highlighted == 1
+        session.seek(session.total_events - 2)
+        panel.poll()
+        assert panel._lines.highlighted == 1

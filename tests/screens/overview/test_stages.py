@@ -242,3 +242,15 @@ async def test_the_cursor_begins_at_the_first_stage_that_is_not_finished(
             await pilot.press(key)
             seen.append(panel.lines.highlighted)
         assert seen == ([0, 0, 1, 2] if chosen == 0 else [3, 2, 3, 4])
+
+
+async def test_who_reads_the_first_stage_is_left_there(run: RunDirectory) -> None:
+    """The panel looks at the record twice a second; the first that is not finished is another."""
+    app = StagesApp(run)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("i", *["up"] * 9)
+        panel = app.screen
+        assert isinstance(panel, StagesPanel) and panel.lines.highlighted == 0
+        panel.poll()
+        await pilot.pause()
+        assert panel.lines.highlighted == 0 and "› ✓ mine" in drawn(app)

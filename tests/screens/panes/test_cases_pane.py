@@ -261,3 +261,14 @@ async def test_a_page_without_ids_leads_nowhere(tmp_path: Path) -> None:
         await pilot.pause()
         page = app.pane.page
         assert not page.check_action("follow", ()) and not page.check_action("link", (1,))
+
+
+async def test_who_reads_an_opened_case_stays_there_when_the_run_ends(tmp_path: Path) -> None:
+    """The newest one is followed as before."""
+    app = PaneApp(Letters("abcde", "c"), tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert (await shown(pilot))[1] == "e at step None"
+        await pilot.press("tab", "enter")
+        app.pane.open()
+        assert app.pane.table.follow and app.pane.has_class("-open")
+        assert (await shown(pilot, over=True))[1] == "e at step None"

@@ -34,6 +34,7 @@ from screens.runs.groups import Group
 from screens.runs.listing import NO_MATCH
 from screens.runs.run_filter import RUN_FIELDS, kept
 from screens.widgets.key_line import keys_of
+from tests.console import drawn
 from tests.runs_app import RunsApp, esm_verdict
 
 Make = Callable[..., RunDirectory]
@@ -463,3 +464,56 @@ def test_what_can_be_done_with_a_run(state: str, offered: str, make: Make, tmp_p
     assert [key for key in keys if RunCommands.check_action(screen, key, ())] == offered.split()
     screen.selected = None
     assert not any(RunCommands.check_action(screen, key, ()) for key in keys)
+
+
+def test_stages_of_which_none_is_at_work_begin_with_the_first(make: Make, tmp_path: Path) -> None:
+    names = [f"stage-{number}" for number in range(12)]
+    write(make("demo", "stopped"), stages={name: StageRecord() for name in names})
+    [row] = rows(tmp_path / "outputs")
+    line = about_run(replace(row, progress=StageState("")), 78).plain.splitlines()[0]
+    assert line.lstrip("·○ ").startswith("stage-0") and line.endswith("…") and "stage-11" not in line
+
+
+async def test_the_run_that_was_moved_last_comes_back_first(outputs: Path) -> None:
+    app = RunsApp(outputs)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(app, pilot)
+        first, second = (run.path for run in app.runs.source.runs[:2])
+        for path in (first, second):
+            await pilot.press("delete")
+            await settled(app, pilot)
+            assert not path.exists()
+        await pilot.press("u")
+        assert second.exists() and not first.exists()
+        await pilot.press("u")
+        assert first.exists()
+
+
+async def test_a_mark_is_counted_above_and_the_keys_below_are_those_of_the_row(outputs: Path) -> None:
+    """At once, not when the runs are read the next time; the last of three failed."""
+    app = RunsApp(outputs)
+    async with app.run_test(size=(160, 24)) as pilot:
+        await settled(app, pilot)
+        app.runs._reading = True  # nothing is read any more
+        await pilot.press("m")
+        await pilot.pause()
+        assert (
+            "   1 marked" in str(app.runs.title_line.content) and "Resume" not in drawn(app).splitlines()[-1]
+        )
+        await pilot.press("down")
+        await pilot.pause()
+        assert "Resume" in drawn(app).splitlines()[-1]
+        await pilot.press("up", "m")
+        assert "2 marked" in str(app.runs.title_line.content)
+
+
+@pytest.mark.parametrize("key", ["enter", "escape"])
+async def test_after_the_filter_the_arrows_belong_to_the_list(key: str, outputs: Path) -> None:
+    app = RunsApp(outputs)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(app, pilot)
+        await pilot.press("slash", "d", key)
+        await pilot.pause()
+        assert app.runs.table.has_focus and not app.runs.bar.display
+        await pilot.press("down")
+        assert app.runs.table.cursor == 1

@@ -22,6 +22,8 @@ from app.table.column import cell_of
 from engine import events as ev
 from screens.esm.screen import EsmScreen
 from screens.method_progress import progress_of
+from screens.panes.blocks import BlocksPane
+from screens.panes.cases import CasesPane
 from screens.serve.screen import ServeScreen
 from screens.systems import systems_of
 from tests.recorded_session import RecordedSession
@@ -307,3 +309,13 @@ def test_the_cells_of_a_request() -> None:
         ["good", "accent", ""],
         ["bad", "dim", "dim"],
     ]
+
+
+async def test_the_tabs_are_named_after_what_they_show(tmp_path: Path) -> None:
+    session = RecordedSession(write_log(tmp_path / "events.jsonl", serve_events()), tmp_path)
+    async with ServeApp(session).run_test(size=(80, 24)) as pilot:
+        for key, label, shown in (("2", "Requests", CasesPane), ("1", "Server", BlocksPane)):
+            await pilot.press(key)
+            screen = pilot.app.screen
+            assert isinstance(screen, ServeScreen)
+            assert screen.TABS[screen.tabs.active].label == label and isinstance(screen.pane, shown)

@@ -328,3 +328,39 @@ def test_a_new_message_takes_the_last_error_away(
     event: Any = SimpleNamespace(value=typed)
     chat.ChatPane._submitted(pane, event)
     assert ((pane._waiting, pane._error), sent) == (shown, said)
+
+
+async def test_one_process_talks_until_the_screen_is_closed(
+    session: RecordedSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It keeps the conversation, and ends with the screen; a new conversation takes the last error away."""
+    done: list[str] = []
+
+    class Partner:
+        def __init__(self, run_dir: Path) -> None:
+            done.append("begun")
+
+        async def say(self, text: str, mode: str, memory_mode: str) -> ChatTurn:
+            done.append(text)
+            raise SteerError(what="it did not understand")
+
+        async def forget(self) -> None:
+            done.append("forgotten")
+
+        async def close(self) -> None:
+            done.append("closed")
+
+    monkeypatch.setattr(chat, "ChatPartner", Partner)
+    async with SLSMApp(session).run_test(size=SMALL) as pilot:
+        await press(pilot, "3", "a", "enter")
+        assert "it did not understand" in await press(pilot, "b", "enter")
+        assert "it did not understand" not in await press(pilot, "f4")
+    assert done[:2] == ["begun", "a"] and done[3:] == ["forgotten", "closed"]
+
+
+async def test_who_talks_to_nobody_yet_begins_anew_without_a_process(
+    session: RecordedSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat, "ChatPartner", lambda run_dir: pytest.fail("begun"))
+    async with SLSMApp(session).run_test(size=SMALL) as pilot:
+        assert "Type a message and press enter." in await press(pilot, "3", "f4")

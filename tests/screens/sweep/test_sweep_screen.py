@@ -18,7 +18,7 @@ from engine.statistics import Interval
 from engine.sweep.results import SettingResult, SweepResults
 from engine.sweep.sweep import Axis, Point, SweepFolder, SweepRecord
 from screens.messages import CompareRequested, RunRequested, SweepRequested
-from screens.panels.error_panel import ErrorPanel
+from screens.panels.error_panel import ErrorPanel, Fault
 from screens.sweep.screen import SweepScreen, _title
 from screens.widgets.key_line import keys_of
 from tests.console import drawn, until
@@ -257,3 +257,35 @@ def test_the_tones_of_the_title(tmp_path: Path) -> None:
         (" sweep ", "bold reverse"), ("  stopped", "bold"),
         ("  0 of 0 runs finished (4 settings × 0 seeds)", ""), ("   online.L=1,2 run.seed=0..1", "dim"),
     ]  # fmt: skip
+
+
+async def test_a_sweep_that_is_not_shown_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor a second time while it is read."""
+    app = SweepApp(make_sweep(tmp_path, [20, 38]))
+    async with app.run_test(size=(100, 30)):
+        screen = app.sweep
+        await until(lambda: len(screen.source) == 2 and not screen._reading, "the settings")
+        begun: list[bool] = []
+        monkeypatch.setattr(screen, "_read", lambda: begun.append(True))
+        screen.look()
+        screen.look()
+        assert begun == [True]
+        screen._reading = False
+        await app.push_screen(ErrorPanel(Fault("It failed", "no room")))
+        screen.look()
+        assert begun == [True] and not screen._reading
+
+
+async def test_a_setting_opens_its_first_run_and_the_best_is_not_compared_with_itself(tmp_path: Path) -> None:
+    app = SweepApp(make_sweep(tmp_path, [20, 38]))
+    async with app.run_test(size=(100, 30)) as pilot:
+        screen = app.sweep
+        await until(lambda: len(screen.source) == 2, "the settings")
+        assert "Compare" in " ".join(key.word for key in keys_of(screen))
+        await pilot.press("down")
+        assert screen.selected is not None and screen.selected.sign == "★"
+        screen.action_compare_best()
+        await pilot.press("enter")
+        await pilot.pause()
+        [asked] = app.asked
+        assert isinstance(asked, RunRequested) and asked.run_dir.name == "1-1-0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -31,6 +32,7 @@ from screens.tabbed_screen import TabbedScreen
 from screens.what_if import drawing
 from screens.what_if.drawing import _shared, _strip, _text, draw_answers, draw_exact
 from screens.what_if.screen import LongField, WhatIfScreen, _widgets
+from tests.console import drawn
 from tests.named_tones import Parts, parts
 from tests.recorded_session import RecordedSession
 from tests.synthetic_evolution import evolution_events
@@ -490,3 +492,69 @@ def test_a_word_that_is_wider_than_its_column_goes_on_in_the_next_line() -> None
     beside = [answer.Answer("committed", "x" * 50), answer.Answer("null", "y")]
     lines = printed(draw_answers(answer.Answers(beside), ("try", [1]), defaultdict(Style), 100), 100)
     assert lines == ["", f"{'committed':<50}null", f"{'x' * 48}  ≠ y", "xx"]
+
+
+async def test_while_the_model_answers_nothing_else_is_asked(opened: Opened) -> None:
+    """After the answer it can be asked again."""
+
+    def answer(system: str, wanted: Mapping[str, Any]) -> AnswerTried:
+        return answered(system, said("7", score=1.0), said("", None), *(said("4") for _ in wanted["pairs"]))
+
+    app, process = opened(partial(MethodScreen, title="Pool"), pool_events(), answer)
+    given, answers = process.ask, asyncio.Event()
+
+    async def ask(system: str, wanted: Mapping[str, Any]) -> Event:
+        reply = await given(system, wanted)
+        await answers.wait()
+        return reply
+
+    process.ask = ask  # type: ignore[method-assign]
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "g", "w")
+        await fill(pilot, pairs="2")
+        await pilot.press("enter", "enter", "f2")
+        await pilot.pause()
+        assert len(process.asked) == 1 and "loading the model" in drawn(app)
+        answers.set()
+        assert "loading the model" not in await press(pilot)
+        await press(pilot, "enter")
+        assert len(process.asked) == 2
+
+
+async def test_one_process_answers_all_that_is_tried_of_a_run(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has loaded the model already; it ends with the screen."""
+    app, process = opened(
+        partial(MethodScreen, title="Pool"), pool_events(), lambda system, wanted: pytest.fail("asked")
+    )
+    made: list[Path] = []
+    monkeypatch.setattr(tabbed_screen, "WhatIfProcess", lambda run_dir: made.append(run_dir) or process)
+    async with app.run_test(size=SMALL) as pilot:
+        await press(pilot, "g", "w", "escape", "w", "escape")
+        assert len(made) == 1 and not process.closed
+    assert process.closed == 1
+
+
+async def test_an_error_goes_when_it_is_mended(opened: Opened) -> None:
+    """And what a field is filled with is filled then."""
+
+    def reply(system: str, wanted: Mapping[str, Any]) -> AnswerTried:
+        if len(process.asked) == 1:
+            raise SteerError(what="the model is gone")
+        return answered(system, said("7", score=1.0), said("", None), said("4"))
+
+    app, process = opened(partial(MethodScreen, title="Pool"), pool_events(), reply)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "g", "w")
+        await fill(pilot, pairs="")
+        assert "two rows such as" in await press(pilot, "enter")
+        await fill(pilot, pairs="2")
+        text = await press(pilot, "enter")
+        assert "the model is gone" in text and "two rows such as" not in text
+        text = await press(pilot, "enter")
+        assert (
+            "the model is gone" not in text
+            and "✗" not in text.split("committed")[0]
+            and len(process.asked) == 2
+        )

@@ -650,3 +650,93 @@ def test_words_are_found_whatever_their_case(words: tuple[str, ...], row: int, f
     )  # fmt: skip
     VirtualTable.look_for(table, words)
     assert VirtualTable.is_match(table, row) == found
+
+
+async def test_the_last_row_of_another_order_is_not_the_newest() -> None:
+    """Who goes to it stays on that row when rows come."""
+    app = TableApp(6)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g", "right", "s", "s", "G")  # by number, downwards: the last one is 0
+        assert (table.sort_reverse, table.cursor, table.selected_key) == (True, 5, 0) and not table.follow
+        grow(app, 8)
+        assert (table.cursor, table.selected_key) == (7, 0) and not table.follow
+
+
+async def test_whoever_goes_back_to_where_a_table_began_has_moved() -> None:
+    """When it was followed in between."""
+    app = TableApp(30)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g")
+        table.begin_at(2)
+        assert table.untouched and not table.follow
+        table.follow_again()
+        table.go_to(2)
+        assert table.cursor == 2 and not table.untouched
+        table.set_over(False)
+        assert (table.cursor, table.follow) == (2, False)
+
+
+async def test_following_again_takes_the_rows_as_they_came() -> None:
+    app = TableApp(30)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g", "right", "s", "s", "f")
+        assert (table.sort_column, table.follow, table.cursor, table.selected_key) == (None, True, 29, 29)
+        assert "29" in lines(app)[-1]
+
+
+@pytest.mark.parametrize(("rows", "follows"), [(11, True), (12, False)])
+async def test_the_wheel_looks_back_only_where_something_is_out_of_view(rows: int, follows: bool) -> None:
+    """Eleven rows and their header fill twelve lines."""
+    app = TableApp(rows)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "G")
+        assert table.follow and table.size.height == 12
+        table.on_mouse_scroll_up()
+        assert table.follow == follows
+
+
+async def test_an_order_shows_the_row_under_the_cursor() -> None:
+    """Also where one had scrolled away from it, and it stands on the same row as before."""
+    app = TableApp(100)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g")
+        table.scroll_to(y=50, animate=False)
+        await pilot.pause()
+        assert table.scroll_y == 50
+        await press(pilot, "right", "s")
+        assert (table.sort_column, table.cursor, table.scroll_y) == ("number", 0, 0)
+        assert lines(app)[1].startswith("›")
+
+
+async def test_who_goes_to_a_match_is_not_taken_to_the_newest_row() -> None:
+    app = TableApp(30)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "G")
+        table.look_for(["number 2"])
+        await press(pilot, "n")
+        assert (table.cursor, table.follow) == (2, False)
+        grow(app, 40)
+        assert table.cursor == 2
+
+
+async def test_the_row_under_the_cursor_stays_in_view_when_the_terminal_shrinks() -> None:
+    app = TableApp(100)
+    async with app.run_test(size=(50, 20)) as pilot:
+        table = await press(pilot, "g", *["down"] * 15)
+        assert (table.cursor, table.scroll_y) == (15, 0)
+        await pilot.resize_terminal(50, 10)
+        await pilot.pause()
+        assert (table.cursor, table.scroll_y) == (15, 7), "nine rows, of which it is the last"
+        assert lines(app)[-1].startswith("›")
+
+
+async def test_a_row_that_was_drawn_gets_its_mark_and_loses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = TableApp(5)
+    monkeypatch.setattr(app.source, "offset", lambda row: 10 * row)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g")
+        seen = []
+        for signs in ({}, {20: "◆"}, {20: "◈"}, {}):
+            table.signs = signs
+            seen.append("".join(line[1] for line in lines(app)[1:6]))
+        assert seen == ["     ", "  ◆  ", "  ◈  ", "     "]
