@@ -208,6 +208,11 @@ def vector(memory: Path) -> None:
             "keys hold NaN or infinity",
         ),
         (
+            lambda folder: np.save(folder / "keys.npy", np.where(np.eye(2, 8), np.inf, 1)),
+            "keys.npy",
+            "keys hold NaN or infinity",
+        ),
+        (
             lambda folder: np.save(folder / "keys.npy", np.eye(2, 8, 1, np.float32)),
             "keys.npy",
             "the keys are not as the stage `memory` wrote them: some bytes have changed",
@@ -301,3 +306,12 @@ def test_an_interval_is_drawn_by_the_run_s_seed(monkeypatch: pytest.MonkeyPatch)
 
     assert interval(1) == interval(1)
     assert len({interval(seed) for seed in range(1, 6)}) > 1
+
+
+def test_the_interval_has_as_many_resamples_as_are_configured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a single resample, both ends are the same figure."""
+    monkeypatch.setattr(EvalSection, "bootstrap_resamples", 1)
+    plain = [answer_line(example_id=str(i), correct=i < 20) for i in range(40)]
+    lines = [answer_line(example_id=str(i), correct=i % 3 > 0) for i in range(40)]
+    comparison = compared(lines, plain, Config())
+    assert comparison.low == comparison.high
