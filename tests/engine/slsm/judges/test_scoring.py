@@ -78,3 +78,11 @@ def test_an_axis_that_the_baseline_lacks_leaves_no_difference(shared: Sequence[s
     row = score_mode(own, [one for one in plain if one.conversation_id in shared], failures=0, seed=0)
     assert row.score is not None and row.difference is None
     assert (row.fixed, row.broke, row.wasted) == (len(shared), 0, 0)
+
+
+def test_a_note_has_no_effect_where_the_baseline_has_no_verdict():
+    """And a conversation of which both attempts were cut, or refused, counts once."""
+    own = [answer("fixed", "always", at, True, injected=True, cut=True, failure="no") for at in (0, 1)]
+    row = score_mode(own, [answer("fixed", "baseline", 0, None)], failures=0, seed=0)
+    assert (row.injections, row.fixed, row.broke, row.wasted) == (1, 0, 0, 0)
+    assert (row.cut, row.unanswered) == (1, 1)
