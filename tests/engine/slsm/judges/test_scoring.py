@@ -56,6 +56,8 @@ def test_scores_effects_and_costs():
     assert row.score == pytest.approx((3 / 4 + 1) / 2), "the mean over axes, not over conversations"
     assert row.difference == pytest.approx(((1 - 1 + 0 + 1) / 4 + 1) / 2)
     assert [(line[0], line[1], line[4]) for line in row.by_axis] == [("A", 0.75, 4), ("B", 1.0, 1)]
+    ends = [end for line in row.by_axis for end in line[2:4]]
+    assert ends == pytest.approx([0.3006, 0.9544, 0.2065, 1.0], abs=1e-4), "Wilson's, of 3 of 4 and of 1 of 1"
     assert (row.injections, row.fixed, row.broke, row.wasted) == (5, 2, 1, 1), "effects of judged notes alone"
     # A conversation's cost is that of all its attempts.
     assert row.model_calls == pytest.approx((3 + 2 + 2 + 2 + 2 + 2) / 6)
