@@ -199,8 +199,10 @@ def test_each_answer_of_a_request_takes_a_place(monkeypatch: pytest.MonkeyPatch)
     assert busy.reserved == 0
 
 
-def test_whose_client_leaves_while_the_answer_is_checked_has_gone() -> None:
-    """The answer is not written again. Those that found no place are none that have ended."""
+def test_whose_client_leaves_while_the_answer_is_checked_has_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is not written again. Those that found no place are none that have ended; what never began counts
+    from its arrival."""
+    monkeypatch.setattr(scheduler, "time", SimpleNamespace(monotonic=lambda: 107.0))
     levers: Any = SimpleNamespace(model=SimpleNamespace(open=lambda prompts: None))
     events: list[Event] = []
     progress: list[tuple[int, int]] = []
@@ -208,12 +210,13 @@ def test_whose_client_leaves_while_the_answer_is_checked_has_gone() -> None:
     busy._counts["refused"] = 5
     nobody: Any = None
     prepared = Prepared(InFlight("a", [1], nobody), nobody, [], nobody)
-    request = PendingRequest("a", nobody, "Q", lambda update: None, prepared, cancelled=True)
+    request = PendingRequest("a", nobody, "Q", lambda update: None, prepared, arrived=100.0, cancelled=True)
     busy._submitted[id(request)] = request
     busy.reserve()
     busy._checked.append((request, Prepared(InFlight("with a note", [1], nobody), nobody, [], nobody)))
     busy._take_checked()
-    assert [(e.request, e.outcome) for e in events if isinstance(e, RequestAnswered)] == [("a", "vanished")]
+    told = [(e.request, e.outcome, e.seconds) for e in events if isinstance(e, RequestAnswered)]
+    assert told == [("a", "vanished", 7.0)]
     assert (list(busy._waiting), busy.reserved, progress) == ([], 0, [(1, 0)])
 
 
