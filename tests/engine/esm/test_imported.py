@@ -16,7 +16,7 @@ from engine.config.config import Config
 from engine.config.file import load_config
 from engine.errors import DataError
 from engine.esm import layout
-from engine.esm.library.imported import Imported, keys_of, read_imports
+from engine.esm.library.imported import Imported, has_texts, keys_of, read_imports
 from engine.esm.library.memory import EpisodicMemory
 from engine.esm.library.memory_stage import BuildMemory
 from engine.events import Event, MemoryBuilt
@@ -258,3 +258,10 @@ def test_names_and_keys_that_are_missing_are_told(
         _lines(tmp_path)
         monkeypatch.setenv("HOME", str(tmp_path))
         _imported(Path("~/imports.jsonl"), tmp_path / "new", model)
+
+
+def test_an_empty_text_needs_the_model_too(tmp_path: Path) -> None:
+    path = tmp_path / "entries.jsonl"
+    for record, needed in (({"text": ""}, True), ({"text": "x"}, True), ({"text": None}, False), ({}, False)):
+        write_jsonl(path, [{"key": "k.pt"}, record])
+        assert has_texts(path) is needed
