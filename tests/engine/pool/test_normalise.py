@@ -146,3 +146,10 @@ def test_a_pool_is_not_filled_with_the_query_itself_however_near() -> None:
     rest = [row for row in nearest if row not in own and row != nearest[5]]
     assert found.query.candidate_pool_indices == [nearest[5], *rest[: POOL_SIZE - 1]]
     assert found.filled == tuple(rest[: POOL_SIZE - 1])
+
+
+def test_of_equally_similar_rows_the_earlier_of_the_pool_stays() -> None:
+    table = np.ones((4, 2), dtype=np.float32)
+    ranked = TrajectoryQualityController().ranked
+    found = normalise(plain([2, 0, 3, 1]), table, np.ones(2, dtype=np.float32), [], ranked, size=3)
+    assert (found.query.candidate_pool_indices, found.cut) == ([2, 0, 3], (1,))
