@@ -529,3 +529,23 @@ async def test_that_a_moved_run_can_come_back_is_said_at_once(outputs: Path) -> 
             await pilot.press(key)
             await pilot.pause()
             assert ("Undo" in drawn(app).splitlines()[-1]) == offered
+
+
+async def test_the_runs_are_not_read_while_they_are_covered(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are when one comes back."""
+    app = RunsApp(outputs)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(app, pilot)
+        begun: list[bool] = []
+        monkeypatch.setattr(app.runs, "_read", lambda: begun.append(True))
+        await pilot.press("M")
+        await pilot.pause()
+        begun.clear()
+        app.runs._reading = False
+        app.runs.look()
+        assert not begun and isinstance(app.screen, NotesScreen)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert begun == [True]
