@@ -738,3 +738,17 @@ async def test_the_only_decision_of_a_filter_from_elsewhere_is_not_followed(grow
         screen = await press(pilot)
         table = screen.decisions.table
         assert (len(table.source), table.cursor, table.follow) == (1, 0, False)
+
+
+async def test_a_mark_is_drawn_at_once(session: RecordedSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything else happens; and it is gone at once."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        screen = await press(pilot, "g")
+        monkeypatch.setattr(screen, "poll", lambda: None)
+        seen = []
+        for _ in range(2):
+            await pilot.press("m")
+            await pilot.pause()
+            [row] = [line for line in drawn(pilot.app).splitlines() if line.startswith("›")]
+            seen.append(row[1])
+        assert seen == ["◆", " "]
