@@ -18,6 +18,7 @@ from textual.widgets import Static
 from app.blocks.block import Document, Paragraph, Picture, Table
 from app.blocks.drawing import Drawing
 from app.runs.notes import Notes
+from app.runs.orders import UserMessage
 from app.runs.session import RunSession
 from app.state.run import RunState
 from engine import events as ev
@@ -749,3 +750,30 @@ async def test_the_keys_below_change_when_the_view_is_frozen(tmp_path: Path) -> 
             await pilot.pause()
             seen.append(footer(pilot.app))
         assert ["Unfreeze" in line for line in seen] == [True, False] and "Freeze" in seen[1]
+
+
+async def test_each_failure_of_a_run_comes_up(tmp_path: Path) -> None:
+    """It is resumed and fails again while one looks; what the session has to say is said with its weight."""
+    later = time.time() + 1000
+    events = [
+        ev.Header(seq=0, schema_version=1, name="demo", run_id="1", seed=1, stages=["mine"], versions={}),
+        ev.StageStarted(seq=1, stage="mine", unit="problems", total=3),
+        ev.StageFailed(seq=2, stage="mine", what="no column", time=later),
+        ev.StageStarted(seq=3, stage="mine", unit="problems", total=3, time=later + 1),
+        ev.StageFailed(seq=4, stage="mine", what="no row", time=later + 2),
+    ]
+    session = RecordedSession([(event, at, 1) for at, event in enumerate(events)], tmp_path, upto=2)
+    session.take_messages = lambda: [UserMessage("slow", "warning")]  # type: ignore[method-assign]
+    async with RunApp(OverviewScreen(session)).run_test(size=(80, 24)) as pilot:
+        screen = await polled(pilot)
+        assert {(note.message, note.severity) for note in pilot.app._notifications} == {("slow", "warning")}
+        session.take_messages = list  # type: ignore[method-assign]
+        told = []
+        for more in (1, 2):
+            session.grow(more)
+            screen.poll()
+            await pilot.pause()
+            panel = pilot.app.screen
+            told.append(panel.fault.what if isinstance(panel, ErrorPanel) else "")
+            await pilot.press("escape")
+        assert told == ["no column", "no row"]

@@ -201,3 +201,16 @@ async def test_what_was_found_so_far_is_shown_five_times_a_second(
         await pilot.app.push_screen(screen)
         await screen.workers.wait_for_complete()
     assert shown == [False, False, True]
+
+
+async def test_at_an_earlier_moment_only_what_had_happened_is_found(tmp_path: Path) -> None:
+    entries = write_log(tmp_path / "events.jsonl", pool_events())
+    kinds = kinds_with_place()
+    rows = [seq for seq, (event, *_) in enumerate(entries) if type(event) in kinds]
+    session = RecordedSession(entries, tmp_path)
+    app = RunApp(session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        session.seek(rows[1])
+        screen = await searched(pilot, "slash")
+        assert str(screen.line.content).startswith("2 rows: ")

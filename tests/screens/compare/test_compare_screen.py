@@ -373,3 +373,20 @@ async def test_what_cannot_be_read_is_told_in_place_of_the_methods(
         await pilot.press("1")
         await pilot.pause()
         assert app.wanted == []
+
+
+async def test_all_steps_are_shown_and_hidden_by_the_same_key(runs: tuple[Path, Path]) -> None:
+    """What is chosen holds for the next item, too."""
+    app = CompareApp(*runs)
+    async with app.run_test(size=(200, 60)) as pilot:
+        screen = app.compare
+        await until(lambda: len(screen.method_source) == 2, "the comparison")
+        await pilot.press("down", "enter")
+        await until(lambda: len(screen.item_source) == 3, "all items")
+        await pilot.press("down", "enter")
+        shown = []
+        for key in ("space", "right", "space", "left"):
+            await pilot.press(key)
+            await pilot.pause()
+            shown.append("First." in drawn(app))
+        assert shown == [True, True, False, False]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -29,6 +30,7 @@ from screens.what_if.screen import WhatIfScreen
 from tests.console import drawn
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import SyntheticRun, write_log
+from tests.two_runs import decided, evaluated
 
 SMALL, WIDE = (80, 24), (200, 60)
 
@@ -739,3 +741,72 @@ async def test_who_chooses_a_tab_is_led_nowhere_any_more(growing: RecordedSessio
         screen.following = True
         screen = await press(pilot, "2")
         assert screen.shown_name == "results" and not screen.following
+
+
+async def test_a_decision_is_drawn_again_when_more_is_known_of_its_answer(tmp_path: Path) -> None:
+    """The next segment, greedy's outcome and its own; a decision of another example changes nothing."""
+    events = [
+        decided("x", 1), decided("y", 1), decided("x", 2), evaluated("greedy", "x", True), evaluated("esm", "x", False),
+    ]  # fmt: skip
+    numbered = [msgspec.structs.replace(event, seq=seq) for seq, event in enumerate(events)]
+    session = RecordedSession(write_log(tmp_path / "events.jsonl", numbered), tmp_path, upto=1)
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        screen = await press(pilot)
+        screen.action_named("decisions")
+        pane = (await press(pilot, "f")).decisions
+        keys: list[object] = []
+        for _ in events:
+            keys.append(pane.key(0))
+            session.grow(1)
+            await press(pilot)
+        assert pane.table.cursor == 0 and pane._shown == pane.key(0)
+        assert [one == after for one, after in pairwise([*keys, pane.key(0)])] == [
+            True,
+            False,
+            False,
+            False,
+            True,
+        ]
+
+
+async def test_how_many_decisions_match_is_said_while_one_types(session: RecordedSession) -> None:
+    """Also where all do; with enter the arrows belong to the table again."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        screen = await press(pilot, "slash", *"m>=1")
+        pane, every = screen.decisions, f"{len(session.state.esm.decisions):,}"
+        assert str(pane.bar.hint.content).startswith(f"filter: {every} of {every} decisions · ")
+        assert pane.has_class("-filtering")
+        await press(pilot, "enter")
+        assert pane.table.has_focus and not pane.has_class("-filtering")
+        assert pane.counted() == f"{every} of {every} decisions  │  filter m>=1"
+
+
+async def test_the_only_decision_of_a_filter_from_elsewhere_is_not_followed(growing: RecordedSession) -> None:
+    """It is the last one that is shown, and not the newest of the run."""
+    async with EsmApp(growing).run_test(size=SMALL) as pilot:
+        screen = await press(pilot)
+        number = screen.decisions.source.view.decision(0)
+        decisions = growing.state.esm.decisions
+        method, example, m = (
+            decisions.text("method", number),
+            decisions.text("example", number),
+            decisions.column("m")[number],
+        )
+        screen.open_place(Place("decisions", filter=f'method:{method} example:"{example}" m:{m}'))
+        screen = await press(pilot)
+        table = screen.decisions.table
+        assert (len(table.source), table.cursor, table.follow) == (1, 0, False)
+
+
+async def test_a_mark_is_drawn_at_once(session: RecordedSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything else happens; and it is gone at once."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        screen = await press(pilot, "g")
+        monkeypatch.setattr(screen, "poll", lambda: None)
+        seen = []
+        for _ in range(2):
+            await pilot.press("m")
+            await pilot.pause()
+            [row] = [line for line in drawn(pilot.app).splitlines() if line.startswith("›")]
+            seen.append(row[1])
+        assert seen == ["◆", " "]

@@ -272,3 +272,25 @@ async def test_who_reads_an_opened_case_stays_there_when_the_run_ends(tmp_path: 
         app.pane.open()
         assert app.pane.table.follow and app.pane.has_class("-open")
         assert (await shown(pilot, over=True))[1] == "e at step None"
+
+
+async def test_the_newest_case_of_a_run_that_is_over_can_be_read(tmp_path: Path) -> None:
+    """Nothing leads back to where it began, and nothing is followed any more."""
+    app = PaneApp(Letters("abcde", "c"), tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert (await shown(pilot, over=True))[1] == "c at step None"
+        app.pane.table.go_to(4)
+        assert app.pane.table.follow
+        assert await shown(pilot, over=True) == ["5 letters  │  ← → explain a column", "e at step None"]
+
+
+async def test_a_case_that_was_away_is_drawn_again(tmp_path: Path) -> None:
+    """As it is away at an earlier moment of the run."""
+    letters = Letters("ab")
+    app = PaneApp(letters, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        cases = []
+        for there in ("ab", "", "ab"):
+            letters.letters = there
+            cases.append((await shown(pilot))[1:])
+        assert cases == [["b at step None"], [], ["b at step None"]]

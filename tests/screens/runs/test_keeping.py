@@ -517,3 +517,35 @@ async def test_after_the_filter_the_arrows_belong_to_the_list(key: str, outputs:
         assert app.runs.table.has_focus and not app.runs.bar.display
         await pilot.press("down")
         assert app.runs.table.cursor == 1
+
+
+async def test_that_a_moved_run_can_come_back_is_said_at_once(outputs: Path) -> None:
+    """And no longer when it has come back."""
+    app = RunsApp(outputs)
+    async with app.run_test(size=(160, 24)) as pilot:
+        await settled(app, pilot)
+        app.runs._reading = True  # nothing is read any more
+        for key, offered in (("delete", True), ("u", False)):
+            await pilot.press(key)
+            await pilot.pause()
+            assert ("Undo" in drawn(app).splitlines()[-1]) == offered
+
+
+async def test_the_runs_are_not_read_while_they_are_covered(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are when one comes back."""
+    app = RunsApp(outputs)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(app, pilot)
+        begun: list[bool] = []
+        monkeypatch.setattr(app.runs, "_read", lambda: begun.append(True))
+        await pilot.press("M")
+        await pilot.pause()
+        begun.clear()
+        app.runs._reading = False
+        app.runs.look()
+        assert not begun and isinstance(app.screen, NotesScreen)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert begun == [True]

@@ -356,11 +356,3 @@ async def test_one_process_talks_until_the_screen_is_closed(
         assert "it did not understand" in await press(pilot, "b", "enter")
         assert "it did not understand" not in await press(pilot, "f4")
     assert done[:2] == ["begun", "a"] and done[3:] == ["forgotten", "closed"]
-
-
-async def test_who_talks_to_nobody_yet_begins_anew_without_a_process(
-    session: RecordedSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(chat, "ChatPartner", lambda run_dir: pytest.fail("begun"))
-    async with SLSMApp(session).run_test(size=SMALL) as pilot:
-        assert "Type a message and press enter." in await press(pilot, "3", "f4")

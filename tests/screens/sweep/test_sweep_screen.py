@@ -289,3 +289,18 @@ async def test_a_setting_opens_its_first_run_and_the_best_is_not_compared_with_i
         await pilot.pause()
         [asked] = app.asked
         assert isinstance(asked, RunRequested) and asked.run_dir.name == "1-1-0"
+
+
+async def test_the_keys_below_are_those_of_the_sweep_as_it_is_now(tmp_path: Path) -> None:
+    app = SweepApp(make_sweep(tmp_path, [20, 38]))
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = app.sweep
+        await until(lambda: len(screen.source) == 2 and not screen._reading, "the settings")
+        screen._reading = True  # nothing is read any more
+        seen = []
+        for status, alive in (("running", True), ("stopped", False), ("finished", False)):
+            screen.show_results(two_fields(tmp_path, status, alive), SweepProgress([], {}, 0.5, None))
+            await pilot.pause()
+            keys = drawn(app).splitlines()[-1]
+            seen.append([word for word in ("Stop", "Resume") if word in keys])
+        assert seen == [["Stop"], ["Resume"], []]

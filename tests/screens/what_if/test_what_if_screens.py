@@ -558,3 +558,22 @@ async def test_an_error_goes_when_it_is_mended(opened: Opened) -> None:
             and "✗" not in text.split("committed")[0]
             and len(process.asked) == 2
         )
+
+
+async def test_an_answer_of_before_fills_no_field_after_an_error(opened: Opened) -> None:
+    """The number that was typed stays, to be tried again."""
+
+    def reply(system: str, wanted: Mapping[str, Any]) -> AnswerTried:
+        if len(process.asked) == 2:
+            raise SteerError(what="the model is gone")
+        no = said("One fruit is fig.", False)
+        return answered(system, no, no, said("maple", note="[SLSM MEMORY NOTE]\nYour dog is Rex."))
+
+    app, process = opened(SLSMScreen, slsm_events(), reply)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "1", "g", *["down"] * 6, "w", "enter")
+        note = pilot.app.screen.query_one(LongField)
+        note.text = "2"
+        assert "the model is gone" in await press(pilot, "enter") and note.text == "2"
+        await press(pilot, "enter")
+        assert note.text == "[SLSM MEMORY NOTE]\nYour dog is Rex."

@@ -11,6 +11,8 @@ from textual.widgets import Input
 from app.blocks.block import Target
 from app.blocks.terminal import META
 from screens.widgets.detail_pane import DetailPane
+from screens.widgets.key_line import KeyLine
+from tests.console import drawn
 
 IDS = {2: "a", 20: "b", 40: "c", 41: "a"}
 """Lines with an id; the last one leads where the first one does."""
@@ -160,3 +162,38 @@ async def test_it_is_drawn_again_for_another_width_and_for_other_tones_alone() -
         app.theme = "textual-light"
         await pilot.pause()
         assert drawn[-1][0] == 48 and drawn[-1][1] != drawn[0][1]
+
+
+class KeysApp(PaneApp):
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        yield KeyLine()
+
+
+async def test_the_keys_of_ids_are_offered_while_there_are_some() -> None:
+    app = KeysApp()
+    async with app.run_test(size=(100, 24)) as pilot:
+        app.pane.show(page)
+        app.pane.focus()
+        await pilot.pause()
+        offered = ["Go to" in drawn(app).splitlines()[-1]]
+        for links in (True, False):
+            app.pane.show(page, links=links)
+            await pilot.pause()
+            offered.append("Go to" in drawn(app).splitlines()[-1])
+        assert offered == [False, True, False]
+
+
+async def test_an_id_in_the_line_below_the_last_one_in_view_is_brought_into_view() -> None:
+    """Of ten lines the last in view is the tenth."""
+    app = PaneApp()
+    async with app.run_test(size=(40, 24)) as pilot:
+        app.pane.show(page, links=True)
+        app.pane.focus()
+        await pilot.pause()
+        for top, after in ((11, 11), (10, 19)):
+            app.pane.scroll_to(y=top, animate=False)
+            app.pane._chosen = Target("entry", "a")
+            await pilot.press("tab")
+            await pilot.pause()
+            assert (app.pane._chosen, app.pane.scroll_y) == (Target("entry", "b"), after)
