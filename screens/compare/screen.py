@@ -202,7 +202,9 @@ scroll them. Numbers that differ by rounding count as equal.
         self._show_about()
 
     def action_next_kind(self) -> None:
-        """All items, then each kind of the 2×2 that has some."""
+        """All items, then each kind of the 2×2 that has some; nothing while they are still compared."""
+        if not self._pairs:
+            return
         there = {pair.cell for pair in self._pairs}
         kinds: list[int | None] = [None, *(kind for kind in _KINDS if kind in there)]
         at = kinds.index(self.cell) if self.cell in kinds else 0

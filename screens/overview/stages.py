@@ -84,9 +84,9 @@ class StagesPanel(SessionPanel):
 
     def action_choose(self, choice: Choice) -> None:
         """Make a choice about the stage under the cursor; to begin it again, only after it was asked."""
-        run = inspect(self._session.run_dir)
-        stage = list(run.record.stages)[self.lines.highlighted or 0]
         try:
+            run = inspect(self._session.run_dir)
+            stage = list(run.record.stages)[self.lines.highlighted or 0]
             change = _change(run, choice, stage)
         except RunError as error:
             self.notify(str(error), severity="warning", markup=False)

@@ -76,6 +76,12 @@ class SearchScreen(Dialog[None]):
     @work(thread=True, exclusive=True, exit_on_error=False)
     def _search(self, words: list[str]) -> None:
         """Without words: count what there is."""
+        try:
+            self._find(words)
+        except OSError as error:
+            self.app.call_from_thread(self.line.update, f"the log cannot be read: {error}")
+
+    def _find(self, words: list[str]) -> None:
         worker, counts, matches = get_current_worker(), Counter[str](), list[ItemMatch]()
         kinds, shown = kinds_with_place(), time.monotonic()
         for item in find_items(self._session.run_dir / "events.jsonl", kinds, words, self._session.state.seq):

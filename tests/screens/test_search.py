@@ -214,3 +214,15 @@ async def test_at_an_earlier_moment_only_what_had_happened_is_found(tmp_path: Pa
         session.seek(rows[1])
         screen = await searched(pilot, "slash")
         assert str(screen.line.content).startswith("2 rows: ")
+
+
+async def test_a_log_that_is_gone_is_told(tmp_path: Path) -> None:
+    entries = write_log(tmp_path / "events.jsonl", list(SyntheticRun(examples=2).events()))
+    app = RunApp(RecordedSession(entries, tmp_path))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.pause()
+        (tmp_path / "events.jsonl").unlink()
+        screen = await searched(pilot, "slash")
+        assert str(screen.line.content).startswith(
+            "the log cannot be read: [Errno 2] No such file or directory"
+        )

@@ -312,6 +312,8 @@ async def test_while_a_methods_items_are_compared_no_other_methods_are_listed(
             assert "comparing the decisions …" in drawn(app)
             await pilot.press("v")
             assert len(screen.item_source) == 0 and screen.arm is greedy
+            await pilot.pause()
+            assert "comparing the decisions …" in drawn(app), "v says nothing of items that are not known yet"
         finally:
             waits.set()
         await until(lambda: len(screen.item_source) == 3, "the items of greedy")

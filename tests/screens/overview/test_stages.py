@@ -254,3 +254,15 @@ async def test_who_reads_the_first_stage_is_left_there(run: RunDirectory) -> Non
         panel.poll()
         await pilot.pause()
         assert panel.lines.highlighted == 0 and "› ✓ mine" in drawn(app)
+
+
+async def test_a_run_whose_record_is_gone_is_told_and_nothing_is_chosen(run: RunDirectory) -> None:
+    app = StagesApp(run)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press("i")
+        await pilot.pause()
+        run.record.unlink()
+        await pilot.press("minus")
+        await pilot.pause()
+        assert isinstance(app.screen, StagesPanel)
+        assert [notice.severity for notice in app._notifications] == ["warning"]

@@ -356,3 +356,9 @@ async def test_one_process_talks_until_the_screen_is_closed(
         assert "it did not understand" in await press(pilot, "b", "enter")
         assert "it did not understand" not in await press(pilot, "f4")
     assert done[:2] == ["begun", "a"] and done[3:] == ["forgotten", "closed"]
+
+
+async def test_there_is_no_fourth_tab(session: RecordedSession) -> None:
+    async with SLSMApp(session).run_test(size=SMALL) as pilot:
+        before = await press(pilot, "2")
+        assert await press(pilot, "4") == before
