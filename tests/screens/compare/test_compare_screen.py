@@ -390,3 +390,33 @@ async def test_all_steps_are_shown_and_hidden_by_the_same_key(runs: tuple[Path, 
             await pilot.pause()
             shown.append("First." in drawn(app))
         assert shown == [True, True, False, False]
+
+
+async def test_a_method_that_was_left_is_not_compared_to_its_end(
+    runs: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading the traces of thousands of items takes long."""
+    waits = threading.Event()
+    read: list[str] = []
+    parting = Comparison.parting
+
+    def slow(self: Comparison, arm: ArmPair, first: Item, second: Item) -> Parting:
+        if arm.a.name == "greedy":
+            read.append(first.id)
+            waits.wait(60)
+        return parting(self, arm, first, second)
+
+    monkeypatch.setattr(Comparison, "parting", slow)
+    app = CompareApp(*runs)
+    async with app.run_test(size=(100, 30)) as pilot:
+        screen = app.compare
+        await until(lambda: len(screen.method_source) == 2, "the comparison")
+        await pilot.press("enter")
+        await until(lambda: read, "the first item of greedy")
+        try:
+            await pilot.press("escape", "down", "enter")
+            await until(lambda: len(screen.item_source) == 3, "the items of esm")
+        finally:
+            waits.set()
+        await app.workers.wait_for_complete()
+        assert read == ["p"] and len(screen.item_source) == 3

@@ -254,3 +254,16 @@ async def test_who_reads_the_first_stage_is_left_there(run: RunDirectory) -> Non
         panel.poll()
         await pilot.pause()
         assert panel.lines.highlighted == 0 and "› ✓ mine" in drawn(app)
+
+
+async def test_a_record_that_is_gone_is_told(run: RunDirectory) -> None:
+    """Somebody may move the run's folder while the panel is open."""
+    app = StagesApp(run)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("i")
+        await pilot.pause()
+        panel = app.screen
+        assert isinstance(panel, StagesPanel)
+        (run.path / "run.json").rename(run.path / "gone.json")
+        panel.poll()
+        assert "this is not a run" in str(panel.choices.content)
