@@ -214,3 +214,16 @@ async def test_at_an_earlier_moment_only_what_had_happened_is_found(tmp_path: Pa
         session.seek(rows[1])
         screen = await searched(pilot, "slash")
         assert str(screen.line.content).startswith("2 rows: ")
+
+
+async def test_what_is_found_is_marked_and_the_key_to_it_goes_with_it(tmp_path: Path) -> None:
+    entries = write_log(tmp_path / "events.jsonl", pool_events())
+    app = RunApp(RecordedSession(entries, tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        offered = []
+        for keys in (("slash",), tuple("train"), ("x",), ("backspace",)):
+            screen = await searched(pilot, *keys)
+            offered.append("Go there" in drawn(app).splitlines()[-1])
+        assert offered == [False, True, False, True]
+        assert screen.table.search_words == ("train",) and "›•" in drawn(app)
