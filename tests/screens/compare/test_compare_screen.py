@@ -6,6 +6,8 @@ import threading
 from collections import defaultdict
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -392,31 +394,23 @@ async def test_all_steps_are_shown_and_hidden_by_the_same_key(runs: tuple[Path, 
         assert shown == [True, True, False, False]
 
 
-async def test_a_method_that_was_left_is_not_compared_to_its_end(
-    runs: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Reading the traces of thousands of items takes long."""
-    waits = threading.Event()
-    read: list[str] = []
-    parting = Comparison.parting
+@pytest.mark.parametrize(
+    ("left", "closed", "read"), [(False, False, "pqr"), (True, False, ""), (False, True, "")]
+)
+def test_a_method_that_was_left_is_not_compared_to_its_end(left: bool, closed: bool, read: str) -> None:
+    """Reading the traces of thousands of items takes long; nor is one of a screen that was closed."""
+    done: list[str] = []
 
-    def slow(self: Comparison, arm: ArmPair, first: Item, second: Item) -> Parting:
-        if arm.a.name == "greedy":
-            read.append(first.id)
-            waits.wait(60)
-        return parting(self, arm, first, second)
+    def parting(arm: object, first: Item, second: Item) -> SimpleNamespace:
+        done.append(first.id)
+        return SimpleNamespace(summary="")
 
-    monkeypatch.setattr(Comparison, "parting", slow)
-    app = CompareApp(*runs)
-    async with app.run_test(size=(100, 30)) as pilot:
-        screen = app.compare
-        await until(lambda: len(screen.method_source) == 2, "the comparison")
-        await pilot.press("enter")
-        await until(lambda: read, "the first item of greedy")
-        try:
-            await pilot.press("escape", "down", "enter")
-            await until(lambda: len(screen.item_source) == 3, "the items of esm")
-        finally:
-            waits.set()
-        await app.workers.wait_for_complete()
-        assert read == ["p"] and len(screen.item_source) == 3
+    items = [Item(name, "", "", 1.0, True) for name in "pqr"]
+    arm: Any = SimpleNamespace(paired=SimpleNamespace(pairs=[(item, item) for item in items]))
+    screen: Any = SimpleNamespace(
+        comparison=SimpleNamespace(parting=parting), arm=None if left else arm, is_attached=not closed,
+        app=SimpleNamespace(call_from_thread=lambda show, arm, pairs: show(arm, pairs)),
+        _show_pairs=lambda arm, pairs: done.append(str(len(pairs))),
+    )  # fmt: skip
+    CompareScreen._find_partings.__wrapped__(screen, arm)  # type: ignore[attr-defined]
+    assert "".join(done) == (f"{read}3" if read else "")
