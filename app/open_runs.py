@@ -13,13 +13,7 @@ from app.methods.place import Place
 from app.runs.workers import Workers
 from engine.errors import RunError, SteerError
 from engine.run.directory import RunDirectory
-from screens.messages import (
-    CompareRequested,
-    EventRequested,
-    RunRequested,
-    SweepRequested,
-    SystemRequested,
-)
+from screens.messages import CompareRequested, EventRequested, RunRequested, SweepRequested, SystemRequested
 from screens.runs.screen import RunsScreen
 
 if TYPE_CHECKING:

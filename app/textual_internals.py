@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from rich.console import Console, RenderableType
 from rich.segment import Segment
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual._compositor import ChopsUpdate
 from textual.app import App, ReturnType
 from textual.geometry import Size
@@ -18,6 +20,11 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+
+# Of escape and a digit Textual makes the sign that option and the digit write on a Mac, which a field would take.
+cast(dict[str, Any], ANSI_SEQUENCES_KEYS).update(
+    {f"\x1b{digit}": (SimpleNamespace(value=f"alt+{digit}"),) for digit in range(1, 10)}
+)
 
 
 class SparingApp(App[ReturnType]):

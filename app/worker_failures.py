@@ -49,7 +49,7 @@ def ended_error(ended: Ended) -> RunError:
 
 def _shown_by_log(ended: Ended, session: RunSession | None) -> bool | None:
     """Whether the run's own screen shows the failure; None while its log is still being read."""
-    if session is None or session.run_dir != ended.directory.path:
+    if session is None or session.run_dir.absolute() != ended.directory.path.absolute():
         return False
     if session.failed and session.cursor is None and not session.frozen:
         return True

@@ -16,7 +16,7 @@ from screens.run_screen import RunScreen
 from screens.widgets.tables.virtual_table import VirtualTable
 
 _NOTHING = "There is nothing to find here: esc closes this line."
-_HOW = "⏎ next row with these words · then n next, N previous · esc none"
+_HOW = "⏎ next row with these words · then n next, N previous · esc ends"
 
 
 def find_on(screen: Screen[Any]) -> None:
@@ -68,6 +68,7 @@ class FindScreen(AskScreen):
         elif table.is_match(table.cursor) or table.seek(1, table.is_match):
             self.dismiss()
         else:
+            table.look_for(())
             self.say(f"None of these {table.source.noun} has these words.", wrong=True)
 
     def action_close(self) -> None:

@@ -17,12 +17,10 @@ _FIRST = (stages.FAILED, stages.RUNNING, stages.PAUSED, stages.STOPPED)
 
 @dataclass(frozen=True)
 class MethodProgress:
-    """`state`: a key of `SIGNS`; `fraction`: mean over its stages; `now`: the stage at work, failed, stopped or
-    left half done."""
+    """`state`: a key of `SIGNS`; `now`: the stage at work, failed, stopped or left half done."""
 
     name: str
     state: str
-    fraction: float
     now: StageState | None
     shown: tuple[StageState, ...]
 
@@ -33,10 +31,13 @@ class MethodProgress:
 
     @property
     def short(self) -> str:
-        """`✓`, `▶ 40%`; never 100% while it works: what comes after its last item takes a while, too."""
-        endless = self.now is not None and not self.now.total  # a server works until it is stopped
-        known = self.at_work and not endless
-        return f"{self.sign} {min(self.fraction, 0.99):.0%}" if known else self.sign
+        """`✓`; `▶ 40%` of its stage; of several, `▶ 4/4 40%`: of the fourth. Nobody knows how long stages take beside
+        one another, so they are no share of the method. Never 100%: after the last item something follows, too."""
+        now = self.now
+        if now is None or not (now.active and now.total):  # a server works until it is stopped
+            return self.sign
+        place = f"{self.shown.index(now) + 1}/{len(self.shown)} " if len(self.shown) > 1 else ""
+        return f"{self.sign} {place}{min(now.fraction, 0.99):.0%}"
 
     @property
     def at_work(self) -> bool:
@@ -61,10 +62,9 @@ def progress_of(shown: Sequence[StageState]) -> list[MethodProgress]:
 
 
 def _progress(name: str, shown: tuple[StageState, ...]) -> MethodProgress:
-    fraction = sum(stage.fraction for stage in shown) / max(1, len(shown))
     for status in _FIRST:
         if (now := next((stage for stage in shown if stage.status == status), None)) is not None:
-            return MethodProgress(name, status, fraction, now, shown)
+            return MethodProgress(name, status, now, shown)
     half_done = next((stage for stage in shown if stage.status == stages.WAITING and stage.done), None)
     done = [stage for stage in shown if stage.status in (stages.FINISHED, stages.SKIPPED)]
     if any(stage.stale for stage in shown):
@@ -72,10 +72,10 @@ def _progress(name: str, shown: tuple[StageState, ...]) -> MethodProgress:
     elif shown and all(stage.status == stages.SKIPPED for stage in shown):
         state = "skipped"
     elif half_done is not None:  # an earlier worker left it
-        return MethodProgress(name, "begun", fraction, half_done, shown)
+        return MethodProgress(name, "begun", half_done, shown)
     else:
         state = "finished" if shown and len(done) == len(shown) else "begun" if done else "waiting"
-    return MethodProgress(name, state, fraction, None, shown)
+    return MethodProgress(name, state, None, shown)
 
 
 def active_method(shown: Sequence[StageState]) -> str | None:

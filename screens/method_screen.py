@@ -95,7 +95,10 @@ class MethodScreen(TabbedScreen):
         """Draw the session's state."""
         super().show()
         if self.KINDS:
-            self.tabs.count(CASES.id, f"{len(self.cases.rows(self.session.state)):,}")
+            known = (
+                len(self.KINDS) == 1 or self.shown_name in self.KINDS
+            )  # elsewhere nothing says of which kind
+            self.tabs.count(CASES.id, f"{len(self.cases.rows(self.session.state)):,}" if known else "")
 
     @property
     def cases(self) -> Cases:

@@ -192,6 +192,8 @@ class RunScreen(NotingScreen):
                 return engine == "prepared"
             case "show_error":
                 return self._fault() is not None
+            case "method":
+                return parameters[0] in range(1, len(systems_of(self.session.state.stages)) + 1)
             case "overview":
                 return self.TITLE_WORD != "Overview"
             case "mark_item" | "export_item":
@@ -267,9 +269,7 @@ class RunScreen(NotingScreen):
 
     def action_method(self, number: int) -> None:
         """Ask for the screen of a method, by its number in the header."""
-        methods = systems_of(self.session.state.stages)
-        if number <= len(methods):
-            self.post_message(SystemRequested(methods[number - 1].title))
+        self.post_message(SystemRequested(systems_of(self.session.state.stages)[number - 1].title))
 
     def action_overview(self) -> None:
         """Ask for the overview."""

@@ -40,12 +40,7 @@ STYLES = Path(__file__).with_name("tabbed_screen.tcss")
 
 COMMANDS = (
     Command("y", "copy", "Copy", "Copy the row under the cursor with RUN@EVENT, which opens it."),
-    Command(
-        "e",
-        "export",
-        "CSV",
-        "Write the table as it is shown to a CSV file in exports/ of the run.",
-    ),
+    Command("e", "export", "CSV", "Write the table as it is shown to a CSV file in exports/ of the run."),
     Command(
         "w",
         "what_if",
@@ -191,8 +186,6 @@ class TabbedScreen(RunScreen):
 
     def action_tab(self, index: int) -> None:
         """Show a tab; the tab Cases again: its next kind."""
-        if index >= len(self.TABS):
-            return
         names = self._names(self.TABS[index])
         if index == self.tabs.active:
             self.action_named(names[(names.index(self.shown_name) + 1) % len(names)])
@@ -250,6 +243,8 @@ class TabbedScreen(RunScreen):
         match action:
             case "enlarge":
                 return self.is_mounted and bool(self.pane.query(Chart))
+            case "tab":
+                return parameters[0] in range(len(self.TABS))
             case "go_back":
                 return len(self._history) > 0
             case "what_if":

@@ -57,7 +57,7 @@ def improved() -> ev.PoolQueryDone:
             _mined((131, 132), 1.0, "refused", "no improvement", answer="7"),
             _mined((5, 6), None, "refused", "never scored"),
         ],
-        cut=6, dropped={"trajectory: another points to the same": 2}, asked=6, failed=1,
+        cut=6, dropped={"trajectory: same pair as another": 2}, asked=6, failed=1,
     )  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def _totals() -> ev.PoolTotals:
         model="vision-1",
         before=ev.OracleTotal(mean=1.9 / 3, positive=1, low=0.061, high=0.792),
         after=ev.OracleTotal(mean=2.6 / 3, positive=2, low=0.208, high=0.939),
-        left_out={"embedding not finite": 4}, dropped={"trajectory: another points to the same": 2},
+        left_out={"embedding not finite": 4}, dropped={"trajectory: same pair as another": 2},
         rules={"refused: no improvement": 1, "committed: higher maximum": 1, "committed: new score": 2},
     )  # fmt: skip
 

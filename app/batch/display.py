@@ -8,6 +8,7 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.text import Text
 
+from app.wording.figures import fixed
 from app.wording.stage_words import choices_sentence, texts_under_way
 from app.wording.text import counted, duration, how_many, loading, model_pace
 from app.wording.verdict_text import verdict_sentence
@@ -56,7 +57,7 @@ def sentence(event: ev.Event) -> str | None:
             why = f": {event.dtype_reason}" if event.dtype_reason else ""
             return f"model {event.name} on {event.device} ({event.backend}{size}, {event.dtype}{why})"
         case ev.MethodEvaluated() if event.final:
-            return f"{method_name(event.method)}: accuracy {event.accuracy:.3f} on {counted(event.n, 'examples')}"
+            return f"{method_name(event.method)}: accuracy {fixed(event.accuracy)} on {counted(event.n, 'examples')}"
         case ev.ServeOpened():
             return f"takes requests at {event.url}; {event.key}"
         case ev.Notice():

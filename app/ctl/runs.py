@@ -61,21 +61,13 @@ def run_form(row: RunRow) -> dict[str, Any]:
     status, progress, left = row.status, row.progress, row.time_left
     record, ended = status.record, row.state == "finished"
     return {
-        "path": str(row.path.absolute()),
-        "name": record.name,
-        "run_id": record.run_id,
-        "state": row.state,
-        "created": record.created,
-        "fraction": round(row.fraction, 4),
-        "stage": None if ended else progress.name or None,
-        "done": None if ended else progress.done,
-        "total": None if ended else progress.total,
-        "eta": progress.eta if row.state == "running" else None,
-        "eta_all": None if left is None else left.whole,
-        "pid": status.pid,
-        "host": status.host or None,
+        "path": str(row.path.absolute()), "name": record.name, "run_id": record.run_id, "state": row.state,
+        "created": record.created, "fraction": round(row.fraction, 4),
+        "stage": None if ended else progress.name or None, "done": None if ended else progress.done,
+        "total": None if ended else progress.total, "eta": progress.eta if row.state == "running" else None,
+        "eta_all": None if left is None else left.whole, "pid": status.pid, "host": status.host or None,
         "failure": status.failure or None,
-    }
+    }  # fmt: skip
 
 
 def _stage(row: RunRow) -> str:

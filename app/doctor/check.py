@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 RIGHT, WRONG = 0, 2
 _MARKS = {"here": ("ok", "green"), "absent": ("not here yet", "yellow"), "wrong": ("wrong", "red")}
+_EMPTY = "sets nothing: every field has its default"
 _WIDTH = max(len(mark) for mark, _ in _MARKS.values()) + 2
 
 
@@ -49,7 +50,8 @@ def findings_of(path: Path, overrides: Sequence[str] = ()) -> Sequence[Finding]:
             Finding("wrong", _expected(problem.value, problem.allowed), problem.where)
             for problem in error.problems
         ]
-    return list(check_config(config))
+    empty = [] if config.model_fields_set else [Finding("here", _EMPTY, path.name)]
+    return [*empty, *check_config(config)]
 
 
 def _expected(value: str, allowed: str) -> str:

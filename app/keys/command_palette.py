@@ -22,11 +22,10 @@ class BoundCommands(Provider):
         for active in self.screen.active_bindings.values():
             entry = self._entry(active)
             if entry is not None and entry[0] not in seen:
-                seen |= {entry[0], active.binding.action}
+                seen.add(entry[0])
                 yield entry
         for command, node in commands_without_key(self.screen):
-            if command.action not in seen:
-                yield command.label, command.help, partial(self.app.run_action, command.action, node)
+            yield command.label, command.help, partial(self.app.run_action, command.action, node)
 
     def _entry(self, active: ActiveBinding) -> Entry | None:
         binding = active.binding

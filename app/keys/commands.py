@@ -44,13 +44,14 @@ class Command:
 
 
 def commands_without_key(screen: Screen[Any]) -> list[tuple[Command, DOMNode]]:
-    """What `PALETTE` of the screen and of the console names and can be done now, each with who does it."""
+    """What `PALETTE` of the screen and of the console names, no key does and can be done now, each with who does it."""
     nodes: tuple[DOMNode, ...] = (screen, screen.app)
+    bound = {active.binding.action for active in screen.active_bindings.values()}
     return [
         (command, node)
         for node in nodes
         for command in getattr(node, "PALETTE", ())
-        if node.check_action(command.action.removeprefix("app."), ())
+        if command.action not in bound and node.check_action(command.action.removeprefix("app."), ())
     ]
 
 
@@ -116,7 +117,7 @@ RUNS = (
     Command("S", "stop_run", "Stop", "Stop the engine of this run after its current item; finished work is kept."),
     ERROR,
     Command("slash", "filter", "Filter", "List only the runs that match what you type."),
-    Command("m", "mark", "Mark", "Mark this run, or take its mark away."),
+    Command("m", "mark", "Mark", "Mark this run, or take its mark away; then the row below."),
     Command("c", "compare", "Compare",
             "Compare the two marked runs; if one is marked, that one and the run under the cursor."),
     Command("semicolon", "note", "Note", "Write a note on this run, beside its log."),
@@ -174,19 +175,13 @@ _ALT_DIGITS = (
     "inverted_exclamation_mark", "trade_mark_sign", "pound_sign", "cent_sign", "infinity", "section_sign",
     "pilcrow_sign", "bullet", "ª",
 )  # fmt: skip
-"""What Textual makes of alt and a digit where the terminal sends escape and the digit."""
+"""What option and a digit write on a Mac."""
 
 METHOD_KEYS = tuple(
-    Command(
-        f"alt+{number},{_ALT_DIGITS[number - 1]}",
-        f"method({number})",
-        "Method",
-        "Show the run's method of this number.",
-        shown=False,
-        display="alt+1 … 9" if number == 1 else f"alt+{number}",
-    )
-    for number in range(1, 10)
-)
+    Command(f"alt+{number},{sign}", f"method({number})", "Method", "Show the run's method of this number.", shown=False,
+            display="alt+1 … 9" if number == 1 else f"alt+{number}")
+    for number, sign in enumerate(_ALT_DIGITS, 1)
+)  # fmt: skip
 
 TIMELINE = (
     Command("left_square_bracket", "step_event(-1)", "Time line",

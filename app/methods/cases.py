@@ -21,7 +21,7 @@ class Cases(Generic[T]):
     `words`: a case in a few words, from its event; `draw`: a case in full; `notable`: whether a finished run is read
     from this row on, and what `notable_words` calls such a row; `remark`: what all rows together say; `empty`: said
     while there is none; `order`: the column by which a finished run's rows stand at first, and whether downwards;
-    `steps`: how many steps a case has that can be looked at one by one.
+    `steps`: how many steps a case has that can be looked at one by one; `columns_of`: those that say something.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Cases(Generic[T]):
     order: tuple[str, bool] | None = None
     steps: Callable[[T], int] | None = None
     also: Sequence[type[Event]] = ()
+    columns_of: Callable[[RunState], Sequence[ListColumn[T]]] | None = None
 
     def matching(self, state: RunState, matches: Callable[[T], bool]) -> list[int]:
         """The numbers of the rows that match."""

@@ -56,11 +56,12 @@ class Answers:
 
     @property
     def most_telling(self) -> int:
-        """Of several choices the first that turns the verdict round, else the first that changes the text."""
-        first = self.beside[0]
-        turned = (at for at, answer in enumerate(self.tried) if answer.right != first.right)
-        changed = (at for at, answer in enumerate(self.tried) if answer.text != first.text)
-        return next(turned, next(changed, 0))
+        """Of several choices that say what stands not beside them already the first that turns the verdict round, else
+        the first; without one that in the middle: of a sweep the field's."""
+        known = {(answer.text, answer.right) for answer in self.beside}
+        new = [at for at, answer in enumerate(self.tried) if (answer.text, answer.right) not in known]
+        turned = (at for at in new if self.tried[at].right != self.beside[0].right)
+        return next(turned, next(iter(new), max(0, len(self.tried) - 1) // 2))
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def report(source: RunSource) -> Document:
 
 def _about(source: RunSource) -> Block:
     record, state = source.status.record, source.state
-    worked = sum(stage.seconds for stage in record.stages.values())
+    worked = state.worked or sum(stage.seconds for stage in record.stages.values())
     return facts(
         [
             ("state", source.status.state),
@@ -65,7 +65,7 @@ def _about(source: RunSource) -> Block:
             ("begun", clock(record.created)),
             ("worked", f"{duration(worked)} in {counted(record.attempts, 'attempts')}"),
             ("seed", str(record.seeds.get("run", ""))),
-            ("log", f"{counted(state.seq + 1, 'events')} in events.jsonl"),
+            ("log", f"{counted(state.seq + 1, 'events')} in events.jsonl, numbered from 0"),
             ("lines of the log that are not events", str(source.damaged or "")),
         ]
     )

@@ -31,15 +31,7 @@ from engine.run.directory import (
     inspect,
     run_folders,
 )  # fmt: skip
-from engine.run.stage_state import (
-    RUNNING,
-    SKIPPED,
-    STOPPED,
-    WAITING,
-    Stages,
-    StageState,
-    fold_stages,
-)
+from engine.run.stage_state import RUNNING, SKIPPED, STOPPED, WAITING, Stages, StageState, fold_stages
 
 _TAIL = 1 << 16
 Signature = tuple[tuple[int, int], ...]

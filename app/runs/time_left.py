@@ -80,14 +80,14 @@ def time_left_short(left: TimeLeft) -> str:
 
 
 def time_left_sentence(left: TimeLeft) -> str:
-    """`about 12:30 left (eval as on another machine, at the pace here)`; `at least 0:42 left, without select and eval:
-    how long that takes is not known yet`."""
+    """`about 12:30 left (eval by another machine's times, at the pace of this one)`; `at least 0:42 left, without
+    select and eval: how long that takes is not known yet`."""
     if left.unknown and not left.seconds:
         return "time left not known yet"
     if left.unknown:
         without = f"without {_listed(left.unknown)}: how long that takes is not known yet"
         return f"at least {duration(left.seconds)} left, {without}"
-    source = f"{_listed(left.shipped)} as on another machine{', at the pace here' if left.paced else ''}"
+    source = f"{_listed(left.shipped)} by another machine's times{', at the pace of this one' if left.paced else ''}"
     return f"about {duration(left.seconds)} left" + (f" ({source})" if left.shipped else "")
 
 

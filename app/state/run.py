@@ -159,5 +159,6 @@ def _model(state: RunState, event: ev.ModelLoaded, place: Place) -> None:
 
 
 @RunState.on(ev.Preparing)
-def _preparing(state: RunState, event: ev.Preparing, place: Place) -> None:
-    state.preparing = event.doing
+@RunState.on(ev.StageFinished)
+def _preparing(state: RunState, event: ev.Preparing | ev.StageFinished, place: Place) -> None:
+    state.preparing = event.doing if isinstance(event, ev.Preparing) else ""

@@ -21,7 +21,7 @@ from engine.sweep.results import SettingResult, SweepResults
 
 @dataclass(frozen=True)
 class SettingRow:
-    """A setting, its sign (★ the best, ≈ not distinguishable from it), the fields in which settings differ, and how
+    """A setting, its sign (★ the best, ☆ not distinguishable from it), the fields in which settings differ, and how
     much of its runs is done, while the sweep is at work."""
 
     one: SettingResult
@@ -64,7 +64,7 @@ def setting_rows(results: SweepResults, shares: Mapping[str, float]) -> list[Set
     tied = {results.compared[number] for number in resolution.tied} if resolution else set()
     return [
         SettingRow(
-            one, "★" if one is results.best else "≈" if number in tied else "", results.fields,
+            one, "★" if one is results.best else "☆" if number in tied else "", results.fields,
             sum(shares.get(point.run_id, 0.0) for point in one.points) / len(one.points),
         )
         for number, one in enumerate(results.settings)
@@ -73,16 +73,17 @@ def setting_rows(results: SweepResults, shares: Mapping[str, float]) -> list[Set
 
 COLUMNS: Sequence[ListColumn[SettingRow]] = (
     ListColumn("sign", "", 1, value=lambda r: r.sign, show=lambda sign: Cell(sign, "accent"),
-               help="★ the best setting, ≈ cannot be told from it"),
+               help="★ the best setting, ☆ cannot be told from it"),
     ListColumn("setting", "setting", 22, flex=True, value=lambda r: r.name),
     ListColumn("state", "state", 12, value=lambda r: r, show=_state),
     ListColumn("result", "result", 7, "right", 0, value=lambda r: r, show=_result,
                help="mean over its items, and over its seeds"),
     ListColumn("baseline", "baseline", 8, "right", 3, value=lambda r: r, show=_baseline,
                help="the same items without the method"),
-    ListColumn("gain", "difference", 10, "right", 0, value=lambda r: r, show=_gain, help="result − baseline"),
+    ListColumn("gain", "difference", 10, "right", 0, value=lambda r: r, show=_gain,
+               help="result − baseline: ▲ better than its baseline, ▼ worse, ≈ no difference shown"),
     ListColumn("interval", "95% interval", 17, "right", 1, value=lambda r: interval_words(r.one),
-               help="of the difference, paired over the items"),
+               help="of the difference, paired over the items; of several seeds, over each item's mean"),
     ListColumn("tokens", "tokens", 6, "right", 3, value=lambda r: r.one.tokens,
                show=lambda tokens: NONE if tokens is None else f"{tokens:.0f}", help="of an answer, probes included"),
     ListColumn("n", "n", 5, "right", 3, value=lambda r: r.one.n, show=lambda n: str(n) if n else NONE),

@@ -113,17 +113,22 @@ def _resolved(results: SweepResults) -> list[str]:
         return []
     others, one = len(results.compared) - 1, results.best
     n = counted(resolution.n, one.verdict.items if one.verdict else "items")
+    each = "the other" if others == 1 else f"each of the {others} others"
     lines: list[str] = []
     if resolution.smallest is None:
         lines.append(f"All {others + 1} settings answer these {n} the same: nothing tells them apart.")
     elif resolution.tied:
-        which = "any" if len(resolution.tied) == others else f"{len(resolution.tied)}"
+        which = (
+            each.replace("each", "any")
+            if len(resolution.tied) == others
+            else f"{len(resolution.tied)} of the {others} others"
+        )
         lines.append(
-            f"{n} are too few to tell the best setting from {which} of the {others} others: to show, two settings "
+            f"{n} are too few to tell the best setting from {which}: to show, two settings "
             f"have to be about {figure_words(one, resolution.smallest)} apart (95%, all pairs of settings at once)."
         )
     else:
-        lines.append(f"The best setting is better than each of the {others} others (95%, all pairs at once).")
+        lines.append(f"The best setting is better than {each} (95%, all pairs at once).")
     if resolution.optimism > 0:
         lines.append(
             f"It was picked from {others + 1} by this very figure, which is therefore about "

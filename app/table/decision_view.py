@@ -152,7 +152,7 @@ class DecisionView:
             return
         now = time.perf_counter()
         shrunk = self._shown is not None and len(self._shown) > self.total
-        if not force and not shrunk and now - self._sorted_at < 10 * self._sort_took:
+        if not force and self._shown and not shrunk and now - self._sorted_at < 10 * self._sort_took:
             return
         self._shown = self._ordered(matches)
         self._sorted_at = time.perf_counter()

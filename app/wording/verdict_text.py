@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from app.wording.figures import fixed, minus, signed
+from app.wording.figures import fixed, minus, rounded, share, signed
 from app.wording.stage_words import STALE_SIGN
 from app.wording.text import counted
 from app.wording.words import method_name, short_method_name
@@ -34,10 +34,26 @@ _NO_DIFFERENCE = "no difference is shown"
 def verdicts(
     stages: Mapping[str, StageState] | Mapping[str, StageRecord], names: Iterable[str] | None = None
 ) -> list[Verdict]:
-    """Those of the named stages (None: of all), in their order; those of a stale stage say so. A method's last one is
-    its headline: it stands nearest to what the method is for."""
+    """Those of the named stages (None: of all), in their order; those of a stale stage say so."""
     named = [stages[name] for name in (stages if names is None else names) if name in stages]
     return [replace(stage.verdict, stale=stage.stale) for stage in named if stage.verdict is not None]
+
+
+def method_verdict(
+    stages: Mapping[str, StageState] | Mapping[str, StageRecord], names: Iterable[str]
+) -> Verdict | None:
+    """The last verdict of a method's stages: it stands nearest to what the method is for. Where nothing simpler is as
+    good by its figure, but the baseline of an earlier one by that one's, it names that: no later figure hides it."""
+    *earlier, last = [None, *verdicts(stages, names)]
+    for one in filter(None, earlier):
+        as_good = not (one.stale or (one.shown and one.better))
+        if last and last.closest is None and one.method == last.method and as_good:
+            beside = Closest(
+                method=one.baseline, n=one.n, metric=one.metric, lower_is_better=one.lower_is_better,
+                value=one.baseline_value, difference=-one.difference, low=-one.high, high=-one.low,
+            )  # fmt: skip
+            return replace(last, closest=beside)
+    return last
 
 
 # ---------------------------------------------------------------- cells and line
@@ -87,7 +103,7 @@ def verdict_sign(verdict: Verdict) -> str:
 
 def verdict_value(verdict: Verdict, value: float) -> str:
     """`96.5%`; of another unit than shares `42.1` or `1,088`."""
-    return f"{value:.1%}" if verdict.unit == SHARE else _amount(value)
+    return share(value) if verdict.unit == SHARE else _amount(value)
 
 
 def _short_interval(verdict: Verdict) -> str:
@@ -111,11 +127,12 @@ def _cost(verdict: Verdict, brief: bool) -> str:
 def _spent(value: float, baseline: float | None, unit: str, digits: int, brief: bool) -> str:
     """`92 tok +16%`, from twice the baseline's on `240 tok ×2.8`; brief `+16% tok`, or `92 tok` where nothing is known
     of the baseline."""
-    amount = f"{value:,.{digits}f}"
+    amount = rounded(value, f",.{digits}f")
     if not baseline:
         return f"{amount} {unit}"
     times = value / baseline
-    change = f"×{times:.1f}" if times >= 2 else f"{signed(100 * (times - 1), 0)}%"
+    percent = signed(100 * (times - 1), 0)
+    change = f"×{times:.1f}" if times >= 2 else f"{percent if percent.strip('+−0') else '±0'}%"
     return f"{change} {unit}" if brief else f"{amount} {unit} {change}"
 
 
@@ -152,7 +169,7 @@ def _capital(text: str) -> str:
 
 
 def _amount(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}"
+    return rounded(value, ",.0f" if abs(value) >= 1000 else ".1f")
 
 
 def _interval(of: Verdict | Kept | Closest, unit: str, percent: bool) -> str:
@@ -166,7 +183,7 @@ def _interval(of: Verdict | Kept | Closest, unit: str, percent: bool) -> str:
 
 
 def _number(value: float, digits: int) -> str:
-    return minus(f"{value:,.{digits}f}")
+    return minus(rounded(value, f",.{digits}f"))
 
 
 def _counts(verdict: Verdict) -> str:
@@ -183,9 +200,9 @@ def _kept(verdict: Verdict) -> str:
     if kept is None:
         return ""
     if not (kept.difference or kept.low or kept.high):
-        return f" {kept.metric.capitalize()} stayed at {kept.value:.1%}."
+        return f" {kept.metric.capitalize()} stayed at {share(kept.value)}."
     interval = _interval(kept, "points", percent=True)
-    text = f" {kept.metric.capitalize()} went from {kept.baseline_value:.1%} to {kept.value:.1%} ({interval})"
+    text = f" {kept.metric.capitalize()} went from {share(kept.baseline_value)} to {share(kept.value)} ({interval})"
     if kept.low <= 0 <= kept.high:
         return f"{text}: {_NO_DIFFERENCE}."
     return text + (": it is lower." if kept.high < 0 else ": it is higher.")
@@ -198,7 +215,9 @@ def _as_good(verdict: Verdict) -> str:
         return ""
     name = _capital(method_name(closest.method))
     what = (
-        f"{closest.metric} {closest.value:.3f}" if closest.metric else verdict_value(verdict, closest.value)
+        f"{closest.metric} {fixed(closest.value)}"
+        if closest.metric
+        else verdict_value(verdict, closest.value)
     )
     if closest.equal:
         return f" {name} does as well ({what}){_instead(verdict, closest)}."
@@ -210,8 +229,8 @@ def _from_method(verdict: Verdict, closest: Closest) -> str:
     """How far it is from the method: as the verdict's difference is written, or as a figure of its own."""
     if closest.metric:
         return f"{signed(closest.difference)} [{fixed(closest.low)}, {fixed(closest.high)}]"
-    share = verdict.unit == SHARE
-    return _interval(closest, "points" if share else verdict.unit, share)
+    percent = verdict.unit == SHARE
+    return _interval(closest, "points" if percent else verdict.unit, percent)
 
 
 def _instead(verdict: Verdict, closest: Closest) -> str:

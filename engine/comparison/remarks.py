@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.comparison.figures import cell
 from engine.comparison.items import Arm
 from engine.comparison.pairing import Paired
 from engine.comparison.run_items import RunItems
@@ -109,11 +110,9 @@ def _unpaired(pairs: Paired) -> list[str]:
 
 
 def _many(paired: Sequence[tuple[Arm, Paired]]) -> list[str]:
-    if len(paired) < 2:
-        return []
-    return [
-        f"There are {len(paired)} rows and no correction for that: a p below 0.05 may be chance in one of 20."
-    ]
+    rows = sum(any(cell(*pair) is not None for pair in pairs.pairs) for _, pairs in paired)
+    text = f"There are {rows} rows with a p and no correction for that: a p below 0.05 may be chance in one of 20."
+    return [text] if rows > 1 else []
 
 
 def _items_of(count: int) -> str:

@@ -44,7 +44,7 @@ _ALL = (
     EvalMethod("random_vector", "ablations", "memory", "online.variants",
                "esm with random directions in place of the mined vectors"),
     EvalMethod("mean_vector", "ablations", "memory", "online.variants",
-               "a layer's mean vector without a memory: steered where its probe beats null's"),
+               "a layer's mean vector at its mean quality, without a memory: nothing speaks for null"),
     EvalMethod("mean_vector_gated", "ablations", "memory", "online.variants",
                "esm's memory and gates, with the mean vector in place of each entry's"),
     EvalMethod("no_right_entries", "ablations", "memory", "online.variants",

@@ -110,6 +110,22 @@ class YamlError(ValueError):
         self.line = line
 
 
+_BUT = re.compile(r"expected (.+?),? but (?:got|found) (.+)", re.DOTALL)
+_SIGNS = {
+    "'<scalar>'": "a value", "'<stream end>'": "the end", "the node content": "a value",
+    "'<block mapping start>'": "another indent", "<block end>": "the indent of the lines before",
+}  # fmt: skip
+
+
+def _in_words(error: yaml.MarkedYAMLError) -> str:
+    """What is wrong, with signs of PyYAML's in words: `a value where ',' or '}' should stand`."""
+    problem = error.problem or "what stands here"
+    if match := _BUT.fullmatch(problem):
+        here, due = (_SIGNS.get(sign, sign) for sign in (match[2], match[1]))
+        return f"{here} where {due} should stand"
+    return f"{error.context}: {problem}" if error.context else problem
+
+
 @dataclass
 class Document:
     """A parsed text. `lines`: path of a value -> its line, from 1; `doubles`: paths of keys that occur
@@ -135,8 +151,7 @@ def parse(text: str) -> Document:
         return document
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        what = ": ".join(part for part in (error.context, error.problem) if part)
-        raise YamlError(what, mark.line + 1 if mark else 1) from error
+        raise YamlError(_in_words(error), mark.line + 1 if mark else 1) from error
     except (yaml.YAMLError, ValueError) as error:
         if isinstance(error, YamlError):
             raise

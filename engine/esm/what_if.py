@@ -199,7 +199,7 @@ def difference_to(line: AnswerLine, again: Answer, names: Mapping[str, str]) -> 
             )
             if there == here:
                 there, here = f"{there} at α {step.alpha:.4g}", f"{here} at α {decision.alpha:.4g}"
-            return f"control point {decision.m} chose {there} then and {here} now"
+            return f"segment {decision.m} chose {there} then and {here} now"
         if step.committed_tokens != decision.committed_tokens:
             then, now = step.committed_tokens, decision.committed_tokens
             return f"segment {decision.m} had {then} tokens then and {now} now"

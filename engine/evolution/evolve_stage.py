@@ -147,7 +147,7 @@ class _Loop:
                 usage=reply.usage + self.evaluator.usage(number),
             )
         )
-        self._finish(number)
+        self._finish(number, minibatch)
         return reply.aborted
 
     def _score(self, number: int) -> tuple[Score, Score | None, bool]:
@@ -166,13 +166,13 @@ class _Loop:
         best = self.history.is_best(evaluator.score(number, VALIDATION))
         return minibatch, evaluator.report_score(number, VALIDATION, best), best
 
-    def _finish(self, number: int) -> None:
+    def _finish(self, number: int, score: Score) -> None:
         history, run_dir = self.history, self.context.run_dir
+        write_deltas(layout.deltas_current(run_dir), history.next_deltas(self.evolution.initial))
         write_atomic(layout.plot(run_dir), draw(history))
         # Last: it says that the iteration is done, so whatever is missing after a kill before this line is made again.
         write_history(layout.history(run_dir), history)
         self.context.emit(IterationFinished(iteration=number, **asdict(history.usage)))
-        score = history.iterations[-1].score
         note = f"composite {score.composite:.3f}, {score.mean_tokens:.0f} tokens"
         self.context.progress(number + 1, self.section.iterations, note=note)
 

@@ -41,7 +41,7 @@ def server_log(run_dir: Path) -> Path:
 
 
 def deltas_current(run_dir: Path) -> Path:
-    """Deltas of the current iteration."""
+    """Deltas of the current iteration; after the reflector's reply, its proposal for the next."""
     return folder(run_dir) / "deltas_current.json"
 
 
@@ -51,7 +51,7 @@ def deltas_best(run_dir: Path) -> Path:
 
 
 def processor(run_dir: Path) -> Path:
-    """Generated from `deltas_current`."""
+    """Generated from the deltas that an iteration began with."""
     return folder(run_dir) / "processor.py"
 
 

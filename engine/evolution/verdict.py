@@ -42,27 +42,13 @@ def evolution_verdict(
             high=best.high,
         )
     verdict = Verdict(
-        method="evolution",
-        baseline="unchanged",
-        metric="mean_tokens",
-        items="test questions",
-        unit=TOKENS,
-        lower_is_better=True,
-        n=len(outcomes[BEST]),
-        value=best.mean_tokens,
-        baseline_value=plain.mean_tokens,
-        difference=best.tokens_difference or 0.0,
-        low=best.tokens_low or 0.0,
-        high=best.tokens_high or 0.0,
-        fixed=sum(ours > other for ours, other in pairs),
-        broken=sum(ours < other for ours, other in pairs),
-        kept=kept,
-        ahead=list(ahead),
-        tokens=best.mean_tokens,
-        baseline_tokens=plain.mean_tokens,
-        cost=cost or None,
+        method="evolution", baseline="unchanged", metric="mean_tokens", items="test questions", unit=TOKENS,
+        lower_is_better=True, n=len(outcomes[BEST]), value=best.mean_tokens, baseline_value=plain.mean_tokens,
+        difference=best.tokens_difference or 0.0, low=best.tokens_low or 0.0, high=best.tokens_high or 0.0,
+        fixed=sum(ours > other for ours, other in pairs), broken=sum(ours < other for ours, other in pairs),
+        kept=kept, ahead=list(ahead), tokens=best.mean_tokens, baseline_tokens=plain.mean_tokens, cost=cost or None,
         curve=thinned(item.score.mean_tokens for item in iterations),
-    )
+    )  # fmt: skip
     return with_closest(verdict, (_beside(row, verdict.n) for row in rows if row.method not in (BEST, PLAIN)))
 
 

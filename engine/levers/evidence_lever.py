@@ -36,7 +36,7 @@ class EvidenceLever:
         asked = last_user(messages)
         sampled = self._by_text.get(normalise(asked))
         if sampled is None:
-            why = "the question is none of those whose graphs the run holds"
+            why = "the run holds no graph for this question"
             return Edited([*messages], LeverDid(lever=EVIDENCE, acted=False, what=why))
         prompt = build_triplet_prompt(asked, path_triples(sampled.paths), self._budget, count_tokens)
         if not prompt.triples:

@@ -52,10 +52,7 @@ class ModelServer(Protocol):
         ...
 
     def answer(
-        self,
-        questions: Sequence[ModelQuestion],
-        checkpoint: Callable[[], None],
-        answered: Answered = ignore,
+        self, questions: Sequence[ModelQuestion], checkpoint: Callable[[], None], answered: Answered = ignore
     ) -> list[ModelAnswer]:
         """The answer to each question, in order. `checkpoint` may block or raise: answers not returned are lost."""
         ...
@@ -95,9 +92,7 @@ class InProcessServer:
     """`ModelServer` over the configured language model in this process."""
 
     def __init__(
-        self,
-        load: Callable[[], LanguageModel],
-        load_processor: Callable[[Path], LogitsProcessor],
+        self, load: Callable[[], LanguageModel], load_processor: Callable[[Path], LogitsProcessor]
     ) -> None:
         self.name = "in process"
         self._load = load
@@ -118,10 +113,7 @@ class InProcessServer:
         self._log = [f"serving {self._load().info.name} with {under}"]
 
     def answer(
-        self,
-        questions: Sequence[ModelQuestion],
-        checkpoint: Callable[[], None],
-        answered: Answered = ignore,
+        self, questions: Sequence[ModelQuestion], checkpoint: Callable[[], None], answered: Answered = ignore
     ) -> list[ModelAnswer]:
         return answer_questions(self._load(), questions, self._processor, answered)
 

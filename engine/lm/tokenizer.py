@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
+from itertools import groupby
 from typing import Any
 
 from jinja2 import TemplateError
@@ -90,16 +91,12 @@ class HfTokenizer:
         return []
 
     def _render(self, messages: Sequence[dict[str, str]]) -> str:
-        system, *rest = messages
         try:
-            if system["role"] != "system" or not rest:
-                return self._apply(messages)
             try:
                 return self._apply(messages)
             except TemplateError:
-                # Some templates (such as Gemma's) refuse a system role: its text then opens the user's turn.
-                first = {**rest[0], "content": f"{system['content']}\n\n{rest[0]['content']}"}
-                return self._apply([first, *rest[1:]])
+                # Some templates (such as Gemma's) refuse a system role, or two messages of one role in a row.
+                return self._apply(_in_turns(messages))
         except Exception as error:  # a template is code of whoever made the model: it raises what it likes
             why = f"{type(error).__name__}: {error}".splitlines()[0][:200]
             raise _template_error(why, str(getattr(self._tokenizer, "name_or_path", ""))) from error
@@ -117,6 +114,12 @@ class HfTokenizer:
         if len(text) > _TIMES * given + _BESIDE:
             raise ValueError(f"it makes {len(text):,} characters of {given:,}")
         return text
+
+
+def _in_turns(messages: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    """The messages as they alternate: a system message is the user's, those of one role in a row are one."""
+    by_role = groupby(messages, lambda message: message["role"].replace("system", "user"))
+    return [{"role": role, "content": "\n\n".join(one["content"] for one in said)} for role, said in by_role]
 
 
 def _template_error(why: str, model: str) -> ModelError:

@@ -91,9 +91,9 @@ def _distinct(query: RLQueryData, pool: set[int], dropped: Counter[str]) -> list
         elif pair[0] == pair[1]:
             dropped["trajectory: one candidate twice"] += 1
         elif pair in distinct and not distinct[pair].failed:
-            dropped["trajectory: another points to the same"] += 1
+            dropped["trajectory: same pair as another"] += 1
         else:
-            dropped.update(["trajectory: another points to the same"] if pair in distinct else [])
+            dropped.update(["trajectory: same pair as another"] if pair in distinct else [])
             distinct[pair] = trajectory
     return list(distinct.values())
 

@@ -11,22 +11,10 @@ from engine.errors import DataError
 from engine.events import PoolPairEvaluated
 from engine.pool import layout
 from engine.pool.data.dataset import HELDOUT, TRAIN, PoolDataset, training_queries
-from engine.pool.data.records import (
-    POOL_SIZE,
-    RLData,
-    RLQueryData,
-    parse_query,
-    write_rl_data,
-)
+from engine.pool.data.records import POOL_SIZE, RLData, RLQueryData, parse_query, write_rl_data
 from engine.pool.from_config import given_rl_data, make_dataset, make_vqa_model
 from engine.pool.pool_report import write_report
-from engine.pool.pool_work import (
-    DecisionLine,
-    QueryMiner,
-    make_controller,
-    normalised,
-    unusable,
-)
+from engine.pool.pool_work import DecisionLine, QueryMiner, make_controller, normalised, unusable
 from engine.pool.top_k import top_k
 from engine.pool.vqa.evaluated_pairs import EvaluatedPair, PairEvaluator
 from engine.pool.vqa.vqa import VQAModel

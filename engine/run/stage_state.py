@@ -9,14 +9,8 @@ from typing import Any
 from engine import events as ev
 
 WAITING, RUNNING, PAUSED, FINISHED, SKIPPED, STOPPED, FAILED = (
-    "waiting",
-    "running",
-    "paused",
-    "finished",
-    "skipped",
-    "stopped",
-    "failed",
-)
+    "waiting", "running", "paused", "finished", "skipped", "stopped", "failed",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,33 +105,16 @@ def _change(stages: Stages, event: ev.Event, **changes: Any) -> None:
 
 def _started(stages: Stages, event: ev.StageStarted) -> None:
     _change(
-        stages,
-        event,
-        status=RUNNING,
-        done=event.done,
-        begun_at=event.done,
-        total=event.total,
-        unit=event.unit,
-        tokens=0,
-        elapsed=0.0,
-        note="",
-        started=event.time,
-        error=None,
-        working=None,
-    )
+        stages, event, status=RUNNING, done=event.done, begun_at=event.done, total=event.total, unit=event.unit,
+        tokens=0, elapsed=0.0, note="", started=event.time, error=None, working=None,
+    )  # fmt: skip
 
 
 def _progress(stages: Stages, event: ev.StageProgress) -> None:
     _change(
-        stages,
-        event,
-        done=event.done,
-        total=event.total,
-        tokens=event.tokens,
-        elapsed=event.elapsed,
-        note=event.note,
-        working=None,
-    )
+        stages, event, done=event.done, total=event.total, tokens=event.tokens, elapsed=event.elapsed,
+        note=event.note, working=None,
+    )  # fmt: skip
 
 
 def _working(stages: Stages, event: ev.ModelWorking) -> None:
@@ -147,16 +124,9 @@ def _working(stages: Stages, event: ev.ModelWorking) -> None:
 
 def _finished(stages: Stages, event: ev.StageFinished) -> None:
     _change(
-        stages,
-        event,
-        status=FINISHED,
-        seconds=event.seconds,
-        summary=event.summary,
-        files=tuple(event.files),
-        verdict=event.verdict,
-        note="",
-        working=None,
-    )
+        stages, event, status=FINISHED, seconds=event.seconds, summary=event.summary, files=tuple(event.files),
+        verdict=event.verdict, note="", working=None,
+    )  # fmt: skip
 
 
 def _chosen(stages: Stages, event: ev.StagesChosen) -> None:

@@ -13,7 +13,7 @@ from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
 from engine.slsm.chat_model import ChatAnswer, ChatAsk, ChatModel
 from engine.slsm.records import TurnKey, TurnRecord
-from engine.slsm.turns import Conversation, Turn
+from engine.slsm.turns import Conversation
 
 
 @dataclass(frozen=True)
@@ -55,5 +55,5 @@ class ModelTurns:
 
     def _with_turn(self, conversation: Conversation, number: int) -> Conversation:
         turns = list(conversation.turns)
-        turns[number] = Turn(turns[number].user, self.records[conversation.id, number].answer)
+        turns[number] = turns[number].answered(self.records[conversation.id, number].answer)
         return replace(conversation, turns=tuple(turns))

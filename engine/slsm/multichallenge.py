@@ -143,7 +143,7 @@ def _conversation(record: dict[str, Any], place: str, number: int) -> tuple[Conv
     name = "messages" if plain else "CONVERSATION"
     try:
         given = msgspec.convert(record, _Chat if plain else _Published)
-        turns = turns_of(_messages(given.messages))
+        turns = turns_of(msgspec.to_builtins(given.messages))
     except msgspec.ValidationError as error:
         raise wrong(place, str(error), _FORM) from None
     except ValueError as error:
@@ -159,14 +159,6 @@ def _conversation(record: dict[str, Any], place: str, number: int) -> tuple[Conv
     if criterion.pass_criteria not in ("YES", "NO"):
         raise wrong(place, f"`PASS_CRITERIA` is {given.pass_criteria!r}", "YES or NO")
     return Conversation(key, turns, given.axis), criterion
-
-
-def _messages(given: Sequence[_Message]) -> list[dict[str, Any]]:
-    """As `turns_of` takes them; only the assistant's may be left open, for the model under test to write."""
-    for number, message in enumerate(given):
-        if message.content is None and message.role != "assistant":
-            raise ValueError(f"message {number} has no `content`")
-    return msgspec.to_builtins(given)
 
 
 def wrong(where: str, what: str, hint: str) -> DataError:

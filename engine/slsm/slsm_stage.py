@@ -255,9 +255,8 @@ class _SLSMRun:
         self._warn(counts)
         if self.judge is not None and (not scores or 0 < counts["unjudged"] == len(self.records.verdicts)):
             raise self._nothing_judged()
-        verdict = mode_verdict(answers, seed)
         written = [str(path(run_dir).relative_to(run_dir)) for path in files]
-        return StageResult({**counts, **scores}, written, verdict)
+        return StageResult({**counts, **scores}, written, mode_verdict(answers, seed))
 
 
 def _first_failure(records: Iterable[ChatAnswerRecord]) -> str:

@@ -3,26 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from engine.slsm.note import with_note
 
 Message = dict[str, str]
 """`role` and `content`."""
+Said = tuple[str, str | None]
+"""A message as it was given: role and content, which is None where the model has yet to answer."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A message and its answer; `assistant` is None in an unanswered turn."""
+    """A message and its answer, each as one text; `assistant` is None in an unanswered turn. `given`: the messages that
+    they were read from, where they were."""
 
     user: str
     assistant: str | None = None
+    given: tuple[Said, ...] = field(default=(), compare=False)
 
     @property
     def text(self) -> str:
         """Message and answer together."""
         return self.user if self.assistant is None else f"{self.user}\n{self.assistant}"
+
+    @property
+    def said(self) -> tuple[Said, ...]:
+        """Its messages."""
+        return self.given or (("user", self.user), ("assistant", self.assistant))
+
+    def answered(self, answer: str | None) -> Turn:
+        """The same with this answer."""
+        asked = [one for one in self.said if one[0] != "assistant"]
+        return Turn(self.user, answer, (*asked, ("assistant", answer)))
 
 
 @dataclass(frozen=True)
@@ -39,40 +53,41 @@ class Conversation:
         return number < len(self.turns) - 1 and self.turns[number].assistant is None
 
     def messages(self, note: str = "") -> list[Message]:
-        """The prompt's messages, with the note behind the user's last message."""
-        messages: list[Message] = []
-        for turn in self.turns[:-1]:
-            messages.append({"role": "user", "content": turn.user})
-            if turn.assistant is not None:
-                messages.append({"role": "assistant", "content": turn.assistant})
-        return [*messages, {"role": "user", "content": with_note(self.turns[-1].user, note)}]
+        """The prompt: the messages as they were given, with the note behind the user's last one."""
+        said = [one for turn in self.turns for one in turn.said]
+        messages = [{"role": role, "content": text} for role, text in said if text is not None]
+        last = next(message for message in reversed(messages) if message["role"] == "user")
+        last["content"] = with_note(last["content"], note)
+        return messages
 
 
 def turns_of(messages: Sequence[Mapping[str, Any]]) -> tuple[Turn, ...]:
-    """Messages as turns: consecutive messages of one role are joined; a system message opens the first turn; an
-    assistant's message of None leaves its turn open. Raises ValueError, with what is wrong."""
-    pairs: list[tuple[list[str], list[str | None]]] = []
-    opening: list[str] = []
+    """Messages as turns: in a turn's texts consecutive messages of one role are joined, and a system message is the
+    user's; an assistant's message without content leaves its turn open, for the model to write. Raises ValueError, with
+    what is wrong."""
+    turns: list[list[Said]] = []
+    waiting: list[Said] = []
     for number, message in enumerate(messages):
         role, content = message["role"], message["content"]
-        if role == "system":
-            opening.append(content)
-        elif role == "user":
-            if not pairs or pairs[-1][1]:
-                pairs.append(([*opening], []))
-                opening = []
-            pairs[-1][0].append(content)
-        elif role == "assistant":
-            if not pairs:
-                raise ValueError(f"message {number} is the assistant's, but the user has said nothing yet")
-            pairs[-1][1].append(content)
-        else:
+        if role not in ("system", "user", "assistant"):
             raise ValueError(f"message {number} has the role {role!r}; it is user, assistant or system")
-    if not pairs:
+        if content is None and role != "assistant":
+            raise ValueError(f"message {number} has no `content`")
+        if role == "assistant" and not turns:
+            raise ValueError(f"message {number} is the assistant's, but the user has said nothing yet")
+        if role == "user" and (not turns or any(who == "assistant" for who, _ in turns[-1])):
+            turns.append([])
+        waiting.append((role, content))
+        if role != "system":  # which opens the turn of the user's next message
+            turns[-1] += waiting
+            waiting = []
+    if not turns:
         raise ValueError("no message of the user")
-    return tuple(Turn("\n\n".join(user), _joined(assistant)) for user, assistant in pairs)
+    turns[-1] += waiting
+    return tuple(_turn(said) for said in turns)
 
 
-def _joined(texts: Sequence[str | None]) -> str | None:
-    written = [text for text in texts if text is not None]
-    return "\n\n".join(written) if written else None
+def _turn(said: Sequence[Said]) -> Turn:
+    asked = [text for role, text in said if role != "assistant" and text is not None]
+    written = [text for role, text in said if role == "assistant" and text is not None]
+    return Turn("\n\n".join(asked), "\n\n".join(written) if written else None, tuple(said))

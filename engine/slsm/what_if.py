@@ -23,7 +23,7 @@ from engine.slsm.chat_model import ChatAsk, answer_of
 from engine.slsm.from_config import make_chat_model, make_dialogues, make_judge
 from engine.slsm.policy import REMINDER, note_of
 from engine.slsm.records import StateRecord, TurnRecord
-from engine.slsm.turns import Conversation, Turn
+from engine.slsm.turns import Conversation
 
 
 class WhatIfRequest(Section):
@@ -108,7 +108,7 @@ class WhatIf:
         written = read_records(path, TurnRecord) if path.is_file() else []
         answers = {record.turn: record.answer for record in written if record.conversation_id == name}
         turns = [
-            Turn(turn.user, answers[number]) if number in answers and turn.assistant is None else turn
+            turn.answered(answers[number]) if number in answers and turn.assistant is None else turn
             for number, turn in enumerate(conversation.turns)
         ]
         return replace(conversation, turns=tuple(turns))
@@ -152,17 +152,14 @@ class WhatIf:
         self, conversation: Conversation, request: WhatIfRequest, turn: int, note: str, words: str
     ) -> OtherAnswer:
         last = len(conversation.turns) - 1
-        asked = replace(
-            conversation,
-            turns=(*conversation.turns[:turn], Turn(conversation.turns[turn].user)),
-        )
+        turns = (*conversation.turns[:turn], conversation.turns[turn].answered(None))
+        asked = replace(conversation, turns=turns).messages(note)
         seed = (
             self._context.seed(f"answer {conversation.id}", request.attempt)
             if turn == last
             else self._context.seed(f"turn {conversation.id}", turn)
         )
-        ask = ChatAsk(tuple(asked.messages(note)), seed, conversation.id)
-        answer = answer_of(self._model, ask)
+        answer = answer_of(self._model, ChatAsk(tuple(asked), seed, conversation.id))
         right, verdict = self._judged(conversation.id, answer.text) if turn == last else (None, "")
         if answer.failure:
             right, verdict = (False if self._judge else None), f"no answer: {answer.failure}"

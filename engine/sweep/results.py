@@ -188,13 +188,13 @@ def _pooled(plain: SettingResult, runs: Sequence[RunScores]) -> SettingResult:
     verdict = runs[0].verdict
     scores, base = _averaged([run.scores for run in runs]), _averaged([run.base for run in runs])
     tokens = [run.verdict.tokens for run in runs if run.verdict.tokens is not None]
-    if scores:
+    n, value = verdict.n, _mean(run.verdict.value for run in runs)
+    base_value, gain = _mean(run.verdict.baseline_value for run in runs), None
+    if len(runs) == 1:  # the same comparison has one interval, wherever it is looked at
+        gain = Interval(verdict.difference, verdict.low, verdict.high)
+    elif scores:  # without items several seeds have a mean, and no interval
         n, value, base_value = len(scores), _mean(scores.values()), _mean(base.values())
         gain = paired_bootstrap(list(scores.values()), list(base.values()), derive_seed(0, "sweep", "gain"))
-    else:  # without items only the runs' own figures: of several seeds their mean, without an interval
-        n, value = verdict.n, _mean([run.verdict.value for run in runs])
-        base_value = _mean([run.verdict.baseline_value for run in runs])
-        gain = Interval(verdict.difference, verdict.low, verdict.high) if len(runs) == 1 else None
     return SettingResult(
         plain.setting, plain.points, plain.states, verdict, n, value, base_value, gain,
         _mean(tokens) if tokens else None, scores,

@@ -9,14 +9,16 @@ _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 _BOX = re.compile(r"\\(?:boxed|fbox)(?:\s*\{|\s+([^\s{}$\\.,]+))")
 _ANSWER = re.compile(r"(?i:\banswer(?:\s{1,20}is)?[\s*_`]{0,20}:?[\s*_`]{1,20})(\S.*)")
 _BRACE = re.compile(r"[{}]")
-_LETTER = re.compile(r"\b([A-E])\b")
+# "A longer rod" names no choice, "A is right" does: an article stands before none of these.
+_NO_NOUN = "and|as|because|but|cannot|does|for|has|if|is|isn't|or|seems|should|since|the|was|when|while|would"
+_LETTER = re.compile(rf"\b([B-E]|A(?![ \t]+(?!(?:{_NO_NOUN})\b(?!-))[a-z]))\b")
 # A small letter only in brackets: "the answer is a magnet" names no choice.
 _NAMED = re.compile(r"(?i:answer(?:\s+is)?)[\s:*_`]*(?:\(([A-Ea-e])\)|([A-E])\b)")
 
 
 def extract_pred(dataset: str, text: str) -> str:
     """The predicted answer (flexible extraction): the marked one, for gsm8k else the last number, for arc-c else the
-    last letter, for exact else the last line."""
+    last letter but an article, for exact else the last line."""
     pred = extract_marked(dataset, text)
     if dataset == "exact":
         return pred or next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
@@ -64,8 +66,7 @@ def last_box(text: str) -> str:
 def _closing(text: str) -> dict[int, int]:
     """Place of each opening brace -> place of the one that closes it, in one pass: looking for each on its own takes
     minutes on a text of nothing but `\\boxed{`."""
-    opened: list[int] = []
-    ends: dict[int, int] = {}
+    opened, ends = list[int](), dict[int, int]()
     for brace in _BRACE.finditer(text):
         if brace[0] == "{":
             opened.append(brace.start())

@@ -58,7 +58,7 @@ def _choice(session: Session) -> Choice:
             [Field("question", "question", question, _question, "any question; enter asks it", 0)],
             [
                 Field("model", "model", "run", _model, width=12),
-                Field("runs", "further runs", "", words_of, "none; or such as demo/20261122-165601-abb9", 0),
+                Field("runs", "further runs", "", words_of, "none, or others, each as NAME/ID", 0),
             ],
         ],
         dict,
@@ -87,7 +87,7 @@ def _fits(tried: LeversTried | None) -> list[Block]:
         (
             fit.lever,
             fit.run.rsplit("/", 1)[-1],
-            Span("✓ fits", "good") if fit.fits else Span("✗ does not", "bad"),
+            Span("✓ fits", "good") if fit.fits else Span("✗ does not fit", "bad"),
             Span(one_line(fit.why), "dim"),
         )
         for fit in tried.fits

@@ -101,7 +101,8 @@ with the time and the name of the user who wrote them; others who work with this
         rows, skipped = _rows(self._runs)
         self._source.show(rows)
         self.table.refresh_rows()
-        count = "1 mark or note" if len(rows) == 1 else f"{len(rows):,} marks and notes"
+        one = "1 note" if rows and rows[0].entry.text else "1 mark"
+        count = one if len(rows) == 1 else f"{len(rows):,} marks and notes"
         title = f"{count} on {counted(len(self._runs), 'runs')}"
         if skipped:
             title += f", {counted(skipped, 'lines')} that {'is' if skipped == 1 else 'are'} none"

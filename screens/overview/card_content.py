@@ -10,7 +10,7 @@ from app.methods.overview import Curve, Highlight
 from app.methods.pages import page_of
 from app.state.run import RunState
 from app.wording.text import duration, how_many, listed
-from app.wording.verdict_text import verdict_sentence, verdicts
+from app.wording.verdict_text import method_verdict, verdict_sentence, verdicts
 from app.wording.words import STAGE_WORDS, short_method_name
 from engine.events.verdict import SHARE, Verdict
 from engine.run.stage_state import SKIPPED, StageState
@@ -46,9 +46,8 @@ def card_content(number: int, progress: MethodProgress, state: RunState) -> Card
 
 def headline(progress: MethodProgress, state: RunState) -> Verdict | None:
     """What a method is remembered by: the last verdict that its stages stated, else its newest figures."""
-    stated = verdicts(state.stages, [stage.name for stage in progress.shown])
-    if stated:
-        return stated[-1]
+    if stated := method_verdict(state.stages, [stage.name for stage in progress.shown]):
+        return stated
     running = page_of(progress.name).overview.verdict_so_far(state)
     return None if running is None else replace(running, stale=progress.state == "stale")
 

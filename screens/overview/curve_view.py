@@ -10,6 +10,7 @@ from rich.text import Text
 from textual.widget import Widget
 
 from app.methods.overview import Curve
+from app.wording.figures import fixed
 from screens.widgets.charts.spark import spark
 from screens.widgets.tones import tone
 
@@ -71,7 +72,7 @@ def draw_curve(curve: Curve, width: int, height: int, dim: Style | str = "") -> 
 def _scale(held: tuple[float, ...], lines: int, digits: int) -> list[str]:
     """The highest value at the first line, the lowest at the last."""
     marks = [""] * lines
-    marks[-1], marks[0] = f"{min(held):.{digits}f}", f"{max(held):.{digits}f}"
+    marks[-1], marks[0] = fixed(min(held), digits), fixed(max(held), digits)
     return marks
 
 
@@ -84,7 +85,7 @@ def _ends(curve: Curve, lines: int) -> list[str]:
         if values:
             down = (high - values[-1]) / (high - low) if high > low else 0.5
             at = min(lines - 1, int(down * lines))
-            ends[at] += f"{', ' * bool(ends[at])}{name} {values[-1]:.{curve.digits}f}"
+            ends[at] += f"{', ' * bool(ends[at])}{name} {fixed(values[-1], curve.digits)}"
     return ends
 
 

@@ -9,6 +9,7 @@ from rich.style import Style
 from rich.text import Text
 
 from app.state.run import RunState
+from app.wording.figures import fixed
 from app.wording.text import duration, how_far
 from app.wording.verdict_text import VerdictCells, verdict_cells
 from screens.method_progress import MethodProgress
@@ -66,7 +67,7 @@ def _so_far(progress: MethodProgress, state: RunState) -> str:
         cells = verdict_cells(verdict)
         return f"so far {cells.baseline} {cells.before} → {cells.value} {cells.difference}"
     curve = curve_of(progress.name, state, None)
-    return "" if curve is None else f"{curve.figure} {curve.values[-1]:.{curve.digits}f}"
+    return "" if curve is None else f"{curve.figure} {fixed(curve.values[-1], curve.digits)}"
 
 
 # ---------------------------------------------------------------- drawing

@@ -40,8 +40,8 @@ class CasesPane(Pane):
         Binding("d", "differ(1)", "Next notable", tooltip="Go to the next case worth seeing."),
         Binding("D", "differ(-1)", "Previous notable", show=False, tooltip="Go to the previous case worth seeing."),
         Binding("left_parenthesis", "step(-1)", "Steps", key_display="( )", tooltip="The case one step earlier."),
-        Binding("left", "beside(-1)", "Others", key_display="← →", tooltip="In an opened case: the case before it."),
-        Binding("right", "beside(1)", "After", show=False, tooltip="In an opened case: the case after it."),
+        Binding("left", "beside(-1)", "Others", key_display="← →", tooltip="In a case: the one before it."),
+        Binding("right", "beside(1)", "After", show=False, tooltip="In a case: the one after it."),
         Binding("right_parenthesis", "step(1)", "Later", show=False, tooltip="The case one step later."),
     ]  # fmt: skip
 
@@ -87,7 +87,8 @@ class CasesPane(Pane):
 
     def show(self) -> None:
         """Draw the session's state."""
-        self.source.show(self.items(self.session.state))
+        state, columns = self.session.state, self.cases.columns_of
+        self.source.show(self.items(state), *([columns(state)] if columns else []))
         self.table.refresh_rows()
         self._begin()
         self.show_detail()
@@ -178,7 +179,7 @@ class CasesPane(Pane):
         table = self.table
         parts = [self.counted(), *filter(None, [self.remark()])]
         if table.search_words:
-            parts.append(f"find {' '.join(table.search_words)}: n next, esc none")
+            parts.append(f"find {' '.join(table.search_words)}: n next, esc ends")
         if table.sort_column is not None:
             label = next(c.label for c in self.source.columns if c.key == table.sort_column)
             parts.append(f"sorted by {label} {'↓' if table.sort_reverse else '↑'}")
@@ -188,7 +189,8 @@ class CasesPane(Pane):
         if column is None and len(self.source):
             parts.append("← → explain a column")
         elif column is not None and column.help:
-            parts.append(self.about(column))
+            parts.insert(0, self.about(column))
+        self.line.set_class(column is not None, "-explains")
         self.line.update(Text("  │  ".join(parts)))
 
     @on(VirtualTable.Selected)
@@ -212,8 +214,6 @@ class CasesPane(Pane):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "step":
             return self.cases.steps is not None
-        if action == "beside":  # the table moves by itself
-            return self.has_class("-open")
         return bool(self.cases.notable_words) if action == "differ" else True
 
     def action_differ(self, by: int) -> None:

@@ -38,6 +38,10 @@ def about_group(group: Group) -> Text:
     """What runs stand below a heading, the best result among them, and what is at work."""
     lines = [_line("runs", group.composition)] if group.composition else []
     if (best := group.best) is not None:
+        if (reported := group.reported) is not None:
+            lines.append(
+                _line("reported", verdict_line(reported)).append(f"  {metric_words(reported)}", "dim")
+            )
         words = f"of {best.among}: {best.run.title}  {verdict_line(best.verdict)}"
         lines.append(_line(best.word, words).append(f"  {metric_words(best.verdict)}", "dim"))
     lines += [_line("at work", _at_work(run)) for run in group.runs if run.working]

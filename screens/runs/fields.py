@@ -7,17 +7,17 @@ from collections.abc import Callable
 from app.runs.run_list import RunRow
 from app.runs.run_names import value_words
 from app.table.filter import Field, Value
-from app.wording.verdict_text import verdicts
+from app.wording.verdict_text import method_verdict
 from engine.config.changes import changed_fields
 from engine.events.verdict import Verdict
 from screens.systems import system_of, systems_of
 
 
 def reached(row: RunRow) -> dict[str, Verdict | None]:
-    """The last verdict of each method of a run, by its title; None where it has none yet."""
+    """The headline of each method of a run, by its title; None where it has none yet."""
     stages = row.record.stages
     return {
-        system.title: next(reversed(verdicts(stages, system.stages_shown)), None)
+        system.title: method_verdict(stages, system.stages_shown)
         for system in systems_of(stages)
         if not stages.keys().isdisjoint(system.stages_shown)
     }

@@ -59,6 +59,10 @@ def _data(run: RunRow, verdict: Verdict) -> tuple[str, str]:
     return str(task.get("dataset", "")), str(task.get("eval_split", ""))
 
 
+def _is_report(run: RunRow) -> bool:
+    return run.record.sweep is not None and run.record.sweep.report
+
+
 @dataclass(frozen=True)
 class Group:
     """The heading over the runs of one sweep. `sweep`: its folder; `folded`: its runs are not listed."""
@@ -72,6 +76,12 @@ class Group:
     def best(self) -> Best | None:
         """The best result among its runs."""
         return best_of(self.runs)
+
+    @property
+    def reported(self) -> Verdict | None:
+        """Of the chosen setting's run on the split that played no part in the choice: the sweep's result."""
+        verdicts = [headline(run) for run in self.runs if _is_report(run)]
+        return next((verdict for verdict in verdicts if verdict is not None and not verdict.stale), None)
 
     @property
     def composition(self) -> str:
@@ -90,20 +100,26 @@ class Group:
 
     def cell(self, column: str) -> Cell:
         """What stands in a column."""
-        best = self.best
+        best, reported = self.best, self.reported
         match column:
             case "name":
                 return Cell(self.title, "strong")
             case "state":
                 count = counted(len(self.runs), "runs")
+                if best is not None and reported is None:  # what ★ is of
+                    count = counted(
+                        sum(not _is_report(run) for run in self.runs), f"{best.split} runs".strip()
+                    )
                 is_working = any(run.working for run in self.runs)
                 return Cell(f"▶ {count}", "good") if is_working else Cell(f"— {count}", "dim")
+            case "result" if reported is not None:
+                return Cell(of_unit(reported.value, reported.unit), "strong")
             case "result" if best is not None:
                 return Cell(f"★ {of_unit(best.verdict.value, best.verdict.unit)}", "strong")
             case "difference" if best is not None:
-                return difference_cell(best.verdict)
+                return difference_cell(reported or best.verdict)
             case "changes":
-                return Cell("enter shows the sweep", "dim")
+                return Cell("enter shows it", "dim")
             case "id" if best is not None:
                 return Cell(f"{best.word} of {best.among}", "dim")
             case _:

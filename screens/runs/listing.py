@@ -170,7 +170,7 @@ class RunListing(ConsoleScreen[None]):
         ]
         for part in filter(None, parts):
             text.append(f"   {part}", "bold")
-        text.append("   in " + ", ".join(f"{folder}/" for folder in self.runs.folders))
+        text.append("   in " + ", ".join(map(_shown, self.runs.folders)))
         self.title_line.update(text)
 
     def _show_about(self) -> None:
@@ -208,3 +208,7 @@ class RunListing(ConsoleScreen[None]):
     @on(FilterBar.Closed)
     def _filter_closed(self) -> None:
         self.table.focus()
+
+
+def _shown(folder: Path) -> str:
+    return f"{folder}/" + ("" if folder.is_dir() else " (there is no such folder yet)")

@@ -30,6 +30,7 @@ closed. Nothing is ever deleted here: `del` moves a run to `.trash` in the outpu
 
 The runs of a sweep stand under its heading ▸: `enter` shows the sweep, `space` lists its runs, `o` on one of them shows
 the sweep again. ★ is the best result under a heading, of the runs that can be compared: of one method, on one split.
+Where the chosen setting ran on the split to report, that result stands there, without ★.
 
 `/` lists the runs that match: plain words are looked for in name, state and configuration; `gain>0`, `state:failed`,
 `config~gsm8k` and `change~online.L` look into a field. The fields are name, state, method, change, config, id, result,

@@ -44,8 +44,10 @@ class SweepScreen(ConsoleScreen[None]):
 # A sweep
 
 Each row is a setting: the values that it tries, what it reached over all its seeds, and how far that is from its
-baseline on the same items, with the paired 95% interval. ★ is the best setting; ≈ marks settings that cannot be told
-from it. While the sweep works, ▶ says how much of a setting is done, and its figures are those of its finished runs.
+baseline on the same items, with the paired 95% interval: ▲ better, ▼ worse, ≈ no difference from the baseline is shown.
+★ is the best setting; ☆ marks settings that cannot be told from it. A setting with one seed has its run's figures; one
+with several has each item's mean over them. While the sweep works, ▶ says how much of a setting is
+done, and its figures are those of its finished runs.
 
 The lines below say what the figures cannot: how far two settings have to be apart to show with so many items, and by
 how much the best of many looks too good. ESM's settings are compared on a development split where the data set has one;

@@ -58,7 +58,7 @@ def _strip(tried: Sequence[Answer], strengths: _Strengths, palette: Palette, wid
         for strength, answer in pairs[first : first + room]:
             sign = f"{outcome(answer.right)}{one_line(answer.short)[: _STRENGTH - 2]}"
             tone = "dim" if answer.right is None else "good" if answer.right else "bad"
-            above.append(f"{strength:<{_STRENGTH}.3g}", palette["dim"])
+            above.append(f"{strength:<{_STRENGTH - 1}.4g} ", palette["dim"])
             verdicts.append(f"{sign:<{_STRENGTH}}", palette[tone])
         lines += [above, verdicts]
     return Group(*lines)

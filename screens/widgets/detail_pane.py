@@ -58,7 +58,7 @@ class DetailPane(SelfSizedView):
         super().__init__(id=id)
         self._draw: Draw | None = None
         self._chosen: Target | None = None
-        self._has_links = False
+        self._may_lead = self._has_links = False
         self._lines: list[Strip] = []
         self._lines_width = -1
         self._drawn_in: dict[str, Style] = {}
@@ -67,10 +67,7 @@ class DetailPane(SelfSizedView):
 
     def show(self, draw: Draw | None, top: bool = True, links: bool = False) -> None:
         """Draw this from now on; from its top if it is another thing than before. `links`: it has ids to follow."""
-        self._draw = draw
-        if links != self._has_links:
-            self._has_links = links
-            self.refresh_bindings()
+        self._draw, self._may_lead = draw, links
         self._chosen = None if top else self._chosen
         self._redraw()
         if top:
@@ -102,7 +99,11 @@ class DetailPane(SelfSizedView):
     def _lay_out(self) -> None:
         self._waits = False
         width = self.scrollable_content_region.width
+        leads = self._may_lead and bool(self.links())  # before a scroll bar makes the width another
         self.virtual_size = Size(width, len(self._drawn(width)))
+        if leads != self._has_links:
+            self._has_links = leads
+            self.refresh_bindings()
         self.refresh()
 
     def _drawn(self, width: int) -> list[Strip]:

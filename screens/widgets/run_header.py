@@ -15,6 +15,8 @@ from screens.widgets.tones import tone
 
 OVERVIEW = "Overview"
 _ROOMY = 100
+_LEAST_NAME = 10
+"""Cells of a run's name below which it is left out."""
 _TONES = {"finished": "good", "running": "good", "failed": "alert", "paused": "alert"}
 _SIGNS = {"running": "●", "finished": "✓", "failed": "✗", "stopped": "■", "interrupted": "✗", "hung": "?"}
 
@@ -41,8 +43,10 @@ class RunHeader(Widget):
     def render(self) -> Text:
         width = self.content_size.width
         right = self._moment()
-        left = self._run()
-        left.truncate(max(0, width - right.cell_len - 2), overflow="ellipsis")
+        left, methods, room = self._run(), self._methods(), max(0, width - right.cell_len - 2)
+        if left.cell_len > room >= methods.cell_len > room - _LEAST_NAME:
+            left = methods
+        left.truncate(room, overflow="ellipsis")
         left.append(" " * max(1, width - left.cell_len - right.cell_len))
         if engine_state(self._session) == "failed":
             right.stylize(_leads_to("show_error"))
@@ -76,7 +80,7 @@ class RunHeader(Widget):
         return () if shown is None else shown.stages_shown
 
     def _methods(self) -> Text:
-        """`Overview  1 ESM ✓  2 Evolution ▶ 40%`: where one can go; a click goes there."""
+        """`Overview  1 ESM ✓  2 Evolution ▶ 1/2 40%`: where one can go; a click goes there."""
         text = Text()
         if self._following:
             text.append("F→ ", tone(self, "good"))

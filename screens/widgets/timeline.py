@@ -209,7 +209,7 @@ class Timeline(Widget):
         elif session.frozen:
             text.append(" FROZEN ", tone(self, "badge"))
         elif session.cursor is not None:
-            text.append(f" HALTED {speed} ", tone(self, "badge"))
+            text.append(f" PAST {speed} ", tone(self, "badge"))
         elif session.reading is not None:
             text.append(f" READING {session.reading:.0%} ", tone(self, "badge"))
         else:

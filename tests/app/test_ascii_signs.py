@@ -50,7 +50,7 @@ def test_every_sign_keeps_its_cells(text: str, ascii_text: str) -> None:
 
 
 def test_what_tells_states_apart_stays_apart() -> None:
-    for signs in ("✓✗·", "▲▼≈", "●■✓✗?○", "◐✓✗", "✓▶‖✗■◌⊘◐○", "＋✗"):
+    for signs in ("✓✗·", "▲▼≈", "●■✓✗?○", "★☆", "◐✓✗", "✓▶‖✗■◌⊘◐○", "＋✗"):
         assert len({in_ascii(sign) for sign in signs}) == len(signs), signs
 
 

@@ -25,14 +25,19 @@ class Commands(Screen[None]):
         Binding("f7", "refused", "Refused", tooltip="Not now."),
         Binding("f8", "app.interrupt", "Stop and quit", tooltip="At once."),
         Binding("f9", "app.command_palette", "Commands", tooltip="This."),
+        Binding("f10", "grey", "Grey", tooltip="Shown in the footer, but cannot be used now."),
     ]
-    PALETTE = (Command("", "report", "Report", "Write it."), Command("", "refused", "Never", "Not now."))
+    PALETTE = (
+        Command("", "report", "Report", "Write it."),
+        Command("", "refused", "Never", "Not now."),
+        Command("", "do('d')", "Never twice", "It has a key."),
+    )
 
     def compose(self) -> ComposeResult:
         yield Button("x")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return action != "refused"
+        return None if action == "grey" else action != "refused"
 
     def action_do(self, what: str) -> None:
         self.app.done.append(what)  # type: ignore[attr-defined]
@@ -52,7 +57,7 @@ class PaletteApp(App[None]):
         self.done: list[str] = []
 
 
-OURS = ("Sort", "Down", "Hidden", "Refused", "Stop and quit", "Commands", "Report", "Theme", "Never")
+OURS = ("Sort", "Down", "Hidden", "Refused", "Stop and quit", "Commands", "Report", "Theme", "Never", "Grey")
 
 
 async def test_commands_by_name_with_their_keys() -> None:
@@ -72,8 +77,8 @@ async def test_commands_by_name_with_their_keys() -> None:
                 await hit.command()  # type: ignore[misc]
         assert app.done[:2] == ["b", "report"]
         assert [command.label for command, node in commands_without_key(screen) if node is screen] == [
-            "Report"
-        ]
+            "Report", "Never twice",
+        ]  # fmt: skip
         hits = [hit async for hit in BoundCommands(screen).search("column") if isinstance(hit, Hit)]
         assert next((str(hit.match_display), hit.help) for hit in hits) == ("Sort  (f2)", "By the column.")
         name = [hit async for hit in BoundCommands(screen).search("Hidden") if isinstance(hit, Hit)]

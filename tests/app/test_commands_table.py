@@ -92,10 +92,11 @@ def test_of_commands_without_a_key_those_that_can_be_done_are_offered() -> None:
             asked.append(action)
             return action != "no"
 
-        return SimpleNamespace(PALETTE=commands, check_action=check_action)
+        bound = {"R": SimpleNamespace(binding=SimpleNamespace(action="report"))}
+        return SimpleNamespace(PALETTE=commands, check_action=check_action, active_bindings=bound)
 
     yes, no, ours = (Command("", action, "L", "H.") for action in ("yes", "no", "app.ours"))
-    screen = node(yes, no)
+    screen = node(yes, no, Command("", "report", "L", "A key does it."))
     screen.app = node(ours)
     assert commands_without_key(screen) == [(yes, screen), (ours, screen.app)] and asked == [
         "yes",
@@ -132,3 +133,11 @@ def test_every_command_is_a_sentence() -> None:
     for one in bound:
         assert isinstance(one, Binding) and one.description == one.description.strip() != ""
         assert one.tooltip[0].isupper() and one.tooltip.endswith(".") and "  " not in one.tooltip, one
+
+
+def test_a_command_of_some_of_a_rows_keys_stands_in_that_row_and_says_nothing_twice() -> None:
+    """Two keys move, and one of them does something else, too."""
+    move = [Binding(key, f"move({by})", "Move", tooltip="Go on.") for key, by in (("a", -1), ("b", 1))]
+    also = Binding("b", "open", "Open", tooltip="Go on.")
+    [row] = key_rows([(move[0], ["a"]), (move[1], ["b"]), (also, ["b"])])
+    assert (row.keys, row.label, row.help) == (["a", "b"], "Move, Open", "Go on.")

@@ -16,7 +16,7 @@ from app.cli import main
 from app.compared.columns import ITEMS, METHODS, ItemPair
 from app.compared.print_comparison import print_comparison
 from app.compared.tables import changed_fields, method_tables
-from app.compared.words import cells_sentence, finding, parting_sentence, run_words
+from app.compared.words import arm_words, cells_sentence, finding, parting_sentence, run_words
 from app.table.column import cell_of
 from engine.comparison.comparison import compare_runs
 from engine.comparison.figures import Figures
@@ -118,6 +118,16 @@ def test_tokens_go_from_a_to_b(tmp_path: Path) -> None:
         for figures in (Figures(1, tokens_a=79.6, tokens_b=92.4), Figures(1))
     ]
     assert shown == ["80 → 92", "·"]
+    nothing = replace(comparison.arms[0], figures=Figures(1, tokens_a=0.0, tokens_b=3.0))
+    assert column.show(column.value(nothing)) == "0 → 3", "no token is a number of tokens"
+
+
+def test_an_arm_is_named_by_system_and_method(tmp_path: Path) -> None:
+    """A method that is called as its system has one name."""
+    comparison = compare_runs(*(make_run(tmp_path, name, [evaluated("esm", "x", True)]) for name in "ab"))
+    [arm] = comparison.arms
+    assert (arm.a.system, arm.a.name) == ("ESM", "esm") and arm_words(arm) == "ESM"
+    assert arm_words(replace(arm, a=replace(arm.a, name="no_probing"))) == "ESM, no probing"
 
 
 def test_items_of_one_run_only_are_counted_for_that_run(tmp_path: Path) -> None:
@@ -183,7 +193,7 @@ def test_where_two_traces_part() -> None:
         return SimpleNamespace(step=SimpleNamespace(title=title, weighed_as="score of null"), differs=differs)
 
     steps = [
-        step("segment 1"),
+        step("segment 1", "only in B"),
         step("segment 2", "α"),
         step("segment 3", "entry", "α", "text"),
         step("tail", "only in A"),
@@ -196,6 +206,8 @@ def test_where_two_traces_part() -> None:
         return parting_sentence(parting)
 
     assert said(None, None) == "Both runs decided and wrote the same."
+    assert said(0, None) == "The runs part at segment 1: it is only in B. Both wrote the same text."
+    assert said(0, 0) == "The runs part at segment 1: it is only in B.", "the first step is number 0"
     assert said(1, None) == "The runs part at segment 2: α differs. Both wrote the same text."
     assert said(1, 2) == "The runs part at segment 2: α differs. The texts differ from segment 3 on."
     assert said(2, 2, 0) == (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,18 @@ from engine import events as ev
 )
 def test_a_moment(seconds: float, words: str) -> None:
     assert clock(seconds) == words
+
+
+def test_a_moment_is_the_same_in_every_time_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight hours ahead of UTC the local clock says 16:53."""
+    monkeypatch.setenv("TZ", "XXX-8")
+    time.tzset()
+    try:
+        assert time.strftime("%H:%M", time.localtime(1_760_000_000.0)) == "16:53"
+        assert clock(1_760_000_000.0) == "2025-10-09 08:53 UTC"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from app.methods.overview import Curve
 from app.wording import figures
 from app.wording.figures import NONE
+from app.wording.verdict_text import verdict_sentence
+from engine.events.verdict import Verdict
+from screens.overview.curve_view import draw_curve
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -26,7 +30,7 @@ def test_what_is_not_known_is_one_sign_everywhere() -> None:
 @pytest.mark.parametrize(
     ("value", "digits", "told"),
     [
-        (0.8125, 3, "0.812"), (0.0, 3, "0.000"), (-0.05, 3, f"{MINUS}0.050"), (-0.0004, 3, "0.000"),
+        (0.8125, 3, "0.813"), (0.0, 3, "0.000"), (-0.05, 3, f"{MINUS}0.050"), (-0.0004, 3, "0.000"),
         (45.94, 1, "45.9"), (1.0, 0, "1"), (-12.5, 1, f"{MINUS}12.5"), (-0.4, 0, "0"),
     ],
 )  # fmt: skip
@@ -46,6 +50,21 @@ def test_a_value_with_fixed_digits(value: float, digits: int, told: str) -> None
 def test_a_difference_has_its_sign(value: float, digits: int, told: str) -> None:
     """The minus is as wide as the plus; what rounds to zero has neither, from below or above."""
     assert figures.signed(value, digits) == told
+
+
+@pytest.mark.parametrize("mean", [46 / 160, 0.2875, 0.28750000000000003, 1.15 / 4])
+def test_a_half_is_rounded_one_way_everywhere(mean: float) -> None:
+    """0.2875 is no float: what is nearest lies below it, and sums of shares end above. Away from zero, all of them."""
+    assert (figures.fixed(mean), figures.share(mean), figures.figure(mean)) == ("0.288", "28.8%", "0.288")
+    assert (figures.signed(-mean), figures.share(-mean)) == (f"{MINUS}0.288", f"{MINUS}28.8%")
+    assert figures.fixed(0.28749) == "0.287" and figures.fixed(25.25, 1) == "25.3"
+    curve = Curve("passed so far", "the conversations", "a", (0.0, mean), "no note", (mean,))
+    assert "no note 0.288" in draw_curve(curve, 60, 3).plain
+    verdict = Verdict(
+        method="always", baseline="baseline", metric="pass_score", n=160, value=mean, baseline_value=mean,
+        difference=0.0, low=0.0, high=0.0,
+    )  # fmt: skip
+    assert verdict_sentence(verdict).count("28.8%") == 2
 
 
 def test_intervals() -> None:
@@ -84,9 +103,9 @@ def test_a_share_is_a_percentage(value: float, told: str) -> None:
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        (0.8456, "0.846"), (-9.9994, f"{MINUS}9.999"), (12.34, "12.3"), (999.94, "999.9"), (1234.5, "1,234"),
+        (0.8456, "0.846"), (-9.9994, f"{MINUS}9.999"), (12.34, "12.3"), (999.94, "999.9"), (1234.5, "1,235"),
         (-1234567.0, f"{MINUS}1,234,567"), (0.0, "0.000"), (-0.0, "0.000"), (0.00012, "0.00012"), (3e-9, "3e-09"),
-        (-3e-9, f"{MINUS}3e-09"),
+        (-3e-9, f"{MINUS}3e-09"), (10.0, "10.0"), (1000.0, "1,000"), (-1000.0, f"{MINUS}1,000"), (0.001, "0.001"),
     ],
 )  # fmt: skip
 def test_a_value_beside_a_chart(value: float, told: str) -> None:
@@ -99,6 +118,7 @@ def test_a_value_beside_a_chart(value: float, told: str) -> None:
     [
         (0.85, "0.85"), (5.0, "5"), (12_000.0, "12k"), (12_500.0, "12500"), (250_000.0, "250k"), (2e6, "2e+06"),
         (1e-6, "1e-06"), (-0.5, f"{MINUS}0.5"), (-20_000.0, f"{MINUS}20k"), (0.0, "0"),
+        (9_000.0, "9000"), (10_000.0, "10k"), (999_000.0, "999k"), (1e6, "1e+06"),
     ],
 )  # fmt: skip
 def test_a_label_at_an_axis(value: float, told: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 from types import SimpleNamespace
@@ -72,6 +73,17 @@ def test_runs_that_are_running_are_those_started_here_and_the_open_ones_each_onc
     assert [run.path for run in leaving.running()] == [Path("/a/1"), Path("/a/2")]
 
 
+def test_a_run_is_the_same_by_its_relative_folder(
+    console: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Started by one name and watched by the other: it is running once, and was started here."""
+    monkeypatch.chdir(tmp_path)
+    for started, watched in (("a/1", str(tmp_path / "a/1")), (str(tmp_path / "a/1"), "a/1")):
+        leaving = leaving_of(console, started, watched=(watched,))
+        assert [run.path for run in leaving.running()] == [Path(started)]
+        assert leaving._started_elsewhere() == []
+
+
 def test_whether_a_run_is_running_is_what_its_lock_says(tmp_path: Path) -> None:
     path = make_run(tmp_path, "a", [], status="running")
     assert not module._is_running(path) and not module._is_running(tmp_path / "none")
@@ -134,6 +146,28 @@ def test_ctrl_c_asks_before_it_stops_a_run_of_others_and_then_stops_nothing(cons
     assert isinstance(console.screen, WaitingScreen)
     console.answer(None)
     assert console.codes == [130, 130]
+
+
+def test_the_console_is_opened_on_what_was_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At an event, number 0 too, or with changes; a size that a shell exported is not taken for the terminal's."""
+    made: list[Any] = []
+
+    def console(*arguments: object) -> SimpleNamespace:
+        last_words: list[str] = []
+        leaving = SimpleNamespace(last_words=lambda: last_words)
+        made.append(SimpleNamespace(given=arguments, leaving=leaving, return_code=0, run=lambda: None))
+        return made[-1]
+
+    monkeypatch.setattr(shell, "SteerApp", console)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", "24")
+    config, run, outputs = (tmp_path / name for name in ("c.yaml", "run", "outputs"))
+    shell.run_console(config, None, outputs, [run], changes=["a=1"])
+    shell.run_console(run_dir=run, event=0)
+    assert [(one.given, one.event, one.changes) for one in made] == [
+        ((config, None, outputs, [run]), None, ["a=1"]), ((None, run, None, ()), 0, ()),
+    ]  # fmt: skip
+    assert "COLUMNS" not in os.environ and "LINES" not in os.environ
 
 
 @pytest.mark.parametrize(("code", "returned"), [(None, 0), (0, 0), (130, 130)])

@@ -94,6 +94,14 @@ def test_a_run_is_opened_and_left_for_the_list(console: Console, runs: list[Path
     assert console.asked == [("leave",), ("select", a)] and console.watched() == []
 
 
+def test_a_run_of_the_working_folder_adds_the_folder_of_its_experiments(
+    console: Console, runs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(runs[0].parent)
+    console.open_run(Path(runs[0].name))
+    assert console.asked[0] == ("folder", runs[0].parents[1])
+
+
 def test_what_is_no_run_is_not_opened(console: Console, tmp_path: Path) -> None:
     console.open_run(tmp_path / "none")
     [(_, title, why)] = console.asked
@@ -131,6 +139,10 @@ def test_an_item_of_the_run_that_is_open_is_shown_there(
     assert console.asked[-1] == ("show", a.name, "method of 7", place)
     console.open_event(b, 8)
     assert console.asked[-1] == ("open", b.name, "method of 8", place)
+
+    monkeypatch.chdir(b.parent)
+    console.open_event(Path(b.name), 9)
+    assert console.asked[-1] == ("show", b.name, "method of 9", place), "it is open, by another name"
 
     def lost(*_: object) -> None:
         raise DataError(what="torn", where="log")

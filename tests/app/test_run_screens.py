@@ -77,6 +77,28 @@ def test_a_screen_comes_back_as_it_was_left_last(
         screens.show(shown, "")
 
 
+def test_how_a_screen_was_left_belongs_to_the_run_however_its_folder_is_named(
+    session: RecordedSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run below the working folder is the same by its relative path."""
+    screens, stack = screens_of(session, following=False)
+    shown: Any = session
+    monkeypatch.setattr(EsmScreen, "is_mounted", True)
+    monkeypatch.setattr(EsmScreen, "view", lambda screen: {"tab": "cases"})
+    monkeypatch.chdir(tmp_path.parent)
+    session.run_dir = Path(tmp_path.name)
+    screens.show(shown, "ESM")
+    screens.show(shown, "")
+    for path in (Path(tmp_path.name), tmp_path):
+        session.run_dir = path
+        screens.show(shown, "ESM")
+        assert isinstance(stack.screen, EsmScreen) and stack.screen.left_view == {"tab": "cases"}
+        screens.show(shown, "")
+    session.run_dir = tmp_path / "another"
+    screens.show(shown, "ESM")
+    assert isinstance(stack.screen, EsmScreen) and stack.screen.left_view is None
+
+
 def test_a_covered_screen_is_not_changed(session: RecordedSession) -> None:
     screens, stack = screens_of(session, following=False)
     stack.screen_stack.append(object())

@@ -40,6 +40,13 @@ def test_a_row_says_what_was_counted_and_nothing_else() -> None:
     assert total_cost([MODEL]) is None and total_cost([JUDGE, MODEL, mixed]) == pytest.approx(1.75)
 
 
+def test_servers_that_cost_nothing_have_a_cost_of_zero() -> None:
+    """A price of 0 is a price: a server of one's own, whose cost is known."""
+    free = ServerUsage(role="model", server="http://127.0.0.1/v1", model="own", answered=3, cost=0.0)
+    assert total_cost([MODEL, free]) == 0.0 and usage_cells(free)[-1] == "0.0000"
+    assert total_cost([]) is None
+
+
 def test_a_copy_of_the_state_keeps_what_was_spent_then() -> None:
     state = RunState()
     state.apply(MODEL)

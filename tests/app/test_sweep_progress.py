@@ -100,6 +100,19 @@ def test_before_a_run_is_finished_its_pace_tells(at_work: SweepFolder) -> None:
     assert work_words(results, progress) == ["At work: online.L=2 seed=0, which begins"]
 
 
+def test_a_run_that_has_taken_no_time_yet_tells_no_pace(at_work: SweepFolder) -> None:
+    """Its first report came at once."""
+    for number in (0, 1):
+        _change(at_work, number, "failed", 60.0)
+    run = at_work.run(at_work.read().points[2])
+    run.events.write_bytes(
+        encode(StageStarted(stage="eval", total=200, done=0, unit="problems"))
+        + encode(StageProgress(stage="eval", done=50, total=200, elapsed=0.0))
+    )
+    progress = progress_of(SweepReader(at_work).read())
+    assert progress.seconds_left is None and left_words(progress).endswith("time left not known yet")
+
+
 def test_the_test_run_is_counted_and_named(at_work: SweepFolder) -> None:
     record = at_work.read()
     record.choose_on, record.report = "dev", record.points[2]
@@ -181,6 +194,17 @@ def test_what_so_many_items_can_tell_apart(
     assert _resolved(results) == [], "nothing is compared"
 
 
+@pytest.mark.parametrize(
+    ("tied", "said"),
+    [((), "is better than the other (95%, "), ((1,), "to tell the best setting from the other: to show, ")],
+)
+def test_of_two_settings_there_is_one_other(tied: tuple[int, ...], said: str) -> None:
+    best = SimpleNamespace(verdict=SimpleNamespace(items="problems", unit="share"))
+    results: Any = SimpleNamespace(compared=[0, 1], best=best, resolution=Resolution(200, 0, tied, 0.05, 0.0))
+    [words] = _resolved(results)
+    assert said in words
+
+
 VERDICT = Verdict(
     method="evolution", baseline="unchanged", metric="mean_tokens", unit="tokens", lower_is_better=True, n=150,
     value=42.0, baseline_value=85.0, difference=-43.0, low=-50.0, high=-36.0, items="test questions",
@@ -249,7 +273,7 @@ def test_the_cells_of_a_setting() -> None:
     cells = [[cell_of(column.show(column.value(row))) for column in COLUMNS] for row in rows]
     assert [[cell.text for cell in row] for row in cells] == [
         ["★", "online.L=3", "✓", "42.0", "85.0", "▲ −43.0", "[−50.0, −36.0]", "42", "1234"],
-        ["≈", "online.L=5", "▶ 1 of 2 25%", "50.0", "85.0", "▲ −35.0", "[−42.0, −28.0]", "51", "1234"],
+        ["☆", "online.L=5", "▶ 1 of 2 25%", "50.0", "85.0", "▲ −35.0", "[−42.0, −28.0]", "51", "1234"],
         ["", "online.L=9", "failed", "·", "·", "·", "·", "·", "·"],
         ["", "online.L=7", "waits", "·", "85.0", "·", "·", "·", "1234"],
     ]
@@ -257,6 +281,17 @@ def test_the_cells_of_a_setting() -> None:
         ["accent", "good", "strong", "good"], ["accent", "accent", "dim", "good"], ["accent", "warn", "dim", "dim"],
         ["accent", "dim", "dim", "dim"],
     ]  # fmt: skip
+
+
+def test_settings_are_tied_by_their_place_among_those_compared() -> None:
+    """The first setting failed: the second of those compared is the third of all."""
+    ended = ("finished", "finished")
+    settings = [
+        SettingResult({"online.L": 9}, POINTS, ("failed", "")), setting(42.0, 3, *ended), setting(43.0, 5, *ended),
+    ]  # fmt: skip
+    results = swept(*settings)
+    results.best, results.compared, results.resolution = settings[1], [1, 2], Resolution(9, 0, (1,), 0.1, 0.0)
+    assert [row.sign for row in setting_rows(results, {})] == ["", "★", "≈"]
 
 
 def test_stages_of_a_sweep_are_counted() -> None:
@@ -295,9 +330,11 @@ def test_which_columns_of_a_sweep_there_is_room_for() -> None:
     )
     assert [column.key for column in COLUMNS if column.justify == "left"] == ["sign", "setting", "state"]
     assert {column.label: column.help for column in COLUMNS if column.help} == {
-        "": "★ the best setting, ≈ cannot be told from it", "result": "mean over its items, and over its seeds",
-        "baseline": "the same items without the method", "difference": "result − baseline",
-        "95% interval": "of the difference, paired over the items", "tokens": "of an answer, probes included",
+        "": "★ the best setting, ☆ cannot be told from it", "result": "mean over its items, and over its seeds",
+        "baseline": "the same items without the method",
+        "difference": "result − baseline: ▲ better than its baseline, ▼ worse, ≈ no difference shown",
+        "95% interval": "of the difference, paired over the items; of several seeds, over each item's mean",
+        "tokens": "of an answer, probes included",
     }  # fmt: skip
 
 

@@ -18,9 +18,11 @@ from rich.console import Console
 from rich.segment import Segment
 from textual import screen, scroll_view, widget
 from textual._compositor import ChopsUpdate, LayoutUpdate
+from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.drivers import linux_driver
 from textual.drivers._writer_thread import WriterThread
+from textual.events import Key
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
@@ -45,6 +47,14 @@ def test_a_console_without_markup() -> None:
     assert console.render_str("[bold]").plain == ""
     textual_internals.without_markup(console)
     assert console.render_str("[bold]").plain == "[bold]"
+
+
+def test_escape_and_a_digit_are_alt_and_the_digit() -> None:
+    """Without a sign that a field would take; who types such a sign means it."""
+    keys = [event for text in ("\x1b1", "\x1b5", "\x1b9", "¡") for event in XTermParser().feed(text)]
+    assert [(key.key, key.character) for key in keys if isinstance(key, Key)] == [
+        ("alt+1", None), ("alt+5", None), ("alt+9", None), ("inverted_exclamation_mark", "¡"),
+    ]  # fmt: skip
 
 
 class SlowFile(io.StringIO):

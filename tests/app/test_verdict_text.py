@@ -16,6 +16,7 @@ from app.batch.result_tables import print_results
 from app.state.run import RunState
 from app.wording.verdict_text import (
     VerdictCells,
+    method_verdict,
     verdict_cells,
     verdict_line,
     verdict_sentence,
@@ -58,7 +59,7 @@ NEAR = ev.Closest(method="no_probing", n=200, value=0.965, difference=0.0, low=-
 @pytest.mark.parametrize(
     ("verdict", "line", "text"),
     [
-        (ESM, "greedy 63.5% → 96.5%  ▲ +33.0 [27, 39]  90 tok +6%",
+        (ESM, "greedy 63.5% → 96.5%  ▲ +33.0 [27, 39]  91 tok +6%",
          "ESM answers 96.5% of 200 problems right; greedy 63.5%: +33.0 points [27, 39]; 66 turned right, none wrong."),
         (UNSURE, "greedy 63.5% → 64.0%  ≈ no difference is shown [−2.0, 3.0]",
          "ESM answers 64.0% of 200 problems right; greedy 63.5%: +0.5 points [−2.0, 3.0]; 3 turned right, 2 wrong. "
@@ -116,6 +117,8 @@ def test_what_comes_closest_saves_probes_or_calls() -> None:
     assert verdict_sentence(both).endswith(" (96.5%), with 79.5 tokens in place of 90.5.")
     calls = replace(ESM, calls=8.25, closest=replace(NEAR, calls=1.0))
     assert verdict_sentence(calls).endswith(" (96.5%), with 1.0 calls in place of 8.2.")
+    free = replace(ESM, calls=8.25, closest=replace(NEAR, calls=0.0))
+    assert verdict_sentence(free).endswith(" (96.5%), with 0.0 calls in place of 8.2.")
     many = replace(ESM, tokens=2345.0, closest=replace(NEAR, tokens=1234.5))
     assert verdict_sentence(many).endswith(" (96.5%), with 1,234.5 tokens in place of 2,345.0.")
 
@@ -160,7 +163,7 @@ def test_what_should_not_suffer(difference: float, low: float, high: float, text
 
 
 def test_cells() -> None:
-    cells = VerdictCells("greedy", "63.5%", "96.5%", "▲ +33.0 [27, 39]", "90 tok +6%", "")
+    cells = VerdictCells("greedy", "63.5%", "96.5%", "▲ +33.0 [27, 39]", "91 tok +6%", "")
     assert verdict_cells(ESM) == cells
     assert verdict_cells(ESM, brief=True) == cells._replace(cost="+6% tok")
     assert verdict_cells(TOKENS, brief=True).value == "42.1"
@@ -175,12 +178,16 @@ def test_cells() -> None:
     ("changes", "cost", "brief"),
     [
         ({"tokens": 99.5, "baseline_tokens": 85.0}, "100 tok +17%", "+17% tok"),
-        ({"tokens": 76.5, "baseline_tokens": 85.0}, "76 tok −10%", "−10% tok"),
+        ({"tokens": 76.5, "baseline_tokens": 85.0}, "77 tok −10%", "−10% tok"),
         ({"tokens": 170.0, "baseline_tokens": 85.0}, "170 tok ×2.0", "×2.0 tok"),
         ({"tokens": 169.0, "baseline_tokens": 85.0}, "169 tok +99%", "+99% tok"),
+        ({"tokens": 85.2, "baseline_tokens": 85.0}, "85 tok ±0%", "±0% tok"),
+        ({"tokens": 84.8, "baseline_tokens": 85.0}, "85 tok ±0%", "±0% tok"),
         ({"tokens": 1234.0, "baseline_tokens": None}, "1,234 tok", "1,234 tok"),
         ({"calls": 8.2, "baseline_calls": 1.0}, "8.2 calls ×8.2", "×8.2 calls"),
         ({"calls": 1.7, "baseline_calls": None}, "1.7 calls", "1.7 calls"),
+        ({"calls": 0.0, "baseline_calls": 2.0}, "0.0 calls −100%", "−100% calls"),
+        ({"tokens": 0.0, "baseline_tokens": 50.0}, "0 tok −100%", "−100% tok"),
         ({"tokens": None}, "", ""),
         ({"unit": "tokens"}, "", ""),
     ],
@@ -221,7 +228,7 @@ def test_sign_and_difference(changes: dict[str, object], sign: str, words: str) 
 
 
 def test_a_stale_line_says_so() -> None:
-    assert verdict_line(replace(ESM, stale=True)).endswith("◌ +33.0 [27, 39]  90 tok +6% (stale)")
+    assert verdict_line(replace(ESM, stale=True)).endswith("◌ +33.0 [27, 39]  91 tok +6% (stale)")
 
 
 def test_a_log_without_what_comes_closest_is_read() -> None:
@@ -283,3 +290,33 @@ def test_the_record_keeps_it_and_records_without_one_are_read(tmp_path: Path) ->
     del plain["stages"]["eval"]["verdict"]
     run.record.write_text(json.dumps(plain))
     assert run.read().stages["eval"].verdict is None
+
+
+ANSWERS = replace(HITS, baseline="triples", metric="answer_hit", difference=0.2, low=0.1, high=0.3)
+
+
+def test_a_methods_last_verdict_names_the_baseline_that_an_earlier_one_does_not_beat() -> None:
+    """Beam search reaches 0.05 more answers, between 0.02 less and 0.12 more: no difference is shown."""
+
+    def as_good(first: ev.Verdict, last: ev.Verdict = ANSWERS, stale: bool = False) -> str:
+        status = {"gflownet": "stale" if stale else "finished", "answer": "finished"}
+        stages = {
+            name: StageRecord(status=status[name], verdict=verdict)
+            for name, verdict in (("gflownet", first), ("answer", last))
+        }
+        verdict = method_verdict(stages, ["graphs", "gflownet", "answer"])
+        assert verdict is not None and replace(verdict, closest=None) == replace(last, closest=None)
+        return verdict_cells(verdict).as_good
+
+    unsure = replace(GRADED, difference=-0.05, low=-0.12, high=0.02)
+    assert as_good(unsure) == "≈ beam"
+    assert as_good(GRADED) == "▲ beam", "which is shown to be better"
+    assert as_good(HITS) == "", "which is shown to be worse"
+    assert as_good(unsure, stale=True) == "", "of an earlier attempt"
+    assert as_good(replace(unsure, method="pool")) == "", "of another method"
+    assert as_good(unsure, replace(ANSWERS, closest=NEAR)) == "no probing", (
+        "which is nearer: by the same figure"
+    )
+    shorter = replace(TOKENS, method="gflownet", baseline="beam")
+    assert as_good(shorter) == "", "fewer tokens are better"
+    assert method_verdict({"answer": StageRecord()}, ["answer"]) is None

@@ -65,8 +65,14 @@ def test_a_worker_that_finished_or_was_stopped_has_not_failed(code: int) -> None
     assert Console(Ended(RUN, code, "")).failures.look(None) == []
 
 
-def test_what_the_runs_own_screen_shows_is_not_shown_twice(console: Console) -> None:
+def test_what_the_runs_own_screen_shows_is_not_shown_twice(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever way its folder is named."""
     assert console.failures.look(console.session(failed=True)) == []
+    monkeypatch.chdir("/")
+    relative = RunDirectory(RUN.path.relative_to("/"))
+    assert Console(Ended(RUN, 1, "")).failures.look(console.session(relative, failed=True)) == []
     console.now += 60
     assert console.failures.look(None) == [] and console.looked == 0
 

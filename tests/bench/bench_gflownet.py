@@ -205,6 +205,8 @@ def answered(hits: dict[str, list[bool]], missed: int) -> list[dict[str, Any]]:
         n_all = len(values) + missed
         row: dict[str, Any] = {"evidence": name, "n": len(values), "hit": round(float(np.mean(values)), 4),
                                "n_all": n_all, "hit_all": round(sum(values) / n_all, 4)}  # fmt: skip
+        if name == "triples":  # which need no path, and are not asked where there is none
+            row |= {"n_all": "", "hit_all": ""}
         difference: dict[str, Any] = dict.fromkeys(("gflownet_minus", "low", "high", "mcnemar_p"), "")
         if name != "gflownet":
             interval = paired_bootstrap(hits["gflownet"], values, seed=0)

@@ -327,10 +327,12 @@ def rounded(value: float | str) -> float | str:
 
 
 def write_rows(name: str, sets: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
-    """The table results/NAME.csv, in which rows of other sets of data stay."""
+    """The table results/NAME.csv, in which rows of other sets of data, or of settings that were not measured, stay."""
     path = RESULTS / f"{name}.csv"
-    kept = list(csv.DictReader(path.open())) if path.is_file() else []
-    write_atomic(path, csv_text([*(row for row in kept if row["data"] not in sets), *rows]))
+    known = list(csv.DictReader(path.open())) if path.is_file() else []
+    made = {(row["data"], row.get("setting")) for row in rows} | {(data, None) for data in sets}
+    kept = [row for row in known if (row["data"], row.get("setting")) not in made]
+    write_atomic(path, csv_text([*kept, *rows]))
 
 
 def main(folder: Path, sets: Sequence[str], seeds: Sequence[int]) -> None:

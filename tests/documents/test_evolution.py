@@ -213,7 +213,9 @@ def test_the_reflectors_deltas_are_used_by_the_next_iteration(run: Published) ->
     """1.7: -0.1 a round on cluster 2, from zeros."""
     used = [item["deltas"]["2"] for item in run.read("history.json")["iterations"]]
     assert used == [0.0, -0.1, -0.2]
-    assert run.read("deltas_current.json")["2"] == -0.2
+    # Written after the reply, also after the last one.
+    assert run.read("history.json")["iterations"][-1]["new_deltas"] == run.read("deltas_current.json")
+    assert run.read("deltas_current.json")["2"] == pytest.approx(-0.3)
 
 
 def test_the_best_is_the_highest_composite_of_a_minibatch_so_far(run: Published) -> None:

@@ -145,6 +145,10 @@ def test_index_mapping() -> None:
 def test_an_item_has_the_embeddings_of_its_pool_and_local_pointers() -> None:
     found = RLBeamDatasetWithEmbedding({123: record()}, TABLE)[0]
     assert found["query_id"] == 123
+    for key, kept in ((123, 123), ("123", "123"), (np.int64(123), 123)):  # the id as its key has it
+        without = {name: value for name, value in record().items() if name != "query_id"}
+        item = RLBeamDatasetWithEmbedding({key: without}, TABLE)[0]
+        assert (item["query_id"], type(item["query_id"])) == (kept, type(kept))
     assert found["cand_emb"].shape == (64, 100)
     assert found["cand_emb"].argmax(dim=1).tolist() == list(range(99, 35, -1)), "of its pool, in its order"
     assert found["beam_labels"].tolist() == [[3, 27]]

@@ -195,6 +195,20 @@ def test_the_baseline_asks_no_controller(tmp_path: Path, monkeypatch: pytest.Mon
         assert prompts(server) == [TALK]
 
 
+def test_the_model_gets_the_conversation_as_it_is(tmp_path: Path) -> None:
+    # 原始对话, in every mode: a system message and two of the user in a row stay what they were; the note is
+    # added behind the user's last message. The controller reads turns, the system message in the first.
+    talk = [{"role": "system", "content": "只说中文"}, *TALK[:-1], said("等一下"), TALK[-1]]
+    (tmp_path / "own.jsonl").write_text(json.dumps({"id": "c", "messages": talk}))
+    modes = {"compare": ["baseline", "always"], "data": {"path": str(tmp_path / "own.jsonl")}}
+    with run(tmp_path, Servers(), **modes) as (_, server):
+        assert calls(server) == (TURNS, 2, 0)
+        sent = prompts(server)
+        assert sorted(sent, key=str) == sorted([talk, [*talk[:-1], said(f"{QUESTION}\n\n{NOTE}")]], key=str)
+        first = next(body for body in server.requests if asked_for(body) == "memory_changes")
+        assert f"只说中文\n\n{TALK[0]['content']}" in first["messages"][-1]["content"]
+
+
 def test_a_baseline_that_is_to_be_compared_with_a_controller_is_an_error() -> None:
     section = {"disable_controller": True, "compare": ["baseline", "on_risk", "always"]}
     with pytest.raises(ValidationError, match="asks no controller, but `compare` names on_risk, always"):

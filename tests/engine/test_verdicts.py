@@ -299,6 +299,14 @@ def test_of_memory_notes() -> None:
     assert (verdict.tokens, verdict.baseline_tokens, verdict.cost) == (90, 30, 7.0)
 
 
+def test_the_curve_of_memory_notes_is_over_the_judged_answers_alone() -> None:
+    """Wrong, right; wrong, wrong; right, not judged; not judged at all."""
+    given = answers()
+    given["on_detection", ""] = [each for each in given["on_detection", ""] if each.conversation_id in "acdg"]
+    verdict = mode_verdict(given, 1)
+    assert verdict is not None and verdict.curve == [0.0, 0.5, 0.3333, 0.25, 0.4]
+
+
 def test_calls_of_memory_notes() -> None:
     given = answers()
     calls = {"controller_calls": 2, "model_calls": 2, "detector_calls": 1}

@@ -54,7 +54,7 @@ async def test_words_of_no_row_are_told(tmp_path: Path) -> None:
         await pilot.press("1", "slash", *"nowhere", "enter")
         assert isinstance(app.screen, FindScreen) and "None of these queries has these words." in drawn(app)
         assert app.screen.message.has_class("-wrong")
-        assert table.search_words == ("nowhere",)
+        assert table.search_words == ()
         await pilot.press("escape")
         assert isinstance(app.screen, MethodScreen) and table.search_words == ()
         assert "find nowhere" not in drawn(app)
@@ -95,13 +95,13 @@ async def test_what_the_line_says_and_how_it_closes(tmp_path: Path) -> None:
         nowhere = str(line.message.render())
         await pilot.press("x", "enter")
         assert isinstance(app.screen, MethodScreen)
-    how = "⏎ next row with these words · then n next, N previous · esc none"
+    how = "⏎ next row with these words · then n next, N previous · esc ends"
     assert seen == [
         ("", how, ()),
         ("Train 0002", how, ("train", "0002")),
         ("train 0002", how, ("train", "0002")),
         ("x", how, ("x",)),
-        ("x", "None of these queries has these words.", ("x",)),
+        ("x", "None of these queries has these words.", ()),
         ("", how, ()),
     ]
     assert nowhere == "There is nothing to find here: esc closes this line."

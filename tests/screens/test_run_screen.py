@@ -15,7 +15,8 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from app.blocks.block import Paragraph, Table
+from app.blocks.block import Document, Paragraph, Picture, Table
+from app.blocks.drawing import Drawing
 from app.runs.notes import Notes
 from app.runs.orders import UserMessage
 from app.runs.session import RunSession
@@ -25,6 +26,7 @@ from engine.errors import RunError
 from engine.events.verdict import Verdict
 from engine.run.directory import RunDirectory, RunStatus, inspect
 from engine.run.stage_state import StageState
+from screens import exports
 from screens.esm.screen import EsmScreen
 from screens.exports import write_report
 from screens.leaving import LeftRun, WaitingScreen
@@ -315,15 +317,27 @@ async def test_the_report_is_written_from_inside(tmp_path: Path) -> None:
         told = [note.message for note in pilot.app._notifications]
     (page,) = (run.path / "exports").glob("report-*.html")
     assert page.with_suffix(".md").read_text().startswith(f"# demo/{run.path.name}")
-    assert any(str(page) in text and str(page.with_suffix(".md")) in text for text in told)
+    charts = len(list(page.parent.glob("report-*.svg")))
+    beside = f"\nand {charts} charts beside them" if charts else ""
+    assert f"{page}\n{page.with_suffix('.md')}{beside}" in told
 
 
 def test_a_report_is_written_without_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", "sk-very-secret")
     run = make_run(tmp_path, "r", [evaluated("greedy", "q", True, text="say sk-very-secret")])
     Notes(run).add(0, "", "the key is sk-very-secret")
-    texts = [path.read_text() for path in write_report(run)]
+    texts = [path.read_text() for path in write_report(run) if isinstance(path, Path)]
     assert texts and all("the key is " in text and "very-secret" not in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("pictures", "said"), [(0, []), (1, ["and 1 chart beside them"]), (17, ["and 17 charts beside them"])]
+)
+def test_charts_of_a_report_are_counted(pictures: int, said: list[str], tmp_path: Path) -> None:
+    """Their names would push those of the pages off a small screen."""
+    drawing = Drawing(4, 4, [])
+    page, text, *more = exports._write(Document("r", [Picture(drawing, "chart")] * pictures), tmp_path, "r")
+    assert (Path(str(page)).suffix, Path(str(text)).suffix) == (".html", ".md") and more == said
 
 
 def test_a_report_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:

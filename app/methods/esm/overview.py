@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.methods.esm.decisions import DECISIONS
 from app.methods.esm.entries import hurting
 from app.methods.esm.pairs import PAIRS
-from app.methods.overview import Curve, Highlight, Overview
+from app.methods.overview import Curve, Highlight, Overview, running_means
 from app.methods.place import Place
 from app.state.run import RunState
 from app.table.filter import quoted
@@ -14,11 +14,18 @@ from engine.events import MethodEvaluated, Verdict
 
 
 def curve(state: RunState) -> Curve:
-    """The accuracy of the memory; of greedy, which is answered first, until there is any."""
-    esm, greedy = (tuple(p.accuracy for p in state.esm.curves.get(name, ())) for name in ("esm", "greedy"))
+    """The accuracy of the memory; of greedy, which is answered first, until there is any. After each answer: methods
+    report theirs after batches of different sizes."""
+    esm, greedy = _so_far(state, "esm"), _so_far(state, "greedy")
     if not esm:
         return Curve("accuracy so far", "the problems", "greedy", greedy)
     return Curve("accuracy so far", "the problems", "ESM", esm, "greedy", greedy)
+
+
+def _so_far(state: RunState, method: str) -> tuple[float, ...]:
+    outcomes, number = state.esm.outcomes, state.esm.names.get(method)
+    methods, right = outcomes.column("method"), outcomes.column("correct")
+    return running_means(right[row] for row in range(len(outcomes)) if methods[row] == number)
 
 
 def verdict_so_far(state: RunState) -> Verdict | None:

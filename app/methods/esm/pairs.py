@@ -74,6 +74,12 @@ def _outcome(correct: bool | None) -> str:
     return "right" if correct else "wrong"
 
 
+def _columns(state: RunState) -> Sequence[ListColumn[Pair]]:
+    """Without the effect where no pair was tried out (`offline_mine.verify: false`)."""
+    tried_out = any(pair.effect for pair in state.esm.pairs[:])
+    return [column for column in COLUMNS if tried_out or column.key != "effect"]
+
+
 def _remark(state: RunState) -> str:
     rollouts = state.esm.rollouts
     return f"{counted(len(rollouts), 'rollouts')}, {state.esm.rollouts_right:,} right" if rollouts else ""
@@ -90,4 +96,5 @@ PAIRS: Cases[Pair] = Cases(
     notable=lambda state, pair: pair.effect == "fixes",
     notable_words="pair whose vector turns a wrong answer of its problem right",
     remark=_remark,
+    columns_of=_columns,
 )

@@ -56,7 +56,8 @@ def memory(state: ESMState) -> list[Block]:
     )
     if built is not None:
         layers = ", ".join(map(str, built.layers))
-        caption += f"; in the index {built.entries:,} × {built.hidden_size}, layers {layers}"
+        caption += f"; in the index {built.entries:,} × {built.hidden_size}, "
+        caption += f"{'layer' if len(built.layers) == 1 else 'layers'} {layers}"
     points = _points(state)
     most = max(map(sum, points.values()))
     rows = [

@@ -37,10 +37,10 @@ strengths around α. Three answers stand side by side: as it was *committed*, wi
 none. *α* takes one strength or several. *layer* empty: the entries' own. *to the end* 1: the same at all later control
 points; 0: there the controller chooses again.
 """
-_HINT = "numbers or names of entries, several with + are added up; null: none"
+_HINT = "numbers or names, several with + are added up; null: none"
 _NOTHING_RETRIEVED = (
-    "No entry was retrieved here. Type the name of one of the library, or go back with esc and to a segment in which "
-    "one was injected (▸)."
+    "No entry was retrieved here. Type the name of an entry of the library, or go back with esc and to a segment in "
+    "which one was injected (▸)."
 )
 
 
@@ -59,14 +59,14 @@ WHAT_IF = WhatIf("esm", _HELP, {DecisionTaken: of_decision})
 
 def choice(d: DecisionTaken, question: str, gold: str) -> Choice:
     """What can be tried in the place of a decision."""
-    done = f"{chosen_name(d)} at α {d.alpha:.3g}, layer {d.layer}" if d.chosen else "null"
+    done = f"{chosen_name(d)} at α {d.alpha:.4g}, layer {d.layer}" if d.chosen else "null"
     right = f"\nright answer {one_line(gold)}" if gold else ""
     entries = [candidate for candidate in d.candidates if candidate.kind == "wrong"]
     names = [entry.entry for entry in entries]
     # What was committed; where nothing was, the best that could have been.
     first = str(names.index(d.chosen) + 1) if d.chosen in names else "1" if names else ""
     return Choice(
-        f"{d.method} · {d.example} · control point {d.m} chose {done}\n{one_line(question)}{right}",
+        f"{d.method} · {d.example} · segment {d.m}: {done}{right}\n{one_line(question)}",
         [
             [Field("entries", "inject", first, lambda text: _entries(text, names), _HINT, 0)],
             [
@@ -109,7 +109,7 @@ def _yours(tried: WhatIfTried, answer: TriedAnswer) -> str:
     where = "from here on" if tried.onward else "here"
     names = tried.names or tried.entries
     entries = counted(len(names), "entries") if len(names) > 1 else names[0]
-    return f"yours {where}: {entries} at α {answer.alpha:.3g}, layer {tried.layer}"
+    return f"yours {where}: {entries} at α {answer.alpha:.4g}, layer {tried.layer}"
 
 
 def _answer(name: str, answer: TriedAnswer, tried: WhatIfTried) -> Answer:

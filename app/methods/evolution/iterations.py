@@ -234,8 +234,8 @@ def _remark(state: RunState) -> str:
     planned = f"{began.iterations} planned"
     if best is None or (score := evolution.deciding(best)) is None:
         return planned
-    summary = f"★ iteration {best.iteration} is the best by {evolution.decided_on}: {score.composite:.3f}"
-    gain = "" if evolution.by_minibatch or before is None else f", no deltas {before.composite:.3f}"
+    summary = f"★ iteration {best.iteration} is the best by {evolution.decided_on}: {fixed(score.composite)}"
+    gain = "" if evolution.by_minibatch or before is None else f", no deltas {fixed(before.composite)}"
     return (
         summary + gain if len(evolution.iterations) == began.iterations else f"{planned}  │  {summary}{gain}"
     )

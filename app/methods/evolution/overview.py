@@ -8,15 +8,18 @@ from app.methods.evolution.results import untested
 from app.methods.overview import Curve, Highlight, Overview
 from app.methods.place import Place
 from app.state.run import RunState
+from app.wording.figures import fixed
 
 
 def curve(state: RunState) -> Curve:
-    """The length of the answers, with the unchanged model's as a level: on the test set once there is one."""
+    """The length of the answers of each iteration's minibatch, which is not that of the verdict; with the unchanged
+    model's as a level: on the test set once there is one."""
     scores = [item.minibatch for item in state.evolution.iterations.values() if item.minibatch is not None]
     tokens = tuple(score.mean_tokens for score in scores)
-    plain = state.evolution.compared.get("no_processor") or state.evolution.baseline
+    tested = state.evolution.compared.get("no_processor")
+    plain, name = tested or state.evolution.baseline, "unchanged" + ", test set" * (tested is not None)
     level = () if plain is None else (plain.mean_tokens,)
-    return Curve("tokens of an answer", "the iterations", "Evolution", tokens, "unchanged", level, 1)
+    return Curve("tokens of an answer, minibatch", "the iterations", "minibatch", tokens, name, level, 1)
 
 
 def highlights(state: RunState) -> list[Highlight]:
@@ -24,7 +27,7 @@ def highlights(state: RunState) -> list[Highlight]:
     places: list[Highlight] = []
     if (best := state.evolution.best) is not None:
         score = state.evolution.deciding(best)
-        by = f", composite {score.composite:.3f} on {state.evolution.decided_on}" if score is not None else ""
+        by = "" if score is None else f", composite {fixed(score.composite)} on {state.evolution.decided_on}"
         place = Place(ITERATIONS.name, list(state.evolution.iterations).index(best.iteration), open=True)
         places.append(Highlight(f"iteration {best.iteration}: the best deltas{by}", place))
     if len(state.evolution.iterations) > 1:

@@ -81,9 +81,9 @@ def untested(state: EvolutionState) -> str:
     if score is None:
         return ""
     return (
-        f"Iteration {state.best.iteration} has the highest composite on {state.decided_on}, {score.composite:.3f}: "
-        f"{score.correct} of {counted(score.judged, 'answers')} right, {score.mean_tokens:.1f} tokens each. That chose "
-        "it; no test set compares it with the unchanged model."
+        f"Iteration {state.best.iteration} has the highest composite on {state.decided_on}, {fixed(score.composite)}: "
+        f"{score.correct} of {counted(score.judged, 'answers')} right, {fixed(score.mean_tokens, 1)} tokens each. That "
+        "chose it; no test set compares it with the unchanged model."
     )
 
 

@@ -57,7 +57,7 @@ def of_answer(event: AnswerJudged, source: CaseSource) -> Choice:
 
     return Choice(
         f"{event.example} · iteration {event.iteration}, {event.split}{'' if under_deltas else ', without deltas'}\n"
-        f"{one_line(event.question)}\nright answer {one_line(event.gold)}",
+        f"right answer {one_line(event.gold)}\n{one_line(event.question)}",
         [
             [
                 Field("of", "deltas of iteration", of, optional(whole()), "own", 8),
@@ -85,7 +85,8 @@ def _put(text: str, clusters: Sequence[str]) -> dict[str, float]:
 
 def _cluster(name: str, clusters: Sequence[str]) -> str:
     if name not in clusters:
-        raise ValueError(f"there is no cluster {name!r}; there are {clusters[0]} to {clusters[-1]}")
+        there = f"there are {clusters[0]} to {clusters[-1]}" if clusters else "none are known"
+        raise ValueError(f"there is no cluster {name!r}; {there}")
     return name
 
 

@@ -15,7 +15,7 @@ from app.state.run import RunState
 from app.table.column import Cell, ListColumn
 from app.wording.figures import bounds, fixed
 from app.wording.text import counted
-from app.wording.words import method_name
+from app.wording.words import method_name, short_method_name
 from engine.events import PoolTotals, SelectorCompared, SelectorStep
 
 _LINES = ("rices", "random")
@@ -102,7 +102,10 @@ def accuracy_curves(state: RunState) -> list[Series]:
     last = looks[-1].steps if looks else 1
     selector = Series("selector", [s.step for s in looks], [s.heldout_accuracy or 0.0 for s in looks])
     levels = [row for name in _LINES if (row := compared.get(name)) is not None]
-    return [selector, *(Series(row.method, [0, last], [row.accuracy, row.accuracy]) for row in levels)]
+    return [
+        selector,
+        *(Series(short_method_name(row.method), [0, last], [row.accuracy, row.accuracy]) for row in levels),
+    ]
 
 
 def score_curves(state: RunState) -> list[Series]:

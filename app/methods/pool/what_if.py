@@ -36,8 +36,10 @@ class KnownPair:
     answer: str
 
 
-def of_query(event: PoolQueryDone, source: CaseSource) -> Choice:
+def of_query(event: PoolQueryDone, source: CaseSource) -> Choice | str:
     """A training query; the best pair that was asked is held against the others."""
+    if not event.trajectories:
+        return "The query has no trajectories."
     asked = [t for t in event.trajectories if t.verdict != "given"] or event.trajectories
     best = max(asked, key=lambda t: -1.0 if t.score is None else t.score)
     others = [t for t in event.trajectories if t is not best]

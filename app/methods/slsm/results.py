@@ -14,7 +14,7 @@ from app.state.slsm import SLSMState
 from app.table.column import Cell, ListColumn
 from app.wording.figures import fixed
 from app.wording.text import counted
-from app.wording.words import method_name
+from app.wording.words import method_name, short_method_name
 from engine.events import ModeScored
 
 _CHOSEN = (
@@ -24,7 +24,7 @@ _CHOSEN = (
 
 
 SCORES: Sequence[ListColumn[ModeScored]] = (
-    ListColumn("mode", "mode", 14, show=method_name),
+    ListColumn("mode", "mode", 14, show=short_method_name),
     ListColumn("memory", "memory", 10, value=lambda r: r.memory_mode, show=lambda m: Cell(m, "dim")),
     ListColumn("n", "n", 4, "right", 5),
     ListColumn("score", "score", 5, "right",
@@ -77,7 +77,11 @@ def _by_axis(rows: Sequence[ModeScored]) -> Block:
     for row in rows:
         known = {str(axis[0]): float(axis[1]) for axis in row.by_axis}
         lines.append(
-            (method_name(row.mode), Span(row.memory_mode, "dim"), *(fixed(known.get(axis)) for axis in axes))
+            (
+                short_method_name(row.mode),
+                Span(row.memory_mode, "dim"),
+                *(fixed(known.get(axis)) for axis in axes),
+            )
         )
     heads = [axis.lower().replace("_", " ") or "all" for axis in axes]
     return Table(("by axis", "memory", *heads), lines, len(heads))
@@ -99,7 +103,7 @@ def _turned(rows: Sequence[ModeScored]) -> list[Block]:
 def _cost(rows: Sequence[ModeScored]) -> Table:
     lines = [
         (
-            method_name(row.mode), Span(row.memory_mode, "dim"), f"{row.injected_tokens:.1f}",
+            short_method_name(row.mode), Span(row.memory_mode, "dim"), f"{row.injected_tokens:.1f}",
             f"{row.controller_calls:.2f}", f"{row.model_calls:.2f}", f"{row.detector_calls:.2f}",
             f"{row.controller_tokens + row.model_tokens + row.detector_tokens:,.0f}",
             Span(str(row.failures), "bad" if row.failures else "dim"),
@@ -141,7 +145,7 @@ def course(state: RunState) -> list[Series]:
         passed[row.mode] = passed.get(row.mode, 0) + row.passed
         line = shares.setdefault(row.mode, [])
         line.append(passed[row.mode] / (len(line) + 1))
-    return [Series(mode, range(1, len(line) + 1), line) for mode, line in shares.items()]
+    return [Series(short_method_name(mode), range(1, len(line) + 1), line) for mode, line in shares.items()]
 
 
 def score_picture(state: SLSMState) -> list[Picture]:

@@ -79,8 +79,9 @@ def mean_vector_gated(of: Making) -> Variant:
 
 
 def mean_vector(of: Making) -> Variant:
-    """One global vector a layer, offered at every control point as if it matched perfectly: no memory, so nothing
-    speaks for null, and it steers where its probe beats null's."""
+    """One global vector a layer, offered at every control point as if it matched perfectly, with the layer's mean
+    quality: no memory, so nothing speaks for null, and it steers unless its probe falls behind null's by beta / rho
+    times that quality (with `tau_null` 0)."""
     memory, hits = of.memory, list[Hit]()
     for layer, vector in _layer_means(memory).items():
         qualities = [e.quality for e in memory.entries if e.layer == layer and e.vector is not None]

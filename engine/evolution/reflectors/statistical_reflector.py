@@ -130,13 +130,18 @@ def _missing(counts: Counts, right: NDArray[np.bool_], wrong: NDArray[np.bool_])
     return np.clip((of_right - of_wrong) / np.maximum(of_right, 1.0), 0.0, 1.0)
 
 
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")
+
+
 def _summary(given: ReflectorInput, evidence: Evidence, deltas: Deltas, step: float, worse: bool) -> str:
     names = list(given.deltas)
     most = [place for place in np.argsort(-evidence.padding)[:_NAMED] if evidence.padding[place] > 0]
     padded = ", ".join(f"{names[place]} ({_tokens(given, names[place])})" for place in most) or "none"
     moved = sorted(names, key=lambda name: -abs(deltas[name] - given.deltas[name]))[:_NAMED]
     changes = ", ".join(
-        f"{name} ({_tokens(given, name)}) {given.deltas[name]:+.2f} to {deltas[name]:+.2f}" for name in moved
+        f"{name} ({_tokens(given, name)}) {_signed(given.deltas[name])} to {_signed(deltas[name])}"
+        for name in moved
     )
     first = (
         f"By counting: the longest answers have {evidence.long:.0f} tokens, the shortest right ones "

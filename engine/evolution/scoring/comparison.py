@@ -86,20 +86,12 @@ def _row(method: Method, plain: Method, best: Method, scale: float, seed: int) -
     figures = score(method.outcomes, scale)
     low, high = wilson(figures.correct, figures.judged)
     return MethodCompared(
-        method=method.name,
-        n=figures.judged,
-        correctness=figures.correctness,
-        wilson_low=low,
-        wilson_high=high,
-        mean_tokens=figures.mean_tokens,
-        shortness=figures.shortness,
-        composite=figures.composite,
-        cannot_tell=figures.cannot_tell,
-        cap=method.cap,
-        prompt=method.prompt,
+        method=method.name, n=figures.judged, correctness=figures.correctness, wilson_low=low, wilson_high=high,
+        mean_tokens=figures.mean_tokens, shortness=figures.shortness, composite=figures.composite,
+        cannot_tell=figures.cannot_tell, cap=method.cap, prompt=method.prompt,
         **({} if method is best else _beside_best(method, best, scale, seed)),
         **({} if method is plain else _beside_plain(method, plain, seed)),
-    )
+    )  # fmt: skip
 
 
 def _beside_best(method: Method, best: Method, scale: float, seed: int) -> dict[str, Any]:

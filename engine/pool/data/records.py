@@ -170,8 +170,8 @@ def _entries(data: Any, path: Path) -> Iterable[tuple[str | None, Any]]:
     )
 
 
-def parse_query(key: str | None, record: Any, source: str, table_size: int | None = None) -> RLQueryData:
-    """A query of the file. `key`: its id if the file is an object; `source`: the file's name in errors."""
+def parse_query(key: object, record: Any, source: str, table_size: int | None = None) -> RLQueryData:
+    """A query of the file. `key`: its id if the file is an object, or None; `source`: the file's name in errors."""
     stated = record.get("query_id", key) if isinstance(record, dict) else key
     where = f"query {str(stated)[:LONGEST_ID]}"
     if not isinstance(record, dict):
@@ -211,10 +211,10 @@ def _extra(record: dict[str, Any], known: Collection[str], source: str, where: s
     return {name: _kept(name, value, source, where) for name, value in record.items() if name not in known}
 
 
-def _check(query: RLQueryData, key: str | None, source: str, where: str, table_size: int | None) -> None:
+def _check(query: RLQueryData, key: object, source: str, where: str, table_size: int | None) -> None:
     """What types do not say: its id, and that every number leads into the pool or the table."""
     pool = query.candidate_pool_indices
-    if key is not None and query.name != key:
+    if key is not None and query.name != str(key):
         raise _bad(source, where, f"query_id is {_shown(query.query_id)}, its key is {_shown(key)}")
     if len(query.name) > LONGEST_ID:
         raise _bad(source, where, f"query_id has {len(query.name):,} characters, more than {LONGEST_ID}")

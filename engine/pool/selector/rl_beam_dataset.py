@@ -63,7 +63,7 @@ class RLBeamDatasetWithEmbedding(Dataset[dict[str, Any]]):
         for key, query in rl_data.items():
             _check_size(key, query, expected_pool_size)
         self._data = [
-            query if isinstance(query, RLQueryData) else parse_query(str(key), dict(query), "rl_data")
+            query if isinstance(query, RLQueryData) else parse_query(_id(key), dict(query), "rl_data")
             for key, query in rl_data.items()
         ]
         for query in self._data:
@@ -117,12 +117,15 @@ def collate(items: Sequence[dict[str, Any]]) -> BeamBatch:
     )
 
 
+def _id(key: object) -> int | str:
+    """A key as an id: integers stay integers."""
+    return int(key) if isinstance(key, int | np.integer) else str(key)
+
+
 def _check_size(key: object, query: RLQueryData | Mapping[str, Any], expected_pool_size: int) -> None:
     """The first check. A pool that is no list is left to the others."""
-    if isinstance(query, RLQueryData):
-        pool: Any = query.candidate_pool_indices
-    else:
-        pool = next((query[name] for name in POOL_NAMES if name in query), [])
+    fields = {POOL_NAMES[0]: query.candidate_pool_indices} if isinstance(query, RLQueryData) else query
+    pool = next((fields[name] for name in POOL_NAMES if name in fields), [])
     if isinstance(pool, list) and len(pool) != expected_pool_size:
         what = f"its pool has {len(pool)} candidates, not {expected_pool_size}"
         raise PoolSizeError(what=what, where=f"query {key}", hint=_HINT)

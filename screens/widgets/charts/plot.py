@@ -103,10 +103,10 @@ def numbered(series: Sequence[Series]) -> list[Series]:
 
 
 def _name(series: Series, value: float, width: int = 1000) -> str:
-    """Mark, name and last value; the name is cut before the value is."""
-    return fit(
-        f"{series.mark} {fit(series.label, max(4, width - 3 - len(figure(value))))} {figure(value)}", width
-    )
+    """Mark, name and last value; the name is cut before the value is, first what stands behind its comma."""
+    room = max(4, width - 3 - len(figure(value)))
+    label = series.label if cell_len(series.label) <= room else series.label.partition(",")[0]
+    return fit(f"{series.mark} {fit(label, room)} {figure(value)}", width)
 
 
 def _style(series: Series) -> str:

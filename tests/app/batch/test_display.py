@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 
 import pytest
@@ -131,6 +133,22 @@ def test_progress_tells_how_far_a_server_s_answers_are() -> None:
 )  # fmt: skip
 def test_an_event_in_words(event: ev.Event, words: str | None) -> None:
     assert sentence(event) == words
+
+
+def test_lines_begin_with_the_local_time_of_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where clocks are five and a half hours ahead of UTC, so are the lines."""
+    console = Console(file=StringIO(), width=40)
+    monkeypatch.setenv("TZ", "XXX-5:30")
+    time.tzset()
+    try:
+        utc = datetime.now(UTC)
+        Display(console).show(ev.Notice(text="so far"), {})
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    begun = {f"{utc + timedelta(hours=5, minutes=30 + more):%H:%M}" for more in (0, 1)}
+    line = console.file.getvalue()  # type: ignore[attr-defined]
+    assert line[:5] in begun and line[8:] == " so far\n"
 
 
 def test_a_warning_is_yellow_and_no_line_is_cut() -> None:

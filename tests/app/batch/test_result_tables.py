@@ -11,9 +11,11 @@ import pytest
 from rich.console import Console
 
 from app.batch.result_tables import print_results
+from app.result_tables import servers, stages
 from app.state.run import RunState
 from engine.events import Event, MethodEvaluated, ServerUsage, StageFinished
 from engine.run.directory import RunDirectory
+from engine.run.stage_state import FINISHED, SKIPPED, WAITING, StageState
 from tests.synthetic_evolution import evolution_events, published_events
 from tests.synthetic_gflownet import gflownet_events
 from tests.synthetic_pool import pool_events
@@ -47,7 +49,7 @@ def printed(events: Iterable[Event], width: int = 140) -> str:
     ("events", "rows"),
     [
         (lambda: ESM, ["Methods, against greedy", "ESM 200 0.985 [0.957, 0.995] +0.365 [+0.300, +0.430] 1e-09 0 0",
-                     "ESM 68.2 20.5 88.8 0"]),
+                     "ESM 68.3 20.5 88.8 0"]),
         (evolution_events, ["the unchanged model 40.0 · ·", "the unchanged model 0.900 [0.800, 0.950] · · ·",
                             "the evolved deltas 20.0 −20.0 [−22.0, −18.0]",
                             "the evolved deltas 0.900 [0.800, 0.950] 0.000 [−0.050, +0.050] 1.000",
@@ -62,7 +64,7 @@ def printed(events: Iterable[Event], width: int = 140) -> str:
                             "sampled paths 3 1.000 +1.000 [+0.400, +1.000] 0.250 0.800 0.750 5.0 58.0",
                             "read by path reader (offline)"]),
          (slsm_events, ["no note none 2 0.000 [0.000, 0.000] · · 0 0 0 0 0 0",
-                       "a note always structured 2 1.000 [1.000, 1.000] +1.000 [0.000, +1.000] 2 2 0 0 0 0",
+                       "always structured 2 1.000 [1.000, 1.000] +1.000 [0.000, +1.000] 2 2 0 0 0 0",
                        "fixed: the note made a failing answer pass"]),
         (pool_events, ["after injection 0.867 2/3 0.667 [0.208, 0.939]",
                        "similarity (RICES) 2 0.810 [0.710, 0.910] · ·",
@@ -80,6 +82,33 @@ def test_the_rows_of_a_method(events: Callable[[], Iterable[Event]], rows: list[
     for row in rows:
         assert lines.count(row) == 1, "\n".join(lines)
     assert "no probing" not in "".join(lines) and lines[-1] == "all files: outputs/demo/1"
+
+
+def test_servers_without_a_price_and_those_that_are_free() -> None:
+    """A cost of 0 is known; figures stand on the right."""
+    free = ServerUsage(stage="slsm", role="judge", server="s", model="m", requests=1234, cost=0.0)
+    state = RunState()
+    for event in (free, USAGE[-1]):
+        state.apply(event)
+    [table] = servers(state)
+    assert table.caption == "Servers, total cost 0.0000" and table.figures == 7
+    other = RunState()
+    other.apply(USAGE[-1])
+    assert [table.caption for table in servers(other)] == ["Servers"] and servers(RunState()) == []
+
+
+def test_stages_that_are_to_be_done_again_have_a_row() -> None:
+    state = RunState()
+    state.stages = {
+        "mine": StageState("mine", FINISHED, seconds=61.0, files=("a.json",)),
+        "select": StageState("select", WAITING, stale=True), "memory": StageState("memory", SKIPPED),
+        "eval": StageState("eval", WAITING),
+    }  # fmt: skip
+    [table] = stages(state)
+    assert list(table.rows) == [
+        ("mine", "1:01", "a.json"), ("select", "", "stale: its results are of an earlier attempt"),
+        ("memory", "", "skipped"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("begun", [evolution_events, gflownet_events, slsm_events, pool_events])

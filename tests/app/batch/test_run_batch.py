@@ -16,7 +16,7 @@ from rich.console import Console
 
 from app.batch import run_batch as module
 from app.state.run import RunState
-from engine.events import Event, StageFailed, StageFinished, StageStarted, WorkerStopped, encode
+from engine.events import Event, Notice, StageFailed, StageFinished, StageStarted, WorkerStopped, encode
 from engine.run.directory import RunDirectory
 from engine.run.event_log import LogReader
 from tests.two_runs import make_run
@@ -276,6 +276,93 @@ def test_a_folder_that_is_gone_is_the_reason_why_a_run_ended(
         f"the run's folder was moved or deleted while the engine worked in it ({run.path}): "
         "if it was moved, resume it where it is now"
     )
+
+
+def test_what_earlier_attempts_did_is_not_shown_again(batch: Batch, run: RunDirectory) -> None:
+    """The log so far is read to its end, past a broken line."""
+    with run.events.open("ab") as file:
+        file.write(
+            encode(Notice(seq=0, text="of before")) + b"broken\n" + encode(Notice(seq=1, text="of old"))
+        )
+    ended = batch(0, Notice(text="of now"), FINISHED, WorkerStopped(status="finished"))
+    assert (
+        ended.code == 0
+        and "of now" in ended.out
+        and "of before" not in ended.out
+        and "of old" not in ended.out
+    )
+
+
+def test_all_that_a_worker_wrote_before_it_ended_is_read(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is gone when it is looked at first; a broken line divides what it left."""
+
+    class Gone(Worker):
+        def poll(self) -> int:
+            if self.written:
+                with self.log.open("ab") as file:
+                    file.write(encode(self.written[0]) + b"broken\n" + encode(self.written[1]))
+                self.written = []
+            return 0
+
+    left: list[Event] = [msgspec.structs.replace(FINISHED, seq=0), WorkerStopped(seq=1, status="finished")]
+    out = Console(file=io.StringIO(), width=200)
+    monkeypatch.setattr(module, "start_worker", lambda directory: Gone(run.events, 0, left))
+    assert module.run_batch(run, out, out) == 0
+
+
+def test_the_exit_code_of_a_worker_that_reported_its_failure_is_waited_for(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wrong input has a code of its own, which is known once the process has gone."""
+
+    class Slow(Worker):
+        def wait(self, timeout: float) -> int:
+            self.returncode = 2
+            return 2
+
+    out = Console(file=io.StringIO(), width=200)
+    monkeypatch.setattr(module, "start_worker", lambda directory: Slow(run.events, None, [FAILED]))
+    assert module.run_batch(run, out, out) == 2
+
+
+def made(run: RunDirectory, worker: Worker, out: Console) -> module._Batch:
+    return module._Batch(
+        run, LogReader(run.events), worker, module.Display(out), RunState(), out,  # type: ignore[arg-type]
+        module.Interrupts(), _last_event_at=0.0,
+    )  # fmt: skip
+
+
+def test_a_log_of_one_event_that_is_gone_was_removed(run: RunDirectory) -> None:
+    """A record alone may have come back; before the first event there is no log."""
+    batch = made(run, Worker(run.events), Console(file=io.StringIO()))
+    run.events.unlink()
+    assert not batch._is_removed()
+    batch._state.apply(Notice(seq=0, text="x"))
+    assert batch._is_removed()
+
+
+def test_silence_begins_with_the_last_event(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An event every 3 s is no silence of 5 s, however long it goes on."""
+    out, now = Console(file=io.StringIO(), width=200), 0.0
+
+    class Steady(Worker):
+        def poll(self) -> int | None:
+            nonlocal now
+            now += 3.0
+            if len(self.written) == 1 and now < 15.0:  # once nothing is written
+                return None
+            return super().poll()
+
+    written: list[Event] = [*(Notice(text=str(n)) for n in range(3)), WorkerStopped(status="finished")]
+    clock = SimpleNamespace(monotonic=lambda: now, sleep=lambda seconds: None)
+    status = module.inspect(run.path)
+    monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(module, "HUNG_AFTER", 5.0)
+    monkeypatch.setattr(module, "inspect", lambda path: replace(status, state="hung"))
+    assert made(run, Steady(run.events, None, written), out).follow() == 0
+    assert "it seems to hang" not in out.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_errors_are_red_on_a_terminal_and_on_one_line(run: RunDirectory) -> None:

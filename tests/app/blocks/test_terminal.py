@@ -123,6 +123,11 @@ def test_columns_are_left_out_by_priority_and_figures_are_never_cut() -> None:
     assert shown([table], 28) == ["method  value", "greedy  0.635", "value: share right"]
 
 
+def test_of_columns_that_matter_alike_the_last_is_left_out_first() -> None:
+    table = Table(("a", "b", "c"), [("1" * 8, "2" * 8, "3" * 8)], 3, priority=[0, 1, 1])
+    assert [table.narrowed(width).header for width in (28, 27, 17)] == [["a", "b", "c"], ["a", "b"], ["a"]]
+
+
 def test_a_printed_table_uses_the_last_cell_of_the_terminal() -> None:
     """Two blanks at both ends, three between columns: 2 + 6 + 3 + 5 + 3 + 14 + 2 = 35 cells; 18 without the last."""
     table = Table(
@@ -137,12 +142,24 @@ def test_a_printed_table_uses_the_last_cell_of_the_terminal() -> None:
         assert "  greedy   0.635  " in lines[3] and ("[0.567, 0.699]" in lines[3]) == (widest == 35)
 
 
+def test_a_table_of_figures_that_has_no_room_is_printed_wider_than_the_terminal() -> None:
+    """Two figures of 14 cells: 2 + 14 + 3 + 14 + 2 = 35 cells in a terminal of 20."""
+    table = Table(("a", "b"), [("[0.567, 0.699]", "[0.123, 0.456]")], 2)
+    console = Console(file=io.StringIO(), width=20, record=True)
+    console.print(printed(table, width=20), crop=False)
+    assert "  [0.567, 0.699]   [0.123, 0.456]  " in console.export_text().splitlines()
+    assert shown([table], 20)[1] == "[0.567, 0.699]  [0.1", "in the console the first one is whole"
+
+
 def test_headings_of_figures_are_wrapped_where_the_gaps_do_not_fit_either() -> None:
     """The headings take 7 + 9 + 9 cells, with two gaps of two 29."""
     table = Table(("method ", "one share", "two share"), [("greedy", "0.635", "0.1")], 2)
     assert table.narrowed(29).header == ["method ", "one share", "two share"]
     assert table.narrowed(28).header == ["method ", "one\nshare", "two\nshare"]
-    assert shown([table], 28)[-1].split() == ["greedy", "0.635", "0.1"]
+    assert shown([table], 28)[-1] == "greedy   0.635    0.1", (
+        "a column is as wide as the longest line of its heading"
+    )
+    assert printed(table, width=30).caption is None, "nothing was left out"
 
 
 def test_a_table_of_columns_has_their_words_cells_and_order() -> None:

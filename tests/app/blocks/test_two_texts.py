@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console, RenderableType
 from rich.style import Style
 
-from app.blocks.two_texts import draw_texts
+from app.blocks.two_texts import _pairs, draw_texts
 from tests.app.methods.esm.made import PALETTE
 
 _OWN = "one apple\n\n  two pears\n\nthree"
@@ -17,6 +17,15 @@ def lines(drawn: RenderableType, width: int) -> list[str]:
     console = Console(width=width, no_color=True)
     rendered = console.render_lines(drawn, console.options.update(width=width))
     return ["".join(segment.text for segment in line).rstrip() for line in rendered]
+
+
+def test_a_long_text_is_compared_with_none_whichever_it_is() -> None:
+    """Of 401 lines the last is that of the other text: the lines stand beside each other as they come."""
+    long = "\n".join([*["x"] * 400, "same"])
+    for new, old, first in (("same", long, ("same", "x")), (long, "same", ("x", "same"))):
+        pairs = list(_pairs(new, old))
+        assert len(pairs) == 401 and pairs[0][:2] == first
+    assert list(_pairs("same", long.removeprefix("x\n")))[-1][:2] == ("same", "same"), "400 are compared"
 
 
 def test_differences_have_signs_beside_each_other_and_below() -> None:

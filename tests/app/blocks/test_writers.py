@@ -190,3 +190,8 @@ def test_points_that_are_no_numbers_are_left_out_of_many() -> None:
     """They are no lowest or highest of a stretch: seven of ten are left, in stretches of three and four."""
     y = [0.0, nan, 2.0, 1.0, inf, 5.0, 4.0, nan, 3.0, 9.0]
     assert thin(range(10), y, 4) == ([0, 2, 8, 9], [0.0, 2.0, 3.0, 9.0])
+
+
+def test_of_a_text_that_no_page_can_bear_the_beginning_is_compared() -> None:
+    pieces = changed_pieces("x" * 20_001, "y")
+    assert "".join(text for sign, text in pieces if sign != "-") == "x" * 20_000 + " … 1 more characters"

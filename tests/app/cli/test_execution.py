@@ -130,6 +130,8 @@ def test_a_new_run_and_a_resumed_one(calls: Calls, monkeypatch: pytest.MonkeyPat
     assert prepared == ((Path("c.yaml"), ["a=1", 'run.stages=["mine", "eval"]'], "o"), {})
     assert worked[0][0] is run
     assert resumed[0][0].path == again[0][0].path == Path("outputs/x") and resumed[0][1] == ["eval"]
+    main(["batch", "--resume", "x", "--outputs", "o"])
+    assert calls.made[-1][0][0].path == Path("o/x"), "it is looked for where --outputs says"
 
 
 def test_a_new_sweep_and_a_resumed_one(calls: Calls) -> None:

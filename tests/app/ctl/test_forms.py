@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ from app.ctl import commands, orders
 from app.ctl.output import write_error, write_line, write_warning
 from app.runs.client import WorkerReply
 from engine.errors import RunError
-from engine.events import Notice
+from engine.events import Notice, StageProgress, StageStarted
 from engine.run.directory import RunDirectory, StageRecord
 from engine.run.lock import RunLock
 from tests.two_runs import decided, make_run
@@ -130,6 +131,27 @@ def test_events_are_listed_from_a_number_on(ctl: Ctl, tmp_path: Path) -> None:
     assert [row["text"] for row in ctl("events", run, "--since", "2")[1]] == ["2", "3"]
     assert ctl("events", run, "--since", "4")[:2] == (0, [])
     assert ctl("events", run, "--follow")[0] == 1, "the code says how it ended"
+
+
+def test_what_is_known_of_a_run_that_works_and_of_one_that_does_not(ctl: Ctl, tmp_path: Path) -> None:
+    """10 of 40 answers took 5 s, so 15 s are left while it works; one of its three stages is done and one is at a
+    quarter: 5 of 12."""
+    working = [
+        StageStarted(stage="eval", total=40, unit="answers"),
+        StageProgress(stage="eval", done=10, total=40, elapsed=5.0),
+    ]
+    run = RunDirectory(make_run(tmp_path, "a", working, status="running"))
+    record = run.read()
+    record.stages = {"mine": StageRecord(status="finished"), "eval": StageRecord(), "extra": StageRecord()}
+    run.write(record)
+    lock = RunLock(run.lock)
+    [row] = ctl("list")[1]
+    assert (row["state"], row["eta"], row["fraction"]) == ("running", 15.0, 0.4167)
+    assert row["pid"] == os.getpid() and row["host"]
+    lock.release()
+    run.lock.write_bytes(b"")  # as a worker leaves it
+    [row] = ctl("show", str(run.path))[1]
+    assert (row["eta"], row["pid"], row["host"], row["seed"]) == (None, None, None, 0)
 
 
 def test_a_reader_that_has_read_enough_is_no_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

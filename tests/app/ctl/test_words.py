@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from engine.errors import RunError
 from engine.events import Notice, StageFinished, StageProgress, StageStarted
 from engine.run.directory import RunDirectory, StageRecord
 from engine.run.lock import RunLock
-from tests.two_runs import make_run
+from tests.two_runs import decided, make_run
 
 Ctl = Callable[..., tuple[int, list[str], str]]
 WORKING = [
@@ -90,6 +91,12 @@ def test_a_run_at_work(ctl: Ctl, tmp_path: Path) -> None:
     lock.release()
 
 
+def test_a_run_that_has_just_begun_a_stage_is_at_it(ctl: Ctl, tmp_path: Path) -> None:
+    """Nothing is done yet, but it has started."""
+    run = make_run(tmp_path, "young", WORKING[:1], status="stopped")
+    assert ctl("list")[1] == [f"stopped        0%  eval 0/40                {run}"]
+
+
 def test_an_end_that_was_waited_for(ctl: Ctl, failed: Path, tmp_path: Path) -> None:
     assert ctl("wait", str(failed))[:2] == (1, [f"failed: {failed}: no room (a.json): make some"])
     run = RunDirectory(make_run(tmp_path, "working", [], status="running"))
@@ -109,6 +116,28 @@ def test_events(ctl: Ctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         "      2 00:00:03 eval: StageStarted",
         "      3 00:00:04 eval: StageProgress",
     ]
+
+
+def test_events_have_the_local_time_of_day(ctl: Ctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five hours ahead of UTC the second of 1970 is at 05:00:02."""
+    run = make_run(tmp_path, "a", [Notice(text="x"), Notice(text="low")])
+    monkeypatch.setenv("TZ", "XXX-5")
+    time.tzset()
+    try:
+        assert ctl("events", str(run), "--since", "1")[1] == ["      1 05:00:02 low"]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_a_run_that_is_named_twice_is_read_once(
+    ctl: Ctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its folder, and by the same folder from where one stands."""
+    run = make_run(tmp_path, "a", [decided("x", 1)])
+    monkeypatch.chdir(run.parent)
+    code, lines, _ = ctl("decisions", str(run), run.name, f"../{run.parent.name}/{run.name}")
+    assert code == 0 and len(lines) == 2, "the headings, and one decision"
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,17 @@ def test_without_a_file_it_is_the_demo(capsys: pytest.CaptureFixture[str]) -> No
     assert "demo.yaml" in out and "everything it needs is here" in out
 
 
+def test_an_empty_file_sets_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With `--set` it does."""
+    path = tmp_path / "empty.yaml"
+    said = []
+    for more in ([], ["--set", "run.seed=3"]):
+        path.write_text("# nothing yet\n")
+        main(["check", str(path), *more])
+        said.append("empty.yaml: sets nothing: every field has its default" in capsys.readouterr().out)
+    assert said == [True, False]
+
+
 @pytest.mark.parametrize(
     "more", (["--batch"], ["--config", "c.yaml"], ["--stages", "eval"], ["--resume", "x"])
 )

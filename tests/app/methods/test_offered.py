@@ -23,3 +23,6 @@ def test_of_a_run_that_serves_esm_has_its_decisions_alone() -> None:
 def test_a_run_with_a_stage_of_the_method_has_all_of_it() -> None:
     assert offered(pages()["ESM"], state_with("mine", "serve")) == ALL
     assert offered(pages()["ESM"], RunState()) == ALL, "before the log is read"
+    assert offered(pages()["ESM"], state_with("pool")) == ALL, (
+        "nothing of it is in the run, and nothing as a guest"
+    )

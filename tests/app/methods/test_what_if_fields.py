@@ -37,6 +37,7 @@ def test_what_is_read(read: Callable[[str], Any], values: dict[str, Any]) -> Non
         (whole(1, 1000), "0", "expected a whole number from 1 to 1,000, found '0'"),
         (whole(1, 1000), "1001", "expected a whole number from 1 to 1,000, found '1001'"),
         (whole(), "1.5", "expected a whole number from 0 to 1,000,000, found '1.5'"),
+        (whole(), "\u0663", "expected a whole number from 0 to 1,000,000, found '\u0663'"),
         (yes_or_no, "2", "expected 0 or 1, found '2'"),
         (strengths, " ", "a strength is missing, such as 1.0"),
         (lambda text: of_list(text, ["a", "b"]), "0", "the list has no 0; it has 2 entries"),

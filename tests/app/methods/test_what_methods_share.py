@@ -65,7 +65,7 @@ def test_a_difference_without_an_interval_has_no_tone_and_none_is_dim() -> None:
         Cell(" "),
         Cell(" "),
     ]
-    assert [digits(2)(value) for value in (0.125, 3.0, None)] == ["0.12", "3.00", "·"]
+    assert [digits(2)(value) for value in (0.125, 3.0, None)] == ["0.13", "3.00", "·"]
 
 
 def test_counts_of_none_are_left_out() -> None:
@@ -165,15 +165,18 @@ def test_an_event_is_read_where_it_stands_and_of_no_other_kind() -> None:
     ("tried", "shown"),
     [
         ([("same", True), ("other", True), ("wrong", False)], 2), ([("same", True), ("other", True)], 1),
-        ([("same", True), ("same", True)], 0), ([("same", False), ("other", True)], 0), ([], 0),
+        ([("same", True)] * 9, 4), ([("same", False), ("other", True)], 0), ([], 0),
+        ([("none", False), ("same", True), ("same", True)], 1), ([("none", False), ("wrong", False)], 1),
     ],
 )  # fmt: skip
 def test_of_several_tries_the_one_that_turns_the_verdict_is_shown(
     tried: list[tuple[str, bool]], shown: int
 ) -> None:
-    """Else the first that changes the text."""
+    """Else the first that changes the text; what stands beside it already tells nothing, and of a sweep that changes
+    nothing the strength of the field is shown."""
     answers = [Answer("yours", text, right=right) for text, right in tried]
-    assert Answers([Answer("committed", "same", right=True)], answers).most_telling == shown
+    beside = [Answer("committed", "same", right=True), Answer("none", "none", right=False)]
+    assert Answers(beside, answers).most_telling == shown
 
 
 def test_answers_stand_in_their_order_with_their_verdicts() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from app.blocks.drawing import COLOURS, Dot, Drawing, Label, Line
-from app.blocks.plots import Interval, curve_plot, interval_plot
-from app.curves import apart
+from app.blocks.plots import Interval, curve_plot, interval_picture, interval_plot
+from app.curves import apart, thin
 from app.methods.chart import Series
 from app.methods.page import Chart
 from app.report.result_blocks import _curves
@@ -51,6 +51,20 @@ def test_each_value_has_a_row_and_its_own_name() -> None:
     assert dots == [(476.4, 11.0), (203.6, 33.0)]
     names = {mark.text: mark.y for mark in marks(drawing) if isinstance(mark, Label) and mark.anchor == "end"}
     assert names == {"a": 11.0, "b": 33.0}
+
+
+def test_an_interval_that_begins_at_zero_and_a_value_of_zero() -> None:
+    """They are figures like all others."""
+    [picture] = interval_picture([("a", 0.0, 0.0, 0.25), ("b", None, 0.0, 0.5)], "c")
+    texts = {mark.text for mark in marks(picture.drawing) if isinstance(mark, Label)}
+    assert "0.000 [0.000, 0.250]" in texts and "b" not in texts
+    assert len(lines(picture.drawing, "c0")) == 3, "the interval with its two ends"
+
+
+def test_a_single_value_has_room_in_proportion_to_it() -> None:
+    """A tenth of 100 on both sides: from 90 to 110."""
+    texts = {mark.text for mark in marks(interval_plot([Interval("a", 100.0)])) if isinstance(mark, Label)}
+    assert {"90", "95", "100", "105", "110"} <= texts
 
 
 def test_the_line_where_nothing_differs() -> None:
@@ -104,6 +118,12 @@ def test_where_everything_beside_a_curve_stands() -> None:
     assert (268.0, 204.0, "step", "middle") in labels(drawing)
     assert labels(drawing)[-1] == (521.0, 15.6, "a loss of many char…", "start")
     assert drawing is not None and (drawing.width, drawing.height) == (640, 210)
+
+
+def test_a_line_is_thinned_only_where_it_has_more_points_than_there_is_room_for() -> None:
+    """Three points fit into three; in the room of one the lowest and the highest are kept."""
+    assert thin([0, 1, 2], [5.0, 1.0, 3.0], 3) == ([0, 1, 2], [5.0, 1.0, 3.0])
+    assert thin([0, 1, 2, 3], [5.0, 1.0, 9.0, 3.0], 1) == ([1, 2], [1.0, 9.0])
 
 
 def test_what_has_nothing_to_draw_is_left_out() -> None:

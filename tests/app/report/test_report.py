@@ -40,6 +40,8 @@ from engine.events import (
     SelectorPicked,
     StageFinished,
     StagesChosen,
+    WorkerStarted,
+    WorkerStopped,
 )
 from engine.events.verdict import Verdict
 from engine.run.directory import RunDirectory, StageRecord
@@ -364,6 +366,19 @@ def test_answers_stand_beside_those_of_the_unchanged_model(tmp_path: Path) -> No
     assert not any("<del>" in page for page in (pages[0], pages[2]))
 
 
+def test_the_time_of_a_report_is_the_overviews(tmp_path: Path) -> None:
+    """Events come a second after one another: one second of a worker that was killed, and two of the next. The record
+    knows but what the stage that ended took of the second."""
+    events: list[Event] = [
+        WorkerStarted(pid=1, attempt=1, stages=["eval"]), Notice(text="killed"),
+        WorkerStarted(pid=2, attempt=2, stages=["eval"]), StageFinished(stage="eval", seconds=1.0),
+        WorkerStopped(status="finished"),
+    ]  # fmt: skip
+    source = read_run(RunDirectory(make_run(tmp_path, "r", events)))
+    source.status.record.stages["eval"] = StageRecord(status="finished", seconds=1.0)
+    assert "- worked: 0:03 in 0 attempts" in to_markdown(report(source)).splitlines()
+
+
 def test_lines_that_are_no_events_are_counted(tmp_path: Path) -> None:
     run = make_run(tmp_path, "a", [decided("x", 1)])
     with (run / "events.jsonl").open("ab") as log:
@@ -374,10 +389,14 @@ def test_lines_that_are_no_events_are_counted(tmp_path: Path) -> None:
 
 
 def test_the_items_that_have_no_room_are_counted(tmp_path: Path) -> None:
-    """60 of 63 are shown: three more."""
+    """60 of 63 are shown: three more; of 60 none is left out."""
     run = make_run(tmp_path, "a", [decided("x", 1)])
     notes = Notes(run)
-    for seq in range(63):
+    for seq in range(60):
+        notes.toggle_mark(seq, "")
+    text = to_markdown(report(read_run(RunDirectory(run))))
+    assert "Event 59" in text and "more marked items" not in text
+    for seq in range(60, 63):
         notes.toggle_mark(seq, "")
     text = to_markdown(report(read_run(RunDirectory(run))))
     assert "3 more marked items are in notes.jsonl of the run." in text.splitlines()
@@ -398,7 +417,7 @@ def test_a_report_says_what_was_run_and_how(tmp_path: Path) -> None:
     about = lines.index("- worked: 1:01 in 2 attempts")
     assert lines[0] == f"# a/{run.name}" and lines[about + 1 : about + 3] == [
         "- seed: 7",
-        "- log: 1 event in events.jsonl",
+        "- log: 1 event in events.jsonl, numbered from 0",
     ]
     made = lines.index("## How it was made")
     told = [line for line in lines[made:] if line.startswith("|") and "---" not in line]

@@ -167,6 +167,11 @@ def test_a_choice_about_a_stage_is_made_by_the_worker_where_one_works(
     with pytest.raises(RunError, match=exactly("the run has no stage `mine` (a/…): one of clusters, evolve")):
         choose_stage(run, "skip", "mine")
     assert len(asked) == 2, "a worker is not asked for what cannot be"
+    record = run.read()
+    record.stages["evolve"].skipped = True
+    run.write(record)
+    asked.clear()
+    assert choose_stage(run, "skip", "evolve", undo=True) == StageChange("skip", "evolve", ("evolve",), True)
     lock.release()
 
 
@@ -208,6 +213,11 @@ def test_another_process_at_the_socket_is_no_worker(
     run = prepare_run(config, outputs="o")
     lock = RunLock(run.lock)
     server = ControlServer(run.control, Gate(lambda event: None), lambda: {"state": "idle"}, lambda *_: [])
+    assert order(run, "status").text == "The engine is idle."
+    lock.release()
+    run.lock.write_bytes(b"")  # as a worker leaves it
+    assert "another process listens at its socket" in order(run, "status").text
+    lock = RunLock(run.lock)
     assert order(run, "status").text == "The engine is idle."
     monkeypatch.setattr(client, "_listener", lambda connection: os.getpid() + 1)
     assert "another process listens at its socket" in order(run, "status").text
@@ -252,6 +262,40 @@ def test_a_run_that_serves_lies_where_it_is_told_to(config: Path, tmp_path: Path
     made = load_config(server.config)
     assert made.serve.runs == [str(first.path), str(second.path)] and made.serve.port == 0
     assert (server.path.parents[1], made.online.L, made.run.stages) == (tmp_path / "p", 5, ["serve"])
+    named = prepare_serving([first], ["run.name=mine", "online.L=6"])
+    assert named.read().name == "mine" and load_config(named.config).online.L == 6, "what is said goes first"
+    assert named.path.parents[1] == tmp_path / "o", "without another place it lies beside the run"
+
+
+def test_of_a_reply_without_end_no_more_is_read_than_a_reply_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """64 KiB and what came with their last piece, of four MiB; the sockets themselves hold some."""
+    monkeypatch.chdir(tmp_path)
+    run = RunDirectory(Path("r"))
+    run.path.mkdir()
+    monkeypatch.setattr(client, "_listener", lambda connection: os.getpid())
+    server, sent = socket.socket(socket.AF_UNIX), list[int]()
+    server.bind(str(run.control))
+    server.listen(1)
+
+    def serve() -> None:
+        connection, _ = server.accept()
+        with connection, suppress(OSError):
+            connection.recv(1000)
+            while len(sent) < 256:
+                connection.sendall(b"x" * (1 << 14))
+                sent.append(1 << 14)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    lock = RunLock(run.lock)
+    monkeypatch.setattr(orders, "send", lambda run, command: client.send(run, command, 60.0))
+    assert order(run, "status").text.startswith("the worker does not answer: ")
+    thread.join(60)
+    assert 0 < sum(sent) < 1 << 21
+    lock.release()
+    server.close()
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ async def last_of(text: bytes, run: Path) -> str:
     [
         (b"one\ntwo\n\n three \nfour\n", "two / three / four"), (b"", ""), (b"\n\n", ""), (b"\xff", "\ufffd"),
         (b"x" * 500, "x" * 400), (b"a\n" + b"y" * 9000, "y" * 400),
+        (b"z" * 390 + b"the end is told", "z" * 385 + "the end is told"),
     ],
 )  # fmt: skip
 async def test_three_lines_and_four_hundred_letters_are_kept(text: bytes, said: str, tmp_path: Path) -> None:

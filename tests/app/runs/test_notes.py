@@ -31,6 +31,13 @@ def test_marks_and_notes_are_read_back(tmp_path: Path) -> None:
     assert [note.text for note in read_notes(tmp_path).notes] == ["slow disk"]
 
 
+def test_a_mark_that_another_console_made_is_taken_away(tmp_path: Path) -> None:
+    """The file is read before: what is shown here may be of earlier."""
+    mine, theirs = Notes(tmp_path), Notes(tmp_path)
+    assert mine.toggle_mark(7, "") and not theirs.toggle_mark(7, "")
+    assert mine.toggle_mark(7, "") and list(read_notes(tmp_path).marks) == [7]
+
+
 def test_two_consoles_write_at_once(tmp_path: Path) -> None:
     def write(name: str) -> None:
         mine = Notes(tmp_path)
@@ -58,6 +65,13 @@ def test_a_torn_last_line_does_not_swallow_the_next_note(tmp_path: Path) -> None
     mine.add(2, "", "second")
     written = read_notes(tmp_path)
     assert [note.text for note in written.notes] == ["first", "second"]
+
+
+def test_a_single_letter_that_was_torn_off_is_a_line_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"{")
+    Notes(tmp_path).add(1, "", "first")
+    written = read_notes(tmp_path)
+    assert [note.text for note in written.notes] == ["first"] and written.skipped == 1
     assert written.skipped == 1
 
 

@@ -37,6 +37,26 @@ def names(*records: RunRecord) -> list[str]:
     return [name.text for name in name_runs(records)]
 
 
+def test_the_seed_stands_last_also_where_it_alone_was_set_over_the_file() -> None:
+    runs = [record(run__seed=seed, online__L=length) for seed, length in ((0, 1), (1, 3))]
+    for run in runs:
+        run.changes = {"run.seed": run.config["run"]["seed"]}
+    assert names(*runs) == ["online.L=1 seed=0", "online.L=3 seed=1"]
+
+
+def test_runs_of_today_that_are_alike_have_their_time_of_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = {1.0: "today 14:03", 2.0: "Mar 02 14:03"}
+    monkeypatch.setattr("app.runs.run_names.started", lambda created: moments[created])
+    runs = [record(), record()]
+    runs[0].created, runs[1].created = moments
+    assert names(*runs) == ["demo 14:03", "demo Mar 02 14:03"]
+
+
+def test_a_setting_in_which_nothing_is_swept_is_the_files_own() -> None:
+    assert setting_words({"online.L": 3}, []) == "as configured"
+    assert setting_words({"online.L": 3}) == "online.L=3" and setting_words({}) == "as configured"
+
+
 def test_what_differs_is_the_name_with_the_seed_last() -> None:
     runs = [record(run__seed=s, online__L=length) for length in (1, 3) for s in (0, 1)]
     assert names(*runs) == [

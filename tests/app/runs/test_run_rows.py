@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as struct
 
 from app.cli import main
 from app.runs import run_list
@@ -59,6 +60,50 @@ def test_the_figures_of_a_run(tmp_path: Path) -> None:
     row.record.stages = {}
     nothing = RunRow(row.status, StageState(""))
     assert (nothing.fraction, nothing.cost, nothing.seconds) == (0.0, None, 0.0)
+
+
+def test_time_and_cost_of_a_run(tmp_path: Path) -> None:
+    """The time of a finished stage is in the record, which its last report adds nothing to; a cost of 0 is known."""
+    row = row_of(tmp_path)
+    works = replace(row, status=replace(row.status, state="running", pid=1))
+    works.record.stages["eval"] = StageRecord(
+        status="finished", seconds=7.0, verdict=struct(VERDICT, cost=0.0)
+    )
+    assert (works.progress.name, works.progress.elapsed, works.seconds) == ("eval", 5.0, 68.0)
+    assert works.cost == 0.5
+    works.record.stages["mine"].verdict = None
+    assert works.cost == 0.0
+
+
+def test_the_pace_of_a_stage_whose_beginning_is_not_read(tmp_path: Path) -> None:
+    """It counts from the first report that is read; of a single one all is taken, and a stage that begins again begins
+    anew."""
+    first, second = (StageProgress(stage="eval", done=done, total=40, elapsed=done / 2) for done in (10, 30))
+    for events, known in (
+        ([first], (10, 0, 5.0)), ([first, second], (30, 10, 10.0)), ([second, AT_WORK[0], first], (10, 0, 5.0)),
+        ([first, AT_WORK[0], second], (30, 0, 15.0)),
+    ):  # fmt: skip
+        found = read_progress(RunDirectory(make_run(tmp_path, "a", events)))
+        assert (found.done, found.begun_at, found.elapsed) == known
+
+
+def test_what_was_unreadable_and_is_no_more(tmp_path: Path) -> None:
+    run = RunDirectory(make_run(tmp_path, "a", []))
+    whole = run.record.read_bytes()
+    run.record.write_bytes(b"{")
+    runs = RunList(tmp_path)
+    assert runs.read() == [] and list(runs.unreadable) == [run.path]
+    run.record.write_bytes(whole)
+    assert len(runs.read()) == 1 and runs.unreadable == {}
+
+
+def test_a_folder_is_listed_once_however_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    runs = RunList(Path("outputs"))
+    runs.add_folder(tmp_path / "outputs")
+    runs.add_folder(tmp_path / "others")
+    runs.add_folder(Path("others"))
+    assert runs.folders == [Path("outputs"), tmp_path / "others"]
 
 
 def test_the_title_of_a_run(tmp_path: Path) -> None:

@@ -115,6 +115,7 @@ def test_check_tells_differences_mistakes_and_what_is_lacking(
     )
     as_in_file = check_start(DEMO, ["online.L=3", "task.eval_size=20"])
     assert as_in_file.unchanged == ("online.L",) and good.unchanged == ()
+    assert "here" not in {finding.kind for finding in good.findings}, "what is here needs no word"
     swept = check_start(DEMO, ["online.L=3,5", "task.eval_size=20"])
     assert swept.sweep is not None and swept.unchanged == (), "of several values the first may be the file's"
     swept = check_start(DEMO, ["online.L=5,3", "task.eval_size=20"])
@@ -155,6 +156,12 @@ def test_a_section_that_was_typed_is_changed_where_one_of_its_fields_is(tmp_path
     check = check_start(path, ["online={L: 4}", "evolution={}", "run.seed=1"])
     assert check.differences == (("run.seed", "0", "1"), ("online.L", "3", "4"))
     assert check.unchanged == ("evolution",)
+    as_is = f"gflownet.gt_replay={field('gflownet.gt_replay').default}"
+    check = check_start(path, [as_is, "gflownet.gt_replay_ratio=0.125"])
+    assert [name for name, *_ in check.differences] == ["gflownet.gt_replay_ratio"]
+    assert check.unchanged == ("gflownet.gt_replay",), (
+        "another field that begins with its name is none of its own"
+    )
     path.write_text("run: {name: 7, stages: [clusters]}\n")
     right = check_start(path, ["run.name=b"])
     assert right.error is None and right.differences == (), "the file alone is wrong: nothing to compare with"
@@ -178,6 +185,8 @@ def test_a_problem_of_the_field_that_is_typed_comes_first(tmp_path: Path) -> Non
     assert form.problem_of(field("task.train_size"), "few").startswith("task.train_size")
     assert form.problem_of(field("run.seed"), "1").startswith("online.L")
     assert form.problem_of(field("online.L"), "5,6") == "", "of the others nothing is wrong"
+    swept = StartForm(path, ["online.L=1,0"])
+    assert swept.problem().startswith("online.L") and swept.problem_of(field("online.L"), "5") == ""
     for one, other in [("task.train_size", "online.L"), ("online.L", "task.train_size")]:
         both = StartForm(path, [f"{one}=few"])
         assert both.problem_of(field(other), "few").startswith(other)

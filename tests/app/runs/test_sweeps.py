@@ -37,6 +37,23 @@ def test_each_value_of_a_plan_must_be_right(config: Path, changes: list[str]) ->
         plan_sweep(config, changes)
 
 
+def test_a_plan_is_prepared_with_all_that_was_typed(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[object, ...]] = []
+
+    def prepare(*given: object) -> SimpleNamespace:
+        asked.append(given)
+        return SimpleNamespace(path=Path("made"))
+
+    monkeypatch.setattr("engine.sweep.prepare.prepare_sweep", prepare)
+    plan = SweepPlan(["online.L=1,2"], ["task.train_size=9"], ["task.train_size=9", "online.L=1"], 2, 2)
+    assert sweeps.prepare_planned(config, plan, "o") == Path("made")
+    assert sweeps.prepare_planned(config, plan, None) == Path("made")
+    [(path, specs, axes, overrides), (*_, alone)] = asked
+    assert (path, specs, overrides) == (config, plan.specs, ["task.train_size=9", 'run.outputs="o"'])
+    assert [(axis.field, list(axis.values)) for axis in axes] == [("online.L", [1, 2])]  # type: ignore[attr-defined]
+    assert alone == ["task.train_size=9"]
+
+
 def test_one_process_works_on_a_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[tuple[str, Path]] = []
     monkeypatch.setattr(sweeps, "start_detached", lambda *arguments: begun.append(arguments))

@@ -53,6 +53,11 @@ def test_nobody_asks_how_long_a_server_will_take() -> None:
     assert time_left("mine", [StageState("serve", RUNNING, done=3, elapsed=30.0)]) is None
 
 
+def test_a_stage_of_which_nobody_knows_how_much_there_is_is_not_done() -> None:
+    left = time_left("mine", [DONE, StageState("select", RUNNING, done=3, total=0, elapsed=9.0)])
+    assert left is not None and left.unknown == ("select",) and left.whole is None
+
+
 def test_pace_alone_is_enough_for_the_last_stage() -> None:
     left = time_left("mine", [DONE, AT_WORK])
     assert left is not None and time_left_sentence(left) == "about 1:00 left"
@@ -76,10 +81,13 @@ def test_what_was_measured_elsewhere_is_scaled_by_the_pace_here() -> None:
     mined = replace(DONE, seconds=20.0)
     left = time_left("demo", [mined, AT_WORK, WAITS])
     assert left is not None and (left.whole, left.shipped) == (140.0, ("eval",))
-    assert time_left_sentence(left) == "about 2:20 left (eval as on another machine, at the pace here)"
+    assert (
+        time_left_sentence(left)
+        == "about 2:20 left (eval by another machine's times, at the pace of this one)"
+    )
     before = time_left("demo", [replace(BEGINS, name="mine"), WAITS])
     assert before is not None and before.whole == 50.0
-    assert time_left_sentence(before) == "about 0:50 left (mine and eval as on another machine)", (
+    assert time_left_sentence(before) == "about 0:50 left (mine and eval by another machine's times)", (
         "no pace is known"
     )
     resumed = time_left("demo", [replace(AT_WORK, begun_at=1), WAITS])
@@ -134,7 +142,7 @@ def test_the_whole_demo_takes_two_minutes_by_its_shipped_times() -> None:
     waits = [StageState(name) for name in DEMO]
     left = time_left("demo", waits)
     assert left is not None and left.whole == 131.5 and left.shipped == tuple(DEMO)
-    assert time_left_sentence(left) == "about 2:12 left (14 stages as on another machine)"
+    assert time_left_sentence(left) == "about 2:12 left (14 stages by another machine's times)"
     half = time_left("demo", [StageState("mine", RUNNING, done=1, total=2, begun_at=1)])
     assert half is not None and half.whole == 7.5, "without a pace of its own: half of 15 s"
     states = [StageState("mine", SKIPPED), StageState("select"), StageState("serve", RUNNING)]

@@ -43,6 +43,14 @@ def test_what_stands_in_the_way_is_not_overwritten(run: RunDirectory) -> None:
     assert (run.path / "precious").read_text() == "x" and (moved.now / "run.json").exists()
 
 
+def test_a_link_that_leads_nowhere_stands_in_the_way_too(run: RunDirectory, tmp_path: Path) -> None:
+    moved = move_to_trash(run.path)
+    run.path.symlink_to(tmp_path / "none")
+    with pytest.raises(RunError) as error:
+        restore(moved)
+    assert error.value.what == "there is already something of this name" and run.path.is_symlink()
+
+
 def test_run_that_a_worker_holds_stays(run: RunDirectory) -> None:
     lock = RunLock(run.lock)
     with pytest.raises(RunError, match=exactly("worker … on … is at work on this run (…): stop it first")):

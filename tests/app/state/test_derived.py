@@ -97,6 +97,19 @@ def test_in_which_segment_an_answer_leaves_greedys(pieces: list[str], text: str,
     assert Decisions.first_difference(decisions, range(len(pieces)), text) == segment
 
 
+def test_halves_of_letters_are_compared_like_any_other_text() -> None:
+    """A model may write them; they are not each other's equals."""
+    state = RunState()
+    for place, segment in enumerate(("a\ud800", "b\udfff")):
+        taken = ev.DecisionTaken(method="esm", example="x", m=place + 1, gate="chosen", segment=segment)
+        state.apply(taken, place * 10, 9)
+    decisions = state.esm.decisions
+    found = [
+        decisions.first_difference([0, 1], text) for text in ("a\ud800b\udfff", "a\ud801b\udfff", "a\ud800b?")
+    ]
+    assert found == [0, 1, 2]
+
+
 def test_fully_right_pairs_are_counted_once_each() -> None:
     """Given: 1+2 fully right, also a second time, and 3+4 half right. At the end: 1+2 is kept twice and 5+6 was
     committed; 7+8 is fully right and was refused."""

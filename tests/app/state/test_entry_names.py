@@ -102,6 +102,14 @@ def test_decisions_name_what_no_stage_of_the_run_picked() -> None:
     assert gate_sentence(named).startswith("C → D, step 2 scored highest")
 
 
+def test_the_first_name_that_is_said_of_an_entry_stays_its_name() -> None:
+    """A decision that does not say it takes nothing away, nor does one that says another."""
+    silent, first, other = (ev.Candidate(entry="a", name=name, **WEIGHED) for name in ("", "A → B", "C → D"))
+    for said in ((silent, first), (silent, first, other), (first, silent), (first, other)):
+        state = folded(*(decision(at, "a", candidate) for at, candidate in enumerate(said, 1)))
+        assert state.esm.entry_name("a") == "A → B"
+
+
 def test_the_best_entry_of_a_rule_is_named() -> None:
     best = ev.Candidate(entry="a", name="A → B, step 1", score=0.5, **WEIGHED)
     tie = ev.DecisionTaken(method="esm", example="e", m=2, gate="tie", candidates=[best])

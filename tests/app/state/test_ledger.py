@@ -70,6 +70,12 @@ def test_an_entry_answers_for_the_segment_that_left_greedys_way() -> None:
     assert esm.outcomes.left(number("no_probing"), number("a")) == 1
 
 
+def test_a_probe_that_is_as_likely_as_nulls_is_a_probe() -> None:
+    """Of Δ 0 and 0.5 the mean is 0.25; what was not probed does not count."""
+    use = EntryUse().injected(0.0).injected(0.5).injected(None)
+    assert (use.used, use.probed, use.mean_logprob) == (3, 2, 0.25)
+
+
 def test_what_is_told_twice_counts_once() -> None:
     """A worker that was killed between telling and saving tells again."""
     events = run()

@@ -203,6 +203,16 @@ def test_what_an_iteration_had_to_beat() -> None:
     assert state.decided_on == "its minibatch"
 
 
+def test_what_the_server_does_belongs_to_the_iteration_that_is_under_way() -> None:
+    """Once that is finished it stops for the whole run."""
+    starts, stops = ev.ServerChanged(state="starting"), ev.ServerChanged(state="stopped")
+    began, ended = ev.IterationBegan(iteration=0, deltas={}), ev.IterationFinished(iteration=0)
+    state = evolved("minibatch", began, starts, ended, stops)
+    assert state.server is not None and state.server.state == "stopped"
+    item = state.iterations[0]
+    assert item.server is not None and item.server.state == "starting" and item.finished
+
+
 def test_what_the_run_knows_of_itself() -> None:
     def loaded(stage: str, name: str) -> ev.ModelLoaded:
         return ev.ModelLoaded(
@@ -221,6 +231,8 @@ def test_what_the_run_knows_of_itself() -> None:
     ]  # fmt: skip
     assert state.failure is not None and state.failure.what == "second"
     assert (state.time, state.preparing) == (9.0, "reading")
+    state.apply(ev.StageFinished(seq=20, stage="pool", seconds=1.0, summary={}, files=[]))
+    assert state.preparing == "", "at the end of a stage nothing is loaded for it any more"
     for event in (ev.WorkerStarted(pid=1, attempt=2, stages=[]), ev.WorkerStopped(status="failed")):
         state.loading, state.preparing = ev.ModelLoading(name="m"), "reading"
         state.apply(event)
@@ -261,6 +273,15 @@ def test_a_mark_on_the_time_line(event: Any, kind: str, text: str) -> None:
     assert (len(index), index.began(), index.time_of(7), index.next_time(7)) == (1, 3.0, 3.0, None)
     index.add(ev.Notice(text="", seq=9, time=4.5))
     assert (index.next_time(7), index.step(7, 1), index.at_time(4.5), index.at_time(4.4)) == (4.5, 9, 9, 7)
+
+
+def test_a_moment_before_the_first_event_is_that_of_the_first() -> None:
+    """A log whose beginning cannot be read begins with event 5."""
+    index = EventIndex()
+    for seq, time in ((5, 100.0), (6, 101.0), (9, 130.0)):
+        index.add(ev.Notice(text="", seq=seq, time=time))
+    assert [index.time_of(seq) for seq in (0, 5, 7, 8, 9, 12)] == [100.0, 100.0, 101.0, 101.0, 130.0, 130.0]
+    assert [index.at_time(time) for time in (1.0, 100.0, 101.0, 500.0)] == [5, 5, 6, 9]
 
 
 def test_a_list_that_only_grows_is_read_from_both_ends() -> None:

@@ -243,6 +243,17 @@ def test_numbers_that_no_column_holds_are_the_largest_that_it_does(number: int) 
     assert len(decisions.keys) == 4
 
 
+def test_the_smallest_and_the_largest_numbers_of_a_column() -> None:
+    """32 bits for a segment, 64 for a number in the log."""
+    [taken] = [event for event in SyntheticRun(2).events() if isinstance(event, ev.DecisionTaken)][:1]
+    state = RunState()
+    for place, number in enumerate((-(1 << 70), 1 << 70, -(1 << 31), (1 << 31) - 1)):
+        state.apply(structs.replace(taken, m=place + 1, memory_size=number, seq=number), 100 * place, 100)
+    decisions, small, large = state.esm.decisions, 1 << 31, 1 << 63
+    assert list(decisions.column("memory_size")) == [-small, small - 1, -small, small - 1]
+    assert list(decisions.column("seq")) == [-large, large - 1, -small, small - 1]
+
+
 def test_only_a_resumed_worker_is_marked_in_the_time_line() -> None:
     index = EventIndex()
     for seq, attempt in enumerate((1, 2)):

@@ -122,6 +122,15 @@ def test_a_list_keeps_the_row_and_its_order(second: int, held: Place) -> None:
     assert [(row.query_id, row.failed) for row in copy] == [("q1", 3), ("q2", 5)]
 
 
+def test_the_same_at_another_time_is_the_same() -> None:
+    """The first report stays, with its time and number."""
+    losses: AppendOnlyList[ev.RetrieverEpoch] = AppendOnlyList()
+    epoch = ev.RetrieverEpoch(seq=1, time=1.0, epoch=1, epochs=2, loss=0.5, recall={})
+    for report in (epoch, replace(epoch, seq=9, time=2.0)):
+        losses.append(report, key=1)
+    assert [(row.seq, row.time) for row in losses] == [(1, 1.0)]
+
+
 def query(name: str, failed: int, place: Place) -> QueryRow:
     return QueryRow(name, "?", 64, 0.0, 0.0, 0, 0, 0, 0, 0, failed, "", place)
 

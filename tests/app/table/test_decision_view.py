@@ -80,17 +80,55 @@ def test_scrubbing_back_and_on(text: str) -> None:
         assert shown(view) == expected(moment, text)
 
 
-def test_an_order_is_made_anew_at_an_earlier_moment_however_long_it_took() -> None:
-    """Rows that are not there yet are not shown."""
-    early, live = folded(100), folded(len(EVENTS))
-    view = DecisionView(live.esm)
+def test_the_rows_of_another_state_are_ordered_at_once_however_long_the_last_order_took() -> None:
+    first, other = folded(len(EVENTS)), folded(200)
+    view = DecisionView(first.esm)
     view.sort("alpha", True)
-    view.update(live.esm)
+    view._sort_took = 1e9
+    view.update(other.esm)
+    assert sorted(shown(view)) == list(range(len(other.esm.decisions))) and len(view) > 10
+
+
+def moments() -> tuple[RunState, RunState]:
+    """Of one log: after some of its decisions, and at its end."""
+    state, decisions = RunState(), [e for e in EVENTS if isinstance(e, DecisionTaken)]
+    for k, event in enumerate(decisions[:20]):
+        state.apply(event, k * 10, 9)
+    early = state.share()
+    for k, event in enumerate(decisions[20:50], 20):
+        state.apply(event, k * 10, 9)
+    return early, state
+
+
+def test_back_in_the_same_log_an_order_has_the_rows_of_then() -> None:
+    """At once, however long the last one took."""
+    early, live = moments()
+    view = DecisionView(live.esm)
+    view.sort("m", True)
+    assert len(view) == 50
     view._sort_took = 1e9
     view.update(early.esm)
-    assert sorted(shown(view)) == list(range(len(early.esm.decisions))) and view.total < len(
-        live.esm.decisions
-    )
+    assert sorted(shown(view)) == list(range(20))
+
+
+def test_what_a_filter_finds_back_in_time_and_at_the_end_again() -> None:
+    early, live = moments()
+    view = DecisionView(live.esm)
+    view.filter(parse("m>=1", DECISION_FIELDS))
+    for moment, count in ((live, 50), (early, 20), (live, 50)):
+        view.update(moment.esm)
+        assert view.complete and shown(view) == list(range(count))
+
+
+def test_a_decision_that_has_not_been_taken_stands_nowhere() -> None:
+    """Neither in the order of the log, nor behind the last row that a filter shows."""
+    live = moments()[1]
+    view = DecisionView(live.esm)
+    assert (view.find(0), view.find(49), view.find(50), view.find(-1)) == (0, 49, None, None)
+    view.filter(parse("m:1", DECISION_FIELDS))
+    view.update(live.esm)
+    last = shown(view)[-1]
+    assert view.find(last) == len(view) - 1 and view.find(last + 1) is None and view.find(99) is None
 
 
 def test_a_long_log_is_gone_through_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:

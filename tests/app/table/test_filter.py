@@ -290,6 +290,23 @@ def test_sixty_levels_and_two_hundred_pieces_are_read(depth: int, refused: bool)
             assert parse(text, FIELDS) is not None
 
 
+@pytest.mark.parametrize("text", ["AND m:3", "m:3 (Or m:4)", "NOT", "m:3 and OR"])
+def test_connecting_words_are_no_words_to_look_for_however_they_are_written(text: str) -> None:
+    with pytest.raises(FilterError):
+        parse(text, FIELDS)
+
+
+def test_a_star_stands_for_line_breaks_too() -> None:
+    class Texts(Rows):
+        def getter(self, field: str) -> Callable[[int], Value]:
+            return ("first\nlast", "first", "last").__getitem__
+
+    expression = parse('chosen:"f*t"', FIELDS)
+    assert expression is not None
+    test = predicate(expression, Texts())
+    assert [test(row) for row in range(3)] == [True, True, False]
+
+
 def test_both_ends_of_a_range_belong_to_it_and_words_of_both_sides_are_marked() -> None:
     assert matching("m:2..3") == [0, 1, 2] and matching("m:3..9") == [1, 2] and matching("m:0..1") == []
     assert words(parse("a or b not c", FIELDS)) == ["a", "b"] and words(None) == []

@@ -159,8 +159,12 @@ def test_remarks_say_what_stands_in_the_way(tmp_path: Path) -> None:
     assert remarks(first, second, [(esm, many), (greedy, Paired(pairs, 0, 0, 0, 0))])[4:] == [
         "ESM esm: both runs have 1,200 items, 2 only in A and 1000 only in B.",
         "ESM esm: left out: 1 item that one of the runs has not judged.",
-        "There are 2 rows and no correction for that: a p below 0.05 may be chance in one of 20.",
+        "There are 2 rows with a p and no correction for that: a p below 0.05 may be chance in one of 20.",
     ]
+    none = Paired([], 1, 1, 0, 0)
+    for arms in ([(esm, none), (greedy, none)], [(esm, many), (greedy, none)]):
+        said = " ".join(remarks(first, second, arms))
+        assert "correction" not in said, "one p at most"
     assert remarks(first, second, []) == [
         state,
         "No method has results in both runs: there is nothing to compare.",

@@ -98,7 +98,7 @@ def test_of_a_pool() -> None:
     pairs = [(1, 2, 0.3), (3, 4, None), (5, 6, 1.0), (7, 8, 0.9), (9, 10, 0.6), (11, 12, 0.1)]
     done = PoolQueryDone(
         query_id="q", question="What colour?", answers={"red": 8, "grey": 2}, picture="7", given_pool=2,
-        pool_before=[40, 41], pool_after=[40, 77], similarity=[0.5, 0.4], injected=[1], referenced=[],
+        pool_before=[40, 41], pool_after=[40, 77], similarity=[0.5, 0.4], injected=[1, 2], referenced=[],
         oracle_before=0.6, oracle_after=1.0,
         trajectories=[
             PoolTrajectory(pair=(a, b), score=score, origin="beam", verdict="given") for a, b, score in pairs

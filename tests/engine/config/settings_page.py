@@ -15,8 +15,8 @@ Each YAML file here is a configuration that is ready to run; its first lines say
 nothing, those in `real/` are the measured ones. `steer-tui check FILE` says what is missing on this machine.
 
 Below are all settings, section by section, as the console's form (`^o` in the start dialog) has them. A section that is
-left out runs with these defaults, which are the published method's. In a file, `online.k_scale` is written
-`online: {k_scale: 4}`; on the command line, `--set online.k_scale=4`.
+left out runs with these defaults: the documents', and ours for numbers and data that those do not give. In a file,
+`online.k_scale` is written `online: {k_scale: 4}`; on the command line, `--set online.k_scale=4`.
 """
 
 

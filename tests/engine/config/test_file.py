@@ -206,10 +206,15 @@ def test_yaml_errors_name_the_line(tmp_path: Path, text: str, line: int) -> None
     assert only(tmp_path, text).where == f"{tmp_path / 'c.yaml'}:{line}"
 
 
-def test_what_is_no_yaml_is_said_in_its_parser_s_words(tmp_path: Path) -> None:
-    """Where it was, then what is wrong; 300 letters of it."""
-    words = "while parsing a flow sequence: expected ',' or ']', but got '<stream end>'"
-    assert only(tmp_path, "a: [1").value == words
+def test_what_is_no_yaml_is_said_in_words(tmp_path: Path) -> None:
+    """What stands there and what should, without the parser's signs; else what is wrong where. 300 letters of it."""
+    assert only(tmp_path, "a: [1").value == "the end where ',' or ']' should stand"
+    assert only(tmp_path, "a: {b: [1] c}").value == "a value where ',' or '}' should stand"
+    assert (
+        only(tmp_path, "a:\n  b: 1\n c: 2").value
+        == "another indent where the indent of the lines before should stand"
+    )
+    assert only(tmp_path, "a: 'x").value == "while scanning a quoted scalar: found unexpected end of stream"
     shown = [str(yaml_text.YamlError("x" * length, 1)) for length in (300, 301)]
     assert shown == ["x" * 300, f"{'x' * 300}…"]
 

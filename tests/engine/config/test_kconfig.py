@@ -141,7 +141,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         ('CONFIG_EVOLUTION_FINANCEBENCH="a\\"\n', 1, "for a quote in it"),
         ('CONFIG_EVOLUTION_FINANCEBENCH="a\0b"\n', 1, "for a quote in it"),
         ('CONFIG_EVOLUTION_POOL="3"\n', 1, "a list"),
-        ('CONFIG_EVOLUTION_POOL="[3, 1"\n', 1, "flow sequence"),
+        ('CONFIG_EVOLUTION_POOL="[3, 1"\n', 1, "the end where"),
         (f'CONFIG_EVOLUTION_POOL="[{"9" * 30}]"\n', 1, "below 2^63"),
     ],
 )

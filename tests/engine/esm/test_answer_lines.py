@@ -69,3 +69,12 @@ def test_a_batch_that_is_not_whole_is_done_again(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         recover_answers(path, 2, examples[1:])
     assert "the example at this place is 'e1'" in str(caught.value) and f"{path}:1" in str(caught.value)
+
+
+def test_what_was_probed_is_a_probe_and_not_what_has_a_score() -> None:
+    given = [
+        Candidate(entry="a", kind="wrong", similarity=0.9, quality=0.5, ahat=0.45, probed=True),
+        Candidate(entry="b", kind="wrong", similarity=0.8, quality=0.5, ahat=0.4, score=0.4),
+    ]
+    step = step_of(DecisionTaken(method="esm", example="e", m=1, gate="null_best", candidates=given))
+    assert [probe.entry for probe in step.probes] == ["a"]

@@ -40,6 +40,12 @@ def test_the_highest_rewards_against_the_lowest_and_the_earlier_draw_among_equal
     assert names(split_rollouts([SHORT, *mixed], None, 1, section(K_pos=4, K_neg=4))) == ("sdba", "wxyv")
 
 
+@pytest.mark.parametrize(("most", "found"), [((3, 1), ("dba", "w")), ((1, 3), ("d", "wxy"))])
+def test_each_side_has_its_own_greatest_number(most: tuple[int, int], found: tuple[str, str]) -> None:
+    own = section(K_pos=most[0], K_neg=most[1])
+    assert names(split_rollouts([*RIGHT, *WRONG], None, 1, own)) == found
+
+
 def test_fewer_than_the_least_number_of_either_side_is_no_contrast() -> None:
     least = section(min_correct_rollouts=2, min_incorrect_rollouts=3)
     assert names(split_rollouts([*RIGHT[:2], *WRONG[:3]], None, 1, least)) == ("ba", "wx")

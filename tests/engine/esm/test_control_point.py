@@ -16,11 +16,11 @@ from engine.esm.evaluation.eval_work import Answering, Batch
 from engine.esm.evaluation.sources import Sources
 from engine.esm.library.memory import Entry
 from engine.esm.online.control_point import Answer, Decider, Plan
-from engine.esm.online.controller import record, record_tail
+from engine.esm.online.controller import Controller, record, record_tail
 from engine.esm.online.decide import Choice, Hit, Retrieval
 from engine.esm.online.describe import describe
 from engine.esm.online.forced import Forced
-from engine.esm.online.variants import Variant
+from engine.esm.online.variants import Variant, _along, layer_means
 from engine.events import Candidate, DecisionTaken
 from engine.lm.protocol import Branch, Completion, Finished, Request, Sampling, Steer
 from engine.scale.work import WorkContext
@@ -228,3 +228,19 @@ def test_a_line_counts_an_answer_strictly_only_where_it_is_marked() -> None:
     told = [(line.index, line.pred, line.correct, line.correct_strict) for line in (first, second)]
     assert told == [(8, "7", True, False), (9, "5", True, True)]
     assert (first.tokens_used, first.probe_tokens_used, first.budget_used) == (4, 0, 4)
+
+
+def test_an_answer_goes_on_while_it_is_shorter_than_its_budget() -> None:
+    """Of four tokens: at exactly four nothing is left to be written, and the tail is not asked for."""
+    controller: Any = Controller.__new__(Controller)
+    controller.decider = SimpleNamespace(budget=4)
+    answers = [Answer("a", tokens=[1] * count) for count in (0, 3, 4, 5)]
+    assert controller._active([*answers, Answer("b", tokens=[1], ended=True)]) == [0, 1]
+
+
+def test_a_mean_vector_of_no_length_stays_one() -> None:
+    """Two opposite vectors of a layer cancel each other: there is no direction, and no NaN."""
+    mined = np.array([3.0, 4.0], dtype=np.float32)
+    (mean,) = layer_means([(2, mined), (2, -mined)]).values()
+    along = [_along(direction, mined) for direction in (mean, np.array([0.0, 0.5], dtype=np.float32))]
+    assert [one.tolist() for one in along if one is not None] == [[0.0, 0.0], [0.0, 5.0]]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.config.config import Config
-from engine.esm.evaluation import eval_work
+from engine.esm.evaluation import eval_stage, eval_work
 from engine.esm.evaluation.answer_lines import AnswerLine, append_answers, step_of
 from engine.esm.evaluation.eval_stage import _Job
 from engine.esm.evaluation.eval_work import Answered, Answering, Batch
@@ -79,6 +79,34 @@ def test_speed_is_that_of_all_batches_so_far(tmp_path: Path) -> None:
     assert read_jsonl(tmp_path / "esm/eval/esm/summary.jsonl") == [
         {"method": "esm", "n": 4, "acc": 0.75, "T_max": Config().decode.max_new_tokens}
     ]
+
+
+def test_a_method_s_speed_is_that_of_its_own_batches(tmp_path: Path) -> None:
+    """Greedy took eight seconds for as many tokens as esm wrote in two."""
+    job, context = begun(tmp_path, ["greedy", "esm"], 1)
+    job.record_batch(batch("greedy", 0, 8.0, (40, 0, True)))
+    job.record_batch(batch("esm", 0, 2.0, (30, 10, True)))
+    speeds = {(event.method, event.tokens_per_second) for event in context.events}
+    assert speeds == {("greedy", 5.0), ("esm", 20.0)}
+
+
+def test_a_resumed_stage_tells_of_every_method_whether_it_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are have their last figures before anything further is answered."""
+    did: list[str] = []
+    job = SimpleNamespace(
+        sources=SimpleNamespace(memory=None), total=4, recover=lambda: 2, names=["greedy", "esm"], lines={},
+        end_if_whole=did.append, batches=lambda: iter(["a batch"]), record_batch=did.append,
+    )  # fmt: skip
+    monkeypatch.setattr(eval_stage, "_Job", lambda context: job)
+    monkeypatch.setattr(eval_stage, "write_report", lambda *given: did.append("report"))
+    context: Any = SimpleNamespace(
+        config=Config(), run_dir=tmp_path, prepare=lambda work: lambda batches: batches,
+        start=lambda total, done, unit: did.append(f"{done} of {total} {unit}"),
+    )  # fmt: skip
+    eval_stage.Evaluate().run(context)
+    assert did == ["2 of 4 examples", "greedy", "esm", "a batch", "report"]
 
 
 def test_running_figures_are_told_again_where_answers_have_grown_by_a_fiftieth(tmp_path: Path) -> None:

@@ -16,15 +16,18 @@ from engine.config.config import Config
 from engine.config.esm_methods import METHODS
 from engine.config.file import load_config
 from engine.errors import DataError
-from engine.esm.baselines import cast
+from engine.esm import layout
+from engine.esm.baselines import cast, field
 from engine.esm.baselines.seal import seal_vector
 from engine.esm.evaluation.eval_stage import Evaluate
 from engine.esm.evaluation.methods import make_variant, read_sources
+from engine.esm.evaluation.sources import Making, Sources
 from engine.esm.layers import field_layer
 from engine.esm.vectors import vector_bytes
 from engine.files import write_jsonl
 from engine.lm.protocol import Completion, ModelInfo, Request
 from engine.lm.transformers.model import TransformersModel
+from engine.tasks.example import TaskExample
 from engine.tasks.loaders import load_task_dataset
 from tests.engine.esm.test_field import ANSWERS, LAYER, WORDS
 from tests.exactly import exactly
@@ -158,3 +161,48 @@ def test_prompted_asks_the_question_with_the_request_behind_it(
     for question, without, told in zip(questions, plain, prompted, strict=True):
         assert question in without and "Take care." not in without
         assert f"{question}\nTake care." in told
+
+
+def test_a_state_across_the_condition_is_not_similar_to_it() -> None:
+    """Its projection has no length, and 0 / 0 is no number."""
+    states, unit = np.array([[0.0, 5.0], [0.0, 0.0], [7.0, 0.0]]), np.array([1.0, 0.0], dtype=np.float32)
+    assert cast.similarities(states, unit).tolist() == [0.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(("most", "read"), [(9, "Q a:x, Q a:y, Q b:x"), (2, "Q a:x, Q a:y")])
+def test_each_mined_answer_is_read_once_and_no_more_than_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, read: str
+) -> None:
+    """Those to examples that the run no longer has are passed over: nothing tells how they were asked."""
+    examples = [TaskExample(name, name, "1") for name in "ab"]
+    monkeypatch.setattr(field, "training_examples", lambda config: examples)
+    monkeypatch.setattr(field, "MOST_TEXTS", most)
+    write_jsonl(
+        layout.mine(tmp_path) / "rollouts.jsonl",
+        [
+            {
+                "example_id": key,
+                "rollouts": [{"text": text, "correct": True, "segments": 1} for text in texts],
+            }
+            for key, texts in (("a", "xxy"), ("gone", "z"), ("b", "xx"))
+        ],
+    )
+    info = ModelInfo("m", "transformers", "cpu", "float32", 4, 8, 16, 1, "print")
+    config = load_config(DEMO, ["prompt.template='Q {question}'"])
+    found = field.read_answers(config, info, tmp_path)
+    assert ", ".join(f"{prompt}:{text}" for prompt, text in found) == read
+
+
+def test_seal_is_made_with_the_run_s_delimiter_words_and_system_prompt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given: list[Any] = []
+    monkeypatch.setattr(
+        field, "seal_vector", lambda *rest: given.extend(rest) or np.ones(2, dtype=np.float32)
+    )
+    settings = ["prompt.system=S", "control_points.segment_delimiter=END", "eval.field.layer=3"]
+    config = load_config(DEMO, [*settings, "eval.field.scale=0.5"])
+    model: Any = SimpleNamespace(info=SimpleNamespace(num_layers=4))
+    made = field.seal(Making("seal", model, config, Sources(answers=(("Q", "A"),))))
+    assert given == [model, (("Q", "A"),), 3, "END", config.eval.field, "S"]
+    assert (made.layers, made.strength) == ((3,), 0.5)

@@ -16,13 +16,13 @@ from engine.config.config import Config
 from engine.config.file import load_config
 from engine.errors import DataError
 from engine.esm import layout
-from engine.esm.library.imported import Imported, keys_of, read_imports
+from engine.esm.library.imported import Imported, _line, has_texts, keys_of, read_imports
 from engine.esm.library.memory import EpisodicMemory
 from engine.esm.library.memory_stage import BuildMemory
 from engine.events import Event, MemoryBuilt
 from engine.files import read_jsonl, write_jsonl
 from engine.lm.loading.load import EMBEDDED
-from engine.lm.protocol import Vector
+from engine.lm.protocol import ModelInfo, Vector
 from engine.lm.transformers.model import TransformersModel
 from engine.run.directory import RunDirectory, RunRecord
 from engine.vectors.formats import vector_file
@@ -258,3 +258,18 @@ def test_names_and_keys_that_are_missing_are_told(
         _lines(tmp_path)
         monkeypatch.setenv("HOME", str(tmp_path))
         _imported(Path("~/imports.jsonl"), tmp_path / "new", model)
+
+
+def test_an_empty_text_needs_the_model_too(tmp_path: Path) -> None:
+    path = tmp_path / "entries.jsonl"
+    for record, needed in (({"text": ""}, True), ({"text": "x"}, True), ({"text": None}, False), ({}, False)):
+        write_jsonl(path, [{"key": "k.pt"}, record])
+        assert has_texts(path) is needed
+
+
+def test_a_right_entry_may_stand_at_layer_0() -> None:
+    info = ModelInfo("m", "transformers", "cpu", "float32", 4, 8, 16, 1, "print")
+    line = _line("x:1", {"kind": "right", "layer": 0, "key": "k.pt"}, info)
+    assert (line.layer, line.key, line.file) == (0, "k.pt", None)
+    with pytest.raises(DataError, match="a right entry needs `layer`"):
+        _line("x:1", {"kind": "right", "key": "k.pt"}, info)

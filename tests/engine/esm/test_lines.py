@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,16 @@ import torch
 
 from engine.config.config import Config
 from engine.config.esm import EvalSection
+from engine.config.file import load_config
 from engine.errors import DataError
+from engine.esm import layout
+from engine.esm.evaluation import eval_stage
 from engine.esm.evaluation.answer_lines import checked_answers
 from engine.esm.evaluation.compare import compared
 from engine.esm.library.memory import EpisodicMemory
 from engine.esm.library.select_stage import Select
 from engine.esm.lines import read_entries, read_mined, read_pairs
+from engine.esm.mining import mine_stage
 from engine.esm.vectors import load_vector, vector_bytes
 from engine.events import Notice
 from engine.files import write_jsonl
@@ -27,6 +32,7 @@ from engine.lm.protocol import ModelInfo
 from engine.run.stage import StageResult
 from engine.tasks.example import TaskExample
 from tests.exactly import exactly
+from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage
 from tests.small_esm import answer_line
 
@@ -208,6 +214,11 @@ def vector(memory: Path) -> None:
             "keys hold NaN or infinity",
         ),
         (
+            lambda folder: np.save(folder / "keys.npy", np.where(np.eye(2, 8), np.inf, 1)),
+            "keys.npy",
+            "keys hold NaN or infinity",
+        ),
+        (
             lambda folder: np.save(folder / "keys.npy", np.eye(2, 8, 1, np.float32)),
             "keys.npy",
             "the keys are not as the stage `memory` wrote them: some bytes have changed",
@@ -301,3 +312,39 @@ def test_an_interval_is_drawn_by_the_run_s_seed(monkeypatch: pytest.MonkeyPatch)
 
     assert interval(1) == interval(1)
     assert len({interval(seed) for seed in range(1, 6)}) > 1
+
+
+def test_the_interval_has_as_many_resamples_as_are_configured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a single resample, both ends are the same figure."""
+    monkeypatch.setattr(EvalSection, "bootstrap_resamples", 1)
+    plain = [answer_line(example_id=str(i), correct=i < 20) for i in range(40)]
+    lines = [answer_line(example_id=str(i), correct=i % 3 > 0) for i in range(40)]
+    comparison = compared(lines, plain, Config())
+    assert comparison.low == comparison.high
+
+
+def test_pairs_of_a_batch_that_was_never_finished_are_mined_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed in its first batch, between pairs.jsonl and rollouts.jsonl, which tells what is finished."""
+    monkeypatch.setattr(mine_stage, "training_examples", lambda config: [TaskExample("e", "?", "1")])
+    monkeypatch.setattr(mine_stage, "evaluation_examples", lambda config: [])
+    mined = layout.mine(tmp_path)
+    write_jsonl(mined / "pairs.jsonl", [WRONG | {"pair_id": "a"}])
+    context: Any = SimpleNamespace(config=load_config(DEMO, []), run_dir=tmp_path)
+    job = mine_stage._Job(context)
+    assert (job.recover(), job.pairs) == (0, [])
+    assert (mined / "pairs.jsonl").read_bytes() == b""
+
+
+@pytest.mark.parametrize("job", [mine_stage._Job, eval_stage._Job])
+def test_no_stage_works_on_examples_that_are_both_mined_and_evaluated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: Callable[[Any], object]
+) -> None:
+    shared = [TaskExample(name, f"{name}?", "1") for name in "ab"]
+    for stage in (mine_stage, eval_stage):
+        monkeypatch.setattr(stage, "training_examples", lambda config: shared)
+        monkeypatch.setattr(stage, "evaluation_examples", lambda config: shared[1:])
+    context: Any = SimpleNamespace(config=load_config(DEMO, []), run_dir=tmp_path, model_info=None)
+    with pytest.raises(DataError, match=r"^1 examples are both learnt from and evaluated: b "):
+        job(context)

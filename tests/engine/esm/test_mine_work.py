@@ -11,7 +11,9 @@ import pytest
 
 from engine.config.config import Config
 from engine.esm.mining import mine_work
-from engine.esm.mining.mine_work import _Miner
+from engine.esm.mining.contrast import Contrast, Rollout
+from engine.esm.mining.mine_work import _Miner, _pair_event
+from engine.esm.mining.verify import Mined
 from engine.events import Event, PairMined, RolloutEnded, RolloutsMined
 from engine.lm.protocol import Completion, Finished, Request, Sampling
 from engine.seeds import derive_seed
@@ -158,6 +160,20 @@ def test_pairs_are_made_at_every_control_point_and_no_further() -> None:
     (one,) = miner(model, events).mine(EXAMPLES[:1])
     assert [pair.record["pair_id"] for pair in one.pairs] == ["a_m1_l1", "a_m1_l3", "a_m2_l1", "a_m2_l3"]
     assert [rollout["segments"] for rollout in one.line["rollouts"]] == [2, 2]
+
+
+def test_a_pair_tells_the_first_texts_of_either_side_and_the_number_of_both() -> None:
+    """Of the sets, which have the extreme reward first; a solution may stand behind the rollouts."""
+    states = np.zeros((1, 1, 2), dtype=np.float32)
+
+    def text(words: str, source: str = "rollout") -> Rollout:
+        return Rollout(words, [1], True, 0.0, "", states, [1], source)
+
+    sets = [text("best"), text("taught", "gold")], [text("worst"), text("bad"), text("poor")]
+    contrast = Contrast(np.ones(2, np.float32), np.zeros(2, np.float32), 0.5)
+    event = _pair_event(Mined(EXAMPLES[0], [1], 1, 3, contrast, *sets))
+    assert (event.positives, event.negatives, event.source) == (2, 3, "rollout")
+    assert (event.positive_text, event.negative_text) == ("best", "worst")
 
 
 def _figures(pred: str, reward: float, tokens: int) -> dict[str, Any]:

@@ -87,6 +87,30 @@ def test_prompted_asks_with_a_request_behind_the_question() -> None:
     ]
 
 
+def test_of_answers_given_equally_often_the_one_drawn_first_wins_whichever_ended_first() -> None:
+    """5 and 6, and no answer; the last draw ends first. They are drawn as `mine` draws, not as greedy decodes."""
+    texts, asked = ["#### 5", "#### 6", "none"], list[Request]()
+
+    def generate(requests: list[Request], finished: Finished) -> None:
+        asked.extend(requests)
+        for number in (2, 1, 0):
+            finished(number, Completion([number] * (number + 1), [], texts[number], "eos"))
+
+    tokenizer = SimpleNamespace(encode_chat=lambda text, system: [7])
+    model = cast("LanguageModel", SimpleNamespace(tokenizer=tokenizer, generate=generate))
+    settings = [
+        "eval.votes=3",
+        "decode.temperature=0",
+        "offline_mine.temperature=0.7",
+        "decode.max_new_tokens=9",
+    ]
+    config, (example,) = load_config(DEMO, settings), load_task_dataset("generated", None, "dev", 1)
+    ended: dict[int, Answer] = {}
+    majority_vote(Decoding(model, config, Task("generated", "generated"), [example], ended.__setitem__))
+    assert {request.sampling for request in asked} == {Sampling(9, 0.7)}
+    assert ended == {0: Answer(example.id, tokens=[0], text="#### 5", probe_tokens=2 + 3, ended=True)}
+
+
 def test_a_sample_that_gives_the_winner_is_committed_and_the_others_are_paid_for() -> None:
     config, task = load_config(DEMO, ["eval.votes=5"]), Task("generated", "generated")
     model = load_model(config.model)

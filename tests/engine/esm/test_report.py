@@ -12,7 +12,7 @@ import pytest
 from engine.config.esm import EvalSection
 from engine.config.file import load_config
 from engine.esm.evaluation.answer_lines import AnswerLine
-from engine.esm.evaluation.report import _strict, write_report
+from engine.esm.evaluation.report import _diagnostics, _strict, write_report
 from tests.kill_and_resume import DEMO
 from tests.small_esm import answer_line
 
@@ -123,3 +123,10 @@ def test_marked_answers_are_counted_where_all_are_known(
 ) -> None:
     """Lines of earlier versions do not say it: a share of the others would be another figure."""
     assert _strict([answer_line(correct_strict=one) for one in known]) == share
+
+
+def test_a_vector_of_no_strength_was_chosen_all_the_same() -> None:
+    steps = [step("chosen", 0.9, "w1", alpha=0.0, score=2.0), step("chosen", 0.5, "w2", alpha=3.0, score=1.0)]
+    found = _diagnostics("esm", [line("a", "11", 20, 6, [*steps, step("null_best", 0.1)])])
+    assert (found["steered"], found["steered_share"]) == (2, pytest.approx(2 / 3))
+    assert (found["mean_alpha"], found["mean_score"]) == (1.5, 1.5)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from engine.config.esm import ContrastSection, DecodeSection, EvalSection, Vecto
 from engine.config.esm_methods import METHODS, evaluated_methods
 from engine.config.file import load_config
 from engine.errors import DataError
+from engine.esm.baselines import static
 from engine.esm.baselines.prompt_pairs import (
     PromptPair,
     differences,
@@ -24,7 +27,7 @@ from engine.esm.baselines.prompt_pairs import (
 )
 from engine.esm.evaluation.eval_stage import Evaluate
 from engine.esm.evaluation.methods import make_variant, read_sources
-from engine.esm.evaluation.sources import Sources
+from engine.esm.evaluation.sources import Making, Sources
 from engine.esm.layers import contrast_layer
 from engine.esm.online.control_point import Answer
 from engine.esm.online.controller import Controller
@@ -152,6 +155,33 @@ def test_the_vectors_of_pairs_are_those_of_their_names_with_the_set_layer_and_st
         assert hit.entry.vector is not None
         np.testing.assert_allclose(hit.entry.vector, made(found), atol=1e-6)
     assert contrast_layer(_config(contrast=ContrastSection()), model.info) == 2, "the middle one of four"
+
+
+def test_pairs_are_asked_under_the_run_s_system_prompt_and_at_layer_0_where_that_is_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given: list[Any] = []
+
+    def told(*rest: Any) -> Any:
+        given.append(rest)
+        return np.ones((1, 2))
+
+    monkeypatch.setattr(static, "differences", told)
+    config = load_config(DEMO, ["prompt.system=S", "eval.contrast.layer=0"])
+    nobody: Any = SimpleNamespace(info=SimpleNamespace(num_layers=4))
+    static.contrast_mean(Making("contrast_mean", nobody, config, Sources(pairs=tuple(PAIRS))))
+    assert given == [(nobody, tuple(PAIRS), 0, "S")]
+
+
+@pytest.mark.parametrize("layer", [0, 3])
+def test_of_a_file_with_several_layers_the_chosen_one_is_read(tmp_path: Path, layer: int) -> None:
+    vectors = LayerVectors({n: np.full(4, n + 1.0, dtype=np.float32) for n in (0, 1, 3)})
+    path = tmp_path / "v.safetensors"
+    path.write_bytes(vector_file("safetensors", vectors, "m", 1.0))
+    config = _config(vector=VectorSection(path=str(path), layer=layer))
+    info: Any = SimpleNamespace(hidden_size=4, num_layers=4)
+    found, vector = static.read_vector(config, info, tmp_path)
+    assert (found, vector.tolist()) == (layer, [layer + 1.0] * 4)
 
 
 def test_answers_of_pairs_begin_under_the_system_prompt(model: TransformersModel) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -94,3 +94,34 @@ def test_no_pair_asks_for_no_answer() -> None:
     verifier = Verifier(load_config(DEMO, []), cast(LanguageModel, model), cast(Task, Last()))
     assert verifier.verify([], lambda mined, result: None) == []
     assert model.asked == [] and verifier.tokens == 0
+
+
+def test_answers_to_two_problems_whose_texts_begin_alike_are_two_answers() -> None:
+    """Wrong of both are `ww`, right `x`; the problems ask `?` and `!`, whose answer is 8. Tried first are the wrong
+    texts, then the right ones, and last what the vectors make of the wrong ones."""
+    model = Scripted(range(6), ["3", "4", "7", "8", "7", "8"])
+    other = replace(pair(1, "x", "ww"), example=TaskExample("b", "!", "8"), prompt=[33])
+    verifier = Verifier(load_config(DEMO, []), cast(LanguageModel, model), cast(Task, Last()))
+    results = verifier.verify([pair(1, "x", "ww"), other], lambda mined, result: None)
+    asked = ["".join(map(chr, request.prompt)) for request in model.asked]
+    assert asked == ["?ww", "!ww", "?x", "!x", "?ww", "!ww"]
+    assert results == [Verified(True, False, True)] * 2
+
+
+def test_a_pair_is_tried_from_its_first_texts_of_either_side() -> None:
+    """The sets have the extreme reward first."""
+    model = Scripted(range(3), ["3", "7", "7"])
+    one = pair(1, "r", "w")
+    several = replace(one, positives=[*one.positives, rollout("s")], negatives=[*one.negatives, rollout("v")])
+    verifier = Verifier(load_config(DEMO, []), cast(LanguageModel, model), cast(Task, Last()))
+    verifier.verify([several], lambda mined, result: None)
+    assert ["".join(map(chr, request.prompt)) for request in model.asked] == ["?w", "?r", "?w"]
+
+
+def test_a_solution_that_is_longer_than_an_answer_may_be_is_written_no_further() -> None:
+    """A mined text never is, the data set's own may be: 0 tokens are left, not fewer."""
+    model = Scripted(range(3), ["3", "7", "7"])
+    config = load_config(DEMO, ["offline_mine.max_new_tokens=2"])
+    verifier = Verifier(config, cast(LanguageModel, model), cast(Task, Last()))
+    verifier.verify([pair(1, "solution", "w")], lambda mined, result: None)
+    assert [request.sampling.max_tokens for request in model.asked] == [1, 0, 1]

@@ -177,7 +177,7 @@ def test_a_difference_to_the_record_is_told(
     changed = replace(recorded, steps=[first, *recorded.steps[1:]])
     monkeypatch.setitem(known, line["example_id"], changed)
     tried = what_if.tried(other("no_probing", line["example_id"], step["m"]))
-    assert not tried.exact and tried.difference == "control point 1 chose another then and null now"
+    assert not tried.exact and tried.difference == "segment 1 chose another then and null now"
 
 
 @pytest.mark.parametrize(
@@ -189,10 +189,10 @@ def test_a_difference_to_the_record_is_told(
         (
             "So.",
             {"alpha": 1.51},
-            "control point 2 chose + → -, step 1 at α 1.51 then and + → -, step 1 at α 1.5 now",
+            "segment 2 chose + → -, step 1 at α 1.51 then and + → -, step 1 at α 1.5 now",
         ),
-        ("So.", {"chosen": "w2"}, "control point 2 chose w2 then and + → -, step 1 now"),
-        ("So.", {"chosen": None}, "control point 2 chose null then and + → -, step 1 now"),
+        ("So.", {"chosen": "w2"}, "segment 2 chose w2 then and + → -, step 1 now"),
+        ("So.", {"chosen": None}, "segment 2 chose null then and + → -, step 1 now"),
         ("No.", {"committed_tokens": 9}, "segment 2 had 9 tokens then and 7 now"),
     ],
 )

@@ -692,9 +692,9 @@ def test_an_answer_is_decoded_again_once_for_each_choice(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("then", "now", "said"),
     [
-        (("a", 1.0, 5), ("a", 1.0005, 5), ""), (("a", 1.0, 5), ("b", 1.0, 5), "control point 2 chose A then and b now"),
-        ((None, 0.0, 5), ("a", 1.0, 5), "control point 2 chose null then and A now"),
-        (("a", 1.23456, 5), ("a", 2.0, 5), "control point 2 chose A at α 1.235 then and A at α 2 now"),
+        (("a", 1.0, 5), ("a", 1.0005, 5), ""), (("a", 1.0, 5), ("b", 1.0, 5), "segment 2 chose A then and b now"),
+        ((None, 0.0, 5), ("a", 1.0, 5), "segment 2 chose null then and A now"),
+        (("a", 1.23456, 5), ("a", 2.0, 5), "segment 2 chose A at α 1.235 then and A at α 2 now"),
         (("a", 1.0, 5), ("a", 1.0, 7), "segment 2 had 5 tokens then and 7 now"),
     ],
 )  # fmt: skip

@@ -137,7 +137,7 @@ def test_an_iteration_is_asked_scored_and_kept(tmp_path: Path) -> None:
         (4, 4, "composite 0.964, 1 tokens"),
     ]  # fmt: skip
     assert read_deltas(layout.deltas_best(tmp_path), names) == deltas[2]
-    assert read_deltas(layout.deltas_current(tmp_path), names) == deltas[3]
+    assert read_deltas(layout.deltas_current(tmp_path), names) == deltas[4], "the last proposal"
     assert layout.deltas_best(tmp_path).read_text() == '{\n  "0": 1.0,\n  "1": 1.0,\n  "2": 1.0\n}\n'
     assert layout.processor_best(tmp_path).read_text() == processor_source(evolution.clusters, deltas[2])
     assert (result.summary["ended"], result.summary["best_iteration"]) == ("all 4 iterations", 2)
@@ -233,6 +233,7 @@ def test_an_iteration_without_a_reply_keeps_its_deltas_and_its_cost(tmp_path: Pa
     assert [(one.aborted, one.new_deltas, one.summary, one.attempts) for one in history[:2]] == [
         (refused, None, "", 1)
     ] * 2
+    assert read_deltas(layout.deltas_current(tmp_path), list("012")) == dict.fromkeys("012", 0.5)
     assert history[0].usage.calls == 3 + 2 + 3 + 1 and history[2].new_deltas == dict.fromkeys("012", 0.5)
     assert [one.text for one in evolution.of_kind(Notice)] == [
         f"iteration {number} ends without new deltas: {refused}" for number in (0, 1)

@@ -21,6 +21,7 @@ from engine.errors import DataError
 from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap
 from engine.evolution.deltas import Deltas
 from engine.evolution.processor import (
+    _run_text,
     expected_row,
     generate_processor,
     load_logits_processor,
@@ -321,6 +322,21 @@ def test_wrong_length_is_found_out(generated: Path) -> None:
         ),
     ):
         check_processor(generated, 576)
+
+
+@pytest.mark.parametrize(
+    ("width", "added"),
+    [(2, [0.5, -1.0]), (3, [0.5, -1.0, 0.5]), (5, [0.5, -1.0, 0.5, 0.0, 0.0])],
+    ids=["narrower", "as wide", "wider"],
+)
+def test_logits_of_another_width_get_what_there_is_and_zeros(width: int, added: list[float]) -> None:
+    """Three tokens of the clusters 0, 1, 0: an error would end the server that asks."""
+    clusters = ClusterMap(np.array([0, 1, 0], np.uint8), 2, "a vocabulary")
+    module = _run_text(processor_source(clusters, {"0": 0.5, "1": -1.0}), "processor.py")
+    assert module.ClusterDeltaProcessor()(torch.zeros(2, width)).tolist() == [added] * 2
+    assert module.ClusterDeltaLogitsProcessor()(None, torch.ones(1, width)).tolist() == [
+        [1 + one for one in added]
+    ]
 
 
 def test_a_failed_check_leaves_the_old_file(

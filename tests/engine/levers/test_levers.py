@@ -139,7 +139,7 @@ def test_evidence_stands_before_a_question_that_has_a_graph(levers: Levers) -> N
     (did,) = known.did
     assert (did.acted, did.what) == (True, "2 triples of test-0's paths in the prompt") and did.tokens > 10
     assert "(Vordania," in levers.model.tokenizer.decode(known.text.prompt)
-    none = "the question is none of those whose graphs the run holds"
+    none = "the run holds no graph for this question"
     assert other.did == [LeverDid(lever="evidence", acted=False, what=none)]
 
 

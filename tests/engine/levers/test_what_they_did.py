@@ -122,7 +122,7 @@ def test_evidence(tmp_path: Path) -> None:
     other = lever.add([{"role": "user", "content": "Why?"}], len)
     assert other.messages == [{"role": "user", "content": "Why?"}]
     assert other.did == LeverDid(
-        lever="evidence", acted=False, what="the question is none of those whose graphs the run holds"
+        lever="evidence", acted=False, what="the run holds no graph for this question"
     )
     assert lever.about == "paths of 1 questions"
 

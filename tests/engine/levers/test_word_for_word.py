@@ -12,7 +12,7 @@ import pytest
 
 from engine.config.config import Config
 from engine.config.models.model import ModelSection
-from engine.errors import DataError
+from engine.errors import DataError, wrong_value
 from engine.events import LeverFit
 from engine.evolution import layout as evolution_layout
 from engine.levers import deltas_lever, esm_lever, evidence_lever, load
@@ -21,7 +21,7 @@ from engine.levers.esm_lever import EsmLever
 from engine.levers.evaluated_prompt import PromptUsed
 from engine.levers.evidence_lever import EvidenceLever
 from engine.levers.lever import Edited, LeverDid, last_user, with_last
-from engine.levers.levers import Chosen, Levers, Limits, PromptTooLong
+from engine.levers.levers import PLAIN, Chosen, Levers, Limits, PromptTooLong
 from engine.levers.token_logprobs import Nucleus
 from tests.exactly import exactly
 
@@ -231,6 +231,54 @@ def test_deltas_evolved_on_a_task_bring_its_prompt_where_none_is_known(
     nobody: Any = None
     found = load._with_run(Levers(model, Config(), [], prompt=known), tmp_path, config, nobody, nobody)
     assert found.prompt == asked and found.fits[0].why == "no memory"
+
+
+def test_limits_of_0_are_limits_and_those_not_given_are_the_run_s() -> None:
+    settings = {"decode": {"max_new_tokens": 70, "temperature": 0.7}, "run": {"seed": 5}}
+    one = replace(levers(), config=Config.model_validate(settings))
+
+    def decided(**limits: Any) -> Any:
+        return one._decider(Chosen([]), Limits(**limits), None)
+
+    for limits, figures in (
+        ({}, (70, 0.7, 5)),
+        ({"max_tokens": 0, "temperature": 0.0, "seed": 0}, (0, 0.0, 0)),
+        ({"max_tokens": 9, "temperature": 0.1, "seed": 3}, (9, 0.1, 3)),
+    ):
+        found = decided(**limits)
+        assert (found.budget, found.temperature, found.seed) == figures
+    own = Config.model_validate({"decode": {"max_new_tokens": 80}, "run": {"seed": 6}})
+    memory: Any = SimpleNamespace(config=own, variant=lambda online: PLAIN)
+    found = replace(one, esm=memory)._decider(Chosen(["esm"]), Limits(), None)
+    assert (found.budget, found.temperature, found.seed) == (80, 0.0, 6), "those of the memory's own run"
+    assert decided(top_p=0.5).committing == Nucleus(None, 0.7, 0.5)
+    assert decided(top_p=1.0).committing is None, "all tokens are the nucleus"
+    assert decided(top_p=0.5, temperature=0.0).committing is None, "nothing is drawn"
+
+
+def test_a_run_whose_deltas_do_not_act_brings_no_prompt_and_one_that_cannot_be_used_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another run's deltas come first; the controller of this one lacks its key."""
+
+    def lacks(*_: object) -> None:
+        raise DataError(what="none", hint="")
+
+    def no_key(*_: object) -> None:
+        raise wrong_value("slsm.controller.openai.api_key_env", "KEY", "a key in it")
+
+    for name in ("EsmLever", "EvidenceLever"):
+        monkeypatch.setattr(load, name, lacks)
+    monkeypatch.setattr(load, "_notes", no_key)
+    monkeypatch.setattr(load, "EvaluatedPrompt", SimpleNamespace(of=lambda config: "of the task"))
+    config: Any = SimpleNamespace(evolution=SimpleNamespace(questions="task"))
+    model: Any = SimpleNamespace(info=None)
+    nobody: Any = None
+    first: Any = SimpleNamespace()
+    found = load._with_run(Levers(model, Config(), [], deltas=first), tmp_path, config, nobody, nobody)
+    assert found.deltas is first and found.prompt is None and found.notes is None
+    (notes,) = (fit for fit in found.fits if fit.lever == "notes")
+    assert not notes.fits and "slsm.controller.openai.api_key_env" in notes.why and "a key in it" in notes.why
 
 
 def test_levers_say_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -227,10 +227,26 @@ def test_a_template_may_make_sixteen_times_as_many_characters_and_a_million_besi
         tokenizer.encode_messages([system, user | {"content": "46 "}])
 
 
-def test_a_system_message_alone_is_no_turn_to_put_it_into() -> None:
-    said = "the model's chat template fails: TemplateError: no system role (…): …"
-    with pytest.raises(ModelError, match=exactly(said)):
-        HfTokenizer(tiny_tokenizer(NO_SYSTEM)).encode_messages([SYSTEM])
+def test_a_system_message_alone_is_the_users_where_its_role_is_refused() -> None:
+    tokenizer = HfTokenizer(tiny_tokenizer(NO_SYSTEM))
+    assert tokenizer.decode(tokenizer.encode_messages([SYSTEM])) == "user: be kind\nassistant:"
+
+
+def test_messages_of_one_role_in_a_row_are_one_where_a_template_refuses_them() -> None:
+    refuses = (
+        "{% for m in messages %}{% if loop.index0 and m['role'] == messages[loop.index0 - 1]['role'] %}"
+        "{{ raise_exception('roles must alternate') }}{% endif %}{% endfor %}"
+    )
+    said = [SYSTEM, *CONVERSATION, {"role": "user", "content": "d"}]
+    taken = HfTokenizer(tiny_tokenizer(TEMPLATE))
+    assert taken.decode(taken.encode_messages(said)) == (
+        "system: be kind\nuser: a\nassistant: b\nuser: c\nuser: d\nassistant:"
+    )
+    strict = HfTokenizer(tiny_tokenizer(refuses + TEMPLATE))
+    assert strict.decode(strict.encode_messages(said)) == (
+        "user: be kind\n\na\nassistant: b\nuser: c\n\nd\nassistant:"
+    )
+    assert strict.encode_messages([SYSTEM, *CONVERSATION]) == taken.encode_messages([SYSTEM, *CONVERSATION])
 
 
 def test_several_templates_by_name_are_left_to_the_library() -> None:

@@ -142,6 +142,22 @@ def test_every_rule_by_which_a_find_is_taken_or_refused():
     assert found.query.pointer_candidates[0].gen_method == TRANSFER
 
 
+def test_a_wrong_pair_of_rows_that_come_anyway_needs_no_place():
+    """The pair (78, 79) is right, and the other way round wrong: a score that none has."""
+    found = improved(PLAIN, [mined((79, 78), 0.0), mined((78, 79), 1.0)], TrajectoryQualityController())[1]
+    assert rules(found) == {(78, 79): (COMMITTED, HIGHER_MAXIMUM), (79, 78): (COMMITTED, NEW_SCORE)}
+    assert found.injection.injected == (78, 79)
+
+
+def test_a_row_gives_no_place_to_the_one_it_is_paired_with():
+    """A pool of one row, with which the new row is paired: there is no other row that could go."""
+    query = RLQueryData(query_id="7", candidate_pool_indices=[3], pointer_candidates=[])
+    injector = CandidatePoolInjector(TABLE)
+    found = improve(query, [mined((3, 70), 0.6)], QUERY, TrajectoryQualityController(), injector)
+    assert rules(found) == {(3, 70): (REFUSED, NO_PLACE)}
+    assert found.query.candidate_pool_indices == [3] and found.injection.injected == ()
+
+
 def test_a_wrong_pair_is_worth_no_place():
     _, found = improved(PLAIN, [mined((70, 71), 0.0)], TrajectoryQualityController())
     assert rules(found) == {(70, 71): (REFUSED, NOT_IN_POOL)}

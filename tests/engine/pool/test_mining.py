@@ -119,6 +119,21 @@ def test_it_can_be_paused_between_batches_that_need_no_asking(tmp_path: Path):
     assert len(model.asked) == 30 and seen[0] == 3
 
 
+def test_it_can_be_paused_while_a_batch_is_asked() -> None:
+    seen: list[object] = []
+
+    def evaluate(asks: object, checkpoint: object) -> list[object]:
+        seen.append(checkpoint)
+        return []
+
+    queries: Any = Queries()
+    asking: Any = SimpleNamespace(evaluate=evaluate)
+    model = TableModel(lambda query_id, pair: "wrong")
+    miner = GlobalPositiveMiner(TABLE, model, queries, 300, 30, batch_size=10, evaluator=asking)
+    miner.evaluate_pairs("7", NEAREST, checkpoint=nothing)
+    assert seen == [nothing] * 3
+
+
 def test_a_torn_line_is_asked_again_and_the_others_are_not(tmp_path: Path):
     asks = [VQAAsk("7", (0, number)) for number in range(1, 5)]
     first = TableModel(lambda query_id, pair: "right")

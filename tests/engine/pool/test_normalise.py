@@ -113,7 +113,7 @@ def test_what_cannot_be_used_is_counted_by_reason():
         "candidate: the query itself": 1,
         "candidate: embedding not finite": 1,
         "trajectory: one candidate twice": 1,
-        "trajectory: another points to the same": 1,
+        "trajectory: same pair as another": 1,
         "trajectory: its candidate cannot be used": 2,
     }
 
@@ -135,7 +135,7 @@ def test_of_two_to_the_same_rows_the_one_that_was_scored_stays():
     query = msgspec.structs.replace(query, pointer_candidates=[failed, *query.pointer_candidates[1:]])
     found = normalised(query)
     assert [trajectory.vqa_acc_score for trajectory in found.query.pointer_candidates] == [0.6]
-    assert found.dropped == {"trajectory: another points to the same": 2}
+    assert found.dropped == {"trajectory: same pair as another": 2}
 
 
 def test_a_pool_is_not_filled_with_the_query_itself_however_near() -> None:
@@ -146,3 +146,10 @@ def test_a_pool_is_not_filled_with_the_query_itself_however_near() -> None:
     rest = [row for row in nearest if row not in own and row != nearest[5]]
     assert found.query.candidate_pool_indices == [nearest[5], *rest[: POOL_SIZE - 1]]
     assert found.filled == tuple(rest[: POOL_SIZE - 1])
+
+
+def test_of_equally_similar_rows_the_earlier_of_the_pool_stays() -> None:
+    table = np.ones((4, 2), dtype=np.float32)
+    ranked = TrajectoryQualityController().ranked
+    found = normalise(plain([2, 0, 3, 1]), table, np.ones(2, dtype=np.float32), [], ranked, size=3)
+    assert (found.query.candidate_pool_indices, found.cut) == ([2, 0, 3], (1,))

@@ -11,7 +11,7 @@ import pytest
 
 from engine.config.config import Config
 from engine.events import Event, Notice, OracleTotal, PoolTotals, Verdict
-from engine.pool import layout
+from engine.pool import layout, pool_report
 from engine.pool.pool_report import write_report
 from engine.pool.pool_work import DecisionLine
 from engine.pool.vqa.evaluated_pairs import EvaluatedPair
@@ -126,3 +126,14 @@ def test_letters_of_any_language_are_written_as_they_are(tmp_path: Path) -> None
     write_report(context, LINES, 7, PAIRS, "modèle 模型")
     text = layout.report(tmp_path).read_text(encoding="utf-8")
     assert '\n  "model": "modèle 模型"' in text and text.startswith("{\n") and text.endswith("}\n")
+
+
+def test_the_verdict_is_drawn_by_the_run_s_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the oracles before and after, with what the pairs cost."""
+    layout.folder(tmp_path).mkdir()
+    asked: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(pool_report, "pool_verdict", lambda *given: asked.append(given))
+    config, nobody = Config.model_validate({"run": {"seed": 5}}), None
+    context = StageContext("pool", config, tmp_path, lambda event: None, lambda: None, nobody)  # type: ignore[arg-type]
+    write_report(context, LINES, 7, PAIRS, "the model")
+    assert asked == [([0.3, 1.0, 0.0], [1.0, 1.0, 0.6], 5, 0.75)]

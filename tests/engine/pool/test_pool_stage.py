@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.config.config import Config
 from engine.errors import DataError
 from engine.events import Event, Notice, PoolQueryDone, PoolTotals
-from engine.pool import layout
+from engine.pool import from_config, layout, pool_stage
 from engine.pool.data.digits import DigitsDataset
-from engine.pool.data.records import POOL_SIZE, RLQueryData, read_rl_data, write_rl_data
+from engine.pool.data.records import POOL_SIZE, RLQueryData, TrajectoryData, read_rl_data, write_rl_data
 from engine.pool.from_config import given_rl_data
-from engine.pool.pool_stage import BuildPools
+from engine.pool.pool_stage import BuildPools, PoolJob
 from engine.pool.vqa.digits_vqa import DigitsVQA
 from engine.run.gate import StopRequested
-from tests.engine.pool.small_run import SMALL, context_of, run_pool
+from tests.engine.pool.small_run import SMALL, context_of, run_pool, small_config
 from tests.exactly import exactly
 
 
@@ -306,3 +307,53 @@ def test_the_first_rl_data_go_with_the_seed_of_the_run(tmp_path: Path) -> None:
         dataset = DigitsDataset(seed=0, demonstrations=400, train=4, heldout=1)
         found.append(given_rl_data(context, dataset, DigitsVQA(dataset)))
     assert dict(found[0]) == dict(found[1]) != dict(found[2])
+
+
+def part(**fields: Any) -> Any:
+    """The stage's work with these parts alone."""
+    job = PoolJob.__new__(PoolJob)
+    vars(job).update(fields)
+    return job
+
+
+def test_enough_rows_are_searched_for_a_query_with_rows_of_its_own() -> None:
+    """Rows 0 to 2, the nearest ones, show the query: the 70 behind them are its nearest."""
+    table = np.stack([np.cos(angles := np.linspace(0, 1, 90)), np.sin(angles)], axis=1).astype(np.float32)
+    dataset = SimpleNamespace(
+        embeddings=table, splits={"train": ["q"], "heldout": ["h"]}, query_embedding=lambda name: table[0],
+        excluded=lambda name: [0, 1, 2] if name == "q" else [],
+    )  # fmt: skip
+    config = SimpleNamespace(pool=SimpleNamespace(search_top_k=70))
+    context = SimpleNamespace(config=config, checkpoint=lambda: None)
+    job = part(context=context, dataset=dataset, training=["q", "unknown"], nearest={})
+    job._search()
+    assert set(job.nearest) == {"q", "h"}
+    assert job.nearest["q"] == list(range(3, 73)) and job.nearest["h"][:70] == list(range(70))
+
+
+def test_of_a_held_out_query_the_pool_alone_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither trajectories nor other fields of the data: they hold scores."""
+    known = TrajectoryData(pointer=[0, 1], vqa_correct=1, vqa_acc_score=1.0, gen_method="beam")
+    given = RLQueryData(
+        query_id="h", candidate_pool_indices=[4, 5], pointer_candidates=[known], extra={"best_score": 1.0}
+    )
+    monkeypatch.setattr(pool_stage, "normalised", lambda bare, *rest: SimpleNamespace(query=bare))
+    monkeypatch.setattr(pool_stage, "unusable", lambda *given: "")
+    job = part(
+        context=SimpleNamespace(config=small_config()), dataset=SimpleNamespace(splits={"heldout": ["h", "new"]}),
+        data={"h": given}, nearest={"h": [1], "new": [2]},
+    )  # fmt: skip
+    found = job._heldout()
+    assert [(one.query_id, one.candidate_pool_indices) for one in found.values()] == [
+        ("h", [4, 5]),
+        ("new", []),
+    ]
+    assert all(one.pointer_candidates == [] and one.extra == {} for one in found.values())
+
+
+def test_the_digits_are_as_many_as_the_run_wants(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    monkeypatch.setattr(from_config, "DigitsDataset", lambda *given, **more: made.append((given, more)))
+    settings = {"pool": {"train_queries": 30, "heldout_queries": 8}, "run": {"seed": 5}}
+    from_config.make_dataset(Config.model_validate(settings))
+    assert made == [((5,), {"train": 30, "heldout": 8})]

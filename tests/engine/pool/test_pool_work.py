@@ -14,6 +14,7 @@ from engine.pool.data.dataset import majority
 from engine.pool.data.digits import DigitsDataset
 from engine.pool.data.records import POOL_SIZE, RLQueryData, TrajectoryData
 from engine.pool.pool_work import QueryMiner, _warning
+from engine.pool.trajectory_quality_controller import TrajectoryQualityController
 from engine.pool.vqa.evaluated_pairs import PairEvaluator
 from tests.engine.pool.small_run import context_of
 from tests.engine.pool.vqa_models import TableModel
@@ -85,3 +86,20 @@ def test_a_given_pair_without_a_score_is_asked(tmp_path: Path, failed: bool, ask
     query = RLQueryData(query_id=name, candidate_pool_indices=order[:64], pointer_candidates=[given])
     miner.settle(query, order)
     assert [ask.demonstrations for ask in model.asked] == [(row[first], row[last]) for first, last in asked]
+
+
+def test_a_query_is_settled_with_the_run_s_settings(tmp_path: Path) -> None:
+    """Each differs from what its part has by itself."""
+    settings = {
+        "target_trajectory_count": 9, "positive_quota": 3, "partial_quota": 1, "fill_with_refused": True,
+        "max_inject_per_query": 5, "search_top_k": 90, "max_eval_pairs": 30, "batch_size": 7,
+    }  # fmt: skip
+    context = context_of(tmp_path, lambda event: None, lambda: None, **settings)
+    dataset: Any = SimpleNamespace(embeddings=np.ones((3, 2), dtype=np.float32), annotations=None)
+    evaluator = PairEvaluator(None, TableModel(lambda query_id, pair: "wrong"), lambda name: [])
+    queries = QueryMiner(context, dataset, TableModel(lambda query_id, pair: "wrong"), evaluator)
+    assert queries.controller == TrajectoryQualityController(9, 3, 1, fill_with_refused=True)
+    assert queries.injector.max_inject_per_query == 5
+    miner = queries.miner
+    assert (miner.search_top_k, miner.max_eval_pairs, miner.batch_size) == (90, 30, 7)
+    assert miner._evaluator is evaluator

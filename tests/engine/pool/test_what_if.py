@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -159,3 +160,13 @@ def test_what_cannot_be_shown_is_refused(
     wanted: dict[str, Any] = {"query": first.query_id, "recorded": list(first.pair)}
     with pytest.raises(DataError, match=exactly(words.format(first.query_id))):
         what_if.tried(WhatIfRequest(**wanted | change))
+
+
+def test_no_row_that_shows_the_query_is_tried_in_either_place(tmp_path: Path) -> None:
+    what_if: Any = WhatIf.__new__(WhatIf)
+    what_if._dataset = SimpleNamespace(embeddings=[0.0] * 9, excluded=lambda query: [7])
+    what_if._context = SimpleNamespace(run_dir=tmp_path)
+    assert what_if._pair("q", [3, 4]) == (3, 4)
+    for rows in ([7, 3], [3, 7]):
+        with pytest.raises(DataError, match="none of 7, which show the query"):
+            what_if._pair("q", rows)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from engine.config.config import Config
 from engine.config.serve import ServeSection
 from engine.errors import ConfigError, RunError
 from engine.serve.key import server_key
@@ -98,3 +99,10 @@ def test_a_file_of_a_key(tmp_path: Path) -> None:
             server_key(section, tmp_path)
     nobody = server_key(ServeSection(key_env="none"), tmp_path)
     assert (nobody.secret, nobody.place) == (None, "no key is asked for")
+
+
+def test_nobody_else_is_let_in_unless_that_is_asked_for() -> None:
+    """The host that is not given is this machine alone, and so is that of a whole configuration."""
+    assert ServeSection().host == Config().serve.host == "127.0.0.1"
+    with bound(ServeSection().host, 0) as listening:
+        assert listening.getsockname()[0] == "127.0.0.1"

@@ -106,6 +106,23 @@ def test_a_prompt_that_is_repeated_is_sent_once_before_the_answer() -> None:
     assert sent[2:] == [Written(" three", text.scored)], "places in all that is sent, the prompt too"
 
 
+def test_a_first_text_that_took_no_time_is_the_first_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock need not move between two readings: 0 seconds are not none."""
+    now = [100.0]
+    monkeypatch.setattr(pending_request, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    text = SimpleNamespace(text="One", finish="", stops=(), echo=">", scored=[], prompt_scored=[])
+    sent: list[Update] = []
+    parsed: Any = SimpleNamespace(stream=True)
+    request = PendingRequest(
+        "r", parsed, "?", sent.append, SimpleNamespace(text=text, again=None), began=100.0
+    )  # type: ignore[arg-type]
+    request.send_updates([])
+    now[0], text.text = 107.0, "One two"
+    request.send_updates([])
+    assert sent == [Written(">", []), Written("One", []), Written(" two", [])]
+    assert request.first == 0.0
+
+
 @pytest.mark.parametrize(
     ("text", "finish", "stops", "ready"),
     [

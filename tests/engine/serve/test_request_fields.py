@@ -94,6 +94,7 @@ def test_the_bounds_of_numbers(
     ("kind", "fields", "status", "message", "field"),
     [
         ("chat", {"model": "big"}, 404, "there is no model 'big': this server has tiny", "model"),
+        ("chat", {"model": "b" * 201}, 404, f"there is no model '{'b' * 200}': this server has tiny", "model"),
         ("chat", {"messages": [{"role": "assistant", "content": "x"}]}, 400,
          "messages: the last message has to be the user's", "messages"),
         ("chat", {"max_tokens": 51}, 400, "max_tokens: from 1 to 50 tokens can be asked for", "max_tokens"),

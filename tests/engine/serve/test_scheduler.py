@@ -185,6 +185,41 @@ def test_a_request_that_is_written_again_gets_the_next_place(monkeypatch: pytest
     assert announced == ["second"] and [one.name for one in busy._waiting] == ["third"]
 
 
+def test_each_answer_of_a_request_takes_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of four: where three are taken, there is none for two, and one for one."""
+    monkeypatch.setattr(ServeSection, "max_waiting", 2)
+    levers: Any = SimpleNamespace(model=SimpleNamespace(open=lambda prompts: None))
+    section = ServeSection(max_in_flight=2)
+    busy = RequestScheduler(levers, section, lambda event: None, lambda done, tokens: None)
+    assert (busy.reserve(3), busy.reserved) == (3, 3)
+    with pytest.raises(Busy):
+        busy.reserve(2)
+    assert (busy.reserve(1), busy.reserved) == (1, 4)
+    busy.release(4)
+    assert busy.reserved == 0
+
+
+def test_whose_client_leaves_while_the_answer_is_checked_has_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is not written again. Those that found no place are none that have ended; what never began counts
+    from its arrival."""
+    monkeypatch.setattr(scheduler, "time", SimpleNamespace(monotonic=lambda: 107.0))
+    levers: Any = SimpleNamespace(model=SimpleNamespace(open=lambda prompts: None))
+    events: list[Event] = []
+    progress: list[tuple[int, int]] = []
+    busy = RequestScheduler(levers, ServeSection(), events.append, lambda *done: progress.append(done))
+    busy._counts["refused"] = 5
+    nobody: Any = None
+    prepared = Prepared(InFlight("a", [1], nobody), nobody, [], nobody)
+    request = PendingRequest("a", nobody, "Q", lambda update: None, prepared, arrived=100.0, cancelled=True)
+    busy._submitted[id(request)] = request
+    busy.reserve()
+    busy._checked.append((request, Prepared(InFlight("with a note", [1], nobody), nobody, [], nobody)))
+    busy._take_checked()
+    told = [(e.request, e.outcome, e.seconds) for e in events if isinstance(e, RequestAnswered)]
+    assert told == [("a", "vanished", 7.0)]
+    assert (list(busy._waiting), busy.reserved, progress) == ([], 0, [(1, 0)])
+
+
 def idle() -> RequestScheduler:
     levers: Any = SimpleNamespace(model=SimpleNamespace(open=lambda prompts: None))
     return RequestScheduler(levers, ServeSection(), lambda event: None, lambda done, tokens: None)

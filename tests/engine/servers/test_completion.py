@@ -22,6 +22,7 @@ def body(content: Any, usage: Any = None, **choice: Any) -> str:
     [
         ({"prompt_tokens": 7, "completion_tokens": 3}, (7, 3)),
         ({"prompt_tokens": 7}, (7, 0)),
+        ({"prompt_tokens": 0, "completion_tokens": 0}, (0, 0)),
         (None, (None, None)),
         ({}, (None, None)),
         ("many", (None, None)),

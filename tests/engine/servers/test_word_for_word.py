@@ -608,6 +608,8 @@ def test_a_role_s_total_with_one_more_request() -> None:
         completion_tokens=3, unreported=1, seconds=15.0, waited=1.75, cost=0.3,
     )  # fmt: skip
     assert added(None, request(outcome="answered")).cost is None
+    free = added(None, request(outcome="answered", cost=0.0))
+    assert free.cost == 0.0, "what costs nothing is known to cost nothing"
 
 
 def test_a_request_is_timed_and_a_stop_cancels_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 from engine.config.run import RunSection
 from engine.errors import ConfigError, Problem
 from engine.slsm import layout
-from engine.slsm.chat_model import LocalChatModel
+from engine.slsm.chat_model import LocalChatModel, OpenAIChatModel
 from engine.slsm.controllers.detection import CheckedController
 from engine.slsm.controllers.openai_controller import OpenAIController
 from engine.slsm.controllers.rule_controller import RuleController
@@ -150,6 +150,16 @@ def test_a_local_model_is_that_of_the_section_with_its_limits() -> None:
     assert isinstance(made, LocalChatModel) and made.name == "local"
     assert context.loaded == [context.config.slsm.model] and not context.asked
     assert (made._sampling.max_tokens, made._sampling.temperature) == (77, 0.25)
+
+
+def test_a_model_behind_a_server_has_the_limits_of_the_section_and_as_many_requests_at_once() -> None:
+    answers = {"kind": "openai", "openai": {"model": "m"}}
+    context: Any = Context(answers=answers, max_new_tokens=77, temperature=0.25, concurrency=3)
+    asked: list[Any] = []
+    context.client = lambda section, role, where: asked.append(section)
+    made = make_chat_model(context)
+    assert isinstance(made, OpenAIChatModel) and (made.name, made._concurrency) == ("m", 3)
+    assert [(one.max_tokens, one.temperature) for one in asked] == [(77, 0.25)]
 
 
 def test_a_file_of_answers_is_for_its_own_questions_alone() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -16,9 +17,11 @@ from engine.run.stage import StageContext
 from engine.servers.client import ServerFailed
 from engine.servers.spent import Spent
 from engine.slsm import layout, slsm_stage
+from engine.slsm.answering import ConversationAnswerer
 from engine.slsm.chat_model import ChatAnswer, ChatAsk, Given
 from engine.slsm.judges.judge import AnswerVerdict
 from engine.slsm.multichallenge import Criterion
+from engine.slsm.records import VerdictRecord
 from engine.slsm.slsm_stage import RunSLSM
 from tests.engine.slsm.small_run import small_config
 from tests.engine.slsm.stage_run import DIALOGUES, note_following_model, run_slsm
@@ -173,3 +176,44 @@ def test_eight_refusals_in_a_row_that_may_be_the_servers_end_the_stage(
         run_slsm(tmp_path, compare=["baseline"])
         failures = [line["failure"] for line in read_jsonl(layout.answers(tmp_path))]
         assert failures == ["" if one in answered else "no such model" for one in range(1, kept + 1)]
+
+
+def test_a_refused_answer_is_neither_looked_at_nor_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two conversations the second is refused for what it says; the first is answered, and once more after a
+    conflict. There is one detection, and one verdict."""
+    model = RefusingModel({1, 3}, True)
+    monkeypatch.setattr(slsm_stage, "make_chat_model", lambda context, dialogues: model)
+    run_slsm(tmp_path, n=2, compare=["on_detection"])
+    first, second = (line["conversation_id"] for line in read_jsonl(layout.results(tmp_path)))
+    assert {line["conversation_id"] for line in read_jsonl(layout.detections(tmp_path))} == {first}
+    assert {line["conversation_id"] for line in read_jsonl(layout.verdicts(tmp_path))} == {first}
+    refused = [line for line in read_jsonl(layout.answers(tmp_path)) if line["conversation_id"] == second]
+    assert [line["note"] for line in refused] == [""], "it is not answered a second time"
+
+
+@pytest.mark.parametrize(
+    ("passed", "strict", "verdict"),
+    [
+        (None, True, (False, "no verdict, so failed: why")),
+        (None, False, (None, "why")),
+        (False, True, (False, "why")),
+        (True, True, (True, "why")),
+    ],
+)
+def test_only_an_answer_without_a_verdict_says_so(
+    passed: bool | None, strict: bool, verdict: tuple[bool | None, str]
+) -> None:
+    answerer: Any = ConversationAnswerer.__new__(ConversationAnswerer)
+    record = VerdictRecord("c", "said", passed, "why", Spent())
+    vars(answerer).update(
+        judge=None, records=SimpleNamespace(verdicts={("c", "said"): record}),
+        section=SimpleNamespace(judge=SimpleNamespace(failures_fail=strict)),
+    )  # fmt: skip
+    event = ConversationAnswered(
+        conversation_id="c", axis="", mode="always", memory_mode="flat", attempt=0, answer="said", injected=True,
+        reason="",
+    )  # fmt: skip
+    judged = answerer._judged(event)
+    assert (judged.passed, judged.verdict) == verdict

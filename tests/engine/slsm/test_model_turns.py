@@ -16,6 +16,7 @@ from engine.slsm.chat_model import ChatAnswer, ChatAsk, Given
 from engine.slsm.model_turns import ModelTurns
 from engine.slsm.records import TurnRecord
 from engine.slsm.turns import Conversation, Turn
+from engine.slsm.turns import turns_of as parse_turns
 from tests.engine.slsm.small_run import small_context
 
 LONG = Conversation("long", (Turn("a"), Turn("b", "given"), Turn("c"), Turn("d")))
@@ -59,6 +60,25 @@ def test_open_turns_are_answered_in_order_and_kept(tmp_path: Path) -> None:
     again = turns_of(tmp_path, Numbering())
     assert again.fill([SHORT, LONG]) == filled and not again.model.batches, "asked once"  # type: ignore[attr-defined]
     assert turns.fill([]) == []
+
+
+def test_a_system_message_and_neighbours_stand_where_they_were(tmp_path: Path) -> None:
+    given = [
+        ("system", "S"),
+        ("user", "a"),
+        ("user", "b"),
+        ("assistant", None),
+        ("system", "T"),
+        ("user", "c"),
+    ]
+    talk = Conversation("one", parse_turns([{"role": role, "content": text} for role, text in given]))
+    model = Numbering()
+    (filled,) = turns_of(tmp_path, model).fill([talk])
+    assert filled.turns == (Turn("S\n\na\n\nb", "to b"), Turn("T\n\nc"))
+    first = [{"role": role, "content": text} for role, text in given[:3]]
+    assert [list(ask.messages) for ask in model.batches[0]] == [first]
+    answer, last = {"role": "assistant", "content": "to b"}, {"role": "user", "content": "c\n\nN"}
+    assert filled.messages("N") == [*first, answer, {"role": "system", "content": "T"}, last]
 
 
 def test_a_batch_has_no_more_than_asked_for(tmp_path: Path) -> None:

@@ -104,10 +104,12 @@ def test_the_hubs_parquet_is_the_same(tmp_path: Path) -> None:
 
 def test_plain_chats_need_no_criteria() -> None:
     data = lines(
-        {"messages": said("Hi", "Hello", "How are you?")}, {"id": 7, "messages": said("A?"), "topic": "x"}
+        {"messages": said("Hi", "Hello", "How are you?")},
+        {"id": 7, "messages": said("A?"), "topic": "x"},
+        {"id": 0, "messages": said("B?")},
     )
     found = parse_dialogues(data, "chats.jsonl", "chats", 9)
-    assert [one.id for one in found.conversations] == ["chat-1", "7"]
+    assert [one.id for one in found.conversations] == ["chat-1", "7", "0"]
     assert not found.criteria
     assert found.axes == [""]
 

@@ -13,7 +13,7 @@ from engine.errors import DataError
 from engine.events import ConversationAnswered, Event, ModeScored, Notice
 from engine.run.stage import StageContext
 from engine.slsm import layout
-from engine.slsm.published_answers import read_answers
+from engine.slsm.published_answers import PublishedAnswers, read_answers
 from engine.slsm.slsm_stage import RunSLSM
 from engine.tasks.generated.dialogues.records import generate_dialogues, multichallenge_jsonl
 from tests.engine.slsm.small_run import small_config
@@ -186,3 +186,9 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_settings_that_do_not_go_with_a_file(slsm: dict[str, Any], what: str) -> None:
     with pytest.raises(ValidationError, match=what):
         small_config(**slsm)
+
+
+def test_there_is_an_attempt_where_all_lists_are_empty() -> None:
+    assert [PublishedAnswers("n", given).attempts for given in ({}, {"a": []}, {"a": ["x"], "b": ["y"] * 3})] == [
+        1, 1, 3,
+    ]  # fmt: skip

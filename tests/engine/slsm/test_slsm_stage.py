@@ -210,6 +210,18 @@ def test_a_finished_run_does_nothing_again(
     assert len([event for event in events if isinstance(event, ModeScored)]) == VARIANTS
 
 
+@pytest.mark.parametrize(
+    "slsm",
+    [{"compare": ["baseline"]}, {"compare": ["always"]}, {"compare": ["always"], "judge": {"kind": "none"}}],
+    ids=["no memory", "no detections", "no verdicts"],
+)
+def test_a_finished_run_that_needs_fewer_files_does_nothing_again(
+    tmp_path: Path, slsm: dict[str, Any]
+) -> None:
+    run_slsm(tmp_path, n=2, **slsm)
+    assert not [event for event in run_slsm(tmp_path, n=2, **slsm) if isinstance(event, ConversationOpened)]
+
+
 @pytest.mark.parametrize("name", ("states", "answers", "detections", "verdicts", "results"))
 def test_a_torn_last_line_is_written_again(whole: MakeWhole, tmp_path: Path, name: str) -> None:
     folder = whole(32).copy(tmp_path / "run")
@@ -220,6 +232,42 @@ def test_a_torn_last_line_is_written_again(whole: MakeWhole, tmp_path: Path, nam
     path.write_bytes(lines[: lines.rstrip().rfind(b"\n") + 9])
     run_slsm(folder, batch_size=32, **ALL)
     assert files(folder) == files(whole(32).folder)
+
+
+def test_of_a_batch_that_was_written_in_part_the_rest_is_told(tmp_path: Path) -> None:
+    """The result of the last of three conversations was not written any more."""
+    slsm: dict[str, Any] = {"compare": ["baseline"], "batch_size": 3}
+    run_slsm(tmp_path, n=3, **slsm)
+    path = layout.results(tmp_path)
+    *kept, last = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(kept))
+    told = [event for event in run_slsm(tmp_path, n=3, **slsm) if isinstance(event, ConversationAnswered)]
+    assert [event.conversation_id for event in told] == [json.loads(last)["conversation_id"]]
+    assert path.read_text() == "".join([*kept, last])
+
+
+@pytest.mark.parametrize(
+    ("path", "axes", "scores"),
+    [
+        ("x.jsonl", ["SELF_COHERENCE"], {"score_as_published_baseline_none": 1.0}),
+        ("x.jsonl", ["SELF_COHERENCE", "another"], {}),
+        (None, ["SELF_COHERENCE"], {}),
+    ],
+)
+def test_only_the_benchmark_s_own_axes_are_scored_as_its_authors_do(
+    path: str | None, axes: list[str], scores: dict[str, float]
+) -> None:
+    stage: Any = _SLSMRun.__new__(_SLSMRun)
+    passed = ConversationAnswered(
+        conversation_id="c", axis="SELF_COHERENCE", mode="baseline", memory_mode="none", attempt=0, answer="",
+        injected=False, reason="", passed=True,
+    )  # fmt: skip
+    talk = SimpleNamespace(id="c")
+    vars(stage).update(
+        section=SimpleNamespace(data=SimpleNamespace(path=path)), variants=[("baseline", "none")], attempts=1,
+        dialogues=SimpleNamespace(axes=axes, conversations=[talk]), results={("c", "baseline", "none", 0): passed},
+    )  # fmt: skip
+    assert stage._as_published() == scores
 
 
 @pytest.mark.parametrize("name", ("states", "answers", "detections", "verdicts"))

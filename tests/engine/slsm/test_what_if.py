@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +16,11 @@ from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
 from engine.servers.spent import Spent
 from engine.slsm import layout
-from engine.slsm.chat_model import ChatAnswer, ChatAsk, Given
+from engine.slsm.chat_model import ChatAnswer, ChatAsk, Given, LocalChatModel
 from engine.slsm.judges.judge import AnswerJudgeFailed, AnswerVerdict
 from engine.slsm.policy import REMINDER
 from engine.slsm.records import TurnRecord
-from engine.slsm.turns import Conversation, Turn
+from engine.slsm.turns import Conversation, Turn, turns_of
 from engine.slsm.what_if import WhatIf, WhatIfRequest
 from engine.tasks.generated.dialogues.records import generate_dialogues
 from tests.engine.slsm.note_following_model import NoteFollowingModel
@@ -236,6 +237,21 @@ def test_open_turns_have_what_the_model_wrote_in_this_conversation(tmp_path: Pat
         Turn("a", "own 0"), Turn("b", "given"), Turn("c", "own 2"), Turn("d"),
     )  # fmt: skip
     assert [what_if._wrote("own", turn) for turn in range(4)] == [True, False, True, True]
+
+
+def test_messages_of_before_an_earlier_turn_are_sent_as_they_were(tmp_path: Path, model: Any) -> None:
+    given = [("system", "S"), ("user", "a"), ("user", "b"), ("assistant", None), ("user", "c")]
+    what_if: Any = object.__new__(WhatIf)
+    what_if._context, what_if._model = context(tmp_path, model), LocalChatModel(model, 9, 0.7)
+    messages = [{"role": role, "content": text} for role, text in given]
+    what_if._conversations = {"own": Conversation("own", turns_of(messages))}
+    records = KeyedRecords(layout.turns(tmp_path), TurnRecord, TurnRecord.key)
+    records.add(TurnRecord(conversation_id="own", turn=0, answer="it wrote"))
+    model.asked.clear()
+    request = WhatIfRequest(conversation="own", mode="baseline", memory_mode="", attempt=0)
+    what_if._answer(what_if._conversation("own"), request, 0, "N", "your note")
+    (asked,) = (json.loads(prompt) for prompt, _ in model.asked)
+    assert asked == [*messages[:2], {"role": "user", "content": "b\n\nN"}]
 
 
 def test_nothing_of_the_run_is_touched(run: tuple[Path, list[ConversationAnswered]], model: Any) -> None:

@@ -88,6 +88,18 @@ def test_seeds_are_one_setting_and_their_items_are_no_further_items(tmp_path: Pa
     assert "better than each of the 2 others" in " ".join(remarks(found))
 
 
+def test_a_setting_with_one_seed_has_the_interval_of_its_run(tmp_path: Path) -> None:
+    """Not one drawn anew from the same items: here from 0 to 1, as the run's verdict says. Two have a new one."""
+    folder = make_sweep(tmp_path, [20, 30])
+    record = folder.read()
+    record.points = record.points[:3]
+    folder.write(record)
+    two, one = SweepReader(folder).read().settings
+    assert one.gain is not None and (one.gain.difference, one.gain.low, one.gain.high) == (0.5, 0.0, 1.0)
+    assert len(one.scores) == 40, "settings are compared over the items as before"
+    assert two.gain is not None and 0.0 < two.gain.low < two.gain.difference < two.gain.high < 1.0
+
+
 def test_scores_that_the_verdict_is_not_about_are_left_out(tmp_path: Path) -> None:
     """A verdict of another figure than the items' right and wrong."""
     folder = make_sweep(tmp_path, [20, 30])

@@ -17,7 +17,7 @@ from textual.widgets import Input
 from app.methods.place import Place
 from app.state.esm import ESMState
 from app.wording.text import counted
-from engine.events import DecisionTaken, Event, MethodEvaluated, StageStarted, Unknown, decode
+from engine.events import DecisionTaken, Event, MethodEvaluated, PairMined, StageStarted, Unknown, decode
 from engine.run.find_event import find_event
 from engine.run.stage_state import RUNNING
 from engine.wilson import wilson
@@ -179,6 +179,41 @@ async def test_a_click_on_a_stage_opens_its_method(growing: RecordedSession, siz
         await pilot.click(offset=(rows[row].index("eval"), row))
         await pilot.pause()
     assert [message.name for message in messages if isinstance(message, SystemRequested)][:1] == ["ESM"]
+
+
+async def test_a_count_of_cases_stands_where_the_line_of_kinds_says_of_which(
+    session: RecordedSession,
+) -> None:
+    """Beside the results nothing says whether it would be of decisions, pairs or entries."""
+    async with EsmApp(session).run_test(size=WIDE) as pilot:
+        screen = await press(pilot)
+        screen.action_named("pairs")
+        await pilot.pause()
+        count = f"1 Cases {len(session.state.esm.pairs):,}   2 Results"
+        assert count in drawn(pilot.app)
+        await press(pilot, "2")
+        assert "1 Cases   2 Results" in drawn(pilot.app)
+        await press(pilot, "1")
+        assert count in drawn(pilot.app)
+
+
+@pytest.mark.parametrize("tried_out", [True, False])
+async def test_pairs_have_an_effect_where_any_was_tried_out(tried_out: bool, tmp_path: Path) -> None:
+    events = [
+        msgspec.structs.replace(event, steered_correct=tried_out or None)
+        if isinstance(event, PairMined)
+        else event
+        for event in SyntheticRun().events()
+    ]
+    session = RecordedSession(write_log(tmp_path / "events.jsonl", iter(events)), tmp_path)
+    async with EsmApp(session).run_test(size=WIDE) as pilot:
+        screen = await press(pilot)
+        screen.action_named("pairs")
+        await pilot.pause()
+        assert isinstance(screen.pane, CasesPane)
+        keys = [column.key for column in screen.pane.source.columns]
+        assert keys[-3:] == (["effect", "source", "id"] if tried_out else ["delta", "source", "id"])
+        assert ("effect" in drawn(pilot.app)) == tried_out
 
 
 async def test_every_tab_explains_its_emptiness(tmp_path: Path) -> None:
@@ -574,13 +609,36 @@ async def test_a_marked_column_says_what_filters_call_it(session: RecordedSessio
         table = pane.table
         for marked, words in (
             ("probe", "prb (filter probe): tokens spent on probes"),
-            ("m", "│  m: the segment"),
+            ("m", "m: the segment that was decided, from 1  │  "),
         ):
             table._marked = marked
             pane.show_status()
-            assert words in str(pane.line.render())
+            assert str(pane.line.render()).startswith(words)
         await pilot.hover(table, offset=(table._placed[-1].x, 0))
         assert table.tooltip is not None
+
+
+async def test_an_explanation_has_the_lines_that_it_needs(session: RecordedSession) -> None:
+    """Also in 80 columns, where the counts before it left it none."""
+    async with EsmApp(session).run_test(size=(80, 24)) as pilot:
+        pane = (await press(pilot)).decisions
+        pane.table._marked = "dlogprob"
+        pane.show_status()
+        await pilot.pause()
+        text = drawn(pilot.app)
+        assert "Δlogp (filter dlogprob): probe's mean log-probability minus null's" in text
+        assert pane.line.size.height == 2
+
+
+async def test_tabs_that_there_are_not_have_no_key(session: RecordedSession) -> None:
+    """ESM has three."""
+    async with EsmApp(session).run_test(size=(80, 24)) as pilot:
+        screen = await press(pilot)
+        keys = [
+            key for key in "1234" if key in screen.active_bindings and screen.active_bindings[key].enabled
+        ]
+        assert keys == ["1", "2", "3"]
+        assert [bool(screen.check_action("method", (number,))) for number in (1, 2)] == [True, False]
 
 
 async def test_d_says_what_there_is_none_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from textual.app import App
 from textual.pilot import Pilot
@@ -94,7 +95,7 @@ async def test_enter_tries_what_was_committed_unless_told_otherwise(size: tuple[
     app = WhatIfApp()
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
-        assert "control point 2 chose b at α 1.5, layer 2" in drawn(app)
+        assert "segment 2: b at α 1.5, layer 2" in drawn(app)
         text = await press(pilot, "enter")
         assert app.process.asked == [request(["b"], None, [1.5], False)]
         assert "repeats the record" in text and "committed" in text and "null here" in text
@@ -127,7 +128,28 @@ async def test_a_sweep_shows_where_the_verdict_turns() -> None:
         assert app.process.asked[0]["alphas"] == [1.5 * factor for factor in SWEEP]
         strip = next(line for line in text.splitlines() if line.count("✗") + line.count("✓") == len(SWEEP))
         assert strip.split() == ["✗4"] * 3 + ["✓3"] * 6
-        assert "yours here: name of b at α 0, layer 2" in text
+        assert "yours here: name of b at α 1.5, layer 2" in text, (
+            "no strength says what does not stand beside it"
+        )
+
+
+async def test_in_eighty_columns_the_right_answer_and_the_hint_are_whole() -> None:
+    """Whatever the question's length; a key that comes while the model loads is told."""
+    app, question = WhatIfApp(), "How many? " * 40
+    async with app.run_test(size=SMALL) as pilot:
+        event = msgspec.structs.replace(DECISION, example="arithmetic-9cf294030f281825", method="mean_vector")
+        screen = WhatIfScreen(app.process, WHAT_IF, choice(event, question, "28"))  # type: ignore[arg-type]
+        await app.push_screen(screen)
+        await fill(pilot, entries="")
+        await pilot.pause()
+        text = drawn(app)
+        assert "right answer 28" in text
+        assert "numbers or names, several with + are added up; null: none" in text
+        screen._waiting = "loading …"
+        await pilot.press("f2")
+        assert [note.message for note in app._notifications] == [
+            "The last try has no answer yet: try again when it has."
+        ]
 
 
 async def test_a_replay_that_is_not_the_record_is_told() -> None:

@@ -94,7 +94,7 @@ async def test_answers_stand_side_by_side_with_what_each_lever_did(
         assert process.asked == [{"question": own, "model": "run", "runs": ["demo/1", "demo/2"]}]
         drawn = "\n".join(strip.text for strip in screen._compositor.render_strips())
         assert "6 tokens (+2) + 8 for the levers" in drawn and "▸ steered 1 of 3 segments" in drawn
-        assert "It is ≠ 4." in drawn and "✗ does not" in drawn and "for another vocabulary" in drawn
+        assert "It is ≠ 4." in drawn and "✗ does not fit" in drawn and "for another vocabulary" in drawn
         await pilot.press("escape")
         await pilot.pause()
         assert isinstance(pilot.app.screen, EsmScreen)
@@ -157,7 +157,7 @@ def test_which_levers_fit_row_by_row() -> None:
     assert isinstance(table, Table)
     assert table.rows == [
         ("esm", "1", Span("✓ fits", "good"), Span("3⏎entries", "dim")),
-        ("deltas", "demo", Span("✗ does not", "bad"), Span("other words", "dim")),
+        ("deltas", "demo", Span("✗ does not fit", "bad"), Span("other words", "dim")),
     ]
 
 
@@ -178,5 +178,5 @@ def test_what_the_fields_take_and_say(tmp_path: Path) -> None:
             field.read(text)
     assert (question.hint, runs.hint) == (
         "any question; enter asks it",
-        "none; or such as demo/20261122-165601-abb9",
+        "none, or others, each as NAME/ID",
     )

@@ -256,7 +256,7 @@ async def test_the_list_of_notes_word_for_word(tmp_path: Path, monkeypatch: pyte
         (f"3 {title}, {broken}", rows, pair),
         (f"3 {title}, {broken}", [only_marked, *rows[1:]], "event 7  ann, 2025-10-09 08:58 UTC\nmarked"),
         (f"2 {title}, {broken}", rows[1:], run),
-        (f"1 mark or note on 2 runs, {broken}", rows[2:], pair),
+        (f"1 mark on 2 runs, {broken}", rows[2:], pair),
         (f"0 {title}, {broken}", [], ""),
     ]
 

@@ -24,19 +24,43 @@ def state_of(events: Sequence[ev.Event]) -> RunState:
     return state
 
 
-def evaluated(method: str, n: int, accuracy: float) -> ev.Event:
-    return ev.MethodEvaluated(method=method, n=n, accuracy=accuracy, mean_tokens=1.0, final=False)
+def esm_answers(method: str, right: str) -> list[ev.Event]:
+    """An answer for each sign, `1` of those that are right, with the running figure that is reported after batches: of
+    greedy's of four, of others' of two."""
+    batch, events = 4 if method == "greedy" else 2, list[ev.Event]()
+    for n, sign in enumerate(right, 1):
+        events.append(
+            ev.ExampleEvaluated(
+                method=method, index=n, example=f"e{n}", question="", gold="", pred="", correct=sign == "1",
+                tokens_used=1,
+            )
+        )  # fmt: skip
+        if n % batch == 0:
+            accuracy = right[:n].count("1") / n
+            events.append(
+                ev.MethodEvaluated(method=method, n=n, accuracy=accuracy, mean_tokens=1.0, final=False)
+            )
+    return events
 
 
 def test_of_esm() -> None:
-    greedy = [evaluated("greedy", n, accuracy) for n, accuracy in ((1, 0.5), (2, 0.75), (3, 0.625))]
+    greedy = esm_answers("greedy", "1010")
     assert curve_of("ESM", state_of(greedy), None) == Curve(
-        "accuracy so far", "the problems", "greedy", (0.5, 0.75, 0.625)
+        "accuracy so far", "the problems", "greedy", (1.0, 0.5, 2 / 3, 0.5)
     )
-    both = [*greedy, evaluated("no_memory", 1, 0.1), evaluated("esm", 1, 1.0), evaluated("esm", 2, 0.9)]
+    both = [*greedy, *esm_answers("no_memory", "00"), *esm_answers("esm", "01")]
     assert curve_of("ESM", state_of(both), None) == Curve(
-        "accuracy so far", "the problems", "ESM", (1.0, 0.9), "greedy", (0.5, 0.75, 0.625)
+        "accuracy so far", "the problems", "ESM", (0.0, 0.5), "greedy", (1.0, 0.5, 2 / 3, 0.5)
     )
+
+
+def test_both_curves_of_esm_end_at_the_last_problem() -> None:
+    """Eight problems of each: greedy has reported two figures then, and ESM four."""
+    state = state_of([*esm_answers("greedy", "11110000"), *esm_answers("esm", "11111111")])
+    assert [len(state.esm.curves[method]) for method in ("greedy", "esm")] == [2, 4]
+    curve = curve_of("ESM", state, None)
+    assert curve is not None and curve.baseline == (1.0, 1.0, 1.0, 1.0, 4 / 5, 4 / 6, 4 / 7, 0.5)
+    assert curve.values == (1.0,) * 8
 
 
 def scored(split: str, iteration: int, tokens: float) -> ev.Event:
@@ -58,11 +82,16 @@ def test_of_an_evolution() -> None:
     events = [scored("baseline", 0, 44.0), scored("minibatch", 0, 43.0), scored("validation", 0, 9.0)]
     assert curve_of("Evolution", state_of(events), None) is None, "one value is no curve"
     events.append(scored("minibatch", 1, 25.0))
-    curve = Curve("tokens of an answer", "the iterations", "Evolution", (43.0, 25.0), "unchanged", (44.0,), 1)
+    curve = Curve(
+        "tokens of an answer, minibatch", "the iterations", "minibatch", (43.0, 25.0), "unchanged", (44.0,), 1
+    )
     assert curve_of("Evolution", state_of(events), None) == curve
     end = [compared("no_processor", 45.5), compared("best", 25.5)]
     tested = curve_of("Evolution", state_of([*events, *end]), None)
     assert tested is not None and tested.baseline == (45.5,)
+    assert (tested.name, tested.baseline_name) == ("minibatch", "unchanged, test set"), (
+        "not of the same questions"
+    )
     alone = curve_of("Evolution", state_of([event for event in events if event is not events[0]]), None)
     assert alone is not None and alone.baseline == ()
 

@@ -69,7 +69,7 @@ def test_a_finished_run_in_eighty_columns() -> None:
         "              baseline          with difference         cost       as good",
         "1 ESM ✓       greedy     63.5% 96.5% ▲ +33.0 [26, 40]   +7% tok    no probing",
         "2 Evolution ✓ unchanged   44.2  25.2 ▲ −19 [−19, −19]   right ±0",
-        "3 GFlowNet ✓  triples    53.5% 69.7% ▲ +16.2 [4, 28]    0% tok",
+        "3 GFlowNet ✓  triples    53.5% 69.7% ▲ +16.2 [4, 28]    ±0% tok",
         "4 SLSM ✓      no note    29.2% 90.0% ▲ +60.8 [55, 66]   ×8.2 calls ≈ flat memory",
         "5 Pool ✓      similarity 84.6% 92.6% ▲ +8.0 [4.1, 12.1]",
     ]
@@ -128,6 +128,12 @@ def evaluated(**more: Any) -> ev.Event:
     return ev.MethodEvaluated(method="esm", **(row | more))
 
 
+def answered(n: int, right: bool) -> ev.Event:
+    return ev.ExampleEvaluated(
+        method="esm", index=n, example=f"e{n}", question="", gold="", pred="", correct=right, tokens_used=1
+    )
+
+
 def said(state: RunState, line: int = 1) -> str:
     return " ".join(drawn(state)[line].split())
 
@@ -140,7 +146,7 @@ def test_a_method_at_work_says_stage_share_time_left_and_the_figure_so_far() -> 
         said(state, 1) == "1 ESM ▶ 40% eval 80/200, 1:00 left; so far greedy 63.0% → 95.0% ▲ +32.0 [20, 45]"
     )
     assert said(state, 2) == "2 Evolution ○ has not started"
-    early = state_of(*begun("eval", 200, 80, 40.0), evaluated(n=40, accuracy=0.9), evaluated())
+    early = state_of(*begun("eval", 200, 80, 40.0), *(answered(n, right=n > 0) for n in range(20)))
     assert said(early, 1) == "1 ESM ▶ 40% eval 80/200, 1:00 left; accuracy so far 0.950"
     assert said(state_of(*begun("evolve", 10, 5, 20.0)), 2) == "2 Evolution ▶ 50% evolve 5/10, 0:20 left"
 

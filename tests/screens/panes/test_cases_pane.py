@@ -10,7 +10,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from app.blocks.block import Paragraph, Table
+from app.blocks.block import Paragraph, Span, Table, Target
 from app.methods.cases import Cases
 from app.methods.chart import Series
 from app.methods.page import Chart as ChartOf
@@ -106,7 +106,10 @@ async def test_a_finished_table_stands_in_its_own_order(tmp_path: Path) -> None:
         pane.table.action_column(1)
         await pilot.pause()
         parts = str(pane.line.content).split("  │  ")
-        assert parts[2:] == ["find b 2: n next, esc none", "sorted by letter ↓", "letter: of the alphabet"]
+        assert [parts[0], *parts[3:]] == [
+            "letter: of the alphabet", "find b 2: n next, esc ends", "sorted by letter ↓",
+        ]  # fmt: skip
+        assert pane.line.has_class("-explains")
         pane.table.action_column(1)
         await pilot.pause()
         assert str(pane.line.content).endswith("sorted by letter ↓"), "this column has no help"
@@ -139,7 +142,14 @@ async def test_keys_lead_to_notable_cases_to_steps_and_beside(
             "e at step 0", "e at step 1", "b at step None",
         ]  # fmt: skip
         assert tops == [True, True, True, True, False, False, False, True]
-        assert not pane.check_action("beside", (1,)) and pane.check_action("step", (1,))
+        assert pane.check_action("beside", (1,)) and pane.check_action("step", (1,))
+        pane.detail.focus()
+        await pilot.press("right", "left")
+        await pilot.pause()
+        assert case(pane) == ["b at step None"] and not pane.has_class("-open"), (
+            "the case before has the same key"
+        )
+        pane.table.focus()
         await pilot.press("enter")
         await pilot.pause()
         assert pane.has_class("-open") and pane.detail.has_focus and pane.check_action("beside", (1,))
@@ -231,7 +241,7 @@ async def test_charts_stand_above_the_page(tmp_path: Path, monkeypatch: pytest.M
 
 async def test_the_page_stays_where_one_reads_when_something_was_measured(tmp_path: Path) -> None:
     """Its ids can be chosen."""
-    words = [Paragraph(f"line {at}\n") for at in range(60)]
+    words = [Paragraph(Span(f"line {at}\n", "", Target("line", str(at)))) for at in range(60)]
     app = BlocksApp(RecordedSession([], tmp_path), [], words)
     async with app.run_test(size=(60, 20)) as pilot:
         app.pane.show()
@@ -241,6 +251,16 @@ async def test_the_page_stays_where_one_reads_when_something_was_measured(tmp_pa
         app.pane.show()
         await pilot.pause()
         assert app.pane.page.scroll_y == 12 and app.pane.page.check_action("link", (1,))
+
+
+async def test_a_page_without_ids_leads_nowhere(tmp_path: Path) -> None:
+    """The footer does not offer it."""
+    app = BlocksApp(RecordedSession([], tmp_path), [], [Paragraph("no id")])
+    async with app.run_test(size=(60, 20)) as pilot:
+        app.pane.show()
+        await pilot.pause()
+        page = app.pane.page
+        assert not page.check_action("follow", ()) and not page.check_action("link", (1,))
 
 
 async def test_who_reads_an_opened_case_stays_there_when_the_run_ends(tmp_path: Path) -> None:

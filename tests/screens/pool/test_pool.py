@@ -96,7 +96,7 @@ async def test_a_pool_is_shown_whole(session: RecordedSession, size: tuple[int, 
         assert "+•100" in text and "+•101" in text and " •0 " in text and "  63" in text
         assert "7 → 100" in text and "24 → 101" in text
         assert "people answered 7 9×, 1 1×" in text and "pool 70 → 64   6 removed   0 added" in text
-        assert "6 pairs asked, 1 failed" in text and "2 dropped, trajectory: another points" in text
+        assert "6 pairs asked, 1 failed" in text and "2 dropped, trajectory: same pair as another" in text
         for line in (
             ("◐ 0.30", "0 1", "kept", "beam"),
             ("✗ 0.00", "0 24°", "beam"),
@@ -297,7 +297,7 @@ def test_baselines_lie_at_their_accuracy_on_the_held_out_chart() -> None:
         state.apply(event, offset, 1)
     selector, baseline = accuracy_curves(state)
     assert (list(selector.x), list(selector.y)) == ([50], [0.75])
-    assert (baseline.label, list(baseline.x), list(baseline.y)) == ("rices", [0, 300], [0.625, 0.625])
+    assert (baseline.label, list(baseline.x), list(baseline.y)) == ("similarity", [0, 300], [0.625, 0.625])
 
 
 async def test_clicks_and_keys_lead_to_tabs_kinds_and_charts(session: RecordedSession) -> None:
@@ -390,6 +390,6 @@ async def test_the_line_under_the_table(session: RecordedSession) -> None:
         f"{about}  │  sorted by query ↑",
         f"{about}  │  sorted by query ↓",
         about,
-        f"{about}  │  find 0002: n next, esc none",
+        f"{about}  │  find 0002: n next, esc ends",
         about,
     ]

@@ -118,7 +118,7 @@ def test_a_sweeps_runs_are_counted_by_what_they_are(make: Make, tmp_path: Path) 
     points = [(1, 0, False), (1, 1, False), (2, 0, False), (2, 1, False), (2, 0, True)]
     rows = [
         reached(
-            make("a", "finished"), esm_verdict(0.7), "test" if report else "dev",
+            make("a", "finished"), esm_verdict(0.6 if report else 0.7), "test" if report else "dev",
             sweep=SweepPoint(folder="sweep-1", number=at, setting={"online.L": L, "run.seed": seed}, report=report),
         )
         for at, (L, seed, report) in enumerate(points)
@@ -127,9 +127,17 @@ def test_a_sweeps_runs_are_counted_by_what_they_are(make: Make, tmp_path: Path) 
     assert group.composition == "2 settings × 2 seeds + 1 test run"
     assert about_group(group).plain.splitlines()[0] == "runs       2 settings × 2 seeds + 1 test run"
     assert [group.cell(name).text for name in ("name", "state", "changes", "id")] == [
-        "▸ sweep online.L", "— 5 runs", "enter shows the sweep", "best of 4 dev runs",
+        "▸ sweep online.L", "— 5 runs", "enter shows it", "best of 4 dev runs",
     ]  # fmt: skip
     two = heading(rows[0], rows[4])
+    cells = ("state", "result", "difference")
+    assert [group.cell(name).text for name in cells] == ["— 5 runs", "0.600", "≈ −0.035"], (
+        "of the run to report"
+    )
+    before = heading(*rows[:4])
+    assert [before.cell(name).text for name in cells] == ["— 4 dev runs", "★ 0.700", "▲ +0.065"]
+    assert [line.split()[0] for line in about_group(group).plain.splitlines()] == ["runs", "reported", "best"]
+    assert "greedy 63.5% → 60.0%" in about_group(group).plain.splitlines()[1]
     assert two.composition == "1 setting + 1 test run", "a reported setting is no further one"
 
 

@@ -231,10 +231,10 @@ def test_the_cells_of_a_heading(make: Make) -> None:
     keys = ("name", "state", "result", "difference", "changes", "id", "curve")
     assert [tuple(at_work.cell(key)) for key in keys] == [
         ("▾ sweep L", "strong"), ("▶ 2 runs", "good"), ("★ 0.500", "strong"), ("▼ −0.135", "bad"),
-        ("enter shows the sweep", "dim"), ("best of 1 run", "dim"), ("", ""),
+        ("enter shows it", "dim"), ("best of 1 run", "dim"), ("", ""),
     ]  # fmt: skip
     assert [tuple(at_rest.cell(key)) for key in keys] == [
-        ("▸ sweep L", "strong"), ("— 1 run", "dim"), ("", ""), ("", ""), ("enter shows the sweep", "dim"), ("", ""),
+        ("▸ sweep L", "strong"), ("— 1 run", "dim"), ("", ""), ("", ""), ("enter shows it", "dim"), ("", ""),
         ("", ""),
     ]  # fmt: skip
 
@@ -451,7 +451,7 @@ def test_the_lines_of_several_methods_stand_in_columns(make: Make) -> None:
               "pool": StageRecord(status="finished", verdict=pool)}  # fmt: skip
     lines = about_run(row_of(make("a", "finished"), stages=stages)).plain.splitlines()
     assert lines[:2] == [
-        "ESM        greedy 63.5% → 90.0%  ▲ +26.5 [20, 32]    accuracy over 200 examples",
+        "ESM        greedy 63.5% → 90.0%  ▲ +26.5 [21, 33]    accuracy over 200 examples",
         "Pool       as given 25.0% → 50.0%  ▲ +25.0 [19, 31]  best pair known over 200 examples",
     ]
 

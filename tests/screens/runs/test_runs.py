@@ -82,6 +82,9 @@ async def test_newcomer_is_told_what_to_press(tmp_path: Path, terminal: tuple[in
         await pilot.pause()
         drawn = "\n".join(app.runs.table.render_line(y).text for y in range(10))
         assert "Press +, then enter: the demo starts" in drawn
+        app.runs.runs.folders = [Path("/nope/x"), Path("/tmp")]
+        app.runs._show_title()
+        assert str(app.runs.title_line.content).endswith("in /nope/x/ (there is no such folder yet), /tmp/")
         await pilot.press("plus")
         assert app.new_runs == 1 and not app.asked
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from math import inf, nan
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -14,6 +15,7 @@ from textual.app import App, ComposeResult
 
 from app.curves import thin, ticks
 from app.methods.chart import Series, running_mean, with_mean
+from screens.widgets.charts import plot
 from screens.widgets.charts.chart import Chart
 from screens.widgets.charts.plot import Frame, draw_plot
 
@@ -74,6 +76,17 @@ def test_a_chart_has_the_size_that_it_is_given(ys: list[list[float]], width: int
     series = [Series(f"line {i}", range(len(y)), y) for i, y in enumerate(ys)]
     lines = plain(series, Frame(width, height, "figure, unit", "step"))
     assert len(lines) == height and all(cell_len(line) <= width for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("width", "name"),
+    [
+        (26, "● success, mean of 3 0.677"), (25, "● success 0.677"), (15, "● success 0.677"), (14, "● succe… 0.677"),
+    ],
+)  # fmt: skip
+def test_a_name_gives_up_its_end_before_it_is_cut(width: int, name: str) -> None:
+    """What stands behind the comma goes first."""
+    assert plot._name(Series("success, mean of 3", [1], [0.677], "●"), 0.677, width) == name
 
 
 def test_no_name_covers_a_line() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from rich.style import Style
+from rich.text import Text
 from textual.geometry import Size
 
 from app.state.run import RunState
@@ -236,6 +237,29 @@ def test_the_tones_of_the_moment(
     )  # fmt: skip
     vars(session).update(changes)
     assert parts(RunHeader(session, "ESM")._moment()) == tones
+
+
+@pytest.mark.parametrize(
+    ("width", "line"),
+    [
+        (58, "Overview 1 ESM ▶ 40% demo/20261129-090139-a0a8  ✓ finished"),
+        (43, "Overview 1 ESM ▶ 40% demo/2026…  ✓ finished"),
+        (42, "Overview 1 ESM ▶ 40%            ✓ finished"),
+    ],
+)
+def test_of_a_name_that_has_no_room_nothing_is_left(
+    width: int, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`dem…` names no run; ten cells of it do."""
+    monkeypatch.setattr("screens.widgets.run_header.tone", lambda widget, name: Style())
+    monkeypatch.setattr(RunHeader, "content_size", Size(width, 1))
+    monkeypatch.setattr(RunHeader, "_methods", lambda header: Text("Overview 1 ESM ▶ 40% "))
+    monkeypatch.setattr(
+        RunHeader, "_run", lambda header: Text("Overview 1 ESM ▶ 40% demo/20261129-090139-a0a8")
+    )
+    monkeypatch.setattr(RunHeader, "_moment", lambda header: Text("✓ finished"))
+    monkeypatch.setattr("screens.widgets.run_header.engine_state", lambda session: "finished")
+    assert RunHeader(SimpleNamespace(), "ESM").render().plain == line  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

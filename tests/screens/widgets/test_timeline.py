@@ -97,7 +97,7 @@ async def test_steps_go_event_by_event_and_decision_by_decision(session: RunSess
         app.timeline.step(-1)
         assert session.cursor == last - 2
         await app.settle(last - 2)
-        assert session.state.seq == last - 2 and "HALTED" in app.track
+        assert session.state.seq == last - 2 and "PAST" in app.track
         app.timeline.stop_at(-1)
         assert session.cursor is not None
         stop = session.cursor
@@ -249,9 +249,9 @@ def test_the_track_sign_by_sign(
     [
         (0, None, False, None, False, "○ NOT STARTED"),
         (1, None, False, None, False, "0/0 +0:00 ● LIVE"),
-        (2, 0, False, None, False, "0/1 +0:00  HALTED ×4 "),
+        (2, 0, False, None, False, "0/1 +0:00  PAST ×4 "),
         (1_001, None, False, 0.345, False, "1,000/1,000 +1:06:40  READING 34% "),
-        (1_001, 7, False, 0.345, False, "    7/1,000 +0:28  HALTED ×4 "),
+        (1_001, 7, False, 0.345, False, "    7/1,000 +0:28  PAST ×4 "),
         (1_001, None, True, 0.345, False, "1,000/1,000 +1:06:40  FROZEN "),
         (1_001, 7, False, None, True, "    7/1,000 +0:28  ▶ REPLAY ×4 "),
     ],
@@ -360,7 +360,7 @@ def test_the_tones_of_the_track(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     [
         (None, False, None, True, [("10/10 ", "strong"), ("+0:10 ", "dim"), ("● LIVE", "good")]),
         (None, False, None, False, [("10/10 ", "strong"), ("+0:10 ■ END", "dim")]),
-        (2, False, None, True, [(" 2/10 ", "strong"), ("+0:02 ", "dim"), (" HALTED ×1 ", "badge")]),
+        (2, False, None, True, [(" 2/10 ", "strong"), ("+0:02 ", "dim"), (" PAST ×1 ", "badge")]),
         (None, True, None, True, [("10/10 ", "strong"), ("+0:10 ", "dim"), (" FROZEN ", "badge")]),
         (None, False, 0.5, True, [("10/10 ", "strong"), ("+0:10 ", "dim"), (" READING 50% ", "badge")]),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from app.blocks.block import Facts, Paragraph, Span, Target, spans
+from app.blocks.block import Changes, Facts, Paragraph, Span, Target, spans
 from app.blocks.terminal import draw
 from app.methods.esm.candidates import candidate_blocks, score_bar
 from app.methods.esm.chain import Chain, chain_line, chain_of, parting
@@ -193,6 +193,27 @@ def test_null_that_won_is_marked() -> None:
 def test_candidates_without_a_score_are_counted() -> None:
     d = decision("t-1", 2, "x", candidates=CHOSEN["candidates"][2:3])
     assert text_of(candidate_blocks(d), 80) == "1 right entry speaking for null: r-1 Â 0.700"
+
+
+def test_a_candidate_with_a_score_of_zero_was_scored() -> None:
+    zero = Candidate(
+        entry="data-0007_m1_l2_wrong", kind="wrong", similarity=0.5, quality=0.5, ahat=0.25, score=0.0
+    )
+    text = text_of(candidate_blocks(decision("t-1", 2, "x", candidates=[zero], null_score=0.0)), 90)
+    assert "0.000" in text and "not probed" not in text and "null" in text
+
+
+def test_that_null_would_have_written_nothing_is_known() -> None:
+    d = decision("t-1", 2, "plus.\n", **CHOSEN | {"null_segment": ""})
+    changes = [block for block in decision_blocks(d, source_of([d])) if isinstance(block, Changes)]
+    assert [(block.new, block.old) for block in changes] == [("plus.\n", "")]
+
+
+def test_a_segment_is_marked_where_it_was_written_and_not_where_its_words_stand_before() -> None:
+    d = decision("t-1", 2, "So. ", prefix="So. ")
+    answers = [answer(method, "t-1", "28", text) for method, text in (("esm", "So. So. "), ("greedy", "No."))]
+    blocks = decision_blocks(d, source_of([d, *answers]))
+    assert [block.marked for block in blocks if isinstance(block, Changes)] == [(4, 8)]
 
 
 def test_null_is_a_line_through_the_bars() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from app.blocks.block import Paragraph, Table, Target, in_one_column, plain, spans
 from app.methods.esm.entries import COLUMNS as ENTRY_COLUMNS
-from app.methods.esm.entries import ENTRIES, entry_blocks
+from app.methods.esm.entries import ENTRIES, entry_blocks, hurting
 from app.methods.esm.page import PAGE
 from app.methods.esm.pairs import COLUMNS as PAIR_COLUMNS
 from app.methods.esm.pairs import PAIRS, pair_blocks
@@ -17,6 +17,8 @@ from app.methods.esm.what_if import WHAT_IF
 from app.methods.place import Place
 from app.methods.what_if import Choice
 from app.report.item_words import item_words
+from app.state.ledger import EntryUse
+from app.state.run import RunState
 from engine.events import (
     Candidate,
     DecisionTaken,
@@ -252,8 +254,7 @@ def test_another_entry_can_be_tried_in_the_place_of_the_chosen_one() -> None:
     choice = choice_of(msgspec.structs.replace(event, candidates=at_layer, alpha=4 / 3), *TURNED_RIGHT)
     assert isinstance(choice, Choice)
     assert choice.about == (
-        "esm · t-1 · control point 2 chose data-0001_m1_l2_wrong at α 1.33, layer 2\n"
-        "How many in t-1?\nright answer 28"
+        "esm · t-1 · segment 2: data-0001_m1_l2_wrong at α 1.333, layer 2\nright answer 28\nHow many in t-1?"
     )
     fields = {field.name: field for line in choice.fields for field in line}
     assert {name: field.value for name, field in fields.items()} == {
@@ -263,7 +264,7 @@ def test_another_entry_can_be_tried_in_the_place_of_the_chosen_one() -> None:
     read = fields["entries"].read
     assert [read(text) for text in ("null", "1+2", "other")] == [[], [W1, second], ["other"]]
     with pytest.raises(
-        ValueError, match=exactly("numbers or names of entries, several with + are added up; null: none")
+        ValueError, match=exactly("numbers or names, several with + are added up; null: none")
     ):
         read("")
     with pytest.raises(ValueError, match=exactly("the list has no 3; it has 2 entries")):
@@ -283,7 +284,7 @@ def test_what_cannot_be_tried_otherwise() -> None:
     first: Any = TURNED_RIGHT[1]
     assert choice_of(first, *TURNED_RIGHT[:4]) == "This answer is not finished yet."
     choice = choice_of(first, *TURNED_RIGHT)
-    assert isinstance(choice, Choice) and choice.about.startswith("esm · t-1 · control point 1 chose null\n")
+    assert isinstance(choice, Choice) and choice.about.startswith("esm · t-1 · segment 1: null\n")
     assert (choice.fields[0][0].value, choice.fields[1][0].value) == ("", "1")
     (nothing,) = choice.choices(None)
     assert isinstance(nothing, Paragraph) and plain(nothing.text).startswith("No entry was retrieved here.")
@@ -340,7 +341,7 @@ def test_the_fields_of_another_entry() -> None:
                 "entries",
                 "inject",
                 0,
-                "numbers or names of entries, several with + are added up; null: none",
+                "numbers or names, several with + are added up; null: none",
                 False,
             )
         ],
@@ -379,3 +380,11 @@ def test_words_of_the_tables_of_pairs_and_entries() -> None:
     ]  # fmt: skip
     state = source_of([*many, *events]).state
     assert ENTRIES.remark(state) == "5 were injected: 0 help, 5 hurt: w3 −2; w0 −1; w1 −1", "the three worst"
+
+
+def test_of_entries_that_hurt_alike_the_order_is_that_of_their_ids() -> None:
+    """Not that in which they came to be used; those that helped as often as they hurt are none of them."""
+    state = RunState().esm
+    for name, right, wrong in (("b", 0, 1), ("c", 1, 3), ("a", 1, 2), ("d", 2, 2), ("e", 0, 0)):
+        state.ledger[name] = EntryUse(used=4, right=right, wrong=wrong)
+    assert hurting(state) == ["c", "a", "b"]

@@ -24,6 +24,7 @@ from tests.app.methods.esm.made import (
     TURNED_WRONG,
     W1,
     cells,
+    decision,
     document_of,
     method,
     pair,
@@ -245,3 +246,13 @@ def test_a_run_of_esm_opens_its_tabs() -> None:
 def pictures_of(state: RunState, method: str) -> list[Picture]:
     """Those of the report."""
     return [block for block in method_blocks(state, method) if isinstance(block, Picture)]
+
+
+def test_counts_lead_to_decisions_that_were_taken_by_then() -> None:
+    """An earlier moment shares its memory with a later one, in which the method has decided."""
+    state = RunState()
+    state.apply(decision("a", 1, "x"), 0, 1)
+    early = state.share()
+    state.apply(decision("a", 1, "x", method="no_probing"), 10, 1)
+    assert results._decides(state.esm, "no_probing") and not results._decides(early.esm, "no_probing")
+    assert results._decides(early.esm, "esm") and not results._decides(early.esm, "unknown")

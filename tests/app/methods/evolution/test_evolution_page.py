@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from rich.console import Console
 from rich.style import Style
 
@@ -32,7 +33,7 @@ from app.methods.evolution.answers import ANSWERS
 from app.methods.evolution.clusters import cluster_table, cluster_words, delta_map
 from app.methods.evolution.iterations import ITERATIONS
 from app.methods.evolution.page import PAGE
-from app.methods.evolution.what_if import WHAT_IF
+from app.methods.evolution.what_if import WHAT_IF, _cluster
 from app.methods.overview import Curve
 from app.methods.pages import charts_of
 from app.methods.place import Place
@@ -321,6 +322,29 @@ def test_what_was_not_tried_failed_or_cannot_be_told() -> None:
     ]
 
 
+def test_what_no_deltas_reach_stands_beside_a_score_on_the_same_questions() -> None:
+    """A minibatch has other ones."""
+    minibatch, validation = scored(1, "minibatch", 0.6, 5.0), scored(1, "validation", 0.62, 6.5)
+    for events, named in (
+        ([minibatch], ["minibatch"]),
+        ([minibatch, validation], ["minibatch", "validation", "validation, unchanged model"]),
+    ):  # fmt: skip
+        log = Log(began(), scored(0, "baseline", 0.5, 8.0), SECOND, *events)
+        assert [row[0] for row in rows(table(log.case(SECOND)))][: len(named)] == named
+        assert ("validation, unchanged model" in str(log.case(SECOND))) == (len(events) == 2)
+
+
+def test_of_a_run_that_is_not_through_it_is_said_how_many_are_planned() -> None:
+    """4 iterations: not yet with the third, but with the fourth."""
+    best = scored(0, "validation", 0.9, 3.0, best=True)
+    many = [ev.IterationBegan(iteration=n, deltas={}) for n in range(4)]
+    said = [ITERATIONS.remark(Log(began(), many[0], best, *many[1:n]).state) for n in (3, 4)]
+    assert said == [
+        "4 planned  │  ★ iteration 0 is the best by the validation set: 0.900",
+        "★ iteration 0 is the best by the validation set: 0.900",
+    ]
+
+
 def test_the_server_is_mentioned_where_there_is_something_to_say() -> None:
     def lines(state: str, **more: Any) -> list[str]:
         log = Log(began(), FIRST, ev.ServerChanged(state=state, server="SGLang", **more))
@@ -397,6 +421,13 @@ def test_an_answer_alone(log: Log) -> None:
     assert isinstance(clusters, Table) and rows(clusters)[0] == ["■ cash", "3", "2", "·"]
     told = answer(0, "minibatch", "x", 8, None, cannot_tell=True)
     assert texts(Log(told).case(told))[0] == "x  iteration 0, minibatch   · the judge cannot tell   8 tokens"
+
+
+def test_an_answer_that_was_not_judged_is_neither_better_nor_worse() -> None:
+    for one, other in ((None, True), (None, False), (True, None)):
+        log = Log(began(), answer(0, "test_plain", "q", 7, other), answer(3, "test", "q", 5, one))
+        [title] = texts(log.case(log.events[2]))[:1]
+        assert title.endswith("5 tokens, 2 fewer than the unchanged model  ")
 
 
 def test_as_many_tokens() -> None:
@@ -645,6 +676,15 @@ def test_all_deltas_by_iteration(log: Log) -> None:
     assert delta_map(RunState().evolution) == []
 
 
+def test_a_reply_that_was_given_up_has_no_deltas_to_show() -> None:
+    """All clusters of the newest iteration have a row, one that began with it, too."""
+    aborted = ev.ReflectorReplied(iteration=1, reflector="o3", aborted="no JSON", attempts=3)
+    first = ev.IterationBegan(iteration=0, deltas={"2": 0.1})
+    [found] = delta_map(Log(began(), first, SECOND, aborted).state.evolution)
+    assert isinstance(found, Table) and list(found.header)[2:] == ["0", "1"]
+    assert [row[1] for row in rows(found)] == ["0", "2", "3"]
+
+
 def test_the_strongest_delta_is_the_highest_block_however_weak_it_is() -> None:
     """A half of it is the fifth of eight blocks: 0.5 × 8 = 4 lower ones."""
     log = Log(began(), ev.IterationBegan(iteration=0, deltas={"2": -0.2, "3": 0.1}))
@@ -711,7 +751,7 @@ def choice_of(event: ev.AnswerJudged, log: Log) -> Choice:
 
 def test_an_answer_can_be_tried_under_other_deltas(log: Log) -> None:
     choice = choice_of(UNDER_Q, log)
-    assert choice.about == "q · iteration 1, validation\nWhat was cash?\nright answer 41"
+    assert choice.about == "q · iteration 1, validation\nright answer 41\nWhat was cash?"
     fields = {field.label: field for line in choice.fields for field in line}
     assert {label: field.value for label, field in fields.items()} == {
         "deltas of iteration": "", "times": "1", "set": "",
@@ -730,6 +770,8 @@ def test_an_answer_can_be_tried_under_other_deltas(log: Log) -> None:
         with pytest.raises(ValueError) as error:
             put(text)
         assert str(error.value) == why
+    with pytest.raises(ValueError, match=r"^there is no cluster '9'; none are known$"):
+        _cluster("9", [])
 
 
 def test_an_answer_without_deltas_is_tried_under_those_of_the_best_iteration(log: Log) -> None:
@@ -742,6 +784,7 @@ def test_an_answer_without_deltas_is_tried_under_those_of_the_best_iteration(log
     ):
         choice.request({"of": None})
     assert choice.request({"of": 1})["of"] == 1
+    assert choice.request({"of": 0})["of"] == 0, "the first iteration has number 0"
     [table] = choice.choices(None)
     assert isinstance(table, Table) and {row[2] for row in rows(table)} == {"·"}
 
@@ -773,13 +816,19 @@ def test_what_was_tried_stands_beside_the_answer_as_it_was(log: Log) -> None:
     assert rows(before) == [[*row, "·"] for row in own]
     assert rows(after) == [[*row, last] for row, last in zip(own, ("+0.40", "−0.50", "·"), strict=True)]
     assert [spans(row[3])[0].tone for row in after.rows] == ["dim", "strong", "dim"]
+    none = structs.replace(
+        tried, yours=[other("none", "It was 41.", 3, right=True, deltas={"0": 0.0, "2": -0.8})]
+    )
+    [table] = choice.choices(none)
+    assert isinstance(table, Table)
+    assert [spans(row[3])[0].tone for row in table.rows] == ["strong", "dim", "dim"], "0.4 was made 0"
 
 
 def test_the_length_of_the_answers_runs_up_beside_the_unchanged_model(log: Log) -> None:
     """9 and 5 tokens of the minibatches; 8 on the validation set without deltas, 40 once a test set is compared."""
     curve = PAGE.overview.curve(log.state)
     assert curve == Curve(
-        "tokens of an answer", "the iterations", "Evolution", (9.0, 5.0), "unchanged", (8.0,), 1
+        "tokens of an answer, minibatch", "the iterations", "minibatch", (9.0, 5.0), "unchanged", (8.0,), 1
     )
     log.state.apply(compared("no_processor", mean_tokens=40.0), 99, 1)
     later = PAGE.overview.curve(log.state)

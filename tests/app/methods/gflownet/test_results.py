@@ -186,6 +186,8 @@ def test_every_figure_and_what_was_left_out(sampled: RunState) -> None:
     ]  # fmt: skip
     assert table.narrowed(66).header == ["figure", "independent draws (GFlowNet)"]
     assert results.coverage(state_of().gflownet) == []
+    *_, table = results.coverage(state_of(evaluated("greedy", {"success@1": 0.0}, k=1)).gflownet)
+    assert rows_of(table) == [["a path meets an answer @1", "0.000"]], "a figure of 0 is a figure"
     whole = state_of(evaluated("greedy", {"success@1": 0.8}, k=1))
     assert lines_of(results.coverage(whole.gflownet)) == []
 

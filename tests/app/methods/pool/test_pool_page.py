@@ -213,6 +213,19 @@ def test_a_pick_in_full() -> None:
     assert lines[7] == "random pairs | 4, 6 | 0, 2 | –  the model failed | ·"
 
 
+def test_an_answer_that_is_wrong_is_an_answer() -> None:
+    """Only without a score did the model fail."""
+    replace = msgspec.structs.replace
+    wrong = replace(P1, picks=[replace(P1.picks[0], method="selector", score=0.0, answer="no")])
+    assert case(PICKS.draw(wrong, source(state_of(wrong))))[3].split(" | ")[3] == "✗ 0.00  no"
+    both = [
+        replace(P1.picks[0], method=name, score=score) for name, score in (("random", 0.0), ("random", 1.0))
+    ]
+    [row] = PICKS.rows(state_of(replace(P1, picks=[*both, *wrong.picks, replace(both[1], method="rices")])))
+    assert (row.random, row.selector, row.sign("selector")) == (0.5, 0.0, -1)
+    assert row._replace(rices=0.0, selector=1.0).sign("selector") == 1
+
+
 def compared(method: str, accuracy: float, **more: Any) -> ev.SelectorCompared:
     return ev.SelectorCompared(
         method=method, n=10, asked=10, accuracy=accuracy, low=accuracy - 0.1, high=accuracy + 0.1, **more,
@@ -305,10 +318,19 @@ def test_the_training_of_the_selector() -> None:
     ]  # fmt: skip
     lines = {line.label: (list(line.x), list(line.y)) for line in results.accuracy_curves(state)}
     assert lines == {
-        "selector": ([1, 4], [0.5, 0.9]), "rices": ([0, 4], [0.6, 0.6]), "random": ([0, 4], [0.4, 0.4]),
+        "selector": ([1, 4], [0.5, 0.9]), "similarity": ([0, 4], [0.6, 0.6]), "random": ([0, 4], [0.4, 0.4]),
     }  # fmt: skip
     expected = {line.label: (list(line.x), list(line.y)) for line in results.score_curves(state)}
     assert expected == {"supervised": ([1, 2], [0.1, 0.2]), "policy gradient": ([4], [0.4])}
+
+
+def test_a_training_that_begins_at_zero_and_is_not_through() -> None:
+    """A score of 0 was measured; the levels of the baselines reach to the step that will be the last."""
+    state = state_of(step(1, "supervised", 0.0), step(2, "supervised", 0.25), *COMPARED)
+    lines = {line.label: (list(line.x), list(line.y)) for line in results.accuracy_curves(state)}
+    assert lines["selector"] == ([1, 2], [0.0, 0.25]) and lines["similarity"] == ([0, 4], [0.6, 0.6])
+    [course] = PAGE.training(state)
+    assert isinstance(course, Table) and [plain(row[0]) for row in course.rows] == ["2", "1"]
 
 
 def test_the_picture_of_the_accuracies() -> None:
@@ -348,6 +370,14 @@ def test_what_if_begins_with_the_best_pair_that_was_asked() -> None:
     ]  # fmt: skip
 
 
+def test_what_if_begins_with_an_answer_that_is_wrong_rather_than_with_none() -> None:
+    event = query(
+        "q1", 0.0, 0.0, trajectories=[trajectory("refused", (6, 4), None), trajectory("refused", (5, 6), 0.0)]
+    )
+    choice = WHAT_IF.of[ev.PoolQueryDone](event, source(RunState()))
+    assert isinstance(choice, Choice) and choice.request({})["recorded"] == [5, 6]
+
+
 def test_other_demonstrations_are_typed_by_number_or_by_row() -> None:
     choice = WHAT_IF.of[ev.SelectorPicked](P2, source(RunState()))
     assert isinstance(choice, Choice)
@@ -376,6 +406,9 @@ def test_other_demonstrations_are_typed_by_number_or_by_row() -> None:
     assert alone.about.startswith("q · given: rows 4 and 5\n")
     nothing = WHAT_IF.of[ev.SelectorPicked](picked("p"), source(RunState()))
     assert nothing == "No method picked a pair for this query."
+    assert WHAT_IF.of[ev.PoolQueryDone](query("q", 0, 0, trajectories=[]), source(RunState())) == (
+        "The query has no trajectories."
+    )
 
 
 def test_answers_with_other_demonstrations() -> None:

@@ -254,6 +254,14 @@ def replace_passed(event: ev.ConversationAnswered) -> ev.ConversationAnswered:
     return msgspec.structs.replace(event, passed=None)
 
 
+def test_an_item_whose_words_stay_says_nothing_of_before() -> None:
+    """Only its status changed."""
+    change = ev.StateChange(operation="changed", item=RULE, before=RULE.text)
+    [beside] = memory_blocks(TURNS, [state_after(0, items=[RULE], changes=[change])], 0)
+    assert isinstance(beside, Beside)
+    assert texts(list(beside.second)) == ["after turn 1   plan verify", "~ C1 ✗ Never say pear"]
+
+
 def scored(mode: str, memory: str, score: float, **more: Any) -> ev.ModeScored:
     return ev.ModeScored(mode=mode, memory_mode=memory, n=20, judged=20, score=score, low=score - 0.1, high=score + 0.1,
                          by_axis=[["EDITING", score, 0, 1, 20]], **more)  # fmt: skip
@@ -294,7 +302,7 @@ def test_the_modes_side_by_side() -> None:
         "0",
         "0",
     ]
-    assert rows[1] == ["a note always", "structured", "20", "0.850", "[0.750, 0.950]", "+0.550", "[+0.400, +0.700]",
+    assert rows[1] == ["always", "structured", "20", "0.850", "[0.750, 0.950]", "+0.550", "[+0.400, +0.700]",
                        "18", "12", "1", "5", "2", "3"]  # fmt: skip
     assert [spans(row[5])[0].tone for row in table.rows] == ["dim", "good", "bad"]
     first, *rest = details(log.state.slsm)
@@ -302,7 +310,7 @@ def test_the_modes_side_by_side() -> None:
     assert [plain(row[2]) for row in first.rows] == ["0.300", "0.850", "0.200"]
     assert "a note always, structured memory:  fixed 12  broke 1" in texts(rest)
     [cost] = [block for block in rest if isinstance(block, Table)]
-    assert " ".join(map(plain, cost.rows[1])) == "a note always structured 21.5 4.25 1.50 0.12 1,234 6"
+    assert " ".join(map(plain, cost.rows[1])) == "always structured 21.5 4.25 1.50 0.12 1,234 6"
     data, model = texts(rest)[-2:]
     assert data == "20 conversations of d   sha256 abcdef012345"
     assert model == "model m   controller rules   judge exact"
@@ -310,7 +318,7 @@ def test_the_modes_side_by_side() -> None:
 
 def test_the_course_of_each_mode(log: Log) -> None:
     lines = {line.label: (list(line.x), list(line.y)) for line in course(log.state)}
-    assert lines == {"baseline": ([1], [0.0]), "always": ([1], [1.0]), "never": ([1], [0.0])}
+    assert lines == {"no note": ([1], [0.0]), "always": ([1], [1.0]), "silent": ([1], [0.0])}
 
 
 def test_of_modes_that_score_the_same_the_one_with_fewer_notes_is_named() -> None:
@@ -321,6 +329,15 @@ def test_of_modes_that_score_the_same_the_one_with_fewer_notes_is_named() -> Non
     )
     first = texts(scores(log.state.slsm))[0]
     assert first == "a note on risk, flat memory, turned 2 answers right and 0 wrong; 0 of 5 changed nothing"
+
+
+def test_a_mode_that_passes_nowhere_has_a_score() -> None:
+    log = Log(scored("always", "flat", 0.0, injections=5), scored("baseline", "none", 0.0))
+    first, found = scores(log.state.slsm)
+    assert isinstance(first, Paragraph) and plain(first.text).startswith(
+        "a note always, flat memory, turned 0 answers"
+    )
+    assert isinstance(found, Table) and [plain(row[3]) for row in found.rows] == ["0.000", "0.000"]
 
 
 def test_counts_of_what_notes_did_lead_to_the_first_of_them() -> None:
@@ -350,7 +367,7 @@ def test_the_course_over_several_answers() -> None:
     )  # fmt: skip
     lines = {line.label: (list(line.x), list(line.y)) for line in course(log.state)}
     assert lines == {
-        "always": ([1, 2, 3, 4], [1.0, 1 / 2, 2 / 3, 3 / 4]), "baseline": ([1, 2], [0.0, 1 / 2]),
+        "always": ([1, 2, 3, 4], [1.0, 1 / 2, 2 / 3, 3 / 4]), "no note": ([1, 2], [0.0, 1 / 2]),
     }  # fmt: skip
 
 
@@ -561,6 +578,20 @@ def test_an_answer_without_a_note_a_text_or_a_judgement() -> None:
         "no controller, no memory", "no note  because",
     ]  # fmt: skip
     assert ANSWERS.remark(log.state) == ""
+
+
+def test_the_answer_without_a_controller_is_held_against_none() -> None:
+    """Others are held against it, also where it is empty."""
+    plain_one, noted = (
+        answered("baseline", False, "", memory="none"),
+        answered("always", True, "Plum.", note="Never pear"),
+    )
+    log = Log(opened(), plain_one, noted)
+    alone, beside = (ANSWERS.draw(event, log.source()) for event in (plain_one, noted))
+    assert not [block for block in alone if isinstance(block, Changes)]
+    assert [block for block in beside if isinstance(block, Changes)] == [
+        Changes("Plum.", "(empty)", ("with a note always", "without a controller"))
+    ]
 
 
 def test_what_is_worth_opening_of_notes() -> None:

@@ -207,7 +207,7 @@ def test_the_summary_says_what_was_counted_and_changed() -> None:
     counted = (
         "By counting: the longest answers have 81 tokens, the shortest right ones 12, and 12% are wrong."
     )
-    changed = "I changed 3 (In short Thus) +0.00 to -1.00, 4 (maybe so) +0.00 to -0.75, 2 (no tokens) +0.50 to +0.25."
+    changed = "I changed 3 (In short Thus) +0.00 to −1.00, 4 (maybe so) +0.00 to −0.75, 2 (no tokens) +0.50 to +0.25."
     assert _summary(given, evidence, after, 0.5, worse=False) == (
         f"{counted} Most of what is on top lies in clusters 3 (In short Thus), 5 ('\\n'), 4 (maybe so). {changed} "
         "The step stays at 0.5."

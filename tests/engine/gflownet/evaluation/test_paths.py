@@ -10,7 +10,7 @@ import torch
 from torch_geometric.data import Data
 
 from engine.config.gflownet import GFlowNetSection, RewardSection
-from engine.events import PathStep
+from engine.events import PathStep, SampledPath
 from engine.gflownet.evaluation import question_paths
 from engine.gflownet.evaluation.path_prompt import build_triplet_prompt, path_triples, rough_tokens
 from engine.gflownet.evaluation.paths import GraphNames, ranked_paths, top_triples
@@ -52,6 +52,15 @@ def test_the_most_frequent_path_comes_first_then_the_most_probable():
     )
     assert (paths[0].steps[0].gt, paths[0].steps[0].answer) == (False, True)
     assert [(step.head, step.tail) for step in path_triples(paths)] == [("A", "B"), ("A", "C"), ("C", "D")]
+
+
+def test_two_relations_between_the_same_nodes_are_two_triples():
+    def path(*relations: str) -> SampledPath:
+        steps = [PathStep(head="A", relation=name, tail="B", score=0.5) for name in relations]
+        return SampledPath(steps=steps, count=1, probability=0.5, reward=1.0)
+
+    triples = path_triples([path("r0"), path("r1"), path("r0")])
+    assert [step.relation for step in triples] == ["r0", "r1"]
 
 
 def test_a_start_that_is_an_answer_counts_for_a_path_that_comes_back_to_it():

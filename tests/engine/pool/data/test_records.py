@@ -19,6 +19,7 @@ from engine.pool.data.records import (
     RLQueryData,
     global_to_local,
     local_to_global,
+    parse_query,
     read_rl_data,
     write_rl_data,
 )
@@ -225,3 +226,10 @@ def test_local_and_global_are_inverse(pool: list[int]):
         DataError, match=exactly("row -1 is not in the pool: correct the file, or leave the query out")
     ):
         global_to_local(-1, pool)
+
+
+def test_an_id_may_have_200_characters() -> None:
+    record = {"candidate_pool_indices": [0, 1], "pointer_candidates": []}
+    assert parse_query("x" * 200, record, "file").name == "x" * 200
+    with pytest.raises(DataError, match="query_id has 201 characters, more than 200"):
+        parse_query("x" * 201, record, "file")

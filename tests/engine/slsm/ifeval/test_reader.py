@@ -88,12 +88,13 @@ def test_the_file_made_of_it_is_read_as_the_same_conversations(tmp_path: Path) -
 
 def test_only_the_assistant_may_leave_a_turn_open(tmp_path: Path) -> None:
     path = tmp_path / "any.jsonl"
-    messages = [{"role": role, "content": None} for role in ("assistant", "user")]
+    said = [("user", "Hi"), ("assistant", None), ("user", None)]
+    messages = [{"role": role, "content": text} for role, text in said]
     path.write_text(json.dumps({"messages": messages}))
     with pytest.raises(
         DataError,
         match=exactly(
-            "`messages`: message 1 has no `content` (…/any.jsonl:1): give MultiChallenge's fields QUESTION_ID, "
+            "`messages`: message 2 has no `content` (…/any.jsonl:1): give MultiChallenge's fields QUESTION_ID, "
             "AXIS, CONVERSATION, TARGET_QUESTION and PASS_CRITERIA; or `messages`, each with `role` (user, "
             "assistant, system) and `content`"
         ),

@@ -56,6 +56,8 @@ def test_scores_effects_and_costs():
     assert row.score == pytest.approx((3 / 4 + 1) / 2), "the mean over axes, not over conversations"
     assert row.difference == pytest.approx(((1 - 1 + 0 + 1) / 4 + 1) / 2)
     assert [(line[0], line[1], line[4]) for line in row.by_axis] == [("A", 0.75, 4), ("B", 1.0, 1)]
+    ends = [end for line in row.by_axis for end in line[2:4]]
+    assert ends == pytest.approx([0.3006, 0.9544, 0.2065, 1.0], abs=1e-4), "Wilson's, of 3 of 4 and of 1 of 1"
     assert (row.injections, row.fixed, row.broke, row.wasted) == (5, 2, 1, 1), "effects of judged notes alone"
     # A conversation's cost is that of all its attempts.
     assert row.model_calls == pytest.approx((3 + 2 + 2 + 2 + 2 + 2) / 6)
@@ -78,3 +80,11 @@ def test_an_axis_that_the_baseline_lacks_leaves_no_difference(shared: Sequence[s
     row = score_mode(own, [one for one in plain if one.conversation_id in shared], failures=0, seed=0)
     assert row.score is not None and row.difference is None
     assert (row.fixed, row.broke, row.wasted) == (len(shared), 0, 0)
+
+
+def test_a_note_has_no_effect_where_the_baseline_has_no_verdict():
+    """And a conversation of which both attempts were cut, or refused, counts once."""
+    own = [answer("fixed", "always", at, True, injected=True, cut=True, failure="no") for at in (0, 1)]
+    row = score_mode(own, [answer("fixed", "baseline", 0, None)], failures=0, seed=0)
+    assert (row.injections, row.fixed, row.broke, row.wasted) == (1, 0, 0, 0)
+    assert (row.cut, row.unanswered) == (1, 1)
