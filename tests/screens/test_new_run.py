@@ -520,3 +520,25 @@ def test_the_fields_of_a_form_keep_their_order() -> None:
         False,
         True,
     ]
+
+
+async def test_the_choices_of_a_field_go_round_and_the_changes_have_the_keys_then(tmp_path: Path) -> None:
+    """Whichever field of the dialog one came from."""
+    app = NewRunApp(tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.dialog.path_input.focus()
+        await pilot.press("ctrl+o")
+        await until(lambda: isinstance(app.screen, StartFormScreen), "the form")
+        form = app.screen
+        assert isinstance(form, StartFormScreen)
+        await pilot.press("slash", *"record_null", "enter", "down")
+        row = form.source.rows[form.table.cursor]
+        assert not isinstance(row, Heading | StageBox) and row.choices == ("true", "false")
+        seen = []
+        for _ in range(3):
+            await pilot.press("space")
+            seen.append(form.form.value(row)[0])
+        assert seen == ["false", "true", "false"]
+        await pilot.press("escape")
+        assert app.screen is app.dialog and app.dialog.set_input.has_focus
+        assert app.dialog.set_input.value == "online.record_null=false"
