@@ -23,7 +23,7 @@ from engine.sweep.sweep import SweepFolder
 from screens.new_run import NewRunScreen, check_text
 from screens.panels.ask import AskScreen
 from screens.panels.help import HelpScreen
-from screens.start_form import FormSource, StartFormScreen
+from screens.start_form import FormSource, FormTable, StartFormScreen
 from tests.console import until
 from tests.named_tones import parts
 
@@ -496,3 +496,49 @@ async def test_a_form_without_changes_leaves_none_in_the_dialog(tmp_path: Path) 
         assert app.dialog.set_input.value == "online.L=5"
         app.dialog._take([])
         assert app.dialog.set_input.value == ""
+
+
+async def test_the_first_configuration_is_chosen_like_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("app.runs.configs.INSTALLED", tmp_path / "none")
+    Path("configs").mkdir()
+    for name in "bc":
+        Path(f"configs/{name}.yaml").write_text(f"# This is {name}.\n")
+    app = NewRunApp(tmp_path, Path("configs/c.yaml"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("up")
+        assert app.dialog.path == Path("configs/b.yaml")
+
+
+def test_the_fields_of_a_form_keep_their_order() -> None:
+    """That of the configuration: no key offers another."""
+    table = FormTable(FormSource(StartForm(DEMO, [])))
+    assert [bool(table.check_action(name, ())) for name in ("sort", "follow", "select")] == [
+        False,
+        False,
+        True,
+    ]
+
+
+async def test_the_choices_of_a_field_go_round_and_the_changes_have_the_keys_then(tmp_path: Path) -> None:
+    """Whichever field of the dialog one came from."""
+    app = NewRunApp(tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.dialog.path_input.focus()
+        await pilot.press("ctrl+o")
+        await until(lambda: isinstance(app.screen, StartFormScreen), "the form")
+        form = app.screen
+        assert isinstance(form, StartFormScreen)
+        await pilot.press("slash", *"record_null", "enter", "down")
+        row = form.source.rows[form.table.cursor]
+        assert not isinstance(row, Heading | StageBox) and row.choices == ("true", "false")
+        seen = []
+        for _ in range(3):
+            await pilot.press("space")
+            seen.append(form.form.value(row)[0])
+        assert seen == ["false", "true", "false"]
+        await pilot.press("escape")
+        assert app.screen is app.dialog and app.dialog.set_input.has_focus
+        assert app.dialog.set_input.value == "online.record_null=false"

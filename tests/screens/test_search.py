@@ -226,3 +226,16 @@ async def test_a_log_that_is_gone_is_told(tmp_path: Path) -> None:
         assert str(screen.line.content).startswith(
             "the log cannot be read: [Errno 2] No such file or directory"
         )
+
+
+async def test_what_is_found_is_marked_and_the_key_to_it_goes_with_it(tmp_path: Path) -> None:
+    entries = write_log(tmp_path / "events.jsonl", pool_events())
+    app = RunApp(RecordedSession(entries, tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        offered = []
+        for keys in (("slash",), tuple("train"), ("x",), ("backspace",)):
+            screen = await searched(pilot, *keys)
+            offered.append("Go there" in drawn(app).splitlines()[-1])
+        assert offered == [False, True, False, True]
+        assert screen.table.search_words == ("train",) and "›•" in drawn(app)

@@ -6,6 +6,8 @@ import threading
 from collections import defaultdict
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -392,3 +394,25 @@ async def test_all_steps_are_shown_and_hidden_by_the_same_key(runs: tuple[Path, 
             await pilot.pause()
             shown.append("First." in drawn(app))
         assert shown == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("left", "closed", "read"), [(False, False, "pqr"), (True, False, ""), (False, True, "")]
+)
+def test_a_method_that_was_left_is_not_compared_to_its_end(left: bool, closed: bool, read: str) -> None:
+    """Reading the traces of thousands of items takes long; nor is one of a screen that was closed."""
+    done: list[str] = []
+
+    def parting(arm: object, first: Item, second: Item) -> SimpleNamespace:
+        done.append(first.id)
+        return SimpleNamespace(summary="")
+
+    items = [Item(name, "", "", 1.0, True) for name in "pqr"]
+    arm: Any = SimpleNamespace(paired=SimpleNamespace(pairs=[(item, item) for item in items]))
+    screen: Any = SimpleNamespace(
+        comparison=SimpleNamespace(parting=parting), arm=None if left else arm, is_attached=not closed,
+        app=SimpleNamespace(call_from_thread=lambda show, arm, pairs: show(arm, pairs)),
+        _show_pairs=lambda arm, pairs: done.append(str(len(pairs))),
+    )  # fmt: skip
+    CompareScreen._find_partings.__wrapped__(screen, arm)  # type: ignore[attr-defined]
+    assert "".join(done) == (f"{read}3" if read else "")

@@ -266,3 +266,32 @@ async def test_a_run_whose_record_is_gone_is_told_and_nothing_is_chosen(run: Run
         await pilot.pause()
         assert isinstance(app.screen, StagesPanel)
         assert [notice.severity for notice in app._notifications] == ["warning"]
+
+
+async def test_a_record_that_is_gone_is_told(run: RunDirectory) -> None:
+    """Somebody may move the run's folder while the panel is open."""
+    app = StagesApp(run)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("i")
+        await pilot.pause()
+        panel = app.screen
+        assert isinstance(panel, StagesPanel)
+        (run.path / "run.json").rename(run.path / "gone.json")
+        panel.poll()
+        assert "this is not a run" in str(panel.choices.content)
+
+
+async def test_what_was_chosen_is_shown_at_once_when_a_worker_is_asked_for(run: RunDirectory) -> None:
+    app = StagesApp(run)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("i")
+        await pilot.pause()
+        panel = app.screen
+        assert isinstance(panel, StagesPanel) and "✓ mine" in str(panel.lines.options[0].prompt)
+        record = run.read()
+        record.stages["mine"].status = "pending"
+        run.write(record)
+        panel._resume()
+        assert "✓ mine" not in str(panel.lines.options[0].prompt)
+        await pilot.pause()
+        assert app.resumed == [run.path]

@@ -577,3 +577,31 @@ async def test_an_answer_of_before_fills_no_field_after_an_error(opened: Opened)
         assert "the model is gone" in await press(pilot, "enter") and note.text == "2"
         await press(pilot, "enter")
         assert note.text == "[SLSM MEMORY NOTE]\nYour dog is Rex."
+
+
+async def test_what_is_typed_first_takes_the_place_of_the_recorded_note(opened: Opened) -> None:
+    """All of it is chosen when the screen opens."""
+    app, _ = opened(SLSMScreen, slsm_events(), lambda system, wanted: pytest.fail("asked"))
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "1", "g", *["down"] * 6, "w")
+        note = pilot.app.screen.query_one(LongField)
+        assert note.has_focus and note.text.startswith("[SLSM MEMORY NOTE]")
+        await press(pilot, "2")
+        assert note.text == "2"
+
+
+async def test_more_is_offered_once_there_is_more_than_fits(opened: Opened) -> None:
+    """Several strengths are not, where no field is one."""
+
+    def reply(system: str, wanted: Mapping[str, Any]) -> AnswerTried:
+        return answered(system, said("7", score=1.0), said("", None), said("A long answer. " * 200))
+
+    app, _ = opened(partial(MethodScreen, title="Pool"), pool_events(), reply)
+    async with app.run_test(size=(120, 60)) as pilot:
+        await press(pilot, "g", "w")
+        await fill(pilot, pairs="2")
+        screen = pilot.app.screen
+        assert not screen.check_action("scroll", (1,)) and not screen.check_action("sweep", ())
+        assert not {"More", "Sweep"} & set(drawn(app).splitlines()[-1].split())
+        await press(pilot, "enter")
+        assert screen.check_action("scroll", (1,)) and "More" in drawn(app).splitlines()[-1]

@@ -136,6 +136,15 @@ async def test_nothing_is_drawn_again_while_the_data_are_the_same(monkeypatch) -
         assert len(drawn) == 2
 
 
+def test_a_series_without_points_is_none() -> None:
+    """A pane whose charts have none has no room for them."""
+    chart = Chart("accuracy", "step")
+    some, none = Series("esm", [0, 1], [0.0, 0.5]), Series("greedy", [], [])
+    for given_, kept in (([none], []), ([none, some], [some]), ([], [])):
+        chart.show_series(given_)
+        assert chart.series == kept
+
+
 def test_the_screen_is_imported_without_anything_slow() -> None:
     """Charts must not cost the first paint, nor may anything slow come in with the screen."""
     slow = ("torch", "numpy", "pydantic")
