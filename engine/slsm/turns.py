@@ -10,7 +10,7 @@ from engine.slsm.note import with_note
 
 Message = dict[str, str]
 """`role` and `content`."""
-Said = tuple[str, str | None]
+GivenMessage = tuple[str, str | None]
 """A message as it was given: role and content, which is None where the model has yet to answer."""
 
 
@@ -21,7 +21,7 @@ class Turn:
 
     user: str
     assistant: str | None = None
-    given: tuple[Said, ...] = field(default=(), compare=False)
+    given: tuple[GivenMessage, ...] = field(default=(), compare=False)
 
     @property
     def text(self) -> str:
@@ -29,13 +29,13 @@ class Turn:
         return self.user if self.assistant is None else f"{self.user}\n{self.assistant}"
 
     @property
-    def said(self) -> tuple[Said, ...]:
+    def as_given(self) -> tuple[GivenMessage, ...]:
         """Its messages."""
         return self.given or (("user", self.user), ("assistant", self.assistant))
 
     def answered(self, answer: str | None) -> Turn:
         """The same with this answer."""
-        asked = [one for one in self.said if one[0] != "assistant"]
+        asked = [one for one in self.as_given if one[0] != "assistant"]
         return Turn(self.user, answer, (*asked, ("assistant", answer)))
 
 
@@ -54,8 +54,8 @@ class Conversation:
 
     def messages(self, note: str = "") -> list[Message]:
         """The prompt: the messages as they were given, with the note behind the user's last one."""
-        said = [one for turn in self.turns for one in turn.said]
-        messages = [{"role": role, "content": text} for role, text in said if text is not None]
+        given = [one for turn in self.turns for one in turn.as_given]
+        messages = [{"role": role, "content": text} for role, text in given if text is not None]
         last = next(message for message in reversed(messages) if message["role"] == "user")
         last["content"] = with_note(last["content"], note)
         return messages
@@ -65,8 +65,8 @@ def turns_of(messages: Sequence[Mapping[str, Any]]) -> tuple[Turn, ...]:
     """Messages as turns: in a turn's texts consecutive messages of one role are joined, and a system message is the
     user's; an assistant's message without content leaves its turn open, for the model to write. Raises ValueError, with
     what is wrong."""
-    turns: list[list[Said]] = []
-    waiting: list[Said] = []
+    turns: list[list[GivenMessage]] = []
+    waiting: list[GivenMessage] = []
     for number, message in enumerate(messages):
         role, content = message["role"], message["content"]
         if role not in ("system", "user", "assistant"):
@@ -84,10 +84,10 @@ def turns_of(messages: Sequence[Mapping[str, Any]]) -> tuple[Turn, ...]:
     if not turns:
         raise ValueError("no message of the user")
     turns[-1] += waiting
-    return tuple(_turn(said) for said in turns)
+    return tuple(_turn(given) for given in turns)
 
 
-def _turn(said: Sequence[Said]) -> Turn:
-    asked = [text for role, text in said if role != "assistant" and text is not None]
-    written = [text for role, text in said if role == "assistant" and text is not None]
-    return Turn("\n\n".join(asked), "\n\n".join(written) if written else None, tuple(said))
+def _turn(given: Sequence[GivenMessage]) -> Turn:
+    asked = [text for role, text in given if role != "assistant" and text is not None]
+    written = [text for role, text in given if role == "assistant" and text is not None]
+    return Turn("\n\n".join(asked), "\n\n".join(written) if written else None, tuple(given))

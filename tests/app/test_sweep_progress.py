@@ -291,7 +291,7 @@ def test_settings_are_tied_by_their_place_among_those_compared() -> None:
     ]  # fmt: skip
     results = swept(*settings)
     results.best, results.compared, results.resolution = settings[1], [1, 2], Resolution(9, 0, (1,), 0.1, 0.0)
-    assert [row.sign for row in setting_rows(results, {})] == ["", "★", "≈"]
+    assert [row.sign for row in setting_rows(results, {})] == ["", "★", "☆"]
 
 
 def test_stages_of_a_sweep_are_counted() -> None:

@@ -136,13 +136,16 @@ def test_how_many_numbers_learn():
     def layer(a: int, b: int) -> int:
         return a * b + b
 
-    # Tokens of three kinds of text; structure (2 degrees, 2 flags); match, tail and score without bias; LayerNorm.
-    rest = layer(4, H) + H * H + layer(H, H) + H * H + H + 2 * H + layer(H, H)
-    assert numbers(module().embedder) == 3 * layer(D, H) + rest == 152
+    # Tokens of three kinds of text; match and tail without bias, head; LayerNorm.
+    rest = H * H + layer(H, H) + H * H + 2 * H + layer(H, H)
+    assert numbers(module().embedder) == 3 * layer(D, H) + rest == 128
+    # Ours, by name: structure (2 degrees, 2 flags), and a score without bias.
+    ours = module(token_features=["scores", "structure"]).embedder
+    assert numbers(ours) == 128 + layer(4, H) + H == 152
     shared = module(EmbeddingProjector(D, R))
-    assert numbers(shared.embedder) == 3 * (layer(D, R) + layer(R, H)) + rest == 236
+    assert numbers(shared.embedder) == 3 * (layer(D, R) + layer(R, H)) + rest == 212
     learning = [parameter.numel() for parameter in shared.embedder.parameters() if parameter.requires_grad]
-    assert sum(learning) == 236 - 3 * layer(D, R) == 176
+    assert sum(learning) == 212 - 3 * layer(D, R) == 152
     # GRU of 3 gates, a row for each of 0..T_max steps, the halves of the first layer, heads of edge and STOP.
     mixer = layer(2 * H, H) + 2 * 3 * (H * H + H) + (STEPS + 1) * H + layer(H, H) + H * H
     mixer += layer(H, 1) + layer(H, H) + layer(H, 1)

@@ -105,7 +105,7 @@ def test_stages_are_stale_until_they_begin_again() -> None:
         {"n": 1},
     )
     (verdict,) = verdicts(state.stages)
-    assert verdict_line(verdict) == "greedy 63.5% → 90.0%  ◌ +26.5 [20, 32] (stale)"
+    assert verdict_line(verdict) == "greedy 63.5% → 90.0%  ◌ +26.5 [21, 33] (stale)"
     assert verdict_sentence(verdict).startswith("Stale, of an earlier attempt: ESM answers 90.0% of 200")
     state.apply(ev.StageBegunAgain(stage="memory", kept="earlier/1"))
     state.apply(ev.StageFinished(stage="memory", seconds=1.0))

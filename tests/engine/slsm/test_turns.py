@@ -51,7 +51,7 @@ def test_another_answer_takes_the_place_of_a_turns_own() -> None:
     assert (other, none) == (Turn("S\n\nHi", "Ho"), Turn("S\n\nHi"))
     assert [one["content"] for one in Conversation("a", (other, last)).messages()] == ["S", "Hi", "Ho", "Bye"]
     assert [one["content"] for one in Conversation("a", (none,)).messages()] == ["S", "Hi"]
-    assert Turn("a").answered("b") == Turn("a", "b") and Turn("a", "b").answered("c").said[1] == (
+    assert Turn("a").answered("b") == Turn("a", "b") and Turn("a", "b").answered("c").as_given[1] == (
         "assistant",
         "c",
     )

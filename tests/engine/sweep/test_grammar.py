@@ -67,8 +67,7 @@ FORM = "field=a,b,c, field=0..2 (whole numbers), field=0.5..4:4 (4 points) or fi
         (["online.L=1,,2"], f"sweep online.L: found nothing between two commas, expected {FORM}"),
         (
             ["online.L=[1,2"],
-            "sweep online.L: found [1,2, expected a YAML value: while parsing a flow sequence: expected ',' or ']', "
-            "but got '<stream end>'",
+            "sweep online.L: found [1,2, expected a YAML value: the end where ',' or ']' should stand",
         ),
         (
             ["run.name=a,b"],
