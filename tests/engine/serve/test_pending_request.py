@@ -113,9 +113,8 @@ def test_a_first_text_that_took_no_time_is_the_first_all_the_same(monkeypatch: p
     text = SimpleNamespace(text="One", finish="", stops=(), echo=">", scored=[], prompt_scored=[])
     sent: list[Update] = []
     parsed: Any = SimpleNamespace(stream=True)
-    request = PendingRequest(
-        "r", parsed, "?", sent.append, SimpleNamespace(text=text, again=None), began=100.0
-    )  # type: ignore[arg-type]
+    prepared: Any = SimpleNamespace(text=text, again=None)
+    request = PendingRequest("r", parsed, "?", sent.append, prepared, began=100.0)
     request.send_updates([])
     now[0], text.text = 107.0, "One two"
     request.send_updates([])
