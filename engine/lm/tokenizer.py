@@ -119,9 +119,7 @@ class HfTokenizer:
 def _in_turns(messages: Sequence[dict[str, str]]) -> list[dict[str, str]]:
     """The messages as they alternate: a system message is the user's, those of one role in a row are one."""
     by_role = groupby(messages, lambda message: message["role"].replace("system", "user"))
-    return [
-        {"role": role, "content": "\n\n".join(one["content"] for one in group)} for role, group in by_role
-    ]
+    return [{"role": role, "content": "\n\n".join(one["content"] for one in same)} for role, same in by_role]
 
 
 def _template_error(why: str, model: str) -> ModelError:
