@@ -15,7 +15,6 @@ from app.report.run_report import report
 from app.report.source import read_run
 from app.report.writer import safe, write_document
 from app.runs.notes import Entry
-from app.wording.text import counted
 from engine.events import Event
 from engine.run.directory import RunDirectory
 from screens.run_session import Session
@@ -23,22 +22,20 @@ from screens.run_session import Session
 _LONGEST_NAME = 60
 
 
-def write_report(run_dir: Path) -> list[object]:
-    """Write the report on a run, of its log up to now, into its `exports/`; the files, its charts as a count. Raises
-    SteerErrors, OSError."""
+def write_report(run_dir: Path) -> list[Path]:
+    """Write the report on a run, of its log up to now, into its `exports/`; the files. Raises SteerErrors, OSError."""
     return _write(report(read_run(RunDirectory(run_dir))), run_dir, "report")
 
 
-def write_item(session: Session, event: Event, notes: Sequence[Entry]) -> list[object]:
+def write_item(session: Session, event: Event, notes: Sequence[Entry]) -> list[Path]:
     """Write the item of an event with its notes into `exports/` of the run; the files. Raises OSError, DiskError."""
     source = CaseSource(session.run_dir, session.state, session.read)
     name = re.sub(r"[^A-Za-z0-9]+", "-", item_words(event)).strip("-")[:_LONGEST_NAME] or "item"
     return _write(case_document(event, source, notes), session.run_dir, name)
 
 
-def _write(document: Document, run_dir: Path, name: str) -> list[object]:
+def _write(document: Document, run_dir: Path, name: str) -> list[Path]:
     document = safe(document, run_dir)
     html = export_path(run_dir, name, ".html")
-    pages = write_document(document, "html", html)
-    markdown, *charts = write_document(document, "md", html.with_suffix(".md"))
-    return [*pages, markdown, *([f"and {counted(len(charts), 'charts')} beside them"] if charts else [])]
+    markdown = html.with_suffix(".md")
+    return [*write_document(document, "html", html), *write_document(document, "md", markdown)]

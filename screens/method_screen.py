@@ -95,9 +95,8 @@ class MethodScreen(TabbedScreen):
         """Draw the session's state."""
         super().show()
         if self.KINDS:
-            known = (
-                len(self.KINDS) == 1 or self.shown_name in self.KINDS
-            )  # elsewhere nothing says of which kind
+            # Beside Results and Training nothing says of which of several kinds a number would be.
+            known = len(self.KINDS) == 1 or self.shown_name in self.KINDS
             self.tabs.count(CASES.id, f"{len(self.cases.rows(self.session.state)):,}" if known else "")
 
     @property

@@ -13,6 +13,7 @@ from textual.binding import BindingType
 
 from app.keys.commands import METHOD_KEYS, RUN, RUN_WITHOUT_KEY, TIMELINE, Command, bindings
 from app.textual_internals import terminal_busy
+from app.wording.text import counted
 from engine.errors import SteerError
 from screens.messages import ResumeRequested, SystemRequested
 from screens.method_progress import active_method
@@ -318,13 +319,16 @@ class RunScreen(NotingScreen):
     def write_files(
         self, write: Callable[[], Sequence[object]], title: str = "HTML and Markdown written"
     ) -> None:
-        """Write files and say which: `write` gives a line for each."""
+        """Write files and say which; charts beside pages are counted: their names would fill a small screen."""
         try:
             files = write()
         except (OSError, SteerError) as error:
             self.notify(f"Nothing was written: {error}", severity="error", markup=False)
             return
-        self.notify("\n".join(map(str, files)), title=title, markup=False)
+        pages = [str(file) for file in files if not str(file).endswith(".svg")]
+        charts = len(files) - len(pages)
+        beside = [f"and {counted(charts, 'charts')} beside them"] if charts else []
+        self.notify("\n".join([*pages, *beside] if pages else map(str, files)), title=title, markup=False)
 
     def _fault(self) -> Fault | None:
         """What went wrong: from the log, else from the run's folder."""

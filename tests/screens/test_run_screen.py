@@ -326,7 +326,7 @@ def test_a_report_is_written_without_secrets(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("MY_API_KEY", "sk-very-secret")
     run = make_run(tmp_path, "r", [evaluated("greedy", "q", True, text="say sk-very-secret")])
     Notes(run).add(0, "", "the key is sk-very-secret")
-    texts = [path.read_text() for path in write_report(run) if isinstance(path, Path)]
+    texts = [path.read_text() for path in write_report(run)]
     assert texts and all("the key is " in text and "very-secret" not in text for text in texts)
 
 
@@ -336,8 +336,13 @@ def test_a_report_is_written_without_secrets(tmp_path: Path, monkeypatch: pytest
 def test_charts_of_a_report_are_counted(pictures: int, said: list[str], tmp_path: Path) -> None:
     """Their names would push those of the pages off a small screen."""
     drawing = Drawing(4, 4, [])
-    page, text, *more = exports._write(Document("r", [Picture(drawing, "chart")] * pictures), tmp_path, "r")
-    assert (Path(str(page)).suffix, Path(str(text)).suffix) == (".html", ".md") and more == said
+    files = exports._write(Document("r", [Picture(drawing, "chart")] * pictures), tmp_path, "r")
+    assert [file.suffix for file in files] == [".html", ".md", *[".svg"] * pictures]
+    told: list[str] = []
+    screen: Any = SimpleNamespace(notify=lambda text, **more: told.append(text))
+    work: Any = RunScreen.write_files  # in a thread of a screen's; here at once
+    work.__wrapped__(screen, lambda: files)
+    assert told[0].splitlines() == [*map(str, files[:2]), *said]
 
 
 def test_a_report_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:

@@ -111,8 +111,7 @@ def test_the_files_of_an_item_are_called_by_its_words(
     monkeypatch.setattr(exports, "item_words", lambda event: words)
     run = make_run(tmp_path, "r", [evaluated("greedy", "q", True, text="42")])
     session = RecordedSession([], run)
-    written: list[Any] = exports.write_item(session, evaluated("greedy", "q", True), ())
-    page, text = written
+    page, text = exports.write_item(session, evaluated("greedy", "q", True), ())
     assert (page.suffix, text.suffix, page.stem) == (".html", ".md", text.stem)
     assert page.parent == text.parent == run / "exports" and page.stem.startswith(f"{name}-2")
 
