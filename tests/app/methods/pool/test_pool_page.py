@@ -405,6 +405,8 @@ def test_other_demonstrations_are_typed_by_number_or_by_row() -> None:
     for text, why in {
         "": hint,
         "9+": f"{hint}; found '9+'",
+        "x+9": f"{hint}; found 'x+9'",
+        "9x": f"{hint}; found '9x'",
         "5": "the list has no 5; it has 3 entries",
     }.items():
         with pytest.raises(ValueError) as error:
