@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from app.blocks.block import (
     Heading,
     Paragraph,
     Picture,
+    Span,
     Table,
     Target,
     Writing,
@@ -31,7 +33,7 @@ from app.blocks.terminal import draw
 from app.methods.evolution import training
 from app.methods.evolution.answers import ANSWERS
 from app.methods.evolution.clusters import cluster_table, cluster_words, delta_map
-from app.methods.evolution.iterations import ITERATIONS
+from app.methods.evolution.iterations import ITERATIONS, server_blocks
 from app.methods.evolution.page import PAGE
 from app.methods.evolution.what_if import WHAT_IF, _cluster
 from app.methods.overview import Curve
@@ -254,6 +256,9 @@ def test_the_scores_of_an_iteration_stand_beside_the_unchanged_model(log: Log) -
         "composite = 0.4 × shortness + 0.6 × share of right answers; shortness = 1 / (1 + mean tokens / 40)",
         "± error: standard error of the composite",
     ]
+    left = [scores.header, *(scores.narrowed(width).header for width in range(90, 20, -1))]
+    gone = [set(wide) - set(narrow) for wide, narrow in pairwise(left) if set(wide) != set(narrow)]
+    assert gone == [{"shortness"}, {"right"}, {"± error"}, {"tokens"}, {"correct"}], "the composite stays"
 
 
 def test_a_clusters_words_stand_beside_its_number_and_the_most_changed_comes_first(log: Log) -> None:
@@ -304,6 +309,8 @@ def test_minibatches_are_other_questions() -> None:
     )
     assert not any("validation" in line for line in lines)
     assert ITERATIONS.remark(Log(*events).state).endswith("the best by its minibatch: 0.800")
+    plain = Log(*events, scored(0, "baseline", 0.5, 8.0))  # on the validation set: other questions, too
+    assert ITERATIONS.remark(plain.state).endswith("the best by its minibatch: 0.800")
 
 
 def test_what_was_not_tried_failed_or_cannot_be_told() -> None:
@@ -356,6 +363,9 @@ def test_the_server_is_mentioned_where_there_is_something_to_say() -> None:
     assert lines("starting") == ["model server, SGLang: starting  "]
     assert lines("healthy", log=["serving"]) == lines("stopped") == lines("stopping") == []
     assert lines("healthy", detail="port 4711") == ["model server, SGLang: healthy  port 4711"]
+    for state, tone in (("failed", "bad"), ("starting", "warn")):
+        [head] = server_blocks(ev.ServerChanged(state=state, server="SGLang"))
+        assert isinstance(head, Paragraph) and spans(head.text)[1] == Span(state, tone)
     done = ev.IterationFinished(iteration=0)
     later = Log(began(), FIRST, done, ev.ServerChanged(state="failed", server="SGLang"))
     assert len(texts(later.case(FIRST))) == 1, "after the iteration"
