@@ -35,7 +35,7 @@ from app.methods.evolution.answers import ANSWERS
 from app.methods.evolution.clusters import cluster_table, cluster_words, delta_map
 from app.methods.evolution.iterations import ITERATIONS, server_blocks
 from app.methods.evolution.page import PAGE
-from app.methods.evolution.what_if import WHAT_IF, _cluster
+from app.methods.evolution.what_if import WHAT_IF, _cluster, _clusters
 from app.methods.overview import Curve
 from app.methods.pages import charts_of
 from app.methods.place import Place
@@ -640,6 +640,15 @@ def test_the_charts_have_the_level_of_no_deltas(log: Log) -> None:
     ]
 
 
+def test_only_what_was_kept_has_a_star_and_before_the_first_iteration_there_is_no_level() -> None:
+    first, second = scored(0, "validation", 0.5, 8.0, best=True), scored(1, "validation", 0.4, 6.5)
+    state = Log(began(), scored(0, "baseline", 0.5, 8.0), FIRST, first, SECOND, second).state
+    star = training.scores(state)[-1]
+    assert (star.label, list(star.x), list(star.y)) == ("best", [0], [0.5])
+    before = training.lengths(Log(began(), scored(0, "baseline", 0.5, 8.0)).state)
+    assert [(line.label, list(line.x)) for line in before] == [("minibatch", []), ("validation", [])]
+
+
 def test_where_minibatches_decide_nothing_is_drawn_of_other_questions() -> None:
     log = Log(
         began(best_by="minibatch"),
@@ -875,6 +884,17 @@ def test_what_can_be_said_without_a_test_set() -> None:
     assert PAGE.overview.untested(Log(began(test=2), *events).state) == ""
     assert PAGE.overview.untested(Log(began(test=0), *events, *COMPARED).state) == ""
     assert PAGE.overview.untested(Log(began(test=0), FIRST).state) == ""
+
+
+def test_a_delta_of_zero_is_none(log: Log) -> None:
+    """Of a cluster that the answer had no delta for: tried with 0 it is as it was, with 0.1 it is not."""
+    for delta, tone in ((0.0, "dim"), (0.1, "strong")):
+        tried = ev.AnswerTried(
+            system="evolution", example="q", case={}, question="?", committed=other("own", "a", 4),
+            none=other("none", "b", 6), yours=[other("yours", "c", 5, deltas={"2": delta})], exact=True,
+        )  # fmt: skip
+        shown = _clusters(tried, log.state.evolution, ["2"], {})
+        assert spans(shown.rows[0][3])[0].tone == tone
 
 
 def test_the_fields_of_other_deltas(log: Log) -> None:
