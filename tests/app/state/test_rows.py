@@ -282,6 +282,9 @@ def test_a_moment_before_the_first_event_is_that_of_the_first() -> None:
         index.add(ev.Notice(text="", seq=seq, time=time))
     assert [index.time_of(seq) for seq in (0, 5, 7, 8, 9, 12)] == [100.0, 100.0, 101.0, 101.0, 130.0, 130.0]
     assert [index.at_time(time) for time in (1.0, 100.0, 101.0, 500.0)] == [5, 5, 6, 9]
+    assert [index.step(seq, 1) for seq in (5, 6, 7, 8, 9)] == [6, 9, 9, 9, None], "7 and 8 are passed over"
+    assert [index.step(seq, -1) for seq in (5, 6, 7, 8, 9)] == [None, 5, 6, 6, 6]
+    assert (EventIndex().at_time(1.0), EventIndex().time_of(3), EventIndex().began()) == (0, 0.0, 0.0)
 
 
 def test_a_list_that_only_grows_is_read_from_both_ends() -> None:

@@ -273,6 +273,8 @@ def test_the_paths_of_a_question() -> None:
         ),
         ("3 STOP at once", "✗ no answer", "╸─────────", "1", "4e-04", "0.001"),
     ]
+    none = rows(question("q1", STOPPED, samples=0))[0]
+    assert none[2] == "━━━━━━━━━━", "a log from elsewhere may say that one of none was drawn"
     distinct = rows(question(distinct=True))  # the bar is P_F: 0.6, 0.25
     assert [row[2] for row in distinct[:2]] == ["━━━━━━────", "━━╸───────"]
 
