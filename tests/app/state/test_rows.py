@@ -237,6 +237,13 @@ def test_what_the_run_knows_of_itself() -> None:
         state.loading, state.preparing = ev.ModelLoading(name="m"), "reading"
         state.apply(event)
         assert (state.loading, state.preparing) == (None, "")
+    begun = [
+        ev.StageStarted(stage="mine", total=2),
+        ev.StageFinished(stage="mine"),
+        ev.StageStarted(stage="eval", total=2),
+    ]
+    active = [folded(*begun[:count]).active_stage for count in (1, 2, 3)]
+    assert [stage and stage.name for stage in active] == ["mine", None, "eval"]
     new = RunState()
     assert new.active_stage is None and new.failure is None
     assert (new.status, new.seq, new.time, new.worked, new.unknown) == ("new", -1, 0.0, 0.0, 0)
