@@ -239,7 +239,7 @@ def test_what_the_run_knows_of_itself() -> None:
         assert (state.loading, state.preparing) == (None, "")
     begun = [
         ev.StageStarted(stage="mine", total=2),
-        ev.StageFinished(stage="mine"),
+        ev.StageFinished(stage="mine", seconds=1.0, summary={}, files=[]),
         ev.StageStarted(stage="eval", total=2),
     ]
     active = [folded(*begun[:count]).active_stage for count in (1, 2, 3)]
