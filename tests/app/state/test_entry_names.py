@@ -117,6 +117,16 @@ def test_the_best_entry_of_a_rule_is_named() -> None:
         gate_sentence(tie)
         == "Null and the best entry (A → B, step 1, Score 0.500) scored the same: a tie goes to null."
     )
+    names = {"b": "C → D", "c": "E → F"}
+    for first, second, best_of in ((-0.1, None, "b"), (0.05, 0.0, "b"), (-0.1, 0.0, "c")):
+        both = [
+            ev.Candidate(entry=entry, name=names[entry], score=score, **WEIGHED)
+            for entry, score in (("b", first), ("c", second))
+        ]
+        lost = ev.DecisionTaken(method="esm", example="e", m=2, gate="null_best", candidates=both)
+        assert f"the best entry ({names[best_of]}, Score" in gate_sentence(lost), (
+            "what was not scored is none"
+        )
     assert item_words(pick(0, "a", name="A → B, step 1")) == "library entry A → B, step 1"
     assert item_words(pick(0, f"{LONG}_wrong")) == "library entry 0123456…, step 1"
 

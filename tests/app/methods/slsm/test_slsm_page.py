@@ -454,7 +454,8 @@ def test_calls_of_the_controller_that_failed_are_told_those_of_detections_too() 
         conversations=1, variants=[], controller="m", model="m", judge="none", dataset="d", dataset_hash="", axes=[]
     )  # fmt: skip
     last = answered("on_detection", None, "Plum.", detector_failure="timeout")
-    blocks = details(Log(began, opened(), state_after(0, failure="no JSON"), last).state.slsm)
+    compared = msgspec.structs.replace(answered("on_detection", None, "Fig."), attempt=1)
+    blocks = details(Log(began, opened(), state_after(0, failure="no JSON"), last, compared).state.slsm)
     assert [
         plain(block.text) for block in blocks if isinstance(block, Paragraph) and block.tone == "bad"
     ] == [
