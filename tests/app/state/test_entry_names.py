@@ -131,6 +131,26 @@ def test_the_best_entry_of_a_rule_is_named() -> None:
     assert item_words(pick(0, f"{LONG}_wrong")) == "library entry 0123456…, step 1"
 
 
+@pytest.mark.parametrize(
+    ("word", "rows"),
+    [
+        ("test-a", [0, 1]), ("apples", [0, 1]), ("minus", [1]), ("null", [0]), ("nobody", []), ("esm", [0, 1]),
+        ("w-7", [1]), ("rule-x", [0]),
+    ],
+)  # fmt: skip
+def test_words_are_found_in_names_ids_and_questions_whatever_their_capitals(
+    word: str, rows: list[int]
+) -> None:
+    taken = [
+        ev.DecisionTaken(method="ESM", example="Test-A", m=m, gate=gate, chosen=chosen)
+        for m, gate, chosen in ((1, "Rule-X", None), (2, "chosen", "W-7"))
+    ]
+    asked = ev.QuestionAsked(example="Test-A", question="How many Apples?")
+    esm = folded(pick(0, "W-7", name="Plus → Minus"), asked, *taken).esm
+    mentions = DecisionRows(esm).mentions(word)
+    assert [row for row in range(2) if mentions(row)] == rows
+
+
 NAME = 'C "q" → D\\, step 2'
 ROWS = folded(pick(0, "id-7", name=NAME), decision(1, None), decision(2, "id-7"), decision(3, "mean_vector"))
 
