@@ -119,10 +119,6 @@ class ChatPane(Pane):
             self.page.scroll_end(animate=False)
             self._say(text)
 
-    def _doing(self) -> str:
-        """What the process does with the message; it loads everything at the first one."""
-        return "the model answers …" if self._loaded else "loading the controller and the model …"
-
     @work(group="chat")
     async def _say(self, text: str) -> None:
         self._partner = self._partner or ChatPartner(self.session.run_dir)
@@ -161,9 +157,10 @@ class ChatPane(Pane):
             parts.append(draw(memory_blocks(turns, last.states, len(turns) - 1), palette, width))
             if last.answered is not None:
                 parts += [Text(), draw(turn_blocks(last.answered), palette, width)]
-        if self._waiting:
+        if self._waiting:  # the process loads everything at the first message
+            doing = "the model answers …" if self._loaded else "loading the controller and the model …"
             parts += [Text(), Text.assemble(("user      ", palette["dim"]), clean(self._waiting)),
-                      Text(self._doing(), palette["dim"])]  # fmt: skip
+                      Text(doing, palette["dim"])]  # fmt: skip
         if self._error:
             parts += [Text(), Text(self._error, palette["bad"])]
         return Group(*parts)
