@@ -20,7 +20,6 @@ from app.blocks.block import (
     Heading,
     Paragraph,
     Picture,
-    Span,
     Table,
     Target,
     Writing,
@@ -365,7 +364,7 @@ def test_the_server_is_mentioned_where_there_is_something_to_say() -> None:
     assert lines("healthy", detail="port 4711") == ["model server, SGLang: healthy  port 4711"]
     for state, tone in (("failed", "bad"), ("starting", "warn")):
         [head] = server_blocks(ev.ServerChanged(state=state, server="SGLang"))
-        assert isinstance(head, Paragraph) and spans(head.text)[1] == Span(state, tone)
+        assert isinstance(head, Paragraph) and spans(head.text)[1][:2] == (state, tone)
     done = ev.IterationFinished(iteration=0)
     later = Log(began(), FIRST, done, ev.ServerChanged(state="failed", server="SGLang"))
     assert len(texts(later.case(FIRST))) == 1, "after the iteration"
