@@ -62,12 +62,12 @@ def test_what_is_appended_comes_to_the_disk_once_by_file(
     sync_appended()
     synced: list[str] = []
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.readlink(f"/proc/self/fd/{file}")))
-    for name in ("z", "b", "z", "gone"):
+    for name in ("z", "new/folder/b", "z", "gone"):
         append_jsonl(tmp_path / name, [{"from": name}])
     (tmp_path / "gone").unlink()
     assert not synced, "a kill leaves what is written; a loss of power takes a second's"
     sync_appended()
-    assert synced == [str(tmp_path / "z"), str(tmp_path / "b")], "in the order of writing"
+    assert synced == [str(tmp_path / "z"), str(tmp_path / "new/folder/b")], "in the order of writing"
     sync_appended()
     assert len(synced) == 2
 
@@ -143,10 +143,10 @@ def test_a_whole_file_is_on_the_disk_before_it_takes_its_name(
     """Others may read it. Where it cannot take its name nothing of it is left."""
     path, done = tmp_path / "x.json", list[str]()
     sync, rename = os.fsync, os.replace
-    monkeypatch.setattr(os, "fsync", lambda file: done.append("synced") or sync(file))
+    monkeypatch.setattr(os, "fsync", lambda file: done.append(f"{os.fstat(file).st_size} bytes") or sync(file))
     monkeypatch.setattr(os, "replace", lambda *names: done.append("renamed") or rename(*names))
     write_atomic(path, "é")
-    assert done == ["synced", "renamed"] and path.read_bytes() == b"\xc3\xa9"
+    assert done == ["2 bytes", "renamed"] and path.read_bytes() == b"\xc3\xa9"
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
     (tmp_path / "folder").mkdir()
     with pytest.raises(DiskError):
