@@ -276,6 +276,17 @@ def test_what_the_run_does_not_have_is_refused(
     assert words in str(caught.value)
 
 
+def test_a_conversation_that_the_data_have_no_more_is_refused(
+    run: tuple[Path, list[ConversationAnswered]], model: Any
+) -> None:
+    """Its file may have been changed since the run."""
+    gone = of(next(one for one in run[1] if one.conversation_id != run[1][0].conversation_id))
+    what_if = WhatIf(context(run[0], model))
+    del what_if._conversations[gone.conversation]
+    with pytest.raises(DataError, match=f"has no answer in conversation '{gone.conversation}'"):
+        what_if.tried(gone)
+
+
 def test_answers_of_a_file_cannot_be_given_again(
     run: tuple[Path, list[ConversationAnswered]], model: Any
 ) -> None:

@@ -454,6 +454,12 @@ def test_overlap_is_an_error() -> None:
         check_disjoint(train, train)
 
 
+NO_NOUNS = (
+    "and as because but cannot does for has if is isn't or seems should since the was when while would".split()
+)
+"""Before one of these A is a choice, not an article."""
+
+
 @pytest.mark.parametrize(
     ("dataset", "text", "pred"),
     [
@@ -488,6 +494,11 @@ def test_overlap_is_an_error() -> None:
         ("arc-c", "B no, answer: A", "A"),
         ("arc-c", "B, no: A isn't as wrong", "A"),
         ("arc-c", "Not B: A Longer Rod", "A"),
+        *(("arc-c", f"Not B: A {word} it", "A") for word in NO_NOUNS),
+        ("arc-c", "It is C. Both swing alike.", "C"),
+        ("math500", "so \\boxed 9, or 8.", "9"),
+        ("math500", "so \\boxed 9.", "9"),
+        ("math500", "\\boxed{ 5 }", "5"),
         ("arc-c", "The answer is A. No: the answer is (e), not B.", "E"),
         ("exact", "Answer: Lima\nNo.\nAnswer: Paris", "Paris"),
         ("exact", "It is long.\n  Paris \t\n \n", "Paris"),
