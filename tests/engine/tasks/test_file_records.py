@@ -89,6 +89,7 @@ def test_examples_are_shuffled_by_the_seed_if_asked(tmp_path: Path) -> None:
         ("exact", "Paris", "Answer: Lima\n", False, False),
         ("number", "1,250.50", "so 1250.5", True, False),
         ("number", 7, "#### 7", True, True),
+        ("number", "-12.34", "#### -12.34", True, True),
         ("number", 7, "7 or 8", False, False),
         ("math", "\\frac{1}{2}", "\\boxed{0.5}", True, True),
         ("choice", "b", "The answer is (B).", True, True),
@@ -217,6 +218,11 @@ NO_LIST = "`options` is not a list of two to five texts (…/a.jsonl:1): correct
             ["red", "green"],
             "C",
             "the answer 'C' is neither one of the letters AB nor one of the choices (…/a.jsonl:1): correct it",
+        ),
+        (
+            ["red", "green"],
+            "AB",
+            "the answer 'AB' is neither one of the letters AB nor one of the choices (…/a.jsonl:1): correct it",
         ),
         (
             ["red", "red"],

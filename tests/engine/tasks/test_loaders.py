@@ -51,7 +51,7 @@ def test_gsm8k_numbers(tmp_path: Path, ending: str, answer: str) -> None:
 
 def test_gsm8k_solution_is_text_a_model_could_write(tmp_path: Path) -> None:
     """Without the sums for the calculator, a blank line between steps as the prompt asks, so that it has segments."""
-    written = "Half is 48/2 = <<48/2=24>>24.\nTogether 48+24 = <<48+24=72>>72.\n#### 72"
+    written = "Half is 48/2 = <<48/2=24>>24. \n \n Together 48+24 = <<48+24=72>>72.\n#### 72"
     (example,) = load_task_dataset("gsm8k", _file(tmp_path, {"question": "Q", "answer": written}), "test", 5)
     assert example.solution == "Half is 48/2 = 24.\n\nTogether 48+24 = 72.\n\n#### 72"
     for written, solution in (("5", None), ("#### 5", "#### 5")):
@@ -321,6 +321,7 @@ def test_a_split_that_the_generated_problems_do_not_have() -> None:
     words = "the generated task has no split 'validation' (task): use train, dev or test"
     with pytest.raises(DataError, match=exactly(words)):
         load_task_dataset("generated", None, "validation", 5)
+    assert all(len(load_task_dataset("generated", None, split, 2)) == 2 for split in ("train", "dev", "test"))
 
 
 def test_an_id_that_occurs_twice(tmp_path: Path) -> None:
@@ -369,6 +370,8 @@ NO_CHOICES = "`choices` are not `text` and `label` of two or more choices"
     [
         ({"choices": {"text": ["x"], "label": ["A", "B"]}}, NO_CHOICES),
         ({"choices": {"text": ["x"], "label": ["A"]}}, NO_CHOICES),
+        ({"choices": {"text": "xy", "label": ["A", "B"]}}, NO_CHOICES),
+        ({"choices": {"text": ["x", "y"], "label": "AB"}}, NO_CHOICES),
         ({"choices": {"text": ["x", "y"]}}, NO_CHOICES),
         ({"choices": [{"text": "x"}, {"text": "y"}]}, NO_CHOICES),
         ({"choices": [{"text": "x", "label": "A"}, "y"]}, NO_CHOICES),
@@ -395,6 +398,12 @@ def test_numbers_as_ids_do_not_make_two_files_overlap(tmp_path: Path) -> None:
             (tmp_path / f"{split}.jsonl").write_text(json.dumps(of(split)) + "\n")
         config = Config.model_validate({"task": {"dataset": dataset, "path": str(tmp_path)}})
         check_disjoint(training_examples(config), evaluation_examples(config))
+
+
+def test_a_problem_without_a_worked_solution_has_none(tmp_path: Path) -> None:
+    path = _file(tmp_path, {"problem": "P", "answer": " 5 "})
+    [example] = load_task_dataset("math500", path, "test", 1)
+    assert (example.answer, example.solution) == ("5", None)
 
 
 def test_signs_tell_problems_apart_spacing_does_not(tmp_path: Path) -> None:
