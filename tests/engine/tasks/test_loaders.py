@@ -204,6 +204,7 @@ def _gsm8k(name: str) -> dict[str, Any]:
         (["val.jsonl", "test.jsonl"], "validation", ["val"]),
         (["validation.jsonl", "train.jsonl"], "dev", ["validation"]),
         (["valid.jsonl", "train.jsonl"], "dev", ["valid"]),
+        (["dev.jsonl", "train.jsonl"], "dev", ["dev"]),
         (["val.jsonl", "train.jsonl"], "dev", ["val"]),
         (["valid.jsonl", "train.jsonl"], "validation", ["valid"]),
         (["d/Test/0000.parquet", "d/Train/0000.parquet"], "test", ["Test"]),
