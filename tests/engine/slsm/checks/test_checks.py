@@ -55,6 +55,13 @@ KEPT_AND_BROKEN = (
     ("End your answers with a question", "Is it?", "It is."),
     ("Don't end your answers with a question", "It is.", "Is it?"),
     ('Never end an answer with "bye"', "Bye for now.", "So, bye."),
+    ('Your answers must not ever end with "bye"', "Bye for now.", "So, bye."),
+    ('End every answer with "bye", now or later', "So, bye.", "Bye for now."),
+    *((f'Do not worry{mark} end every answer with "bye"', "So, bye.", "Bye for now.") for mark in (*",;:", " but")),
+    ('Include the words "red" and "blue" for me', "Red, blue.", "Red."),
+    ('Include the words "red" and "blue" in order', "Red, blue.", "Blue."),
+    ("Never say ‘tea’ or ‘milk’", "Rice.", "Milk."),
+    ("Never say “tea” or “milk”", "Rice.", "Milk."),
     ("Don't forget to end every answer with the word maple", "Yes, maple.", "Yes."),
     ('Begin every answer with "Sure"', "Sure, here.", "Here, sure."),
     ("You must always start with the phrase thank you", "Thank you, yes.", "Yes, thank you."),
@@ -198,7 +205,10 @@ def test_words_that_are_not_said_plainly_are_no_check(text: str) -> None:
         "Answer in detail",
         "Begin your answer with a greeting",
         "Start the meeting with a joke",
-        "End every answer with a summary",
+        *(
+            f"End every answer with {kind} farewell"
+            for kind in "a an the your my our some any no this that what how one two three".split()
+        ),
         "Never use jargon",
         "Never mention my ex",
         "Write a haiku",
