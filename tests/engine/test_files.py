@@ -24,7 +24,9 @@ from engine.files import (
     recover_batches,
     recover_jsonl,
     remove_unfinished,
+    required,
     sync_appended,
+    write_all_atomic,
     write_atomic,
 )
 from tests.exactly import exactly
@@ -107,6 +109,31 @@ def test_a_file_of_another_kind_is_one_clear_error(tmp_path: Path, data: bytes) 
         decoded(tmp_path / "y.json", list[str], "no names", "run it again")
 
 
+def test_a_file_that_is_nested_without_end_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_bytes(b"[" * 100_000)
+    with pytest.raises(
+        DataError, match=exactly("no names: it is nested too deeply (…/x.json): run it again")
+    ):
+        decoded(tmp_path / "x.json", list, "no names", "run it again")
+
+
+def test_a_file_of_an_earlier_stage_is_missed_with_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    told = "`x.json` is not there (…/x.json): run the stage `mine` of this run first"
+    with pytest.raises(DataError, match=exactly(told)):
+        required(path, "mine")
+    path.touch()
+    assert required(path, "mine") == path
+
+
+def test_several_files_are_written_whole_or_one_is_told(tmp_path: Path) -> None:
+    write_all_atomic([])
+    write_all_atomic([(tmp_path / str(number), b"%d" % number) for number in range(20)])
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {str(n): str(n) for n in range(20)}
+    with pytest.raises(DiskError):
+        write_all_atomic([(tmp_path / "a", b"a"), (tmp_path / "1" / "b", b"b")])
+
+
 @pytest.mark.parametrize("number", [(1 << 64) - 1, -(1 << 63)])
 def test_numbers_of_64_bits_are_read_and_larger_ones_are_told(tmp_path: Path, number: int) -> None:
     path = tmp_path / "x.jsonl"
@@ -143,7 +170,9 @@ def test_a_whole_file_is_on_the_disk_before_it_takes_its_name(
     """Others may read it. Where it cannot take its name nothing of it is left."""
     path, done = tmp_path / "x.json", list[str]()
     sync, rename = os.fsync, os.replace
-    monkeypatch.setattr(os, "fsync", lambda file: done.append(f"{os.fstat(file).st_size} bytes") or sync(file))
+    monkeypatch.setattr(
+        os, "fsync", lambda file: done.append(f"{os.fstat(file).st_size} bytes") or sync(file)
+    )
     monkeypatch.setattr(os, "replace", lambda *names: done.append("renamed") or rename(*names))
     write_atomic(path, "é")
     assert done == ["2 bytes", "renamed"] and path.read_bytes() == b"\xc3\xa9"

@@ -464,9 +464,7 @@ def test_overlap_is_an_error() -> None:
         check_disjoint(train, train)
 
 
-NO_NOUNS = (
-    "and as because but cannot does for has if is isn't or seems should since the was when while would".split()
-)
+NO_NOUNS = "and as because but cannot does for has if is isn't or seems should since the was when while would"
 """Before one of these A is a choice, not an article."""
 
 
@@ -504,7 +502,7 @@ NO_NOUNS = (
         ("arc-c", "B no, answer: A", "A"),
         ("arc-c", "B, no: A isn't as wrong", "A"),
         ("arc-c", "Not B: A Longer Rod", "A"),
-        *(("arc-c", f"Not B: A {word} it", "A") for word in NO_NOUNS),
+        *(("arc-c", f"Not B: A {word} it", "A") for word in NO_NOUNS.split()),
         ("arc-c", "It is C. Both swing alike.", "C"),
         ("math500", "so \\boxed 9, or 8.", "9"),
         ("math500", "so \\boxed 9.", "9"),
