@@ -404,6 +404,11 @@ def test_to_forbid_what_forbids_something_demands_it(text: str) -> None:
     assert (again.fault, again.opposite) == (check.fault, check.opposite)
 
 
+def test_items_begin_with_a_bullet_or_a_number_and_spaces() -> None:
+    text = "10.  a\n 2)\tb\n-  c\n\t* d\n• e\n3.\nno. 4\n-5\n"
+    assert (size_of(text, "item"), size_of(text, "bullet")) == (5, 3)
+
+
 def test_lines_without_a_word_do_not_count() -> None:
     assert size_of("One\n \t\n\ntwo three\n-\n", "line") == 3
 
