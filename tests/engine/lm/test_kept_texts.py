@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -155,6 +155,13 @@ def test_continuations_of_open_prefixes_are_kept(model: TransformersModel, tmp_p
         with pytest.raises(Killed):
             decode(keeping(model, folder, kill_after))
         assert_same(decode(keeping(model, folder)), whole)
+
+
+def test_a_prefix_that_is_closed_holds_no_memory(model: TransformersModel, tmp_path: Path) -> None:
+    prefixes = keeping(model, tmp_path).open([[1, 2], [3]])
+    prefixes.close([0])
+    opened: Any = prefixes
+    assert list(opened._tokens) == list(opened._prefixes._rows) == [1]
 
 
 def test_other_requests_find_nothing(model: TransformersModel, tmp_path: Path) -> None:

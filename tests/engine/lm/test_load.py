@@ -200,6 +200,7 @@ def test_fingerprint_of_large_files_is_sampled(tmp_path: Path, monkeypatch: pyte
 
 def test_fingerprints_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memories name their model by them: one that is computed otherwise turns every earlier memory down."""
+    assert (fingerprints.WHOLE, fingerprints.BLOCKS, fingerprints.BLOCK) == (268_435_456, 64, 65_536)
     monkeypatch.setattr(fingerprints, "WHOLE", 10)
     monkeypatch.setattr(fingerprints, "BLOCK", 4)
     monkeypatch.setattr(fingerprints, "BLOCKS", 3)
