@@ -135,6 +135,17 @@ def test_auto_on_a_cpu(
 
 
 @pytest.mark.parametrize(
+    ("avx512", "amx", "has"), [(True, False, True), (False, True, True), (False, False, False)]
+)
+def test_either_of_two_units_multiplies_bfloat16(
+    monkeypatch: pytest.MonkeyPatch, avx512: bool, amx: bool, has: bool
+) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512, raising=False)
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx, raising=False)
+    assert cpu_dtype.has_bfloat16() == has
+
+
+@pytest.mark.parametrize(
     ("saved", "dtype", "reason"),
     [
         (torch.bfloat16, torch.bfloat16, "the type of the saved weights"),
