@@ -143,6 +143,8 @@ def test_either_of_two_units_multiplies_bfloat16(
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512, raising=False)
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx, raising=False)
     assert cpu_dtype.has_bfloat16() == has
+    beside_8_bits = torch.bfloat16 if has else torch.float32
+    assert pick_dtype("int8", torch.device("cpu"), None) == (beside_8_bits, "")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -169,6 +170,16 @@ class Failing:
 
     def judge(self, criterion: Any, answer: str) -> AnswerVerdict:
         raise AnswerJudgeFailed(what="no verdict", where="there", hint="wait")
+
+
+def test_a_judge_is_made_only_where_something_is_asked_of_the_answers(
+    model: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """One behind a server needs a key."""
+    data = SimpleNamespace(conversations=[], criteria={})
+    monkeypatch.setattr("engine.slsm.what_if.make_dialogues", lambda context: data)
+    monkeypatch.setattr("engine.slsm.what_if.make_judge", lambda context: pytest.fail("it is made"))
+    WhatIf(context(tmp_path, model))
 
 
 @pytest.mark.parametrize(("prompt", "right"), [("multichallenge", False), ("default", None)])

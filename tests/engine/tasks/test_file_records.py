@@ -192,6 +192,12 @@ def test_a_bad_record_is_told_with_its_line(
     assert str(caught.value).replace(f"{path}:", "") == said
 
 
+def test_a_text_of_several_lines_stays_as_it_stands_in_a_csv(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b'question,answer\r\n"one\r\ntwo",1\r\nthree,2\r\n')
+    found = _examples(_section(tmp_path / "a.csv"))
+    assert [(one.question, one.answer) for one in found] == [("one\r\ntwo", "1"), ("three", "2")]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -15,6 +15,7 @@ from engine.tasks.example import TaskExample
 from engine.tasks.extractors import extract_marked, extract_pred
 from engine.tasks.loaders import check_disjoint, load_task_dataset
 from engine.tasks.metrics import is_correct
+from engine.tasks.sources import HUB
 from tests.exactly import exactly
 
 
@@ -223,6 +224,16 @@ def test_which_files_hold_a_split(tmp_path: Path, names: list[str], split: str, 
             path.write_text(json.dumps([_gsm8k(name)] if path.suffix == ".json" else _gsm8k(name)) + "\n")
     found = [example.question for example in load_task_dataset("gsm8k", str(tmp_path), split, 9)]
     assert len(found) == len(read) and all(part in name for part, name in zip(read, found, strict=True))
+
+
+def test_where_on_the_hub_the_questions_lie_that_figures_are_of() -> None:
+    files = {name: splits["test"] for name, splits in HUB.items()}
+    assert {name: (one.shown, one.pattern) for name, one in files.items()} == {
+        "gsm8k": ("hub:openai/gsm8k", "main/test-*.parquet"),
+        "math500": ("hub:HuggingFaceH4/MATH-500", "test.jsonl"),
+        "arc-c": ("hub:allenai/ai2_arc", "ARC-Challenge/test-*.parquet"),
+        "aime": ("hub:math-ai/aime25", "test.jsonl"),
+    }
 
 
 OR, WHICH = "may be the split `test`", "(task.path): name the right folder or file itself"
