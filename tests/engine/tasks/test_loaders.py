@@ -52,9 +52,9 @@ def test_gsm8k_numbers(tmp_path: Path, ending: str, answer: str) -> None:
 
 def test_gsm8k_solution_is_text_a_model_could_write(tmp_path: Path) -> None:
     """Without the sums for the calculator, a blank line between steps as the prompt asks, so that it has segments."""
-    written = "Half is 48/2 = <<48/2=24>>24. \n \n Together 48+24 = <<48+24=72>>72.\n#### 72"
+    written = "Half is 48/2 = <<48/2=24>>24. \n \n Together <<48+24=72>>72, or 2*36 = <<2*36=72>>72.\n#### 72"
     (example,) = load_task_dataset("gsm8k", _file(tmp_path, {"question": "Q", "answer": written}), "test", 5)
-    assert example.solution == "Half is 48/2 = 24.\n\nTogether 48+24 = 72.\n\n#### 72"
+    assert example.solution == "Half is 48/2 = 24.\n\nTogether 72, or 2*36 = 72.\n\n#### 72"
     for written, solution in (("5", None), ("#### 5", "#### 5")):
         path = _file(tmp_path, {"question": "Q", "answer": written})
         assert [one.solution for one in load_task_dataset("gsm8k", path, "test", 5)] == [solution]
