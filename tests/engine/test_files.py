@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 import msgspec
@@ -20,9 +21,11 @@ from engine.files import (
     inside,
     json_line,
     read_jsonl,
+    read_records,
     read_whole_jsonl,
     recover_batches,
     recover_jsonl,
+    recover_records,
     remove_unfinished,
     required,
     sync_appended,
@@ -128,10 +131,11 @@ def test_a_file_of_an_earlier_stage_is_missed_with_its_name(tmp_path: Path) -> N
 
 def test_several_files_are_written_whole_or_one_is_told(tmp_path: Path) -> None:
     write_all_atomic([])
-    write_all_atomic([(tmp_path / str(number), b"%d" % number) for number in range(20)])
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {str(n): str(n) for n in range(20)}
+    folder = tmp_path / "new" / "folder"
+    write_all_atomic([(folder / str(number), b"%d" % number) for number in range(20)])
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {str(n): str(n) for n in range(20)}
     with pytest.raises(DiskError):
-        write_all_atomic([(tmp_path / "a", b"a"), (tmp_path / "1" / "b", b"b")])
+        write_all_atomic([(folder / "a", b"a"), (folder / "1" / "b", b"b")])
 
 
 @pytest.mark.parametrize("number", [(1 << 64) - 1, -(1 << 63)])
@@ -169,6 +173,7 @@ def test_a_whole_file_is_on_the_disk_before_it_takes_its_name(
 ) -> None:
     """Others may read it. Where it cannot take its name nothing of it is left."""
     path, done = tmp_path / "x.json", list[str]()
+    monkeypatch.setattr(tempfile, "tempdir", "/no/such")  # a name is taken within one file system alone
     sync, rename = os.fsync, os.replace
     monkeypatch.setattr(
         os, "fsync", lambda file: done.append(f"{os.fstat(file).st_size} bytes") or sync(file)
@@ -242,3 +247,11 @@ class Layer(msgspec.Struct):
 def test_a_row_of_another_form_is_told_by_its_field(row: object, told: str) -> None:
     with pytest.raises(DataError, match=exactly(f"{told} (x.jsonl:7): run it again")):
         converted(row, Layer, "x.jsonl:7", "run it again")
+
+
+def test_a_line_of_another_form_is_told_with_its_number(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"layer": 1}\n{"sizes": []}\n')
+    for read in (read_records, recover_records):
+        with pytest.raises(DataError, match=exactly(f"no field `layer` ({path}:2): run it again")):
+            read(path, Layer, "run it again")

@@ -416,6 +416,8 @@ def test_a_problem_without_a_worked_solution_has_none(tmp_path: Path) -> None:
     path = _file(tmp_path, {"problem": "P", "answer": " 5 "})
     [example] = load_task_dataset("math500", path, "test", 1)
     assert (example.answer, example.solution) == ("5", None)
+    with pytest.raises(DataError, match="`answer` is missing, and `solution` holds no box"):
+        load_task_dataset("math500", _file(tmp_path, {"problem": "P", "answer": " "}), "test", 1)
 
 
 def test_signs_tell_problems_apart_spacing_does_not(tmp_path: Path) -> None:
@@ -515,6 +517,7 @@ NO_NOUNS = "and as because but cannot does for has if is isn't or seems should s
         ("arc-c", "Not B: A Longer Rod", "A"),
         *(("arc-c", f"Not B: A {word} it", "A") for word in NO_NOUNS.split()),
         ("arc-c", "It is C. Both swing alike.", "C"),
+        ("arc-c", "The answer is Certainly B.", "B"),
         ("math500", "so \\boxed 9, or 8.", "9"),
         ("math500", "so \\boxed 9.", "9"),
         ("math500", "\\boxed{ 5 }", "5"),
