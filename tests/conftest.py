@@ -22,7 +22,9 @@ from tests import idle
 
 idle.use_it()
 gc.set_threshold(50_000)  # Python's 700 make the tests a third slower
-settings.register_profile("shared-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "shared-machine", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("shared-machine")
 
 LONGEST = (

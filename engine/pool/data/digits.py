@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +81,7 @@ class DigitsDataset:
         """Takes numbers of questions, at most 3,600 demonstrations. Queries do not depend on these numbers."""
         if not 2 <= demonstrations <= MOST_DEMONSTRATIONS:
             raise ValueError(f"from 2 to {MOST_DEMONSTRATIONS} demonstrations")
-        pictures = _Pictures(seed)
+        pictures = _pictures(seed)
         self._rows = [pictures.demonstration(row) for row in range(demonstrations)]
         self.splits = {
             split: [f"{split}-{number:04d}" for number in range(count)]
@@ -139,23 +139,33 @@ class DigitsDataset:
 # ---------------------------------------------------------------- pictures and people
 
 
+@lru_cache(maxsize=2)
+def _pictures(seed: int) -> _Pictures:
+    """Kept: the stages of a run show the same ones."""
+    return _Pictures(seed)
+
+
 class _Pictures:
     """Draws photos and annotations; each draw depends only on the seed and the drawn item."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._images, self._digits, self._readings = _source()
+        self._images, self._digits, chances = _source()
         self._order = self._draws("order").permutation(len(self._digits))
+        chances = chances.cumsum(axis=1)
+        self._readings = chances / chances[:, -1:]
+        self._photo = cache(lambda place: photographed(self._image(place), self._draws(f"photo {place}")))
+        self.demonstration = cache(self._demonstration)
+        self.query = cache(self._query)
 
     def _draws(self, item: str) -> np.random.Generator:
         return generator(self._seed, "digits", item)
 
-    def demonstration(self, row: int) -> DigitQuestion:
+    def _demonstration(self, row: int) -> DigitQuestion:
         place, question = divmod(row, len(QUESTIONS))
-        photo = photographed(self._image(place), self._draws(f"photo {place}"))
-        return self._ask(place, photo, question, self._draws(f"demonstration {row}"))
+        return self._ask(place, self._photo(place), question, self._draws(f"demonstration {row}"))
 
-    def query(self, name: str, split: str) -> DigitQuestion:
+    def _query(self, name: str, split: str) -> DigitQuestion:
         draws = self._draws(f"query {name}")
         place, question = int(draws.choice(PICTURES[split])), int(draws.integers(len(QUESTIONS)))
         return self._ask(place, photographed(self._image(place), draws), question, draws)
@@ -164,7 +174,7 @@ class _Pictures:
         return self._images[self._order[place]]
 
     def _ask(self, place: int, photo: Photo, question: int, draws: np.random.Generator) -> DigitQuestion:
-        read = draws.choice(10, ANNOTATORS, p=self._readings[self._order[place]])
+        read = self._readings[self._order[place]].searchsorted(draws.random(ANNOTATORS), side="right")
         return DigitQuestion(photo, question, tuple(answer_of(int(digit), question) for digit in read))
 
 

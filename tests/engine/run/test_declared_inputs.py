@@ -111,6 +111,11 @@ def writer(file: str) -> str:
     return next((name for pattern, name in patterns.items() if fnmatch(file, f"{pattern}*")), "")
 
 
+TOGETHER = {
+    "esm": ("offline_mine.batch_size_examples=4", "online.batch_size_examples=4", "eval.batch_size_greedy=4"),
+    "evolution": ("evolution.batch_size=8",),
+}
+"""What is read and written does not depend on how many texts are written at a time."""
 _SHARED = {"gflownet/dropped.json": "agent-graphs", "pool/evaluated.jsonl": "selector"}
 """Files to which a later stage adds, too."""
 
@@ -132,7 +137,8 @@ def work(run: RunDirectory) -> None:
 @pytest.fixture(scope="module", params=[*SYSTEMS])
 def worked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Worked:
     """Stage after stage."""
-    run = prepared(tmp_path_factory.mktemp(request.param), request.param, SYSTEMS[request.param])
+    settings = (*SYSTEMS[request.param], *TOGETHER.get(request.param, ()))
+    run = prepared(tmp_path_factory.mktemp(request.param), request.param, settings)
     stages, written, before = list(run.read().stages), {}, {}
     with pytest.MonkeyPatch.context() as patch, noted(run.path, patch) as read:
         for at, stage in enumerate(stages):
