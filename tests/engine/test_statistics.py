@@ -44,7 +44,9 @@ def test_groups_weigh_alike_and_are_resampled_each_within_itself() -> None:
     graded = [np.sqrt(np.arange(50.0)), np.arange(5.0)]
     first, again, other = (macro_bootstrap(graded, seed) for seed in (1, 1, 2))
     assert first == again and (first.low, first.high) != (other.low, other.high)
-    assert first == macro_bootstrap(graded, 1, resamples=10_000, level=0.95), "recorded intervals are of these"
+    assert first == macro_bootstrap(graded, 1, resamples=10_000, level=0.95), (
+        "recorded intervals are of these"
+    )
     pairs = graded[0], graded[0][::-1]
     assert paired_bootstrap(*pairs, 1) == paired_bootstrap(*pairs, 1, resamples=10_000, level=0.95)
 
