@@ -15,5 +15,4 @@ def fit_name(text: str, width: int) -> str:
     differ in what follows it."""
     if cell_len(text) <= width:
         return text
-    _, dash, rest = text.partition("-")
-    return fit(rest if dash and rest else text, width)
+    return fit(text.partition("-")[2] or text, width)

@@ -34,9 +34,8 @@ class Safe:
         self._inner = inner
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for text, style, control in console.render(self._inner, options):
-            if not control:
-                yield Segment(text if text == "\n" else without_controls(_ESCAPE.sub("", text)), style)
+        for text, style, _ in console.render(self._inner, options):
+            yield Segment(without_controls(_ESCAPE.sub("", text)), style)
 
 
 def model_text(text: str, base: Style, mark: Style) -> Text:

@@ -89,7 +89,7 @@ class Decisions(Columns):
         lengths, sums, at = self.column("characters"), self.column("crc"), 0
         for m, row in enumerate(chain, start=1):
             piece = text[at : at + lengths[row]]
-            if len(piece) < lengths[row] or crc32(piece.encode(errors="surrogatepass")) != sums[row]:
+            if crc32(piece.encode(errors="surrogatepass")) != sums[row]:
                 return m
             at += lengths[row]
         return 0 if at == len(text) else len(chain)

@@ -229,8 +229,7 @@ def _compare(state: ESMState, method: int, example: int, by: int = 1) -> None:
     if sign is None or not greedy:
         return
     chain = state.decisions.chain(method, example)
-    known = state.outcomes.left(method, example)
-    left = state.decisions.first_difference(chain, greedy) if by > 0 else known
+    left = state.decisions.first_difference(chain, greedy) if by > 0 else state.outcomes.left(method, example)
     state.outcomes.leaves(method, example, left if by > 0 else 0)
     if sign and left and state.names.texts[method] == METHOD:
         chosen = state.decisions.column("chosen")[chain[left - 1]]
@@ -244,4 +243,5 @@ def _method(state: ESMState, event: ev.MethodEvaluated, place: Place) -> None:
     state.running[event.method] = event
     if event.final:
         state.final[event.method] = event
-    state.curves.setdefault(event.method, AppendOnlyList()).append(CurvePoint(event.n, event.accuracy))
+    curve = state.curves.setdefault(event.method, AppendOnlyList())
+    curve.append(CurvePoint(event.n, event.accuracy), key=event.n)

@@ -134,7 +134,7 @@ def _chosen(state: RunState, event: ev.StagesChosen, place: Place) -> None:
 
 @RunState.on(ev.StageBegunAgain)
 def _begun_again(state: RunState, event: ev.StageBegunAgain, place: Place) -> None:
-    for name in ("", *method_states()):
+    for name in method_states():
         state._state(name).forget(event.stage)
 
 

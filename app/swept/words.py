@@ -72,10 +72,9 @@ def work_words(results: SweepResults, progress: SweepProgress) -> list[str]:
     """The runs at work, a line each: `At work: online.L=3 seed=1, eval 63 of 200 problems`."""
     return [
         f"At work: {'the test run of ' * (point == results.record.report)}{setting_words(point.setting)}, "
-        f"{row.progress.name} {how_many(row.progress.done, row.progress.total, row.progress.unit)}"
-        if row.progress.name
-        else f"At work: {setting_words(point.setting)}, which begins"
+        + (f"{at.name} {how_many(at.done, at.total, at.unit)}" if at.name else "which begins")
         for point, row in progress.at_work
+        for at in (row.progress,)
     ]
 
 

@@ -38,7 +38,6 @@ class DecisionView:
         self._known = -1
         self._sorted_at = 0.0
         self._sort_took = 0.0
-        self._restart()
 
     @property
     def complete(self) -> bool:

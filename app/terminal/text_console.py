@@ -13,9 +13,8 @@ from app.wording.text import without_controls
 
 class _SafeConsole(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        for segment in super().render(renderable, options):
-            text, style, control = segment
-            yield segment if control else Segment(without_controls(text), style)
+        for text, style, _ in super().render(renderable, options):
+            yield Segment(without_controls(text), style)
 
 
 def make_console(stderr: bool = False) -> Console:

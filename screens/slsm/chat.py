@@ -67,8 +67,8 @@ class ChatPane(Pane):
         self.mode, self.memory_mode = MODES[0], "structured"
         self._partner: ChatPartner | None = None
         self._last: ChatTurn | None = None
-        self._waiting = ""
-        self._error = ""
+        self._loaded = False
+        self._waiting = self._error = ""
 
     def compose(self) -> ComposeResult:
         yield DetailPane()
@@ -104,7 +104,7 @@ class ChatPane(Pane):
         """Start a new conversation."""
         self._last, self._error = None, ""
         if self._partner is not None:
-            self._forget_in_process()
+            self._forget_in_process(self._partner)
         self.show()
 
     @on(Input.Submitted)
@@ -119,15 +119,12 @@ class ChatPane(Pane):
             self.page.scroll_end(animate=False)
             self._say(text)
 
-    def _doing(self) -> str:
-        """What the process does with the message; it loads everything at the first one."""
-        return "the model answers …" if self._last else "loading the controller and the model …"
-
     @work(group="chat")
     async def _say(self, text: str) -> None:
         self._partner = self._partner or ChatPartner(self.session.run_dir)
         try:
             self._last = await self._partner.say(text, self.mode, self.memory_mode)
+            self._loaded = True
         except SteerError as error:
             self._error = str(error)
             if self.is_attached:
@@ -138,13 +135,13 @@ class ChatPane(Pane):
             self.page.scroll_end(animate=False)
 
     @work(group="chat")
-    async def _forget_in_process(self) -> None:
-        if self._partner is not None:
-            try:
-                await self._partner.forget()
-            except SteerError as error:
-                self._error = str(error)
-                self.show()
+    async def _forget_in_process(self, partner: ChatPartner) -> None:
+        try:
+            await partner.forget()
+        except SteerError as error:
+            self._error = str(error)
+        self._last = None  # an answer that was awaited meanwhile belongs to the conversation before
+        self.show()
 
     async def on_unmount(self) -> None:
         if self._partner is not None:
@@ -160,9 +157,10 @@ class ChatPane(Pane):
             parts.append(draw(memory_blocks(turns, last.states, len(turns) - 1), palette, width))
             if last.answered is not None:
                 parts += [Text(), draw(turn_blocks(last.answered), palette, width)]
-        if self._waiting:
+        if self._waiting:  # the process loads everything at the first message
+            doing = "the model answers …" if self._loaded else "loading the controller and the model …"
             parts += [Text(), Text.assemble(("user      ", palette["dim"]), clean(self._waiting)),
-                      Text(self._doing(), palette["dim"])]  # fmt: skip
+                      Text(doing, palette["dim"])]  # fmt: skip
         if self._error:
             parts += [Text(), Text(self._error, palette["bad"])]
         return Group(*parts)

@@ -122,6 +122,9 @@ def test_the_test_run_is_counted_and_named(at_work: SweepFolder) -> None:
     assert progress_words(results) == "2 of 5 runs finished (2 settings × 2 seeds + 1 test run)"
     words = work_words(results, progress_of(results))[-1]
     assert words == "At work: the test run of online.L=2 seed=0, eval 50 of 200 problems"
+    at_work.run(record.points[2]).events.write_bytes(b"")
+    words = work_words(results, progress_of(SweepReader(at_work).read()))[-1]
+    assert words == "At work: the test run of online.L=2 seed=0, which begins"
 
 
 def test_a_finished_sweep_has_nothing_left(tmp_path: Path) -> None:

@@ -317,6 +317,14 @@ def test_a_methods_last_verdict_names_the_baseline_that_an_earlier_one_does_not_
     assert as_good(unsure, replace(ANSWERS, closest=NEAR)) == "no probing", (
         "which is nearer: by the same figure"
     )
+    beam = method_verdict(
+        {name: StageRecord(status="finished", verdict=v) for name, v in (("gflownet", unsure), ("answer", ANSWERS))},
+        ["gflownet", "answer"],
+    )  # fmt: skip
+    assert beam is not None and beam.closest is not None
+    assert (beam.closest.difference, beam.closest.low, beam.closest.high) == (0.05, -0.02, 0.12), (
+        "turned round"
+    )
     shorter = replace(TOKENS, method="gflownet", baseline="beam")
     assert as_good(shorter) == "", "fewer tokens are better"
     assert method_verdict({"answer": StageRecord()}, ["answer"]) is None

@@ -24,6 +24,7 @@ from screens.new_run import NewRunScreen, check_text
 from screens.panels.ask import AskScreen
 from screens.panels.help import HelpScreen
 from screens.start_form import FormSource, FormTable, StartFormScreen
+from screens.widgets.key_line import KeyLine
 from tests.console import until
 from tests.named_tones import parts
 
@@ -265,6 +266,20 @@ def test_only_a_change_can_be_taken_back(origin: str, offered: bool) -> None:
         assert StartFormScreen.check_action(screen, "reset", ()) == there
 
 
+@pytest.mark.parametrize(("typed", "changes"), [("", ["run.name="]), (None, []), ("mine", ["run.name=mine"])])
+def test_a_value_can_be_emptied(typed: str | None, changes: list[str]) -> None:
+    """What is typed counts, also nothing; a dialog that was left changes nothing."""
+    form = StartForm(DEMO, [])
+    rows = form.rows()
+    at = next(at for at, row in enumerate(rows) if getattr(row, "path", "") == "run.name")
+    screen: Any = SimpleNamespace(
+        source=SimpleNamespace(rows=rows), table=SimpleNamespace(cursor=at), form=form, _show=lambda: None,
+        app=SimpleNamespace(push_screen=lambda ask, take: take(typed)),
+    )  # fmt: skip
+    StartFormScreen._change(screen)
+    assert form.changes == changes
+
+
 def test_rows_of_the_form_cell_by_cell() -> None:
     """A field below its section has its last word alone; ≠ marks a change, bold what the file says."""
     form = StartForm(DEMO, ["online.L=5", "run.stages=[mine,select,memory,eval]"])
@@ -297,6 +312,7 @@ async def test_what_the_form_says_above_and_below_its_rows() -> None:
     results: list[list[str] | None] = []
     async with App[None]().run_test(size=(120, 40)) as pilot:
         await pilot.app.push_screen(screen, results.append)
+        keys_of_rows: list[list[str]] = []
         for keys in (
             "home enter", "down", "enter", "space", "slash o n l i n e . L enter down", "delete", "up",
             "slash escape", "slash z z z z enter", "end", "slash escape end",
@@ -305,6 +321,8 @@ async def test_what_the_form_says_above_and_below_its_rows() -> None:
             await pilot.pause()
             assert pilot.app.screen is screen
             told.append((str(screen.head.render()).strip(), str(screen.about.render())))
+            keys = [key.word for key in screen.query_one(KeyLine)._keys]  # as they were drawn
+            keys_of_rows.append([word for word in ("Next", "As in file") if word in keys])
         assert screen.table.has_focus and screen.search.value == ""
         assert screen.search.placeholder == "/ search by words of name or help"
         await pilot.press("escape")
@@ -332,6 +350,9 @@ async def test_what_the_form_says_above_and_below_its_rows() -> None:
         (f"{head}0 changes", last),
     ]
     assert results == [[]]
+    assert keys_of_rows == [[], ["Next"], ["Next"], ["Next"], ["As in file"], [], [], [], [], [], ["Next"]], (
+        "a stage has a next state, a field with choices a next one, a change the value before it"
+    )
 
 
 async def test_of_many_configurations_the_chosen_one_is_in_view(

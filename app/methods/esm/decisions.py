@@ -83,7 +83,7 @@ def _facts(d: DecisionTaken, answers: Answers, source: CaseSource) -> Block:
 def _segment(d: DecisionTaken) -> list[Block]:
     """What was committed, beside what null would have written if that is known."""
     heading = f"committed with {chosen_name(d)}" if d.chosen else "committed, not steered"
-    if d.chosen is not None and d.null_segment is not None:
+    if d.null_segment is not None:
         return [Changes(d.segment, d.null_segment, (heading, "null would have written"))]
     blocks: list[Block] = [Heading(heading, 4), writing(d.segment, "strong")]
     if d.chosen is not None:

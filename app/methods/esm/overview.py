@@ -47,7 +47,7 @@ def highlights(state: RunState) -> list[Highlight]:
     if row is not None and row.broken:
         text = f"{counted(row.broken, 'answers')} that greedy has right and steering broke"
         places.append(Highlight(text, Place(DECISIONS.name, filter="method:esm broken")))
-    if worst := hurting(state.esm)[:1]:
+    if worst := hurting(state.esm):
         name, wrong = state.esm.entry_name(worst[0]), state.esm.ledger[worst[0]].wrong
         text = f"the entry that hurt most: {name}, which turned {counted(wrong, 'answers')} wrong"
         decisions = f"method:esm chosen:{quoted(name)} broken"

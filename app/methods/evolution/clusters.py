@@ -59,7 +59,7 @@ def delta_map(state: EvolutionState) -> list[Block]:
     if not columns:
         return []
     best = None if state.best is None else state.best.iteration
-    most = max((abs(value) for _, deltas in columns for value in deltas.values()), default=0.0) or 1.0
+    most = max(abs(value) for _, deltas in columns for value in deltas.values())
     rows: list[Sequence[Words]] = [
         (cluster_words(state, name), name, *(_block(deltas.get(name, 0.0), most) for _, deltas in columns))
         for name in columns[-1][1]

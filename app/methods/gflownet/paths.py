@@ -32,7 +32,7 @@ def path_table(
 
 
 def _share(path: SampledPath, event: QuestionSampled) -> float:
-    return path.probability if event.distinct else path.count / event.samples if event.samples else 0.0
+    return path.probability if event.distinct else path.count / max(1, event.samples)
 
 
 def met(path: SampledPath) -> Span:

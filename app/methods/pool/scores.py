@@ -15,7 +15,7 @@ def score_cell(score: float | None) -> Cell:
         return Cell("–", "warn")
     if is_right(score):
         return Cell(f"✓ {fixed(score, 2)}", "good")
-    return Cell(f"◐ {fixed(score, 2)}", "") if score > 0 else Cell(f"✗ {fixed(score, 2)}", "bad")
+    return Cell(f"◐ {fixed(score, 2)}") if score > 0 else Cell(f"✗ {fixed(score, 2)}", "bad")
 
 
 def score_span(score: float | None) -> Span:

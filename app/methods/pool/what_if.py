@@ -91,8 +91,8 @@ def _pairs(text: str, known: Sequence[KnownPair]) -> list[list[int]]:
 
 
 def _rows(word: str) -> list[int]:
-    first, sign, second = word.partition("+")
-    if not (sign and first.isdecimal() and second.isdecimal()):
+    first, _, second = word.partition("+")
+    if not (first.isdecimal() and second.isdecimal()):
         raise ValueError(f"{_HINT}; found {word!r}")
     return [int(first), int(second)]
 

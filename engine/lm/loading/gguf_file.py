@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 
 from engine.errors import ModelError
-from engine.lm.loading.gguf_header import COPY_AGAIN, MAGIC
 from engine.regular_file import open_to_read
 from engine.versions import package_version
 
+MAGIC = b"GGUF"
+COPY_AGAIN = "copy or download the model again"
 PACKAGES = ("gguf", "accelerate")
 """What transformers needs to read the file."""
 _PART = re.compile(r"-(\d{5})-of-(\d{5})(\.gguf)$", re.IGNORECASE)

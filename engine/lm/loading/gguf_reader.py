@@ -1,7 +1,9 @@
-"""Let the library read a GGUF file once, not four times, and all parts of a model, not the first alone."""
+"""Let the library read a GGUF file once, not four times, and all parts of a model, not the first alone; or its header
+alone."""
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import struct
@@ -48,6 +50,38 @@ def reading(file: Path) -> Iterator[Callable[[], Any]]:
         package.GGUFReader, package.get_tensor_name_map = one_file, names
 
 
+def read_header(file: Path) -> tuple[str, int]:
+    """The model's architecture, empty in its later parts, and where the last tensor ends. Raises one of UNREADABLE
+    where the file ends within its header, or that is damaged; OSError."""
+    import gguf  # in the extra [gguf]
+
+    package: Any = gguf
+
+    class Header(_reader_class(package.GGUFReader, package.GGUFValueType)):
+        end = 0
+
+        def _strings(self, offset: int, count: int) -> tuple[list[bytes], int]:
+            data = memoryview(self._plain)
+            for _ in range(count):
+                offset += 8 + struct.unpack_from("=Q", data, offset)[0]
+            return [], offset
+
+        def _build_tensors(self, start_offs: int, fields: list[Any]) -> None:
+            for field in fields:
+                *_, shape, kind, offset = field.parts
+                values, size = package.GGML_QUANT_SIZES[package.GGMLQuantizationType(kind[0])]
+                count = math.prod(map(int, shape))
+                self.end = max(self.end, int(start_offs + offset[0]) + count // values * size)
+
+    header: Any = Header(file)
+    named = header.get_field("general.architecture")
+    return "" if named is None else str(named.contents()), header.end
+
+
+UNREADABLE = (ValueError, LookupError, ArithmeticError, TypeError, struct.error)
+"""What reading a header raises that is cut or damaged."""
+
+
 def _reader_class(base: Any, types: Any) -> Any:
     class Reader(base):
         """As the package's, for headers with hundreds of thousands of tokens: slices of a mapped file cost several
@@ -73,13 +107,23 @@ def _reader_class(base: Any, types: Any) -> Any:
             kind, count = struct.unpack_from("=IQ", self._plain, orig_offs)
             start = orig_offs + 12
             if kind == types.STRING:
-                parts, end = _strings(memoryview(self._plain), start, count)
+                parts, end = self._strings(start, count)
             elif kind in self.gguf_scalar_to_np:
-                numbers = self._get(start, self.gguf_scalar_to_np[kind], count)
-                parts, end = list(numbers.reshape(-1, 1)), start + numbers.nbytes
+                values = self._get(start, self.gguf_scalar_to_np[kind], count)
+                parts, end = list(values.reshape(-1, 1)), start + values.nbytes
             else:
                 return super()._get_field_parts(orig_offs, raw_type)
-            return end - orig_offs, parts, list(range(count)), [types.ARRAY, types(kind)][: 1 + bool(count)]
+            numbers, kinds = list(range(len(parts))), [types.ARRAY, types(kind)]
+            return end - orig_offs, parts, numbers, kinds[: 1 + bool(count)]
+
+        def _strings(self, offset: int, count: int) -> tuple[list[Any], int]:
+            """`count` strings from `offset` on, each after its length, and where they end."""
+            strings, data = [], memoryview(self._plain)
+            for _ in range(count):
+                (length,) = struct.unpack_from("=Q", data, offset)
+                strings.append(_String(data[offset + 8 : offset + 8 + length]))
+                offset += 8 + length
+            return strings, offset
 
     return Reader
 
@@ -91,16 +135,6 @@ class _String(bytes):
 
     def tobytes(self) -> bytes:
         return bytes(self)
-
-
-def _strings(data: memoryview, offset: int, count: int) -> tuple[list[_String], int]:
-    """`count` strings from `offset` on, each after its length, and where they end."""
-    strings = []
-    for _ in range(count):
-        (length,) = struct.unpack_from("=Q", data, offset)
-        strings.append(_String(data[offset + 8 : offset + 8 + length]))
-        offset += 8 + length
-    return strings, offset
 
 
 def _check_count(reader: Any) -> None:

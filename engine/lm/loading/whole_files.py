@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import struct
 import zipfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from engine.errors import ModelError
-from engine.lm.loading.gguf_file import gguf_file, gguf_parts, lacking_packages
-from engine.lm.loading.gguf_header import COPY_AGAIN, GgufHeader, cut, read_header
+from engine.lm.loading.gguf_file import COPY_AGAIN, gguf_file, gguf_parts, lacking_packages
+from engine.lm.loading.gguf_reader import UNREADABLE, read_header
 from engine.lm.loading.hub_cache import cached_folder
 from engine.lm.loading.weight_files import weight_files
 from engine.regular_file import open_to_read, read_regular
@@ -30,9 +29,9 @@ def check_files(path: str, steered: bool = True) -> None:
         if folder is not None:
             _check_folder(folder, steered)
     elif not lacking_packages():
-        headers = [_whole_gguf(part) for part in gguf_parts(file)]
+        architecture, *_ = [_check_gguf(part) for part in gguf_parts(file)]
         if steered:
-            check_architecture(_model_type(headers), str(file))
+            check_architecture(_model_type(architecture), str(file))
 
 
 def check_architecture(model_type: str, where: str) -> None:
@@ -55,18 +54,32 @@ def check_architecture(model_type: str, where: str) -> None:
     raise ModelError(what=what, where=where, hint=hint)
 
 
-def _whole_gguf(file: Path) -> GgufHeader:
-    header, size = read_header(file), file.stat().st_size
-    if size < header.end:
-        raise cut(file, size, header.end)
-    return header
+def _cut(file: Path, size: int, whole: int | None = None) -> ModelError:
+    """The error of a file that ends too early. `whole`: the bytes it should have, where its header tells."""
+    what = f"it ends within its header, after {size:,} bytes"
+    if whole is not None:
+        what = f"it has {size:,} of its {whole:,} bytes"
+    return ModelError(what=f"this file is cut: {what}", where=str(file), hint=COPY_AGAIN)
 
 
-def _model_type(headers: Sequence[GgufHeader]) -> str:
+def _check_gguf(file: Path) -> str:
+    """The architecture that the file names."""
+    size = file.stat().st_size
+    try:
+        architecture, whole = read_header(file)
+    except UNREADABLE as error:
+        what = f"this file is cut within its header, after {size:,} bytes, or the header is damaged"
+        hint = f"{COPY_AGAIN}, or upgrade the package gguf"
+        raise ModelError(what=what, where=str(file), hint=hint) from error
+    if size < whole:
+        raise _cut(file, size, whole)
+    return architecture
+
+
+def _model_type(name: str) -> str:
     """What transformers calls the architecture of a GGUF file, which writes some names in another way."""
     from transformers.modeling_gguf_pytorch_utils import GGUF_SUPPORTED_ARCHITECTURES
 
-    name = headers[0].architecture
     plain = {other.replace("_", ""): other for other in GGUF_SUPPORTED_ARCHITECTURES}
     return plain.get(name.replace("-", "").replace("_", ""), f"{name} as a GGUF file")
 
@@ -96,7 +109,7 @@ def _check_safetensors(file: Path) -> None:
         length = opened.read(8)
         begin = 8 + struct.unpack("<Q", length)[0] if len(length) == 8 else 8
         if begin <= LARGEST_HEADER and begin > size:
-            raise cut(file, size)
+            raise _cut(file, size)
         header = opened.read(min(begin, LARGEST_HEADER) - 8)
     try:
         entries = [entry for name, entry in json.loads(header).items() if name != "__metadata__"]
@@ -106,7 +119,7 @@ def _check_safetensors(file: Path) -> None:
             what="this is no safetensors file, or its header is damaged", where=str(file), hint=COPY_AGAIN
         ) from error
     if size < whole:
-        raise cut(file, size, whole)
+        raise _cut(file, size, whole)
     if size > whole:
         what = f"this file has {size - whole:,} bytes beyond its {whole:,}"
         raise ModelError(what=what, where=str(file), hint=COPY_AGAIN)
@@ -116,7 +129,7 @@ def _check_archive(file: Path) -> None:
     """A file of torch's, whose table of contents stands at its end."""
     with open_to_read(file) as opened:
         if opened.read(2) == b"PK" and not zipfile.is_zipfile(opened):
-            raise cut(file, file.stat().st_size)
+            raise _cut(file, file.stat().st_size)
 
 
 def _configured_type(config: Path) -> str:

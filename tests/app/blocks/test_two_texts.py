@@ -77,6 +77,13 @@ def test_the_signs_and_words_that_differ_have_their_tones() -> None:
         assert not tones["one"].bold and not tones["one"].italic
 
 
+def test_the_mark_stands_at_each_line_of_the_segment() -> None:
+    """Of four equal lines the second and third."""
+    text = "one\ntwo\nthree\nfour"
+    drawn = lines(draw_texts(text, text, ("x", "y"), PALETTE, 60, (4, 14)), 60)
+    assert drawn[1:] == ["   one", " ▸ two", " ▸ three", "   four"]
+
+
 def test_empty_lines_are_no_difference_and_the_mark_is_of_the_first_text() -> None:
     drawn = lines(draw_texts("a\n\n\nb", "a\nb", ("x", "y"), PALETTE, 60, (0, 1)), 60)
     assert drawn == ["   + x   − y", " ▸ a", "   b"]

@@ -120,6 +120,10 @@ def test_batch_prints_tables_sentences_and_lists_and_nothing_else() -> None:
 def test_columns_that_fold_go_on_in_the_next_line() -> None:
     table = Table(("long", "short"), [("x" * 50, "1")], 1)
     assert printed([table], 46, ["long"])[3:5] == [f"  {'x' * 34}       1", f"  {'x' * 16}"]
+    words = Table(("words", "n"), [("one two three " * 20, "1")], 1)
+    lines = printed([words], 46, ["long"])[3:]
+    assert lines[0].startswith("  one two") and "…" in lines[0] and lines[0].endswith("  1")
+    assert not any(lines[1:]), "other words are cut and stand in one line"
 
 
 def test_a_text_is_cut_where_it_is_too_long_for_a_page() -> None:
@@ -156,7 +160,7 @@ def test_up_to_three_thousand_words_are_compared() -> None:
 
 
 def test_lines_that_changed_stand_below_each_other_without_the_empty_ones() -> None:
-    assert changed_lines("a\n\nc d\n", "a\n\nb d\n") == [
+    assert changed_lines("a\n\n \nc d\n", "a\n \nb d\n") == [
         (" ", "a"),
         ("-", "b d"),
         ("+", "c d"),

@@ -115,3 +115,26 @@ def test_the_verdict_is_bold_on_a_terminal(usable: bool, monkeypatch: pytest.Mon
         "can be: reflector, judge, controller, model, vision" if usable else "no role can use this server yet"
     )
     assert verdict.startswith(f"\x1b[1m{words}")
+
+
+def test_the_server_is_asked_for_the_model_that_was_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the key of the variable, without blanks around it."""
+    asked: list[tuple[Any, ...]] = []
+
+    def examine(*given: Any) -> list[Any]:
+        asked.append(given)
+        return [USABLE]
+
+    monkeypatch.setattr(server, "examine", examine)
+    run_server_doctor(FAR, "tiny", "KEY", Console(file=io.StringIO()), {"KEY": " secret\n"})
+    assert asked == [(FAR, "secret", "KEY", "tiny")]
+
+
+def test_of_a_server_that_no_role_can_use_nothing_is_said_of_configurations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for usable, hinted in ((True, True), (False, False)):
+        _, lines = printed(
+            [ServerReport(usable, LOCAL, "tiny")], monkeypatch, "http://me:pass@127.0.0.1:8000/v1"
+        )
+        assert any(line.startswith("addresses in configurations") for line in lines) == hinted

@@ -24,14 +24,27 @@ from app.methods.cells import (
 from app.methods.chart import Series, running_mean, with_mean
 from app.methods.overview import Highlight, first_of, running_means
 from app.methods.page import Chart, MethodPage, first_row
-from app.methods.pages import charts_of, page_of, pages
+from app.methods.pages import cases_of_events, charts_of, choices_of_events, page_of, pages
 from app.methods.place import History, Place
 from app.methods.source import CaseSource
 from app.methods.what_if import Answer, Answers, answers_of, verdict_line, verdict_of
 from app.state.run import RunState
 from app.table.column import Cell
 from engine.errors import DataError
-from engine.events import AnswerTried, Notice, OtherAnswer, StageStarted, WorkerStarted
+from engine.events import (
+    AnswerJudged,
+    AnswerTried,
+    ConversationAnswered,
+    DecisionTaken,
+    EvidenceAnswered,
+    Notice,
+    OtherAnswer,
+    PoolQueryDone,
+    QuestionSampled,
+    SelectorPicked,
+    StageStarted,
+    WorkerStarted,
+)
 
 
 @pytest.mark.parametrize(
@@ -270,3 +283,14 @@ def test_before_anything_is_known_a_page_is_empty() -> None:
         assert page.overview.highlights(state) == [] and page.overview.verdict_so_far(state) is None
         assert page.overview.untested(state) == ""
         assert {cases.remark(state) for cases in page.cases} <= {"", "0 improved ▲"}, title
+
+
+def test_an_events_case_and_what_can_be_tried_in_its_place() -> None:
+    """Also of events that belong to the row of another; the server has no other choice."""
+    drawn = {kind: (page.title, cases.name) for kind, (page, cases) in cases_of_events().items()}
+    assert drawn[EvidenceAnswered] == drawn[QuestionSampled] == ("GFlowNet", "questions")
+    assert (drawn[SelectorPicked], drawn[PoolQueryDone]) == (("Pool", "picks"), ("Pool", "queries"))
+    assert {kind: what_if.system for kind, (what_if, _) in choices_of_events().items()} == {
+        DecisionTaken: "esm", AnswerJudged: "evolution", QuestionSampled: "gflownet", ConversationAnswered: "slsm",
+        PoolQueryDone: "pool", SelectorPicked: "pool",
+    }  # fmt: skip

@@ -152,6 +152,26 @@ def test_names_of_curves_that_end_together_do_not_cover_each_other() -> None:
     assert ends == {"a": 15.6, "b": 29.6}
 
 
+def test_names_of_curves_that_end_at_the_bottom_go_up() -> None:
+    """Both end at 168.4; the axis is at 176, where the lower name stays, 14 below the other."""
+    drawing = curve_plot([Series(name, [0, 1], [1.0, 0.0]) for name in "ab"], "step")
+    ends = {m.text: round(m.y, 1) for m in marks(drawing) if isinstance(m, Label) and m.text in ("a", "b")}
+    assert ends == {"a": 162.0, "b": 176.0}
+
+
+def test_a_curve_that_begins_later_begins_further_right() -> None:
+    """Both stand on one axis, from -0.5 to 10.5 on 46 to 490: 5 is in its middle."""
+    drawing = curve_plot([Series("late", [5, 10], [0.0, 1.0]), Series("early", [0, 10], [0.0, 1.0])], "step")
+    assert [lines(drawing, style)[0][0] for style in ("c0", "c1")] == [(268.0, 168.4), (66.2, 168.4)]
+    assert [(46.0, 168.4), (490.0, 168.4)] in lines(drawing, "grid"), "at each value of the axis"
+
+
+def test_half_an_interval_is_none() -> None:
+    for row in (Interval("a", 0.4, low=0.2), Interval("a", 0.4, high=0.8)):
+        drawing = interval_plot([row])
+        assert lines(drawing, "c0") == [] and labels(drawing)[-1][2] == "0.400"
+
+
 @pytest.mark.parametrize(
     ("places", "last", "least", "moved"),
     [

@@ -163,6 +163,15 @@ def test_of_names_three_hundred_letters_are_kept(tmp_path: Path) -> None:
     assert {len(text) for text in (note.id, note.author, note.item)} == {300}
 
 
+def test_a_note_that_just_fits_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many bytes as the file may have."""
+    monkeypatch.setattr(notes.time, "time", lambda: 1.5)
+    Notes(tmp_path).add(1, "", "z")
+    monkeypatch.setattr(notes, "_LARGEST", 2 * (tmp_path / FILE).stat().st_size)
+    Notes(tmp_path).add(2, "", "y")
+    assert [note.text for note in read_notes(tmp_path).notes] == ["z", "y"]
+
+
 def test_a_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its beginning is read, and what does not fit any more says what to do. Each line here has 51 bytes."""
     text = line("note", 1) + line("note", 2)

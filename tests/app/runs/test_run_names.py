@@ -76,6 +76,9 @@ def test_fields_that_were_set_by_hand_come_first() -> None:
     found = name_runs(runs)
     assert [name.text for name in found] == ["decode.top=1 online.L=1", "decode.top=2 online.L=2"]
     assert [name.fields for name in found] == [("decode.top", "online.L")] * 2
+    split = [record(online__L=n, task__eval_split=s) for n, s in ((1, "dev"), (2, "test"))]
+    split[0].changes = {"task.eval_split": "dev"}
+    assert names(*split)[0] == "split=dev online.L=1", "also one without its section"
 
 
 def test_more_than_two_fields_stand_without_their_sections_where_that_says_the_same() -> None:

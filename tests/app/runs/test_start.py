@@ -129,6 +129,14 @@ def test_check_tells_differences_mistakes_and_what_is_lacking(
     assert check_start(tmp_path / "none.yaml", []).error is not None
 
 
+def test_blanks_around_a_field_or_its_value_say_nothing() -> None:
+    assert StartForm(DEMO, [" online.L = 5", "task.eval_size =20"]).changes == [
+        "online.L=5",
+        "task.eval_size=20",
+    ]
+    assert check_start(DEMO, ["online.L =3"]).unchanged == ("online.L",)
+
+
 def test_changes_are_split() -> None:
     typed = """online.L=4 run.stages='["mine", "eval"]' run.name="it's so" task.only=[a,b]"""
     changes = ["online.L=4", 'run.stages=["mine", "eval"]', "run.name=it's so", "task.only=[a,b]"]

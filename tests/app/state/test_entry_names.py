@@ -117,8 +117,38 @@ def test_the_best_entry_of_a_rule_is_named() -> None:
         gate_sentence(tie)
         == "Null and the best entry (A → B, step 1, Score 0.500) scored the same: a tie goes to null."
     )
+    names = {"b": "C → D", "c": "E → F"}
+    for first, second, best_of in ((-0.1, None, "b"), (0.05, 0.0, "b"), (-0.1, 0.0, "c")):
+        both = [
+            ev.Candidate(entry=entry, name=names[entry], score=score, **WEIGHED)
+            for entry, score in (("b", first), ("c", second))
+        ]
+        lost = ev.DecisionTaken(method="esm", example="e", m=2, gate="null_best", candidates=both)
+        assert f"the best entry ({names[best_of]}, Score" in gate_sentence(lost), (
+            "what was not scored is none"
+        )
     assert item_words(pick(0, "a", name="A → B, step 1")) == "library entry A → B, step 1"
     assert item_words(pick(0, f"{LONG}_wrong")) == "library entry 0123456…, step 1"
+
+
+@pytest.mark.parametrize(
+    ("word", "rows"),
+    [
+        ("test-a", [0, 1]), ("apples", [0, 1]), ("minus", [1]), ("null", [0]), ("nobody", []), ("esm", [0, 1]),
+        ("w-7", [1]), ("rule-x", [0]),
+    ],
+)  # fmt: skip
+def test_words_are_found_in_names_ids_and_questions_whatever_their_capitals(
+    word: str, rows: list[int]
+) -> None:
+    taken = [
+        ev.DecisionTaken(method="ESM", example="Test-A", m=m, gate=gate, chosen=chosen)
+        for m, gate, chosen in ((1, "Rule-X", None), (2, "chosen", "W-7"))
+    ]
+    asked = ev.QuestionAsked(example="Test-A", question="How many Apples?")
+    esm = folded(pick(0, "W-7", name="Plus → Minus"), asked, *taken).esm
+    mentions = DecisionRows(esm).mentions(word)
+    assert [row for row in range(2) if mentions(row)] == rows
 
 
 NAME = 'C "q" → D\\, step 2'

@@ -237,6 +237,13 @@ def test_what_the_run_knows_of_itself() -> None:
         state.loading, state.preparing = ev.ModelLoading(name="m"), "reading"
         state.apply(event)
         assert (state.loading, state.preparing) == (None, "")
+    begun = [
+        ev.StageStarted(stage="mine", total=2),
+        ev.StageFinished(stage="mine", seconds=1.0, summary={}, files=[]),
+        ev.StageStarted(stage="eval", total=2),
+    ]
+    active = [folded(*begun[:count]).active_stage for count in (1, 2, 3)]
+    assert [stage and stage.name for stage in active] == ["mine", None, "eval"]
     new = RunState()
     assert new.active_stage is None and new.failure is None
     assert (new.status, new.seq, new.time, new.worked, new.unknown) == ("new", -1, 0.0, 0.0, 0)
@@ -282,6 +289,9 @@ def test_a_moment_before_the_first_event_is_that_of_the_first() -> None:
         index.add(ev.Notice(text="", seq=seq, time=time))
     assert [index.time_of(seq) for seq in (0, 5, 7, 8, 9, 12)] == [100.0, 100.0, 101.0, 101.0, 130.0, 130.0]
     assert [index.at_time(time) for time in (1.0, 100.0, 101.0, 500.0)] == [5, 5, 6, 9]
+    assert [index.step(seq, 1) for seq in (5, 6, 7, 8, 9)] == [6, 9, 9, 9, None], "7 and 8 are passed over"
+    assert [index.step(seq, -1) for seq in (5, 6, 7, 8, 9)] == [None, 5, 6, 6, 6]
+    assert (EventIndex().at_time(1.0), EventIndex().time_of(3), EventIndex().began()) == (0, 0.0, 0.0)
 
 
 def test_a_list_that_only_grows_is_read_from_both_ends() -> None:

@@ -221,6 +221,15 @@ def test_sharing_costs_no_memory(make: Callable[[], AppendOnlyList[int] | Column
     assert (len(copy), len(original)) == (10, 11)
 
 
+def test_pairs_of_a_query_that_are_tried_later_are_not_known_before() -> None:
+    first, second = (ev.PoolPairEvaluated(query_id="q", pair=(1, at), score=0.5) for at in (2, 3))
+    state = RunState()
+    state.apply(first)
+    before = state.share()
+    state.apply(second)
+    assert [len(run.pool.under_way["q"]) for run in (before, state)] == [1, 2]
+
+
 def test_what_has_a_field_called_share_is_kept_as_it_is() -> None:
     """A cluster of tokens has one: its share of all tokens."""
     cluster = ev.TokenCluster(id="3", description="cluster 3", size=7, share=0.25)

@@ -131,6 +131,31 @@ def test_the_same_at_another_time_is_the_same() -> None:
     assert [(row.seq, row.time) for row in losses] == [(1, 1.0)]
 
 
+def test_steps_of_a_training_and_points_of_a_curve_are_told_once() -> None:
+    """Of each step the later report; of a look at validation each method's, too."""
+    step = ev.SamplerStep(step=1, steps=3, loss=2.0, tb_loss=1.0, success_mean=0.25)
+    looked = ev.SamplerEvaluated(split="validation", step=1, method="gflownet", n=4, k=2, metrics={"a": 0.5})
+    events = [
+        step, replace(step, step=2), looked, replace(looked, step=2), replace(looked, method="beam"),
+        replace(step, loss=1.5), replace(step, step=2), replace(looked, metrics={"a": 0.75}),
+    ]  # fmt: skip
+    gflownet = folded(*events).gflownet
+    assert [(row.step, row.loss) for row in gflownet.steps] == [(1, 1.5), (2, 2.0)]
+    assert [(row.method, row.step, row.metrics["a"]) for row in gflownet.evaluated] == [
+        ("gflownet", 1, 0.75), ("gflownet", 2, 0.5), ("beam", 1, 0.5)
+    ]  # fmt: skip
+    row = ev.MethodEvaluated(method="esm", n=20, accuracy=0.5, mean_tokens=9.0, final=False)
+    later = replace(row, n=40, accuracy=0.75)
+    esm = folded(row, later, row, later, replace(later, final=True)).esm
+    assert list(esm.curves["esm"]) == [(20, 0.5), (40, 0.75)]
+    picked = ev.SelectorPicked(query_id="q", question="?", answers={}, pool=[], picks=[])
+    done = ev.RequestAnswered(request="r", outcome="answered", tokens=4, seconds=1.0)
+    others = replace(picked, query_id="p"), replace(done, request="s")
+    state = folded(picked, done, picked, done, *others)
+    assert [row.query_id for row in state.pool.picks] == ["q", "p"]
+    assert [row.request for row in state.serve.ended] == ["r", "s"]
+
+
 def query(name: str, failed: int, place: Place) -> QueryRow:
     return QueryRow(name, "?", 64, 0.0, 0.0, 0, 0, 0, 0, 0, failed, "", place)
 

@@ -307,6 +307,39 @@ async def test_what_talk_says_while_it_waits(
         assert not pane.close_one()
 
 
+async def test_a_new_conversation_has_nothing_of_the_one_before(
+    session: RecordedSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where its answer comes when the new one has begun; and what is loaded stays loaded."""
+    turn, go_on = asyncio.Lock(), asyncio.Event()
+
+    async def say(self: ChatPartner, text: str, mode: str, memory_mode: str) -> ChatTurn:
+        async with turn:
+            await go_on.wait()
+        answered = ConversationAnswered(
+            conversation_id="chat", axis="", mode=mode, memory_mode=memory_mode, attempt=0, answer="Noted.",
+            injected=False, reason="no conflict",
+        )  # fmt: skip
+        return ChatTurn(turns=[[text, "Noted."]], states=[], answered=answered)
+
+    async def forget(self: ChatPartner) -> None:
+        async with turn:  # as in the process: one request after the other
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(chat.ChatPartner, "say", say)
+    monkeypatch.setattr(chat.ChatPartner, "forget", forget)
+    async with SLSMApp(session).run_test(size=WIDE) as pilot:
+        await press(pilot, "3", *"one", "enter")
+        assert "user      one" in await press(pilot, "f4")
+        go_on.set()
+        text = await press(pilot)
+        assert "Noted." not in text and "Type a message and press enter." in text
+        go_on.clear()
+        assert "the model answers …" in await press(pilot, *"two", "enter")
+        go_on.set()
+        assert "Noted." in await press(pilot)
+
+
 @pytest.mark.parametrize(
     ("typed", "waiting", "shown", "said"),
     [

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from app.blocks.block import Changes, Facts, Paragraph, Span, Target, spans
+from app.blocks.block import Changes, Facts, Paragraph, Span, Target, plain, spans
 from app.blocks.terminal import draw
+from app.methods.esm.answers import Answers, answers_line
 from app.methods.esm.candidates import candidate_blocks, score_bar
 from app.methods.esm.chain import Chain, chain_line, chain_of, parting
 from app.methods.esm.decisions import DECISIONS, decision_blocks, decision_place
+from app.methods.esm.entry_words import name_within
 from app.report.item_words import item_words
 from engine.events import Candidate, Event
 from screens.widgets.links import find_links
@@ -235,6 +237,18 @@ def test_null_is_a_line_through_the_bars() -> None:
 def test_a_bar_of_five_cells(score: float, null: float, low: float, bar: str) -> None:
     """From `low` to 1: a quarter a cell from 0 on, a half a cell from −1 on, where 0 is the third."""
     assert score_bar(score, null, low, 1.0, 5) == bar
+
+
+def test_only_a_name_that_is_too_long_goes_without_its_step() -> None:
+    assert [name_within("minus → plus, step 2 #3", width) for width in (24, 23, 22)] == [
+        "minus → plus, step 2 #3", "minus → plus, step 2 #3", "minus → plus #3"
+    ]  # fmt: skip
+
+
+def test_an_answer_of_nothing_is_told_so() -> None:
+    greedy, esm = answer("greedy", "t", "28", "a 28"), answer("esm", "t", "", "a")
+    line = answers_line(Answers("esm", esm, greedy))
+    assert plain(line) == "right is 28   esm nothing ✗   greedy 28 ✓"
 
 
 def test_what_was_not_probed_stands_before_what_speaks_for_null() -> None:

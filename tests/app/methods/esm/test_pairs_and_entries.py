@@ -94,6 +94,13 @@ def test_a_pair_in_full() -> None:
 
 def test_a_pair_that_was_not_tried_out_and_one_wrong_rollout() -> None:
     event = pair(negatives=1)
+    assert PAIRS.columns_of is not None
+    columns = PAIRS.columns_of(source_of([event]).state)
+    assert [column.key for column in columns] == [
+        "pair", "example", "m", "layer", "quality", "positives", "negatives", "delta", "source", "id"
+    ]  # fmt: skip
+    both = source_of([event, pair("data-0002", **tried(True, False))]).state
+    assert list(PAIRS.columns_of(both)) == list(PAIR_COLUMNS), "one of them was"
     text = text_of(pair_blocks(event, source_of([event])))
     assert "4 right against 1 wrong rollout, Q" in text and "tried out" not in text and "question" not in text
 
@@ -176,6 +183,7 @@ def test_an_entry_in_full() -> None:
         "4 right against 2 wrong rollouts, Q 1.010",
     ]
     assert "went forward" in lines[-1] and item_words(LIBRARY[1]) == f"library entry {W1}"
+    assert item_words(pick(0, W1, name="plus → minus, step 1")) == "library entry plus → minus, step 1"
     targets = [span.target for block in in_one_column(blocks) for span in spans(getattr(block, "text", ""))]
     assert [target for target in targets if target] == [
         Target("filter", f'method:esm chosen:"{NAME}"'), Target("pair", "data-0001_m1_l2"),
@@ -215,6 +223,10 @@ def test_what_is_worth_opening_of_esm() -> None:
          Place("decisions", filter="method:esm fixed steered")),
         ("each method and ablation beside greedy", Place("results")),
     ]  # fmt: skip
+    whole = source_of([method("esm", fixed=2, broken=0)]).state
+    assert [one.text for one in PAGE.overview.highlights(whole)] == [
+        "2 answers that greedy has wrong and steering turned right"
+    ]
     mined = PAGE.overview.highlights(
         source_of([pair(), pair(m=2), method("greedy"), method("no_memory")]).state
     )

@@ -15,6 +15,7 @@ from app.report.result_blocks import method_blocks
 from app.state.run import RunState
 from engine.events import (
     Event,
+    ExampleEvaluated,
     MemoryBuilt,
     RolloutEnded,
 )
@@ -23,6 +24,7 @@ from tests.app.methods.esm.made import (
     TURNED_RIGHT,
     TURNED_WRONG,
     W1,
+    answer,
     cells,
     decision,
     document_of,
@@ -114,6 +116,14 @@ def test_what_an_answer_costs() -> None:
     ]
     (alone,) = results.cost(state_of(ESM).esm)
     assert rows_of(alone)[0][4] == ""
+    empty, summed = (
+        method("greedy", mean_tokens=0.0),
+        method("esm", mean_tokens=70.04, mean_probe_tokens=20.02),
+    )
+    (of_nothing,) = results.cost(state_of(empty, summed).esm)
+    assert rows_of(of_nothing)[1] == ["ESM", "70.0", "20.0", "90.1", "", "0"], (
+        "of no tokens nothing is a share"
+    )
 
 
 def test_each_method_has_a_curve() -> None:
@@ -213,6 +223,11 @@ def test_the_gain_of_each_entry_is_drawn() -> None:
 def test_where_links_lead(target: Target, place: Place | None) -> None:
     state = state_of(pair(), pick(0, "other"), pick(1, W1), *TURNED_RIGHT)
     assert PAGE.place_of(target, state) == place
+
+
+def test_a_marked_answer_is_found_by_its_decisions() -> None:
+    place = PAGE.event_places[ExampleEvaluated](answer("no_probing", "t-1", "28", "28"))
+    assert place == Place("decisions", filter='method:no_probing example:"t-1"')
 
 
 def test_the_page_of_an_answer_shows_greedys_beside() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,9 @@ from app.blocks.terminal import draw
 from app.methods.evolution import training
 from app.methods.evolution.answers import ANSWERS
 from app.methods.evolution.clusters import cluster_table, cluster_words, delta_map
-from app.methods.evolution.iterations import ITERATIONS
+from app.methods.evolution.iterations import ITERATIONS, server_blocks
 from app.methods.evolution.page import PAGE
-from app.methods.evolution.what_if import WHAT_IF, _cluster
+from app.methods.evolution.what_if import WHAT_IF, _cluster, _clusters
 from app.methods.overview import Curve
 from app.methods.pages import charts_of
 from app.methods.place import Place
@@ -254,6 +255,9 @@ def test_the_scores_of_an_iteration_stand_beside_the_unchanged_model(log: Log) -
         "composite = 0.4 × shortness + 0.6 × share of right answers; shortness = 1 / (1 + mean tokens / 40)",
         "± error: standard error of the composite",
     ]
+    left = [scores.header, *(scores.narrowed(width).header for width in range(90, 20, -1))]
+    gone = [set(wide) - set(narrow) for wide, narrow in pairwise(left) if set(wide) != set(narrow)]
+    assert gone == [{"shortness"}, {"right"}, {"± error"}, {"tokens"}, {"correct"}], "the composite stays"
 
 
 def test_a_clusters_words_stand_beside_its_number_and_the_most_changed_comes_first(log: Log) -> None:
@@ -304,6 +308,8 @@ def test_minibatches_are_other_questions() -> None:
     )
     assert not any("validation" in line for line in lines)
     assert ITERATIONS.remark(Log(*events).state).endswith("the best by its minibatch: 0.800")
+    plain = Log(*events, scored(0, "baseline", 0.5, 8.0))  # on the validation set: other questions, too
+    assert ITERATIONS.remark(plain.state).endswith("the best by its minibatch: 0.800")
 
 
 def test_what_was_not_tried_failed_or_cannot_be_told() -> None:
@@ -356,6 +362,9 @@ def test_the_server_is_mentioned_where_there_is_something_to_say() -> None:
     assert lines("starting") == ["model server, SGLang: starting  "]
     assert lines("healthy", log=["serving"]) == lines("stopped") == lines("stopping") == []
     assert lines("healthy", detail="port 4711") == ["model server, SGLang: healthy  port 4711"]
+    for state, tone in (("failed", "bad"), ("starting", "warn")):
+        [head] = server_blocks(ev.ServerChanged(state=state, server="SGLang"))
+        assert isinstance(head, Paragraph) and spans(head.text)[1][:2] == (state, tone)
     done = ev.IterationFinished(iteration=0)
     later = Log(began(), FIRST, done, ev.ServerChanged(state="failed", server="SGLang"))
     assert len(texts(later.case(FIRST))) == 1, "after the iteration"
@@ -630,6 +639,15 @@ def test_the_charts_have_the_level_of_no_deltas(log: Log) -> None:
     ]
 
 
+def test_only_what_was_kept_has_a_star_and_before_the_first_iteration_there_is_no_level() -> None:
+    first, second = scored(0, "validation", 0.5, 8.0, best=True), scored(1, "validation", 0.4, 6.5)
+    state = Log(began(), scored(0, "baseline", 0.5, 8.0), FIRST, first, SECOND, second).state
+    star = training.scores(state)[-1]
+    assert (star.label, list(star.x), list(star.y)) == ("best", [0], [0.5])
+    before = training.lengths(Log(began(), scored(0, "baseline", 0.5, 8.0)).state)
+    assert [(line.label, list(line.x)) for line in before] == [("minibatch", []), ("validation", [])]
+
+
 def test_where_minibatches_decide_nothing_is_drawn_of_other_questions() -> None:
     log = Log(
         began(best_by="minibatch"),
@@ -865,6 +883,17 @@ def test_what_can_be_said_without_a_test_set() -> None:
     assert PAGE.overview.untested(Log(began(test=2), *events).state) == ""
     assert PAGE.overview.untested(Log(began(test=0), *events, *COMPARED).state) == ""
     assert PAGE.overview.untested(Log(began(test=0), FIRST).state) == ""
+
+
+def test_a_delta_of_zero_is_none(log: Log) -> None:
+    """Of a cluster that the answer had no delta for: tried with 0 it is as it was, with 0.1 it is not."""
+    for delta, tone in ((0.0, "dim"), (0.1, "strong")):
+        tried = ev.AnswerTried(
+            system="evolution", example="q", case={}, question="?", committed=other("own", "a", 4),
+            none=other("none", "b", 6), yours=[other("yours", "c", 5, deltas={"2": delta})], exact=True,
+        )  # fmt: skip
+        shown = _clusters(tried, log.state.evolution, ["2"], {})
+        assert spans(shown.rows[0][3])[0].tone == tone
 
 
 def test_the_fields_of_other_deltas(log: Log) -> None:

@@ -152,6 +152,14 @@ def test_answers_that_agree_are_not_notable() -> None:
     assert not any("only" in line for line in texts(QUESTIONS.draw(log.events[0], log.source)))
 
 
+@pytest.mark.parametrize("method", ["gflownet", "triples"])
+def test_a_question_that_is_answered_once_so_far_has_no_sign(method: str) -> None:
+    log = Log(question("q1"), answer("q1", method, True, "Sella"))
+    [row] = QUESTIONS.rows(log.state)
+    assert row.sign == 0 and not QUESTIONS.notable(log.state, row) and QUESTIONS.remark(log.state) == ""
+    assert [place.offset for place in row.places] == [0, 1]
+
+
 def test_a_row_stands_for_all_events_of_its_question(log: Log) -> None:
     row = QUESTIONS.rows(log.state)[0]
     assert sorted(place.offset for place in row.places) == [0, 2, 3] and row.place.offset == 0
@@ -265,6 +273,8 @@ def test_the_paths_of_a_question() -> None:
         ),
         ("3 STOP at once", "✗ no answer", "╸─────────", "1", "4e-04", "0.001"),
     ]
+    none = rows(question("q1", STOPPED, samples=0))[0]
+    assert none[2] == "━━━━━━━━━━", "a log from elsewhere may say that one of none was drawn"
     distinct = rows(question(distinct=True))  # the bar is P_F: 0.6, 0.25
     assert [row[2] for row in distinct[:2]] == ["━━━━━━────", "━━╸───────"]
 
@@ -320,6 +330,25 @@ def test_paths_that_were_tried_say_what_is_new_and_what_is_missing(log: Log) -> 
     assert said == [
         [met_one], [met_one, "= the committed paths"], [met_one, "+1 −2 against the committed paths"],
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("paths", "words"),
+    [
+        ((RIGHT, ASTRAY, STOPPED, SHORT), "+1 −0 against the committed paths"),
+        ((RIGHT, ASTRAY), "+0 −1 against the committed paths"),
+        ((STOPPED, ASTRAY, RIGHT), "= the committed paths"),
+    ],
+)
+def test_paths_may_only_come_or_only_go(paths: tuple[ev.SampledPath, ...], words: str) -> None:
+    """Against the right path, the one astray and the one that stopped."""
+    choice = WHAT_IF.of[QuestionSampled](question(), Log().source)
+    assert isinstance(choice, Choice)
+    tried = ev.PathsTried(
+        example="q1", committed=question(), none=question(), yours=question("q1", *paths), exact=True
+    )
+    yours = choice.answers(tried).beside[2]
+    assert [plain(block.text) for block in yours.about if isinstance(block, Paragraph)][1] == words
 
 
 def test_paths_and_answers_that_are_met_are_counted_apart(log: Log) -> None:

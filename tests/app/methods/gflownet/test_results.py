@@ -140,7 +140,7 @@ def test_questions_on_which_the_evidence_parts_are_counted() -> None:
         Target("better", ""), Target("worse", "")
     ]  # fmt: skip
     assert [span.tone for span in spans(parted.text) if span.target] == ["good", "bad"]
-    assert results.answered(state_of(*both).gflownet) == [], "nothing before the comparison"
+    assert results.answered(state_of(*asked, *both).gflownet) == [], "nothing before the comparison"
     worse = results.answered(state_of(*asked, *both[4:6], compared("triples", 0.4)).gflownet)[-1]
     assert isinstance(worse, Paragraph) and plain(worse.text) == "▼ 1 question right from triples only"
 
@@ -220,8 +220,9 @@ def test_pictures_with_intervals(sampled: RunState) -> None:
 
 def test_the_page_has_each_part_where_it_belongs(sampled: RunState) -> None:
     page = PAGE
+    sampled.apply(compared("triples", 0.5), 9, 1)
     captions = [block.caption for block in page.results(sampled) if isinstance(block, Table)]
-    assert captions == ["Paths of the held-out questions"]
+    assert captions == ["Answers of the reader, against triples", "Paths of the held-out questions"]
     assert [block.caption for block in page.more_results(sampled) if isinstance(block, Table)] == [
         "Every figure"
     ]
@@ -249,7 +250,8 @@ def looked(number: int, success: float, best: bool) -> ev.SamplerEvaluated:
 
 
 def test_the_newest_step_and_what_its_loss_is_made_of() -> None:
-    state = state_of(step(1190), step(1200), looked(100, 0.6, True), looked(200, 0.5, False))
+    state = state_of(step(1190), step(1200), looked(100, 0.6, True), looked(150, 0.4, False),
+                     looked(200, 0.5, False))  # fmt: skip
     title, validation, best, table, heading, facts = training.steps(state.gflownet)
     assert lines_of([title, validation, best, heading]) == [
         "step 1,200 of 600", "validation after step 200: success@1 0.600   success@10 0.900",
@@ -273,11 +275,15 @@ def test_a_backward_policy_that_learns_has_losses_of_its_own() -> None:
     state = state_of(step(10, pb_nll=1.2911, pb_entropy=-0.0011, pb_l2=0.25, residual_quantiles=[]))
     blocks = training.steps(state.gflownet)
     facts = blocks[-1]
-    assert isinstance(facts, Facts) and facts.rows[3:6] == [
+    assert isinstance(facts, Facts) and facts.rows[3:] == [
         ("PB  −log P_B of the walks", "1.2911"), ("PB  −entropy, weighted", "−0.0011"),
-        ("PB  squared weights, weighted", "0.2500"),
+        ("PB  squared weights, weighted", "0.2500"), ("reward", "0.735"),
     ]  # fmt: skip
     assert rows_of(blocks[1])[0][3] == "·" and rows_of(blocks[1])[0][9] == "0.78"
+    whole = training.steps(state_of(step(10, pb_nll=1.0)).gflownet)[-1]
+    assert isinstance(whole, Facts) and [name for name, _ in whole.rows][-3:] == [
+        "PB  squared weights, weighted", "δ 5% 25% 50% 75% 95%", "reward"
+    ]  # fmt: skip
     assert len(lines_of(blocks)) == 2, "no look at validation, nothing kept"
 
 

@@ -159,6 +159,23 @@ def test_a_pair_that_beats_all_before_it() -> None:
     assert "committed 5 + 9  ◐ 0.50 answered d  a new score; best before 0.90" in lines
 
 
+@pytest.mark.parametrize(
+    ("given", "score", "line"),
+    [
+        ([None], 0.0, "committed 9 + 4  ✗ 0.00 answered a  a new score; best before 0.00"),
+        ([], 0.05, "committed 9 + 4  ◐ 0.05 answered a  ▲ best before 0.00"),
+        ([None], 0.05, "committed 9 + 4  ◐ 0.05 answered a  ▲ best before 0.00"),
+    ],
+)
+def test_before_any_score_the_best_is_zero(given: list[float | None], score: float, line: str) -> None:
+    """Where the model failed on each given pair, or none was given. What was committed and kept fills no place."""
+    event = query("q", 0.0, score, trajectories=[
+        *(trajectory("given", (4, 6), each) for each in given), trajectory("committed", (9, 4), score, 1, answer="a"),
+    ])  # fmt: skip
+    lines = case(QUERIES.draw(event, source(state_of(event))))
+    assert line in lines and "° not in the pool" in lines
+
+
 def test_how_scores_are_written() -> None:
     assert [score_cell(score) for score in (1.0, 0.3, 0.0, None)] == [
         Cell("✓ 1.00", "good"), Cell("◐ 0.30"), Cell("✗ 0.00", "bad"), Cell("–", "warn"),
@@ -388,6 +405,8 @@ def test_other_demonstrations_are_typed_by_number_or_by_row() -> None:
     for text, why in {
         "": hint,
         "9+": f"{hint}; found '9+'",
+        "x+9": f"{hint}; found 'x+9'",
+        "9x": f"{hint}; found '9x'",
         "5": "the list has no 5; it has 3 entries",
     }.items():
         with pytest.raises(ValueError) as error:

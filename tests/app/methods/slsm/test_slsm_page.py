@@ -208,6 +208,9 @@ def test_changed_resolved_gated_and_failed() -> None:
         "− E1 a list  done", "left out, because the quote does not occur in the turn:",
         "the previous state still holds: no reply",
     ]  # fmt: skip
+    tones = {plain(block.text): block.tone for block in beside.second if isinstance(block, Paragraph)}
+    assert (tones["  because it may forget"], tones["− E1 a list  done"]) == ("dim", "")
+    assert tones["left out, because the quote does not occur in the turn:"] == "warn"
 
 
 def test_a_flat_memory() -> None:
@@ -340,6 +343,24 @@ def test_a_mode_that_passes_nowhere_has_a_score() -> None:
     assert isinstance(found, Table) and [plain(row[3]) for row in found.rows] == ["0.000", "0.000"]
 
 
+def test_a_low_score_is_better_than_none() -> None:
+    """Also with more notes."""
+    log = Log(scored("always", "flat", 0.05, injections=18), scored("on_risk", "flat", 0.0, injections=5))
+    assert texts(scores(log.state.slsm))[0].startswith("a note always, flat memory, turned")
+
+
+def test_links_of_a_mode_lead_to_its_own_answers_that_were_turned() -> None:
+    """Right without a controller are a and b, wrong c and d; the notes of another mode turned some as well."""
+    plain_ones = [of(name, "baseline", name in "ab") for name in "abcd"]
+    log = Log(
+        *plain_ones, of("a", "on_risk", False), of("d", "on_risk", True),
+        of("b", "always", True), of("a", "always", False), of("c", "always", False), of("d", "always", True),
+    )  # fmt: skip
+    leads = [PAGE.place_of(Target(kind, "always flat"), log.state) for kind in ("fixed", "broke")]
+    assert leads == [Place("answers", 9, open=True), Place("answers", 7, open=True)]
+    assert PAGE.place_of(Target("fixed", "never flat"), log.state) is None
+
+
 def test_counts_of_what_notes_did_lead_to_the_first_of_them() -> None:
     log = Log(scored("always", "flat", 0.8, fixed=1234, broke=2))
     [line] = [
@@ -433,7 +454,8 @@ def test_calls_of_the_controller_that_failed_are_told_those_of_detections_too() 
         conversations=1, variants=[], controller="m", model="m", judge="none", dataset="d", dataset_hash="", axes=[]
     )  # fmt: skip
     last = answered("on_detection", None, "Plum.", detector_failure="timeout")
-    blocks = details(Log(began, opened(), state_after(0, failure="no JSON"), last).state.slsm)
+    compared = msgspec.structs.replace(answered("on_detection", None, "Fig."), attempt=1)
+    blocks = details(Log(began, opened(), state_after(0, failure="no JSON"), last, compared).state.slsm)
     assert [
         plain(block.text) for block in blocks if isinstance(block, Paragraph) and block.tone == "bad"
     ] == [
@@ -612,6 +634,8 @@ def test_what_is_worth_opening_of_notes() -> None:
         low=-1.0, high=-1.0,
     )  # fmt: skip
     log.state.apply(ev.StageFinished(stage="slsm", seconds=1.0, verdict=verdict), 99, 1)
+    other = msgspec.structs.replace(verdict, method="esm", baseline="greedy")  # another method's
+    log.state.apply(ev.StageFinished(stage="eval", seconds=1.0, verdict=other), 100, 1)
     assert PAGE.overview.highlights(log.state)[0].text == "1 answer that a note broke (always)"
     curve = PAGE.overview.curve(log.state)
     assert curve is not None and (curve.name, curve.values, curve.baseline_name) == (
