@@ -166,7 +166,7 @@ def decoded(path: Path, kind: type[Decoded], what: str, hint: str) -> Decoded:
     try:
         return msgspec.json.decode(read_regular(path), type=kind)
     except OSError as error:
-        why = error.strerror or str(error)
+        why = error.strerror
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         why = str(error)
     except RecursionError:

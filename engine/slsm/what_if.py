@@ -73,12 +73,7 @@ class WhatIf:
         return AnswerTried(
             system="slsm",
             example=conversation.id,
-            case={
-                "mode": request.mode,
-                "memory_mode": request.memory_mode,
-                "attempt": request.attempt,
-                "turn": turn,
-            },
+            case=request.model_dump(include={"mode", "memory_mode", "attempt"}) | {"turn": turn},
             question=conversation.turns[turn].user,
             gold=self._criterion(conversation.id) if turn == last else "",
             committed=committed,
@@ -93,7 +88,8 @@ class WhatIf:
     def _recorded(self, request: WhatIfRequest) -> ConversationAnswered:
         path = layout.results(self._context.run_dir)
         key = (request.conversation, request.mode, request.memory_mode, request.attempt)
-        for result in read_records(path, ConversationAnswered) if path.is_file() else []:
+        there = path.is_file() and request.conversation in self._conversations
+        for result in read_records(path, ConversationAnswered) if there else []:
             if (result.conversation_id, result.mode, result.memory_mode, result.attempt) == key:
                 return result
         raise DataError(

@@ -119,7 +119,7 @@ def _example(record: dict[str, Any], where: str) -> TaskExample:
         meta={
             "prompt": statement_prompt(_evidence(record["evidence"], where), question),
             "answers": golds,
-            "company": str(record.get("company", "")),
+            "company": str(record.get("company") or ""),
         },
     )
 

@@ -17,7 +17,7 @@ from engine.tasks.records import Record
 
 _CALCULATOR = re.compile(r"<<[^<>]*>>")
 _NUMBER = re.compile(r"-?[\d,]*\.?\d+")
-_AROUND = re.compile(r"\\(?:boxed|fbox|text|mathrm)\s*\{([^{}]*)\}|\^\{?\\circ\}?|[\s$\\,{}]")
+_AROUND = re.compile(r"\\(?:boxed|fbox|text|mathrm)\s*\{([^{}]*)\}|\^\{?\\circ\}?|[{}]")
 _LARGEST_AIME = 999
 _IDS = ("unique_id", "id", "problem_idx")
 

@@ -33,8 +33,7 @@ def split_files(
             groups.setdefault(path.parent, []).append(path)
     for name in prefer:
         preferred = {at: files for at, files in groups.items() if name in at.relative_to(folder).parts}
-        if 0 < len(preferred) < len(groups):
-            groups = preferred
+        groups = preferred or groups
     if not groups:
         raise DataError(
             what=f"no file of the split `{split}`",

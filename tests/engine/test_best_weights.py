@@ -48,6 +48,13 @@ def test_they_come_back_from_the_file(tmp_path: Path):
     assert (second.value, second.at, float(second.module.weight)) == (0.25, 40, 3)  # type: ignore[arg-type]
 
 
+def test_before_the_first_validation_there_are_none_to_come_back(tmp_path: Path) -> None:
+    state(tmp_path / "x.pt", BestWeights(network(3))).save({})
+    again = BestWeights(network(0))
+    state(tmp_path / "x.pt", again).restore({})
+    assert (again.value, again.at, again.weights) == (-math.inf, 0, {})
+
+
 @pytest.mark.parametrize(
     ("change", "named"),
     [

@@ -87,6 +87,11 @@ def test_what_a_protocol_keeps_to_itself_is_not_needed(monkeypatch: pytest.Monke
             "'mine_lacks.more'; 'mine_lacks' is not a package (mine_lacks.py:1)",
         ),
         (
+            "import mine_long\n", "mine_longer:Own",
+            "a module that can be imported; importing it failed: ModuleNotFoundError: No module named 'mine_long' "
+            "(mine_longer.py:1)",
+        ),
+        (
             None, "mine_nowhere.deep:Own",
             "a module that can be imported; there is no `mine_nowhere` (put its folder into PYTHONPATH)",
         ),

@@ -31,7 +31,7 @@ def test_an_error_is_the_same_after_a_pickle(kind: type[SteerError]) -> None:
     error = kind(what="a", where="b", hint="c")
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is kind and str(again) == str(error) == "a (b): c"
-    assert (again.what, again.where, again.hint, again.args) == ("a", "b", "c", error.args)
+    assert (again.what, again.where, again.hint, again.args) == ("a", "b", "c", ("a", "b", "c"))
 
 
 def test_what_a_class_adds_is_kept() -> None:

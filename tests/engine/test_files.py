@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 import msgspec
@@ -20,11 +21,15 @@ from engine.files import (
     inside,
     json_line,
     read_jsonl,
+    read_records,
     read_whole_jsonl,
     recover_batches,
     recover_jsonl,
+    recover_records,
     remove_unfinished,
+    required,
     sync_appended,
+    write_all_atomic,
     write_atomic,
 )
 from tests.exactly import exactly
@@ -62,12 +67,12 @@ def test_what_is_appended_comes_to_the_disk_once_by_file(
     sync_appended()
     synced: list[str] = []
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.readlink(f"/proc/self/fd/{file}")))
-    for name in ("z", "b", "z", "gone"):
+    for name in ("z", "new/folder/b", "z", "gone"):
         append_jsonl(tmp_path / name, [{"from": name}])
     (tmp_path / "gone").unlink()
     assert not synced, "a kill leaves what is written; a loss of power takes a second's"
     sync_appended()
-    assert synced == [str(tmp_path / "z"), str(tmp_path / "b")], "in the order of writing"
+    assert synced == [str(tmp_path / "z"), str(tmp_path / "new/folder/b")], "in the order of writing"
     sync_appended()
     assert len(synced) == 2
 
@@ -107,6 +112,32 @@ def test_a_file_of_another_kind_is_one_clear_error(tmp_path: Path, data: bytes) 
         decoded(tmp_path / "y.json", list[str], "no names", "run it again")
 
 
+def test_a_file_that_is_nested_without_end_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_bytes(b"[" * 100_000)
+    with pytest.raises(
+        DataError, match=exactly("no names: it is nested too deeply (…/x.json): run it again")
+    ):
+        decoded(tmp_path / "x.json", list, "no names", "run it again")
+
+
+def test_a_file_of_an_earlier_stage_is_missed_with_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    told = "`x.json` is not there (…/x.json): run the stage `mine` of this run first"
+    with pytest.raises(DataError, match=exactly(told)):
+        required(path, "mine")
+    path.touch()
+    assert required(path, "mine") == path
+
+
+def test_several_files_are_written_whole_or_one_is_told(tmp_path: Path) -> None:
+    write_all_atomic([])
+    folder = tmp_path / "new" / "folder"
+    write_all_atomic([(folder / str(number), b"%d" % number) for number in range(20)])
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {str(n): str(n) for n in range(20)}
+    with pytest.raises(DiskError):
+        write_all_atomic([(folder / "a", b"a"), (folder / "1" / "b", b"b")])
+
+
 @pytest.mark.parametrize("number", [(1 << 64) - 1, -(1 << 63)])
 def test_numbers_of_64_bits_are_read_and_larger_ones_are_told(tmp_path: Path, number: int) -> None:
     path = tmp_path / "x.jsonl"
@@ -142,11 +173,14 @@ def test_a_whole_file_is_on_the_disk_before_it_takes_its_name(
 ) -> None:
     """Others may read it. Where it cannot take its name nothing of it is left."""
     path, done = tmp_path / "x.json", list[str]()
+    monkeypatch.setattr(tempfile, "tempdir", "/no/such")  # a name is taken within one file system alone
     sync, rename = os.fsync, os.replace
-    monkeypatch.setattr(os, "fsync", lambda file: done.append("synced") or sync(file))
+    monkeypatch.setattr(
+        os, "fsync", lambda file: done.append(f"{os.fstat(file).st_size} bytes") or sync(file)
+    )
     monkeypatch.setattr(os, "replace", lambda *names: done.append("renamed") or rename(*names))
     write_atomic(path, "é")
-    assert done == ["synced", "renamed"] and path.read_bytes() == b"\xc3\xa9"
+    assert done == ["2 bytes", "renamed"] and path.read_bytes() == b"\xc3\xa9"
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
     (tmp_path / "folder").mkdir()
     with pytest.raises(DiskError):
@@ -213,3 +247,11 @@ class Layer(msgspec.Struct):
 def test_a_row_of_another_form_is_told_by_its_field(row: object, told: str) -> None:
     with pytest.raises(DataError, match=exactly(f"{told} (x.jsonl:7): run it again")):
         converted(row, Layer, "x.jsonl:7", "run it again")
+
+
+def test_a_line_of_another_form_is_told_with_its_number(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"layer": 1}\n{"sizes": []}\n')
+    for read in (read_records, recover_records):
+        with pytest.raises(DataError, match=exactly(f"no field `layer` ({path}:2): run it again")):
+            read(path, Layer, "run it again")

@@ -44,11 +44,19 @@ def test_groups_weigh_alike_and_are_resampled_each_within_itself() -> None:
     graded = [np.sqrt(np.arange(50.0)), np.arange(5.0)]
     first, again, other = (macro_bootstrap(graded, seed) for seed in (1, 1, 2))
     assert first == again and (first.low, first.high) != (other.low, other.high)
+    assert first == macro_bootstrap(graded, 1, resamples=10_000, level=0.95), (
+        "recorded intervals are of these"
+    )
+    pairs = graded[0], graded[0][::-1]
+    assert paired_bootstrap(*pairs, 1) == paired_bootstrap(*pairs, 1, resamples=10_000, level=0.95)
 
 
-@pytest.mark.parametrize("b", [[1.0], [[1.0], [0.0]], [[1.0, 0.0]], 1.0])
-def test_what_is_not_in_pairs_is_refused(b: object) -> None:
-    for compared in (lambda: paired_bootstrap([1.0, 0.0], b, 0), lambda: mcnemar([1.0, 0.0], b)):  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [*(([1.0, 0.0], b) for b in ([1.0], [[1.0], [0.0]], [[1.0, 0.0]], 1.0)), ([], []), ([[1.0]], [[0.0]])],
+)
+def test_what_is_not_in_pairs_is_refused(a: list[float], b: object) -> None:
+    for compared in (lambda: paired_bootstrap(a, b, 0), lambda: mcnemar(a, b)):  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="two lists of the same length"):
             compared()
 

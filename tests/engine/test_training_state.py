@@ -49,7 +49,7 @@ def test_a_restored_training_takes_the_same_next_step(tmp_path: Path) -> None:
     [
         ({"hidden": 3}, "another hidden"),
         ({"rate": 1}, "another rate"),
-        ({"hidden": 3, "rate": 1}, "hidden, rate"),
+        ({"hidden": 3, **dict.fromkeys("rsdtfge", 1)}, "d, e, f, g, hidden, r, s, t"),
     ],
 )
 def test_settings_that_differ_are_named(tmp_path: Path, shape: dict[str, Any], named: str) -> None:

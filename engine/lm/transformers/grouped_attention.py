@@ -23,7 +23,6 @@ def grouped_attention(
     key: Tensor,
     value: Tensor,
     attention_mask: Tensor | None,
-    dropout: float = 0.0,
     scaling: float | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
@@ -33,9 +32,7 @@ def grouped_attention(
     groups = key.shape[1]
     shared = attention_mask is None or attention_mask.shape[1] == 1
     if length != 1 or heads == groups or not shared or kwargs.get("position_bias") is not None:
-        return sdpa_attention_forward(
-            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
-        )
+        return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
     output = torch.nn.functional.scaled_dot_product_attention(
         query.reshape(rows, groups, heads // groups, width),
         key,

@@ -19,7 +19,7 @@ _EMOJI = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf\U0001f1e6-\U0001f1ff]")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 _DECORATION = " \t\n\"'”’*_`)"
 """What may stand behind the end of a text."""
-_BULLET, _ORDINAL = r"^\s*[-*•]\s+(\S.*)$", r"^\s*\d+[.)]\s+(\S.*)$"
+_BULLET, _ORDINAL = r"^\s*[-*•][^\S\n]+(\S.*)$", r"^\s*\d+[.)][^\S\n]+(\S.*)$"
 
 
 def words_of(text: str) -> list[str]:
@@ -69,7 +69,7 @@ def ends_with(text: str, word: str) -> bool:
     marked = mark in "!?" or (mark == "." and len(target) > 1)
     if words_of(word) and marked and not text.rstrip(_DECORATION).endswith(mark):
         return False
-    return bool(target) and _units(text, word)[-len(target) :] == target
+    return _units(text, word)[-len(target) :] == target
 
 
 def contains(text: str, word: str) -> bool:

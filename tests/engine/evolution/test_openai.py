@@ -120,7 +120,9 @@ def test_the_schema_names_exactly_the_clusters() -> None:
     assert form["strict"] is True and form["name"] == "reflector_output"
     wanted = form["schema"]["properties"]["deltas"]
     assert wanted["required"] == NAMES and wanted["additionalProperties"] is False
-    assert sent["messages"][1]["content"] == "what to do"
+    assert sent["messages"] == [
+        {"role": "system", "content": "be brief"}, {"role": "user", "content": "what to do"},
+    ]  # fmt: skip
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
 
 
@@ -141,6 +143,11 @@ def test_every_rule_that_a_reply_breaks_is_named(text: str, problems: dict[str, 
     with pytest.raises(Unusable) as caught:
         read_reply(Reply(text, "stop"), NAMES)
     assert caught.value.problems == problems
+
+
+def test_of_a_reply_its_numbers_and_its_summary_without_space_around_are_taken() -> None:
+    text = '{"deltas": {"2": -1, "0": 0, "1": 0.5}, "summary": "\\n Less padding. "}'
+    assert read_reply(Reply(text, "stop"), NAMES) == ({"0": 0.0, "1": 0.5, "2": -1.0}, "Less padding.")
 
 
 def test_what_was_wrong_with_earlier_replies_is_kept() -> None:

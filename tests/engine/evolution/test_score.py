@@ -25,6 +25,13 @@ def test_composite_by_hand() -> None:
     assert found.composite == pytest.approx(0.4 / 1.5 + 0.6 * 0.75)
 
 
+def test_the_standard_error_by_hand() -> None:
+    """Composites of 1 and 0.4 have a variance of 0.18; those that were not judged do not count."""
+    judged = [Outcome(0, True), Outcome(0, False)]
+    assert score([*judged, Outcome(50, None)], 100.0).error == pytest.approx(math.sqrt(0.18 / 2))
+    assert score(judged[:1], 100.0).error == 0.0
+
+
 def test_failures_of_the_judge_are_left_out_and_counted() -> None:
     found = score([Outcome(10, True), Outcome(10, None)], 100.0)
     assert (found.answers, found.judged, found.correctness) == (2, 1, 1.0)

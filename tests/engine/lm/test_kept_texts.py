@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -155,6 +155,31 @@ def test_continuations_of_open_prefixes_are_kept(model: TransformersModel, tmp_p
         with pytest.raises(Killed):
             decode(keeping(model, folder, kill_after))
         assert_same(decode(keeping(model, folder)), whole)
+
+
+def test_when_results_were_stored_ten_seconds_pass_anew_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.lm.kept_texts.EVERY", 2.0)
+    monkeypatch.setattr("engine.lm.kept_texts.FIRST", 10.0)
+    now, path, text = 0.0, tmp_path / "kept.jsonl", Completion([1], [0.0], "a", "eos")
+    kept = KeptTexts(path, lambda: now)
+    for later, written in ((9.0, False), (10.0, True), (11.0, True)):
+        now = later
+        kept.add(f"at {later}", text)
+        assert path.exists() == written
+    kept.clear()
+    for later, written in ((20.0, False), (21.0, True)):
+        now = later
+        kept.add(f"at {later}", text)
+        assert path.exists() == written
+
+
+def test_a_prefix_that_is_closed_holds_no_memory(model: TransformersModel, tmp_path: Path) -> None:
+    prefixes = keeping(model, tmp_path).open([[1, 2], [3]])
+    prefixes.close([0])
+    opened: Any = prefixes
+    assert list(opened._tokens) == list(opened._prefixes._rows) == [1]
 
 
 def test_other_requests_find_nothing(model: TransformersModel, tmp_path: Path) -> None:

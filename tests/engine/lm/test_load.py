@@ -135,6 +135,19 @@ def test_auto_on_a_cpu(
 
 
 @pytest.mark.parametrize(
+    ("avx512", "amx", "has"), [(True, False, True), (False, True, True), (False, False, False)]
+)
+def test_either_of_two_units_multiplies_bfloat16(
+    monkeypatch: pytest.MonkeyPatch, avx512: bool, amx: bool, has: bool
+) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512, raising=False)
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx, raising=False)
+    assert cpu_dtype.has_bfloat16() == has
+    beside_8_bits = torch.bfloat16 if has else torch.float32
+    assert pick_dtype("int8", torch.device("cpu"), None) == (beside_8_bits, "")
+
+
+@pytest.mark.parametrize(
     ("saved", "dtype", "reason"),
     [
         (torch.bfloat16, torch.bfloat16, "the type of the saved weights"),
@@ -200,6 +213,7 @@ def test_fingerprint_of_large_files_is_sampled(tmp_path: Path, monkeypatch: pyte
 
 def test_fingerprints_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memories name their model by them: one that is computed otherwise turns every earlier memory down."""
+    assert (fingerprints.WHOLE, fingerprints.BLOCKS, fingerprints.BLOCK) == (268_435_456, 64, 65_536)
     monkeypatch.setattr(fingerprints, "WHOLE", 10)
     monkeypatch.setattr(fingerprints, "BLOCK", 4)
     monkeypatch.setattr(fingerprints, "BLOCKS", 3)

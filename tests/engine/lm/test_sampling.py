@@ -157,6 +157,13 @@ def test_a_nucleus_by_hand() -> None:
     ]
 
 
+def test_a_nucleus_ends_with_the_token_that_makes_it_full() -> None:
+    """Two of four tokens with a quarter each are half."""
+    for top_p, size in ((0.25, 1), (0.5, 2), (0.75, 3), (1.0, 4)):
+        kept = torch.isfinite(within_nucleus(torch.zeros(1, 4), 1.0, top_p))[0]
+        assert kept.tolist() == [place < size for place in range(4)]
+
+
 def test_a_draw_at_the_very_end_is_the_last_token() -> None:
     """In float32, which is all that some devices have, a draw next to 1 is 1."""
     logits = torch.tensor([[0.0, 1.0, 2.0]])

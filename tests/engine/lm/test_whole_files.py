@@ -205,9 +205,16 @@ def test_safetensors_cut_at_any_place(folder: Path) -> None:
         content[:7],
         b"version https://git-lfs.github.com/spec/v1\n",
         b"\x02" + bytes(7) + b"[]",
+        b"\x08" + bytes(7) + b'{"a": 5}',
     ):
         file.write_bytes(damaged)
         refused(folder, "no safetensors file" if len(damaged) > 7 else "is cut")
+
+
+def test_a_header_is_read_to_its_last_sign(folder: Path) -> None:
+    """Most have spaces behind it."""
+    (folder / "model.safetensors").write_bytes(b"\x02" + bytes(7) + b"{}")
+    check_files(str(folder))
 
 
 def test_safetensors_with_something_behind_the_weights(folder: Path) -> None:
@@ -273,8 +280,10 @@ def test_weights_are_safetensors_or_else_of_the_older_kind(tmp_path: Path) -> No
     )
     for name, size in zip(names, (1, 2, 4, 8, 16), strict=True):
         (tmp_path / name).write_bytes(b"x" * size)
+    for name in "hfcedgi":
+        (tmp_path / f"{name}.safetensors").touch()
     files = weight_files(tmp_path)
-    assert [file.name for file in files] == ["a.safetensors", "b.safetensors"] and total_size(files) == 24
+    assert [file.stem for file in files] == list("abcdefghi") and total_size(files) == 24
     for file in files:
         file.unlink()
     older = weight_files(tmp_path)

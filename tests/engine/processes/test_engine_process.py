@@ -20,6 +20,7 @@ def test_it_is_this_pythons_and_looks_for_no_module_in_its_working_folder() -> N
 def test_this_copy_comes_before_what_else_the_user_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", "/mine:/yours")
     monkeypatch.setenv("SOME_KEY", "kept")
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     found = engine_environment()
     assert found["PYTHONPATH"] == f"{ROOT}:/mine:/yours"
     assert (found["PYTHONUNBUFFERED"], found["SOME_KEY"]) == ("1", "kept")

@@ -79,7 +79,7 @@ def test_modes_and_memories_can_change_between_turns(run: Path) -> None:
     )
     assert plain["states"] == [] and plain["answered"]["memory_mode"] == "none"
     assert flat["states"][-1]["memory_text"] == "End every answer with the word maple. The user's dog is Rex."
-    assert not flat["answered"].get("note")
+    assert not flat["answered"].get("note") and flat["answered"]["memory_mode"] == "flat"
     assert [one["turn"] for one in detected["states"]] == [0, 1, 2]
     assert [item["text"] for item in detected["states"][2]["items"]] == [
         "The user's dog is Rex", "End every answer with the word maple",

@@ -52,6 +52,15 @@ def test_a_reply_is_an_event_of_its_methods_stage_and_is_kept(
     assert [json.loads(line) for line in (tmp_path / "esm/what_if.jsonl").read_text().splitlines()] == [told]
 
 
+@pytest.mark.parametrize(
+    ("system", "stage"),
+    [("esm", "eval"), ("evolution", "evolve"), ("gflownet", "gflownet"), ("slsm", "slsm"), ("pool", "pool")],
+)
+def test_each_method_answers_about_results_of_its_own_stage(system: str, stage: str) -> None:
+    kind = what_if.kind_of(system)
+    assert kind.__module__ == f"engine.{system}.what_if" and kind.stage == stage
+
+
 def test_what_a_method_answers_with_is_loaded_at_its_first_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

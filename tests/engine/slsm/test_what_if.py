@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -171,6 +172,16 @@ class Failing:
         raise AnswerJudgeFailed(what="no verdict", where="there", hint="wait")
 
 
+def test_a_judge_is_made_only_where_something_is_asked_of_the_answers(
+    model: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """One behind a server needs a key."""
+    data = SimpleNamespace(conversations=[], criteria={})
+    monkeypatch.setattr("engine.slsm.what_if.make_dialogues", lambda context: data)
+    monkeypatch.setattr("engine.slsm.what_if.make_judge", lambda context: pytest.fail("it is made"))
+    WhatIf(context(tmp_path, model))
+
+
 @pytest.mark.parametrize(("prompt", "right"), [("multichallenge", False), ("default", None)])
 def test_without_a_verdict_it_counts_as_the_run_counts_it(
     run: tuple[Path, list[ConversationAnswered]],
@@ -274,6 +285,17 @@ def test_what_the_run_does_not_have_is_refused(
     with pytest.raises(DataError) as caught:
         what_if.tried(WhatIfRequest(**(of(run[1][0]).model_dump() | change)))
     assert words in str(caught.value)
+
+
+def test_a_conversation_that_the_data_have_no_more_is_refused(
+    run: tuple[Path, list[ConversationAnswered]], model: Any
+) -> None:
+    """Its file may have been changed since the run."""
+    gone = of(next(one for one in run[1] if one.conversation_id != run[1][0].conversation_id))
+    what_if = WhatIf(context(run[0], model))
+    del what_if._conversations[gone.conversation]
+    with pytest.raises(DataError, match=f"has no answer in conversation '{gone.conversation}'"):
+        what_if.tried(gone)
 
 
 def test_answers_of_a_file_cannot_be_given_again(

@@ -89,6 +89,7 @@ def test_examples_are_shuffled_by_the_seed_if_asked(tmp_path: Path) -> None:
         ("exact", "Paris", "Answer: Lima\n", False, False),
         ("number", "1,250.50", "so 1250.5", True, False),
         ("number", 7, "#### 7", True, True),
+        ("number", "-12.34", "#### -12.34", True, True),
         ("number", 7, "7 or 8", False, False),
         ("math", "\\frac{1}{2}", "\\boxed{0.5}", True, True),
         ("choice", "b", "The answer is (B).", True, True),
@@ -191,6 +192,12 @@ def test_a_bad_record_is_told_with_its_line(
     assert str(caught.value).replace(f"{path}:", "") == said
 
 
+def test_a_text_of_several_lines_stays_as_it_stands_in_a_csv(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b'question,answer\r\n"one\r\ntwo",1\r\nthree,2\r\n')
+    found = _examples(_section(tmp_path / "a.csv"))
+    assert [(one.question, one.answer) for one in found] == [("one\r\ntwo", "1"), ("three", "2")]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -217,6 +224,11 @@ NO_LIST = "`options` is not a list of two to five texts (…/a.jsonl:1): correct
             ["red", "green"],
             "C",
             "the answer 'C' is neither one of the letters AB nor one of the choices (…/a.jsonl:1): correct it",
+        ),
+        (
+            ["red", "green"],
+            "AB",
+            "the answer 'AB' is neither one of the letters AB nor one of the choices (…/a.jsonl:1): correct it",
         ),
         (
             ["red", "red"],

@@ -145,6 +145,12 @@ def test_an_answer_may_be_the_number_zero(tmp_path: Path) -> None:
     assert [example.meta["answers"] for example in load_financebench(path, None)] == [["0"], ["0", "none"]]
 
 
+def test_what_a_question_lacks_is_empty(tmp_path: Path) -> None:
+    path = write(tmp_path / "f.jsonl", published(justification=None, company=None))
+    [example] = load_financebench(path, None)
+    assert (example.solution, example.meta["company"]) == (None, "")
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(
         DataError,

@@ -15,6 +15,7 @@ from engine.tasks.example import TaskExample
 from engine.tasks.extractors import extract_marked, extract_pred
 from engine.tasks.loaders import check_disjoint, load_task_dataset
 from engine.tasks.metrics import is_correct
+from engine.tasks.sources import HUB
 from tests.exactly import exactly
 
 
@@ -51,9 +52,9 @@ def test_gsm8k_numbers(tmp_path: Path, ending: str, answer: str) -> None:
 
 def test_gsm8k_solution_is_text_a_model_could_write(tmp_path: Path) -> None:
     """Without the sums for the calculator, a blank line between steps as the prompt asks, so that it has segments."""
-    written = "Half is 48/2 = <<48/2=24>>24.\nTogether 48+24 = <<48+24=72>>72.\n#### 72"
+    written = "Half is 48/2 = <<48/2=24>>24. \n \n Together <<48+24=72>>72, or 2*36 = <<2*36=72>>72.\n#### 72"
     (example,) = load_task_dataset("gsm8k", _file(tmp_path, {"question": "Q", "answer": written}), "test", 5)
-    assert example.solution == "Half is 48/2 = 24.\n\nTogether 48+24 = 72.\n\n#### 72"
+    assert example.solution == "Half is 48/2 = 24.\n\nTogether 72, or 2*36 = 72.\n\n#### 72"
     for written, solution in (("5", None), ("#### 5", "#### 5")):
         path = _file(tmp_path, {"question": "Q", "answer": written})
         assert [one.solution for one in load_task_dataset("gsm8k", path, "test", 5)] == [solution]
@@ -204,6 +205,7 @@ def _gsm8k(name: str) -> dict[str, Any]:
         (["val.jsonl", "test.jsonl"], "validation", ["val"]),
         (["validation.jsonl", "train.jsonl"], "dev", ["validation"]),
         (["valid.jsonl", "train.jsonl"], "dev", ["valid"]),
+        (["dev.jsonl", "train.jsonl"], "dev", ["dev"]),
         (["val.jsonl", "train.jsonl"], "dev", ["val"]),
         (["valid.jsonl", "train.jsonl"], "validation", ["valid"]),
         (["d/Test/0000.parquet", "d/Train/0000.parquet"], "test", ["Test"]),
@@ -222,6 +224,16 @@ def test_which_files_hold_a_split(tmp_path: Path, names: list[str], split: str, 
             path.write_text(json.dumps([_gsm8k(name)] if path.suffix == ".json" else _gsm8k(name)) + "\n")
     found = [example.question for example in load_task_dataset("gsm8k", str(tmp_path), split, 9)]
     assert len(found) == len(read) and all(part in name for part, name in zip(read, found, strict=True))
+
+
+def test_where_on_the_hub_the_questions_lie_that_figures_are_of() -> None:
+    files = {name: splits["test"] for name, splits in HUB.items()}
+    assert {name: (one.shown, one.pattern) for name, one in files.items()} == {
+        "gsm8k": ("hub:openai/gsm8k", "main/test-*.parquet"),
+        "math500": ("hub:HuggingFaceH4/MATH-500", "test.jsonl"),
+        "arc-c": ("hub:allenai/ai2_arc", "ARC-Challenge/test-*.parquet"),
+        "aime": ("hub:math-ai/aime25", "test.jsonl"),
+    }
 
 
 OR, WHICH = "may be the split `test`", "(task.path): name the right folder or file itself"
@@ -321,6 +333,7 @@ def test_a_split_that_the_generated_problems_do_not_have() -> None:
     words = "the generated task has no split 'validation' (task): use train, dev or test"
     with pytest.raises(DataError, match=exactly(words)):
         load_task_dataset("generated", None, "validation", 5)
+    assert all(len(load_task_dataset("generated", None, split, 2)) == 2 for split in ("train", "dev", "test"))
 
 
 def test_an_id_that_occurs_twice(tmp_path: Path) -> None:
@@ -369,6 +382,8 @@ NO_CHOICES = "`choices` are not `text` and `label` of two or more choices"
     [
         ({"choices": {"text": ["x"], "label": ["A", "B"]}}, NO_CHOICES),
         ({"choices": {"text": ["x"], "label": ["A"]}}, NO_CHOICES),
+        ({"choices": {"text": "xy", "label": ["A", "B"]}}, NO_CHOICES),
+        ({"choices": {"text": ["x", "y"], "label": "AB"}}, NO_CHOICES),
         ({"choices": {"text": ["x", "y"]}}, NO_CHOICES),
         ({"choices": [{"text": "x"}, {"text": "y"}]}, NO_CHOICES),
         ({"choices": [{"text": "x", "label": "A"}, "y"]}, NO_CHOICES),
@@ -395,6 +410,14 @@ def test_numbers_as_ids_do_not_make_two_files_overlap(tmp_path: Path) -> None:
             (tmp_path / f"{split}.jsonl").write_text(json.dumps(of(split)) + "\n")
         config = Config.model_validate({"task": {"dataset": dataset, "path": str(tmp_path)}})
         check_disjoint(training_examples(config), evaluation_examples(config))
+
+
+def test_a_problem_without_a_worked_solution_has_none(tmp_path: Path) -> None:
+    path = _file(tmp_path, {"problem": "P", "answer": " 5 "})
+    [example] = load_task_dataset("math500", path, "test", 1)
+    assert (example.answer, example.solution) == ("5", None)
+    with pytest.raises(DataError, match="`answer` is missing, and `solution` holds no box"):
+        load_task_dataset("math500", _file(tmp_path, {"problem": "P", "answer": " "}), "test", 1)
 
 
 def test_signs_tell_problems_apart_spacing_does_not(tmp_path: Path) -> None:
@@ -454,6 +477,10 @@ def test_overlap_is_an_error() -> None:
         check_disjoint(train, train)
 
 
+NO_NOUNS = "and as because but cannot does for has if is isn't or seems should since the was when while would"
+"""Before one of these A is a choice, not an article."""
+
+
 @pytest.mark.parametrize(
     ("dataset", "text", "pred"),
     [
@@ -488,6 +515,12 @@ def test_overlap_is_an_error() -> None:
         ("arc-c", "B no, answer: A", "A"),
         ("arc-c", "B, no: A isn't as wrong", "A"),
         ("arc-c", "Not B: A Longer Rod", "A"),
+        *(("arc-c", f"Not B: A {word} it", "A") for word in NO_NOUNS.split()),
+        ("arc-c", "It is C. Both swing alike.", "C"),
+        ("arc-c", "The answer is Certainly B.", "B"),
+        ("math500", "so \\boxed 9, or 8.", "9"),
+        ("math500", "so \\boxed 9.", "9"),
+        ("math500", "\\boxed{ 5 }", "5"),
         ("arc-c", "The answer is A. No: the answer is (e), not B.", "E"),
         ("exact", "Answer: Lima\nNo.\nAnswer: Paris", "Paris"),
         ("exact", "It is long.\n  Paris \t\n \n", "Paris"),

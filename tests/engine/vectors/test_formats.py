@@ -38,13 +38,13 @@ def _written(folder: Path, form: str, vectors: LayerVectors, scale: float = 1.0)
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("scale", [1.0, -2.5])
 def test_what_is_written_is_read_back(form: str, scale: float, tmp_path: Path) -> None:
-    vectors = _vectors(3, 1, 7)
+    vectors = _vectors(3, 1, 12)
     read = read_vectors(_written(tmp_path, form, vectors, scale))
     for layer in vectors.layers:
-        chosen, vector = the_vector(read, tmp_path, layer, SIZE, 8)
+        chosen, vector = the_vector(read, tmp_path, layer, SIZE, 13)
         assert chosen == layer and vector.dtype == np.float32
         np.testing.assert_array_equal(vector, np.float32(scale) * vectors.vectors[layer])
-    assert read.layers == [1, 3, 7]
+    assert read.layers == [1, 3, 12]
 
 
 def test_a_control_vector_has_the_names_and_types_that_llama_cpp_takes(tmp_path: Path) -> None:
@@ -114,6 +114,8 @@ def test_files_that_other_tools_wrote(tmp_path: Path) -> None:
         found = read_vectors(tmp_path / "a.pt")
         assert found.layers == [2], name
         np.testing.assert_array_equal(found.vectors[2], times * vector.numpy())
+    (tmp_path / "a.pt").write_bytes(_torch({"layers.12": harness}))
+    assert read_vectors(tmp_path / "a.pt").layers == [12]
     (tmp_path / "a.pt").write_bytes(_torch(vector))
     bare = read_vectors(tmp_path / "a.pt")
     assert bare.layers == []

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from huggingface_hub.errors import HFValidationError
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from numpy.typing import NDArray
 
 from engine.errors import ModelError
@@ -263,12 +263,13 @@ def test_an_embedder_that_is_nowhere(
     assert library == []
 
 
+@pytest.mark.parametrize("kind", [HFValidationError, HfHubHTTPError])
 def test_a_name_that_the_hub_does_not_know(
-    library: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+    library: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
 ) -> None:
-    monkeypatch.setattr(
-        sentence_transformer, "HfApi", lambda: hub(HFValidationError("not a name\nof a model"))
-    )
+    error = kind.__new__(kind)  # whatever the hub's library makes it with
+    error.args = ("not a name\nof a model",)
+    monkeypatch.setattr(sentence_transformer, "HfApi", lambda: hub(error))
     told = (
         "no such embedder: not a name (clusters.embedder: a b): name a folder or a public sentence-transformers model "
         "of the hub"

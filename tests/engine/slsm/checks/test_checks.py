@@ -18,7 +18,17 @@ def check_of(text: str) -> Check:
     return found
 
 
+NO_WORDS = "a an the your my our some any no this that what how one two three"
+"""Behind one of these stands what an answer ends with, not the word itself."""
+OPENINGS = "And|Also,|But|So,|Oh,|Ok,|Okay,|Well,|By the way,|Yes,|No,"
+FORBIDDING = (
+    "Make sure it doesn't use|Make sure it mustn't use|The text shouldn't use|The text won't use|"
+    "The text cannot use|The text can't use|Refrain from using|Stop using|Write without using|Do not use"
+)
 KEPT_AND_BROKEN = (
+    *((f"{opening} the word moist is banned", "It is wet.", "A moist cake.") for opening in OPENINGS.split("|")),
+    *((f"{words} the word tea", "Milk.", "Tea.") for words in FORBIDDING.split("|")),
+    *((f"Make sure that it {uses} the word tea", "Tea.", "Milk.") for uses in ("uses", "writes", "says", "includes")),
     ("Never use the word apple", "I like plums.", "An Apple a day."),
     ("Please don't say \"sorry\"", "Here it is.", "Sorry, no."),
     ("Avoid the word very", "It is good.", "It is very good."),
@@ -55,6 +65,14 @@ KEPT_AND_BROKEN = (
     ("End your answers with a question", "Is it?", "It is."),
     ("Don't end your answers with a question", "It is.", "Is it?"),
     ('Never end an answer with "bye"', "Bye for now.", "So, bye."),
+    ('Your answers must not ever end with "bye"', "Bye for now.", "So, bye."),
+    ('Your answers should never ever end with "bye"', "Bye for now.", "So, bye."),
+    ('End every answer with "bye", now or later', "So, bye.", "Bye for now."),
+    *((f'Do not worry{mark} end every answer with "bye"', "So, bye.", "Bye for now.") for mark in (*",;:", " but")),
+    ('Include the words "red" and "blue" for me', "Red, blue.", "Red."),
+    ('Include the words "red" and "blue" in order', "Red, blue.", "Blue."),
+    ("Never say ‘tea’ or ‘milk’", "Rice.", "Milk."),
+    ("Never say “tea” or “milk”", "Rice.", "Milk."),
     ("Don't forget to end every answer with the word maple", "Yes, maple.", "Yes."),
     ('Begin every answer with "Sure"', "Sure, here.", "Here, sure."),
     ("You must always start with the phrase thank you", "Thank you, yes.", "Yes, thank you."),
@@ -198,7 +216,7 @@ def test_words_that_are_not_said_plainly_are_no_check(text: str) -> None:
         "Answer in detail",
         "Begin your answer with a greeting",
         "Start the meeting with a joke",
-        "End every answer with a summary",
+        *(f"End every answer with {kind} farewell" for kind in NO_WORDS.split()),
         "Never use jargon",
         "Never mention my ex",
         "Write a haiku",
@@ -384,6 +402,11 @@ def test_to_forbid_what_forbids_something_demands_it(text: str) -> None:
     for answer in ("Red.", "Red and blue.", "Green grass.", "Il ne sait pas ce que vous dites."):
         assert again.holds(answer) == check.holds(answer)
     assert (again.fault, again.opposite) == (check.fault, check.opposite)
+
+
+def test_items_begin_with_a_bullet_or_a_number_and_spaces() -> None:
+    text = "10.  a\n 2)\tb\n-  c\n\t* d\n• e\n3.\nno. 4\n-5\n"
+    assert (size_of(text, "item"), size_of(text, "bullet")) == (5, 3)
 
 
 def test_lines_without_a_word_do_not_count() -> None:
