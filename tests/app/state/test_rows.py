@@ -116,6 +116,8 @@ def test_an_answer_of_a_conversation() -> None:
     assert folded(opened, answered, reminded).slsm.failures == 1, "both modes share the detection"
     structured = replace(answered, memory_mode="structured")
     assert folded(opened, answered, structured).slsm.failures == 2, "each memory is compared for itself"
+    again = replace(answered, attempt=2)
+    assert folded(opened, answered, again).slsm.failures == 2, "so is each attempt"
 
 
 def test_a_score_of_a_mode_is_told_for_each_memory() -> None:

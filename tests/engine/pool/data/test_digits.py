@@ -10,7 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.pool.data.digits import MOST_DEMONSTRATIONS, PICTURES, QUESTIONS, DigitsDataset, answer_of
+from engine.pool.data.digits import (
+    MOST_DEMONSTRATIONS,
+    PICTURES,
+    QUESTIONS,
+    DigitsDataset,
+    _source,
+    answer_of,
+)
 from engine.pool.data.digits_rl_data import LARGEST_POOL, SMALLEST_POOL, initial_rl_data
 from engine.pool.data.records import RLData, read_rl_data, write_rl_data
 from engine.pool.vqa.digits_vqa import DigitsVQA
@@ -84,6 +91,18 @@ def test_embeddings_average_the_similarity_of_photo_and_question(dataset: Digits
     cosine = first @ second / np.linalg.norm(first) / np.linalg.norm(second)
     assert rows[0] @ rows[4] == pytest.approx((cosine + 1) / 2, abs=1e-6)
     assert rows[0] @ rows[1] < 1 - 0.1, "the same photo under another question"
+
+
+def test_careless_readings_are_of_digits_that_look_alike() -> None:
+    """Four of five readings are right; of the others a digit is the likelier, the nearer its mean picture is."""
+    images, digits, chances = _source()
+    means = np.stack([images[digits == digit].mean(axis=0) for digit in range(10)])
+    assert np.allclose(chances.sum(axis=1), 1)
+    for place in range(0, len(digits), 150):
+        distances = np.square(images[place] - means).sum(axis=(1, 2))
+        others = [int(digit) for digit in np.argsort(distances) if digit != digits[place]]
+        assert chances[place, digits[place]] >= 0.8
+        assert [*chances[place, others]] == sorted(chances[place, others], reverse=True)
 
 
 def test_annotators_mostly_agree_and_leave_partial_scores(dataset: DigitsDataset) -> None:
