@@ -12,7 +12,7 @@ from app.methods.chart import Series
 from app.state.esm import GREEDY, METHOD, ESMState
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn
-from app.wording.figures import bounds, fixed, probability, share
+from app.wording.figures import bounds, fixed, probability, signed
 from app.wording.words import method_name, method_notes
 from engine.events import MethodEvaluated
 from engine.wilson import wilson
@@ -74,8 +74,7 @@ def cost(state: ESMState) -> list[Table]:
     def more(row: MethodEvaluated) -> str:
         if greedy is None or row is greedy or not _tokens(greedy):
             return ""
-        ratio = _tokens(row) / _tokens(greedy) - 1
-        return ("+" if ratio >= 0 else "") + share(ratio)
+        return f"{signed(100 * (_tokens(row) / _tokens(greedy) - 1), 1)}%"
 
     columns: Sequence[ListColumn[MethodEvaluated]] = (
         _METHOD,

@@ -112,7 +112,7 @@ def test_what_an_answer_costs() -> None:
         ["greedy", "80.0", "0.0", "80.0", "", "1,234"],
         ["ESM", "70.0", "20.0", "90.0", "+12.5%", "0"],
         ["no memory", "60.0", "0.0", "60.0", "−25.0%", "0"],
-        ["random vector", "80.0", "0.0", "80.0", "+0.0%", "0"],
+        ["random vector", "80.0", "0.0", "80.0", "0.0%", "0"],
     ]
     (alone,) = results.cost(state_of(ESM).esm)
     assert rows_of(alone)[0][4] == ""
