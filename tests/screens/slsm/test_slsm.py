@@ -257,6 +257,15 @@ def test_what_finds_conflicts_is_named_beside_the_controller(detector: str, line
     assert line in [" ".join(text.split()) for text in captured.get().splitlines()]
 
 
+def noted(text: str, mode: str, memory_mode: str) -> ChatTurn:
+    """The answer "Noted." to a message."""
+    answered = ConversationAnswered(
+        conversation_id="chat", axis="", mode=mode, memory_mode=memory_mode, attempt=0, answer="Noted.",
+        injected=False, reason="no conflict",
+    )  # fmt: skip
+    return ChatTurn(turns=[[text, "Noted."]], states=[], answered=answered)
+
+
 async def test_what_talk_says_while_it_waits(
     session: RecordedSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,11 +274,7 @@ async def test_what_talk_says_while_it_waits(
 
     async def say(self: ChatPartner, text: str, mode: str, memory_mode: str) -> ChatTurn:
         await go_on.wait()
-        answered = ConversationAnswered(
-            conversation_id="chat", axis="", mode=mode, memory_mode=memory_mode, attempt=0, answer="Noted.",
-            injected=False, reason="no conflict",
-        )  # fmt: skip
-        return ChatTurn(turns=[[text, "Noted."]], states=[], answered=answered)
+        return noted(text, mode, memory_mode)
 
     async def forget(self: ChatPartner) -> None:
         raise SteerError(what="the process has ended")
@@ -316,11 +321,7 @@ async def test_a_new_conversation_has_nothing_of_the_one_before(
     async def say(self: ChatPartner, text: str, mode: str, memory_mode: str) -> ChatTurn:
         async with turn:
             await go_on.wait()
-        answered = ConversationAnswered(
-            conversation_id="chat", axis="", mode=mode, memory_mode=memory_mode, attempt=0, answer="Noted.",
-            injected=False, reason="no conflict",
-        )  # fmt: skip
-        return ChatTurn(turns=[[text, "Noted."]], states=[], answered=answered)
+        return noted(text, mode, memory_mode)
 
     async def forget(self: ChatPartner) -> None:
         async with turn:  # as in the process: one request after the other
