@@ -41,6 +41,21 @@ def test_lines_tell_what_is_loaded_and_now_and_then_how_far() -> None:
     ]
 
 
+def test_progress_is_shown_every_five_seconds() -> None:
+    """Of the reports after 1, 6 and 7 seconds only the second."""
+    console, stages = Console(file=StringIO(), width=40), Stages()
+    seconds = iter((0.0, 1.0, 6.0, 7.0))
+    display = Display(console, clock=lambda: next(seconds))
+    for event in (
+        ev.StageStarted(stage="mine", total=40, unit="examples"),
+        *(ev.StageProgress(stage="mine", done=done, total=40, elapsed=1.0) for done in (1, 6, 7)),
+    ):
+        fold_stages(stages, event)
+        display.show(event, stages)
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert [("started" in line, "6 of 40" in line) for line in lines] == [(True, False), (False, True)]
+
+
 def test_the_state_knows_what_is_being_loaded_until_it_is_or_the_worker_ends() -> None:
     state = RunState()
     for event, loading in (

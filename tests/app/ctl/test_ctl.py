@@ -136,6 +136,7 @@ def test_wait_tells_by_its_code_how_the_run_ended(ctl: Ctl, working: tuple[RunDi
         assert ctl("wait", path)[0] == expected
         assert ctl("wait", path, "--timeout", "0")[0] == expected, "it has ended, whatever the time"
         assert ctl("wait", path, "--until", status)[0] == (3 if status == "running" else 0)
+        assert ctl("wait", path, "--until", "paused")[0] == 3, "that state does not come any more"
 
 
 def test_events(ctl: Ctl, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,6 +38,7 @@ def printed(
         (Capability("models", "no", "none", "name one"), "no  models: none - name one", "red"),
         (Capability("seed", "no", "ignored", "draws differ"), "no  seed: ignored - draws differ", "yellow"),
         (Capability("images", "unknown", "not tried"), "?   images: not tried", "dim"),
+        (Capability("models", "unknown", "not listed"), "?   models: not listed", "dim"),
         (Capability("reachable", "no", "refused"), "no  reachable: refused", "red"),
         (Capability("chat completions", "no", "404"), "no  chat completions: 404", "red"),
     ],

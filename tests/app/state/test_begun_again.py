@@ -61,6 +61,13 @@ def test_a_second_attempt_is_folded_as_if_there_had_been_no_first(method: str) -
     assert whole(getattr(folded([*once, *again]), method)) != whole(getattr(single, method))
 
 
+def test_a_library_that_is_picked_again_has_nothing_of_the_one_before() -> None:
+    events = list(METHODS["esm"]())
+    state = folded([*events, ev.StageBegunAgain(stage="select", kept="earlier/1")]).esm
+    before = folded(events).esm
+    assert len(before.picks) > len(state.picks) == 0 and len(state.pairs) == len(before.pairs) > 0
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_begun_again_stages_leave_the_others_alone(method: str) -> None:
     """Each stage forgets fields of its own, and all of them together forget all fields but those of all stages."""

@@ -76,6 +76,11 @@ def test_a_probe_that_is_as_likely_as_nulls_is_a_probe() -> None:
     assert (use.used, use.probed, use.mean_logprob) == (3, 2, 0.25)
 
 
+def test_a_decision_without_a_probe_has_no_part_in_the_mean() -> None:
+    events = [decision("a", 1, "ONE. ", "helps"), decision("b", 1, "TWO. ", "helps", delta_logprob=None)]
+    assert folded(events).esm.ledger == {"helps": EntryUse(used=2, logprob=0.5, probed=1)}
+
+
 def test_what_is_told_twice_counts_once() -> None:
     """A worker that was killed between telling and saving tells again."""
     events = run()

@@ -112,6 +112,7 @@ def test_a_missing_value_matches_neither_a_comparison_nor_its_negation(text: str
         ("alpha>", 6, "a value is missing"),
         ("m>=3 alpha>high", 11, "`high` is not a number"),
         ("m:2..x", 5, "`x` is not a number"),
+        ('alpha:"none"', 6, "`none` is not a number"),
         ("alhpa>1", 0, "is it `alpha`?"),
         ("zzz:1", 0, "no field `zzz`"),
         ("method>3", 6, "is text"),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as replace_struct
 
-from app.methods.overview import Highlight
+from app.methods.overview import Curve, Highlight
 from app.methods.pages import page_of
 from app.methods.place import Place
 from app.state.ledger import EntryUse
@@ -21,6 +21,7 @@ from screens.messages import SystemRequested
 from screens.method_progress import progress_of
 from screens.overview import card_content, card_panel, screen
 from screens.overview.card_content import CardContent
+from screens.overview.cards import Card
 from screens.overview.screen import OverviewScreen
 from screens.widgets.lazy_static import LazyStatic
 from screens.widgets.line_list import LineList
@@ -137,6 +138,13 @@ def test_the_best_iteration_of_an_evolution() -> None:
 
 
 CARD = CardContent("1 ESM ✓", "finished", "It does this.", ("The newest.", "The one before it."), None, ())
+
+
+def test_a_card_without_a_curve_has_none_of_the_card_before() -> None:
+    card = Card()
+    for curve in (Curve("accuracy", "problems", "ESM", (0.5, 1.0)), None):
+        card.show("ESM", replace(CARD, curve=curve))
+        assert card._curve.curve == curve and card._curve.has_class("-empty") == (curve is None)
 
 
 @pytest.mark.parametrize(("key", "line"), [("home", 0), ("down", 1), ("end", 2)])

@@ -115,7 +115,15 @@ async def test_what_the_server_does_can_be_seen(tmp_path: Path, size: tuple[int,
     async with ServeApp(session).run_test(size=size) as pilot:
         await shows(
             pilot,
-            ["http://127.0.0.1:8899/v1", "serve/key", "model embedded", "1,234", "0.25", "Who are you?"],
+            [
+                "Requests 3",
+                "http://127.0.0.1:8899/v1",
+                "serve/key",
+                "model embedded",
+                "1,234",
+                "0.25",
+                "Who are you?",
+            ],
         )
         await shows(
             pilot, ["always", "if asked for", "for another vocabulary", "Authorization: Bearer"], "end"
