@@ -140,11 +140,13 @@ def test_the_best_iteration_of_an_evolution() -> None:
 CARD = CardContent("1 ESM ✓", "finished", "It does this.", ("The newest.", "The one before it."), None, ())
 
 
-def test_a_card_without_a_curve_has_none_of_the_card_before() -> None:
-    card = Card()
-    for curve in (Curve("accuracy", "problems", "ESM", (0.5, 1.0)), None):
-        card.show("ESM", replace(CARD, curve=curve))
-        assert card._curve.curve == curve and card._curve.has_class("-empty") == (curve is None)
+async def test_a_card_without_a_curve_has_none_of_the_card_before(tmp_path: Path) -> None:
+    app = RunApp(OverviewScreen(demo_session(tmp_path)))
+    async with app.run_test():
+        await app.screen.mount(card := Card())
+        for curve in (Curve("accuracy", "problems", "ESM", (0.5, 1.0)), None):
+            card.show("ESM", replace(CARD, curve=curve))
+            assert card._curve.curve == curve and card._curve.has_class("-empty") == (curve is None)
 
 
 @pytest.mark.parametrize(("key", "line"), [("home", 0), ("down", 1), ("end", 2)])
