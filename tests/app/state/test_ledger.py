@@ -77,7 +77,10 @@ def test_a_probe_that_is_as_likely_as_nulls_is_a_probe() -> None:
 
 
 def test_a_decision_without_a_probe_has_no_part_in_the_mean() -> None:
-    events = [decision("a", 1, "ONE. ", "helps"), decision("b", 1, "TWO. ", "helps", delta_logprob=None)]
+    events: list[ev.Event] = [
+        decision("a", 1, "ONE. ", "helps"),
+        decision("b", 1, "TWO. ", "helps", delta_logprob=None),
+    ]
     assert folded(events).esm.ledger == {"helps": EntryUse(used=2, logprob=0.5, probed=1)}
 
 
