@@ -78,7 +78,7 @@ def read_header(file: Path) -> tuple[str, int]:
     return "" if named is None else str(named.contents()), header.end
 
 
-UNREADABLE = (ValueError, LookupError, ArithmeticError, TypeError, struct.error)
+UNREADABLE = (ValueError, LookupError, ArithmeticError, TypeError, RecursionError, struct.error)
 """What reading a header raises that is cut or damaged."""
 
 
@@ -110,6 +110,8 @@ def _reader_class(base: Any, types: Any) -> Any:
                 parts, end = self._strings(start, count)
             elif kind in self.gguf_scalar_to_np:
                 values = self._get(start, self.gguf_scalar_to_np[kind], count)
+                if len(values) != count:
+                    raise ValueError("the file ends within an array")
                 parts, end = list(values.reshape(-1, 1)), start + values.nbytes
             else:
                 return super()._get_field_parts(orig_offs, raw_type)

@@ -122,7 +122,11 @@ def test_alignment_and_byte_order_are_read_from_the_file(tmp_path: Path) -> None
 
 
 def test_a_header_that_says_too_much_is_damaged_or_cut(check: Callable[[bytes], None]) -> None:
+    """Counts beyond the file, numbers as its last field among them, and arrays in arrays without end."""
+    field = b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text("a") + struct.pack("<I", 9)
     for content in (
+        field + struct.pack("<IQ", 4, 3) + bytes(8),
+        field + struct.pack("<IQ", 9, 1) * 5000,
         b"GGUF" + struct.pack("<IQQ", 3, 2**63, 2**63),
         gguf_bytes().replace(struct.pack("<IIQ", 9, 8, 2), struct.pack("<IIQ", 9, 8, 2**60)),
         gguf_bytes().replace(struct.pack("<IIQ", 9, 8, 2), struct.pack("<IIQ", 9, 4, 2**60)),
