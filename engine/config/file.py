@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from engine.config import yaml_text
 from engine.config.config import Config
 from engine.config.schema import SCHEMA, Location, all_fields, allowed_words, resolved, schema_at
+from engine.config.section import RECORDED
 from engine.config.stages import stage_problems
 from engine.errors import ConfigError, Problem
 from engine.regular_file import open_to_read
@@ -50,12 +51,17 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
     problems.extend(_check_stages(value, path, origins))
     problems.extend(_passwords(value, (), path, origins))
     try:
-        config = Config.model_validate(value)
+        config = Config.model_validate(value, context=RECORDED if _is_recorded(path) else None)
     except ValidationError as error:
         raise ConfigError(_most([*problems, *_explain(error, path, origins)], error.error_count())) from None
     if problems:
         raise ConfigError(_most(problems, 0))
     return config
+
+
+def _is_recorded(path: Path) -> bool:
+    """Whether the file lies beside the record of a run or a sweep."""
+    return any(path.with_name(record).is_file() for record in ("run.json", "sweep.json"))
 
 
 def _most(problems: list[Problem], explained: int) -> list[Problem]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 
 Name = Annotated[
     str,
@@ -29,6 +29,9 @@ CustomClass = Annotated[
 ]
 """A class that the worker imports, beside the built-in kinds: `engine.custom_class`."""
 
+RECORDED = object()
+"""The context of validation for what a run or a sweep has recorded, and not a user written."""
+
 
 class Section(BaseModel):
     """Base of all sections: no unknown fields, no changes after loading, no silent conversions."""
@@ -36,8 +39,8 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, protected_namespaces=())
 
     OLDER: ClassVar[Mapping[str, Any]] = {}
-    """Fields that came later, with values that say what runs did before. Where every other field is named, as a run's
-    own configuration does, and these are not, the run is older."""
+    """Fields that came later, with values that say what runs did before. A recorded run's configuration names every
+    field: where it lacks these, the run is older. See `RECORDED`."""
 
     FIXED: ClassVar[tuple[str, ...]] = ()
     """Class variables that were fields once. Older runs' own configurations name them, with these values."""
@@ -61,7 +64,7 @@ class Section(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _reads_older_runs(cls, values: object) -> object:
+    def _reads_older_runs(cls, values: object, info: ValidationInfo) -> object:
         if not isinstance(values, dict):
             return values
         fixed = cls.fixed()
@@ -69,5 +72,4 @@ class Section(BaseModel):
             are = ", ".join(f"{name} is {fixed[name]}" for name in changed)
             raise ValueError(f"{are} and can no longer be set: {cls.INSTEAD}")
         values = {name: value for name, value in values.items() if name not in fixed}
-        older = cls.model_fields.keys() - cls.OLDER.keys() <= values.keys()
-        return {**cls.OLDER, **values} if older else values
+        return {**cls.OLDER, **values} if info.context is RECORDED else values

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
 
 from engine.pool.data.records import RLQueryData, TrajectoryData, check_row, global_to_local
-from engine.pool.top_k import similarities
+from engine.pool.top_k import as_array, similarities
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class PoolInjection:
 class CandidatePoolInjector:
     """`img_emb_data` [N, d]: the embedding table, also a Tensor, whose rows pools hold."""
 
-    def __init__(self, img_emb_data: ArrayLike, max_inject_per_query: int = 8) -> None:
-        self._table = np.asanyarray(img_emb_data)
+    def __init__(self, img_emb_data: ArrayLike | Tensor, max_inject_per_query: int = 8) -> None:
+        self._table = as_array(img_emb_data)
         self.max_inject_per_query = max_inject_per_query
 
     def fits(self, pool: Sequence[int], referenced: Iterable[int], new: Iterable[int]) -> bool:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
 
 from engine.pool.data.dataset import PoolDataset
-from engine.pool.top_k import similarities, top_k
+from engine.pool.top_k import as_array, similarities, top_k
 from engine.pool.trajectory_quality_controller import is_partial, is_positive
 from engine.pool.vqa.evaluated_pairs import EvaluatedPair, PairEvaluator, RowPair
 from engine.pool.vqa.vqa import VQAAsk, VQAModel
@@ -25,7 +26,7 @@ class GlobalPositiveMiner:
 
     def __init__(
         self,
-        img_emb_data: ArrayLike,
+        img_emb_data: ArrayLike | Tensor,
         vqa_interface: VQAModel,
         dataset: PoolDataset,
         search_top_k: int = 300,
@@ -34,7 +35,7 @@ class GlobalPositiveMiner:
         batch_size: int = 50,
         evaluator: PairEvaluator | None = None,
     ) -> None:
-        self._table = np.asanyarray(img_emb_data)
+        self._table = as_array(img_emb_data)
         self._dataset = dataset
         self._evaluator = evaluator or PairEvaluator(None, vqa_interface, dataset.annotations)
         self.search_top_k = search_top_k

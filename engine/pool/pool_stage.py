@@ -109,9 +109,11 @@ class PoolJob:
         """Held-out queries: given pools brought to size, else the nearest rows. Their scores are not used."""
         controller = make_controller(self.context.config.pool)
         heldout: dict[str, RLQueryData] = {}
+        numbers = all(isinstance(query.query_id, int) for query in self.data.values())
         for name in self.dataset.splits[HELDOUT]:
             if not unusable(self.dataset, name, self.nearest.get(name)):
-                empty = RLQueryData(query_id=name, candidate_pool_indices=[], pointer_candidates=[])
+                query_id = int(name) if numbers and name.isdecimal() and str(int(name)) == name else name
+                empty = RLQueryData(query_id=query_id, candidate_pool_indices=[], pointer_candidates=[])
                 bare = msgspec.structs.replace(self.data.get(name, empty), pointer_candidates=[], extra={})
                 heldout[name] = normalised(bare, self.dataset, self.nearest[name], controller).query
         return heldout

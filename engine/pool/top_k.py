@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import torch
+from numpy.typing import ArrayLike, NDArray
 
 BLOCK_ROWS = 16_384
 _SCORES_AT_ONCE = 1 << 24
@@ -17,6 +18,14 @@ NO_ROW = -1
 """Entry of `rows` where the table has no further row."""
 
 Floats = NDArray[np.float32]
+
+
+def as_array(table: ArrayLike | torch.Tensor) -> NDArray[Any]:
+    """A table of embeddings for numpy: also a tensor of any number type, on any device, with a gradient."""
+    if not isinstance(table, torch.Tensor):
+        return np.asanyarray(table)
+    rows = table.detach().cpu()
+    return (rows.float() if rows.dtype == torch.bfloat16 else rows).numpy()
 
 
 @dataclass(frozen=True)

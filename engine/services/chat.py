@@ -1,27 +1,28 @@
 """A free conversation with the model of a run: every turn is followed, and the note is given as the mode says.
 
 `python -m engine chat RUN` reads requests from standard input, one JSON object a line (`{"say": "...", "mode":
-"always", "memory_mode": "structured"}`; `{"forget": true}` begins anew), and answers each by one line: a `ChatReply`,
-or `{"error": "..."}`. Replies are also appended to `RUN/slsm/chat.jsonl`.
+"always", "memory_mode": "structured"}`; without mode and memory, the run's; `{"forget": true}` begins anew), and answers
+each by one line: a `ChatReply`, or `{"error": "..."}`. Replies are also appended to `RUN/slsm/chat.jsonl`.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Literal, cast, get_args
 
 import msgspec
 from pydantic import Field, ValidationError
 
 from engine.config.section import Section
+from engine.errors import SteerError
 from engine.events import ConversationAnswered, StateUpdated
 from engine.run.stage import StageContext
 from engine.servers.spent import Spent
 from engine.services.line_service import Reply, error_line, kept_line, serve_lines
 from engine.services.run_context import run_context
 from engine.slsm import layout
-from engine.slsm.answering import NO_MEMORY
+from engine.slsm.answering import NO_MEMORY, Variant
 from engine.slsm.chat_model import ChatAnswer, ChatAsk, answer_of
 from engine.slsm.controllers.controller import MemoryController
 from engine.slsm.controllers.state_tracking import gated, state_event
@@ -32,12 +33,15 @@ from engine.slsm.state import MemoryMode, State, empty_state
 from engine.slsm.turns import Conversation, Turn
 
 
+TalkMode = Literal["baseline", "never", "on_risk", "always", "on_detection"]
+
+
 class ChatRequest(Section):
     """A request."""
 
     say: str | None = Field(default=None, max_length=20_000)
-    mode: Literal["baseline", "never", "on_risk", "always", "on_detection"] = "on_detection"
-    memory_mode: Literal["structured", "flat"] = "structured"
+    mode: TalkMode | None = None
+    memory_mode: Literal["structured", "flat"] | None = None
     forget: bool = False
 
 
@@ -68,23 +72,37 @@ class Chat:
         return make_controller(self._context)
 
     def answer(self, request: ChatRequest) -> ChatReply:
-        """The reply to one request."""
+        """The reply to one request. Raises SteerError."""
         if request.forget:
             self._turns, self._known = [], {}
         if not request.say:
             return ChatReply(turns=self._turn_texts(), states=[], answered=None)
+        mode, memory_mode = self._mode(request), request.memory_mode or self._section.memory_mode
         self._followed = Spent()
         turns = [*self._turns, Turn(request.say)]
         states: list[StateUpdated] = []
-        state = empty_state(request.memory_mode)
-        if request.mode != "baseline":
-            known = self._follow(request.memory_mode)
+        state = empty_state(memory_mode)
+        if mode != "baseline":
+            known = self._follow(memory_mode)
             before = known[-1][0] if known else state
-            state, event = self._update(before, turns, request.memory_mode)
+            state, event = self._update(before, turns, memory_mode)
             states = [earlier for _, earlier in known] + [event]
-        answered = self._ask(request, Conversation("chat", tuple(turns)), state)
+        variant = (mode, NO_MEMORY if mode == "baseline" else memory_mode)
+        answered = self._ask(variant, Conversation("chat", tuple(turns)), state)
         self._turns.append(Turn(request.say, answered.answer))
         return ChatReply(turns=self._turn_texts(), states=states, answered=answered)
+
+    def _mode(self, request: ChatRequest) -> TalkMode:
+        """The mode that is asked for, else the run's; `on_detection` where the run's is not one of Talk's."""
+        section = self._section
+        if not section.disable_controller:
+            of_the_run = section.inject if section.inject in get_args(TalkMode) else "on_detection"
+            return request.mode or cast(TalkMode, of_the_run)
+        if request.mode not in (None, "baseline"):
+            what = f"this run asks no controller, as mode `{request.mode}` does"
+            hint = "choose no note, or start a run with `false`"
+            raise SteerError(what=what, where="slsm.disable_controller: true", hint=hint)
+        return "baseline"
 
     def _turn_texts(self) -> list[list[str]]:
         return [[turn.user, turn.assistant or ""] for turn in self._turns]
@@ -103,17 +121,16 @@ class Chat:
         update = gated(before, update, turns[-1], self._section.gated_kinds)
         return update.state, state_event("chat", mode, len(turns) - 1, before, update)
 
-    def _ask(self, request: ChatRequest, conversation: Conversation, state: State) -> ConversationAnswered:
-        baseline = request.mode == "baseline"
-        note = "" if baseline else note_of(state, self._section.note_max_items)
-        decision = decide(request.mode, state, note, self._section.risk_modes)
+    def _ask(self, variant: Variant, conversation: Conversation, state: State) -> ConversationAnswered:
+        mode = variant[0]
+        note = "" if mode == "baseline" else note_of(state, self._section.note_max_items)
+        decision = decide(mode, state, note, self._section.risk_modes)
         shown = note if decision.inject else ""
         first, second, detected = self._given(conversation, shown), None, None
-        if request.mode == "on_detection":
+        if mode == "on_detection":
             detected = self._controller.detect(state, conversation.turns, first.text)
             shown = note if detected.conflicts else ""
             second = self._given(conversation, shown) if shown else None
-        variant = (request.mode, NO_MEMORY if baseline else request.memory_mode)
         tokens = self._model.count_tokens(shown)
         return answer_event(
             conversation, variant, 0, decision, shown, tokens, first, self._followed, detected, second

@@ -64,7 +64,9 @@ class ChatPane(Pane):
     def __init__(self, session: Session, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.session = session
-        self.mode, self.memory_mode = MODES[0], "structured"
+        self.mode: str | None = None
+        self.memory_mode: str | None = None
+        """None: the run's, as the first answer tells."""
         self._partner: ChatPartner | None = None
         self._last: ChatTurn | None = None
         self._loaded = False
@@ -80,8 +82,9 @@ class ChatPane(Pane):
         if not self.is_attached:
             return
         self.page.show(self._draw, top=False)
-        mode = short_method_name(self.mode)
-        self.line.update(Text(f"mode {mode}  F2   memory {self.memory_mode}  F3   new conversation  F4"))
+        mode = short_method_name(self.mode) if self.mode else "of the run"
+        memory = self.memory_mode or "of the run"
+        self.line.update(Text(f"mode {mode}  F2   memory {memory}  F3   new conversation  F4"))
 
     def close_one(self) -> bool:
         """Move the focus from the input line to the conversation."""
@@ -92,7 +95,7 @@ class ChatPane(Pane):
 
     def action_mode(self) -> None:
         """The next mode, for the next turn."""
-        self.mode = MODES[(MODES.index(self.mode) + 1) % len(MODES)]
+        self.mode = MODES[(MODES.index(self.mode) + 1) % len(MODES)] if self.mode else MODES[0]
         self.show()
 
     def action_memory(self) -> None:
@@ -125,6 +128,7 @@ class ChatPane(Pane):
         try:
             self._last = await self._partner.say(text, self.mode, self.memory_mode)
             self._loaded = True
+            self._show_what_the_run_does(self._last)
         except SteerError as error:
             self._error = str(error)
             if self.is_attached:
@@ -133,6 +137,12 @@ class ChatPane(Pane):
         self.show()
         if self.is_attached:
             self.page.scroll_end(animate=False)
+
+    def _show_what_the_run_does(self, turn: ChatTurn) -> None:
+        if turn.answered is not None:
+            self.mode = self.mode or turn.answered.mode
+            if turn.answered.memory_mode != "none":
+                self.memory_mode = self.memory_mode or turn.answered.memory_mode
 
     @work(group="chat")
     async def _forget_in_process(self, partner: ChatPartner) -> None:

@@ -24,8 +24,8 @@ class ChatPartner(LineProcess):
     def __init__(self, run_dir: Path) -> None:
         super().__init__("chat", run_dir)
 
-    async def say(self, text: str, mode: str, memory_mode: str) -> ChatTurn:
-        """The reply to a turn. Raises SteerError."""
+    async def say(self, text: str, mode: str | None, memory_mode: str | None) -> ChatTurn:
+        """The reply to a turn; None: with the run's mode, or its memory. Raises SteerError."""
         return await self._ask({"say": text, "mode": mode, "memory_mode": memory_mode})
 
     async def forget(self) -> None:

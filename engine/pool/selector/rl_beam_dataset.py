@@ -22,6 +22,7 @@ from engine.pool.data.records import (
     check_row,
     parse_query,
 )
+from engine.pool.top_k import as_array
 
 _HINT = "run the stage pool again: it makes every pool the same size and its pointers fit"
 
@@ -54,17 +55,18 @@ class RLBeamDatasetWithEmbedding(Dataset[dict[str, Any]]):
         expected_pool_size: int = POOL_SIZE,
         query_embedding: Callable[[str], NDArray[Any]] = lambda query_id: np.empty(0),
     ) -> None:
-        """`rl_data`: queries, or their records as in the file; `img_emb_data`: [N, d], may be memory-mapped; rows are
-        read on demand. `query_embedding`: [d], of a query's id; without it `query_emb` has width 0. Raises
-        PoolSizeError for a pool of another size, OutOfRangeError for a pointer out of the pool or a row that the table
-        lacks, DataError for other faults."""
+        """`rl_data`: queries, or their records as in the file, whose notes (`_…`) are left out; `img_emb_data`: [N, d],
+        may be memory-mapped; rows are read on demand. `query_embedding`: [d], of a query's id; without it `query_emb`
+        has width 0. Raises PoolSizeError for a pool of another size, OutOfRangeError for a pointer out of the pool or a
+        row that the table lacks, DataError for other faults."""
         self._table = img_emb_data
         self._query_embedding = query_embedding
-        for key, query in rl_data.items():
+        queries = {key: query for key, query in rl_data.items() if not str(key).startswith("_")}
+        for key, query in queries.items():
             _check_size(key, query, expected_pool_size)
         self._data = [
             query if isinstance(query, RLQueryData) else parse_query(_id(key), dict(query), "rl_data")
-            for key, query in rl_data.items()
+            for key, query in queries.items()
         ]
         for query in self._data:
             _check(query, len(img_emb_data))
@@ -145,7 +147,7 @@ def _check(query: RLQueryData, table_size: int) -> None:
 
 
 def _floats(values: NDArray[Any] | Tensor, query_id: str, what: str) -> Tensor:
-    floats = torch.as_tensor(np.asarray(values)).float()
+    floats = torch.as_tensor(as_array(values)).float()
     if not bool(torch.isfinite(floats).all()):
         raise DataError(
             what=f"{what} is not finite", where=f"query {query_id}", hint="correct the embedding table"

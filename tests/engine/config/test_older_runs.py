@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 import yaml
 
 from engine.config.config import Config
-from engine.config.section import Section
+from engine.config.file import load_config
+from engine.config.section import RECORDED, Section
 from tests.bench.count_settings import sections
 
 LATER = {
@@ -30,13 +32,26 @@ def resolved() -> dict[str, Any]:
     )
 
 
-def test_an_older_run_is_read_as_it_was() -> None:
+@pytest.mark.parametrize("record", ["run.json", "sweep.json"])
+def test_an_older_run_is_read_as_it_was(record: str, tmp_path: Path) -> None:
+    (tmp_path / record).touch()
+    assert later_fields(tmp_path) == LATER
+
+
+def test_a_users_file_with_all_fields_but_these_gets_the_documents_values(tmp_path: Path) -> None:
+    new = resolved()
+    assert later_fields(tmp_path) == {(section, field): new[section][field] for section, field in LATER}
+
+
+def later_fields(folder: Path) -> dict[tuple[str, str], Any]:
+    """The later fields as they are read from a file in `folder` that names every other one."""
     old = resolved()
     for section, field in LATER:
         del old[section][field]
     del old["gflownet"]["auto_add_path_hit_f1"]
-    read = Config.model_validate(yaml.safe_load(yaml.safe_dump(old))).model_dump(mode="json")
-    assert {(section, field): read[section][field] for section, field in LATER} == LATER
+    (folder / "config.yaml").write_text(yaml.safe_dump(old))
+    read = load_config(folder / "config.yaml").model_dump(mode="json")
+    return {(section, field): read[section][field] for section, field in LATER}
 
 
 def test_a_run_of_today_and_a_file_of_a_user_get_what_they_say() -> None:
@@ -127,8 +142,8 @@ def test_an_older_run_may_lack_a_later_field_and_name_a_fixed_one() -> None:
         order: str = "by size"
         count: int = 1
 
-    assert Later.model_validate({"count": 2, "width": 3}).order == "as it came"
-    assert Later.model_validate({"width": 3}).order == "by size"
+    assert Later.model_validate({"count": 2, "width": 3}, context=RECORDED).order == "as it came"
+    assert Later.model_validate({"count": 2, "width": 3}).order == "by size"
 
 
 def test_every_fixed_name_is_tested_here() -> None:

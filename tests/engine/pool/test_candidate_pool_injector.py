@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -94,6 +96,15 @@ def test_of_equally_similar_rows_the_later_one_goes():
     found = CandidatePoolInjector(table, 2).inject_positives(query, [66, 65], table[0])
     assert found.places == (POOL_SIZE - 1, POOL_SIZE - 2)
     assert found.query.candidate_pool_indices[-2:] == [65, 66]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_the_table_may_be_a_tensor_with_a_gradient(dtype: torch.dtype):
+    """Of 70 rows the pool's first 63 look along the query, the last one away from it."""
+    table = torch.tensor([[1.0, 0.0]] * 63 + [[-1.0, 0.0]] * 7, dtype=dtype, requires_grad=True)
+    query = RLQueryData(query_id="7", candidate_pool_indices=list(range(POOL_SIZE)), pointer_candidates=[])
+    found = CandidatePoolInjector(table, 1).inject_positives(query, [66], np.array([1.0, 0.0]))
+    assert (found.replaced, found.injected) == ((63,), (66,))
 
 
 def test_rows_fit_where_places_are_free_and_the_limit_allows():

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -132,6 +133,16 @@ def test_it_can_be_paused_while_a_batch_is_asked() -> None:
     miner = GlobalPositiveMiner(TABLE, model, queries, 300, 30, batch_size=10, evaluator=asking)
     miner.evaluate_pairs("7", NEAREST, checkpoint=nothing)
     assert seen == [nothing] * 3
+
+
+def test_the_table_may_be_a_tensor_with_a_gradient(tmp_path: Path):
+    model = TableModel(lambda query_id, pair: "right")
+    queries: Any = Queries()
+    scores = []
+    for table in (TABLE, torch.tensor(TABLE, requires_grad=True)):
+        miner = GlobalPositiveMiner(table, model, queries, 10, 5, evaluator=evaluator(tmp_path, model))
+        scores.append(miner.mine_positives_for_query("7", NEAREST))
+    assert scores[0] == scores[1] and len(scores[0]) == 5
 
 
 def test_a_torn_line_is_asked_again_and_the_others_are_not(tmp_path: Path):

@@ -78,6 +78,7 @@ def write_rl(folder: Path) -> str:
     for query in range(6):
         pool = [row for row in range(120) if answer_of(1000 + row) != answer_of(query)][:20]
         trajectory = {"pointer": [0, 1], "vqa_correct": 0, "vqa_acc_score": 0.0, "gen_method": "beam"}
-        content[str(query)] = {"candidate_pool_indices": pool, "pointer_candidates": [trajectory]}
+        ids = {"query_id": query, "candidate_pool_indices": pool}
+        content[str(query)] = {**ids, "pointer_candidates": [trajectory]}
     (folder / "rl.json").write_text(json.dumps(content))
     return str(folder / "rl.json")

@@ -75,7 +75,7 @@ def test_modes_and_memories_can_change_between_turns(run: Path) -> None:
         run,
         {"say": "End every answer with the word maple.", "mode": "baseline"},
         {"say": "My dog is Rex.", "mode": "never", "memory_mode": "flat"},
-        {"say": "What is my dog?", "mode": "on_detection"},
+        {"say": "What is my dog?", "mode": "on_detection", "memory_mode": "structured"},
     )
     assert plain["states"] == [] and plain["answered"]["memory_mode"] == "none"
     assert flat["states"][-1]["memory_text"] == "End every answer with the word maple. The user's dog is Rex."
@@ -86,6 +86,33 @@ def test_modes_and_memories_can_change_between_turns(run: Path) -> None:
     ]  # fmt: skip
     assert detected["answered"]["detector_calls"] == 1
     assert detected["answered"]["conflicts"] and detected["answered"]["model_calls"] == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "mode", "memory"),
+    [
+        ("", "on_risk", "structured"),
+        ("inject: always, memory_mode: flat", "always", "flat"),
+        ("inject: reminder", "on_detection", "structured"),
+        ("inject: always, disable_controller: true", "baseline", "none"),
+    ],
+)
+def test_without_a_mode_the_runs_is_taken(run: Path, settings: str, mode: str, memory: str) -> None:
+    """And where it is none that can be talked in, `on_detection`."""
+    (run / "config.yaml").write_text(CONFIG.replace("slsm: {", f"slsm: {{{settings}{', ' if settings else ''}"))
+    [reply] = talk(run, {"say": "My dog is Rex."})
+    answered = reply["answered"]
+    assert (answered["mode"], answered["memory_mode"], len(reply["states"])) == (mode, memory, mode != "baseline")
+
+
+def test_without_a_controller_there_is_no_other_mode_than_no_note(run: Path) -> None:
+    (run / "config.yaml").write_text(CONFIG.replace("slsm: {", "slsm: {disable_controller: true, "))
+    refused, plain = talk(run, {"say": "Hi.", "mode": "always"}, {"say": "Hi.", "mode": "baseline"})
+    assert refused["error"] == (
+        "this run asks no controller, as mode `always` does (slsm.disable_controller: true): choose no note, or "
+        "start a run with `false`"
+    )
+    assert [user for user, _ in plain["turns"]] == ["Hi."]
 
 
 def test_all_that_was_said_while_the_controller_was_off_is_caught_up(run: Path) -> None:
@@ -162,7 +189,7 @@ def test_the_controller_looks_at_the_whole_conversation_and_the_first_answer(
     model, controller = Polite(), Remembering(["why"], quote="never said")
     monkeypatch.setattr(chat, "make_chat_model", lambda context: model)
     monkeypatch.setattr(chat, "make_controller", lambda context: controller)
-    _, second = talk(run, {"say": "One."}, {"say": "Two."})
+    _, second = talk(run, *({"say": text, "mode": "on_detection"} for text in ("One.", "Two.")))
     assert controller.watched == [(["One."], "Good."), (["One.", "Two."], "Good.")]
     assert [one.get("items", []) for one in second["states"]] == [[], []]
     assert [item["text"] for one in second["states"] for item in one["gated"]] == ["One.", "Two."]

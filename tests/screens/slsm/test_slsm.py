@@ -180,10 +180,11 @@ async def test_before_anything_happened(tmp_path: Path) -> None:
 
 async def test_a_free_conversation(session: RecordedSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """The process is somebody else's test; here it is what it says that is shown."""
-    said: list[tuple[str, str, str]] = []
+    said: list[tuple[str, str | None, str | None]] = []
 
-    async def say(self: ChatPartner, text: str, mode: str, memory_mode: str) -> ChatTurn:
+    async def say(self: ChatPartner, text: str, mode: str | None, memory_mode: str | None) -> ChatTurn:
         said.append((text, mode, memory_mode))
+        mode, memory_mode = mode or "on_detection", memory_mode or "structured"
         if text == "fail":
             raise SteerError(what="the process that answers has ended")
         state = StateUpdated(
@@ -204,7 +205,7 @@ async def test_a_free_conversation(session: RecordedSession, monkeypatch: pytest
     async with SLSMApp(session).run_test(size=WIDE) as pilot:
         assert "End every answer with the word maple." in await press(pilot, "3")
         text = await press(pilot, *"hi", "space", "q", "enter")
-        assert said == [("hi q", "on_detection", "structured")]
+        assert said == [("hi q", None, None)], "what the run does"
         assert "F1 The user's dog is Rex" in text and "Noted." in text and "no conflict" in text
         assert "mode always" in await press(pilot, "f2")
         assert "memory flat" in await press(pilot, "f3")
@@ -272,9 +273,9 @@ async def test_what_talk_says_while_it_waits(
     """At the first message everything is loaded; a second one waits for the first one's answer."""
     go_on = asyncio.Event()
 
-    async def say(self: ChatPartner, text: str, mode: str, memory_mode: str) -> ChatTurn:
+    async def say(self: ChatPartner, text: str, mode: str | None, memory_mode: str | None) -> ChatTurn:
         await go_on.wait()
-        return noted(text, mode, memory_mode)
+        return noted(text, mode or "on_detection", memory_mode or "structured")
 
     async def forget(self: ChatPartner) -> None:
         raise SteerError(what="the process has ended")
@@ -283,6 +284,7 @@ async def test_what_talk_says_while_it_waits(
     monkeypatch.setattr(chat.ChatPartner, "forget", forget)
     async with SLSMApp(session).run_test(size=WIDE) as pilot:
         text = await press(pilot, "3", *"one", "enter")
+        assert "mode of the run  F2   memory of the run  F3   new conversation  F4" in text
         said = [line.strip() for line in text.splitlines()]
         assert "user      one" in said and "loading the controller and the model …" in said
         assert "Type a message and press enter." not in text
@@ -318,10 +320,10 @@ async def test_a_new_conversation_has_nothing_of_the_one_before(
     """Also where its answer comes when the new one has begun; and what is loaded stays loaded."""
     turn, go_on = asyncio.Lock(), asyncio.Event()
 
-    async def say(self: ChatPartner, text: str, mode: str, memory_mode: str) -> ChatTurn:
+    async def say(self: ChatPartner, text: str, mode: str | None, memory_mode: str | None) -> ChatTurn:
         async with turn:
             await go_on.wait()
-        return noted(text, mode, memory_mode)
+        return noted(text, mode or "on_detection", memory_mode or "structured")
 
     async def forget(self: ChatPartner) -> None:
         async with turn:  # as in the process: one request after the other

@@ -401,7 +401,9 @@ def test_the_stage_on_files_behind_a_server(tmp_path: Path):
     assert len({(line["query_id"], *line["pair"]) for line in lines}) == len(lines)
     assert len(requests) - len(set(requests)) <= 2 * settings.pool.batch_size
     final, (found,) = read_rl_data(layout.rl_data(tmp_path)), [e for e in events if isinstance(e, PoolTotals)]
-    assert list(final) == ["0", "1", "2", "3", "4"]
+    assert [query.query_id for query in final.values()] == [0, 1, 2, 3, 4]
+    heldout = read_rl_data(layout.heldout(tmp_path)).values()
+    assert [query.query_id for query in heldout] == [500, 501], "numbers, as in the RL data"
     assert found.left_out == {"embedding not finite": 1} and found.heldout == 2
     assert found.before.positive == 0 and found.after.positive == 5
     assert found.calls == len(lines) and found.model == settings.pool.vqa.openai.model

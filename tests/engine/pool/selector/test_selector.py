@@ -67,6 +67,15 @@ DATA = (
 # ---------------------------------------------------------------- the data set
 
 
+def test_a_table_may_be_a_tensor_of_a_network_and_a_file_has_notes() -> None:
+    rows = torch.arange(2.0 * ROWS).reshape(ROWS, 2).to(torch.bfloat16).requires_grad_()
+    notes: Any = {"_made_by": "by hand"}
+    data = RLBeamDatasetWithEmbedding({**notes, "1": query(1, [])}, rows)
+    [item] = [data[number] for number in range(len(data))]
+    pool = item["candidate_pool_indices"]
+    assert not item["cand_emb"].requires_grad and torch.equal(item["cand_emb"], rows.detach()[pool].float())
+
+
 def test_an_item_holds_the_pools_embeddings_and_local_labels() -> None:
     item = dataset(*DATA)[0]
     assert item["cand_emb"].shape == (64, WIDTH)
