@@ -40,7 +40,9 @@ class ClustersSection(Section):
     embeddings: str | None = Field(default=None, description="embeddings.npy computed elsewhere.")
     pca: str | None = Field(default=None, description="PCA computed elsewhere (joblib: needs trust_files).")
     labels: str | None = Field(
-        default=None, description="labels_kmeans.joblib computed elsewhere (needs trust_files), or .npy."
+        default=None,
+        description="labels_kmeans.joblib computed elsewhere (needs trust_files), or .npy: a label for each "
+        "token.",
     )
     descriptions: str | None = Field(
         default=None, description="cluster_descriptions.json computed elsewhere."

@@ -118,7 +118,7 @@ class EnvironmentSection(Section):
         default=3, description="T_max: longest path, in edges."
     )
     forbid_revisit: bool = Field(default=True, description="Visit no node twice.")
-    forbid_backtrack: bool = Field(default=True, description="Do not return over the edge just taken.")
+    forbid_backtrack: bool = Field(default=True, description="Do not return to the node just left.")
 
 
 class EmbedderSection(Section):
@@ -294,9 +294,9 @@ class AnswerSection(Section):
     """The stage `answer`."""
 
     reader: Literal["paths", "model", "openai"] | CustomClass = Field(
-        default="paths",
-        description="`paths`: offline, follows the triples by sentence similarity; `model`: the run's language model; "
-        "`openai`: a model behind a server; or `module:Class`.",
+        default="openai",
+        description="`openai`: a model behind a server; `model`: the run's language model; `paths`: offline, follows "
+        "the triples by sentence similarity; or `module:Class`.",
     )
     model: ModelSection | None = Field(
         default=None, description="Model that answers, if it is not the run's model."

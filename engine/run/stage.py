@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from engine.config.config import Config
 from engine.config.models.model import ModelSection
+from engine.config.models.openai import OFFLINE, OpenAISection
+from engine.errors import ConfigError
 from engine.events import Event, Notice, StageProgress, StageStarted, Verdict
 from engine.lm.protocol import LanguageModel, ModelInfo
 from engine.scale.model_identity import ModelIdentity
@@ -18,7 +20,6 @@ from engine.seeds import derive_seed
 from engine.servers.known_servers import KnownServers
 
 if TYPE_CHECKING:
-    from engine.config.models.openai import OpenAISection
     from engine.servers.client import OpenAIClient
 
 
@@ -89,14 +90,22 @@ class StageContext:
         self, section: OpenAISection, role: Role, where: str, requests_per_minute: float = 0
     ) -> OpenAIClient:
         """A client whose requests are counted for `role`; a pause holds its waiting, a stop ends it. `where` is the
-        section's path in the configuration. Raises ConfigError where the section's key is not set."""
+        section's path in the configuration. Raises ConfigError, with all ways out, where the section's key is not
+        set."""
         from engine.servers.client import OpenAIClient
 
         self.servers.usage.open()
-        return OpenAIClient(
-            section, where, checkpoint=self.checkpoint, notice=self.notice, requests_per_minute=requests_per_minute,
-            stage=self.stage, role=role, servers=self.servers, emit=self.emit,
-        )  # fmt: skip
+        try:
+            return OpenAIClient(
+                section, where, checkpoint=self.checkpoint, notice=self.notice, requests_per_minute=requests_per_minute,
+                stage=self.stage, role=role, servers=self.servers, emit=self.emit,
+            )  # fmt: skip
+        except ConfigError as error:
+            ways = [f"`{where}.base_url` of a server of your own"] if section.base_url is None else []
+            ways += [f"`{OFFLINE[where]}`"] if where in OFFLINE else []
+            raise ConfigError(
+                [replace(one, allowed=", or ".join((one.allowed, *ways))) for one in error.problems]
+            ) from error
 
     def start(self, total: int, done: int = 0, unit: str = "items") -> None:
         """Announce the stage's size and how much of it an earlier attempt left."""

@@ -1,20 +1,21 @@
 """A free conversation with the model of a run: every turn is followed, and the note is given as the mode says.
 
 `python -m engine chat RUN` reads requests from standard input, one JSON object a line (`{"say": "...", "mode":
-"always", "memory_mode": "structured"}`; without mode and memory, the run's; `{"forget": true}` begins anew), and answers
-each by one line: a `ChatReply`, or `{"error": "..."}`. Replies are also appended to `RUN/slsm/chat.jsonl`.
+"always", "memory_mode": "structured"}`; without mode and memory, the run's; `{"forget": true}` begins anew), and
+answers each by one line: a `ChatReply`, or `{"error": "..."}`. Replies are also appended to `RUN/slsm/chat.jsonl`.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Literal, cast, get_args
+from typing import IO, Literal
 
 import msgspec
 from pydantic import Field, ValidationError
 
 from engine.config.section import Section
+from engine.config.slsm import WITHOUT_MEMORY, Mode
 from engine.errors import SteerError
 from engine.events import ConversationAnswered, StateUpdated
 from engine.run.stage import StageContext
@@ -28,19 +29,16 @@ from engine.slsm.controllers.controller import MemoryController
 from engine.slsm.controllers.state_tracking import gated, state_event
 from engine.slsm.from_config import make_chat_model, make_controller
 from engine.slsm.outcome import answer_event
-from engine.slsm.policy import decide, note_of
+from engine.slsm.policy import DETECTING, decide, first_note, note_of, second_note
 from engine.slsm.state import MemoryMode, State, empty_state
 from engine.slsm.turns import Conversation, Turn
-
-
-TalkMode = Literal["baseline", "never", "on_risk", "always", "on_detection"]
 
 
 class ChatRequest(Section):
     """A request."""
 
     say: str | None = Field(default=None, max_length=20_000)
-    mode: TalkMode | None = None
+    mode: Mode | None = None
     memory_mode: Literal["structured", "flat"] | None = None
     forget: bool = False
 
@@ -82,27 +80,27 @@ class Chat:
         turns = [*self._turns, Turn(request.say)]
         states: list[StateUpdated] = []
         state = empty_state(memory_mode)
-        if mode != "baseline":
+        if mode not in WITHOUT_MEMORY:
             known = self._follow(memory_mode)
             before = known[-1][0] if known else state
             state, event = self._update(before, turns, memory_mode)
             states = [earlier for _, earlier in known] + [event]
-        variant = (mode, NO_MEMORY if mode == "baseline" else memory_mode)
+        variant = (mode, NO_MEMORY if mode in WITHOUT_MEMORY else memory_mode)
         answered = self._ask(variant, Conversation("chat", tuple(turns)), state)
         self._turns.append(Turn(request.say, answered.answer))
         return ChatReply(turns=self._turn_texts(), states=states, answered=answered)
 
-    def _mode(self, request: ChatRequest) -> TalkMode:
-        """The mode that is asked for, else the run's; `on_detection` where the run's is not one of Talk's."""
-        section = self._section
-        if not section.disable_controller:
-            of_the_run = section.inject if section.inject in get_args(TalkMode) else "on_detection"
-            return request.mode or cast(TalkMode, of_the_run)
-        if request.mode not in (None, "baseline"):
-            what = f"this run asks no controller, as mode `{request.mode}` does"
-            hint = "choose no note, or start a run with `false`"
-            raise SteerError(what=what, where="slsm.disable_controller: true", hint=hint)
-        return "baseline"
+    def _mode(self, request: ChatRequest) -> Mode:
+        """The mode that is asked for, else the run's."""
+        without = self._section.disable_controller
+        mode = request.mode or ("baseline" if without else self._section.inject)
+        if without and mode not in WITHOUT_MEMORY:
+            what, where = (
+                f"this run asks no controller, as mode `{mode}` does",
+                "slsm.disable_controller: true",
+            )
+            raise SteerError(what=what, where=where, hint="choose no note, or start a run with `false`")
+        return mode
 
     def _turn_texts(self) -> list[list[str]]:
         return [[turn.user, turn.assistant or ""] for turn in self._turns]
@@ -123,13 +121,13 @@ class Chat:
 
     def _ask(self, variant: Variant, conversation: Conversation, state: State) -> ConversationAnswered:
         mode = variant[0]
-        note = "" if mode == "baseline" else note_of(state, self._section.note_max_items)
+        note = note_of(state, self._section.note_max_items)
         decision = decide(mode, state, note, self._section.risk_modes)
-        shown = note if decision.inject else ""
+        shown = first_note(mode, decision, note)
         first, second, detected = self._given(conversation, shown), None, None
-        if mode == "on_detection":
+        if mode in DETECTING:
             detected = self._controller.detect(state, conversation.turns, first.text)
-            shown = note if detected.conflicts else ""
+            shown = second_note(mode, note) if detected.conflicts else ""
             second = self._given(conversation, shown) if shown else None
         tokens = self._model.count_tokens(shown)
         return answer_event(

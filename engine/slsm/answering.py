@@ -21,7 +21,7 @@ from engine.slsm.controllers.controller import Detection, MemoryController
 from engine.slsm.controllers.state_tracking import StateTracker
 from engine.slsm.judges.verdicts import FAILED_WITHOUT_VERDICT, JudgeRunner
 from engine.slsm.outcome import answer_event
-from engine.slsm.policy import DETECTING, REMINDER, Decision, Mode, decide, note_of
+from engine.slsm.policy import DETECTING, Decision, Mode, decide, first_note, note_of, second_note
 from engine.slsm.records import (
     AnswerKey,
     ChatAnswerRecord,
@@ -127,13 +127,11 @@ class ConversationAnswerer:
         return decide(mode, self._state(conversation, memory), note, self.section.risk_modes)
 
     def _first_note(self, conversation: Conversation, variant: Variant) -> str:
-        if not self._decision(conversation, variant).inject:
-            return ""
-        return REMINDER if variant[0] == "reminder" else self._note(conversation, variant[1])
+        note = self._note(conversation, variant[1])
+        return first_note(variant[0], self._decision(conversation, variant), note)
 
     def _second_note(self, conversation: Conversation, variant: Variant) -> str:
-        """The note of the answer after a conflict."""
-        return REMINDER if variant[0] == "remind_on_detection" else self._note(conversation, variant[1])
+        return second_note(variant[0], self._note(conversation, variant[1]))
 
     def _answer(self, requested: Iterable[tuple[Conversation, int, str]]) -> None:
         missing = {

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
-from engine.config.models.openai import OFFLINE
 from engine.custom_class import is_custom, make_custom
-from engine.errors import ConfigError, wrong_value
+from engine.errors import wrong_value
 from engine.files import write_atomic
 from engine.run.stage import StageContext
 from engine.slsm import layout
@@ -52,14 +50,7 @@ def _controller(context: StageContext) -> MemoryController:
         return make_custom(section.kind, "slsm.controller.kind", MemoryController)
     if section.kind == "rules":
         return RuleController()
-    where = "slsm.controller.openai"
-    try:
-        client = context.client(section.openai, "controller", where)
-    except ConfigError as error:
-        ways = f"`{where}.base_url` of a server of your own, or `{OFFLINE[where]}`"
-        raise ConfigError(
-            [replace(one, allowed=f"{one.allowed}, {ways}") for one in error.problems]
-        ) from error
+    client = context.client(section.openai, "controller", "slsm.controller.openai")
     return OpenAIController(client, section.openai.model)
 
 

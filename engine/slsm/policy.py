@@ -52,6 +52,18 @@ def decide(mode: Mode, state: State, note: str, risk_modes: Collection[PlanMode]
     )
 
 
+def first_note(mode: Mode, decision: Decision, note: str) -> str:
+    """What the first prompt holds beside the conversation."""
+    if not decision.inject:
+        return ""
+    return REMINDER if mode == "reminder" else note
+
+
+def second_note(mode: Mode, note: str) -> str:
+    """What the prompt holds after a conflict."""
+    return REMINDER if mode == "remind_on_detection" else note
+
+
 def note_of(state: State, max_items: int) -> str:
     """The note of a state: at most `max_items` lines, broken constraints first, then the other constraints, edits,
     facts; newer items first. Lines keep the state's order."""

@@ -30,7 +30,7 @@ COMMANDS = (
     Command("f3", "memory", "Memory", "In Talk: the other kind of memory.", display="F3"),
     Command("f4", "forget", "Anew", "In Talk: start a new conversation.", display="F4"),
 )
-MODES = ("on_detection", "always", "on_risk", "never", "baseline")
+MODES = ("on_detection", "always", "on_risk", "never", "baseline", "reminder", "remind_on_detection")
 _EMPTY = """Type a message and press enter. The model of this run answers; the controller reads every turn.
 
 The built-in model `dialogues` was trained to follow instructions such as
@@ -128,7 +128,10 @@ class ChatPane(Pane):
         try:
             self._last = await self._partner.say(text, self.mode, self.memory_mode)
             self._loaded = True
-            self._show_what_the_run_does(self._last)
+            if (answered := self._last.answered) is not None:
+                self.mode = self.mode or answered.mode
+            for state in self._last.states[-1:]:
+                self.memory_mode = self.memory_mode or state.memory_mode
         except SteerError as error:
             self._error = str(error)
             if self.is_attached:
@@ -137,12 +140,6 @@ class ChatPane(Pane):
         self.show()
         if self.is_attached:
             self.page.scroll_end(animate=False)
-
-    def _show_what_the_run_does(self, turn: ChatTurn) -> None:
-        if turn.answered is not None:
-            self.mode = self.mode or turn.answered.mode
-            if turn.answered.memory_mode != "none":
-                self.memory_mode = self.memory_mode or turn.answered.memory_mode
 
     @work(group="chat")
     async def _forget_in_process(self, partner: ChatPartner) -> None:

@@ -18,6 +18,7 @@ OFFLINE = {
     "evolution.judge.openai": "evolution.judge.kind: auto",
     "evolution.reflector.openai": "evolution.reflector.kind: statistical",
     "slsm.controller.openai": "slsm.controller.kind: rules",
+    "answer.openai": "answer.reader: paths",
 }
 """The setting that does without a role's server: the other way out where its key or server is missing."""
 

@@ -36,6 +36,8 @@ class ClusterDescription:
     frequent_tokens: list[str] = field(default_factory=list)
 
 
+_COUNTED = ("size", "share", "central_tokens", "frequent_tokens")
+"""What each run counts itself."""
 Descriptions = dict[str, ClusterDescription]
 """Cluster id -> description."""
 
@@ -106,14 +108,18 @@ def read_descriptions(path: Path, clusters: Sequence[str]) -> Descriptions:
 
 
 def read_given_descriptions(path: Path, clusters: Sequence[str]) -> dict[str, str]:
-    """Descriptions made elsewhere, in words: a string each, or an object (its `description`, else all of it)."""
+    """Descriptions made elsewhere, in words: a string each, or an object (its `description`, then as
+    JSON what no run counts itself)."""
     return {name: _in_words(entry) for name, entry in _content(path, clusters).items()}
 
 
 def _in_words(entry: object) -> str:
-    if isinstance(entry, dict) and isinstance(entry.get("description"), str):
-        return entry["description"]
-    return entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False)
+    if isinstance(entry, str):
+        return entry
+    if not isinstance(entry, dict) or not isinstance(entry.get("description"), str):
+        return json.dumps(entry, ensure_ascii=False)
+    rest = {name: value for name, value in entry.items() if name not in _COUNTED and name != "description"}
+    return f"{entry['description']} {json.dumps(rest, ensure_ascii=False)}" if rest else entry["description"]
 
 
 def _content(path: Path, clusters: Sequence[str]) -> dict[str, Any]:

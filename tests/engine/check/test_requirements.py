@@ -65,9 +65,9 @@ def test_what_is_found_of_a_key(
 def test_a_server_without_an_offline_kind_has_one_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("A_KEY", raising=False)
     findings = Findings()
-    _key(findings, "answer.openai", OpenAISection(api_key_env="A_KEY"))
+    _key(findings, "slsm.judge.openai", OpenAISection(api_key_env="A_KEY"))
     assert [(one.where, one.hint) for one in findings.all] == [
-        ("answer.openai.api_key_env", "export A_KEY=… before the run")
+        ("slsm.judge.openai.api_key_env", "export A_KEY=… before the run")
     ]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from engine.config.config import Config
+from engine.config.section import RECORDED
 
 
 def resolved() -> dict[str, Any]:
@@ -27,7 +28,7 @@ def test_a_run_made_before_a_field_was_there_is_read_as_before() -> None:
         "brief_prompts": ["Answer briefly."],
     }
     old["evolution"]["judge"]["kind"] = "auto"
-    config = Config.model_validate(old)
+    config = Config.model_validate(old, context=RECORDED)
     assert (config.evolution.best_by, config.clusters.numbers) == ("validation", "written")
     assert config.evolution.judge_kind == "numeric" and config.evolution.reflector.system_prompt is None
 

@@ -10,6 +10,7 @@ import pytest
 from engine.config.config import Config
 from engine.config.models.openai import OpenAISection
 from engine.config.run import RunSection
+from engine.errors import ConfigError
 from engine.events import Event, StageProgress, StageStarted
 from engine.lm.loading.load import load_model
 from engine.run.stage import StageContext
@@ -78,4 +79,29 @@ def test_a_client_goes_on_from_what_was_counted_and_holds_at_a_pause(
                 "role": "judge", "servers": one.servers, "emit": one.emit,
             },
         )
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("where", "base_url", "ways"),
+    [
+        ("slsm.controller.openai", None, "`slsm.controller.kind: rules`"),
+        ("answer.openai", None, "`answer.reader: paths`"),
+        ("slsm.judge.openai", None, ""),
+        ("answer.openai", "https://api.example/v1", "`answer.reader: paths`"),
+    ],
+)
+def test_where_a_key_is_missing_all_ways_out_are_named(
+    where: str, base_url: str | None, ways: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ConfigError) as caught:
+        context(tmp_path, []).client(OpenAISection(base_url=base_url), "model", where)
+    (problem,) = caught.value.problems
+    server = "`api_key_env: none` for a server that needs none" if base_url else (
+        f"`{where}.base_url` of a server of your own"
+    )  # fmt: skip
+    assert (problem.where, problem.value) == (f"{where}.api_key_env", "OPENAI_API_KEY")
+    assert problem.allowed.split(", or ") == [
+        "the environment variable OPENAI_API_KEY set to a key", server, *([ways] if ways else []),
     ]  # fmt: skip

@@ -17,6 +17,7 @@ from engine.servers.spent import Spent
 from engine.services import chat
 from engine.services.chat import ChatRequest, serve
 from engine.slsm.chat_model import ChatAnswer, ChatAsk, Given
+from engine.slsm.policy import REMINDER
 from tests.engine.levers.test_notes_lever import Remembering
 
 CONFIG = """\
@@ -93,16 +94,22 @@ def test_modes_and_memories_can_change_between_turns(run: Path) -> None:
     [
         ("", "on_risk", "structured"),
         ("inject: always, memory_mode: flat", "always", "flat"),
-        ("inject: reminder", "on_detection", "structured"),
+        ("inject: reminder", "reminder", "none"),
+        ("inject: remind_on_detection", "remind_on_detection", "structured"),
         ("inject: always, disable_controller: true", "baseline", "none"),
     ],
 )
 def test_without_a_mode_the_runs_is_taken(run: Path, settings: str, mode: str, memory: str) -> None:
-    """And where it is none that can be talked in, `on_detection`."""
-    (run / "config.yaml").write_text(CONFIG.replace("slsm: {", f"slsm: {{{settings}{', ' if settings else ''}"))
+    (run / "config.yaml").write_text(
+        CONFIG.replace("slsm: {", f"slsm: {{{settings}{', ' if settings else ''}")
+    )
     [reply] = talk(run, {"say": "My dog is Rex."})
     answered = reply["answered"]
-    assert (answered["mode"], answered["memory_mode"], len(reply["states"])) == (mode, memory, mode != "baseline")
+    assert (answered["mode"], answered["memory_mode"], len(reply["states"])) == (
+        mode,
+        memory,
+        memory != "none",
+    )
 
 
 def test_without_a_controller_there_is_no_other_mode_than_no_note(run: Path) -> None:
@@ -194,6 +201,17 @@ def test_the_controller_looks_at_the_whole_conversation_and_the_first_answer(
     assert [one.get("items", []) for one in second["states"]] == [[], []]
     assert [item["text"] for one in second["states"] for item in one["gated"]] == ["One.", "Two."]
     assert second["answered"]["model_calls"] == 1 and second["answered"]["conflicts"]
+
+
+@pytest.mark.parametrize(("mode", "calls"), [("reminder", 1), ("remind_on_detection", 2)])
+def test_the_sentence_in_place_of_a_note(
+    run: Path, monkeypatch: pytest.MonkeyPatch, mode: str, calls: int
+) -> None:
+    """At once, or after the controller has found a conflict."""
+    monkeypatch.setattr(chat, "make_chat_model", lambda context: Polite())
+    monkeypatch.setattr(chat, "make_controller", lambda context: Remembering(["why"], quote="One."))
+    [reply] = talk(run, {"say": "One.", "mode": mode})
+    assert (reply["answered"]["note"], reply["answered"]["model_calls"]) == (REMINDER, calls)
 
 
 def test_begin_anew(run: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engine.config.run import RunSection
-from engine.errors import ConfigError, Problem
+from engine.errors import ConfigError
 from engine.slsm import layout
 from engine.slsm.chat_model import LocalChatModel, OpenAIChatModel
 from engine.slsm.controllers.detection import CheckedController
@@ -100,21 +100,6 @@ def test_a_controller_and_what_finds_its_conflicts(
         assert isinstance(made, CheckedController) and made._ask is ask
         assert isinstance(made._controller, kind)
     assert context.asked == asked
-
-
-def test_where_the_controllers_key_is_missing_both_ways_out_are_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def refuse(*given: object) -> None:
-        raise ConfigError([Problem("slsm.controller.openai.api_key_env", "OPENAI_API_KEY", "a key")])
-
-    context: Any = Context(controller={"kind": "openai"})
-    monkeypatch.setattr(context, "client", refuse)
-    with pytest.raises(ConfigError) as caught:
-        make_controller(context)
-    (problem,) = caught.value.problems
-    ways = "`slsm.controller.openai.base_url` of a server of your own, or `slsm.controller.kind: rules`"
-    assert problem == Problem("slsm.controller.openai.api_key_env", "OPENAI_API_KEY", f"a key, {ways}")
 
 
 @pytest.mark.parametrize(

@@ -264,7 +264,10 @@ def noted(text: str, mode: str, memory_mode: str) -> ChatTurn:
         conversation_id="chat", axis="", mode=mode, memory_mode=memory_mode, attempt=0, answer="Noted.",
         injected=False, reason="no conflict",
     )  # fmt: skip
-    return ChatTurn(turns=[[text, "Noted."]], states=[], answered=answered)
+    states = [
+        StateUpdated(conversation_id="chat", memory_mode=memory_mode, turn=0, plan_mode="proceed", items=[])
+    ]
+    return ChatTurn(turns=[[text, "Noted."]], states=states, answered=answered)
 
 
 async def test_what_talk_says_while_it_waits(
@@ -298,8 +301,16 @@ async def test_what_talk_says_while_it_waits(
         assert "user      two" in said and "the model answers …" in said
         go_on.set()
         await press(pilot)
-        modes = [(await press(pilot, "f2")).partition("mode ")[2].partition("  F2")[0] for _ in range(5)]
-        assert modes == ["always", "on risk", "silent", "no note", "on detection"]
+        modes = [(await press(pilot, "f2")).partition("mode ")[2].partition("  F2")[0] for _ in range(7)]
+        assert modes == [
+            "always",
+            "on risk",
+            "silent",
+            "no note",
+            "reminder",
+            "remind on detection",
+            "on detection",
+        ]
         memories = [(await press(pilot, "f3")).partition("  F2   memory ")[2].split()[0] for _ in range(2)]
         assert memories == ["flat", "structured"]
         text = await press(pilot, "f4")

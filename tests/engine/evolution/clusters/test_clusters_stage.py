@@ -425,7 +425,9 @@ def test_labels_and_descriptions_need_no_embedder(
     """The files lie below the user's folder."""
     monkeypatch.setenv("HOME", str(tmp_path))
     words = {str(c): f"cluster number {c}" for c in range(8)}
-    (tmp_path / "words.json").write_text(json.dumps(words | {"3": {"description": "three", "x": 1}}))
+    (tmp_path / "words.json").write_text(
+        json.dumps(words | {"3": {"description": "three", "size": 9, "x": [1]}})
+    )
     labels = joblib.load(built / "evolution" / "labels_kmeans.joblib")
     np.save(tmp_path / "labels.npy", np.maximum(labels, 0))  # others label special tokens too
     config = configured(
@@ -439,7 +441,7 @@ def test_labels_and_descriptions_need_no_embedder(
     found = read_descriptions(tmp_path / "evolution" / "cluster_descriptions.json", clusters.names)
     assert [d.description for d in found.values()] == [
         *(words[str(c)] for c in range(3)),
-        "three",
+        'three {"x": [1]}',
         *(words[str(c)] for c in range(4, 8)),
     ]
     assert not (tmp_path / "evolution" / "embeddings.npy").exists()

@@ -35,7 +35,7 @@ def answer(number: int, failure: str = "", cut: bool = False) -> EvidenceAnswere
     ("section", "setting"),
     [
         (AnswerSection(reader="openai", openai=OpenAISection(model="m")), "answer.openai.max_tokens"),
-        (AnswerSection(), "answer.max_new_tokens"),
+        (AnswerSection(reader="model"), "answer.max_new_tokens"),
     ],
 )
 def test_a_reader_whose_answers_are_cut_is_given_more_by_its_own_setting(
