@@ -112,8 +112,12 @@ class PoolJob:
         numbers = all(isinstance(query.query_id, int) for query in self.data.values())
         for name in self.dataset.splits[HELDOUT]:
             if not unusable(self.dataset, name, self.nearest.get(name)):
-                query_id = int(name) if numbers and name.isdecimal() and str(int(name)) == name else name
-                empty = RLQueryData(query_id=query_id, candidate_pool_indices=[], pointer_candidates=[])
+                empty = RLQueryData(query_id=heldout_id(name, numbers), candidate_pool_indices=[], pointer_candidates=[])
                 bare = msgspec.structs.replace(self.data.get(name, empty), pointer_candidates=[], extra={})
                 heldout[name] = normalised(bare, self.dataset, self.nearest[name], controller).query
         return heldout
+
+
+def heldout_id(name: str, numbers: bool) -> int | str:
+    """The id of a held-out query that the RL data lacks: a number where theirs are `numbers`."""
+    return int(name) if numbers and name.isdecimal() and str(int(name)) == name else name

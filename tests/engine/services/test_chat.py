@@ -114,12 +114,13 @@ def test_without_a_mode_the_runs_is_taken(run: Path, settings: str, mode: str, m
 
 def test_without_a_controller_there_is_no_other_mode_than_no_note(run: Path) -> None:
     (run / "config.yaml").write_text(CONFIG.replace("slsm: {", "slsm: {disable_controller: true, "))
-    refused, plain = talk(run, {"say": "Hi.", "mode": "always"}, {"say": "Hi.", "mode": "baseline"})
+    others = ({"say": "Hi.", "mode": mode} for mode in ("baseline", "reminder"))
+    refused, *_, plain = talk(run, {"say": "Hi.", "mode": "always"}, *others)
     assert refused["error"] == (
         "this run asks no controller, as mode `always` does (slsm.disable_controller: true): choose no note, or "
         "start a run with `false`"
     )
-    assert [user for user, _ in plain["turns"]] == ["Hi."]
+    assert [user for user, _ in plain["turns"]] == ["Hi.", "Hi."]
 
 
 def test_all_that_was_said_while_the_controller_was_off_is_caught_up(run: Path) -> None:

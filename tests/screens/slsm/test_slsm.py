@@ -354,6 +354,26 @@ async def test_a_new_conversation_has_nothing_of_the_one_before(
         assert "Noted." in await press(pilot)
 
 
+async def test_what_is_chosen_before_an_answer_stays(
+    session: RecordedSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first press chooses the first mode, whatever the run's is."""
+    go_on = asyncio.Event()
+
+    async def say(self: ChatPartner, text: str, mode: str | None, memory_mode: str | None) -> ChatTurn:
+        await go_on.wait()
+        return noted(text, mode or "always", memory_mode or "flat")
+
+    monkeypatch.setattr(chat.ChatPartner, "say", say)
+    async with SLSMApp(session).run_test(size=WIDE) as pilot:
+        await press(pilot, "3", *"one", "enter")
+        chosen = "mode on detection  F2   memory structured  F3"
+        assert chosen in await press(pilot, "f2", "f3")
+        go_on.set()
+        text = await press(pilot)
+        assert "Noted." in text and chosen in text
+
+
 @pytest.mark.parametrize(
     ("typed", "waiting", "shown", "said"),
     [
