@@ -43,7 +43,9 @@ def ended_error(ended: Ended) -> RunError:
     return RunError(
         what=ended.reason or how_it_ended(ended.code),
         where=str(ended.directory.worker_log),
-        hint="everything finished is kept: correct the cause, then press r to resume the run",
+        hint="everything finished is kept: correct the cause, then press r to resume the run"
+        if ended.directory.record.exists()
+        else "the run's folder is gone, with its results: start a new run",
     )
 
 

@@ -81,7 +81,7 @@ class RunRow:
 
     @property
     def seconds(self) -> float:
-        """Worked on it so far, over all attempts."""
+        """What its stages took so far, over all attempts that were not killed."""
         stages = self.record.stages
         active = stages.get(self.progress.name)
         open_one = active is not None and active.status != "finished" and self.working

@@ -137,9 +137,11 @@ def _spent(value: float, baseline: float | None, unit: str, digits: int, brief: 
 
 
 def _closest_name(closest: Closest) -> str:
-    """`no probing` with the same figure, `≈ mean vector` not shown to be worse, `▲ majority vote` better."""
+    """`no probing` with the same figure, `≈ mean vector` not shown to be worse, `▲ majority vote` better; `(≈ beam)` by
+    another figure than the verdict's."""
     sign = "" if closest.equal else "▲ " if closest.better else "≈ "
-    return sign + short_method_name(closest.method)
+    name = sign + short_method_name(closest.method)
+    return f"({name})" if closest.metric else name
 
 
 # ---------------------------------------------------------------- sentences

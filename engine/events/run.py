@@ -53,8 +53,8 @@ class StageProgress(Event, tag=True, kw_only=True, frozen=True):
 
 
 class StageFinished(Event, tag=True, kw_only=True, frozen=True):
-    """A stage finished. `summary`: its figures by name; `files`: what it wrote, relative to the run directory;
-    `verdict`: what its method reached, of a stage that evaluates one."""
+    """A stage finished. `seconds`: of all attempts; `summary`: its figures by name; `files`: what it wrote, relative to
+    the run directory; `verdict`: what its method reached, of a stage that evaluates one."""
 
     seconds: float
     summary: dict[str, float | int | str] = {}

@@ -202,11 +202,10 @@ class Worker:
             raise
         finally:
             self._servers.usage.settle()
-            seconds = self._gate.clock() - started
-            record.seconds = round(record.seconds + seconds, 3)
+            record.seconds = round(record.seconds + self._gate.clock() - started, 3)
         self._emit(
             StageFinished(
-                seconds=round(seconds, 3), summary=result.summary, files=result.files, verdict=result.verdict
+                seconds=record.seconds, summary=result.summary, files=result.files, verdict=result.verdict
             )
         )
         if self._record.sweep is not None and self._log is not None:

@@ -70,7 +70,7 @@ FIELDS: tuple[tuple[Field, Callable[[RunRow], Value]], ...] = (
     (Field("id", "text", "id of the run"), lambda r: r.record.run_id),
     (Field("result", "number", "figure of the first method that has a result"), _result),
     (Field("gain", "number", "how much better than its baseline that is; below 0 it is worse"), gain),
-    (Field("seconds", "number", "time that was worked on it"), lambda r: r.seconds),
+    (Field("seconds", "number", "time that its stages took"), lambda r: r.seconds),
     (Field("cost", "number", "in the prices' unit"), lambda r: r.cost),
 )  # fmt: skip
 """What the filter looks into."""

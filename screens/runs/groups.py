@@ -121,6 +121,6 @@ class Group:
             case "changes":
                 return Cell("enter shows it", "dim")
             case "id" if best is not None:
-                return Cell(f"{best.word} of {best.among}", "dim")
+                return Cell("of the test run" if reported else f"{best.word} of {best.among}", "dim")
             case _:
                 return Cell("")

@@ -94,7 +94,7 @@ def test_a_verdict_in_words(verdict: ev.Verdict, line: str, text: str) -> None:
          "▲ similarity",
          " Similarity (RICES) does better (99.0%, +2.5 points [0.5, 4.0]), with 240.0 tokens in place of 90.5."),
         (replace(NEAR, method="brief_prompt", metric="composite", value=0.9306, difference=-0.0028, low=-0.01, high=0.0,
-                 tokens=None), "≈ brief prompt",
+                 tokens=None), "(≈ brief prompt)",
          " A request for short answers is not shown to be worse (composite 0.931, −0.003 [−0.010, 0.000])."),
         (replace(NEAR, method="flat", calls=2.0), "flat memory",
          " The flat memory does as well (96.5%), with 79.5 tokens in place of 90.5."),
@@ -309,8 +309,8 @@ def test_a_methods_last_verdict_names_the_baseline_that_an_earlier_one_does_not_
         return verdict_cells(verdict).as_good
 
     unsure = replace(GRADED, difference=-0.05, low=-0.12, high=0.02)
-    assert as_good(unsure) == "≈ beam"
-    assert as_good(GRADED) == "▲ beam", "which is shown to be better"
+    assert as_good(unsure) == "(≈ beam)", "by another figure than the line's"
+    assert as_good(GRADED) == "(▲ beam)", "which is shown to be better"
     assert as_good(HITS) == "", "which is shown to be worse"
     assert as_good(unsure, stale=True) == "", "of an earlier attempt"
     assert as_good(replace(unsure, method="pool")) == "", "of another method"

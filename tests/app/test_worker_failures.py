@@ -46,8 +46,16 @@ def test_a_run_that_is_not_open_is_reported_at_once_and_once(console: Console) -
     [ended] = console.failures.look(None)
     error = ended_error(ended)
     assert (error.what, error.where) == ("no space left", str(RUN.worker_log))
-    assert error.hint == "everything finished is kept: correct the cause, then press r to resume the run"
     assert console.failures.look(None) == []
+
+
+def test_a_run_can_be_resumed_unless_its_folder_is_gone(tmp_path: Path) -> None:
+    ended = Ended(RunDirectory(tmp_path), 1, "")
+    assert ended_error(ended).hint == "the run's folder is gone, with its results: start a new run"
+    ended.directory.record.touch()
+    assert ended_error(ended).hint == (
+        "everything finished is kept: correct the cause, then press r to resume the run"
+    )
 
 
 def test_another_run_on_the_screen_does_not_hold_it_back(console: Console) -> None:

@@ -31,7 +31,7 @@ class Evaluate:
         """Greedy comes first: the others are compared with it."""
         job = _Job(context)
         answered = context.prepare(Answering(context.config, job.sources))
-        context.start(job.total, job.recover(), unit="examples")
+        context.start(job.total, job.recover(), unit="answers")
         for name in job.names:
             job.end_if_whole(name)
         for batch in answered(job.batches()):

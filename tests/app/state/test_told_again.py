@@ -148,6 +148,10 @@ def test_steps_of_a_training_and_points_of_a_curve_are_told_once() -> None:
     later = replace(row, n=40, accuracy=0.75)
     esm = folded(row, later, row, later, replace(later, final=True)).esm
     assert list(esm.curves["esm"]) == [(20, 0.5), (40, 0.75)]
+    done = replace(later, final=True, tokens_per_second=1314.0)
+    assert folded(done, replace(done, tokens_per_second=0.0)).esm.final["esm"].tokens_per_second == 1314.0, (
+        "a resume decodes nothing of a method that is done"
+    )
     picked = ev.SelectorPicked(query_id="q", question="?", answers={}, pool=[], picks=[])
     done = ev.RequestAnswered(request="r", outcome="answered", tokens=4, seconds=1.0)
     others = replace(picked, query_id="p"), replace(done, request="s")

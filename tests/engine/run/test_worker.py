@@ -327,14 +327,18 @@ def test_second_attempt_skips_what_is_finished(
     assert any(isinstance(event, StageFinishedBefore) for event in events)
 
 
-def test_the_time_of_a_stage_is_that_of_all_attempts(make_run: MakeRun, worker: Worker) -> None:
+def test_the_time_of_a_stage_is_that_of_all_attempts(
+    make_run: MakeRun, worker: Worker, events_of: EventsOf
+) -> None:
     run = make_run("Count", items=3)
     record = run.read()
     stage = record.stages["example_stages:Count"]
     stage.status, stage.seconds = "stopped", 100.0
     run.write(record)
     assert worker(run).wait(60) == 0
-    assert 100.0 < run.read().stages["example_stages:Count"].seconds < 160.0
+    seconds = run.read().stages["example_stages:Count"].seconds
+    assert 100.0 < seconds < 160.0
+    assert [event.seconds for event in events_of(run) if isinstance(event, StageFinished)] == [seconds]
 
 
 def test_killed_run_ends_as_if_it_had_not_been(

@@ -127,8 +127,9 @@ def test_a_sweeps_runs_are_counted_by_what_they_are(make: Make, tmp_path: Path) 
     assert group.composition == "2 settings × 2 seeds + 1 test run"
     assert about_group(group).plain.splitlines()[0] == "runs       2 settings × 2 seeds + 1 test run"
     assert [group.cell(name).text for name in ("name", "state", "changes", "id")] == [
-        "▸ sweep online.L", "— 5 runs", "enter shows it", "best of 4 dev runs",
+        "▸ sweep online.L", "— 5 runs", "enter shows it", "of the test run",
     ]  # fmt: skip
+    assert heading(*rows[:4]).cell("id").text == "best of 4 dev runs", "none is reported yet"
     two = heading(rows[0], rows[4])
     cells = ("state", "result", "difference")
     assert [group.cell(name).text for name in cells] == ["— 5 runs", "0.600", "≈ −0.035"], (
