@@ -241,7 +241,7 @@ def _compare(state: ESMState, method: int, example: int, by: int = 1) -> None:
 @ESMState.on(ev.MethodEvaluated)
 def _method(state: ESMState, event: ev.MethodEvaluated, place: Place) -> None:
     before = state.running.get(event.method)
-    if before is not None and not event.tokens_per_second:  # a resume decodes nothing of a method that is done
+    if before and not event.tokens_per_second:  # a resume decodes nothing of a method that is done
         event = replace(event, tokens_per_second=before.tokens_per_second)
     state.running[event.method] = event
     if event.final:

@@ -112,7 +112,8 @@ class PoolJob:
         numbers = all(isinstance(query.query_id, int) for query in self.data.values())
         for name in self.dataset.splits[HELDOUT]:
             if not unusable(self.dataset, name, self.nearest.get(name)):
-                empty = RLQueryData(query_id=heldout_id(name, numbers), candidate_pool_indices=[], pointer_candidates=[])
+                query_id = heldout_id(name, numbers)
+                empty = RLQueryData(query_id=query_id, candidate_pool_indices=[], pointer_candidates=[])
                 bare = msgspec.structs.replace(self.data.get(name, empty), pointer_candidates=[], extra={})
                 heldout[name] = normalised(bare, self.dataset, self.nearest[name], controller).query
         return heldout

@@ -106,7 +106,7 @@ def test_a_resumed_stage_tells_of_every_method_whether_it_is_whole(
         start=lambda total, done, unit: did.append(f"{done} of {total} {unit}"),
     )  # fmt: skip
     eval_stage.Evaluate().run(context)
-    assert did == ["2 of 4 examples", "greedy", "esm", "a batch", "report"]
+    assert did == ["2 of 4 answers", "greedy", "esm", "a batch", "report"]
 
 
 def test_running_figures_are_told_again_where_answers_have_grown_by_a_fiftieth(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from engine.pool import from_config, layout, pool_stage
 from engine.pool.data.digits import DigitsDataset
 from engine.pool.data.records import POOL_SIZE, RLQueryData, TrajectoryData, read_rl_data, write_rl_data
 from engine.pool.from_config import given_rl_data
-from engine.pool.pool_stage import BuildPools, heldout_id, PoolJob
+from engine.pool.pool_stage import BuildPools, PoolJob, heldout_id
 from engine.pool.vqa.digits_vqa import DigitsVQA
 from engine.run.gate import StopRequested
 from tests.engine.pool.small_run import SMALL, context_of, run_pool, small_config
@@ -235,7 +235,8 @@ def test_hostile_rl_data(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("name", "numbers", "query_id"), [("70", True, 70), ("70", False, "70"), ("007", True, "007"), ("q7", True, "q7")]
+    ("name", "numbers", "query_id"),
+    [("70", True, 70), ("70", False, "70"), ("007", True, "007"), ("q7", True, "q7")],
 )
 def test_held_out_ids_are_numbers_where_the_rl_datas_are(name: str, numbers: bool, query_id: int | str):
     assert heldout_id(name, numbers) == query_id
