@@ -256,7 +256,7 @@ class _SLSMRun:
         if self.judge is not None and (not scores or 0 < counts["unjudged"] == len(self.records.verdicts)):
             raise self._nothing_judged()
         written = [str(path(run_dir).relative_to(run_dir)) for path in files]
-        return StageResult({**counts, **scores}, written, mode_verdict(answers, seed))
+        return StageResult({**counts, **scores}, written, mode_verdict(answers, seed, self.section.inject))
 
 
 def _first_failure(records: Iterable[ChatAnswerRecord]) -> str:

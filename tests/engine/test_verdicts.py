@@ -291,7 +291,7 @@ def answers() -> dict[tuple[str, str], list[ConversationAnswered]]:
 
 def test_of_memory_notes() -> None:
     """Judged under both are a to e. Axis one: 3 of 4 against 2 of 4; axis two: 1 of 1 against none."""
-    verdict = mode_verdict(answers(), 1)
+    verdict = mode_verdict(answers(), 1, "on_detection")
     assert figures(verdict) == pytest.approx([5, (3 / 4 + 1) / 2, (2 / 4 + 0) / 2, (1 / 4 + 1) / 2, 3, 1])
     assert verdict is not None and (verdict.method, verdict.baseline) == ("on_detection", "reminder")
     one = resampled([1, 1, -1, 0])
@@ -303,8 +303,17 @@ def test_the_curve_of_memory_notes_is_over_the_judged_answers_alone() -> None:
     """Wrong, right; wrong, wrong; right, not judged; not judged at all."""
     given = answers()
     given["on_detection", ""] = [each for each in given["on_detection", ""] if each.conversation_id in "acdg"]
-    verdict = mode_verdict(given, 1)
+    verdict = mode_verdict(given, 1, "on_detection")
     assert verdict is not None and verdict.curve == [0.0, 0.5, 0.3333, 0.25, 0.4]
+
+
+@pytest.mark.parametrize(
+    ("inject", "method"), [("never", "never"), ("on_risk", "on_detection"), ("reminder", "on_detection")]
+)
+def test_the_mode_that_a_run_names_is_compared(inject: Any, method: str) -> None:
+    """Where it was answered, and is no baseline."""
+    verdict = mode_verdict(answers(), 1, inject)
+    assert verdict is not None and (verdict.method, verdict.baseline) == (method, "reminder")
 
 
 def test_calls_of_memory_notes() -> None:
@@ -316,7 +325,7 @@ def test_calls_of_memory_notes() -> None:
         for attempt, passed in enumerate(both)
     ]
     given["reminder", ""] = [replace(each, model_calls=1) for each in given["reminder", ""]]
-    verdict = mode_verdict(given, 1)
+    verdict = mode_verdict(given, 1, "on_detection")
     assert verdict is not None and (verdict.calls, verdict.baseline_calls) == (10, 1)
 
 
@@ -340,22 +349,27 @@ def test_the_simpler_mode_or_memory_that_comes_closest() -> None:
         ("always", "flat"): under("always", "flat", 12),
         ("on_detection", "flat"): under("on_detection", "flat", 11, tokens=7),
     }
-    verdict = mode_verdict(given, 1)
+    verdict = mode_verdict(given, 1, "on_detection")
     assert verdict is not None and verdict.closest is not None
     closest = verdict.closest
     assert (closest.method, closest.n, closest.tokens, closest.calls) == ("flat", 12, 7, 2)
     assert (closest.value, closest.difference) == pytest.approx((11 / 12, -1 / 12))
     assert (closest.low, closest.high) == pytest.approx(resampled([-1.0] + [0.0] * 11))
     del given["on_detection", "flat"]
-    verdict = mode_verdict(given, 1)
+    verdict = mode_verdict(given, 1, "on_detection")
     assert verdict is not None and verdict.closest is not None
     assert (verdict.closest.method, verdict.closest.value) == ("always", pytest.approx(10 / 12))
     risk = {
         ("on_risk" if mode == "always" else mode, memory): lines for (mode, memory), lines in given.items()
     }
-    assert mode_verdict({**risk, ("always", "flat"): given["always", "flat"]}, 1).closest.method == "on_risk"  # type: ignore[union-attr]
+    assert (
+        mode_verdict({**risk, ("always", "flat"): given["always", "flat"]}, 1, "on_detection").closest.method
+        == "on_risk"
+    )  # type: ignore[union-attr]
     del risk["on_detection", "structured"]
-    verdict = mode_verdict({**risk, ("on_detection", "flat"): under("on_detection", "flat", 12)}, 1)
+    verdict = mode_verdict(
+        {**risk, ("on_detection", "flat"): under("on_detection", "flat", 12)}, 1, "on_detection"
+    )
     assert verdict is not None and verdict.method == "on_detection" and verdict.closest is not None
     assert verdict.closest.method == "on_risk", "it has the flat memory itself"
 
@@ -363,13 +377,16 @@ def test_the_simpler_mode_or_memory_that_comes_closest() -> None:
 def test_of_memory_notes_where_a_mode_is_missing() -> None:
     own, plain = ("on_detection", ""), ("reminder", "")
     given = answers()
-    assert mode_verdict({own: given[own]}, 1) is None and mode_verdict({plain: given[plain]}, 1) is None
+    assert (
+        mode_verdict({own: given[own]}, 1, "on_detection") is None
+        and mode_verdict({plain: given[plain]}, 1, "on_detection") is None
+    )
     unjudged = [answer(key, "reminder", None) for key in PASSED]
-    assert mode_verdict({own: given[own], plain: unjudged}, 1) is None
-    verdict = mode_verdict({plain: given[plain], ("never", ""): given["never", ""]}, 1)
+    assert mode_verdict({own: given[own], plain: unjudged}, 1, "on_detection") is None
+    verdict = mode_verdict({plain: given[plain], ("never", ""): given["never", ""]}, 1, "on_detection")
     assert verdict is not None and verdict.method == "never" and verdict.cost is None
     never = [answer(key, "never", None) for key in PASSED]
-    verdict = mode_verdict({own: given[own], plain: given[plain], ("never", ""): never}, 1)
+    verdict = mode_verdict({own: given[own], plain: given[plain], ("never", ""): never}, 1, "on_detection")
     assert verdict is not None and verdict.closest is None, "no answer of the simpler mode was judged"
 
 

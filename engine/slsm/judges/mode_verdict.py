@@ -16,17 +16,18 @@ from engine.verdict_curve import running
 
 METHODS: Sequence[Mode] = ("on_detection", "on_risk", "always", "remind_on_detection", "never")
 BASELINES: Sequence[Mode] = ("reminder", "baseline")
-"""The first of each that was answered is compared: nothing is chosen by its score. Of METHODS each is simpler than
-those before it; the baselines are simpler than all."""
+"""Nothing is chosen by its score. Of METHODS each is simpler than those before it; baselines are simpler than all."""
 FLAT = "flat"
 """The simpler memory."""
 
 Answers = Mapping[tuple[str, str], Sequence[ConversationAnswered]]
 
 
-def mode_verdict(answers: Answers, seed: int) -> Verdict | None:
-    """From all answers by mode and memory; None without a baseline or without conversations judged under both."""
-    method, baseline = _first(answers, METHODS), _first(answers, BASELINES)
+def mode_verdict(answers: Answers, seed: int, inject: Mode) -> Verdict | None:
+    """From all answers by mode and memory, of mode `inject` where it was answered, else of the first of METHODS; None
+    without a baseline or without conversations judged under both."""
+    own = [inject] if inject in METHODS else []
+    method, baseline = _first(answers, [*own, *METHODS]), _first(answers, BASELINES)
     if method is None or baseline is None:
         return None
     pairs = both_judged(answers[method], answers[baseline])

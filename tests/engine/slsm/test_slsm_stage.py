@@ -320,16 +320,16 @@ def test_what_it_says_is_what_its_files_say(tmp_path: Path) -> None:
     progress = [event.done for event in events if isinstance(event, StageProgress)]
     assert progress == sorted(progress) and progress[-1] == DIALOGUES
     verdict = results[0].verdict
-    assert verdict is not None and (verdict.method, verdict.baseline) == ("on_detection", "baseline")
+    assert verdict is not None and (verdict.method, verdict.baseline) == ("on_risk", "baseline")
     score = {(event.mode, event.memory_mode): event.score for event in scored}
     assert (verdict.value, verdict.baseline_value) == pytest.approx(
-        (score["on_detection", "structured"], score["baseline", "none"])
+        (score["on_risk", "structured"], score["baseline", "none"])
     )
     seed = derive_seed(small_config(**ALL).run.seed, "slsm", "pairs")
     pair = next(
         row
         for row in compared_pairs(answers_of(tmp_path), seed)
-        if (row["first"], row["second"]) == ("baseline none", "on_detection structured")
+        if (row["first"], row["second"]) == ("baseline none", "on_risk structured")
     )
     assert (verdict.n, verdict.fixed, verdict.broken) == (
         pair["n"], pair["second_only"], pair["first_only"],
