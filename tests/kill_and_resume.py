@@ -49,7 +49,7 @@ SMALL_GFLOWNET = (
     "gflownet={steps: 40, batch_size: 8, num_eval_rollouts: 10, success_k: [1, 10], eval_every: 20, "
     "checkpoint_every: 10, policy: {hidden: 16}, num_train_rollouts: 4, gt_replay: reward, gt_loss_weight: 16.0, "
     "distinct_paths: true, estimator: {log_pb_mode: exact}}",
-    "answer={token_budget: 40}",
+    "answer={reader: paths, token_budget: 40}",
 )
 SMALL_POOL = ("run.stages=[pool]", "pool={train_queries: 30, heldout_queries: 8, batch_size: 20}")
 SMALL_SELECTOR = (

@@ -102,7 +102,12 @@ def test_of_a_sampler(prior: list[float], ahead: list[str]) -> None:
     graded(verdict)
     assert (verdict.method, verdict.baseline, verdict.k) == ("gflownet", "beam", 4)
     assert verdict.ahead == ahead
-    assert verdict.remark == "These are independent draws; 4 distinct paths reach 75.0%."
+    assert verdict.remark.startswith(
+        "These are independent draws; 4 distinct paths reach 75.0%, +43.0 points ["
+    )
+    low, high = resampled([0.75, 0.75, 0.45, 0.45, -0.25])
+    ends = verdict.remark.partition("[")[2].removesuffix("] against beam search.").split(", ")
+    assert [float(end) for end in ends] == pytest.approx([100 * low, 100 * high], abs=1)
 
 
 def test_where_questions_have_few_paths_the_verdict_speaks_of_hits_at_1() -> None:
@@ -126,7 +131,8 @@ def test_where_questions_have_few_paths_the_verdict_speaks_of_hits_at_1() -> Non
     assert (verdict.value, verdict.baseline_value, verdict.difference) == pytest.approx((0.8, 0.6, 0.2))
     assert (verdict.fixed, verdict.broken, verdict.ahead) == (2, 1, [])
     assert verdict.remark == (
-        "Most questions have fewer than 4 paths. These are independent draws; distinct paths have 100.0%."
+        "Most questions have fewer than 4 paths. These are independent draws; distinct paths have 100.0%, "
+        "+40.0 points [0.0, 80.0] against beam search."
     )
     found["beam"].figures["unique_paths@4"] = [3.0, 4.0, 4.0, 4.0, 3.0]
     assert sampler_verdict(found, 1).metric == "answer_recall", "most have as many"

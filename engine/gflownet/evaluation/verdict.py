@@ -11,10 +11,14 @@ from engine.closest import paired_closest, paired_verdict, with_closest
 from engine.events.verdict import Verdict
 from engine.gflownet.evaluation.evaluator import Evaluation, deciding_figure
 from engine.seeds import derive_seed
+from engine.statistics import paired_bootstrap
 from engine.verdict_curve import running
 
-_OF_MANY = "These are independent draws; {k} distinct paths reach {distinct:.1%}."
-_OF_FEW = "Most questions have fewer than {k} paths. These are independent draws; distinct paths have {distinct:.1%}."
+_OF_MANY = "These are independent draws; {k} distinct paths reach {distinct:.1%}, {more} against beam search."
+_OF_FEW = (
+    "Most questions have fewer than {k} paths. These are independent draws; distinct paths have {distinct:.1%}, {more} "
+    "against beam search."
+)
 
 
 def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Verdict:
@@ -27,6 +31,10 @@ def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Ver
         np.array(evaluations[method].figures[name]) for method in ("gflownet", "beam", "prior", "distinct")
     )
     seed = derive_seed(run_seed, "gflownet", f"bootstrap {name}")
+    more = paired_bootstrap(distinct, theirs, seed)
+    points = f"{100 * more.difference:+.1f} points [{100 * more.low:.1f}, {100 * more.high:.1f}]".replace(
+        "-", "−"
+    )
     verdict = paired_verdict(
         "gflownet",
         "beam",
@@ -39,6 +47,6 @@ def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Ver
         k=None if few else evaluation.k,
         ahead=["prior"] if prior.mean() > mine.mean() else [],
         curve=running(mine),
-        remark=(_OF_FEW if few else _OF_MANY).format(k=evaluation.k, distinct=distinct.mean()),
+        remark=(_OF_FEW if few else _OF_MANY).format(k=evaluation.k, distinct=distinct.mean(), more=points),
     )
     return with_closest(verdict, [paired_closest("prior", prior, mine, seed)])
