@@ -411,6 +411,7 @@ def test_items_begin_with_a_bullet_or_a_number_and_spaces() -> None:
 
 def test_lines_without_a_word_do_not_count() -> None:
     assert size_of("One\n \t\n\ntwo three\n-\n", "line") == 3
+    assert size_of("One,\nstill one.\n \t\n\nTwo.\n\n", "paragraph") == 2, "a line end alone begins none"
 
 
 @pytest.mark.parametrize(
