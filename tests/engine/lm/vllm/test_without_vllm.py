@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from engine.errors import ModelError
@@ -20,7 +21,7 @@ PARTS = {
     "vllm.sampling_params": ("RequestOutputKind", "SamplingParams"),
     "vllm.v1.engine.exceptions": ("EngineDeadError",),
 }
-OURS = ("driver", "prefixes", "model")
+OURS = ("driver", "prefixes", "model", "self_check")
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         monkeypatch.setitem(sys.modules, module, SimpleNamespace(**classes))
     yield import_module("engine.lm.vllm.model")
     for name in OURS:
-        del sys.modules[f"engine.lm.vllm.{name}"]
+        sys.modules.pop(f"engine.lm.vllm.{name}", None)
 
 
 def model(backend: Any, context: int = 10) -> Any:
@@ -77,3 +78,15 @@ def test_a_text_ends_with_its_budget_or_a_token_that_ends_it(
     one = request(backend)
     assert one.take(tokens, [-1.0] * len(tokens), frozenset({9})) is through
     assert (one.ended, one.tokens, len(one.logprobs)) == (ended, tokens[:kept], kept)
+
+
+def test_states_that_are_no_numbers_are_off(backend: Any) -> None:
+    """Half the stream's length away, and not a number at all."""
+    check = import_module("engine.lm.vllm.self_check")
+    small: Any = SimpleNamespace(info=SimpleNamespace(dtype="float32", name="small"))
+    expected = np.array([[3.0, 4.0]], dtype=np.float32)
+    check._compare(small, "a state", expected, expected, 5.0)
+    for value, off in ((1.5, "50.0%"), (float("nan"), "nan%")):
+        with pytest.raises(ModelError) as caught:
+            check._compare(small, "a state", expected * value, expected, 5.0)
+        assert caught.value.what == f"a state is off by {off} of the stream's length"
