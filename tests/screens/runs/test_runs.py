@@ -15,6 +15,7 @@ from engine.events import Header, Notice, StageFinished, StageProgress, StageSta
 from engine.run.directory import RunDirectory, RunStatus, StageRecord
 from engine.run.lock import RunLock
 from screens.console_screen import TooNarrow
+from screens.messages import EventRequested
 from screens.runs.about import about_run
 from screens.runs.columns import COLUMNS
 from screens.runs.fields import headline
@@ -72,6 +73,7 @@ async def test_offers_follow_the_run_under_the_cursor(
     lock.release()
     assert sent == [("a", "pause"), ("a", "stop")]
     assert asked == [("EventRequested", "a"), ("ResumeRequested", "b")] and app.new_runs == 1
+    assert isinstance(app.asked[0], EventRequested) and app.asked[0].seq is None, "the run, and none of its events"
 
 
 @pytest.mark.parametrize("terminal", SIZES)

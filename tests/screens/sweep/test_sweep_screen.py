@@ -304,3 +304,20 @@ async def test_the_keys_below_are_those_of_the_sweep_as_it_is_now(tmp_path: Path
             keys = drawn(app).splitlines()[-1]
             seen.append([word for word in ("Stop", "Resume") if word in keys])
         assert seen == [["Stop"], ["Resume"], []]
+
+
+async def test_why_a_sweep_cannot_be_read_stands_below_the_rows_of_before(tmp_path: Path) -> None:
+    """Until it can be read again."""
+    folder = make_sweep(tmp_path, [20, 38])
+    record = folder.read()
+    app = SweepApp(folder)
+    async with app.run_test(size=(120, 30)):
+        screen = app.sweep
+        await until(lambda: len(screen.source) == 2 and not screen._reading, "the settings")
+        folder.state.unlink()
+        screen.look()
+        await until(lambda: "this is not a sweep" in drawn(app), "the error")
+        assert "★ online.L=2" in drawn(app)
+        folder.write(record)
+        screen.look()
+        await until(lambda: "this is not a sweep" not in drawn(app), "the sweep")

@@ -740,3 +740,15 @@ async def test_a_row_that_was_drawn_gets_its_mark_and_loses_it(monkeypatch: pyte
             table.signs = signs
             seen.append("".join(line[1] for line in lines(app)[1:6]))
         assert seen == ["     ", "  ◆  ", "  ◈  ", "     "]
+
+
+async def test_a_row_that_was_drawn_marks_the_words_of_the_search_of_now() -> None:
+    """Both are in the row of number 3."""
+    async with TableApp(5).run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g")
+        marked = []
+        for word in ("number", "number 3"):
+            table.look_for([word])
+            strip = table.render_line(4)
+            marked.append([segment.text for segment in strip if segment.style and segment.style.underline])
+        assert marked == [["number"], ["number 3"]]
