@@ -340,3 +340,12 @@ def test_the_time_of_all_stages_is_null_where_one_is_not_known(
     run = RunDirectory(make_run(tmp_path, "a", []))
     row = RunRow(inspect(run.path), StageState("mine", done=3, total=4))
     assert run_form(row)["eta_all"] == seconds
+
+
+def test_a_decision_names_its_run_wherever_one_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path, "demo", [decided("x", 1)])
+    monkeypatch.chdir(run)
+    assert main(["ctl", "decisions", ".", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["run"] == f"demo/{run.name}"
