@@ -176,6 +176,7 @@ def test_what_the_fields_take_and_say(tmp_path: Path) -> None:
     ):  # fmt: skip
         with pytest.raises(ValueError, match=f"^{words}$"):
             field.read(text)
+    assert [field.width for field in (question, model, runs)] == [0, 12, 0], "0: what is left"
     assert (question.hint, runs.hint) == (
         "any question; enter asks it",
         "none, or others, each as NAME/ID",
