@@ -134,6 +134,23 @@ async def test_the_kinds_of_items_follow_each_other(runs: tuple[Path, Path]) -> 
         assert str(screen.about.content) == "item 2 of 3"
 
 
+async def test_from_a_kind_without_items_one_comes_to_the_first_that_has_some(
+    runs: tuple[Path, Path],
+) -> None:
+    """None is wrong in both."""
+    app = CompareApp(*runs)
+    async with app.run_test(size=(100, 30)) as pilot:
+        screen = app.compare
+        await until(lambda: len(screen.method_source) == 2, "the comparison")
+        await pilot.press("down")
+        while (column := screen.methods.marked_column) is None or column.key != "neither":
+            await pilot.press("right")
+        await pilot.press("enter")
+        await until(lambda: "No item is of this kind." in drawn(app), "that there is none")
+        await pilot.press("v")
+        assert [screen.item_source.item(row).a.id for row in range(len(screen.item_source))] == ["q"]
+
+
 async def test_what_cannot_be_compared_says_so(tmp_path: Path) -> None:
     a, b = make_run(tmp_path, "a", []), make_run(tmp_path, "b", [], status="stopped")
     app = CompareApp(a, b)
