@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
+from rich.text import Text
 
 from app.runs.run_list import RunList, read_progress
 from engine.events import Header, Notice, StageFinished, StageProgress, StageStarted, encode
@@ -89,6 +90,23 @@ async def test_newcomer_is_told_what_to_press(tmp_path: Path, terminal: tuple[in
         assert str(app.runs.title_line.content).endswith("in /nope/x/ (there is no such folder yet), /tmp/")
         await pilot.press("plus")
         assert app.new_runs == 1 and not app.asked
+
+
+async def test_what_stands_below_the_list_is_as_wide_as_the_screen(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """80 columns but for one at each side."""
+    make("a", "stopped")
+    rooms: list[int] = []
+    monkeypatch.setattr(
+        "screens.runs.listing.about_run", lambda row, room: Text(f"{rooms.append(room)}", "dim")
+    )
+    app = RunsApp(tmp_path / "outputs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        app.runs._show_about()
+        assert rooms[-1] == 78
 
 
 async def test_new_runs_come_in_and_the_cursor_stays(make: Make, tmp_path: Path) -> None:

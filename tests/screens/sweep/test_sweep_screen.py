@@ -321,3 +321,16 @@ async def test_why_a_sweep_cannot_be_read_stands_below_the_rows_of_before(tmp_pa
         folder.write(record)
         screen.look()
         await until(lambda: "this is not a sweep" not in drawn(app), "the sweep")
+
+
+@pytest.mark.parametrize(("seconds", "count"), [(60.0, 1), (0.02, 3)])
+async def test_a_sweep_is_read_at_once_and_then_in_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, count: int
+) -> None:
+    monkeypatch.setattr("screens.sweep.screen.REFRESH_SECONDS", seconds)
+    app = SweepApp(make_sweep(tmp_path, [20, 38]))
+    reads: list[bool] = []
+    monkeypatch.setattr(app.sweep, "_read", lambda: [reads.append(True), setattr(app.sweep, "_reading", False)])
+    async with app.run_test(size=(100, 30)):
+        assert reads
+        await until(lambda: len(reads) >= count, "the readings")

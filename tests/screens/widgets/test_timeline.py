@@ -447,3 +447,10 @@ def test_the_replay_goes_on_from_where_one_is(tmp_path: Path, monkeypatch: pytes
     timeline.toggle_replay()
     timeline.toggle_replay()
     assert not timeline.replaying, "the same key halts it"
+
+
+@pytest.mark.parametrize(("height", "lines"), [(29, 1), (30, 2)])
+async def test_the_caption_needs_thirty_lines(session: RunSession, height: int, lines: int) -> None:
+    app = TimelineApp(session)
+    async with app.run_test(size=(100, height)):
+        assert app.timeline.size.height == lines

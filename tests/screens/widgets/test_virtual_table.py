@@ -128,9 +128,12 @@ async def test_wheel_stops_and_restarts_following() -> None:
         await pilot.pause()
         table.on_mouse_scroll_up()
         assert not table.follow
+        table.go_to(90)
+        table.scroll_end(animate=False)
+        await pilot.pause()
         table.on_mouse_scroll_down()
         await pilot.pause()
-        assert table.follow
+        assert (table.follow, table.cursor) == (True, 100)
 
 
 async def test_the_wheel_follows_nothing_in_another_order() -> None:
@@ -752,3 +755,14 @@ async def test_a_row_that_was_drawn_marks_the_words_of_the_search_of_now() -> No
             strip = table.render_line(4)
             marked.append([segment.text for segment in strip if segment.style and segment.style.underline])
         assert marked == [["number"], ["number 3"]]
+
+
+async def test_the_row_under_the_cursor_alone_is_bold() -> None:
+    app = TableApp(4)
+    async with app.run_test(size=(50, 12)) as pilot:
+        bold = []
+        for key in ("g", "j"):
+            table = await press(pilot, key)
+            firsts = [next(iter(table.render_line(row + 1))) for row in range(4)]
+            bold.append([bool(first.style and first.style.bold) for first in firsts])
+        assert bold == [[True, False, False, False], [False, True, False, False]]
