@@ -97,10 +97,11 @@ def test_a_run_that_cannot_be_opened_is_refused_before_the_screen_is_taken(
 
 
 def test_keys_that_are_not_typed_move_nothing(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    calls: Calls, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As in `echo | steer-tui`, whose output is a terminal."""
     on_terminal(monkeypatch)
+    calls.instead_of("app.shell.run_console")
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False)
     assert main([]) == 2
     assert capsys.readouterr().err == (
@@ -162,7 +163,11 @@ def test_a_new_sweep_and_a_resumed_one(calls: Calls) -> None:
     assert [console.stderr for console in worked[0][1:]] == [False, True]
 
 
-def test_no_run_at_all_is_fewer_than_any_sweep_has(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_run_at_all_is_fewer_than_any_sweep_has(
+    calls: Calls, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("engine.sweep.prepare.prepare_sweep", "app.sweep.run_sweep.run_sweep"):
+        calls.instead_of(name)
     assert main(["sweep", "run.seed=1,2", "--most", "0"]) == 2
     assert "at most 0, or --most 2 if this is meant" in capsys.readouterr().err
 

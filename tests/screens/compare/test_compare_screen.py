@@ -433,3 +433,19 @@ def test_a_method_that_was_left_is_not_compared_to_its_end(left: bool, closed: b
     )  # fmt: skip
     CompareScreen._find_partings.__wrapped__(screen, arm)  # type: ignore[attr-defined]
     assert "".join(done) == (f"{read}3" if read else "")
+
+
+@pytest.mark.parametrize(
+    ("system", "place"), [("ESM", Place("decisions", filter="method:best")), ("Evolution", None)]
+)
+def test_a_run_is_opened_at_the_decisions_of_esm_alone(
+    system: str, place: Place | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen, asked = CompareScreen(Path("a"), Path("b")), list[Any]()
+    arm: Any = SimpleNamespace(a=SimpleNamespace(system=system, name="best"))
+    screen.method_source.show([arm])
+    monkeypatch.setattr(CompareScreen, "level", "compare-methods")
+    monkeypatch.setattr(CompareScreen, "methods", SimpleNamespace(cursor=0))
+    monkeypatch.setattr(screen, "post_message", asked.append)
+    screen.action_open_run(1)
+    assert asked == [RunRequested(Path("b"), system, place)]

@@ -308,7 +308,8 @@ async def test_the_keys_below_are_those_of_the_sweep_as_it_is_now(tmp_path: Path
 
 async def test_why_a_sweep_cannot_be_read_stands_below_the_rows_of_before(tmp_path: Path) -> None:
     """Until it can be read again."""
-    folder = make_sweep(tmp_path, [20, 38])
+    (tmp_path / "[a]").mkdir()
+    folder = make_sweep(tmp_path / "[a]", [20, 38])
     record = folder.read()
     app = SweepApp(folder)
     async with app.run_test(size=(120, 30)):
@@ -317,7 +318,7 @@ async def test_why_a_sweep_cannot_be_read_stands_below_the_rows_of_before(tmp_pa
         folder.state.unlink()
         screen.look()
         await until(lambda: "this is not a sweep" in drawn(app), "the error")
-        assert "★ online.L=2" in drawn(app)
+        assert "★ online.L=2" in drawn(app) and "/[a]/" in str(screen.about.render())
         folder.write(record)
         screen.look()
         await until(lambda: "this is not a sweep" not in drawn(app), "the sweep")

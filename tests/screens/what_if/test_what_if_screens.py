@@ -374,7 +374,8 @@ def test_where_an_answer_leaves_the_first_one(text: str, drawn: str) -> None:
     assert _text(text, answer.Answer("null", text), first, palette).plain == drawn
     assert _text(first.text or "", first, first, palette).plain == "It is 3."
     empty = answer.Answer("committed", "")
-    assert _text("", empty, empty, palette).plain == "(empty)"
+    for blank in ("", " \n"):
+        assert _text(blank, empty, empty, palette).plain == "(empty)"
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from engine import events as ev
 from engine.run.directory import RunDirectory
 from screens.widgets.stage_bar import StageBar
 from screens.widgets.timeline import _KEYS, SPEEDS, Timeline
+from tests.console import drawn
 from tests.made_run import create_run
 from tests.named_tones import Parts, name_tones, parts
 from tests.recorded_session import RecordedSession
@@ -454,3 +455,17 @@ async def test_the_caption_needs_thirty_lines(session: RunSession, height: int, 
     app = TimelineApp(session)
     async with app.run_test(size=(100, height)):
         assert app.timeline.size.height == lines
+
+
+async def test_a_replay_that_is_halted_says_so_no_longer(session: RunSession) -> None:
+    app = TimelineApp(session)
+    async with app.run_test(size=(100, 24)) as pilot:
+        await app.settle()
+        await pilot.pause()
+        session.update = lambda: None  # type: ignore[method-assign]
+        seen = []
+        for _ in range(2):
+            app.timeline.toggle_replay()
+            await pilot.pause()
+            seen.append("REPLAY" in drawn(app))
+        assert seen == [True, False]

@@ -19,6 +19,7 @@ from screens.widgets.tables.column_layout import fitted, place
 from screens.widgets.tables.rows import Column, ItemSource, ListSource, RowSource
 from screens.widgets.tables.still_table import StillTable
 from screens.widgets.tables.virtual_table import VirtualTable
+from tests.console import drawn
 
 COLUMNS: Sequence[ListColumn[int]] = (
     ListColumn("number", "number", 8, "right", 0, value=lambda n: n),
@@ -766,3 +767,13 @@ async def test_the_row_under_the_cursor_alone_is_bold() -> None:
             firsts = [next(iter(table.render_line(row + 1))) for row in range(4)]
             bold.append([bool(first.style and first.style.bold) for first in firsts])
         assert bold == [[True, False, False, False], [False, True, False, False]]
+
+
+async def test_the_sign_of_the_cursor_is_drawn_where_it_went() -> None:
+    app = TableApp(4)
+    async with app.run_test(size=(50, 12)) as pilot:
+        seen = []
+        for key in ("g", "j", "k"):
+            await press(pilot, key)
+            seen.append([line[:1] for line in drawn(app).splitlines()[1:5]])
+        assert seen == [["›", " ", " ", " "], [" ", "›", " ", " "], ["›", " ", " ", " "]]
