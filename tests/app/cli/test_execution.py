@@ -163,9 +163,7 @@ def test_a_new_sweep_and_a_resumed_one(calls: Calls) -> None:
     assert [console.stderr for console in worked[0][1:]] == [False, True]
 
 
-def test_no_run_at_all_is_fewer_than_any_sweep_has(
-    calls: Calls, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_run_at_all_is_fewer_than_any_sweep_has(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("engine.sweep.prepare.prepare_sweep", "app.sweep.run_sweep.run_sweep"):
         calls.instead_of(name)
     assert main(["sweep", "run.seed=1,2", "--most", "0"]) == 2

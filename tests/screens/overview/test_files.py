@@ -155,4 +155,4 @@ async def test_a_panel_that_is_open_goes_on_with_the_run(
         await pilot.pause()
         assert "slow disk" not in shown(panel)
         session.grow(1)
-        await until(lambda: "slow disk" in shown(panel), "the notice")
+        await until(lambda: "slow disk" in shown(panel), "the notice", seconds=9)

@@ -113,9 +113,9 @@ async def test_a_finished_table_stands_in_its_own_order(tmp_path: Path) -> None:
         pane.table.action_column(1)
         await pilot.pause()
         count = "3 letters  │  all are letters"
-        assert str(pane.line.content) == (
-            f"{count}  │  find b 2: n next, esc ends  │  sorted by letter ↓"
-        ), "this column has no help"
+        assert str(pane.line.content) == (f"{count}  │  find b 2: n next, esc ends  │  sorted by letter ↓"), (
+            "this column has no help"
+        )
         pane.table.look_for(())
         await pilot.pause()
         assert str(pane.line.content) == f"{count}  │  sorted by letter ↓"

@@ -74,7 +74,9 @@ async def test_offers_follow_the_run_under_the_cursor(
     lock.release()
     assert sent == [("a", "pause"), ("a", "stop")]
     assert asked == [("EventRequested", "a"), ("ResumeRequested", "b")] and app.new_runs == 1
-    assert isinstance(app.asked[0], EventRequested) and app.asked[0].seq is None, "the run, and none of its events"
+    assert isinstance(app.asked[0], EventRequested) and app.asked[0].seq is None, (
+        "the run, and none of its events"
+    )
 
 
 @pytest.mark.parametrize("terminal", SIZES)

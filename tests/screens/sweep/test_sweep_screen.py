@@ -317,11 +317,11 @@ async def test_why_a_sweep_cannot_be_read_stands_below_the_rows_of_before(tmp_pa
         await until(lambda: len(screen.source) == 2 and not screen._reading, "the settings")
         folder.state.unlink()
         screen.look()
-        await until(lambda: "this is not a sweep" in drawn(app), "the error")
+        await until(lambda: "this is not a sweep" in drawn(app), "the error", seconds=9)
         assert "★ online.L=2" in drawn(app) and "/[a]/" in str(screen.about.render())
         folder.write(record)
         screen.look()
-        await until(lambda: "this is not a sweep" not in drawn(app), "the sweep")
+        await until(lambda: "this is not a sweep" not in drawn(app), "the sweep", seconds=9)
 
 
 @pytest.mark.parametrize(("seconds", "count"), [(60.0, 1), (0.02, 3)])
@@ -331,7 +331,9 @@ async def test_a_sweep_is_read_at_once_and_then_in_turn(
     monkeypatch.setattr("screens.sweep.screen.REFRESH_SECONDS", seconds)
     app = SweepApp(make_sweep(tmp_path, [20, 38]))
     reads: list[bool] = []
-    monkeypatch.setattr(app.sweep, "_read", lambda: [reads.append(True), setattr(app.sweep, "_reading", False)])
+    monkeypatch.setattr(
+        app.sweep, "_read", lambda: [reads.append(True), setattr(app.sweep, "_reading", False)]
+    )
     async with app.run_test(size=(100, 30)):
         assert reads
-        await until(lambda: len(reads) >= count, "the readings")
+        await until(lambda: len(reads) >= count, "the readings", seconds=9)
