@@ -21,6 +21,7 @@ from screens.runs.about import about_run
 from screens.runs.columns import COLUMNS
 from screens.runs.fields import headline
 from screens.widgets.key_line import KeyLine, fitting, keys_of
+from tests.console import drawn, until
 from tests.runs_app import RunsApp, esm_verdict
 from tests.synthetic_run import SyntheticRun, write_log
 
@@ -328,3 +329,35 @@ def test_of_a_method_with_two_verdicts_the_last_stages_is_said(make: Make, tmp_p
     assert headline(row) == selector
     cells = {column.key: column.show(row) for column in COLUMNS if column.key in ("methods", "result")}
     assert [getattr(cell, "text", cell) for cell in cells.values()] == ["0.500", "Pool ▼"]
+
+
+async def test_a_run_of_a_folder_below_the_working_one_is_chosen(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make("a", "finished")
+    run = make("b", "finished", age=60).path
+    app = RunsApp(Path("outputs"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        app.runs.select(run.relative_to(tmp_path))
+        assert app.runs.selected is not None and app.runs.selected.path.absolute() == run
+
+
+async def test_the_list_is_read_again_by_itself_and_offers_what_a_run_now_takes(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("screens.runs.listing.REFRESH_SECONDS", 0.02)
+    run = make("a", "finished")
+    app = RunsApp(tmp_path / "outputs")
+    async with app.run_test(size=(120, 24)) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert not {"Resume", "Error"} & set(drawn(app).splitlines()[-1].split())
+        record = run.read()
+        for change, key in (({"status": "stopped"}, "Resume"), ({"failure": "no room"}, "Error")):
+            for name, value in change.items():
+                setattr(record, name, value)
+            run.write(record)
+            await until(lambda key=key: key in drawn(app).splitlines()[-1].split(), key, seconds=9)
