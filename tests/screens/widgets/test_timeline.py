@@ -463,9 +463,9 @@ async def test_a_replay_that_is_halted_says_so_no_longer(session: RunSession) ->
         await app.settle()
         await pilot.pause()
         session.update = lambda: None  # type: ignore[method-assign]
-        seen = []
-        for _ in range(2):
-            app.timeline.toggle_replay()
+        timeline, seen = app.timeline, list[list[str]]()
+        for change in (timeline.toggle_replay, timeline.next_speed, timeline.toggle_replay):
+            change()
             await pilot.pause()
-            seen.append("REPLAY" in drawn(app))
-        assert seen == [True, False]
+            seen.append([words for words in ("REPLAY ×1", "REPLAY ×4") if words in drawn(app)])
+        assert seen == [["REPLAY ×1"], ["REPLAY ×4"], []]
