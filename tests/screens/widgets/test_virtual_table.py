@@ -777,3 +777,16 @@ async def test_the_sign_of_the_cursor_is_drawn_where_it_went() -> None:
             await press(pilot, key)
             seen.append([line[:1] for line in drawn(app).splitlines()[1:5]])
         assert seen == [["›", " ", " ", " "], [" ", "›", " ", " "], ["›", " ", " ", " "]]
+
+
+async def test_other_rows_and_columns_are_drawn_at_once() -> None:
+    """As many as before."""
+    app = TableApp(3)
+    async with app.run_test(size=(50, 12)) as pilot:
+        await press(pilot, "g")
+        app.source.show([5, 6, 7], COLUMNS[2:])
+        app.query_one(VirtualTable).refresh_rows()
+        await pilot.pause()
+        assert [line.split() for line in drawn(app).splitlines()[:4]] == [
+            ["name"], ["›", "row", "number", "5"], ["row", "number", "6"], ["row", "number", "7"],
+        ]  # fmt: skip
