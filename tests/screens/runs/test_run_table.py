@@ -22,7 +22,7 @@ from screens.notes.screen import NotesScreen
 from screens.panels.ask import AskScreen
 from screens.panels.error_panel import ErrorPanel
 from screens.runs.about import about_run
-from screens.runs.columns import COLUMNS, NONE, _eta, _progress, _state
+from screens.runs.columns import COLUMNS, _eta, _progress, _state
 from screens.runs.commands import RunCommands
 from screens.runs.groups import Group
 from screens.runs.run_filter import RUN_FIELDS, kept
@@ -470,7 +470,7 @@ def test_a_share_is_not_whole_before_all_is_done() -> None:
     [
         (TimeLeft(90.0), Cell("1:30", "strong")),
         (TimeLeft(90.0, unknown=("eval",)), Cell("?", "dim")),
-        (None, NONE),
+        (None, Cell(*NONE)),
     ],
 )
 def test_what_is_left_may_not_be_known(left: TimeLeft | None, cell: Cell) -> None:
