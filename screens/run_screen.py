@@ -105,7 +105,7 @@ class RunScreen(NotingScreen):
 
     def poll(self) -> None:
         """Draw if anything changed."""
-        if not self.is_current:
+        if not self.is_current or not (self.app.screen is self or self.app.screen.is_modal):
             return
         session = self.session
         session.update()

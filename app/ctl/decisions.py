@@ -60,7 +60,7 @@ def _rows(runs: Iterable[RunDirectory], expression: Expression | None) -> Iterat
     for run in runs:
         rows, numbers = _matching(run, expression)
         getters = [rows.getter(name) for name in _NAMES]
-        name, stale = f"{run.path.absolute().parent.name}/{run.path.name}", _stale(run)
+        name, stale = "/".join(run.path.absolute().parts[-2:]), _stale(run)
         for row in numbers:
             values = [get(row) for get in getters]
             yield [*(None if value != value else value for value in values), name, stale]

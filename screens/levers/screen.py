@@ -50,7 +50,7 @@ class LeversScreen(WhatIfScreen):
 
 
 def _choice(session: Session) -> Choice:
-    run = session.run_dir
+    run = session.run_dir.absolute()
     question = one_line(next(reversed(session.state.esm.questions.values()), ""))
     return Choice(
         f"all levers on one question · {run.parent.name}/{run.name}",

@@ -86,7 +86,7 @@ class StagesPanel(SessionPanel):
         """Make a choice about the stage under the cursor; to begin it again, only after it was asked."""
         try:
             run = inspect(self._session.run_dir)
-            stage = list(run.record.stages)[self.lines.highlighted or 0]
+            stage = [*run.record.stages, ""][self.lines.highlighted or 0]
             change = _change(run, choice, stage)
         except RunError as error:
             self.notify(str(error), severity="warning", markup=False)

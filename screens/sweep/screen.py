@@ -103,6 +103,7 @@ counts how often each stage was done: stages of equal inputs are done once.
     def _failed(self, text: str) -> None:
         self.table.empty = one_line(text)
         self.table.refresh_rows()
+        self.about.update(self.table.empty)
 
     def show_results(self, results: SweepResults, progress: SweepProgress) -> None:
         """Draw these."""

@@ -122,8 +122,7 @@ class RunHeader(Widget):
         if session.stop_requested:
             text.append(" " * bool(text)).append(" STOPPING ", tone(self, "badge"))
         elif status == "paused":
-            text.append(" ")
-            text.append(" ENGINE PAUSED ", tone(self, "badge"))
+            text.append(" ").append(" ENGINE PAUSED ", tone(self, "badge"))
         elif not text:
             sign = _SIGNS.get(status, "○")
             text.append(

@@ -15,6 +15,8 @@ class Refusing(RefusedKeys[None]):
         Binding("r,R", "resume", "Resume", tooltip="Start a worker again."),
         Binding("t", "nothing", "Nothing"),
         Binding("o", "overview", "Overview", tooltip="Back to the overview."),
+        Binding("escape", "resume", "Back", tooltip="Back to the list."),
+        Binding("f9", "resume", "Start", tooltip="Start a run.", priority=True),
     ]
     done = ""
 
@@ -56,7 +58,7 @@ async def test_a_refused_key_is_named_once_in_three_seconds() -> None:
 async def test_keys_that_are_done_or_unknown_or_without_a_sentence_say_nothing() -> None:
     app = Refusing()
     async with app.run_test(notifications=True) as pilot:
-        await pilot.press("o", "t", "u", "down")
+        await pilot.press("o", "t", "u", "down", "e", "f9")
         assert app.done == "o" and app.messages() == []
 
 

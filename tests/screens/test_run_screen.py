@@ -726,6 +726,27 @@ async def test_a_covered_screen_neither_looks_nor_speaks(tmp_path: Path) -> None
         assert pilot.app.screen is dialog and screen.session.state.failure is not None
 
 
+async def test_a_screen_is_drawn_below_a_dialog_and_not_below_another_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does it follow the work from there."""
+    session = finished(tmp_path, upto=8)
+    async with RunApp(OverviewScreen(session)).run_test(size=(80, 24)) as pilot:
+        screen = await polled(pilot)
+        drawn: list[str] = []
+        monkeypatch.setattr(screen, "show", lambda: drawn.append(pilot.app.screen.name or ""))
+        for above in (AskScreen("A note", lambda text: text), NotesScreen([tmp_path])):
+            above._name = type(above).__name__
+            await pilot.app.push_screen(above)
+            session.grow(1)
+            screen.poll()
+            await pilot.press("escape")
+        assert drawn[0] == "AskScreen" and "NotesScreen" not in drawn
+        session.grow(1)
+        screen.poll()
+        assert len(drawn) > 1 and not drawn[-1]
+
+
 async def test_the_line_of_the_model_comes_and_goes_with_its_work(tmp_path: Path) -> None:
     events = [
         ev.Header(seq=0, schema_version=1, name="demo", run_id="1", seed=1, stages=["mine"], versions={}),

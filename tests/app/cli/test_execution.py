@@ -96,6 +96,20 @@ def test_a_run_that_cannot_be_opened_is_refused_before_the_screen_is_taken(
     assert named["outputs"] == tmp_path.parent, "of OUTPUTS/EXPERIMENT/RUN"
 
 
+def test_keys_that_are_not_typed_move_nothing(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in `echo | steer-tui`, whose output is a terminal."""
+    on_terminal(monkeypatch)
+    calls.instead_of("app.shell.run_console")
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: False)
+    assert main([]) == 2
+    assert capsys.readouterr().err == (
+        "the console needs a terminal (standard input or output is not a terminal): "
+        "run without a console: steer-tui batch\n"
+    )
+
+
 def test_a_terminal_that_cannot_place_text(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -128,7 +142,7 @@ def test_a_new_run_and_a_resumed_one(calls: Calls, monkeypatch: pytest.MonkeyPat
     main(["batch", "--resume", "x", "--stages", "eval"])
     prepared, worked, resumed, again = calls.made
     assert prepared == ((Path("c.yaml"), ["a=1", 'run.stages=["mine", "eval"]'], "o"), {})
-    assert worked[0][0] is run
+    assert worked[0][0] is run and [console.stderr for console in worked[0][1:]] == [False, True]
     assert resumed[0][0].path == again[0][0].path == Path("outputs/x") and resumed[0][1] == ["eval"]
     main(["batch", "--resume", "x", "--outputs", "o"])
     assert calls.made[-1][0][0].path == Path("o/x"), "it is looked for where --outputs says"
@@ -146,6 +160,14 @@ def test_a_new_sweep_and_a_resumed_one(calls: Calls) -> None:
     assert given[3] == ["a=1", 'run.stages=["eval"]', 'run.outputs="o"']
     assert named == {"jobs": 3, "choose_on": "dev"}
     assert (worked[0][0], again[0][0]) == ("new", "old") and found == (("x", Path("o")), {})
+    assert [console.stderr for console in worked[0][1:]] == [False, True]
+
+
+def test_no_run_at_all_is_fewer_than_any_sweep_has(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("engine.sweep.prepare.prepare_sweep", "app.sweep.run_sweep.run_sweep"):
+        calls.instead_of(name)
+    assert main(["sweep", "run.seed=1,2", "--most", "0"]) == 2
+    assert "at most 0, or --most 2 if this is meant" in capsys.readouterr().err
 
 
 def test_more_than_a_hundred_runs_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
@@ -171,4 +193,19 @@ def test_what_the_doctor_looks_at(calls: Calls) -> None:
     main(["doctor", "--server", "http://h/v1", "--model", "m", "--key-env", "K"])
     assert [given for given, _ in calls.made] == [
         (Path("o"), default_config()), ("http://h/v1", None, "OPENAI_API_KEY"), ("http://h/v1", "m", "K"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("option", ["--model", "--key-env"])
+def test_a_servers_options_are_not_for_a_machine(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", option, "M"]) == 2
+    assert capsys.readouterr().err == "--model and --key-env are for a server: add --server URL\n"
+
+
+def test_what_is_checked(calls: Calls) -> None:
+    calls.instead_of("app.doctor.check.run_check")
+    main(["check"])
+    main(["check", "a.yaml", "b.yaml", "--set", "x=1"])
+    assert [given for given, _ in calls.made] == [
+        ([default_config()], []), ([Path("a.yaml"), Path("b.yaml")], ["x=1"]),
     ]  # fmt: skip

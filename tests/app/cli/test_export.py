@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace
@@ -101,3 +102,17 @@ def test_a_folder_of_files_is_not_written_over_a_file(
         "a folder that is there is written into"
     )
     assert export_vectors._numbers("3, 0") == [3, 0]
+    given = ["export", "vectors", "run", "--format", "gguf", "--out", str(out)]
+    assert main(given) == 0, "one file is written over another"
+    assert "strength: ESM adds about 1.25 times such a vector where an entry matches well\n" in (
+        capsys.readouterr().out
+    )
+
+
+def test_a_terminal_without_unicode_gets_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    done, written = SimpleNamespace(deltas={"0": 0.25}, bias=None), io.BytesIO()
+    monkeypatch.setattr("app.choose_run.choose_run", lambda run, outputs: None)
+    monkeypatch.setattr("engine.evolution.processors.export_deltas.export_deltas", lambda *options: done)
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, "ascii", write_through=True))
+    assert main(["export", "deltas", "run", "--format", "logit-bias", "--out", "bias.json"]) == 0
+    assert b"create(?, **json.load" in written.getvalue()

@@ -19,7 +19,7 @@ from app.ctl.runs import run_form
 from app.runs.client import prepare_run
 from app.runs.run_list import RunRow
 from app.runs.time_left import TimeLeft
-from engine.events import DecisionTaken, Notice, StageBegunAgain
+from engine.events import DecisionTaken, EntryPicked, Notice, PairMined, StageBegunAgain
 from engine.run.control import ControlServer
 from engine.run.directory import RunDirectory, inspect
 from engine.run.gate import Gate
@@ -340,3 +340,43 @@ def test_the_time_of_all_stages_is_null_where_one_is_not_known(
     run = RunDirectory(make_run(tmp_path, "a", []))
     row = RunRow(inspect(run.path), StageState("mine", done=3, total=4))
     assert run_form(row)["eta_all"] == seconds
+
+
+def test_a_decision_names_its_run_wherever_one_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path, "demo", [decided("x", 1)])
+    monkeypatch.chdir(run)
+    assert main(["ctl", "decisions", ".", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["run"] == f"demo/{run.name}"
+
+
+def test_runs_are_listed_by_paths_that_hold_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path / "outputs", "demo", [])
+    monkeypatch.chdir(tmp_path)
+    assert main(["ctl", "list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["path"] == str(run)
+
+
+def test_events_of_several_types_are_asked_for_together(ctl: Ctl, tmp_path: Path) -> None:
+    events = [decided("x", 1), Notice(text="a"), evaluated("esm", "x", True), Notice(text="b")]
+    run = str(make_run(tmp_path, "a", events))
+    rows = ctl("events", run, "--type", "Notice", "--type", "DecisionTaken")[1]
+    assert [row.get("seq", 0) for row in rows] == [0, 1, 3]
+
+
+def test_a_log_of_an_older_version_names_entries_by_their_pairs(ctl: Ctl, tmp_path: Path) -> None:
+    """The pair turned from Backward to Forward at step 1."""
+    pair = PairMined(
+        pair="p1", example="e", control_point_m=1, layer=2, quality=0.5, positives=1, negatives=1, delta_norm=1.0,
+        positive_text="Forward: 8", negative_text="Backward: 8",
+    )  # fmt: skip
+    picked = EntryPicked(
+        order=0, lib_id="0", tool_name="p1_wrong", kind="wrong", example="e", control_point_m=1, layer=2, quality=0.5,
+        gain=1.0, objective=1.0, max_similarity=0.5,
+    )  # fmt: skip
+    run = make_run(tmp_path, "a", [pair, picked, decided("x", 1, chosen="p1_wrong", gate="chosen")])
+    [row] = ctl("decisions", str(run))[1]
+    assert (row["chosen"], row["entry"]) == ("Backward → Forward, step 1", "p1_wrong")

@@ -134,6 +134,23 @@ async def test_the_kinds_of_items_follow_each_other(runs: tuple[Path, Path]) -> 
         assert str(screen.about.content) == "item 2 of 3"
 
 
+async def test_from_a_kind_without_items_one_comes_to_the_first_that_has_some(
+    runs: tuple[Path, Path],
+) -> None:
+    """None is wrong in both."""
+    app = CompareApp(*runs)
+    async with app.run_test(size=(100, 30)) as pilot:
+        screen = app.compare
+        await until(lambda: len(screen.method_source) == 2, "the comparison")
+        await pilot.press("down")
+        while (column := screen.methods.marked_column) is None or column.key != "neither":
+            await pilot.press("right")
+        await pilot.press("enter")
+        await until(lambda: "No item is of this kind." in drawn(app), "that there is none")
+        await pilot.press("v")
+        assert [screen.item_source.item(row).a.id for row in range(len(screen.item_source))] == ["q"]
+
+
 async def test_what_cannot_be_compared_says_so(tmp_path: Path) -> None:
     a, b = make_run(tmp_path, "a", []), make_run(tmp_path, "b", [], status="stopped")
     app = CompareApp(a, b)
@@ -416,3 +433,19 @@ def test_a_method_that_was_left_is_not_compared_to_its_end(left: bool, closed: b
     )  # fmt: skip
     CompareScreen._find_partings.__wrapped__(screen, arm)  # type: ignore[attr-defined]
     assert "".join(done) == (f"{read}3" if read else "")
+
+
+@pytest.mark.parametrize(
+    ("system", "place"), [("ESM", Place("decisions", filter="method:best")), ("Evolution", None)]
+)
+def test_a_run_is_opened_at_the_decisions_of_esm_alone(
+    system: str, place: Place | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen, asked = CompareScreen(Path("a"), Path("b")), list[Any]()
+    arm: Any = SimpleNamespace(a=SimpleNamespace(system=system, name="best"))
+    screen.method_source.show([arm])
+    monkeypatch.setattr(CompareScreen, "level", "compare-methods")
+    monkeypatch.setattr(CompareScreen, "methods", SimpleNamespace(cursor=0))
+    monkeypatch.setattr(screen, "post_message", asked.append)
+    screen.action_open_run(1)
+    assert asked == [RunRequested(Path("b"), system, place)]

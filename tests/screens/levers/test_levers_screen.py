@@ -176,7 +176,16 @@ def test_what_the_fields_take_and_say(tmp_path: Path) -> None:
     ):  # fmt: skip
         with pytest.raises(ValueError, match=f"^{words}$"):
             field.read(text)
+    assert [field.width for field in (question, model, runs)] == [0, 12, 0], "0: what is left"
     assert (question.hint, runs.hint) == (
         "any question; enter asks it",
         "none, or others, each as NAME/ID",
     )
+
+
+def test_a_run_is_named_from_inside_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `steer-tui .` opens it."""
+    (tmp_path / "demo" / "1").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "demo" / "1")
+    choice = levers._choice(RecordedSession([], Path()))
+    assert choice.about == "all levers on one question · demo/1"

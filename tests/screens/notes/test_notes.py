@@ -311,3 +311,25 @@ def test_a_notes_run_is_named_where_there_are_several(runs: int, named: bool) ->
     assert [column.key for column in screen._source.columns] == [
         "marked", "time", "author", "item", "note", *(["run"] if named else []),
     ]  # fmt: skip
+
+
+async def test_a_note_that_cannot_be_taken_back_stays_in_the_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With one that another console has written meanwhile."""
+    run = make_run(tmp_path, "r", [])
+    Notes(run).add(7, "pair [1]", "why?")
+    screen = NotesScreen([run])
+    async with App[None]().run_test(size=(120, 24)) as pilot:
+        await pilot.app.push_screen(screen)
+        Notes(run).add(8, "pair 2", "slow")
+
+        def fails(notes: Notes, entry: Entry) -> None:
+            raise OSError("no room [there]")
+
+        monkeypatch.setattr(Notes, "remove", fails)
+        await pilot.press("delete")
+        await pilot.pause()
+        [shown] = list(pilot.app._notifications)
+        assert (shown.message, shown.severity) == ("no room [there]", "error")
+        assert str(screen.query_one("#notes-title").render()) == "2 marks and notes on 1 run"

@@ -13,6 +13,7 @@ from app.state.run import RunState
 from engine import events as ev
 from screens.overview import files
 from screens.overview.files import FilesPanel, file_blocks
+from tests.console import until
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import write_log
 
@@ -140,3 +141,18 @@ async def test_the_page_is_drawn_as_wide_as_its_panel(
         panel._drawn = None
         panel.poll()
         assert widths[0] == 100 and widths[-1] == panel.page.content_size.width == 92
+
+
+async def test_a_panel_that_is_open_goes_on_with_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("screens.panels.session_panel._POLL_SECONDS", 0.02)
+    events = [HEADER, ev.Notice(seq=1, stage="mine", text="slow disk", time=1.0)]
+    session = RecordedSession([(event, at, 1) for at, event in enumerate(events)], tmp_path, upto=1)
+    panel = FilesPanel(session)
+    async with App[None]().run_test(size=(80, 24)) as pilot:
+        await pilot.app.push_screen(panel)
+        await pilot.pause()
+        assert "slow disk" not in shown(panel)
+        session.grow(1)
+        await until(lambda: "slow disk" in shown(panel), "the notice", seconds=9)

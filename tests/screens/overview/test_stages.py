@@ -295,3 +295,13 @@ async def test_what_was_chosen_is_shown_at_once_when_a_worker_is_asked_for(run: 
         assert "✓ mine" not in str(panel.lines.options[0].prompt)
         await pilot.pause()
         assert app.resumed == [run.path]
+
+
+async def test_a_run_without_stages_has_nothing_to_choose(tmp_path: Path) -> None:
+    run = create_run(tmp_path, "r", seed=0, stages=[], config={}, config_text="{}\n", versions={})
+    app = StagesApp(run)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("i", "b", "minus", "Z")
+        await pilot.pause()
+        assert isinstance(app.screen, StagesPanel)
+        assert all("the run has no stage" in note.message for note in app._notifications)

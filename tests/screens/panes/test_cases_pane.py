@@ -112,7 +112,13 @@ async def test_a_finished_table_stands_in_its_own_order(tmp_path: Path) -> None:
         assert pane.line.has_class("-explains")
         pane.table.action_column(1)
         await pilot.pause()
-        assert str(pane.line.content).endswith("sorted by letter ↓"), "this column has no help"
+        count = "3 letters  │  all are letters"
+        assert str(pane.line.content) == (f"{count}  │  find b 2: n next, esc ends  │  sorted by letter ↓"), (
+            "this column has no help"
+        )
+        pane.table.look_for(())
+        await pilot.pause()
+        assert str(pane.line.content) == f"{count}  │  sorted by letter ↓"
 
 
 async def test_keys_lead_to_notable_cases_to_steps_and_beside(

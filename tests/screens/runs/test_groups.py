@@ -140,6 +140,8 @@ def test_a_sweeps_runs_are_counted_by_what_they_are(make: Make, tmp_path: Path) 
     assert [line.split()[0] for line in about_group(group).plain.splitlines()] == ["runs", "reported", "best"]
     assert "greedy 63.5% → 60.0%" in about_group(group).plain.splitlines()[1]
     assert two.composition == "1 setting + 1 test run", "a reported setting is no further one"
+    begun = reached(make("a", "running"), None, sweep=rows[4].record.sweep)
+    assert heading(*rows[:4], begun).cell("result").text == "★ 0.700", "what is to be reported has just begun"
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])

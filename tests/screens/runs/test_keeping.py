@@ -199,6 +199,7 @@ async def test_trash_and_undo(outputs: Path) -> None:
         await pilot.press("delete")
         await settled(app, pilot)
         assert not first.exists() and len(app.runs.source) == 2 and "Undo" in app.words
+        assert not any(note.markup for note in app._notifications), "names may hold brackets"
         first.mkdir()
         await pilot.press("u")
         assert isinstance(app.screen, ErrorPanel)

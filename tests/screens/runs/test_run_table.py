@@ -12,6 +12,8 @@ import pytest
 from msgspec import structs
 
 from app.runs.run_list import RunList, RunRow
+from app.runs.time_left import TimeLeft
+from app.table.column import Cell
 from app.table.filter_parser import parse
 from engine.run.directory import RunDirectory, StageRecord, SweepPoint
 from engine.run.stage_state import RUNNING, StageState
@@ -20,7 +22,7 @@ from screens.notes.screen import NotesScreen
 from screens.panels.ask import AskScreen
 from screens.panels.error_panel import ErrorPanel
 from screens.runs.about import about_run
-from screens.runs.columns import COLUMNS, _progress, _state
+from screens.runs.columns import COLUMNS, _eta, _progress, _state
 from screens.runs.commands import RunCommands
 from screens.runs.groups import Group
 from screens.runs.run_filter import RUN_FIELDS, kept
@@ -461,3 +463,17 @@ def test_a_share_is_not_whole_before_all_is_done() -> None:
     row: Any = SimpleNamespace(state="running", fraction=0.996, working=True)
     assert _state(row).text == "▶ running 99%"
     assert _progress(row).text.endswith("  99%")
+
+
+@pytest.mark.parametrize(
+    ("left", "cell"),
+    [
+        (TimeLeft(90.0), Cell("1:30", "strong")),
+        (TimeLeft(90.0, unknown=("eval",)), Cell("?", "dim")),
+        (None, Cell(*NONE)),
+    ],
+)
+def test_what_is_left_may_not_be_known(left: TimeLeft | None, cell: Cell) -> None:
+    """90 s are known; how long eval takes is not."""
+    row: Any = SimpleNamespace(time_left=left)
+    assert _eta(row) == cell

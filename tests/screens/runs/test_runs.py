@@ -9,16 +9,19 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
+from rich.text import Text
 
 from app.runs.run_list import RunList, read_progress
 from engine.events import Header, Notice, StageFinished, StageProgress, StageStarted, encode
 from engine.run.directory import RunDirectory, RunStatus, StageRecord
 from engine.run.lock import RunLock
 from screens.console_screen import TooNarrow
+from screens.messages import EventRequested
 from screens.runs.about import about_run
 from screens.runs.columns import COLUMNS
 from screens.runs.fields import headline
 from screens.widgets.key_line import KeyLine, fitting, keys_of
+from tests.console import drawn, until
 from tests.runs_app import RunsApp, esm_verdict
 from tests.synthetic_run import SyntheticRun, write_log
 
@@ -72,6 +75,9 @@ async def test_offers_follow_the_run_under_the_cursor(
     lock.release()
     assert sent == [("a", "pause"), ("a", "stop")]
     assert asked == [("EventRequested", "a"), ("ResumeRequested", "b")] and app.new_runs == 1
+    assert isinstance(app.asked[0], EventRequested) and app.asked[0].seq is None, (
+        "the run, and none of its events"
+    )
 
 
 @pytest.mark.parametrize("terminal", SIZES)
@@ -87,6 +93,23 @@ async def test_newcomer_is_told_what_to_press(tmp_path: Path, terminal: tuple[in
         assert str(app.runs.title_line.content).endswith("in /nope/x/ (there is no such folder yet), /tmp/")
         await pilot.press("plus")
         assert app.new_runs == 1 and not app.asked
+
+
+async def test_what_stands_below_the_list_is_as_wide_as_the_screen(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """80 columns but for one at each side."""
+    make("a", "stopped")
+    rooms: list[int] = []
+    monkeypatch.setattr(
+        "screens.runs.listing.about_run", lambda row, room: Text(f"{rooms.append(room)}", "dim")
+    )
+    app = RunsApp(tmp_path / "outputs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        app.runs._show_about()
+        assert rooms[-1] == 78
 
 
 async def test_new_runs_come_in_and_the_cursor_stays(make: Make, tmp_path: Path) -> None:
@@ -306,3 +329,35 @@ def test_of_a_method_with_two_verdicts_the_last_stages_is_said(make: Make, tmp_p
     assert headline(row) == selector
     cells = {column.key: column.show(row) for column in COLUMNS if column.key in ("methods", "result")}
     assert [getattr(cell, "text", cell) for cell in cells.values()] == ["0.500", "Pool ▼"]
+
+
+async def test_a_run_of_a_folder_below_the_working_one_is_chosen(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make("a", "finished")
+    run = make("b", "finished", age=60).path
+    app = RunsApp(Path("outputs"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        app.runs.select(run.relative_to(tmp_path))
+        assert app.runs.selected is not None and app.runs.selected.path.absolute() == run
+
+
+async def test_the_list_is_read_again_by_itself_and_offers_what_a_run_now_takes(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("screens.runs.listing.REFRESH_SECONDS", 0.02)
+    run = make("a", "finished")
+    app = RunsApp(tmp_path / "outputs")
+    async with app.run_test(size=(120, 24)) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert not {"Resume", "Error"} & set(drawn(app).splitlines()[-1].split())
+        record = run.read()
+        for change, key in (({"status": "stopped"}, "Resume"), ({"failure": "no room"}, "Error")):
+            for name, value in change.items():
+                setattr(record, name, value)
+            run.write(record)
+            await until(lambda key=key: key in drawn(app).splitlines()[-1].split(), key, seconds=9)

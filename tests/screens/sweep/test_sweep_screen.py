@@ -114,7 +114,10 @@ async def test_in_the_list_of_runs_a_sweep_is_a_heading(tmp_path: Path) -> None:
         assert isinstance(app.asked[-1], SweepRequested) and app.asked[-1].folder == folder.path
         await pilot.press("up", "space")
         await pilot.pause()
-        assert len(app.rows()) == 1
+        assert len(app.rows()) == 1 and not app.runs.about.has_class("-empty")
+        app.runs.show_only("state:finished")
+        await pilot.pause()
+        assert len(app.rows()) == 5 and "filter state:finished: 4 " in str(app.runs.title_line.content)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)])
@@ -304,3 +307,36 @@ async def test_the_keys_below_are_those_of_the_sweep_as_it_is_now(tmp_path: Path
             keys = drawn(app).splitlines()[-1]
             seen.append([word for word in ("Stop", "Resume") if word in keys])
         assert seen == [["Stop"], ["Resume"], []]
+
+
+async def test_why_a_sweep_cannot_be_read_stands_below_the_rows_of_before(tmp_path: Path) -> None:
+    """Until it can be read again."""
+    (tmp_path / "[a]").mkdir()
+    folder = make_sweep(tmp_path / "[a]", [20, 38])
+    record = folder.read()
+    app = SweepApp(folder)
+    async with app.run_test(size=(120, 30)):
+        screen = app.sweep
+        await until(lambda: len(screen.source) == 2 and not screen._reading, "the settings")
+        folder.state.unlink()
+        screen.look()
+        await until(lambda: "this is not a sweep" in drawn(app), "the error", seconds=9)
+        assert "★ online.L=2" in drawn(app) and "/[a]/" in str(screen.about.render())
+        folder.write(record)
+        screen.look()
+        await until(lambda: "this is not a sweep" not in drawn(app), "the sweep", seconds=9)
+
+
+@pytest.mark.parametrize(("seconds", "count"), [(60.0, 1), (0.02, 3)])
+async def test_a_sweep_is_read_at_once_and_then_in_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, count: int
+) -> None:
+    monkeypatch.setattr("screens.sweep.screen.REFRESH_SECONDS", seconds)
+    app = SweepApp(make_sweep(tmp_path, [20, 38]))
+    reads: list[bool] = []
+    monkeypatch.setattr(
+        app.sweep, "_read", lambda: [reads.append(True), setattr(app.sweep, "_reading", False)]
+    )
+    async with app.run_test(size=(100, 30)):
+        assert reads
+        await until(lambda: len(reads) >= count, "the readings", seconds=9)

@@ -374,7 +374,8 @@ def test_where_an_answer_leaves_the_first_one(text: str, drawn: str) -> None:
     assert _text(text, answer.Answer("null", text), first, palette).plain == drawn
     assert _text(first.text or "", first, first, palette).plain == "It is 3."
     empty = answer.Answer("committed", "")
-    assert _text("", empty, empty, palette).plain == "(empty)"
+    for blank in ("", " \n"):
+        assert _text(blank, empty, empty, palette).plain == "(empty)"
 
 
 @pytest.mark.parametrize(
@@ -605,3 +606,27 @@ async def test_more_is_offered_once_there_is_more_than_fits(opened: Opened) -> N
         assert not {"More", "Sweep"} & set(drawn(app).splitlines()[-1].split())
         await press(pilot, "enter")
         assert screen.check_action("scroll", (1,)) and "More" in drawn(app).splitlines()[-1]
+
+
+async def test_answers_keep_their_strengths_where_the_next_try_fails(opened: Opened) -> None:
+    """Nine strengths of 2 were answered; the one of 5 was not."""
+
+    def reply(system: str, wanted: Mapping[str, Any]) -> AnswerTried:
+        if len(process.asked) == 2:
+            raise SteerError(what="the model is gone")
+        tries = [said("It rose.", tokens=8) for _ in wanted["scales"]]
+        return answered(system, said("It rose."), said("It fell."), *tries)
+
+    app, process = opened(EvolutionScreen, evolution_events(), reply)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "1", "g", *["down"] * 6, "w")
+        await fill(pilot, scales="2")
+        swept = await press(pilot, "f2")
+        await fill(pilot, scales="5")
+        failed = await press(pilot, "enter")
+        assert "the model is gone" in failed
+        [above, after] = [
+            next(line.split() for line in text.splitlines() if line.split()[-1:] == ["6"])
+            for text in (swept, failed)
+        ]
+        assert above == after and above[-9:] == ["0", "0.5", "1", "1.5", "2", "2.5", "3", "4", "6"]

@@ -197,3 +197,18 @@ async def test_an_id_in_the_line_below_the_last_one_in_view_is_brought_into_view
             await pilot.press("tab")
             await pilot.pause()
             assert (app.pane._chosen, app.pane.scroll_y) == (Target("entry", "b"), after)
+
+
+async def test_the_chosen_id_is_drawn_in_reverse_wherever_it_stands() -> None:
+    app = PaneApp()
+    async with app.run_test(size=(40, 24)) as pilot:
+        pane = app.pane
+        pane.show(page, links=True)
+        pane.focus()
+        seen: list[list[str]] = []
+        for keys in ((), ("tab",), ("tab",)):
+            await pilot.press(*keys)
+            await pilot.pause()
+            parts = [part for line in pane._drawn(pane.scrollable_content_region.width) for part in line]
+            seen.append([part.text for part in parts if part.style and part.style.reverse])
+        assert seen == [[], ["a", "a"], ["b"]]

@@ -51,7 +51,7 @@ async def test_what_is_typed_is_applied_at_once() -> None:
     app = BarApp()
     async with app.run_test() as pilot:
         app.bar.open()
-        await pilot.press("m", "colon", "1")
+        await pilot.press("m", "colon", "1", "space")
         await pilot.pause()
         assert app.asked[-1] == "m:1"
         app.bar.show_count("3 of 9")

@@ -141,3 +141,11 @@ async def test_a_click_beside_the_keys_does_nothing() -> None:
         for x in (0, end, 78):
             await pilot.click(KeyLine, offset=(x, 0))
     assert end < 78 and app.counted == []
+
+
+def test_a_key_that_is_too_long_leaves_the_room_to_shorter_ones_that_matter_as_much() -> None:
+    """Of ten cells; what matters less does not go before it."""
+    long, short = Key("a", "x" * 20, ANY, 1), Key("b", "short", ANY, 1)
+    assert fitting([long, short], 10) == [short]
+    less, least = Key("a", "x" * 20, ANY, 2), Key("b", "short", ANY, 2)
+    assert fitting([less, least], 10) == []

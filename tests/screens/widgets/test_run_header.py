@@ -295,3 +295,13 @@ def test_the_moment_stands_at_the_right_and_the_rest_gives_way(
         for text in (text, RunHeader(session, "ESM").render())
     ]
     assert leads == [["✗ failed"], []]
+
+
+@pytest.mark.parametrize("title", ["Overview", "ESM"])
+def test_before_a_stage_is_listed_the_screen_is_named_once(
+    title: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("screens.widgets.run_header.tone", lambda widget, name: Style())
+    session: Any = SimpleNamespace(state=RunState(), status=None)
+    words = RunHeader(session, title)._methods().plain.split()
+    assert words == list(dict.fromkeys(["Overview", title]))

@@ -20,6 +20,7 @@ from engine import events as ev
 from engine.run.directory import RunDirectory
 from screens.widgets.stage_bar import StageBar
 from screens.widgets.timeline import _KEYS, SPEEDS, Timeline
+from tests.console import drawn
 from tests.made_run import create_run
 from tests.named_tones import Parts, name_tones, parts
 from tests.recorded_session import RecordedSession
@@ -447,3 +448,24 @@ def test_the_replay_goes_on_from_where_one_is(tmp_path: Path, monkeypatch: pytes
     timeline.toggle_replay()
     timeline.toggle_replay()
     assert not timeline.replaying, "the same key halts it"
+
+
+@pytest.mark.parametrize(("height", "lines"), [(29, 1), (30, 2)])
+async def test_the_caption_needs_thirty_lines(session: RunSession, height: int, lines: int) -> None:
+    app = TimelineApp(session)
+    async with app.run_test(size=(100, height)):
+        assert app.timeline.size.height == lines
+
+
+async def test_a_replay_that_is_halted_says_so_no_longer(session: RunSession) -> None:
+    app = TimelineApp(session)
+    async with app.run_test(size=(100, 24)) as pilot:
+        await app.settle()
+        await pilot.pause()
+        session.update = lambda: None  # type: ignore[method-assign]
+        timeline, seen = app.timeline, list[list[str]]()
+        for change in (timeline.toggle_replay, timeline.next_speed, timeline.toggle_replay):
+            change()
+            await pilot.pause()
+            seen.append([words for words in ("REPLAY ×1", "REPLAY ×4") if words in drawn(app)])
+        assert seen == [["REPLAY ×1"], ["REPLAY ×4"], []]

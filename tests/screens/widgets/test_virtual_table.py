@@ -19,6 +19,7 @@ from screens.widgets.tables.column_layout import fitted, place
 from screens.widgets.tables.rows import Column, ItemSource, ListSource, RowSource
 from screens.widgets.tables.still_table import StillTable
 from screens.widgets.tables.virtual_table import VirtualTable
+from tests.console import drawn
 
 COLUMNS: Sequence[ListColumn[int]] = (
     ListColumn("number", "number", 8, "right", 0, value=lambda n: n),
@@ -128,9 +129,12 @@ async def test_wheel_stops_and_restarts_following() -> None:
         await pilot.pause()
         table.on_mouse_scroll_up()
         assert not table.follow
+        table.go_to(90)
+        table.scroll_end(animate=False)
+        await pilot.pause()
         table.on_mouse_scroll_down()
         await pilot.pause()
-        assert table.follow
+        assert (table.follow, table.cursor) == (True, 100)
 
 
 async def test_the_wheel_follows_nothing_in_another_order() -> None:
@@ -740,3 +744,49 @@ async def test_a_row_that_was_drawn_gets_its_mark_and_loses_it(monkeypatch: pyte
             table.signs = signs
             seen.append("".join(line[1] for line in lines(app)[1:6]))
         assert seen == ["     ", "  ◆  ", "  ◈  ", "     "]
+
+
+async def test_a_row_that_was_drawn_marks_the_words_of_the_search_of_now() -> None:
+    """Both are in the row of number 3."""
+    async with TableApp(5).run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g")
+        marked = []
+        for word in ("number", "number 3"):
+            table.look_for([word])
+            strip = table.render_line(4)
+            marked.append([segment.text for segment in strip if segment.style and segment.style.underline])
+        assert marked == [["number"], ["number 3"]]
+
+
+async def test_the_row_under_the_cursor_alone_is_bold() -> None:
+    app = TableApp(4)
+    async with app.run_test(size=(50, 12)) as pilot:
+        bold = []
+        for key in ("g", "j"):
+            table = await press(pilot, key)
+            firsts = [next(iter(table.render_line(row + 1))) for row in range(4)]
+            bold.append([bool(first.style and first.style.bold) for first in firsts])
+        assert bold == [[True, False, False, False], [False, True, False, False]]
+
+
+async def test_the_sign_of_the_cursor_is_drawn_where_it_went() -> None:
+    app = TableApp(4)
+    async with app.run_test(size=(50, 12)) as pilot:
+        seen = []
+        for key in ("g", "j", "k"):
+            await press(pilot, key)
+            seen.append([line[:1] for line in drawn(app).splitlines()[1:5]])
+        assert seen == [["›", " ", " ", " "], [" ", "›", " ", " "], ["›", " ", " ", " "]]
+
+
+async def test_other_rows_and_columns_are_drawn_at_once() -> None:
+    """As many as before."""
+    app = TableApp(3)
+    async with app.run_test(size=(50, 12)) as pilot:
+        await press(pilot, "g")
+        app.source.show([5, 6, 7], COLUMNS[2:])
+        app.query_one(VirtualTable).refresh_rows()
+        await pilot.pause()
+        assert [line.split() for line in drawn(app).splitlines()[:4]] == [
+            ["name"], ["›", "row", "number", "5"], ["row", "number", "6"], ["row", "number", "7"],
+        ]  # fmt: skip
