@@ -146,7 +146,7 @@ def test_the_line_of_counts() -> None:
 def test_an_answer_is_found_among_the_decisions_of_its_example() -> None:
     answer = ev.ExampleEvaluated(
         method="esm", index=0, example='a"b', question="", gold="", pred="", correct=True, tokens_used=1,
-        budget_used=1, text="",
+        budget_used=1, decisions=1, text="",
     )  # fmt: skip
     place = Place("decisions", filter='method:esm example:"a\\"b"')
     assert place_of(answer, 7) == ("ESM", place) and place_of(ev.Notice(text=""), 7) is None

@@ -29,8 +29,8 @@ _NOT_RECORDED = "what null would have written was not recorded (online.record_nu
 
 
 def decisions_of(method: str, example: str) -> str:
-    """The filter that shows the decisions of an answer."""
-    return f"method:{method} example:{quoted(example)}"
+    """The filter that shows the decisions of an answer; without a method, of all answers to the example."""
+    return f"method:{method} example:{quoted(example)}" if method else f"example:{quoted(example)}"
 
 
 def decision_blocks(d: DecisionTaken, source: CaseSource) -> list[Block]:
@@ -121,6 +121,11 @@ def _words(d: DecisionTaken | ExampleEvaluated) -> str:
     if isinstance(d, ExampleEvaluated):
         return f"answer of {d.method} to {d.example}"
     return f"decision of {d.method} on {d.example}, {'the rest' if d.phase == 'tail' else f'segment {d.m}'}"
+
+
+def answer_place(event: ExampleEvaluated) -> Place:
+    """The decisions of an answer; where it took none, as greedy, those of all answers to its example."""
+    return Place(DECISIONS.name, filter=decisions_of(event.method if event.decisions else "", event.example))
 
 
 def decision_place(state: RunState, name: str) -> Place | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from app.blocks.block import Picture, Span, Table, Target, plain, spans
@@ -226,8 +227,11 @@ def test_where_links_lead(target: Target, place: Place | None) -> None:
 
 
 def test_a_marked_answer_is_found_by_its_decisions() -> None:
-    place = PAGE.event_places[ExampleEvaluated](answer("no_probing", "t-1", "28", "28"))
-    assert place == Place("decisions", filter='method:no_probing example:"t-1"')
+    """An answer without decisions, as greedy's, is found by those of the other answers to its example."""
+    found = PAGE.event_places[ExampleEvaluated]
+    taken = msgspec.structs.replace(answer("no_probing", "t-1", "28", "28"), decisions=2)
+    assert found(taken) == Place("decisions", filter='method:no_probing example:"t-1"')
+    assert found(answer("greedy", "t-1", "28", "28")) == Place("decisions", filter='example:"t-1"')
 
 
 def test_the_page_of_an_answer_shows_greedys_beside() -> None:
