@@ -181,13 +181,19 @@ def _drawn(event: QuestionSampled) -> str:
     return f"{counted(event.samples, 'independent draws')} from P_F, the most frequent path first"
 
 
+def _words(event: QuestionSampled | EvidenceAnswered) -> str:
+    if isinstance(event, QuestionSampled):
+        return f"question {event.sample_id}"
+    return f"answer from {evidence_name(event.method)} to {event.sample_id}"
+
+
 QUESTIONS: Cases[Question] = Cases(
     name="questions",
     columns=COLUMNS,
     rows=lambda state: question_rows(state.gflownet),
     event=QuestionSampled,
     also=(EvidenceAnswered,),
-    words=lambda event: f"question {event.sample_id}",
+    words=_words,
     draw=question_blocks,
     empty=_EMPTY,
     notable=lambda state, row: row.missed or row.sign != 0,
