@@ -91,7 +91,7 @@ COLUMNS: Sequence[ListColumn[Question]] = (
     ListColumn("question", "question", 26, flex=True, value=lambda q: q.sampled.question, show=one_line),
     ListColumn("answer", "answer from paths", 18, flex=True, priority=4,
                value=lambda q: "" if q.paths is None else q.paths.answer, show=one_line),
-    ListColumn("success", "success", 7, "right", 1, help="share of the drawn paths that meet an answer",
+    ListColumn("success", "meeting", 7, "right", 1, help="share of the drawn paths that meet an answer",
                value=lambda q: q.sampled.success, show=digits(2)),
     ListColumn("met", "answers", 7, "right", 2, help="answers met, of those in the graph",
                value=lambda q: (q.sampled.met, q.sampled.answers), show=lambda pair: f"{pair[0]}/{pair[1]}"),
