@@ -42,7 +42,7 @@ COLUMNS: Sequence[ListColumn[MethodEvaluated]] = (
 
 
 def compared(state: ESMState, rows: Sequence[MethodEvaluated], caption: str) -> list[Table]:
-    """A row for each method; counts of answers that it turned lead to its decisions."""
+    """A row for each method; counts of answers that it turned lead to the decisions that turned them."""
     tables = table_of(COLUMNS, rows, caption, method_notes(row.method for row in rows))
     return [_with_links(table, rows, state) for table in tables]
 
@@ -53,7 +53,8 @@ def _with_links(table: Table, rows: Sequence[MethodEvaluated], state: ESMState) 
         at = table.header.index(label)
         for line, row in zip(cells, rows, strict=True):
             if getattr(row, word) and _decides(state, row.method):
-                line[at] = Span(plain(line[at]), "accent", Target("filter", f"method:{row.method} {word}"))
+                target = Target("filter", f"method:{row.method} {word} left")
+                line[at] = Span(plain(line[at]), "accent", target)
     return replace(table, rows=cells)
 
 

@@ -99,9 +99,9 @@ def test_counts_of_turned_answers_lead_to_their_decisions() -> None:
     links = [[span.target for cell in row for span in spans(cell) if span.target] for row in table.rows]
     assert links == [
         [],
-        [Target("filter", "method:esm fixed"), Target("filter", "method:esm broken")],
+        [Target("filter", "method:esm fixed left"), Target("filter", "method:esm broken left")],
         [],
-        [Target("filter", "method:esm fixed")],
+        [Target("filter", "method:esm fixed left")],
     ]
     assert rows_of(table)[1][-2:] == ["2", "1"] and isinstance(table.rows[1][-1], Span)
 
