@@ -97,7 +97,8 @@ COLUMNS: Sequence[ListColumn[AnswerRow]] = (
 
 def _remark(state: RunState) -> str:
     turned = Counter(row.turned for row in answer_rows(state))
-    return f"notes turned ▲ {turned[1]:,} right, ▼ {turned[-1]:,} wrong" if turned[1] or turned[-1] else ""
+    said = f"all modes together: notes turned ▲ {counted(turned[1], 'answers')} right, ▼ {turned[-1]:,} wrong"
+    return said if turned[1] or turned[-1] else ""
 
 
 def answer_blocks(event: ConversationAnswered | ConversationOpened, source: CaseSource) -> list[Block]:
@@ -175,7 +176,7 @@ def variant(row: ResultRow | ModeScored) -> str:
     return f"{row.mode} {row.memory_mode}"
 
 
-def variant_words(answer: ResultRow | ConversationAnswered) -> str:
+def variant_words(answer: ResultRow | ConversationAnswered | ModeScored) -> str:
     """A mode with its memory, in words."""
     memory = "" if answer.memory_mode == "none" else f", {answer.memory_mode}"
     return short_method_name(answer.mode) + memory
