@@ -127,7 +127,7 @@ _Dots = Sequence[tuple[Series, Sequence[Dot]]]
 def _rows(across: Axis, up: Axis, series: _Dots) -> list[list[Run]]:
     """The canvas with its axes: raw values, lines with the first on top, their marks, single points."""
     lines, points = ([entry for entry in series if entry[0].points == single] for single in (False, True))
-    order = sorted(reversed(lines), key=lambda entry: not entry[0].faint)
+    order = sorted(lines, key=lambda entry: entry[0].faint)[::-1]
     signs = _marks([entry for entry in lines if not entry[0].faint], across.dots // ACROSS) + _signs(points)
     return draw_canvas(across, up, [_line(*entry) for entry in order], signs)
 
