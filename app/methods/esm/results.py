@@ -83,7 +83,7 @@ def cost(state: ESMState) -> list[Table]:
         ListColumn("probe", "probe", 7, "right", help="of probes, or of a majority vote's other samples",
                    value=lambda r: r.mean_probe_tokens, show=digits(1)),
         ListColumn("all", "all", 7, "right", value=_tokens, show=digits(1)),
-        ListColumn("more", "− greedy", 8, "right", value=more),
+        ListColumn("more", "change", 8, "right", help="of all tokens, against greedy", value=more),
         ListColumn("speed", "tok/s", 7, "right", 1, help="committed and probe tokens a second",
                    value=lambda r: r.tokens_per_second, show=lambda v: f"{v:,.0f}"),
     )  # fmt: skip

@@ -117,14 +117,12 @@ def question_blocks(event: QuestionSampled | EvidenceAnswered, source: CaseSourc
     sampled = event if isinstance(event, QuestionSampled) else source.at(place, QuestionSampled)
     rows = [each for each in answers_to(gflownet, event.sample_id) if each is not None]
     answers = [answer for each in rows if (answer := source.at(each.place, EvidenceAnswered)) is not None]
-    known = (
-        [] if sampled is None else [("from", ", ".join(sampled.starts)), ("to", ", ".join(sampled.answers))]
-    )
+    ends = [] if sampled is None else [("from", sampled.starts), ("to", sampled.answers)]
     golds = "" if sampled is not None and set(event.golds) == set(sampled.answers) else ", ".join(event.golds)
     read = [(f"from {evidence_name(answer.method)}", answer_words(answer)) for answer in answers]
     return [
         Paragraph((Span(event.question, "strong"), Span(f"   {event.sample_id}", "dim"))),
-        facts([*known, ("right answers", golds), *read]),
+        facts([*((name, ", ".join(nodes)) for name, nodes in ends), ("right answers", golds), *read]),
         *verdict_blocks(answers),
         *([] if sampled is None else _paths(sampled)),
         *(prompt_blocks(answers) or ([] if sampled is None else _prompt(sampled))),

@@ -97,8 +97,8 @@ COLUMNS: Sequence[ListColumn[AnswerRow]] = (
 
 def _remark(state: RunState) -> str:
     turned = Counter(row.turned for row in answer_rows(state))
-    said = f"all modes together: notes turned ▲ {counted(turned[1], 'answers')} right, ▼ {turned[-1]:,} wrong"
-    return said if turned[1] or turned[-1] else ""
+    text = f"all modes together: notes turned ▲ {counted(turned[1], 'answers')} right, ▼ {turned[-1]:,} wrong"
+    return text if turned[1] or turned[-1] else ""
 
 
 def answer_blocks(event: ConversationAnswered | ConversationOpened, source: CaseSource) -> list[Block]:

@@ -157,9 +157,8 @@ def _some(dots: Sequence[Dot], column: int) -> Iterator[Dot]:
 
 
 def _signs(points: _Dots) -> list[Sign]:
-    """Of single points: the later over the earlier, all over faint ones."""
-    order = sorted(points, key=lambda entry: not entry[0].faint)
-    return [Sign(dot, one.mark, _colour(one)) for one, dots in order for dot in dots]
+    """Of single points: the later over the earlier."""
+    return [Sign(dot, one.mark, _colour(one)) for one, dots in points for dot in dots]
 
 
 def _colour(series: Series) -> int:
@@ -168,7 +167,5 @@ def _colour(series: Series) -> int:
 
 def _text(row: Sequence[Run], styles: Styles) -> Text:
     """A row of cells; the axes have a style of their own."""
-    line = Text()
-    for signs, colour in row:
-        line.append(signs, styles["axis" if colour is None else _COLOURS[colour]])
-    return line
+    cells = ((signs, styles["axis" if colour is None else _COLOURS[colour]]) for signs, colour in row)
+    return Text.assemble(*cells)

@@ -115,6 +115,7 @@ def test_what_an_answer_costs() -> None:
         ["no memory", "60.0", "0.0", "60.0", "−25.0%", "0"],
         ["random vector", "80.0", "0.0", "80.0", "0.0%", "0"],
     ]
+    assert table.header[4] == "change" and "change: of all tokens, against greedy" in table.legend
     (alone,) = results.cost(state_of(ESM).esm)
     assert rows_of(alone)[0][4] == ""
     empty, summed = (
