@@ -97,7 +97,7 @@ COLUMNS: Sequence[ListColumn[AnswerRow]] = (
 
 def _remark(state: RunState) -> str:
     turned = Counter(row.turned for row in answer_rows(state))
-    text = f"all modes together: notes turned ▲ {counted(turned[1], 'answers')} right, ▼ {turned[-1]:,} wrong"
+    text = f"all modes: ▲ {turned[1]:,} turned right, ▼ {turned[-1]:,} wrong"
     return text if turned[1] or turned[-1] else ""
 
 

@@ -117,7 +117,7 @@ def test_the_cells_of_an_answer(log: Log) -> None:
         (Cell("·", "dim"), Cell(" "), Cell("on risk"), Cell("structured"), Cell("·", "dim")),
     ]
     assert [cell.text for cell in cells[1][5:]] == ["7", "Plum.", "inference memory", "2", "0", "c"]
-    assert ANSWERS.remark(log.state) == "all modes together: notes turned ▲ 1 answer right, ▼ 0 wrong"
+    assert ANSWERS.remark(log.state) == "all modes: ▲ 1 turned right, ▼ 0 wrong"
     assert [ANSWERS.notable(log.state, row) for row in rows] == [False, True, False, False]
     assert ANSWERS.steps is not None and ANSWERS.steps(rows[0]) == 2
 
@@ -130,7 +130,7 @@ def test_a_note_that_turned_an_answer_wrong() -> None:
     rows = ANSWERS.rows(log.state)
     assert [row.turned for row in rows] == [0, -1, 0] and len(rows) == 3 and rows[0:1] == [rows[0]]
     shown = [cell_of(column.show(column.value(rows[1]))).text for column in COLUMNS]
-    assert shown[1] == "▼" and ANSWERS.remark(log.state).endswith("▲ 0 answers right, ▼ 1 wrong")
+    assert shown[1] == "▼" and ANSWERS.remark(log.state).endswith("▲ 0 turned right, ▼ 1 wrong")
     lines = texts(ANSWERS.draw(log.events[2], log.source()))
     assert "always: ✗ Pear.  ▼ the note turned it wrong" in lines and "no note: ✓ Plum." in lines
 
