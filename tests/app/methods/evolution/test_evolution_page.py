@@ -222,6 +222,14 @@ def test_an_iteration_says_what_it_gained_and_why(log: Log) -> None:
     assert spans(blocks[1].text)[0].tone == "good"
 
 
+def test_a_reply_to_the_last_iteration_is_tried_by_none() -> None:
+    """Of two planned, iteration 1 is the last."""
+    reply = ev.ReflectorReplied(iteration=1, reflector="o3", summary="Still less.", deltas={"2": -1.0})
+    for planned, words in ((2, ", after the last iteration: none tries it"), (3, ", for the next iteration")):
+        lines = texts(Log(began(iterations=planned), SECOND, reply).case(SECOND))
+        assert lines == ["iteration 1", f"o3 replied{words}", "Still less."]
+
+
 def test_the_first_iteration_is_held_against_no_deltas_and_leads_to_the_one_that_tries_its_reply(
     log: Log,
 ) -> None:
