@@ -161,12 +161,12 @@ def _compare(get: Callable[[int], Value], relation: str, target: str | float | b
 
 
 def _text_relation(relation: str, target: str) -> Callable[..., bool]:
-    """Names are compared without case; ``*`` stands for anything."""
-    low = target.lower()
+    """Names are compared without case, as they are shown: with blanks for ``_``. ``*`` stands for anything."""
+    low = target.lower().replace("_", " ")
     if relation == "~":
-        return lambda value, _: low in str(value).lower()
+        return lambda value, _: low in str(value).lower().replace("_", " ")
     pattern, equal = re.compile(".*".join(map(re.escape, low.split("*"))), re.DOTALL), relation == "="
-    return lambda value, _: (pattern.fullmatch(str(value).lower()) is not None) is equal
+    return lambda value, _: (pattern.fullmatch(str(value).lower().replace("_", " ")) is not None) is equal
 
 
 def _not(inner: Predicate) -> Predicate:

@@ -216,11 +216,8 @@ def _as_good(verdict: Verdict) -> str:
     if closest is None:
         return ""
     name = _capital(method_name(closest.method))
-    what = (
-        f"{closest.metric} {fixed(closest.value)}"
-        if closest.metric
-        else verdict_value(verdict, closest.value)
-    )
+    figure = f"{closest.metric} {fixed(closest.value)}"
+    what = figure if closest.metric else verdict_value(verdict, closest.value)
     if closest.equal:
         return f" {name} does as well ({what}){_instead(verdict, closest)}."
     does = "does better" if closest.better else "is not shown to be worse"
@@ -239,10 +236,8 @@ def _instead(verdict: Verdict, closest: Closest) -> str:
     """What it costs in place of the method, where both are known and differ."""
     if verdict.probe_tokens and not closest.probe_tokens:
         return f", without the {verdict.probe_tokens:.1f} tokens of probes"
-    for unit, here, there in (
-        ("calls", closest.calls, verdict.calls),
-        ("tokens", closest.tokens, verdict.tokens),
-    ):
+    for unit in ("calls", "tokens"):
+        here, there = getattr(closest, unit), getattr(verdict, unit)
         if here is not None and there is not None and f"{here:.1f}" != f"{there:.1f}":
             return f", with {here:,.1f} {unit} in place of {there:,.1f}"
     return ""

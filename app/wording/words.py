@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from app.wording.figures import short
@@ -97,6 +98,7 @@ STAGE_WORDS = {
 
 FIGURES = {
     "T_max": "most tokens of an answer",
+    "logpf_logr_corr": "correlation of log P_F and log R",
     "logpf_logr_spearman": "rank correlation of log P_F and log R",
     "rollout_reward": "reward of a path",
     "success": "a path meets an answer",
@@ -125,6 +127,8 @@ FIGURES = {
     "cut": "cut at the limit",
 }
 """Figures of stages whose name does not read as words."""
+_SCORED = re.compile("(score_as_published|score)_(.+?)(_structured|_flat|)(?:_none)?")
+"""A figure of memory notes, by mode and memory."""
 
 
 def method_notes(names: Iterable[str]) -> list[str]:
@@ -135,11 +139,14 @@ def method_notes(names: Iterable[str]) -> list[str]:
 def figure_name(name: str) -> str:
     """A figure of a stage in words: `accuracy_esm` as `accuracy esm`, `success_all@10` as `a path meets an answer @10,
     of all questions`."""
-    if name.startswith("beam_"):
-        return f"beam search: {figure_name(name.removeprefix('beam_'))}"
+    method, _, rest = name.partition("_")
+    if method in ("beam", "distinct"):
+        return f"{method_name(method)}: {figure_name(rest)}"
+    if scored := _SCORED.fullmatch(name):
+        return f"{scored[1].replace('_', ' ')}: {short_method_name(scored[2])}{scored[3].replace('_', ', ')}"
     base, at, k = name.replace("_greedy", " greedy").partition("@")
     stem = base.removesuffix("_all")
-    words = FIGURES.get(stem, stem.replace("_", " "))
+    words = FIGURES.get(stem) or FIGURES.get(f"{stem}_union", stem.replace("_", " "))
     return words + (f" {at}{k}" if at else "") + (", of all questions" if stem != base else "")
 
 

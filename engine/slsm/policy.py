@@ -33,13 +33,13 @@ def decide(mode: Mode, state: State, note: str, risk_modes: Collection[PlanMode]
     """Whether to inject the note before the first answer."""
     plan = state.plan
     if mode == "baseline":
-        return Decision(False, "baseline: no controller")
+        return Decision(False, "no controller")
     if mode == "reminder":
-        return Decision(True, "reminder: the same note in every conversation")
+        return Decision(True, "the same note in every conversation")
     if mode == "never":
-        return Decision(False, "never: the controller only watches")
+        return Decision(False, "the controller only watches")
     if mode in DETECTING:
-        return Decision(False, f"{mode}: the first answer comes without a note")
+        return Decision(False, "the first answer comes without a note")
     if not note:
         return Decision(False, NOTHING)
     if mode == "always":

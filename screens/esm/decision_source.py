@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from app.methods.cells import outcome_cell
 from app.state.esm import ESMState
 from app.table.column import Cell, Tone
 from app.table.decision_fields import DECISION_FIELDS, sign_where_it_turned
 from app.table.decision_view import DecisionView
 from app.table.filter import Expression, words
-from app.wording.figures import against_greedy, fixed, outcome, signed
+from app.wording.figures import against_greedy, fixed, signed
+from app.wording.words import short_method_name
 from screens.widgets.tables.rows import ItemSource
 
 COLUMNS = tuple(field.column for field in DECISION_FIELDS.values() if field.column is not None)
@@ -41,13 +43,12 @@ _DRAW: Mapping[str, Callable[[Any, _Look], Cell]] = {
     "memory": _dim,
     "probe": _dim,
     "chosen": lambda name, look: Cell(name, "accent" if look.steered else "dim"),
-    "gate": lambda name, look: Cell(name, look.tone),
+    "method": lambda name, look: Cell(short_method_name(name)),
+    "gate": lambda name, look: Cell(name.replace("_", " "), look.tone),
     "dlogprob": lambda value, look: Cell(signed(value), look.tone),
     "score": lambda value, look: Cell(fixed(value), look.tone),
     "alpha": lambda value, look: Cell(fixed(value), "strong") if look.steered else Cell(fixed(None), "dim"),
-    "correct": lambda right, look: Cell(
-        outcome(right), "dim" if right is None else "good" if right else "bad"
-    ),
+    "correct": lambda right, look: outcome_cell(right),
     "differs": lambda _, look: Cell(against_greedy(look.sign), "good" if look.sign == 1 else "bad"),
 }
 """How a field is drawn, where it is not `_plain`."""

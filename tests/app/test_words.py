@@ -87,6 +87,12 @@ def test_an_error_is_one_line_and_obeyed_by_no_terminal() -> None:
         ("beam_success_all@1", "beam search: a path meets an answer @1, of all questions"),
         ("success_greedy", "success greedy"), ("T_max", "most tokens of an answer"),
         ("other_all", "other, of all questions"), ("sun_beam_power", "sun beam power"),
+        ("distinct_success@20", "distinct paths: a path meets an answer @20"),
+        ("gold_recall_all@1", "answers in the data met by any path @1, of all questions"),
+        ("logpf_logr_corr", "correlation of log P_F and log R"),
+        ("score_never_structured", "score: silent, structured"),
+        ("score_on_risk_flat", "score: on risk, flat"), ("score_baseline_none", "score: no note"),
+        ("score_as_published_never_flat", "score as published: silent, flat"), ("score", "score"),
     ],
 )  # fmt: skip
 def test_a_figure_of_a_stage(name: str, words: str) -> None:

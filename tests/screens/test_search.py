@@ -13,7 +13,11 @@ from textual import on
 from textual.app import App
 from textual.pilot import Pilot
 
+from app.blocks.block import Paragraph, plain
 from app.methods.place import OfEvent, Place
+from app.methods.slsm.answers import ANSWERS
+from app.methods.source import CaseSource
+from app.state.run import RunState
 from engine import events as ev
 from engine.errors import RunError
 from screens.event_places import event_place, kinds_with_place, place_of
@@ -21,10 +25,12 @@ from screens.messages import SystemRequested
 from screens.overview.screen import OverviewScreen
 from screens.panels import search
 from screens.panels.search import MOST, SearchScreen, count_words
+from screens.widgets.tables.rows import ListSource
 from tests.console import drawn
 from tests.recorded_session import RecordedSession
 from tests.synthetic_pool import pool_events
 from tests.synthetic_run import SyntheticRun, write_log
+from tests.synthetic_slsm import slsm_events
 
 
 class RunApp(App[None]):
@@ -78,6 +84,37 @@ async def test_words_are_found_in_all_methods_and_enter_goes_there(
         await pilot.pause()
         [asked] = app.asked
         assert (asked.name, asked.place) == ("Pool", Place("queries", OfEvent(at), open=True))
+
+
+async def test_the_turns_of_a_conversation_are_found_and_lead_to_its_first_answer(tmp_path: Path) -> None:
+    """The user's first words of `editing-1`; its first answer is the second answer of all."""
+    entries = write_log(tmp_path / "events.jsonl", slsm_events())
+    app = RunApp(RecordedSession(entries, tmp_path))
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.pause()
+        screen = await searched(pilot, "slash", *"rice", "space", *"eggs", "space", *"list")
+        row = next(r for r in range(len(screen.source)) if "turns of" in screen.source.cells(r)[1].text)
+        assert screen.source.cells(row)[1].text == "turns of conversation editing-1"
+        await pilot.press(*["down"] * row, "enter")
+        await pilot.pause()
+        [asked] = app.asked
+    state = RunState()
+    for event, offset, length in entries:
+        state.apply(event, offset, length)
+    answers = ListSource(ANSWERS.columns)
+    answers.show(ANSWERS.rows(state))
+    assert asked.place is not None and isinstance(asked.place.key, OfEvent)
+    at = answers.row_at(asked.place.key.offset)
+    assert (asked.name, asked.place.tab, at) == ("SLSM", "answers", 1)
+    turns = next(e for e, *_ in entries if isinstance(e, ev.ConversationOpened) and "rice" in e.turns[0][0])
+    drawn_turns = ANSWERS.draw(turns, CaseSource(tmp_path, state, lambda offset, length: turns))
+    assert [plain(block.text) for block in drawn_turns if isinstance(block, Paragraph)] == [
+        "  1 user      My list is milk, rice, eggs.",
+        "    assistant Noted.",
+        "  2 user      Replace rice with corn.",
+        "    assistant Okay.",
+        "  3 user      Show my list.",
+    ]
 
 
 async def test_as_many_rows_of_a_method_are_listed_as_it_says(
@@ -146,7 +183,7 @@ def test_the_line_of_counts() -> None:
 def test_an_answer_is_found_among_the_decisions_of_its_example() -> None:
     answer = ev.ExampleEvaluated(
         method="esm", index=0, example='a"b', question="", gold="", pred="", correct=True, tokens_used=1,
-        budget_used=1, text="",
+        budget_used=1, decisions=1, text="",
     )  # fmt: skip
     place = Place("decisions", filter='method:esm example:"a\\"b"')
     assert place_of(answer, 7) == ("ESM", place) and place_of(ev.Notice(text=""), 7) is None

@@ -9,6 +9,7 @@ from app.blocks.model_text import one_line
 from app.methods.source import CaseSource
 from app.state.esm import GREEDY
 from app.wording.figures import outcome
+from app.wording.words import short_method_name
 from engine.events import ExampleEvaluated
 
 
@@ -38,7 +39,10 @@ def answers_line(answers: Answers) -> Words:
     for name, answer in ((method, steered), (GREEDY, greedy)):
         if answer is not None:
             given = f"{one_line(answer.pred) or 'nothing'} {outcome(answer.correct)}"
-            words += [Span(f"   {name} ", "dim"), Span(given, "good" if answer.correct else "bad")]
+            words += [
+                Span(f"   {short_method_name(name)} ", "dim"),
+                Span(given, "good" if answer.correct else "bad"),
+            ]
     return words
 
 
@@ -51,7 +55,11 @@ def whole_blocks(answers: Answers, marked: tuple[int, int] = (0, 0)) -> list[Blo
         same = ", as greedy's" if greedy is not None else ""
         return [Heading(f"the whole answer{same}", 4), writing(steered.text)]
     here = " (▸ this segment)" if marked[1] else ""
-    return [Changes(steered.text, greedy.text, (f"{method} wrote{here}", "greedy wrote"), marked)]
+    return [
+        Changes(
+            steered.text, greedy.text, (f"{short_method_name(method)} wrote{here}", "greedy wrote"), marked
+        )
+    ]
 
 
 def evaluated_blocks(event: ExampleEvaluated, source: CaseSource) -> list[Block]:

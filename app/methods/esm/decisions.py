@@ -16,6 +16,7 @@ from app.table.filter import quoted
 from app.wording.figures import outcome_words
 from app.wording.gate_text import gate_sentence
 from app.wording.text import counted
+from app.wording.words import short_method_name
 from engine.esm.library.entry_names import chosen_name
 from engine.events import DecisionTaken, ExampleEvaluated
 
@@ -29,8 +30,8 @@ _NOT_RECORDED = "what null would have written was not recorded (online.record_nu
 
 
 def decisions_of(method: str, example: str) -> str:
-    """The filter that shows the decisions of an answer."""
-    return f"method:{method} example:{quoted(example)}"
+    """The filter that shows the decisions of an answer; without a method, of all answers to the example."""
+    return f"method:{method} example:{quoted(example)}" if method else f"example:{quoted(example)}"
 
 
 def decision_blocks(d: DecisionTaken, source: CaseSource) -> list[Block]:
@@ -54,7 +55,7 @@ def _title(d: DecisionTaken, answers: Answers) -> Words:
     what = "the rest of the answer" if d.phase == "tail" else f"segment {d.m}"
     title = [
         Span(d.example, "strong", Target("example", f"{d.method} {d.example}")),
-        Span(f"  {d.method}  {what}   "),
+        Span(f"  {short_method_name(d.method)}  {what}   "),
     ]
     _, steered, greedy = answers
     if steered is None:
@@ -75,7 +76,7 @@ def _facts(d: DecisionTaken, answers: Answers, source: CaseSource) -> Block:
             ("answers", answers_line(answers)),
             ("segments", chain_line(chain, d.m)),
             ("turned", parting(chain)),
-            ("rule", (Span(f"{d.gate}: ", "accent"), gate_sentence(d))),
+            ("rule", (Span(f"{d.gate.replace('_', ' ')}: ", "accent"), gate_sentence(d))),
         ]
     )
 
@@ -119,8 +120,14 @@ def _blocks(event: DecisionTaken | ExampleEvaluated, source: CaseSource) -> list
 
 def _words(d: DecisionTaken | ExampleEvaluated) -> str:
     if isinstance(d, ExampleEvaluated):
-        return f"answer of {d.method} to {d.example}"
-    return f"decision of {d.method} on {d.example}, {'the rest' if d.phase == 'tail' else f'segment {d.m}'}"
+        return f"answer of {short_method_name(d.method)} to {d.example}"
+    which = "the rest" if d.phase == "tail" else f"segment {d.m}"
+    return f"decision of {short_method_name(d.method)} on {d.example}, {which}"
+
+
+def answer_place(event: ExampleEvaluated) -> Place:
+    """The decisions of an answer; where it took none, as greedy, those of all answers to its example."""
+    return Place(DECISIONS.name, filter=decisions_of(event.method if event.decisions else "", event.example))
 
 
 def decision_place(state: RunState, name: str) -> Place | None:

@@ -125,14 +125,10 @@ def _use(event: EntryPicked, use: EntryUse, name: str) -> Words:
     if not use.used:
         return Span("not injected by esm", "dim")
     decisions = Target("filter", f"method:{METHOD} chosen:{quoted(name)}")
-    turned = (
-        f"   ▲ {use.right} turned right  ▼ {use.wrong} turned wrong   mean Δlogp {signed(use.mean_logprob)}"
-    )
-    return (
-        Span("injected in ", "dim"),
-        Span(counted(use.used, "decisions"), "accent", decisions),
-        Span(turned, "dim"),
-    )
+    injected = Span(counted(use.used, "decisions"), "accent", decisions)
+    turned = f"   ▲ {use.right} turned right  ▼ {use.wrong} turned wrong"
+    mean = f"   mean Δlogp {signed(use.mean_logprob)}"
+    return Span("injected in ", "dim"), injected, Span(turned + mean, "dim")
 
 
 def _pair(event: EntryPicked, source: CaseSource) -> list[Block]:

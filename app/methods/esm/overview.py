@@ -41,20 +41,21 @@ def verdict_so_far(state: RunState) -> Verdict | None:
 
 
 def highlights(state: RunState) -> list[Highlight]:
-    """Answers that steering turned, the entry that hurt most, the comparison."""
+    """Answers that steering turned, each by the decision in which it left greedy's way; the entry that hurt most, the
+    comparison."""
     row = _newest(state)
     places: list[Highlight] = []
     if row is not None and row.broken:
         text = f"{counted(row.broken, 'answers')} that greedy has right and steering broke"
-        places.append(Highlight(text, Place(DECISIONS.name, filter="method:esm broken")))
+        places.append(Highlight(text, Place(DECISIONS.name, filter="method:esm broken left")))
     if worst := hurting(state.esm):
         name, wrong = state.esm.entry_name(worst[0]), state.esm.ledger[worst[0]].wrong
         text = f"the entry that hurt most: {name}, which turned {counted(wrong, 'answers')} wrong"
-        decisions = f"method:esm chosen:{quoted(name)} broken"
+        decisions = f"method:esm chosen:{quoted(name)} broken left"
         places.append(Highlight(text, Place(DECISIONS.name, filter=decisions)))
     if row is not None and row.fixed:
         text = f"{counted(row.fixed, 'answers')} that greedy has wrong and steering turned right"
-        places.append(Highlight(text, Place(DECISIONS.name, filter="method:esm fixed steered")))
+        places.append(Highlight(text, Place(DECISIONS.name, filter="method:esm fixed left")))
     if row is None and len(state.esm.pairs):
         text = f"{counted(len(state.esm.pairs), 'pairs')} of a right and a wrong text so far"
         places.append(Highlight(text, Place(PAIRS.name)))

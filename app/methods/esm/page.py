@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.methods.esm import results, training
-from app.methods.esm.decisions import DECISIONS, decision_place, decisions_of
+from app.methods.esm.decisions import DECISIONS, answer_place, decision_place, decisions_of
 from app.methods.esm.entries import ENTRIES
 from app.methods.esm.overview import OVERVIEW
 from app.methods.esm.pairs import PAIRS
@@ -62,7 +62,5 @@ filter (`escape`) the cursor stays on its row, among all others. The fields:
         "example": lambda state, name: Place(DECISIONS.name, filter=decisions_of(*name.split(" ", 1))),
         "filter": lambda state, name: Place(DECISIONS.name, filter=name),
     },
-    event_places={
-        ExampleEvaluated: lambda e: Place(DECISIONS.name, filter=decisions_of(e.method, e.example)),
-    },
+    event_places={ExampleEvaluated: answer_place},
 )

@@ -42,7 +42,7 @@ COLUMNS: Sequence[ListColumn[MethodEvaluated]] = (
 
 
 def compared(state: ESMState, rows: Sequence[MethodEvaluated], caption: str) -> list[Table]:
-    """A row for each method; counts of answers that it turned lead to its decisions."""
+    """A row for each method; counts of answers that it turned lead to the decisions that turned them."""
     tables = table_of(COLUMNS, rows, caption, method_notes(row.method for row in rows))
     return [_with_links(table, rows, state) for table in tables]
 
@@ -53,7 +53,8 @@ def _with_links(table: Table, rows: Sequence[MethodEvaluated], state: ESMState) 
         at = table.header.index(label)
         for line, row in zip(cells, rows, strict=True):
             if getattr(row, word) and _decides(state, row.method):
-                line[at] = Span(plain(line[at]), "accent", Target("filter", f"method:{row.method} {word}"))
+                target = Target("filter", f"method:{row.method} {word} left")
+                line[at] = Span(plain(line[at]), "accent", target)
     return replace(table, rows=cells)
 
 
@@ -82,7 +83,7 @@ def cost(state: ESMState) -> list[Table]:
         ListColumn("probe", "probe", 7, "right", help="of probes, or of a majority vote's other samples",
                    value=lambda r: r.mean_probe_tokens, show=digits(1)),
         ListColumn("all", "all", 7, "right", value=_tokens, show=digits(1)),
-        ListColumn("more", "− greedy", 8, "right", value=more),
+        ListColumn("more", "change", 8, "right", help="of all tokens, against greedy", value=more),
         ListColumn("speed", "tok/s", 7, "right", 1, help="committed and probe tokens a second",
                    value=lambda r: r.tokens_per_second, show=lambda v: f"{v:,.0f}"),
     )  # fmt: skip

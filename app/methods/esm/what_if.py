@@ -22,6 +22,7 @@ from app.methods.what_if import (
 from app.wording.entry_names import typed_names
 from app.wording.figures import fixed
 from app.wording.text import counted
+from app.wording.words import short_method_name
 from engine.esm.library.entry_names import candidate_name, chosen_name
 from engine.events import Candidate, DecisionTaken, TriedAnswer, WhatIfTried
 
@@ -66,7 +67,7 @@ def choice(d: DecisionTaken, question: str, gold: str) -> Choice:
     # What was committed; where nothing was, the best that could have been.
     first = str(names.index(d.chosen) + 1) if d.chosen in names else "1" if names else ""
     return Choice(
-        f"{d.method} · {d.example} · segment {d.m}: {done}{right}\n{one_line(question)}",
+        f"{short_method_name(d.method)} · {d.example} · segment {d.m}: {done}{right}\n{one_line(question)}",
         [
             [Field("entries", "inject", first, lambda text: _entries(text, names), _HINT, 0)],
             [

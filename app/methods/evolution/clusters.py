@@ -74,11 +74,9 @@ def delta_map(state: EvolutionState) -> list[Block]:
 
 
 def _iterations(state: EvolutionState) -> list[tuple[int, Mapping[str, float]]]:
-    """Numbers and deltas of the best iteration, the newest ones, and the reflector's next deltas."""
-    items = [item for item in state.iterations.values() if item.deltas]
-    columns = [(item.iteration, item.deltas) for item in items]
-    if items and (reply := items[-1].reply) is not None and reply.deltas:
-        columns.append((items[-1].iteration + 1, reply.deltas))
+    """Numbers and deltas of the best iteration and the newest ones. What the reflector replied last is none: it may
+    never be tried."""
+    columns = [(item.iteration, item.deltas) for item in state.iterations.values() if item.deltas]
     older, newest = columns[:-_MOST_ITERATIONS], columns[-_MOST_ITERATIONS:]
     return [*(c for c in older if state.best is not None and c[0] == state.best.iteration), *newest]
 

@@ -201,7 +201,9 @@ def _reply(state: EvolutionState, item: IterationState) -> list[Block]:
     if reply is None:
         return []
     attempts = Span(f", after {reply.attempts} attempts" if reply.attempts > 1 else "", "warn")
-    heading = Heading((f"{reply.reflector} replied", attempts, Span(", for the next iteration", "dim")), 4)
+    last = state.began is not None and item.iteration + 1 >= state.began.iterations
+    tried = ", after the last iteration: none tries it" if last else ", for the next iteration"
+    heading = Heading((f"{reply.reflector} replied", attempts, Span(tried, "dim")), 4)
     blocks: list[Block] = [heading, *_refused(reply)]
     if reply.aborted:
         return [*blocks, Paragraph(f"no valid reply: {reply.aborted}", "bad")]

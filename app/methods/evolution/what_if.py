@@ -63,9 +63,7 @@ def of_answer(event: AnswerJudged, source: CaseSource) -> Choice:
                 Field("of", "deltas of iteration", of, optional(whole()), "own", 8),
                 Field("scales", "times", "1", strengths, width=20, is_swept=True),
             ],
-            [
-                Field("put", "set", "", lambda text: _put(text, clusters), "such as 3=-0.5 7=0", 0),
-            ],
+            [Field("put", "set", "", lambda text: _put(text, clusters), "such as 3=-0.5 7=0", 0)],
         ],
         request,
         _answers,

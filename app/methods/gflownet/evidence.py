@@ -45,8 +45,6 @@ def prompt_blocks(events: Sequence[EvidenceAnswered]) -> list[Block]:
         for event in events
         if event.prompt
     ]
-    return (
-        [Beside(stories[0], stories[1])]
-        if len(stories) == 2
-        else [block for story in stories for block in story]
-    )
+    if len(stories) == 2:
+        return [Beside(stories[0], stories[1])]
+    return [block for story in stories for block in story]

@@ -91,7 +91,7 @@ COLUMNS: Sequence[ListColumn[Question]] = (
     ListColumn("question", "question", 26, flex=True, value=lambda q: q.sampled.question, show=one_line),
     ListColumn("answer", "answer from paths", 18, flex=True, priority=4,
                value=lambda q: "" if q.paths is None else q.paths.answer, show=one_line),
-    ListColumn("success", "success", 7, "right", 1, help="share of the drawn paths that meet an answer",
+    ListColumn("success", "meeting", 7, "right", 1, help="share of the drawn paths that meet an answer",
                value=lambda q: q.sampled.success, show=digits(2)),
     ListColumn("met", "answers", 7, "right", 2, help="answers met, of those in the graph",
                value=lambda q: (q.sampled.met, q.sampled.answers), show=lambda pair: f"{pair[0]}/{pair[1]}"),
@@ -117,14 +117,12 @@ def question_blocks(event: QuestionSampled | EvidenceAnswered, source: CaseSourc
     sampled = event if isinstance(event, QuestionSampled) else source.at(place, QuestionSampled)
     rows = [each for each in answers_to(gflownet, event.sample_id) if each is not None]
     answers = [answer for each in rows if (answer := source.at(each.place, EvidenceAnswered)) is not None]
-    known = (
-        [] if sampled is None else [("from", ", ".join(sampled.starts)), ("to", ", ".join(sampled.answers))]
-    )
+    ends = [] if sampled is None else [("from", sampled.starts), ("to", sampled.answers)]
     golds = "" if sampled is not None and set(event.golds) == set(sampled.answers) else ", ".join(event.golds)
     read = [(f"from {evidence_name(answer.method)}", answer_words(answer)) for answer in answers]
     return [
         Paragraph((Span(event.question, "strong"), Span(f"   {event.sample_id}", "dim"))),
-        facts([*known, ("right answers", golds), *read]),
+        facts([*((name, ", ".join(nodes)) for name, nodes in ends), ("right answers", golds), *read]),
         *verdict_blocks(answers),
         *([] if sampled is None else _paths(sampled)),
         *(prompt_blocks(answers) or ([] if sampled is None else _prompt(sampled))),
@@ -181,13 +179,19 @@ def _drawn(event: QuestionSampled) -> str:
     return f"{counted(event.samples, 'independent draws')} from P_F, the most frequent path first"
 
 
+def _words(event: QuestionSampled | EvidenceAnswered) -> str:
+    if isinstance(event, QuestionSampled):
+        return f"question {event.sample_id}"
+    return f"answer from {evidence_name(event.method)} to {event.sample_id}"
+
+
 QUESTIONS: Cases[Question] = Cases(
     name="questions",
     columns=COLUMNS,
     rows=lambda state: question_rows(state.gflownet),
     event=QuestionSampled,
     also=(EvidenceAnswered,),
-    words=lambda event: f"question {event.sample_id}",
+    words=_words,
     draw=question_blocks,
     empty=_EMPTY,
     notable=lambda state, row: row.missed or row.sign != 0,

@@ -25,6 +25,7 @@ _NOTES = (
     "distinct paths: the same sampler, drawing without replacement: no path twice, the most probable first",
     "greedy: the most probable action at every step; beam search: by the edges' log scores",
 )
+_ONCE = "a figure that is the same as one above it for every method is left out"
 _SETTINGS = {"temperature": "temperature", "edge_bonus": "bonus for each edge", "stop_score": "score of STOP"}
 
 
@@ -134,16 +135,15 @@ def coverage(state: GFlowNetState) -> list[Block]:
 
 
 def _every_figure(events: Sequence[SamplerEvaluated]) -> Table:
-    names = dict.fromkeys(name for event in events for name in event.metrics)
+    names: dict[tuple[float | None, ...], str] = {}
+    for name in dict.fromkeys(name for event in events for name in event.metrics):
+        names.setdefault(tuple(event.metrics.get(name) for event in events), name)
     rows = [
-        (
-            figure_name(name),
-            *(fixed(value) if (value := e.metrics.get(name)) is not None else "" for e in events),
-        )
-        for name in names
+        (figure_name(name), *("" if value is None else fixed(value) for value in values))
+        for values, name in names.items()
     ]
     header = ("figure", *(sampler_name(event.method) for event in events))
-    notes = ["@10: among the first 10 paths of a question"]
+    notes = ["@10: among the first 10 paths of a question", _ONCE]
     return Table(header, rows, len(events), "Every figure", notes, priority=[0, *range(len(events))])
 
 

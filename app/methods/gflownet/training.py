@@ -26,7 +26,7 @@ STEPS: Sequence[ListColumn[SamplerStep]] = (
                value=lambda s: s.residual_quantiles,
                show=lambda q: f"{signed(q[0], 2)} {signed(q[-1], 2)}" if q else "·"),
     ListColumn("log_z", "log Z", 7, "right", 2, help="mean over the step's questions", show=digits(2)),
-    ListColumn("success", "success", 7, "right", 0, help="share of sampled paths that meet an answer",
+    ListColumn("success", "meeting", 7, "right", 0, help="share of sampled paths that meet an answer",
                value=lambda s: s.success_mean, show=fixed),
     ListColumn("path_f1", "path F1", 7, "right", 3, help="against the edges of all shortest paths",
                value=lambda s: s.path_hit_f1, show=fixed),
@@ -58,12 +58,11 @@ def _validation(state: GFlowNetState) -> list[Block]:
         shares = [
             f"{name} {fixed(last.metrics[name])}" for name in last.metrics if name.startswith("success@")
         ]
-        lines.append(Paragraph(f"validation after step {last.step:,}: {'   '.join(shares)}"))
+        what = Span("   (share of questions of which one of the first K paths meets an answer)", "dim")
+        lines.append(Paragraph((f"validation after step {last.step:,}: {'   '.join(shares)}", what)))
     if (kept := state.kept) is not None:
-        success = fixed(kept.metrics["success_mean"])
-        lines.append(
-            Paragraph(f"★ best on validation, kept: step {kept.step:,}, success {success}", "accent")
-        )
+        meeting = f"{fixed(kept.metrics['success_mean'])} of its paths meet an answer"
+        lines.append(Paragraph(f"★ best on validation, kept: step {kept.step:,}, {meeting}", "accent"))
     return lines
 
 
@@ -114,7 +113,7 @@ def success_curves(state: RunState) -> list[Series]:
     rows, kept = state.gflownet.steps[:], state.gflownet.kept
     at = [row.step for row in rows]
     return [
-        *with_mean("success", at, [row.success_mean for row in rows]),
+        *with_mean("training", at, [row.success_mean for row in rows]),
         *with_mean("path F1", at, [row.path_hit_f1 for row in rows]),
         _validated("validation", "◇", state.gflownet.validation),
         _validated("best", "★", [] if kept is None else [kept]),
@@ -171,13 +170,14 @@ def data(state: GFlowNetState) -> list[Block]:
 
 def _retriever(state: GFlowNetState) -> list[Block]:
     """The scorer of edges, by epoch and by split."""
+    kept, best = max((e.epoch for e in state.epochs if e.best), default=0), "★ best sum of recalls, kept"
     epochs = [
-        (f"{e.epoch}/{e.epochs}", Span("★ best on validation" if e.best else "", "accent"), e.recall, e.loss)
+        (f"{e.epoch}/{e.epochs}", Span(best if e.epoch == kept else "", "accent"), e.recall, e.loss)
         for e in state.epochs
     ]
     splits = [(split, Span(_unscored(e), "warn"), e.recall) for split, e in state.recall.items()]
     return [
-        *_recall("The retriever, which scores the edges", "epoch", epochs, "loss"),
+        *_recall("The retriever, which scores the edges, on validation", "epoch", epochs, "loss"),
         *_recall("Its recall", "split", splits),
     ]
 

@@ -51,9 +51,8 @@ def picked_blocks(event: SelectorPicked, source: CaseSource) -> list[Block]:
 
 
 def _answer(pick: SelectorPick) -> Words:
-    return score_span(
-        pick.score
-    ), "  the model failed" if pick.score is None else f"  {one_line(pick.answer)}"
+    answer = "the model failed" if pick.score is None else one_line(pick.answer)
+    return score_span(pick.score), f"  {answer}"
 
 
 def _table(picks: Sequence[SelectorPick]) -> Table:

@@ -127,12 +127,10 @@ def course(state: PoolState) -> list[Block]:
         )
         for step in reversed(measured(state))
     ]  # fmt: skip
-    notes = ["held out: accuracy on the held-out queries; it does not influence the training"]
-    return (
-        [Table(("step", "phase", "loss", "expected", "held out"), rows, 3, "The selector", notes)]
-        if rows
-        else []
-    )
+    header = ("step", "phase", "loss", "expected", "held out")
+    expected = "mean score of the recorded pairs, weighted by how probable the selector makes them"
+    about = ("", "", "", expected, "accuracy on the held-out queries; it does not influence the training")
+    return [Table(header, rows, 3, "The selector", about=about)] if rows else []
 
 
 def accuracy_picture(state: PoolState) -> list[Picture]:

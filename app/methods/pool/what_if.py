@@ -61,22 +61,11 @@ WHAT_IF = WhatIf("pool", _HELP, {PoolQueryDone: of_query, SelectorPicked: of_pic
 
 
 def _choice(event: PoolQueryDone | SelectorPicked, pairs: Sequence[KnownPair]) -> Choice:
-    recorded = list(pairs[0].rows)
+    recorded, first = list(pairs[0].rows), "2" if len(pairs) > 1 else ""
     return Choice(
         f"{event.query_id} · {pairs[0].words}: rows {recorded[0]} and {recorded[1]}\n{one_line(event.question)}\n"
         f"people answered {answers_line(event.answers)}",
-        [
-            [
-                Field(
-                    "pairs",
-                    "demonstrations",
-                    "2" if len(pairs) > 1 else "",
-                    lambda t: _pairs(t, pairs),
-                    _HINT,
-                    0,
-                )
-            ]
-        ],
+        [[Field("pairs", "demonstrations", first, lambda text: _pairs(text, pairs), _HINT, 0)]],
         lambda values: {"query": event.query_id, "recorded": recorded, **values},
         _answers,
         lambda tried: [_known(pairs)],

@@ -22,7 +22,7 @@ from app.blocks.block import (
 from app.blocks.model_text import one_line
 from app.methods.cases import Cases
 from app.methods.cells import outcome_cell, turned_cell
-from app.methods.slsm.memory import memory_blocks
+from app.methods.slsm.memory import conversation_blocks, memory_blocks
 from app.methods.source import CaseSource
 from app.state.method import Place
 from app.state.run import RunState
@@ -40,20 +40,28 @@ _NOTE_HEAD = "[SLSM MEMORY NOTE]"
 
 
 class AnswerRow(NamedTuple):
-    """An answer; `turned`: 1 where its note turned it right, -1 where wrong; without a controller it was the other."""
+    """An answer; `turned`: 1 where its note turned it right, -1 where wrong; without a controller it was the other;
+    `opened`: where its conversation stands in the log."""
 
     result: ResultRow
     turned: int
+    opened: Place | None
 
     @property
     def place(self) -> Place:
         """Where it stands in the log."""
         return self.result.place
 
+    @property
+    def places(self) -> tuple[Place | None, ...]:
+        """The row is found by its conversation, too."""
+        return self.result.place, self.opened
+
 
 def answer_rows(state: RunState) -> list[AnswerRow]:
     """The answers, in the order of the log."""
-    return [AnswerRow(result, state.slsm.against_plain(result)) for result in state.slsm.results]
+    slsm = state.slsm
+    return [AnswerRow(row, slsm.against_plain(row), slsm.place(row.conversation_id)) for row in slsm.results]
 
 
 def _note(row: AnswerRow) -> Cell:
@@ -89,11 +97,15 @@ COLUMNS: Sequence[ListColumn[AnswerRow]] = (
 
 def _remark(state: RunState) -> str:
     turned = Counter(row.turned for row in answer_rows(state))
-    return f"notes turned ▲ {turned[1]:,} right, ▼ {turned[-1]:,} wrong" if turned[1] or turned[-1] else ""
+    text = f"all modes: ▲ {turned[1]:,} turned right, ▼ {turned[-1]:,} wrong"
+    return text if turned[1] or turned[-1] else ""
 
 
-def answer_blocks(event: ConversationAnswered, source: CaseSource) -> list[Block]:
-    """What the note did, the same under other modes, the conversation beside its memory, the answer in full."""
+def answer_blocks(event: ConversationAnswered | ConversationOpened, source: CaseSource) -> list[Block]:
+    """What the note did, the same under other modes, the conversation beside its memory, the answer in full; of a
+    conversation its turns."""
+    if isinstance(event, ConversationOpened):
+        return conversation_blocks(event.turns)
     slsm = source.state.slsm
     row = slsm.results.find((event.conversation_id, event.memory_mode, event.mode, event.attempt))
     opened = source.at(slsm.place(event.conversation_id), ConversationOpened)
@@ -164,7 +176,7 @@ def variant(row: ResultRow | ModeScored) -> str:
     return f"{row.mode} {row.memory_mode}"
 
 
-def variant_words(answer: ResultRow | ConversationAnswered) -> str:
+def variant_words(answer: ResultRow | ConversationAnswered | ModeScored) -> str:
     """A mode with its memory, in words."""
     memory = "" if answer.memory_mode == "none" else f", {answer.memory_mode}"
     return short_method_name(answer.mode) + memory
@@ -216,7 +228,9 @@ def cost_table(event: ConversationAnswered) -> Table:
     return Table(("", "calls", "tokens"), rows, 2)
 
 
-def _words(event: ConversationAnswered) -> str:
+def _words(event: ConversationAnswered | ConversationOpened) -> str:
+    if isinstance(event, ConversationOpened):
+        return f"turns of conversation {event.conversation_id}"
     attempt = f", attempt {event.attempt + 1}" if event.attempt else ""
     return f"conversation {event.conversation_id}, {variant_words(event)}{attempt}"
 
@@ -226,6 +240,7 @@ ANSWERS: Cases[AnswerRow] = Cases(
     columns=COLUMNS,
     rows=answer_rows,
     event=ConversationAnswered,
+    also=(ConversationOpened,),
     words=_words,
     draw=answer_blocks,
     empty=_EMPTY,

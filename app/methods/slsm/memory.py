@@ -28,11 +28,11 @@ def memory_blocks(
     turn whose state is shown."""
     state = states[selected] if selected < len(states) else None
     memory = _memory(state) if states else [Paragraph("no controller, no memory", "dim")]
-    return [Beside(_conversation(turns, states, selected), memory, _SIDE_BY_SIDE)]
+    return [Beside(conversation_blocks(turns, states, selected), memory, _SIDE_BY_SIDE)]
 
 
-def _conversation(
-    turns: Sequence[Sequence[str]], states: Sequence[StateUpdated], selected: int
+def conversation_blocks(
+    turns: Sequence[Sequence[str]], states: Sequence[StateUpdated] = (), selected: int = -1
 ) -> list[Block]:
     """What the memory rests on is marked in the turn it came from; what the selected turn changed stands out."""
     lines: list[Block] = []

@@ -28,7 +28,7 @@ def highlights(state: RunState) -> list[Highlight]:
     turned = [(state.slsm.against_plain(row), at) for at, row in _answers(state, mode)]
     for sign, words in ((-1, "that a note broke"), (1, "that a note turned right")):
         if rows := [at for turn, at in turned if turn == sign]:
-            text = f"{counted(len(rows), 'answers')} {words} ({mode.replace('_', ' ')})"
+            text = f"{counted(len(rows), 'answers')} {words} ({short_method_name(mode)})"
             places.append(Highlight(text, Place(ANSWERS.name, rows[0], open=True)))
     if state.slsm.modes:
         places.append(Highlight("every mode with its score and its cost", Place("results")))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
-from app.blocks.block import Block, Paragraph, Picture, Span, Table, Target, Words, table_of
+from app.blocks.block import Block, Paragraph, Picture, Span, Table, Target, Tone, Words, table_of
 from app.blocks.plots import interval_picture
-from app.methods.cells import DIFFERENCE, bounds_of, difference_of, interval_of, linked_counts
+from app.methods.cells import DIFFERENCE, Count, bounds_of, difference_of, interval_of, linked_counts
 from app.methods.chart import Series
-from app.methods.slsm.answers import variant
+from app.methods.slsm.answers import variant, variant_words
 from app.state.run import RunState
 from app.state.slsm import SLSMState
 from app.table.column import Cell, ListColumn
@@ -45,8 +46,6 @@ SCORES: Sequence[ListColumn[ModeScored]] = (
 def scores(state: SLSMState) -> list[Block]:
     """Which mode is best, and the table of all."""
     rows = list(state.modes.values())
-    if not rows:
-        return []
     return [*_best(rows), *table_of(SCORES, rows, "Memory notes, against no note")]
 
 
@@ -71,48 +70,47 @@ def details(state: SLSMState) -> list[Block]:
     return [*tables, *_about(state)]
 
 
+def _names(row: ModeScored) -> tuple[Words, Words]:
+    return short_method_name(row.mode), Span(row.memory_mode, "dim")
+
+
 def _by_axis(rows: Sequence[ModeScored]) -> Block:
-    axes = list(dict.fromkeys(str(axis[0]) for row in rows for axis in row.by_axis))
-    lines: list[Sequence[Words]] = []
-    for row in rows:
-        known = {str(axis[0]): float(axis[1]) for axis in row.by_axis}
-        lines.append(
-            (
-                short_method_name(row.mode),
-                Span(row.memory_mode, "dim"),
-                *(fixed(known.get(axis)) for axis in axes),
-            )
-        )
+    scores = [{str(axis[0]): float(axis[1]) for axis in row.by_axis} for row in rows]
+    axes = list(dict.fromkeys(axis for known in scores for axis in known))
+    lines = [
+        (*_names(row), *(fixed(known.get(axis)) for axis in axes))
+        for row, known in zip(rows, scores, strict=True)
+    ]
     heads = [axis.lower().replace("_", " ") or "all" for axis in axes]
     return Table(("by axis", "memory", *heads), lines, len(heads))
 
 
 def _turned(rows: Sequence[ModeScored]) -> list[Block]:
-    """Counts that lead to the first conversation that a note fixed or broke."""
-    lines: list[Block] = []
-    for row in rows:
-        words = linked_counts([
-            (row.fixed, f"fixed {row.fixed:,}", "good", Target("fixed", variant(row))),
-            (row.broke, f"broke {row.broke:,}", "bad", Target("broke", variant(row))),
-        ])  # fmt: skip
-        if words:
-            lines.append(Paragraph((f"{method_name(row.mode)}, {row.memory_mode} memory:  ", *words)))
-    return lines
+    """How many answers the notes of each mode fixed, and how many they broke; a count leads to the first of them."""
+    lines = (
+        ("fixed:  ", *linked_counts(_did(row, row.fixed, "fixed", "good") for row in rows)),
+        ("broke:  ", *linked_counts(_did(row, row.broke, "broke", "bad") for row in rows)),
+    )
+    return [Paragraph(line) for line in lines if line[1:]]
+
+
+def _did(row: ModeScored, count: int, did: str, tone: Tone) -> Count:
+    return count, f"{variant_words(row)} {count:,}", tone, Target(did, variant(row))
 
 
 def _cost(rows: Sequence[ModeScored]) -> Table:
     lines = [
         (
-            short_method_name(row.mode), Span(row.memory_mode, "dim"), f"{row.injected_tokens:.1f}",
+            *_names(row), f"{row.injected_tokens:.1f}",
             f"{row.controller_calls:.2f}", f"{row.model_calls:.2f}", f"{row.detector_calls:.2f}",
             f"{row.controller_tokens + row.model_tokens + row.detector_tokens:,.0f}",
             Span(str(row.failures), "bad" if row.failures else "dim"),
         )
         for row in rows
     ]  # fmt: skip
-    notes = ["means of a conversation; note: its tokens; failed: all calls of the controller that failed"]
     header = ("calls and tokens", "memory", "note", "controller", "model", "detector", "tokens", "failed")
-    return Table(header, lines, 6, notes=notes, priority=[0, 1, 3, 2, 2, 2, 0, 0])
+    about = ("", "", "its tokens", "", "", "", "", "all calls of the controller that failed")
+    return Table(header, lines, 6, "", ["means of a conversation"], about, [0, 1, 3, 2, 2, 2, 0, 0])
 
 
 def _about(state: SLSMState) -> list[Block]:
@@ -137,15 +135,14 @@ def course(state: RunState) -> list[Series]:
     first is shown, and baseline, which has none."""
     results = state.slsm.results
     memories = list(dict.fromkeys(row.memory_mode for row in results if row.mode != "baseline"))
-    shares: dict[str, list[float]] = {}
-    passed: dict[str, int] = {}
+    judged: dict[str, list[bool]] = {}
     for row in results:
-        if row.passed is None or row.memory_mode in memories[1:]:
-            continue
-        passed[row.mode] = passed.get(row.mode, 0) + row.passed
-        line = shares.setdefault(row.mode, [])
-        line.append(passed[row.mode] / (len(line) + 1))
-    return [Series(short_method_name(mode), range(1, len(line) + 1), line) for mode, line in shares.items()]
+        if row.passed is not None and row.memory_mode not in memories[1:]:
+            judged.setdefault(variant_words(row), []).append(row.passed)
+    return [
+        Series(name, range(1, len(passed) + 1), [right / n for n, right in enumerate(accumulate(passed), 1)])
+        for name, passed in judged.items()
+    ]
 
 
 def score_picture(state: SLSMState) -> list[Picture]:

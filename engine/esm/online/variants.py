@@ -86,7 +86,7 @@ def mean_vector(of: Making) -> Variant:
     for layer, vector in _layer_means(memory).items():
         qualities = [e.quality for e in memory.entries if e.layer == layer and e.vector is not None]
         quality = float(np.mean(qualities))
-        hits.append(Hit(Entry(f"mean_l{layer}", layer, 0, quality, vector, source="all"), 1.0, quality))
+        hits.append(Hit(Entry(f"layer {layer} mean", layer, 0, quality, vector, source="all"), 1.0, quality))
     offered = Retrieval(None if hits else "no_candidates", len(hits), hits)
     return replace(esm(of), retrieve=lambda m, states: offered)
 

@@ -11,7 +11,7 @@ composite, 0 to 1
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
@@ -32,7 +32,6 @@ from screens.widgets.charts.plotext_canvas import (
     Sign,
     alone,
     draw_canvas,
-    height_at,
     line_through,
 )
 
@@ -43,6 +42,8 @@ _AROUND = 3
 """Lines that are no canvas: the title, the axis, its labels."""
 _LEAST_WIDE, _LEAST_HIGH = 8, 2
 _MARK_EVERY = 18
+_FEW = 5
+"""Columns for each point of a line of which all points have a sign."""
 _LINES = 4
 _COLOURS = ("faint", "point", *(f"line-{i}" for i in range(_LINES)))
 """Names of styles by the number that plotext is given as their colour."""
@@ -125,10 +126,10 @@ _Dots = Sequence[tuple[Series, Sequence[Dot]]]
 
 def _rows(across: Axis, up: Axis, series: _Dots) -> list[list[Run]]:
     """The canvas with its axes: raw values, lines with the first on top, their marks, single points."""
-    lines = [(one, _line(one, dots)) for one, dots in reversed(series) if not one.points]
-    lines.sort(key=lambda entry: not entry[0].faint)
-    signs = _marks(lines, across.dots // ACROSS) + _signs([entry for entry in series if entry[0].points])
-    return draw_canvas(across, up, [line for _, line in lines], signs)
+    lines, points = ([entry for entry in series if entry[0].points == single] for single in (False, True))
+    order = sorted(lines, key=lambda entry: entry[0].faint)[::-1]
+    signs = _marks([entry for entry in lines if not entry[0].faint], across.dots // ACROSS) + _signs(points)
+    return draw_canvas(across, up, [_line(*entry) for entry in order], signs)
 
 
 def _line(one: Series, dots: Sequence[Dot]) -> Line:
@@ -136,21 +137,28 @@ def _line(one: Series, dots: Sequence[Dot]) -> Line:
     return alone(dots, _colour(one)) if one.faint else line_through(dots, _colour(one))
 
 
-def _marks(lines: Sequence[tuple[Series, Line]], wide: int) -> list[Sign]:
-    """Every line's sign on it, in other columns than those of other lines, if there are several."""
-    named = [(one, line) for one, line in lines if not one.faint]
-    return [
-        Sign((column * ACROSS, height), one.mark, line.colour)
-        for i, (one, line) in enumerate(reversed(named if len(named) > 1 else []))
-        for column in range(4 + 5 * i, wide, _MARK_EVERY)
-        if (height := height_at(line, column * ACROSS)) is not None
+def _marks(lines: _Dots, wide: int) -> list[Sign]:
+    """If there are several lines, the sign of each at points that were measured: at all if they are few, else in other
+    columns than those of other lines. Where points of lines meet, their signs take turns."""
+    signs = [
+        ((number - at - 1) % len(lines), Sign(dot, one.mark, _colour(one)))
+        for number, (one, dots) in enumerate(lines if len(lines) > 1 else [])
+        for at, dot in enumerate(dots if len(dots) * _FEW <= wide else _some(dots, 4 + 5 * number))
     ]
+    return [sign for _, sign in sorted(signs, key=lambda entry: entry[0])]
+
+
+def _some(dots: Sequence[Dot], column: int) -> Iterator[Dot]:
+    """The first of many points in this column or behind it, and so on."""
+    for dot in dots:
+        if (here := round(dot[0]) // ACROSS) >= column:
+            yield dot
+            column = here + _MARK_EVERY
 
 
 def _signs(points: _Dots) -> list[Sign]:
-    """Of single points: the later over the earlier, all over faint ones."""
-    order = sorted(points, key=lambda entry: not entry[0].faint)
-    return [Sign(dot, one.mark, _colour(one)) for one, dots in order for dot in dots]
+    """Of single points: the later over the earlier."""
+    return [Sign(dot, one.mark, _colour(one)) for one, dots in points for dot in dots]
 
 
 def _colour(series: Series) -> int:
@@ -159,7 +167,5 @@ def _colour(series: Series) -> int:
 
 def _text(row: Sequence[Run], styles: Styles) -> Text:
     """A row of cells; the axes have a style of their own."""
-    line = Text()
-    for signs, colour in row:
-        line.append(signs, styles["axis" if colour is None else _COLOURS[colour]])
-    return line
+    cells = ((signs, styles["axis" if colour is None else _COLOURS[colour]]) for signs, colour in row)
+    return Text.assemble(*cells)

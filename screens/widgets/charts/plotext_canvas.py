@@ -151,11 +151,6 @@ def _whole(dots: Sequence[Dot]) -> list[tuple[int, int]]:
     return [(floor(round(x + 0.5, 8)), floor(round(y + 0.5, 8))) for x, y in dots]
 
 
-def height_at(line: Line, x: int) -> int | None:
-    """The dot up at which the line comes into the cells above and below the dot `x` across; None where it does not."""
-    return next((up for across, up in line.dots if across // ACROSS == x // ACROSS), None)
-
-
 def _braille(dots: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
     """The dots of each cell, as bits of its sign."""
     cells: dict[tuple[int, int], int] = {}

@@ -550,7 +550,7 @@ class Online:
         for layer in sorted({entry.layer for entry in self.memory if entry.vector is not None}):
             own = [e.quality for e in self.memory if e.layer == layer and e.vector is not None]
             quality, vector = sum(own) / len(own), mean_vector(self.memory, layer)
-            entry = Entry(f"mean_l{layer}", layer, 0, quality, vector, vector)
+            entry = Entry(f"layer {layer} mean", layer, 0, quality, vector, vector)
             offers.append(Offer(entry, 1.0, quality))
         return offers
 

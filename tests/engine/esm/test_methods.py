@@ -79,7 +79,7 @@ def test_control_variants_change_one_thing_of_the_run_s_own_esm(embedded: Transf
             if one.retrieve
         }
         assert hits["esm"] == hits["random_vector"] == hits["mean_vector_gated"] == ["w", "r"]
-        assert (hits["no_right_entries"], hits["mean_vector"]) == (["w"], ["mean_l2"])
+        assert (hits["no_right_entries"], hits["mean_vector"]) == (["w"], ["layer 2 mean"])
 
 
 def test_no_probing_is_esm_without_probes() -> None:

@@ -58,11 +58,11 @@ def test_a_decision_says_why() -> None:
 @pytest.mark.parametrize(
     ("mode", "reason"),
     [
-        ("baseline", "baseline: no controller"),
-        ("reminder", "reminder: the same note in every conversation"),
-        ("never", "never: the controller only watches"),
-        ("on_detection", "on_detection: the first answer comes without a note"),
-        ("remind_on_detection", "remind_on_detection: the first answer comes without a note"),
+        ("baseline", "no controller"),
+        ("reminder", "the same note in every conversation"),
+        ("never", "the controller only watches"),
+        ("on_detection", "the first answer comes without a note"),
+        ("remind_on_detection", "the first answer comes without a note"),
         ("always", "always"),
         ("on_risk", "the plan is to clarify"),
     ],

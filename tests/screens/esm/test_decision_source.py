@@ -51,12 +51,21 @@ def test_what_was_left_alone_is_dim() -> None:
     """The answer is wrong, and greedy's is right; where neither is known there is nothing to say."""
     null = {"delta_logprob": -0.5, "score": 0.75, "alpha": 2.0}
     events = decided("x", 1, **null), evaluated("greedy", "x", True), evaluated("esm", "x", False)
-    dim = {"chosen": "null", "gate": "null_best", "dlogprob": "−0.500", "score": "0.750", "alpha": "·"}
+    dim = {"chosen": "null", "gate": "null best", "dlogprob": "−0.500", "score": "0.750", "alpha": "·"}
     found = cells(source_of(*events))
     assert {name: found[name] for name in dim} == {name: (text, "dim") for name, text in dim.items()}
     assert (found["correct"], found["differs"]) == (("✗", "bad"), ("▼", "bad"))
     unknown = cells(source_of(decided("x", 1)))
     assert unknown["correct"] == ("·", "dim") and unknown["differs"][0].strip() == ""
+
+
+def test_names_are_shown_as_the_results_call_them_and_found_by_what_is_shown() -> None:
+    """`no_probing` and `null_best` in the log; both ways of writing them are found."""
+    source = source_of(decided("a", 1, method="no_probing"), decided("a", 1))
+    assert cells(source)["method"][0] == "no probing" and cells(source)["gate"][0] == "null best"
+    for text in ('method:"no probing"', "method:no_probing", "method~o_p", "gate:null_best method!=esm"):
+        source.filter(parse(text, DECISION_FIELDS))
+        assert [source.item(row) for row in range(len(source))] == [0], text
 
 
 def test_rows_are_found_by_number_place_and_filter() -> None:

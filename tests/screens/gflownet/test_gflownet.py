@@ -98,7 +98,8 @@ async def test_the_training_is_charted(session: RecordedSession, size: tuple[int
 
 
 async def test_the_step_whose_weights_are_kept_is_marked(tmp_path: Path) -> None:
-    """The last of the evaluations on validation that were the best so far: after step 100, with a success of 0.6."""
+    """The last of the evaluations on validation that were the best so far: after step 100, 0.6 of its paths meet an
+    answer."""
 
     def judged(event: ev.Event) -> ev.Event:
         looked = isinstance(event, ev.SamplerEvaluated) and event.split == "validation"
@@ -106,7 +107,10 @@ async def test_the_step_whose_weights_are_kept_is_marked(tmp_path: Path) -> None
 
     async with GFlowNetApp(recorded(tmp_path, *map(judged, gflownet_events()))).run_test(size=WIDE) as pilot:
         text = await press(pilot, "3")
-        assert "★ best on validation, kept: step 100, success 0.600" in text and "★ best 0.600" in text
+        assert (
+            "★ best on validation, kept: step 100, 0.600 of its paths meet an answer" in text
+            and "★ best 0.600" in text
+        )
 
 
 async def test_a_run_that_kept_its_last_weights_marks_no_step(session: RecordedSession) -> None:

@@ -61,8 +61,8 @@ def test_answers_that_steering_turned() -> None:
         broken=2,
     )  # fmt: skip
     assert [(text, place.filter) for text, place in places("ESM", row)] == [
-        ("2 answers that greedy has right and steering broke", "method:esm broken"),
-        ("26 answers that greedy has wrong and steering turned right", "method:esm fixed steered"),
+        ("2 answers that greedy has right and steering broke", "method:esm broken left"),
+        ("26 answers that greedy has wrong and steering turned right", "method:esm fixed left"),
     ]
     verdict = page_of("ESM").overview.verdict_so_far(state_of(row))
     assert verdict is not None and (verdict.fixed, verdict.broken) == (26, 2)

@@ -157,7 +157,10 @@ async def test_modes_stand_side_by_side(session: RecordedSession, size: tuple[in
         for _ in range(4):
             text += await press(pilot, "pagedown")
         assert "controller rules (offline)" in text and "judge exact (offline)" in text
-        assert "a note on detection, flat memory:  fixed 2" in text and "[0.000, +1.000]" in text
+        assert (
+            "fixed:  on risk, structured 2  on risk, flat 2  always, structured 2" in text
+            and "[0.000, +1.000]" in text
+        )
         if size == WIDE:
             assert "fixed: the note made a failing answer pass" in text and "detector" in text
 

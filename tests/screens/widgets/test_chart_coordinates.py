@@ -23,7 +23,6 @@ from screens.widgets.charts.plotext_canvas import (
     Sign,
     alone,
     draw_canvas,
-    height_at,
     line_through,
 )
 
@@ -149,21 +148,39 @@ def test_each_line_has_its_own_style_and_names_have_that_of_their_line() -> None
     )
 
 
-def test_marks_of_two_lines_stand_in_different_columns_on_their_lines() -> None:
-    """From column 4 on the first, from column 9 on the second, in the lines' rows, every 18 columns; also where both
-    lines are the same, since nothing else would tell that there are two."""
-    apart = canvas([Series("a", [0, 10], [1.0, 1.0]), Series("b", [0, 10], [0.0, 0.0])])
-    assert (apart[0].index("●"), apart[9].index("▲")) == (4, 9)
-    same = canvas(
-        [Series("a", [0, 10], [0.5, 0.5]), Series("b", [0, 10], [0.5, 0.5]), Series("c", [0, 10], [0.0, 1.0])]
-    )
-    assert any("●" in row and "▲" in row for row in same)
+def marks(rows: list[str], sign: str) -> list[tuple[int, int]]:
+    """The rows and columns of a sign, by column."""
+    found = [
+        (row, column) for row, line in enumerate(rows) for column, each in enumerate(line) if each == sign
+    ]
+    return sorted(found, key=lambda place: place[1])
 
 
-def test_marks_lie_on_a_slope() -> None:
-    """Column 4 is dot 8 of 39, so height 8 of 39: the third row from below (rows have four dots)."""
-    rows = canvas([Series("a", [0, 10], [0.0, 1.0]), Series("b", [0, 10], [1.0, 0.0])])
-    assert rows[7][4] == "●"
+def test_few_points_all_have_their_lines_sign_and_no_other_column_has_one() -> None:
+    """1, 10 and 20 of an axis from 1 to 20 over 40 dots: dots 0, 18.5 (9 / 19 × 39, rounded to 18) and 39, so columns
+    0, 9 and 19. 0.4 is dot 15.6, the fourth cell from below; 0.5 dot 19.5, rounded to even: the sixth."""
+    rows = canvas([Series("a", [1, 10, 20], [0.0, 0.4, 1.0]), Series("b", [1, 10, 20], [1.0, 0.5, 0.0])])
+    assert marks(rows, "●") == [(9, 0), (5, 9), (0, 19)]
+    assert marks(rows, "▲") == [(0, 0), (4, 9), (9, 19)]
+
+
+def test_signs_of_many_points_stand_in_columns_of_points_apart_from_those_of_other_lines() -> None:
+    """Eleven points 3.9 dots apart lie in columns 0, 2, 4, 6, 8, 10, 11, 13, 15, 17, 19. From column 4 on the first
+    line has a sign, and 18 columns later there is no point; the second from column 9 on, so in the next, 10."""
+    rows = canvas([Series("a", range(11), [1.0] * 11), Series("b", range(11), [0.0] * 11)])
+    assert (marks(rows, "●"), marks(rows, "▲")) == ([(0, 4)], [(9, 10)])
+    flat = [Series(name, range(41), [y] * 41) for name, y in (("a", 1.0), ("b", 0.0))]
+    wide = [line.plain[4:44] for line in draw_plot(flat, Frame(54, 13, "y", "x"), STYLES)[1:11]]
+    assert (marks(wide, "●"), marks(wide, "▲")) == ([(0, 4), (0, 22)], [(9, 9), (9, 27)])
+
+
+def test_signs_of_points_that_meet_take_turns() -> None:
+    """Nothing else would tell that there are two lines. At the third point it would be the third line's turn; of the
+    others the later line's is seen. A line alone needs no sign."""
+    same = [Series(name, [0, 5, 10], [0.5] * 3) for name in "ab"]
+    rows = canvas([*same, Series("c", [0, 10], [0.0, 1.0])])
+    assert (marks(rows, "●"), marks(rows, "▲")) == ([(4, 0)], [(4, 10), (4, 19)])
+    assert not marks(canvas(same[:1]), "●")
 
 
 def test_raw_values_are_dots_and_their_mean_is_a_line() -> None:
@@ -190,9 +207,9 @@ def test_lines_in_one_cell_are_both_seen() -> None:
         Series("b", [0, 10], [0.18] * 2),
         Series("c", [0, 10], [0.0, 1.0]),
     ]
-    assert canvas(near)[8][0] == chr(0x2800 + 0x04 + 0x20 + 0x01 + 0x08)
+    assert canvas(near)[8][1] == chr(0x2800 + 0x04 + 0x20 + 0x01 + 0x08)
     over = [near[0], Series("b", range(11), [0.18] * 11, faint=True), near[2]]
-    assert canvas(over)[8][0] == chr(0x2800 + 0x04 + 0x20)
+    assert canvas(over)[8][1] == chr(0x2800 + 0x04 + 0x20)
 
 
 def test_the_best_point_lies_over_those_that_were_only_validated() -> None:
@@ -204,13 +221,14 @@ def test_the_best_point_lies_over_those_that_were_only_validated() -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 39), st.floats(0, 39)), min_size=2, max_size=12).map(sorted))
 def test_marks_lie_on_their_lines(dots: list[tuple[float, float]]) -> None:
-    """Wherever a mark may stand, the line has dots in that cell."""
-    line = line_through(dots, 3)
+    """Wherever a point's sign may stand, the line has dots in that cell."""
     across, up = Axis(0, 1, 40, [0, 1]), Axis(0, 1, 40, [0, 1])
-    rows = ["".join(text for text, _ in row)[2:] for row in draw_canvas(across, up, [line], [])]
-    for column in range(20):
-        height = height_at(line, 2 * column)
-        assert height is None or rows[9 - height // 4][column] != " ", (column, height)
+    drawn = [
+        draw_canvas(across, up, [line_through(dots, 3)], [Sign(at, "●", 3) for at in dots[:n]])
+        for n in (0, 12)
+    ]
+    plain, signed = (["".join(text for text, _ in row)[2:] for row in rows] for rows in drawn)
+    assert all(plain[row][column] != " " for row, column in marks(signed, "●")) and marks(signed, "●")
 
 
 def test_a_line_takes_a_dot_for_each_step_of_its_longer_way() -> None:
@@ -218,7 +236,6 @@ def test_a_line_takes_a_dot_for_each_step_of_its_longer_way() -> None:
     not joined."""
     line = line_through([(0.5, 0.0), (4.0, 1.0), (4.0, 4.0)], 3)
     assert list(dict.fromkeys(line.dots)) == [(1, 0), (2, 0), (3, 0), (4, 1), (4, 2), (4, 3), (4, 4)]
-    assert [height_at(line, x) for x in range(7)] == [0, 0, 0, 0, 1, 1, None]
     assert line_through([(0.0, 100.0), (60.0, 100.0), (0.0, 100.0)] * 25, 3).joined, (
         "50 ways of 60: 3,000 dots"
     )

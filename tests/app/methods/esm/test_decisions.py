@@ -108,6 +108,10 @@ def test_the_rest_of_an_answer_is_called_so() -> None:
     assert drawn(TURNED_RIGHT, 3).startswith("t-1  esm  the rest of the answer   ✓ right  ▲ fixed")
     assert item_words(TURNED_RIGHT[3]) == "decision of esm on t-1, the rest"
     assert item_words(TURNED_RIGHT[2]) == "decision of esm on t-1, segment 2"
+    named = decision("t-1", 1, "x", method="no_probing")
+    assert item_words(named) == "decision of no probing on t-1, segment 1"
+    assert drawn([named], 0).startswith("t-1  no probing  segment 1")
+    assert item_words(answer("no_probing", "t-1", "28", "28")) == "answer of no probing to t-1"
 
 
 def test_what_null_would_have_written_stands_beside() -> None:

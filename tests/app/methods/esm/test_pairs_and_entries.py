@@ -19,6 +19,10 @@ from app.methods.what_if import Choice
 from app.report.item_words import item_words
 from app.state.ledger import EntryUse
 from app.state.run import RunState
+from app.table.decision_fields import DECISION_FIELDS
+from app.table.decision_rows import DecisionRows
+from app.table.filter import predicate
+from app.table.filter_parser import parse
 from engine.events import (
     Candidate,
     DecisionTaken,
@@ -216,11 +220,11 @@ def test_what_is_worth_opening_of_esm() -> None:
     run = source_of([*LIBRARY, method("greedy"), method("no_memory"), method("esm", fixed=2, broken=1)])
     hurt = "data-0009_m1_l2_wrong"
     assert [(one.text, one.place) for one in PAGE.overview.highlights(run.state)] == [
-        ("1 answer that greedy has right and steering broke", Place("decisions", filter="method:esm broken")),
+        ("1 answer that greedy has right and steering broke", Place("decisions", filter="method:esm broken left")),
         (f"the entry that hurt most: {hurt}, which turned 1 answer wrong",
-         Place("decisions", filter=f'method:esm chosen:"{hurt}" broken')),
+         Place("decisions", filter=f'method:esm chosen:"{hurt}" broken left')),
         ("2 answers that greedy has wrong and steering turned right",
-         Place("decisions", filter="method:esm fixed steered")),
+         Place("decisions", filter="method:esm fixed left")),
         ("each method and ablation beside greedy", Place("results")),
     ]  # fmt: skip
     whole = source_of([method("esm", fixed=2, broken=0)]).state
@@ -233,6 +237,17 @@ def test_what_is_worth_opening_of_esm() -> None:
     assert [(one.text, one.place) for one in mined] == [
         ("2 pairs of a right and a wrong text so far", Place("pairs")),
     ]  # fmt: skip
+
+
+def test_a_count_on_a_card_leads_to_a_row_for_each_answer() -> None:
+    """One answer of three segments was turned right, in the second; one of two turned wrong, in the second."""
+    rows = DecisionRows(source_of([*TURNED_RIGHT, *TURNED_WRONG]).state.esm)
+    turned = source_of([method("esm", fixed=1, broken=1)]).state
+    for light in PAGE.overview.highlights(turned):
+        expression = parse(light.place.filter, DECISION_FIELDS)
+        assert expression is not None
+        matches = predicate(expression, rows)
+        assert light.text.startswith("1 answer ") and [m for m in range(5) if matches(m)] in ([1], [4])
 
 
 def test_the_verdict_so_far_is_that_of_the_newest_figures() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from app.blocks.block import Picture, Span, Table, Target, plain, spans
@@ -98,9 +99,9 @@ def test_counts_of_turned_answers_lead_to_their_decisions() -> None:
     links = [[span.target for cell in row for span in spans(cell) if span.target] for row in table.rows]
     assert links == [
         [],
-        [Target("filter", "method:esm fixed"), Target("filter", "method:esm broken")],
+        [Target("filter", "method:esm fixed left"), Target("filter", "method:esm broken left")],
         [],
-        [Target("filter", "method:esm fixed")],
+        [Target("filter", "method:esm fixed left")],
     ]
     assert rows_of(table)[1][-2:] == ["2", "1"] and isinstance(table.rows[1][-1], Span)
 
@@ -114,6 +115,7 @@ def test_what_an_answer_costs() -> None:
         ["no memory", "60.0", "0.0", "60.0", "−25.0%", "0"],
         ["random vector", "80.0", "0.0", "80.0", "0.0%", "0"],
     ]
+    assert table.header[4] == "change" and "change: of all tokens, against greedy" in table.legend
     (alone,) = results.cost(state_of(ESM).esm)
     assert rows_of(alone)[0][4] == ""
     empty, summed = (
@@ -226,8 +228,11 @@ def test_where_links_lead(target: Target, place: Place | None) -> None:
 
 
 def test_a_marked_answer_is_found_by_its_decisions() -> None:
-    place = PAGE.event_places[ExampleEvaluated](answer("no_probing", "t-1", "28", "28"))
-    assert place == Place("decisions", filter='method:no_probing example:"t-1"')
+    """An answer without decisions, as greedy's, is found by those of the other answers to its example."""
+    found = PAGE.event_places[ExampleEvaluated]
+    taken = msgspec.structs.replace(answer("no_probing", "t-1", "28", "28"), decisions=2)
+    assert found(taken) == Place("decisions", filter='method:no_probing example:"t-1"')
+    assert found(answer("greedy", "t-1", "28", "28")) == Place("decisions", filter='example:"t-1"')
 
 
 def test_the_page_of_an_answer_shows_greedys_beside() -> None:

@@ -222,6 +222,14 @@ def test_an_iteration_says_what_it_gained_and_why(log: Log) -> None:
     assert spans(blocks[1].text)[0].tone == "good"
 
 
+def test_a_reply_to_the_last_iteration_is_tried_by_none() -> None:
+    """Of two planned, iteration 1 is the last."""
+    reply = ev.ReflectorReplied(iteration=1, reflector="o3", summary="Still less.", deltas={"2": -1.0})
+    for planned, words in ((2, ", after the last iteration: none tries it"), (3, ", for the next iteration")):
+        lines = texts(Log(began(iterations=planned), SECOND, reply).case(SECOND))
+        assert lines == ["iteration 1", f"o3 replied{words}", "Still less."]
+
+
 def test_the_first_iteration_is_held_against_no_deltas_and_leads_to_the_one_that_tries_its_reply(
     log: Log,
 ) -> None:
@@ -678,18 +686,18 @@ def test_who_took_part_and_what_it_cost(log: Log) -> None:
 
 
 def test_all_deltas_by_iteration(log: Log) -> None:
+    """Iterations 0 and 1; the reply to 1, which no iteration tried, has no column. 0.4 is half of 0.8."""
     [found] = delta_map(log.state.evolution)
     assert isinstance(found, Table)
-    assert list(found.header) == ["tokens such as", "cluster", "0", "★1", "2"] and found.figures == 4
+    assert list(found.header) == ["tokens such as", "cluster", "0", "★1"] and found.figures == 3
     assert rows(found) == [
-        ["end of text", "0", "· ", "+0.40▄", "+0.40▄"],
-        ["Based provided", "2", "· ", "−0.80▇", "−1.00█"],
-        ["cash", "3", "· ", "· ", "+0.10▁"],
+        ["end of text", "0", "· ", "+0.40▅"],
+        ["Based provided", "2", "· ", "−0.80█"],
+        ["cash", "3", "· ", "· "],
     ]
-    assert [spans(cell)[0].tone for cell in found.rows[1][2:]] == ["dim", "bad", "bad"]
+    assert [spans(cell)[0].tone for cell in found.rows[1][2:]] == ["dim", "bad"]
     assert spans(found.rows[0][3])[0].tone == "good"
-    assert list(found.narrowed(42).header) == ["tokens such as", "cluster", "★1", "2"], "the best one stays"
-    assert list(found.narrowed(34).header) == ["tokens such as", "cluster", "★1"]
+    assert list(found.narrowed(34).header) == ["tokens such as", "cluster", "★1"], "the best one stays"
     assert "highest composite on the validation set" in found.notes[1] and "in nats" in found.notes[0]
     assert delta_map(RunState().evolution) == []
 
@@ -721,6 +729,7 @@ def test_of_many_iterations_the_best_and_the_newest_stand() -> None:
     assert (
         list(found.header)[2:5] == ["★2", "10", "11"] and found.header[-1] == "39" and len(found.header) == 33
     )
+    assert list(found.narrowed(60).header)[2:] == ["★2", "37", "38", "39"], "the oldest are left out"
 
 
 def test_the_clusters_of_the_vocabulary(log: Log) -> None:

@@ -119,7 +119,7 @@ def test_the_cells_of_a_question(log: Log) -> None:
     """q1: 12 of 20 draws meet one of two answers, the first path does; of q2 none does."""
     rows = QUESTIONS.rows(log.state)
     assert [column.label for column in QUESTIONS.columns] == [
-        "hit", "reader", "±", "triples", "question", "answer from paths", "success", "answers", "paths", "edges", "id"
+        "hit", "reader", "±", "triples", "question", "answer from paths", "meeting", "answers", "paths", "edges", "id"
     ]  # fmt: skip
     assert cells(QUESTIONS.columns, rows[0]) == [
         Cell("1", "good"), Cell("✓", "good"), Cell("▲", "good"), Cell("✗", "bad"), Cell("Which river?"), Cell("Sella"),
@@ -299,7 +299,12 @@ def test_links_lead_to_the_first_question_that_one_kind_of_evidence_answers_alon
 
 
 def test_cases_in_a_few_words(log: Log) -> None:
-    assert [item_words(event) for event in log.events[:3]] == ["question q1", "question q2", "question q1"]
+    """A question's paths and its two answers are told apart."""
+    answers = [answer("q1", method, True, "Sella") for method in ("gflownet", "triples")]
+    assert [item_words(event) for event in (*log.events[:2], *answers)] == [
+        "question q1", "question q2", "answer from sampled paths to q1",
+        "answer from the best-scored triples to q1",
+    ]  # fmt: skip
 
 
 def test_paths_that_were_tried_say_what_is_new_and_what_is_missing(log: Log) -> None:

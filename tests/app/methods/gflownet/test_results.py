@@ -186,6 +186,19 @@ def test_every_figure_and_what_was_left_out(sampled: RunState) -> None:
     ]  # fmt: skip
     assert table.narrowed(66).header == ["figure", "independent draws (GFlowNet)"]
     assert results.coverage(state_of().gflownet) == []
+    same = {
+        "path_hit_precision": 0.25,
+        "path_hit_precision@3": 0.25,
+        "success@1": 0.5,
+        "answer_hit_any@1": 0.5,
+    }
+    other = same | {"answer_hit_any@1": 0.75}
+    *_, table = results.coverage(state_of(evaluated("greedy", same), evaluated("beam", other)).gflownet)
+    assert rows_of(table) == [
+        ["path hit precision", "0.250", "0.250"], ["a path meets an answer @1", "0.500", "0.500"],
+        ["a path meets an answer of the graph @1", "0.500", "0.750"],
+    ], "the precision of the first three edges is that of all, for both methods"  # fmt: skip
+    assert isinstance(table, Table) and table.notes[1].endswith("is left out")
     *_, table = results.coverage(state_of(evaluated("greedy", {"success@1": 0.0}, k=1)).gflownet)
     assert rows_of(table) == [["a path meets an answer @1", "0.000"]], "a figure of 0 is a figure"
     whole = state_of(evaluated("greedy", {"success@1": 0.8}, k=1))
@@ -254,12 +267,15 @@ def test_the_newest_step_and_what_its_loss_is_made_of() -> None:
                      looked(200, 0.5, False))  # fmt: skip
     title, validation, best, table, heading, facts = training.steps(state.gflownet)
     assert lines_of([title, validation, best, heading]) == [
-        "step 1,200 of 600", "validation after step 200: success@1 0.600   success@10 0.900",
-        "★ best on validation, kept: step 100, success 0.600", "what the loss of step 1,200 is made of",
+        "step 1,200 of 600",
+        "validation after step 200: success@1 0.600   success@10 0.900"
+        "   (share of questions of which one of the first K paths meets an answer)",
+        "★ best on validation, kept: step 100, 0.600 of its paths meet an answer",
+        "what the loss of step 1,200 is made of",
     ]  # fmt: skip
     assert isinstance(table, Table)
     assert table.header == [
-        "step", "loss", "δ", "5…95%", "log Z", "success", "path F1", "edges", "α", "H(P_B)", "paths/s"
+        "step", "loss", "δ", "5…95%", "log Z", "meeting", "path F1", "edges", "α", "H(P_B)", "paths/s"
     ]  # fmt: skip
     assert rows_of(table)[0] == [
         "1200", "7.338", "−0.500", "−2.00 +4.90", "0.65", "0.734", "0.455", "1.64", "0.50", "·", "1,906"
@@ -307,7 +323,7 @@ def test_the_curves_of_the_training() -> None:
         [("loss", [10, 20], [9.0, 8.0], "")],
         [("δ median", [10], [0.1], ""), ("δ 5%", [10], [-2.0], ""), ("δ 95%", [10], [4.9], ""),
          ("log Z", [10, 20], [0.645, 1.5], "")],
-        [("success", [10, 20], [0.734, 0.25], ""), ("path F1", [10, 20], [0.455, 0.125], ""),
+        [("training", [10, 20], [0.734, 0.25], ""), ("path F1", [10, 20], [0.455, 0.125], ""),
          ("validation", [15, 20], [0.6, 0.5], "◇"), ("best", [15], [0.6], "★")],
     ]  # fmt: skip
     assert [chart.y for chart in PAGE.training_charts] == [
@@ -322,8 +338,9 @@ def test_the_data_of_each_stage() -> None:
         ev.GraphsBuilt(split="train", samples=1400, dropped={"an empty graph": 2}, broken_triples=3, edges_mean=510.7,
                        nodes_mean=382.2, in_degree_max=160, reachable=1384, signal_to_noise=0.00399,
                        hops={"2": 138, "1": 1214}),
-        ev.RetrieverEpoch(epoch=1, epochs=2, loss=0.84, recall={"10": 0.38, "50": 0.75}, best=True),
-        ev.RetrieverEpoch(epoch=2, epochs=2, loss=0.63, recall={"10": 0.37, "50": 0.76}),
+        ev.RetrieverEpoch(epoch=1, epochs=3, loss=0.84, recall={"10": 0.38, "50": 0.75}, best=True),
+        ev.RetrieverEpoch(epoch=2, epochs=3, loss=0.7, recall={"10": 0.39, "50": 0.75}, best=True),
+        ev.RetrieverEpoch(epoch=3, epochs=3, loss=0.63, recall={"10": 0.37, "50": 0.76}),
         ev.RetrieverMeasured(split="train", samples=100, recall={"10": 0.79}, missing=1, unscored=2),
         ev.RetrieverMeasured(split="test", samples=100, recall={"10": 0.76, "50": 0.98}),
         ev.AgentGraphsBuilt(split="test", samples=99, dropped={"answer outside the graph": 1, "out of reach": 4},
@@ -346,8 +363,10 @@ def test_the_data_of_each_stage() -> None:
         "recall@50",
     ]
     assert rows_of(epochs) == [
-        ["1/2", "★ best on validation", "0.840", "0.380", "0.750"], ["2/2", "", "0.630", "0.370", "0.760"]
-    ]  # fmt: skip
+        ["1/3", "", "0.840", "0.380", "0.750"], ["2/3", "★ best sum of recalls, kept", "0.700", "0.390", "0.750"],
+        ["3/3", "", "0.630", "0.370", "0.760"],
+    ], "1.13, 1.14, 1.13 in sum: both were the best when they came, the second is kept"  # fmt: skip
+    assert epochs.caption == "The retriever, which scores the edges, on validation"
     assert isinstance(recall, Table) and list(recall.header) == ["split", "", "recall@10", "recall@50"]
     assert rows_of(recall) == [
         ["train", "1 question without scores, 2 triples of the others without a score", "0.790", "·"],

@@ -333,6 +333,7 @@ def test_the_training_of_the_selector() -> None:
     assert [" ".join(map(plain, row)) for row in course.rows] == [
         "4 policy gradient 0.250 0.400 0.900", "1 supervised 1.000 0.100 0.500",
     ]  # fmt: skip
+    assert course.legend[0].startswith("expected: mean score of the recorded pairs, weighted by")
     lines = {line.label: (list(line.x), list(line.y)) for line in results.accuracy_curves(state)}
     assert lines == {
         "selector": ([1, 4], [0.5, 0.9]), "similarity": ([0, 4], [0.6, 0.6]), "random": ([0, 4], [0.4, 0.4]),

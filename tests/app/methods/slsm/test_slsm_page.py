@@ -117,7 +117,7 @@ def test_the_cells_of_an_answer(log: Log) -> None:
         (Cell("·", "dim"), Cell(" "), Cell("on risk"), Cell("structured"), Cell("·", "dim")),
     ]
     assert [cell.text for cell in cells[1][5:]] == ["7", "Plum.", "inference memory", "2", "0", "c"]
-    assert ANSWERS.remark(log.state) == "notes turned ▲ 1 right, ▼ 0 wrong"
+    assert ANSWERS.remark(log.state) == "all modes: ▲ 1 turned right, ▼ 0 wrong"
     assert [ANSWERS.notable(log.state, row) for row in rows] == [False, True, False, False]
     assert ANSWERS.steps is not None and ANSWERS.steps(rows[0]) == 2
 
@@ -130,7 +130,7 @@ def test_a_note_that_turned_an_answer_wrong() -> None:
     rows = ANSWERS.rows(log.state)
     assert [row.turned for row in rows] == [0, -1, 0] and len(rows) == 3 and rows[0:1] == [rows[0]]
     shown = [cell_of(column.show(column.value(rows[1]))).text for column in COLUMNS]
-    assert shown[1] == "▼" and ANSWERS.remark(log.state) == "notes turned ▲ 0 right, ▼ 1 wrong"
+    assert shown[1] == "▼" and ANSWERS.remark(log.state).endswith("▲ 0 turned right, ▼ 1 wrong")
     lines = texts(ANSWERS.draw(log.events[2], log.source()))
     assert "always: ✗ Pear.  ▼ the note turned it wrong" in lines and "no note: ✓ Plum." in lines
 
@@ -311,8 +311,13 @@ def test_the_modes_side_by_side() -> None:
     first, *rest = details(log.state.slsm)
     assert isinstance(first, Table) and list(first.header) == ["by axis", "memory", "editing"]
     assert [plain(row[2]) for row in first.rows] == ["0.300", "0.850", "0.200"]
-    assert "a note always, structured memory:  fixed 12  broke 1" in texts(rest)
+    assert texts(rest)[:2] == ["fixed:  always, structured 12", "broke:  always, structured 1"]
     [cost] = [block for block in rest if isinstance(block, Table)]
+    assert cost.legend == [
+        "means of a conversation", "note: its tokens", "failed: all calls of the controller that failed"
+    ] and cost.narrowed(76).legend == [
+        "means of a conversation", "failed: all calls of the controller that failed"
+    ], "the notes' column has no room, nor are words about it"  # fmt: skip
     assert " ".join(map(plain, cost.rows[1])) == "always structured 21.5 4.25 1.50 0.12 1,234 6"
     data, model = texts(rest)[-2:]
     assert data == "20 conversations of d   sha256 abcdef012345"
@@ -321,7 +326,9 @@ def test_the_modes_side_by_side() -> None:
 
 def test_the_course_of_each_mode(log: Log) -> None:
     lines = {line.label: (list(line.x), list(line.y)) for line in course(log.state)}
-    assert lines == {"no note": ([1], [0.0]), "always": ([1], [1.0]), "silent": ([1], [0.0])}
+    assert lines == {
+        "no note": ([1], [0.0]), "always, structured": ([1], [1.0]), "silent, structured": ([1], [0.0]),
+    }  # fmt: skip
 
 
 def test_of_modes_that_score_the_same_the_one_with_fewer_notes_is_named() -> None:
@@ -363,12 +370,10 @@ def test_links_of_a_mode_lead_to_its_own_answers_that_were_turned() -> None:
 
 def test_counts_of_what_notes_did_lead_to_the_first_of_them() -> None:
     log = Log(scored("always", "flat", 0.8, fixed=1234, broke=2))
-    [line] = [
-        b for b in details(log.state.slsm) if isinstance(b, Paragraph) and " memory:  " in plain(b.text)
-    ]
-    assert [span for span in spans(line.text) if span.target] == [
-        Span("fixed 1,234", "good", Target("fixed", "always flat")),
-        Span("broke 2", "bad", Target("broke", "always flat")),
+    lines = [block for block in details(log.state.slsm) if isinstance(block, Paragraph)]
+    assert [span for line in lines for span in spans(line.text) if span.target] == [
+        Span("always, flat 1,234", "good", Target("fixed", "always flat")),
+        Span("always, flat 2", "bad", Target("broke", "always flat")),
     ]
 
 
@@ -388,7 +393,7 @@ def test_the_course_over_several_answers() -> None:
     )  # fmt: skip
     lines = {line.label: (list(line.x), list(line.y)) for line in course(log.state)}
     assert lines == {
-        "always": ([1, 2, 3, 4], [1.0, 1 / 2, 2 / 3, 3 / 4]), "no note": ([1, 2], [0.0, 1 / 2]),
+        "always, flat": ([1, 2, 3, 4], [1.0, 1 / 2, 2 / 3, 3 / 4]), "no note": ([1, 2], [0.0, 1 / 2]),
     }  # fmt: skip
 
 
