@@ -167,6 +167,11 @@ class RunScreen(NotingScreen):
         """What the engine does now, whatever moment is shown: `RunStatus.state`."""
         return engine_state(self.session)
 
+    def names_of_actions(self) -> dict[str, str]:
+        """What the commands with a number lead to."""
+        methods = enumerate(systems_of(self.session.state.stages), 1)
+        return {f"method({number})": method.title for number, method in methods}
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether the key does something now."""
         engine = self.engine_state

@@ -86,8 +86,8 @@ def bindings(*tables: tuple[Command, ...]) -> list[BindingType]:
 
 EVERYWHERE: tuple[Command, ...] = (
     Command("x", "app.picture", "SVG", "Write the screen to an SVG file."),
-    Command("question_mark", "app.explain", "Help", "Explain this screen and all its keys."),
-    Command("f1", "app.explain", "Help", "The same as ?; works while typing, too.", shown=False),
+    Command("question_mark", "app.explain", "Help", "Explain this screen and all its keys; while typing, f1 does."),
+    Command("f1", "app.explain", "Help", "Explain this screen and all its keys; while typing, f1 does.", shown=False),
     Command("slash", "app.find", "Find",
             "Find a row of the table by its words, or filter it; where there is no table, find rows of all methods.",
             shown=False),
@@ -264,7 +264,7 @@ WHAT_IF = (
     Command("enter", "start", "Try", "Try what the fields say.", priority=True),
     Command("f2", "sweep", "Sweep", "Try nine strengths, from none to three times that of the field.", display="F2"),
     Command("pagedown", "scroll(1)", "More", "Scroll the answers.", priority=True),
-    Command("pageup", "scroll(-1)", "Less", "Scroll the answers back.", shown=False, priority=True),
+    Command("pageup", "scroll(-1)", "Less", "Scroll the answers.", shown=False, priority=True),
     Command("escape", "close", "Back", "Back to what was recorded."),
 )  # fmt: skip
 
