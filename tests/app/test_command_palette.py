@@ -83,7 +83,8 @@ OURS = (
 
 
 async def test_commands_by_name_with_their_keys() -> None:
-    """Each command once, by the name that the screen has for it; not those that only move, have no name, or cannot be used now. Choosing one does it."""
+    """Each command once, by the name that the screen has for it; not those that only move, have no name, or cannot be
+    used now. Choosing one does it."""
     app = PaletteApp()
     async with app.run_test() as pilot:
         await app.push_screen(screen := Commands())

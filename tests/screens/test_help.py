@@ -1,4 +1,4 @@
-"""The help panel: the text comes first, then the keys, last those of a field; `/` leaves the keys whose lines have the words; the footer says where there is more below."""
+"""The help panel: the text, then the keys, last those of a field; `/` leaves the keys whose lines have the words."""
 
 from __future__ import annotations
 
