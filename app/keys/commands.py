@@ -117,6 +117,7 @@ RUNS = (
     Command("S", "stop_run", "Stop", "Stop the engine of this run after its current item; finished work is kept."),
     ERROR,
     Command("slash", "filter", "Filter", "List only the runs that match what you type."),
+    Command("escape", "back", "All runs", "Remove the filter."),
     Command("m", "mark", "Mark", "Mark this run, or take its mark away; then the row below."),
     Command("c", "compare", "Compare",
             "Compare the two marked runs; if one is marked, that one and the run under the cursor."),

@@ -130,6 +130,9 @@ with the time and the name of the user who wrote them; others who work with this
             self.dismiss()
             self.app.post_message(EventRequested(row.run, row.entry.seq))
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return len(self._source) > 0 if action == "take_back" else True
+
     def action_take_back(self) -> None:
         """Take back the note, or the mark where there is no note."""
         if (row := self.selected) is None:

@@ -42,6 +42,10 @@ class RunCommands(Keeping):
                 return self._sweep is not None
             case "open_sweep":
                 return row is not None and row.record.sweep is not None
+            case "notes":
+                return bool(self.source.runs)
+            case "back":
+                return self.filtered
             case "undo":
                 return bool(self.trashed)
             case "compare":
