@@ -222,4 +222,6 @@ class RunListing(ConsoleScreen[None]):
 
 
 def _shown(folder: Path) -> str:
-    return f"{folder}/" + ("" if folder.is_dir() else " (there is no such folder yet)")
+    if folder.exists() and not folder.is_dir():
+        return f"{folder} (this is a file, not a folder)"
+    return f"{folder}/" + ("" if folder.exists() else " (there is no such folder yet)")
