@@ -27,6 +27,7 @@ from screens.widgets.run_header import RunHeader
 from screens.widgets.stage_bar import StageBar
 from screens.widgets.timeline import Timeline
 
+_OF_TIMELINE = [command.action for command in TIMELINE]
 FRAMES = 2.0
 """Drawings a second of what nobody asked for."""
 POLL_SECONDS = 0.1
@@ -208,6 +209,10 @@ class RunScreen(NotingScreen):
                 return self.following == (action == "leave_work") and engine in ("running", "paused")
             case _:
                 return True
+
+    def what_allows(self, action: str) -> str:
+        """What has to be done before a command of the time line."""
+        return ", press [ first" if at_rest(self.session) and action in _OF_TIMELINE else ""
 
     # ------------------------------------------------------------ the view
 
