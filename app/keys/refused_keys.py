@@ -15,7 +15,7 @@ _SHOWN_FOR = 3.0
 
 
 class RefusedKeys(App[ReturnType]):
-    """An app that names the command which the screen refuses, and what the screen's `what_allows` says must be first."""
+    """An app that names the command which the screen refuses, and what comes first by the screen's `what_allows`."""
 
     _refused = ("", 0.0)
     """The last message, and when it was shown."""
