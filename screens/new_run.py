@@ -67,8 +67,7 @@ with their help; what is changed there is added to *Changes*.
         super().__init__()
         self._changes = shlex.join(changes)
         self._configs = find_configs()
-        given = config or (self._configs[0].path if self._configs else Path("configs/demo.yaml"))
-        self._given = given
+        self._given = config or (self._configs[0].path if self._configs else Path("configs/demo.yaml"))
         self._outputs = outputs
         self._busy = False
         self._waiting: Timer | None = None
@@ -227,11 +226,9 @@ with their help; what is changed there is added to *Changes*.
     def _object(self, typed: tuple[Path, str], check: StartCheck) -> None:
         """Do not start: say what must be corrected, or what is lacking; the latter may be started all the same."""
         self._agreed = None if check.wrong else typed
-        last = (
-            "Not started: correct this first."
-            if check.wrong
-            else "Not started: a stage would fail for this. Press enter again to start it all the same."
-        )
+        last = "Not started: correct this first."
+        if not check.wrong:
+            last = "Not started: a stage would fail for this. Press enter again to start it all the same."
         self._show_wrong(Text("\n\n").join([check_text(check), Text(last, "bold")]))
 
     def _refuse(self, error: Exception) -> None:
@@ -267,7 +264,6 @@ def check_text(check: StartCheck) -> Text:
     ]
     lines += [Text(f"= {name} has this value in the file already", "dim") for name in check.unchanged]
     if check.fetched:
-        lines.append(
-            Text(f"↓ fetched when needed: {'; '.join(finding.what for finding in check.fetched)}", "dim")
-        )
+        fetched = "; ".join(finding.what for finding in check.fetched)
+        lines.append(Text(f"↓ fetched when needed: {fetched}", "dim"))
     return Text("\n").join(lines)

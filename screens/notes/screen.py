@@ -83,9 +83,8 @@ with the time and the name of the user who wrote them; others who work with this
     def __init__(self, runs: Sequence[Path]) -> None:
         super().__init__()
         self._runs = runs
-        self._source: ListSource[NoteRow] = ListSource(
-            (*_COLUMNS, _RUN) if len(runs) > 1 else _COLUMNS, "notes"
-        )
+        columns = (*_COLUMNS, _RUN) if len(runs) > 1 else _COLUMNS
+        self._source: ListSource[NoteRow] = ListSource(columns, "notes")
 
     def compose_content(self) -> ComposeResult:
         yield Static(id="notes-title", markup=False)

@@ -24,29 +24,14 @@ _PLACES = {
     "LineList": "on a line",
     "LongField": "in the text",
     "StillTable": "in the table",
-    "VerticalScroll": "to scroll",
     "VirtualTable": "in the table",
 }
 """Where keys work, for widgets whose name says little to a reader."""
-_OF_EVERY_WIDGET = (
-    "screen.",
-    "app.focus",
-    "focus_",
-    "maximize",
-    "minimize",
-    "blur",
-    "page_left",
-    "page_right",
-)
 
 
 Row = tuple[str, str, str]
 """Keys, label, what it does."""
-_EDITING: Row = (
-    "← → ^a ^e",
-    "Edit",
-    "Move in the text; with ctrl by words. ^w deletes a word, ^u and ^k what is left and right. → takes a completion.",
-)
+_EDITING: Row = ("^w ^u ^k", "Edit", "Delete a word, all to the left, all to the right; → completes.")
 """In the place of the many keys of a field."""
 
 
@@ -119,27 +104,24 @@ def _texts(screen: Screen[Any]) -> Iterator[str]:
 
 def _sections(screen: Screen[Any]) -> list[tuple[str, list[Row]]]:
     """Keys by where they are bound, the nearest first; then the commands without a key; last how a field is edited."""
-    edited = screen.focused if isinstance(screen.focused, Input | TextArea) else None
     sections: dict[DOMNode, list[ActiveBinding]] = {}
     for active in screen.active_bindings.values():
         binding = active.binding
-        if binding.system or not binding.description or binding.action.startswith(_OF_EVERY_WIDGET):
-            continue
-        if active.node is edited and not binding.tooltip:
-            continue
-        sections.setdefault(active.node, []).append(active)
+        if binding.description and not binding.system:
+            sections.setdefault(active.node, []).append(active)
     order = sorted(sections, key=lambda node: (node is screen.app, node is screen))
     without_key = [("", each.label, each.help) for each, _ in commands_without_key(screen)]
     return [
         *((_title(node, screen), _rows(screen, sections[node])) for node in order),
         ("in ^p, without a key", without_key),
-        ("while typing", [_EDITING] if edited else []),
+        ("while typing", [_EDITING] if isinstance(screen.focused, Input | TextArea) else []),
     ]
 
 
 def _rows(screen: Screen[Any], actives: Sequence[ActiveBinding]) -> list[Row]:
+    """Not of keys that nobody explains: those of every widget of Textual."""
     keys = ((each.binding, [screen.app.get_key_display(each.binding)]) for each in actives)
-    return [(" ".join(row.shown_keys), row.label, row.help) for row in key_rows(keys)]
+    return [(" ".join(row.shown_keys), row.label, row.help) for row in key_rows(keys) if row.help]
 
 
 def _title(node: DOMNode, screen: Screen[Any]) -> str:

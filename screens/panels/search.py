@@ -145,9 +145,6 @@ def count_words(counts: Counter[str], searched: bool, whole: bool) -> str:
         return _NOTHING if whole else ""
     by_method = ", ".join(f"{method} {count:,}" for method, count in counts.items())
     words = f"{counted(total, 'rows')}{'' if whole else ' so far'}" + (f": {by_method}" if total else "")
-    listed = (
-        f"; the first {MOST} of a method are listed"
-        if searched and max(counts.values(), default=0) > MOST
-        else ""
-    )
-    return words + listed
+    if searched and max(counts.values(), default=0) > MOST:
+        words += f"; the first {MOST} of a method are listed"
+    return words

@@ -235,7 +235,7 @@ class CasesPane(Pane):
         last = max(0, self.cases.steps(item) - 1)
         self._step = min(max((last if self._step is None else self._step) + by, 0), last)
         self.show()
-        self.detail.see_sign("▶")
+        self.detail.call_later(self.detail.see_sign, "▶")  # once it is drawn
 
     def what_if(self, process: WhatIfProcess) -> WhatIfScreen | str:
         """The screen for another choice in this case, or why there is none."""

@@ -162,10 +162,11 @@ class RunListing(ConsoleScreen[None]):
         count = counted(len(rows), "runs")
         text = Text().append(" steer-tui ", "bold reverse")
         text.append(f"  {count if self.read_once else 'reading …'}", "bold")
-        is_typed = self.bar.has_class("-open")  # there it stands as typed, valid or not
+        # While one types, it stands there, valid or not.
+        filter_text = "" if self.bar.has_class("-open") else self._filter_text
         parts = [
             f"▶ {working} running" if working else "",
-            f"filter {self._filter_text}: {len(self.source.runs)}" if self.filtered and not is_typed else "",
+            f"filter {filter_text}: {len(self.source.runs)}" if filter_text else "",
             f"{len(self.marked)} marked" if self.marked else "",
             f"{counted(len(self.runs.unreadable), 'runs')} not readable" if self.runs.unreadable else "",
         ]
@@ -197,17 +198,12 @@ class RunListing(ConsoleScreen[None]):
         """Open the filter's line."""
         self.bar.open()
 
-    @property
-    def filtered(self) -> bool:
-        """Whether a filter is on."""
-        return bool(self._filter_text)
-
     def action_back(self) -> None:
         """Remove the filter."""
         self.bar.clear()
 
     @on(FilterBar.Changed)
-    def _filter_changed(self, message: FilterBar.Changed) -> None:
+    def _filtered(self, message: FilterBar.Changed) -> None:
         self._filter_text = message.text
         if message.expression != self.source.expression:
             self.source.expression = message.expression

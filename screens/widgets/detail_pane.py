@@ -187,10 +187,7 @@ class DetailPane(SelfSizedView):
             self.scroll_to(y=max(0, line - 1), animate=False)
 
     def see_sign(self, sign: str) -> None:
-        """Scroll to the line that begins with a sign, once all is drawn: there and below it is what the sign is for."""
-        self.call_later(self._see_sign, sign)
-
-    def _see_sign(self, sign: str) -> None:
+        """Scroll to the line that begins with a sign: there and below it is what the sign is for."""
         lines = self._drawn(self.scrollable_content_region.width)
         for at in [at for at, line in enumerate(lines) if line.text.lstrip().startswith(sign)][:1]:
             self._see(at, self.size.height // 2)

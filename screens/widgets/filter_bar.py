@@ -83,10 +83,7 @@ class FilterBar(Vertical):
         self._count = ""
 
     def compose(self) -> ComposeResult:
-        yield Input(
-            placeholder=self._examples,
-            suggester=_FieldSuggester(self._known),
-        )
+        yield Input(placeholder=self._examples, suggester=_FieldSuggester(self._known))
         yield LazyStatic(id="filter-hint")
 
     def open(self) -> None:

@@ -64,8 +64,8 @@ def _gauge(d: DecisionTaken, scored: Sequence[Candidate]) -> list[Block]:
 
 
 def score_bar(score: float, null: float, low: float, high: float, width: int) -> str:
-    """`━━━━╋━━───` from 0, or what is nearest to it, to `score` on a scale from `low` to `high`; where null stands there
-    is ┃, or ╋ if the bar goes on beyond it."""
+    """`━━━━╋━━───` from 0, or what is nearest to it, to `score` on a scale from `low` to `high`; where null stands,
+    there is ┃, or ╋ if the bar goes on beyond it."""
 
     def column(value: float) -> int:
         return round((value - low) / ((high - low) or 1.0) * (width - 1))

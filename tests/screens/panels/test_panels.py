@@ -121,9 +121,9 @@ class Keys(App[None]):
     BINDINGS = [
         Binding("f2", "sort", "Sort", tooltip="By the column."),
         Binding("f3", "nothing", "", tooltip="Without a word."),
-        Binding("f4", "screen.maximize", "Large", tooltip="Of every widget."),
-        Binding("f5", "focus_next", "Next", tooltip="Of every widget."),
-        Binding("f6", "app.focus('a')", "There", tooltip="Of every widget."),
+        Binding("f4", "screen.maximize", "Large", ),
+        Binding("f5", "focus_next", "Next"),
+        Binding("f6", "app.focus('a')", "There"),
         Binding("f7", "quit", "Stop", system=True),
     ]
 
