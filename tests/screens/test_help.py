@@ -65,9 +65,8 @@ async def test_the_text_stands_first_then_the_nearest_keys_last_how_a_field_is_e
 
 def test_what_is_said_of_keys_in_one_row_is_said_once() -> None:
     assert "| `?` `f1` | Help | Explain this screen and all its keys; while typing, f1 does. |" in readme()
-    rows = key_rows(
-        [(binding, [binding.key]) for binding in MethodScreen.BINDINGS if "tab(" in binding.action]
-    )
+    bound = [each for each in MethodScreen.BINDINGS if isinstance(each, Binding) and "tab(" in each.action]
+    rows = key_rows([(each, [each.key]) for each in bound])
     assert [(row.label, row.help) for row in rows] == [
         ("Tab", "Show the tab of this number; again: its next kind.")
     ]

@@ -86,7 +86,7 @@ async def test_newcomer_is_told_what_to_press(tmp_path: Path, terminal: tuple[in
         app.runs._show_title()
         assert str(app.runs.title_line.content).endswith("in /nope/x/ (there is no such folder yet), /tmp/")
         (tmp_path / "file").write_text("")
-        app.runs.runs.folders = (tmp_path / "file",)
+        app.runs.runs.folders = [tmp_path / "file"]
         app.runs._show_title()
         assert str(app.runs.title_line.content).endswith("/file (this is a file, not a folder)")
         await pilot.press("plus")
