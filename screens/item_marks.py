@@ -32,11 +32,8 @@ class ItemMarks:
         missing = [seq for seq in signs_by_event if seq is not None and seq not in self._offsets]
         for seq in missing[:_AT_ONCE]:
             self._offsets[seq] = self._offset(seq)
-        signs = {
-            self._offsets[seq]: sign
-            for seq, sign in signs_by_event.items()
-            if seq is not None and seq in self._offsets
-        }
+        known = [seq for seq in signs_by_event if seq in self._offsets]
+        signs = {self._offsets[seq]: signs_by_event[seq] for seq in known}
         changed = signs != self.signs
         self.signs = signs
         return changed

@@ -65,12 +65,8 @@ class LeftRun:
         path = self.directory.path
         if self.state == "finished":
             return f"finished; everything is in {path}"
-        if self.alive:
-            return (
-                f"no answer from the engine yet: it stops after its current item; kept in {path}; "
-                f"to resume: {resume_command(path)}"
-            )
-        return f"{self.state}; kept in {path}; to resume: {resume_command(path)}"
+        state = "no answer from the engine yet: it stops after its current item" if self.alive else self.state
+        return f"{state}; kept in {path}; to resume: {resume_command(path)}"
 
 
 class WaitingScreen(Dialog[list[LeftRun]]):

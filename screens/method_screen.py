@@ -26,17 +26,15 @@ from screens.widgets.tab_line import Tab
 
 RESULTS, TRAINING = Tab("results", "Results"), Tab("training", "Training")
 _NO_RESULTS = "The results appear here when they are measured; until then, Cases shows each case as it comes."
+_TAB_HELP = "Show the tab of this number; again: its next kind."
+_TAB_KEYS = tuple(Command(str(n), f"tab({n - 1})", "Tab", _TAB_HELP, shown=False) for n in range(1, 5))
 _NO_TRAINING = "Nothing has been trained yet."
 
 
 class MethodScreen(TabbedScreen):
     """A method's screen of one run; a subclass adds what only its method has."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(
-        tuple(
-            Command(str(n), f"tab({n - 1})", f"Tab {n}", f"Show tab {n}.", shown=False) for n in range(1, 5)
-        )
-    )
+    BINDINGS: ClassVar[list[BindingType]] = bindings(_TAB_KEYS)
 
     def __init__(self, session: Session, title: str = "") -> None:
         super().__init__(session)

@@ -33,14 +33,13 @@ from screens.widgets.tones import tone
 
 _PATIENCE = 0.3
 """Seconds without a key before what is typed is checked."""
-_MOST = 6
-"""Problems that are listed while typing."""
 
 
 class NewRunScreen(ModalScreen[RunDirectory | Path | None]):
     """The result is a prepared run, the folder of a prepared sweep, or None."""
 
     CSS_PATH = "new_run.tcss"
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (36, "-high")]
     BINDINGS: ClassVar[list[BindingType]] = bindings(NEW_RUN)
     HELP = """\
 # New run
@@ -68,8 +67,7 @@ with their help; what is changed there is added to *Changes*.
         super().__init__()
         self._changes = shlex.join(changes)
         self._configs = find_configs()
-        given = config or (self._configs[0].path if self._configs else Path("configs/demo.yaml"))
-        self._given = given
+        self._given = config or (self._configs[0].path if self._configs else Path("configs/demo.yaml"))
         self._outputs = outputs
         self._busy = False
         self._waiting: Timer | None = None
@@ -90,6 +88,8 @@ with their help; what is changed there is added to *Changes*.
 
     def on_mount(self) -> None:
         self.list.can_focus = False  # its keys are the dialog's
+        for name in ("scroll_y", "virtual_size"):  # there is more below, or nothing any more
+            self.watch(self.query_one("#config-scroll"), name, self.refresh_bindings, init=False)
         self.set_input.focus()
         self._show_configs()
         self._describe()
@@ -129,10 +129,9 @@ with their help; what is changed there is added to *Changes*.
         parts = [summary] if summary.plain else []
         if check is None or check.error is None:
             parts.append(Text("Press enter to start.", "bold"))
-        about = leading_comment(self.path)  # last: it may be longer than there is room
-        parts.append(Text(about or "This file has no description.", "" if about else "dim"))
+        if about := leading_comment(self.path):  # last: it may be longer than there is room
+            parts.append(Text(about))
         self.message.update(Text("\n\n").join(parts))
-        self.call_after_refresh(self.refresh_bindings)
 
     @work(thread=True, exclusive=True, group="check", exit_on_error=False)
     def _look(self) -> None:
@@ -170,7 +169,6 @@ with their help; what is changed there is added to *Changes*.
         """Scroll the description of the configuration."""
         box = self.query_one("#config-scroll")
         box.scroll_page_down(animate=False) if by > 0 else box.scroll_page_up(animate=False)
-        self.call_after_refresh(self.refresh_bindings)
 
     def action_close(self) -> None:
         """Close without starting a run."""
@@ -228,11 +226,9 @@ with their help; what is changed there is added to *Changes*.
     def _object(self, typed: tuple[Path, str], check: StartCheck) -> None:
         """Do not start: say what must be corrected, or what is lacking; the latter may be started all the same."""
         self._agreed = None if check.wrong else typed
-        last = (
-            "Not started: correct this first."
-            if check.wrong
-            else "Not started: a stage would fail for this. Press enter again to start it all the same."
-        )
+        last = "Not started: correct this first."
+        if not check.wrong:
+            last = "Not started: a stage would fail for this. Press enter again to start it all the same."
         self._show_wrong(Text("\n\n").join([check_text(check), Text(last, "bold")]))
 
     def _refuse(self, error: Exception) -> None:
@@ -243,7 +239,6 @@ with their help; what is changed there is added to *Changes*.
         self.add_class("-wrong")
         self.message.update(words)
         self.query_one("#config-scroll").scroll_home(animate=False)
-        self.call_after_refresh(self.refresh_bindings)
 
 
 def _checked(path: Path, changes: str) -> StartCheck:
@@ -257,7 +252,7 @@ def check_text(check: StartCheck) -> Text:
     """What differs from the file and what does not, what is wrong, what is not here."""
     lines: list[Text] = []
     if check.error is not None:
-        lines += [Text(f"✗ {problem_words(problem)}") for problem in check.error.problems[:_MOST]]
+        lines += [Text(f"✗ {problem_words(problem)}") for problem in check.error.problems]
     lines += [Text(f"✗ {finding.where}: {finding.what}. {finding.hint}") for finding in check.wrong]
     lines += [Text(f"! {finding.what} ({finding.where}): {finding.hint}") for finding in check.lacking]
     if check.sweep is not None:
@@ -269,7 +264,6 @@ def check_text(check: StartCheck) -> Text:
     ]
     lines += [Text(f"= {name} has this value in the file already", "dim") for name in check.unchanged]
     if check.fetched:
-        lines.append(
-            Text(f"↓ fetched when needed: {'; '.join(finding.what for finding in check.fetched)}", "dim")
-        )
+        fetched = "; ".join(finding.what for finding in check.fetched)
+        lines.append(Text(f"↓ fetched when needed: {fetched}", "dim"))
     return Text("\n").join(lines)

@@ -105,8 +105,6 @@ def note_help(text: str) -> str:
     """What enter does. Raises ValueError for a note that is too long."""
     if len(text) > LONGEST_TEXT:
         raise ValueError(f"a note has at most {LONGEST_TEXT:,} characters")
-    return (
-        "enter keeps it in notes.jsonl of the run"
-        if text.strip()
-        else "Type a note; it is kept beside the log."
-    )
+    if not text.strip():
+        return "Type a note; it is kept beside the log."
+    return "enter keeps it in notes.jsonl of the run"

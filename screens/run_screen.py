@@ -27,6 +27,7 @@ from screens.widgets.run_header import RunHeader
 from screens.widgets.stage_bar import StageBar
 from screens.widgets.timeline import Timeline
 
+_OF_TIMELINE = [command.action for command in TIMELINE]
 FRAMES = 2.0
 """Drawings a second of what nobody asked for."""
 POLL_SECONDS = 0.1
@@ -167,6 +168,11 @@ class RunScreen(NotingScreen):
         """What the engine does now, whatever moment is shown: `RunStatus.state`."""
         return engine_state(self.session)
 
+    def names_of_actions(self) -> dict[str, str]:
+        """What the commands with a number lead to."""
+        methods = enumerate(systems_of(self.session.state.stages), 1)
+        return {f"method({number})": method.title for number, method in methods}
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether the key does something now."""
         engine = self.engine_state
@@ -203,6 +209,10 @@ class RunScreen(NotingScreen):
                 return self.following == (action == "leave_work") and engine in ("running", "paused")
             case _:
                 return True
+
+    def what_allows(self, action: str) -> str:
+        """What has to be done before a command of the time line."""
+        return ", press [ first" if at_rest(self.session) and action in _OF_TIMELINE else ""
 
     # ------------------------------------------------------------ the view
 

@@ -62,13 +62,9 @@ def _stay_on(table: VirtualTable, row: int | None) -> bool:
 
 def place_in(tab: str, pane: Widget) -> Place:
     """Where a tab's content is looking."""
-    table = table_in(pane)
-    return Place(
-        tab,
-        None if table is None else table.selected_key,
-        pane.filter_text if isinstance(pane, CasesPane) else "",
-        pane.has_class("-open"),
-    )
+    key = None if (table := table_in(pane)) is None else table.selected_key
+    filter_text = pane.filter_text if isinstance(pane, CasesPane) else ""
+    return Place(tab, key, filter_text, pane.has_class("-open"))
 
 
 def show_place(pane: Widget, place: Place) -> bool:

@@ -239,6 +239,10 @@ class TabbedScreen(RunScreen):
         if not self.pane.close_one():
             await self.run_action("app.up")
 
+    def names_of_actions(self) -> dict[str, str]:
+        tabs = {f"tab({number})": tab.label for number, tab in enumerate(self.TABS)}
+        return super().names_of_actions() | tabs
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         match action:
             case "enlarge":

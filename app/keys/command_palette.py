@@ -15,15 +15,15 @@ Entry = tuple[str, str, Any]
 
 
 class BoundCommands(Provider):
-    """Every binding of the screen and its focused widget that has a name, with its key; then `commands_without_key`."""
+    """Every command of the screen and its focused widget that has a name, once, with its first key; then
+    `commands_without_key`. Where the screen's `names_of_actions` has a name for a command, it has that one."""
 
     def _entries(self) -> Iterator[Entry]:
-        seen: set[str] = set()
+        entries: dict[str, Entry] = {}
         for active in self.screen.active_bindings.values():
-            entry = self._entry(active)
-            if entry is not None and entry[0] not in seen:
-                seen.add(entry[0])
-                yield entry
+            if (entry := self._entry(active)) is not None:
+                entries.setdefault(active.binding.action, entry)
+        yield from entries.values()
         for command, node in commands_without_key(self.screen):
             yield command.label, command.help, partial(self.app.run_action, command.action, node)
 
@@ -33,9 +33,10 @@ class BoundCommands(Provider):
         moves = not binding.show and not binding.tooltip
         if not binding.description or moves or not active.enabled or binding.action in _NOT_HERE:
             return None
-        key = self.app.get_key_display(binding)
+        name = getattr(self.screen, "names_of_actions", dict)().get(binding.action, binding.description)
+        key = self.app.get_key_display(binding).partition(" …")[0]
         run = partial(self.app.run_action, binding.action, active.node)
-        return (f"{binding.description}  ({key})", binding.tooltip, run)
+        return (f"{name}  ({key})", binding.tooltip, run)
 
     async def discover(self) -> Hits:
         for name, help_text, run in self._entries():

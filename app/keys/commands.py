@@ -86,8 +86,8 @@ def bindings(*tables: tuple[Command, ...]) -> list[BindingType]:
 
 EVERYWHERE: tuple[Command, ...] = (
     Command("x", "app.picture", "SVG", "Write the screen to an SVG file."),
-    Command("question_mark", "app.explain", "Help", "Explain this screen and all its keys."),
-    Command("f1", "app.explain", "Help", "The same as ?; works while typing, too.", shown=False),
+    Command("question_mark", "app.explain", "Help", "Explain this screen and all its keys; while typing, f1 does."),
+    Command("f1", "app.explain", "Help", "Explain this screen and all its keys; while typing, f1 does.", shown=False),
     Command("slash", "app.find", "Find",
             "Find a row of the table by its words, or filter it; where there is no table, find rows of all methods.",
             shown=False),
@@ -117,6 +117,7 @@ RUNS = (
     Command("S", "stop_run", "Stop", "Stop the engine of this run after its current item; finished work is kept."),
     ERROR,
     Command("slash", "filter", "Filter", "List only the runs that match what you type."),
+    Command("escape", "back", "All runs", "Remove the filter."),
     Command("m", "mark", "Mark", "Mark this run, or take its mark away; then the row below."),
     Command("c", "compare", "Compare",
             "Compare the two marked runs; if one is marked, that one and the run under the cursor."),
@@ -235,8 +236,8 @@ NEW_RUN = (
     Command("enter", "start", "Start", "Start a run from this configuration.", priority=True),
     Command("up", "choose(-1)", "Choose", "Choose a configuration.", display="↑↓", priority=True),
     Command("down", "choose(1)", "Next", "Choose the next configuration.", shown=False, priority=True),
-    Command("pagedown", "page(1)", "More", "Scroll the description of the configuration."),
-    Command("pageup", "page(-1)", "Less", "Scroll the description of the configuration.", shown=False),
+    Command("pagedown", "page(1)", "More", "Scroll the description of the configuration.", priority=True),
+    Command("pageup", "page(-1)", "Less", "Scroll the description of the configuration.", shown=False, priority=True),
     Command("ctrl+o", "form", "All fields", "Show all fields with their help, and change them there.", priority=True),
     Command("f1", "app.explain", "Help", "Explain this dialog and its keys."),
     Command("escape", "close", "Cancel", "Close without starting a run."),
@@ -264,7 +265,7 @@ WHAT_IF = (
     Command("enter", "start", "Try", "Try what the fields say.", priority=True),
     Command("f2", "sweep", "Sweep", "Try nine strengths, from none to three times that of the field.", display="F2"),
     Command("pagedown", "scroll(1)", "More", "Scroll the answers.", priority=True),
-    Command("pageup", "scroll(-1)", "Less", "Scroll the answers back.", shown=False, priority=True),
+    Command("pageup", "scroll(-1)", "Less", "Scroll the answers.", shown=False, priority=True),
     Command("escape", "close", "Back", "Back to what was recorded."),
 )  # fmt: skip
 

@@ -39,8 +39,7 @@ class KeyRow:
     def add(self, binding: Binding, keys: Sequence[str]) -> None:
         """Another command of these keys, or other keys of this command. Keys that the row's display has already
         (`←→` has `→`) say nothing new."""
-        displays = [key for key in self.keys if "…" in key or any(new != key and new in key for new in keys)]
-        if displays:
+        if any("…" in key or any(new != key and new in key for new in keys) for key in self.keys):
             return
         if any(key != new and key in new for key in self.keys for new in keys):
             self.keys, self.labels, self.helps = [], [], []

@@ -15,7 +15,7 @@ _SHOWN_FOR = 3.0
 
 
 class RefusedKeys(App[ReturnType]):
-    """An app that names the command which the screen refuses."""
+    """An app that names the command which the screen refuses, and what comes first by the screen's `what_allows`."""
 
     _refused = ("", 0.0)
     """The last message, and when it was shown."""
@@ -24,7 +24,8 @@ class RefusedKeys(App[ReturnType]):
         """A key that no widget took."""
         if (refused := self._bound_to(event.key)) is None:
             return
-        text = f"{self.get_key_display(refused)} {refused.description}: not possible here now."
+        first = getattr(self.screen, "what_allows", lambda action: "")(refused.action)
+        text = f"{self.get_key_display(refused)} {refused.description}: not possible here now{first}."
         last_text, at = self._refused
         if text != last_text or time.monotonic() - at > _SHOWN_FOR:
             self._refused = text, time.monotonic()

@@ -45,8 +45,8 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
     if not isinstance(value, dict):
         raise ConfigError([*problems, Problem(f"{path}:1", _shown(value), "a mapping of sections")])
     origins: dict[Location, str] = {place: f"{path}:{line}" for place, line in document.lines.items()}
-    for override in overrides:
-        problems.extend(_set(value, override, origins))
+    for number, override in enumerate(overrides, 1):
+        problems.extend(_set(value, override, number, origins))
     problems.extend(_merge_kconfig(value, path, origins))
     problems.extend(_check_stages(value, path, origins))
     problems.extend(_passwords(value, (), path, origins))
@@ -111,16 +111,20 @@ def _beginning(opened: BinaryIO) -> str:
         return file.read(yaml_text.LARGEST + 1)
 
 
-def _set(value: dict[Any, Any], override: str, origins: dict[Location, str]) -> list[Problem]:
-    """Set an override in `value`; returns its problems, which never repeat the value: it may be a password."""
+def _set(value: dict[Any, Any], override: str, number: int, origins: dict[Location, str]) -> list[Problem]:
+    """Set an override in `value`; returns its problems, which never repeat the value: it may be a password. Of a word
+    without `=` they repeat what looks like a field, of others they say which word it is."""
     place, equals, text = override.partition("=")
     keys = place.strip().split(".")
-    origin = f"--set {place}" if equals and _FIELD.fullmatch(place.strip()) else "--set"
+    is_known, guess = schema_at(tuple(keys)) is not None, _meant(tuple(keys))
+    is_shown = _FIELD.fullmatch(place.strip()) and (equals or is_known or guess)
+    origin = f"--set {place}" if is_shown else "--set"
     if not equals or not all(keys):
-        return [Problem(origin, "", "section.field=value")]
-    if schema_at(tuple(keys)) is None:
-        shown = "" if _FIELD.fullmatch(place.strip()) else "a text that is not repeated here"
-        return [Problem(origin, shown, f"a known field{_meant(tuple(keys))}")]
+        shown = "" if is_shown else f"no field in word {number}"
+        return [Problem(origin, shown, "section.field=value")]
+    if not is_known:
+        shown = "" if is_shown else "a text that is not repeated here"
+        return [Problem(origin, shown, f"a known field{guess}")]
     try:
         parsed = yaml_text.parse(text).value
     except yaml_text.YamlError as error:
@@ -225,9 +229,10 @@ def _origin(place: Location, path: Path, origins: dict[Location, str]) -> str:
 def _meant(place: Location) -> str:
     """A guess at the field meant by an unknown name: a similar name beside it, else one elsewhere."""
     name, beside = str(place[-1]), schema_at(place[:-1]) or {}
-    fields = [key for form in beside.get("anyOf", [beside]) for key in resolved(form).get("properties", {})]
-    if close := get_close_matches(name, fields, n=1):
-        return f"; did you mean `{_dotted((*place[:-1], close[0]))}`?"
+    forms = beside.get("anyOf", [beside])
+    fields = {key.lower(): key for form in forms for key in resolved(form).get("properties", {})}
+    if close := get_close_matches(name.lower(), fields, n=1):
+        return f"; did you mean `{_dotted((*place[:-1], fields[close[0]]))}`?"
     section = get_close_matches(str(place[0]), SCHEMA["properties"], n=1)
     inside = _dotted(place[:-1])
     last = sorted(

@@ -276,11 +276,14 @@ def find_runs(text: str, outputs: Path) -> list[RunDirectory]:
         return [RunDirectory(given)]
     below = [run for run in discover(given.parent) if run.directory.path.parent == given]
     named = [run for run in discover(outputs) if text in (run.record.run_id, run.record.name)]
-    matches = below or named or discover(given)
+    matches = [run.directory for run in below or named or discover(given)]
+    if not matches:  # who opens one whose record cannot be read is told why
+        unread = sorted(run_folders(outputs), reverse=True)
+        matches = [RunDirectory(path) for path in unread if text in path.parts[-2:]]
     if not matches:
         hint = "name a run's folder or id; `steer-tui` lists the runs of the outputs folder"
         raise RunError(what="there is no such run", where=f"{text} (also looked below {outputs})", hint=hint)
-    return [run.directory for run in matches]
+    return matches
 
 
 def _folders(path: Path) -> list[Path]:

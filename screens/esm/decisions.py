@@ -24,9 +24,9 @@ from app.wording.text import counted
 from screens.esm.decision_source import DecisionSource
 from screens.panes.cases import CasesPane
 from screens.run_session import Session
-from screens.widgets.filter_bar import FilterBar
+from screens.widgets.filter_bar import NO_ROW, FilterBar
 
-NO_MATCH = "No decision matches the filter.\n\nPress / to change the filter, escape to remove it."
+NO_MATCH = NO_ROW.format("decision")
 
 
 class DecisionsPane(CasesPane):

@@ -83,9 +83,8 @@ with the time and the name of the user who wrote them; others who work with this
     def __init__(self, runs: Sequence[Path]) -> None:
         super().__init__()
         self._runs = runs
-        self._source: ListSource[NoteRow] = ListSource(
-            (*_COLUMNS, _RUN) if len(runs) > 1 else _COLUMNS, "notes"
-        )
+        columns = (*_COLUMNS, _RUN) if len(runs) > 1 else _COLUMNS
+        self._source: ListSource[NoteRow] = ListSource(columns, "notes")
 
     def compose_content(self) -> ComposeResult:
         yield Static(id="notes-title", markup=False)
@@ -129,6 +128,9 @@ with the time and the name of the user who wrote them; others who work with this
         if (row := self.selected) is not None:
             self.dismiss()
             self.app.post_message(EventRequested(row.run, row.entry.seq))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return len(self._source) > 0 if action == "take_back" else True
 
     def action_take_back(self) -> None:
         """Take back the note, or the mark where there is no note."""

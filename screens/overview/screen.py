@@ -13,6 +13,7 @@ from textual.binding import BindingType
 from textual.containers import Grid
 from textual.getters import query_one
 
+from app.blocks.fit import fit
 from app.keys.commands import ERROR, REPORT, Command, bindings
 from app.runs.time_left import time_left_sentence
 from app.wording.text import counted, duration
@@ -95,7 +96,7 @@ on their screens `alt` and the number does.
     def show(self) -> None:
         """Draw the session's state."""
         shown = shown_stages(self.session)
-        self.about.update(self._about(shown))
+        self.about.update(self._about(shown, self.size.width - 2))
         methods = progress_of(shown) if shown else []
         if (at := self.lines.highlighted) is not None:
             self._method = self._names[at]
@@ -140,19 +141,20 @@ on their screens `alt` and the number does.
         """The cursor is on another line, and with it the tile where there is one."""
         self.show()
 
-    def _about(self, shown: list[StageState]) -> Text:
+    def _about(self, shown: list[StageState], width: int) -> Text:
         state = self.session.state
         text = Text()
         if not shown:
             return text.append(_EMPTY if self.session.reading is None else _READING)
-        if state.header is not None:
-            text.append(f"{state.header.name}/{state.header.run_id}", "bold")
         done, skipped = (sum(stage.status == status for stage in shown) for status in (FINISHED, SKIPPED))
-        text.append(
-            f"  {done} of {counted(len(shown), 'stages')} done" + f", {skipped} skipped" * bool(skipped)
-        )
+        words = f"  {done} of {counted(len(shown), 'stages')} done" + f", {skipped} skipped" * bool(skipped)
         if state.worked:
-            text.append(f" in {duration(state.worked)}")
+            words += f" in {duration(state.worked)}"
+        if state.header is not None:
+            run_id = f"/{state.header.run_id}"
+            room = width - len(run_id) - len(words)
+            text.append(f"{fit(state.header.name, max(1, room))}{run_id}", "bold")
+        text.append(words)
         left = run_time_left(self.session)
         return text if left is None else text.append(f"\n{time_left_sentence(left)}")
 

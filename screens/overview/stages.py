@@ -23,7 +23,7 @@ from engine.run.stage_state import FINISHED, RUNNING, StageState
 from screens.confirm import ConfirmScreen
 from screens.messages import ResumeRequested
 from screens.panels.session_panel import SessionPanel
-from screens.run_session import Session
+from screens.run_session import Session, engine_state
 from screens.widgets.lazy_static import LazyStatic
 from screens.widgets.line_list import LineList
 
@@ -112,10 +112,7 @@ class StagesPanel(SessionPanel):
         self._session.send("stop")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action != "stop":
-            return True
-        status = self._session.status
-        return status is not None and status.state in ("running", "paused", "hung")
+        return action != "stop" or engine_state(self._session) in ("running", "paused", "hung")
 
 
 def _row(stage: StageState, width: int) -> Text:

@@ -41,11 +41,8 @@ class Fault:
             return cls(title, what, hint=error.hint, problems=tuple(error.problems))
         if isinstance(error, SteerError):
             return cls(title, error.what, error.where, error.hint)
-        return cls(
-            title,
-            f"{type(error).__name__}: {error}",
-            hint="this is a bug in steer-tui: please report it",
-        )
+        what = f"{type(error).__name__}: {error}"
+        return cls(title, what, hint="this is a bug in steer-tui: please report it")
 
     @classmethod
     def of_failure(cls, event: StageFailed) -> Fault:
@@ -61,12 +58,9 @@ class Fault:
 
     def as_text(self) -> str:
         """The panel as plain text."""
-        parts = [self.title, self.what]
-        parts += [f"  {problem}" for problem in self.problems]
-        parts += [
-            f"where: {self.where}" if self.where else "",
-            f"how to fix: {self.hint}" if self.hint else "",
-        ]
+        parts = [self.title, self.what, *(f"  {problem}" for problem in self.problems)]
+        parts += [f"where: {self.where}"] if self.where else []
+        parts += [f"how to fix: {self.hint}"] if self.hint else []
         return "\n".join(part for part in [*parts, self.traceback] if part)
 
 

@@ -1,4 +1,4 @@
-"""Help for the current screen: all keys that work there now, and what it shows."""
+"""Help for the current screen: what it shows, and all keys that work there now."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding, BindingType
 from textual.dom import DOMNode
 from textual.screen import Screen
-from textual.widgets import Input, Markdown, Static
+from textual.widgets import Input, Markdown, Static, TextArea
 
 from app.keys.commands import DIALOG, bindings, commands_without_key
 from app.keys.key_rows import key_rows
@@ -21,31 +21,23 @@ from screens.panels.dialog import Dialog
 from screens.widgets.tab_line import TabLine
 
 _PLACES = {
-    "Input": "while typing",
     "LineList": "on a line",
+    "LongField": "in the text",
     "StillTable": "in the table",
-    "VerticalScroll": "to scroll",
     "VirtualTable": "in the table",
 }
 """Where keys work, for widgets whose name says little to a reader."""
-_OF_EVERY_WIDGET = (
-    "screen.",
-    "app.focus",
-    "focus_",
-    "maximize",
-    "minimize",
-    "blur",
-    "page_left",
-    "page_right",
-)
 
 
 Row = tuple[str, str, str]
 """Keys, label, what it does."""
+_EDITING: Row = ("^w ^u ^k", "Edit", "Delete a word, all to the left, all to the right; → completes.")
+"""In the place of the many keys of a field."""
 
 
 class HelpScreen(Dialog[None]):
-    """Shows the keys bound on a screen and its focused widget, then their texts."""
+    """Shows the texts of a screen and its focused widget, then the keys bound there; the keys alone that are looked
+    for."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings(DIALOG),
@@ -69,10 +61,10 @@ class HelpScreen(Dialog[None]):
         self._sections = _sections(about)
 
     def contents(self) -> ComposeResult:
-        yield Input(placeholder="/ finds keys by the words of their lines")
-        yield Static(_keys(self._sections, []), classes="help-keys", markup=False)
+        yield Input(placeholder="/ finds keys by the words of their lines; end: all keys")
         for text in self._texts:
             yield Markdown(text)
+        yield Static(_keys(self._sections, []), classes="help-keys", markup=False)
 
     def action_search(self) -> None:
         """Type words."""
@@ -81,6 +73,7 @@ class HelpScreen(Dialog[None]):
     @on(Input.Changed)
     def _typed(self, message: Input.Changed) -> None:
         words = message.value.lower().split()
+        self.query(Markdown).set(display=not words)
         self.query_one(".help-keys", Static).update(_keys(self._sections, words))
 
 
@@ -110,24 +103,25 @@ def _texts(screen: Screen[Any]) -> Iterator[str]:
 
 
 def _sections(screen: Screen[Any]) -> list[tuple[str, list[Row]]]:
-    """Keys by where they are bound, the nearest first; then the commands without a key."""
+    """Keys by where they are bound, the nearest first; then the commands without a key; last how a field is edited."""
     sections: dict[DOMNode, list[ActiveBinding]] = {}
     for active in screen.active_bindings.values():
         binding = active.binding
-        if binding.system or not binding.description or binding.action.startswith(_OF_EVERY_WIDGET):
-            continue
-        sections.setdefault(active.node, []).append(active)
+        if binding.description and not binding.system:
+            sections.setdefault(active.node, []).append(active)
     order = sorted(sections, key=lambda node: (node is screen.app, node is screen))
     without_key = [("", each.label, each.help) for each, _ in commands_without_key(screen)]
     return [
         *((_title(node, screen), _rows(screen, sections[node])) for node in order),
         ("in ^p, without a key", without_key),
+        ("while typing", [_EDITING] if isinstance(screen.focused, Input | TextArea) else []),
     ]
 
 
 def _rows(screen: Screen[Any], actives: Sequence[ActiveBinding]) -> list[Row]:
+    """Not of keys that nobody explains: those of every widget of Textual."""
     keys = ((each.binding, [screen.app.get_key_display(each.binding)]) for each in actives)
-    return [(" ".join(row.shown_keys), row.label, row.help) for row in key_rows(keys)]
+    return [(" ".join(row.shown_keys), row.label, row.help) for row in key_rows(keys) if row.help]
 
 
 def _title(node: DOMNode, screen: Screen[Any]) -> str:
@@ -146,7 +140,7 @@ def _keys(sections: Sequence[tuple[str, Sequence[Row]]], words: Sequence[str]) -
     """The rows in which all these words stand."""
     table = Table.grid(padding=(0, 2, 0, 0), expand=True)
     table.add_column(justify="right", style="bold", no_wrap=True)
-    table.add_column(no_wrap=True)
+    table.add_column(max_width=20)
     table.add_column(ratio=1, style="dim")
     for title, rows in sections:
         matches = [row for row in rows if all(word in " ".join(row).lower() for word in words)]

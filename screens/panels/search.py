@@ -58,6 +58,9 @@ class SearchScreen(Dialog[None]):
         super().__init__("Search in all methods")
         self._session = session
         self.source: ListSource[ItemMatch] = ListSource(COLUMNS, "rows")
+        self._listed: list[str] = []
+        """The words whose rows are listed."""
+        self._go_when_listed = False
 
     def contents(self) -> ComposeResult:
         yield Input(placeholder="words or ids")
@@ -71,6 +74,7 @@ class SearchScreen(Dialog[None]):
 
     @on(Input.Changed)
     def _typed(self) -> None:
+        self._go_when_listed = False
         self._search(self.input.value.split())
 
     @work(thread=True, exclusive=True, exit_on_error=False)
@@ -104,9 +108,19 @@ class SearchScreen(Dialog[None]):
         self.table.look_for(words)
         self.table.refresh_rows()
         self.line.update(count_words(counts, bool(words), whole))
+        self._listed = words if matches or whole else self._listed
         self.refresh_bindings()
+        if self._go_when_listed and matches:
+            self.action_accept()
+
+    @property
+    def _is_waiting(self) -> bool:
+        """Whether what is typed has no rows yet."""
+        return self._listed != self.input.value.split()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "accept" and self.is_mounted and self._is_waiting:
+            return True
         return len(self.source) > 0 if action in ("accept", "move") else True
 
     def action_move(self, by: int) -> None:
@@ -114,7 +128,10 @@ class SearchScreen(Dialog[None]):
         self.table.action_move(by)
 
     def action_accept(self) -> None:
-        """Go to the row."""
+        """Go to the row, as soon as it is listed."""
+        if self._is_waiting:
+            self._go_when_listed = True
+            return
         match = self.source.item(self.table.cursor)
         if (place := place_of(match.event, match.offset)) is not None:
             self.dismiss()
@@ -128,9 +145,6 @@ def count_words(counts: Counter[str], searched: bool, whole: bool) -> str:
         return _NOTHING if whole else ""
     by_method = ", ".join(f"{method} {count:,}" for method, count in counts.items())
     words = f"{counted(total, 'rows')}{'' if whole else ' so far'}" + (f": {by_method}" if total else "")
-    listed = (
-        f"; the first {MOST} of a method are listed"
-        if searched and max(counts.values(), default=0) > MOST
-        else ""
-    )
-    return words + listed
+    if searched and max(counts.values(), default=0) > MOST:
+        words += f"; the first {MOST} of a method are listed"
+    return words

@@ -185,13 +185,15 @@ class CasesPane(Pane):
             parts.append(f"sorted by {label} {'↓' if table.sort_reverse else '↑'}")
         elif table.follow and not self.table.over:
             parts.append("following")
-        column = table.marked_column
-        if column is None and len(self.source):
-            parts.append("← → explain a column")
+        column, more = table.marked_column, [*parts, "← → explain a column"]
+        if column is None and len(self.source) and len("  │  ".join(more)) <= table.size.width - 2:
+            parts = more
         elif column is not None and column.help:
             parts.insert(0, self.about(column))
         self.line.set_class(column is not None, "-explains")
         self.line.update(Text("  │  ".join(parts)))
+
+    on_resize = show_status
 
     @on(VirtualTable.Selected)
     def open(self) -> None:
@@ -233,6 +235,7 @@ class CasesPane(Pane):
         last = max(0, self.cases.steps(item) - 1)
         self._step = min(max((last if self._step is None else self._step) + by, 0), last)
         self.show()
+        self.detail.call_later(self.detail.see_sign, "▶")  # once it is drawn
 
     def what_if(self, process: WhatIfProcess) -> WhatIfScreen | str:
         """The screen for another choice in this case, or why there is none."""

@@ -24,7 +24,7 @@ def about_run(row: RunRow, room: int = 1000) -> Text:
     """A line for each method, then the stages, the changes, and the folder or the error, in `room` columns."""
     verdicts = {title: verdict for title, verdict in reached(row).items() if verdict is not None}
     width = max((len(verdict_line(verdict)) for verdict in verdicts.values()), default=0)
-    lines = [_of_method(title, verdict, width) for title, verdict in verdicts.items()]
+    lines = [_of_method(title, verdict, width, room) for title, verdict in verdicts.items()]
     if (stages := _stages(row, room)) is not None:
         lines.append(stages)
     if row.time_left is not None:
@@ -58,9 +58,11 @@ def _line(label: str, words: str) -> Text:
     return Text().append(f"{label:<{_WIDTH}}", "bold").append(words)
 
 
-def _of_method(title: str, verdict: Verdict, width: int) -> Text:
-    """`ESM greedy 63.5% → 96.5%  ▲ +33.0 [27, 39]`: as on the overview."""
+def _of_method(title: str, verdict: Verdict, width: int, room: int) -> Text:
+    """`ESM greedy 63.5% → 96.5%  ▲ +33.0 [27, 39]`: as on the overview; where there is room, over what it is."""
     over = f"  {metric_words(verdict)}"
+    if _WIDTH + width + len(over) > room:
+        return _line(title, verdict_line(verdict))
     return _line(title, f"{verdict_line(verdict):<{width}}").append(over, "dim")
 
 

@@ -42,11 +42,6 @@ def _rank(row: RunRow) -> int:
     return list(SIGNS).index(row.state) if row.state in SIGNS else len(SIGNS)
 
 
-def name_cell(row: RunRow) -> Cell:
-    """Its name."""
-    return Cell(row.title)
-
-
 def _result(row: RunRow) -> Cell:
     verdict = headline(row)
     if verdict is None:
@@ -114,7 +109,7 @@ class RunColumn(Column):
 
 COLUMNS: Sequence[RunColumn] = (
     RunColumn("state", "status", 13, show=_state, order=_rank),
-    RunColumn("name", "name", 13, show=name_cell, order=lambda r: r.title.lower()),
+    RunColumn("name", "name", 13, show=lambda r: r.title, order=lambda r: r.title.lower()),
     RunColumn("result", "result", 8, "right", help="of its first method", show=_result, order=VALUES["result"]),
     RunColumn("difference", "change", 9, "right", 1, help="against the baseline", show=_difference, order=gain),
     RunColumn("curve", "curve", _CURVE, priority=2, show=_curve,

@@ -42,6 +42,10 @@ class RunCommands(Keeping):
                 return self._sweep is not None
             case "open_sweep":
                 return row is not None and row.record.sweep is not None
+            case "notes":
+                return bool(self.source.runs)
+            case "back":
+                return bool(self._filter_text)
             case "undo":
                 return bool(self.trashed)
             case "compare":
@@ -102,8 +106,7 @@ class RunCommands(Keeping):
             self.notify("Two runs are compared: mark one with m, go to another one, and press c.")
 
     def _command(self, command: str) -> None:
-        from app.runs.command_sender import (
-            command_run,  # with all that watches a run; not before the first paint
-        )
+        # With all that watches a run; not before the first paint.
+        from app.runs.command_sender import command_run
 
         command_run(self.app, self.chosen.status.directory, command)

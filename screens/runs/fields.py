@@ -56,9 +56,8 @@ def methods_text(row: RunRow) -> str:
 
 def config_text(row: RunRow) -> str:
     """The whole configuration, a `field=value` for each field."""
-    return " ".join(
-        f"{name}={value_words(value)}" for name, value in changed_fields({}, row.record.config).items()
-    )
+    fields = changed_fields({}, row.record.config)
+    return " ".join(f"{name}={value_words(value)}" for name, value in fields.items())
 
 
 FIELDS: tuple[tuple[Field, Callable[[RunRow], Value]], ...] = (

@@ -107,9 +107,8 @@ class Group:
             case "state":
                 count = counted(len(self.runs), "runs")
                 if best is not None and reported is None:  # what ★ is of
-                    count = counted(
-                        sum(not _is_report(run) for run in self.runs), f"{best.split} runs".strip()
-                    )
+                    compared = sum(not _is_report(run) for run in self.runs)
+                    count = counted(compared, f"{best.split} runs".strip())
                 is_working = any(run.working for run in self.runs)
                 return Cell(f"▶ {count}", "good") if is_working else Cell(f"— {count}", "dim")
             case "result" if reported is not None:

@@ -15,7 +15,7 @@ from screens.console_screen import ConsoleScreen
 from screens.runs.about import about_group, about_run
 from screens.runs.run_filter import RUN_FIELDS
 from screens.runs.source import RunSource
-from screens.widgets.filter_bar import FilterBar
+from screens.widgets.filter_bar import NO_ROW, FilterBar
 from screens.widgets.key_line import KeyLine
 from screens.widgets.lazy_static import LazyStatic
 from screens.widgets.tables.still_table import StillTable
@@ -31,7 +31,7 @@ It needs no GPU, no key and no network: you watch how small built-in language mo
 
 Press ? on any screen for its help.
 """
-NO_MATCH = "No run matches. Press / to change the filter."
+NO_MATCH = NO_ROW.format("run")
 
 
 class RunListing(ConsoleScreen[None]):
@@ -162,9 +162,11 @@ class RunListing(ConsoleScreen[None]):
         count = counted(len(rows), "runs")
         text = Text().append(" steer-tui ", "bold reverse")
         text.append(f"  {count if self.read_once else 'reading …'}", "bold")
+        # While one types, it stands there, valid or not.
+        filter_text = "" if self.bar.has_class("-open") else self._filter_text
         parts = [
             f"▶ {working} running" if working else "",
-            f"filter {self._filter_text}: {len(self.source.runs)}" if self._filter_text else "",
+            f"filter {filter_text}: {len(self.source.runs)}" if filter_text else "",
             f"{len(self.marked)} marked" if self.marked else "",
             f"{counted(len(self.runs.unreadable), 'runs')} not readable" if self.runs.unreadable else "",
         ]
@@ -196,6 +198,10 @@ class RunListing(ConsoleScreen[None]):
         """Open the filter's line."""
         self.bar.open()
 
+    def action_back(self) -> None:
+        """Remove the filter."""
+        self.bar.clear()
+
     @on(FilterBar.Changed)
     def _filtered(self, message: FilterBar.Changed) -> None:
         self._filter_text = message.text
@@ -204,6 +210,7 @@ class RunListing(ConsoleScreen[None]):
             self.source.arrange()
         self.arranged()
         self.bar.show_count(counted(len(self.source.runs), "runs"))
+        self.refresh_bindings()
 
     @on(FilterBar.Closed)
     def _filter_closed(self) -> None:
@@ -211,4 +218,6 @@ class RunListing(ConsoleScreen[None]):
 
 
 def _shown(folder: Path) -> str:
-    return f"{folder}/" + ("" if folder.is_dir() else " (there is no such folder yet)")
+    if folder.exists() and not folder.is_dir():
+        return f"{folder} (this is a file, not a folder)"
+    return f"{folder}/" + ("" if folder.exists() else " (there is no such folder yet)")

@@ -34,5 +34,5 @@ Where the chosen setting ran on the split to report, that result stands there, w
 
 `/` lists the runs that match: plain words are looked for in name, state and configuration; `gain>0`, `state:failed`,
 `config~gsm8k` and `change~online.L` look into a field. The fields are name, state, method, change, config, id, result,
-gain, seconds and cost.
+gain, seconds and cost. `escape` removes the filter.
 """

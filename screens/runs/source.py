@@ -10,7 +10,7 @@ from app.runs.run_names import field_name
 from app.table.column import Cell, cell_of
 from app.table.filter import Expression, Value, words
 from engine.sweep.sweep import is_folder_name
-from screens.runs.columns import COLUMNS, RunColumn, name_cell
+from screens.runs.columns import COLUMNS, RunColumn
 from screens.runs.groups import Group
 from screens.runs.run_filter import kept
 from screens.widgets.tables.column_layout import Column, fitted
@@ -88,7 +88,7 @@ class RunSource(RowSource):
 
     def _fitting(self) -> list[RunColumn]:
         """The columns; that of the names is as wide as these names are."""
-        names = [item.title if isinstance(item, Group) else name_cell(item).text for item in self._shown]
+        names = [item.title for item in self._shown]
         return [self._mark_column, *fitted(COLUMNS, "name", names, _MOST_NAME)]
 
     @property

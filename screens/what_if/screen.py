@@ -130,7 +130,7 @@ class WhatIfScreen(ConsoleScreen[None]):
 
     def _try(self, sweep: bool) -> None:
         if self._waiting:
-            self.notify("The last try has no answer yet: try again when it has.")
+            self.notify(f"Not yet, the last try has no answer: {self._waiting}", markup=False)
             return
         try:
             request = self.choice.request({field.name: self._read(field, sweep) for field in self._fields})

@@ -178,5 +178,16 @@ class DetailPane(SelfSizedView):
     def _choose(self, link: Link | None) -> None:
         self._chosen = None if link is None else link.target
         self._redraw()
-        if link is not None and not self.scroll_y <= link.line < self.scroll_y + self.size.height:
-            self.scroll_to(y=max(0, link.line - 1), animate=False)
+        if link is not None:
+            self._see(link.line, self.size.height)
+
+    def _see(self, line: int, room: int) -> None:
+        """Scroll to a line that is not in the first lines, `room`, of what is seen."""
+        if not self.scroll_y <= line < self.scroll_y + room:
+            self.scroll_to(y=max(0, line - 1), animate=False)
+
+    def see_sign(self, sign: str) -> None:
+        """Scroll to the line that begins with a sign: there and below it is what the sign is for."""
+        lines = self._drawn(self.scrollable_content_region.width)
+        for at in [at for at, line in enumerate(lines) if line.text.lstrip().startswith(sign)][:1]:
+            self._see(at, self.size.height // 2)

@@ -18,6 +18,8 @@ from app.table.filter import Expression, Field
 from app.table.filter_parser import FilterError, complete, parse
 from screens.widgets.lazy_static import LazyStatic
 
+NO_ROW = "No {} matches the filter.\n\nPress / to change the filter, escape to remove it."
+"""With what the rows are."""
 _EXAMPLES = "correct and alpha>0.5   chosen:null   method:esm m>=3   apples"
 
 
@@ -81,10 +83,7 @@ class FilterBar(Vertical):
         self._count = ""
 
     def compose(self) -> ComposeResult:
-        yield Input(
-            placeholder=self._examples,
-            suggester=_FieldSuggester(self._known),
-        )
+        yield Input(placeholder=self._examples, suggester=_FieldSuggester(self._known))
         yield LazyStatic(id="filter-hint")
 
     def open(self) -> None:

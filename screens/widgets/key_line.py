@@ -81,9 +81,8 @@ class KeyLine(Widget):
         self._keys = fitting(keys_of(self.screen), self.content_size.width)
         for at, key in enumerate(self._keys):
             place = Style(meta={"key": at})
-            text.append(key.display, key_style + place).append(f" {key.word}", word_style + place).append(
-                "  "
-            )
+            text.append(key.display, key_style + place)
+            text.append(f" {key.word}", word_style + place).append("  ")
         return text
 
     async def on_click(self, event: events.Click) -> None:

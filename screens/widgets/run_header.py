@@ -56,12 +56,9 @@ class RunHeader(Widget):
         state = self._session.state
         text = self._methods()
         if state.header is None:
-            waits = (
-                "waiting for the first event of the run"
-                if self._session.reading is None
-                else "reading the log"
-            )
-            return text.append(waits, tone(self, "dim"))
+            waits = self._session.reading is None
+            words = "waiting for the first event of the run" if waits else "reading the log"
+            return text.append(words, tone(self, "dim"))
         text.append(f"{state.header.name}/{state.header.run_id}")
         if (model := state.model_of(self._stages())) is not None:
             chosen = f", {model.dtype}" if model.dtype_reason else ""
@@ -125,9 +122,8 @@ class RunHeader(Widget):
             text.append(" ").append(" ENGINE PAUSED ", tone(self, "badge"))
         elif not text:
             sign = _SIGNS.get(status, "○")
-            text.append(
-                f"{sign} {status}", tone(self, "good" if status in ("running", "finished") else "dim")
-            )
+            style = tone(self, "good" if status in ("running", "finished") else "dim")
+            text.append(f"{sign} {status}", style)
         return text
 
 

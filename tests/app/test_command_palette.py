@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -13,11 +14,15 @@ from textual.widgets import Button
 
 from app.keys.command_palette import BoundCommands
 from app.keys.commands import Command, bindings, commands_without_key, rank
+from screens.method_screen import screen_of
+from screens.overview.screen import OverviewScreen
+from tests.recorded_session import RecordedSession
+from tests.synthetic_run import SyntheticRun, write_log
 
 
 class Commands(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f2", "do('a')", "Sort", tooltip="By the column."),
+        Binding("f2,f11", "do('a')", "Sort", tooltip="By the column."),
         Binding("f3", "do('b')", "Sort", tooltip="Once more."),
         Binding("f4", "do('c')", "Down", show=False),
         Binding("f5", "do('d')", "Hidden", show=False, tooltip="Not in the footer."),
@@ -25,6 +30,7 @@ class Commands(Screen[None]):
         Binding("f7", "refused", "Refused", tooltip="Not now."),
         Binding("f8", "app.interrupt", "Stop and quit", tooltip="At once."),
         Binding("f9", "app.command_palette", "Commands", tooltip="This."),
+        Binding("f12", "do('f')", "Method", show=False, tooltip="By number.", key_display="f12 … 19"),
         Binding("f10", "grey", "Grey", tooltip="Shown in the footer, but cannot be used now."),
     ]
     PALETTE = (
@@ -38,6 +44,9 @@ class Commands(Screen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return None if action == "grey" else action != "refused"
+
+    def names_of_actions(self) -> dict[str, str]:
+        return {"do('f')": "ESM"}
 
     def action_do(self, what: str) -> None:
         self.app.done.append(what)  # type: ignore[attr-defined]
@@ -57,11 +66,25 @@ class PaletteApp(App[None]):
         self.done: list[str] = []
 
 
-OURS = ("Sort", "Down", "Hidden", "Refused", "Stop and quit", "Commands", "Report", "Theme", "Never", "Grey")
+OURS = (
+    "ESM",
+    "Method",
+    "Sort",
+    "Down",
+    "Hidden",
+    "Refused",
+    "Stop and quit",
+    "Commands",
+    "Report",
+    "Theme",
+    "Never",
+    "Grey",
+)
 
 
 async def test_commands_by_name_with_their_keys() -> None:
-    """Each name once; not those that only move, have no name, or cannot be used now. Choosing one does it."""
+    """Each command once, by the name that the screen has for it; not those that only move, have no name, or cannot be
+    used now. Choosing one does it."""
     app = PaletteApp()
     async with app.run_test() as pilot:
         await app.push_screen(screen := Commands())
@@ -70,7 +93,7 @@ async def test_commands_by_name_with_their_keys() -> None:
         shown = [(str(hit.display), hit.help) for hit in found if str(hit.display).startswith(OURS)]
         assert shown == [
             ("Sort  (f2)", "By the column."), ("Sort  (f3)", "Once more."), ("Hidden  (f5)", "Not in the footer."),
-            ("Report", "Write it."), ("Theme", "Choose a theme."), ("Report", "Again."),
+            ("ESM  (f12)", "By number."), ("Report", "Write it."), ("Theme", "Choose a theme."), ("Report", "Again."),
         ]  # fmt: skip
         for hit in found:
             if str(hit.display) in ("Sort  (f3)", "Report"):
@@ -111,3 +134,21 @@ def test_a_command_as_it_is_bound() -> None:
         "x", "act", "Act", "Acts.", True, None,
     )  # fmt: skip
     assert (special.show, special.key_display, special.priority, plain.priority) == (False, "Y", True, False)
+
+
+async def test_the_palette_names_methods_and_tabs(tmp_path: Path) -> None:
+    """By their titles, each once, though alt and the number and, on the overview, the number alone lead there."""
+    session = RecordedSession(
+        write_log(tmp_path / "events.jsonl", SyntheticRun(examples=4).events()), tmp_path
+    )
+    async with App[None]().run_test(size=(80, 24)) as pilot:
+        for screen, expected in (
+            (OverviewScreen(session), ["ESM"]),
+            (screen_of("ESM", session), ["ESM", "Cases", "Results", "Training"]),
+        ):
+            await pilot.app.push_screen(screen)
+            await pilot.pause()
+            found = [hit async for hit in BoundCommands(screen).discover() if isinstance(hit, DiscoveryHit)]
+            names = [str(hit.display).partition("  (")[0] for hit in found]
+            assert [name for name in names if name in expected] == expected
+            assert len(names) == len(set(names)) and not {"Method", "Tab"} & set(names)

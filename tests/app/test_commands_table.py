@@ -55,7 +55,7 @@ def test_a_command_as_it_is_bound() -> None:
         (EVERYWHERE, ["f1", "slash", "ctrl+p", "ctrl+c"], ["ctrl+c"]), (RUN, [], []), (NOTING, [], []),
         (STAGES, ["down,j"], ["up,k", "down,j"]),
         (SEARCH, ["down", "pageup", "pagedown"], ["enter", "up", "down", "pageup", "pagedown"]),
-        (NEW_RUN, ["down", "pageup"], ["enter", "up", "down", "ctrl+o"]),
+        (NEW_RUN, ["down", "pageup"], ["enter", "up", "down", "pagedown", "pageup", "ctrl+o"]),
         (WHAT_IF, ["pageup"], ["enter", "pagedown", "pageup"]),
         (TIMELINE, ["right_square_bracket", "right_curly_bracket", "full_stop", "0"], []),
     ],

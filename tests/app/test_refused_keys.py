@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from app.keys.refused_keys import RefusedKeys
+from screens.overview.screen import OverviewScreen
+from tests.recorded_session import RecordedSession
+from tests.synthetic_run import SyntheticRun, write_log
 
 
 class Refusing(RefusedKeys[None]):
@@ -72,3 +77,22 @@ async def test_over_a_dialog_only_its_keys_count() -> None:
         app.screen.query_one(Input).focus()
         await pilot.press("r", "S")
         assert app.screen.query_one(Input).value == "rS" and len(app.messages()) == 1
+
+
+async def test_what_has_to_be_done_first_is_said(tmp_path: Path) -> None:
+    """In a run at rest the time line is not there before `[`; on it, a key that is refused has nothing to do."""
+    session = RecordedSession(
+        write_log(tmp_path / "events.jsonl", SyntheticRun(examples=4).events()), tmp_path
+    )
+    app = Refusing()
+    async with app.run_test(notifications=True, size=(80, 24)) as pilot:
+        await app.push_screen(OverviewScreen(session))
+        await pilot.press("0", "comma", "L", "E", "left_square_bracket", "right_square_bracket", "L", "L")
+        first = "not possible here now, press [ first."
+        assert app.messages() == [
+            f"0 To the start: {first}",
+            f", Replay: {first}",
+            f"L Live: {first}",
+            "E Error: not possible here now.",
+            f"L Live: {first}",
+        ]

@@ -47,7 +47,7 @@ terminal that is not set to UTF-8 gets a warning and signs of ASCII: `+` right, 
 
 A letter means one thing in the whole console: what the first three tables say is not repeated for each screen. The
 footer lists the keys that do something here and now, `?` all of them, and `^p` finds every command by its words;
-*Report*, *Dark/light*, *Error* and *Stop after* need no key. `esc` closes what is open, or goes one level up.
+*Dark/light* and *Stop after* have no key. `esc` closes what is open, or goes one level up.
 
 `p` pauses the engine after its current item, `p` again continues. `r` *resumes* a run that stopped, was interrupted or
 failed: it starts a worker again. `space` freezes only the view: the header shows FROZEN and how many events it is

@@ -24,8 +24,8 @@ from screens.new_run import NewRunScreen, check_text
 from screens.panels.ask import AskScreen
 from screens.panels.help import HelpScreen
 from screens.start_form import FormSource, FormTable, StartFormScreen
-from screens.widgets.key_line import KeyLine
-from tests.console import until
+from screens.widgets.key_line import KeyLine, keys_of
+from tests.console import drawn, until
 from tests.named_tones import parts
 
 DEMO = Path(__file__).resolve().parents[2] / "configs" / "demo.yaml"
@@ -155,7 +155,8 @@ async def test_the_list_and_the_path_follow_each_other(
         await look()
         app.dialog.path_input.value = "elsewhere.yaml"
         await look()
-        assert "This file has no description." in app.told
+        await until(lambda: "✗ elsewhere.yaml" in app.told, "the check")
+        assert "description" not in app.told, "of a file that is not there"
     b, c, d = (f"configs/{name}.yaml" for name in "bcd")
     none, first, second, third = (
         "|".join(f"{'› ' if name == chosen else '  '}{name}  This is {name}." for name in "bcd")
@@ -249,6 +250,29 @@ async def test_there_is_more_until_the_end_of_the_description(tmp_path: Path) ->
         await pilot.press("pageup")
         await pilot.pause()
         assert app.dialog.check_action("page", (1,))
+
+
+@pytest.mark.parametrize(("size", "scrolled"), [((80, 24), True), ((120, 30), True), ((200, 60), False)])
+async def test_every_problem_can_be_read_and_the_footer_says_that_there_are_more(
+    tmp_path: Path, size: tuple[int, int], scrolled: bool
+) -> None:
+    """While one types, and when enter has refused them: nothing lies below the frame of the dialog."""
+    config = tmp_path / "wrong.yaml"
+    config.write_text("online: {La: 1, Lb: 2, Lc: 3, Ld: 4, Le: 5, Lf: 6, Lg: 7}\n")
+    app = NewRunApp(tmp_path, config)
+    async with app.run_test(size=size) as pilot:
+        box = app.dialog.query_one("#config-scroll")
+        for shown in ("✗", "correct these 7 values"):
+            await until(lambda shown=shown: shown in app.told, "the problems")
+            await pilot.pause()
+            frame = app.dialog.query_one("Vertical").content_region
+            assert box.region.bottom <= frame.bottom and frame.bottom < size[1]
+            more = {key.word for key in keys_of(app.dialog)} & {"More"}
+            assert bool(more) == (box.max_scroll_y > 0) and (scrolled or not more)
+            await pilot.press(*["pagedown"] * 9)
+            await pilot.pause()
+            assert "Lg" in drawn(app) and "More" not in {key.word for key in keys_of(app.dialog)}
+            await pilot.press("enter")
 
 
 @pytest.mark.parametrize(("origin", "offered"), [("changed", True), ("file", False), ("default", False)])
@@ -391,8 +415,8 @@ def test_the_demo_is_the_first_configuration(tmp_path: Path, monkeypatch: pytest
 
 
 def test_what_the_check_says_line_by_line() -> None:
-    """What is wrong first, then what is lacking, what differs, what does not, and what comes by itself; of the problems
-    of a configuration the first six."""
+    """What is wrong first, then what is lacking, what differs, what does not, and what comes by itself; all
+    problems of a configuration."""
     sweep: Any = SimpleNamespace(runs=6, settings=2)
     findings = (
         Finding("absent", "no torch", "model.backend", "install it"),
@@ -410,7 +434,7 @@ def test_what_the_check_says_line_by_line() -> None:
     ]  # fmt: skip
     problems = [Problem(f"--set f.{at}", "x", "a number") for at in range(8)]
     wrong = check_text(StartCheck(error=ConfigError(problems))).plain.split("\n")
-    assert wrong == [f"✗ f.{at}: found x, expected a number" for at in range(6)]
+    assert wrong == [f"✗ f.{at}: found x, expected a number" for at in range(8)]
     assert check_text(StartCheck()).plain == ""
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,6 +20,7 @@ from app.blocks.block import Paragraph, plain
 from app.methods.place import OfEvent, Place
 from app.methods.slsm.answers import ANSWERS
 from app.methods.source import CaseSource
+from app.runs.item_search import find_items
 from app.state.run import RunState
 from engine import events as ev
 from engine.errors import RunError
@@ -127,6 +131,39 @@ async def test_as_many_rows_of_a_method_are_listed_as_it_says(
         await pilot.pause()
         screen = await searched(pilot, "slash", *"train")
         assert len(screen.source) == 2 and "the first 2 of a method are listed" in str(screen.line.content)
+
+
+async def test_enter_waits_for_the_rows_of_what_is_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes to the first as soon as it is listed, never to one of words before; typing on takes it back."""
+    entries = write_log(tmp_path / "events.jsonl", pool_events())
+    read = Event()
+
+    def find_late(*given: Any) -> Iterator[Any]:
+        read.wait(10)
+        yield from find_items(*given)
+
+    app = RunApp(RecordedSession(entries, tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await searched(pilot, "slash", *"train-0001")
+        monkeypatch.setattr(search, "find_items", find_late)
+        await pilot.press("backspace", "enter", "2")
+        read.set()
+        screen = await searched(pilot)
+        assert app.screen is screen and app.asked == [], "typed on"
+        read.clear()
+        await pilot.press("space", *"train", "enter")
+        assert app.screen is screen and app.asked == []
+        read.set()
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+        assert isinstance(app.screen, OverviewScreen)
+        queries = [offset for event, offset, _ in entries if isinstance(event, ev.PoolQueryDone)]
+        assert [(asked.name, asked.place) for asked in app.asked] == [
+            ("Pool", Place("queries", OfEvent(queries[2]), open=True))
+        ]
 
 
 async def test_keys_go_by_one_row_and_by_ten(tmp_path: Path) -> None:

@@ -43,30 +43,34 @@ def candidate_blocks(d: DecisionTaken) -> list[Block]:
 
 def _gauge(d: DecisionTaken, scored: Sequence[Candidate]) -> list[Block]:
     scores = [0.0, *map(_score, scored)]
+    low, high, notes = min(scores), max(scores), _NOTES
+    if 0 < 4 * (max(scores[1:]) - min(scores[1:])) < high - low:  # from 0 the bars would look alike
+        low, high = min(scores[1:]), max(scores[1:])
+        notes = (*_NOTES, f"The Scores lie close: the bars go from {fixed(low)} to {fixed(high)}.")
     rows: list[Sequence[Words]] = []
     for c in scored:
         won = c.entry == (d.chosen or "null") and (c.kind == "null") == (d.chosen is None)
         tone: Tone = "accent" if won else ""
         target = None if c.kind == "null" else Target("entry", c.entry)
         figures = [Span(*cell_of(column.show(column.value(c)))) for column in FIGURES]
-        bar = score_bar(_score(c), d.null_score or 0.0, min(scores), max(scores), _BAR)
+        bar = score_bar(_score(c), d.null_score or 0.0, low, high, _BAR)
         name = Span("▸ " if won else "  ", tone), Span(name_within(_name(c), _LONGEST_NAME), tone, target)
         rows.append((name, *figures, Span(bar, tone or "dim")))
     header = ("candidate", *(column.label for column in FIGURES), "")
     priority = (0, *(column.priority for column in FIGURES), 0)
     probes = [(name_within(_name(c), _LONGEST_NAME), one_line(c.probe_text)) for c in scored if c.probe_text]
-    table = Table(header, rows, len(FIGURES) + 1, notes=_NOTES, priority=priority)
+    table = Table(header, rows, len(FIGURES) + 1, notes=notes, priority=priority)
     return [table, *([Heading("probes wrote", 4), Facts(probes)] if probes else [])]
 
 
 def score_bar(score: float, null: float, low: float, high: float, width: int) -> str:
-    """`━━━━╋━━───` from 0 to `score` on a scale from `low` to `high`; where null stands there is ┃, or ╋ if the bar
-    goes on beyond it."""
+    """`━━━━╋━━───` from 0, or what is nearest to it, to `score` on a scale from `low` to `high`; where null stands,
+    there is ┃, or ╋ if the bar goes on beyond it."""
 
     def column(value: float) -> int:
         return round((value - low) / ((high - low) or 1.0) * (width - 1))
 
-    start, end, at_null = column(0.0), column(score), column(null)
+    start, end, at_null = column(min(max(0.0, low), high)), column(score), column(null)
     first, last = min(start, end), max(start, end)
     cells = ["━" if first <= i <= last and score else "─" for i in range(width)]
     cells[at_null] = "╋" if first < at_null < last else "┃"

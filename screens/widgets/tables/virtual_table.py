@@ -138,6 +138,11 @@ class VirtualTable(SelfSizedView, can_focus=True):
         self.refresh()
         if self._shown != before:
             self.post_message(self.Changed(self))
+            self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Without a row there is nothing to open or to sort."""
+        return len(self.source) > 0 if action in ("select", "sort") else True
 
     def go_to(self, row: int) -> None:
         """Put the cursor on a row; on the last one this follows."""

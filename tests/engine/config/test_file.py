@@ -432,6 +432,7 @@ def test_overrides_are_yaml_values(tmp_path: Path) -> None:
     ("override", "expected"),
     [
         ("online.LL=4", "did you mean `online.L`?"),
+        ("online.l=3", "did you mean `online.L`?"),
         ("probe_tokens=4", "did you mean `online.probe_tokens`?"),
         ("onlin.L=4", "did you mean `online.L`?"),
         ("onlin.xyzzy=4", "did you mean section `online`?"),
@@ -440,7 +441,6 @@ def test_overrides_are_yaml_values(tmp_path: Path) -> None:
         ("slsm.controller.modle=4", "did you mean `slsm.controller.openai.model`?"),
         ("online.L.x=4", "a known field"),
         ("online.L", "section.field=value"),
-        ("=4", "section.field=value"),
         ("online.L=[", "a YAML value"),
     ],
 )
@@ -456,15 +456,16 @@ def test_nothing_is_guessed_where_nothing_is_like_it(tmp_path: Path, override: s
 
 
 def test_what_of_an_override_can_be_shown(tmp_path: Path) -> None:
-    """A text that is no field's name may be anything."""
+    """A text that is no field's name may be anything: it is said which word it is."""
     found = [
         (problem.where, problem.value)
-        for override in ("onlin.L=4", "a b=4", "a b", "online.L", "online.L=[")
+        for override in ("onlin.L=4", "a b=4", "a b", "onlin.L", "=geheim", "online.L=[")
         for problem in problems(tmp_path, "{}", override)
     ]
     hidden = "a text that is not repeated here"
     assert found == [
-        ("--set onlin.L", ""), ("--set", hidden), ("--set", ""), ("--set", ""), ("--set online.L", ""),
+        ("--set onlin.L", ""), ("--set", hidden), ("--set", "no field in word 1"),
+        ("--set onlin.L", ""), ("--set", "no field in word 1"), ("--set online.L", ""),
     ]  # fmt: skip
 
 

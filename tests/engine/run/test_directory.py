@@ -266,6 +266,8 @@ def test_run_is_found_by_path_id_name_and_folder(tmp_path: Path, monkeypatch: py
     for text in ("demo", str(outputs / "demo"), str(outputs)):
         assert find_runs(text, outputs) == [new, old]
     assert find_runs(old.path.name, outputs) == [old]
+    (new.path / "run.json").write_text("{bad")
+    assert find_runs(new.path.name, outputs) == [new], "who reads its record is told what is wrong"
     create(tmp_path / "here")
     monkeypatch.chdir(tmp_path / "here")
     assert [run.path.parent for run in find_runs("demo", outputs)] == [Path("demo")], "a folder before a name"

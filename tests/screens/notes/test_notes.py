@@ -44,6 +44,7 @@ from screens.noting import ask_for_note, change_notes, note_help
 from screens.overview.screen import OverviewScreen
 from screens.panels.ask import AskScreen
 from screens.tabbed_screen import TabbedScreen
+from screens.widgets.key_line import keys_of
 from screens.widgets.tables.column_layout import place
 from screens.widgets.tables.virtual_table import VirtualTable
 from tests.console import until
@@ -226,6 +227,7 @@ async def test_the_list_of_notes_word_for_word(tmp_path: Path, monkeypatch: pyte
     )
     screen = NotesScreen(runs)
     seen: list[tuple[str, list[str], str]] = []
+    offered: list[set[str]] = []
     keys = ("", "down", "down", "home delete", "delete", "delete", "delete")
     async with App[None]().run_test(size=(120, 24)) as pilot:
         await pilot.app.push_screen(screen)
@@ -236,6 +238,7 @@ async def test_the_list_of_notes_word_for_word(tmp_path: Path, monkeypatch: pyte
             rows = [" ".join(cell.text for cell in source.cells(row)) for row in range(len(source))]
             title, text = (str(screen.query_one(name).render()) for name in ("#notes-title", "#note-text"))
             seen.append((title, rows, text))
+            offered.append({key.word for key in keys_of(screen)} & {"Open", "Sort", "Take back"})
         await pilot.press("escape")
         assert pilot.app.screen is not screen
     rows = [
@@ -259,6 +262,7 @@ async def test_the_list_of_notes_word_for_word(tmp_path: Path, monkeypatch: pyte
         (f"1 mark on 2 runs, {broken}", rows[2:], pair),
         (f"0 {title}, {broken}", [], ""),
     ]
+    assert offered == [{"Open", "Sort", "Take back"}] * 6 + [set()], "no keys for a row where there is none"
 
 
 def test_what_is_said_of_a_note_while_it_is_typed() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec import structs
 from textual import on
 from textual.app import App
 from textual.pilot import Pilot
@@ -363,9 +364,9 @@ def test_the_line_above_the_methods(stages: dict[str, str], seconds: int, words:
     ]
     session = RecordedSession([(event, at, 1) for at, event in enumerate(events)], tmp_path)
     screen = OverviewScreen(session)
-    assert screen._about(list(session.state.stages.values())).plain == words
+    assert screen._about(list(session.state.stages.values()), 78).plain == words
     empty = OverviewScreen(RecordedSession([], tmp_path))
-    assert empty._about([]).plain == (
+    assert empty._about([], 78).plain == (
         "The engine has not listed its stages yet: it starts and loads what it needs."
     )
 
@@ -412,9 +413,12 @@ def test_the_line_above_while_the_log_is_read_and_while_it_works(
     screen = OverviewScreen(session)
     stages = list(session.state.stages.values())
     monkeypatch.setattr(overview, "run_time_left", lambda session: TimeLeft(90.0))
-    assert parts(screen._about(stages)) == [("d/1", "bold"), ("  0 of 1 stage done\nabout 1:30 left", "")]
+    assert parts(screen._about(stages, 78)) == [("d/1", "bold"), ("  0 of 1 stage done\nabout 1:30 left", "")]
+    long = RecordedSession([(structs.replace(header, name="n" * 80), 0, 1)], tmp_path)
+    [line, _] = OverviewScreen(long)._about(stages, 78).plain.splitlines()
+    assert line == "n" * 56 + "…/1  0 of 1 stage done" and len(line) == 78, "the count is never cut off"
     monkeypatch.setattr(RecordedSession, "reading", 0.5)
-    assert screen._about([]).plain == "The log of the run is being read."
+    assert screen._about([], 78).plain == "The log of the run is being read."
 
 
 async def test_the_cursor_begins_on_the_method_that_one_came_from(tmp_path: Path) -> None:

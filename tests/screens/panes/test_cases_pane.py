@@ -100,7 +100,14 @@ async def test_a_finished_table_stands_in_its_own_order(tmp_path: Path) -> None:
         assert (await shown(pilot, over=True))[0] == (
             "3 letters  │  all are letters  │  sorted by letter ↓  │  ← → explain a column"
         )
+        await pilot.resize_terminal(60, 24)
+        await pilot.pause()
         pane = app.pane
+        assert str(pane.line.content) == "3 letters  │  all are letters  │  sorted by letter ↓", (
+            "whole or not at all"
+        )
+        await pilot.resize_terminal(80, 24)
+        await pilot.pause()
         assert [cell.text for cell in pane.source.cells(0)] == ["c", "2"] and pane.table.cursor == 1
         pane.table.look_for(["B", "2"])
         pane.table.action_column(1)

@@ -23,6 +23,7 @@ from app.table.filter_parser import parse
 from engine.errors import RunError
 from engine.run.directory import RunDirectory, StageRecord
 from engine.run.stage_state import RUNNING, StageState
+from screens.esm.decisions import NO_MATCH as DECISIONS_NO_MATCH
 from screens.messages import ResumeRequested
 from screens.notes.screen import NotesScreen
 from screens.panels.error_panel import ErrorPanel
@@ -162,6 +163,34 @@ async def test_a_filter_that_keeps_no_run_says_how_to_change_it(outputs: Path) -
         await pilot.press("slash", *"state:finishd")
         await pilot.pause()
         assert not len(app.runs.source) and app.runs.table.empty == NO_MATCH
+
+
+async def test_esc_removes_the_filter_and_says_so_in_the_words_of_the_decisions(outputs: Path) -> None:
+    app = RunsApp(outputs)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(app, pilot)
+        assert "All runs" not in app.words
+        await pilot.press("slash", *"state:finishd", "enter")
+        await pilot.pause()
+        assert "All runs" in app.words
+        assert not {"Open", "Sort", "Notes"} & set(app.words), "on no row"
+        assert NO_MATCH.partition(".")[2] == DECISIONS_NO_MATCH.partition(".")[2]
+        await pilot.press("escape")
+        await pilot.pause()
+        assert len(app.runs.source) == 3 and "All runs" not in app.words
+        assert {"Open", "Sort", "Notes"} <= {key.word for key in keys_of(app.screen)}
+        assert "   filter" not in str(app.runs.title_line.content) and app.runs.bar.input.value == ""
+
+
+async def test_a_filter_that_is_wrong_stands_only_where_it_is_typed(outputs: Path) -> None:
+    """Not its valid beginning in the line on top."""
+    app = RunsApp(outputs)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(app, pilot)
+        await pilot.press("slash", *"gian", "greater_than_sign", *"0 foo", "enter")
+        await pilot.pause()
+        assert app.runs.bar.input.value == "gian>0 foo"
+        assert "   filter" not in str(app.runs.title_line.content)
 
 
 async def test_order_by_gain(outputs: Path) -> None:

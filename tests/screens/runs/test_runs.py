@@ -91,6 +91,10 @@ async def test_newcomer_is_told_what_to_press(tmp_path: Path, terminal: tuple[in
         app.runs.runs.folders = [Path("/nope/x"), Path("/tmp")]
         app.runs._show_title()
         assert str(app.runs.title_line.content).endswith("in /nope/x/ (there is no such folder yet), /tmp/")
+        (tmp_path / "file").write_text("")
+        app.runs.runs.folders = [tmp_path / "file"]
+        app.runs._show_title()
+        assert str(app.runs.title_line.content).endswith("/file (this is a file, not a folder)")
         await pilot.press("plus")
         assert app.new_runs == 1 and not app.asked
 
@@ -326,6 +330,10 @@ def test_of_a_method_with_two_verdicts_the_last_stages_is_said(make: Make, tmp_p
     assert about_run(row).plain.splitlines()[0] == (
         "Pool       similarity 63.5% → 50.0%  ▼ −13.5 [−20, −8]  VQA accuracy over 200 queries"
     )
+    assert [about_run(row, room).plain.splitlines()[0] for room in (85, 84)] == [
+        "Pool       similarity 63.5% → 50.0%  ▼ −13.5 [−20, −8]  VQA accuracy over 200 queries",
+        "Pool       similarity 63.5% → 50.0%  ▼ −13.5 [−20, −8]",
+    ], "no blanks before words that are cut off"
     assert headline(row) == selector
     cells = {column.key: column.show(row) for column in COLUMNS if column.key in ("methods", "result")}
     assert [getattr(cell, "text", cell) for cell in cells.values()] == ["0.500", "Pool ▼"]

@@ -97,6 +97,19 @@ async def test_the_memory_goes_from_turn_to_turn(session: RecordedSession) -> No
         assert "after turn 2 " in await press(pilot, "right_parenthesis")
 
 
+async def test_the_turn_that_is_gone_to_is_scrolled_into_view(session: RecordedSession) -> None:
+    """In the small detail below the table and in the opened case: `w` asks about that turn."""
+    async with SLSMApp(session).run_test(size=SMALL) as pilot:
+        assert "▶ " not in await press(pilot, "g", *["down"] * 6), "the last turn is below"
+        for keys in (
+            ("left_parenthesis",) * 3,
+            ("right_parenthesis",),
+            ("enter", "pagedown", "right_parenthesis"),
+        ):
+            text = await press(pilot, *keys)
+            assert any(line.lstrip().startswith("▶ ") for line in text.splitlines())
+
+
 async def test_to_another_modes_answer_and_back(session: RecordedSession) -> None:
     """The line under the title leads to the other answers to the same conversation, all with keys."""
     async with SLSMApp(session).run_test(size=SMALL) as pilot:

@@ -183,6 +183,21 @@ def test_candidates_show_their_figures_a_bar_and_their_probes() -> None:
     assert narrow[1].split()[1] == W1 and all(len(line) <= 78 for line in narrow)
 
 
+def test_bars_of_scores_that_lie_close_begin_at_the_lowest() -> None:
+    """From 0 they would look alike; the range is said."""
+    candidates = [
+        Candidate(entry=f"data-{at}_m1_l2_wrong", kind="wrong", similarity=1, quality=1, ahat=1, score=score)
+        for at, score in enumerate((1.006, 1.004, 1.002))
+    ]
+    close = decision("t-1", 2, "x", candidates=candidates, null_score=1.005)
+    text = text_of(candidate_blocks(close), 90)
+    assert [line.split()[-1] for line in text.splitlines()[1:5]] == [
+        "━━━━━━━━━━╋━━━", "━━━━━━━━━━┃───", "━━━━━━━───┃───", "━─────────┃───",
+    ]  # fmt: skip
+    assert "The Scores lie close: the bars go from 1.002 to 1.006." in " ".join(text.split())
+    assert "lie close" not in text_of(candidate_blocks(TURNED_RIGHT[2]), 90)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("width", [80, 200])
 def test_what_the_probes_wrote_stands_below_the_figures(width: int) -> None:
     lines = text_of(candidate_blocks(TURNED_RIGHT[2]), width).splitlines()  # type: ignore[arg-type]
