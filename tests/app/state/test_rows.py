@@ -262,6 +262,16 @@ def test_time_without_a_worker_does_not_count() -> None:
     assert folded(*events).worked == 70.0
 
 
+def test_time_in_a_pause_does_not_count() -> None:
+    """From 10 to 20, and from 50 to 60."""
+    header = ev.Header(schema_version=1, name="d", run_id="1", seed=0, stages=["mine"], time=0.0)
+    events = [
+        header, ev.WorkerStarted(pid=1, attempt=1, stages=[], time=10.0), ev.StagePaused(stage="mine", time=20.0),
+        ev.StageResumed(stage="mine", time=50.0), ev.WorkerStopped(status="stopped", time=60.0),
+    ]  # fmt: skip
+    assert folded(*events).worked == 20.0
+
+
 @pytest.mark.parametrize(
     ("event", "kind", "text"),
     [

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from textual import on
 from textual.app import App
+from textual.color import Color
 
 from engine.errors import ConfigError, Problem, RunError
 from screens.messages import ResumeRequested
@@ -34,6 +35,13 @@ async def test_a_run_that_failed_is_resumed_from_the_panel() -> None:
         await pilot.pause()
         assert isinstance(pilot.app, Asked) and pilot.app.runs == [Path("outputs/demo/1")]
         assert len(pilot.app.screen_stack) == 1
+
+
+async def test_its_frame_has_the_colour_of_errors() -> None:
+    async with Asked().run_test() as pilot:
+        await pilot.app.push_screen(ErrorPanel(FAULT))
+        _, colour = pilot.app.screen.query_one("ErrorPanel > Vertical").styles.border_top
+        assert colour == Color.parse(pilot.app.theme_variables["error"])
 
 
 async def test_what_is_no_run_is_not_resumed() -> None:

@@ -141,7 +141,10 @@ def test_a_sweeps_runs_are_counted_by_what_they_are(make: Make, tmp_path: Path) 
     assert "greedy 63.5% → 60.0%" in about_group(group).plain.splitlines()[1]
     assert two.composition == "1 setting + 1 test run", "a reported setting is no further one"
     begun = reached(make("a", "running"), None, sweep=rows[4].record.sweep)
-    assert heading(*rows[:4], begun).cell("result").text == "★ 0.700", "what is to be reported has just begun"
+    five = heading(*rows[:4], begun)
+    assert [five.cell(name).text for name in cells] == ["— 4 dev runs", "★ 0.700", "▲ +0.065"], (
+        "what is to be reported has just begun"
+    )
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])

@@ -65,6 +65,7 @@ def test_ticks_of_accuracies() -> None:
     """Steps of 1, 2 or 5."""
     assert ticks([0.58, 1.0], 5) == [0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
     assert ticks([4, 25], 6) == [0.0, 5.0, 10.0, 15.0, 20.0, 25.0]
+    assert ticks([0.001, 0.004], 4) == [0.001, 0.002, 0.003, 0.004]
 
 
 @given(
