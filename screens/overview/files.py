@@ -22,7 +22,7 @@ from app.wording.figures import short
 from app.wording.stage_words import stage_sign, stage_words
 from app.wording.text import counted
 from app.wording.words import figure_name
-from engine.run.stage_state import FAILED, FINISHED, RUNNING, WAITING, StageState
+from engine.run.stage_state import FAILED, FINISHED, RUNNING, StageState
 from screens.panels.session_panel import SessionPanel
 from screens.run_session import Session
 
@@ -60,7 +60,7 @@ def file_blocks(state: RunState) -> list[Block]:
 def _stage(stage: StageState) -> Sequence[Block]:
     words: list[str | Span] = [Span(f"{stage_sign(stage)} ", _TONES.get(stage.status, "dim"))]
     words += [Span(stage.name, "strong"), f"  {stage_words(stage)}"]
-    if stage.total and stage.status not in (FINISHED, WAITING):
+    if stage.total and stage.status != FINISHED:
         words.append(f"  {stage.done:,} of {counted(stage.total, stage.unit)}")
     error = stage.error
     failed = [] if error is None else [(error.what, error.where), ("how to fix", error.hint)]

@@ -165,7 +165,7 @@ def test_what_should_not_suffer(difference: float, low: float, high: float, text
 def test_cells() -> None:
     cells = VerdictCells("greedy", "63.5%", "96.5%", "▲ +33.0 [27, 39]", "91 tok +6%", "")
     assert verdict_cells(ESM) == cells
-    assert verdict_cells(ESM, brief=True) == cells._replace(cost="+6% tok")
+    assert verdict_cells(ESM, brief=True) == cells._replace(difference="▲+33.0 [27, 39]", cost="+6% tok")
     assert verdict_cells(TOKENS, brief=True).value == "42.1"
     values = [(999.9, "999.9"), (1000.0, "1,000"), (1000.6, "1,001")]
     assert [(value, verdict_value(TOKENS, value)) for value, _ in values] == values

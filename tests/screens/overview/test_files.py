@@ -48,6 +48,8 @@ def test_a_stage_at_work_counts_and_a_finished_one_has_its_figures() -> None:
     drawn = lines(HEADER, begun, at_work, ended)
     assert drawn[0].startswith("✓ mine  ") and " of " not in drawn[0]
     assert drawn[1:3] == ["pairs: 1,234", "   mine/pairs.jsonl"]
+    resumed = ev.StageStopped(stage="mine", done=1_250), ev.WorkerStarted(pid=2, attempt=2, stages=["mine"])
+    assert lines(HEADER, begun, at_work, *resumed)[0] == "○ mine  waiting  1,250 of 2,000 problems"
     again = ev.StagesChosen(stale=["mine"], kept="earlier/1")
     assert "problems" not in lines(HEADER, begun, at_work, ended, again)[0], "it waits to be done again"
 
