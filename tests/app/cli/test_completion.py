@@ -47,6 +47,7 @@ def test_commands_options_files_and_folders(capsys: pytest.CaptureFixture[str], 
     assert completed("steer-tui export vectors --format g", capsys, tmp_path) == {"gguf"}
     assert completed("steer-tui batch --config my", capsys, tmp_path) == {"my.yaml"}
     assert completed("steer-tui compare r", capsys, tmp_path) == {"runs"}
+    assert completed("steer-tui run r", capsys, tmp_path) == {"runs"}
     assert completed("steer-tui sweep --resume r", capsys, tmp_path) == {"runs"}
     assert completed("steer-tui run m", capsys, tmp_path) == set(), "a run is a folder"
     assert completed("steer-tui check m", capsys, tmp_path) == {"my.yaml"}

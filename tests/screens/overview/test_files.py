@@ -55,19 +55,21 @@ def test_a_stage_at_work_counts_and_a_finished_one_has_its_figures() -> None:
 
 
 def test_what_failed_and_what_the_run_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TZ", "UTC")
+    at = 1_760_000_000.0  # 10:53:20 there
+    with monkeypatch.context() as there:
+        there.setenv("TZ", "XXX-2")  # two hours ahead
+        time.tzset()
+        drawn = lines(
+            HEADER,
+            ev.StageStarted(stage="mine", total=1, unit="problems"),
+            ev.StageFailed(stage="mine", what="no disk", where="/a", hint="make room"),
+            ev.Notice(stage="mine", text="slow", level="warning", time=at),
+            ev.Notice(stage="", text="hello", time=at + 1),
+        )
     time.tzset()
-    at = 1_760_000_000.0  # 08:53:20
-    drawn = lines(
-        HEADER,
-        ev.StageStarted(stage="mine", total=1, unit="problems"),
-        ev.StageFailed(stage="mine", what="no disk", where="/a", hint="make room"),
-        ev.Notice(stage="mine", text="slow", level="warning", time=at),
-        ev.Notice(stage="", text="hello", time=at + 1),
-    )
     assert drawn == [
         "✗ mine  failed  0 of 1 problem", "no disk: /a", "how to fix: make room", "○ eval  waiting", "notices",
-        "08:53:20  mine: ! slow", "08:53:21  : hello",
+        "10:53:20  mine: ! slow", "10:53:21  : hello",
     ]  # fmt: skip
 
 

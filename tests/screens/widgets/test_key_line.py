@@ -45,6 +45,7 @@ class Keys(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "count('a')", "First"),
         Binding("plus", "count('+')", "New"),
+        Binding("slash", "count('/')", "Find"),
         Binding("b", "count('b')", "Hidden", show=False),
         Binding("c", "count('c')", "Twice"),
         Binding("d", "count('c')", "Twice"),
@@ -77,7 +78,7 @@ async def test_a_key_stands_once_and_letters_are_none_while_one_types() -> None:
         await pilot.pause()
         words = [key.word for key in keys_of(screen)]
         line = screen.query_one(KeyLine)
-        for word in ("First", "Twice", "New"):
+        for word in ("First", "Twice", "New", "Find"):
             await pilot.click(KeyLine, offset=(line.render().plain.index(word) + 1, 0))
         screen.query_one(Input).focus()
         await pilot.pause()
@@ -88,8 +89,8 @@ async def test_a_key_stands_once_and_letters_are_none_while_one_types() -> None:
         "New",
         "Twice",
     ]
-    assert app.counted == ["a", "c", "+"]
-    assert not {"First", "New", "Twice"} & set(typed)
+    assert app.counted == ["a", "c", "+", "/"]
+    assert not {"First", "New", "Twice", "Find"} & set(typed)
     assert spans == [] or {"key"} == {name for meta in spans for name in meta}
 
 

@@ -13,6 +13,7 @@ def test_a_line_through_few_values_is_that_through_many() -> None:
     """Eight columns of dots and eight rows: one dot in each, from the lower left to the upper right."""
     assert spark([0, 1, 2, 3, 4, 5, 6, 7], 4, 2) == ["\u2800\u2800⡠⠊", "⡠⠊\u2800\u2800"]
     assert spark([0, 7], 4, 2) == spark([0, 3.5, 7], 4, 2) == spark(range(8), 4, 2)
+    assert spark([5, 5], 1, 1) == ["⠤"], "what never changes lies in the middle"
 
 
 def test_of_many_values_a_column_is_their_mean() -> None:
