@@ -368,10 +368,8 @@ def test_the_simpler_mode_or_memory_that_comes_closest() -> None:
     risk = {
         ("on_risk" if mode == "always" else mode, memory): lines for (mode, memory), lines in given.items()
     }
-    assert (
-        mode_verdict({**risk, ("always", "flat"): given["always", "flat"]}, 1, "on_detection").closest.method
-        == "on_risk"
-    )  # type: ignore[union-attr]
+    verdict = mode_verdict({**risk, ("always", "flat"): given["always", "flat"]}, 1, "on_detection")
+    assert verdict is not None and verdict.closest is not None and verdict.closest.method == "on_risk"
     del risk["on_detection", "structured"]
     verdict = mode_verdict(
         {**risk, ("on_detection", "flat"): under("on_detection", "flat", 12)}, 1, "on_detection"

@@ -26,8 +26,8 @@ Answers = Mapping[tuple[str, str], Sequence[ConversationAnswered]]
 def mode_verdict(answers: Answers, seed: int, inject: Mode) -> Verdict | None:
     """From all answers by mode and memory, of mode `inject` where it was answered, else of the first of METHODS; None
     without a baseline or without conversations judged under both."""
-    named = [inject] if inject in METHODS else []
-    method, baseline = _first(answers, [*named, *METHODS]), _first(answers, BASELINES)
+    modes: Sequence[Mode] = [mode for mode in (inject, *METHODS) if mode in METHODS]
+    method, baseline = _first(answers, modes), _first(answers, BASELINES)
     if method is None or baseline is None:
         return None
     pairs = both_judged(answers[method], answers[baseline])
