@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from engine.errors import ModelError
-from engine.lm.protocol import Working
+from engine.lm.protocol import Completion, Working
 from engine.lm.vllm.request_args import RequestArgs
 from tests.exactly import exactly
 
@@ -90,3 +90,15 @@ def test_states_that_are_no_numbers_are_off(backend: Any) -> None:
         with pytest.raises(ModelError) as caught:
             check._compare(small, "a state", expected * value, expected, 5.0)
         assert caught.value.what == f"a state is off by {off} of the stream's length"
+
+
+def test_a_kept_continuation_fits_its_prefix_until_that_grows(backend: Any) -> None:
+    parts = import_module("engine.lm.vllm.prefixes")
+    prefixes = parts.CachedPrefixes(None, None, None, None, [[1, 2]])
+    kept = parts.KeptInjections(prefixes._rows[0].version, ())
+    one = Completion(tokens=[3], logprobs=[-1.0], text="c", ended="length", kept=kept)
+    prefixes.extend(0, one)
+    assert prefixes._rows[0].tokens == [1, 2, 3]
+    message = "this continuation continues an earlier or another prefix than row 0 is now"
+    with pytest.raises(ValueError, match=exactly(message)):
+        prefixes.extend(0, one)
