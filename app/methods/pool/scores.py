@@ -24,5 +24,5 @@ def score_span(score: float | None) -> Span:
 
 
 def answers_line(answers: dict[str, int]) -> str:
-    """The answers of people, the most frequent first."""
-    return ", ".join(f"{one_line(answer)} {count}×" for answer, count in answers.items()) or NONE
+    """`9× "7", 1× "1"`: the answers of people, the most frequent first."""
+    return ", ".join(f'{count}× "{one_line(answer)}"' for answer, count in answers.items()) or NONE

@@ -95,7 +95,7 @@ async def test_a_pool_is_shown_whole(session: RecordedSession, size: tuple[int, 
         text = await scrolled(pilot, *QUERIES, "g", "enter")
         assert "+•100" in text and "+•101" in text and " •0 " in text and "  63" in text
         assert "7 → 100" in text and "24 → 101" in text
-        assert "people answered 7 9×, 1 1×" in text and "pool 70 → 64   6 removed   0 added" in text
+        assert 'people answered 9× "7", 1× "1"' in text and "pool 70 → 64   6 removed   0 added" in text
         assert "6 pairs asked, 1 failed" in text and "2 dropped, trajectory: same pair as another" in text
         for line in (
             ("◐ 0.30", "0 1", "kept", "beam"),

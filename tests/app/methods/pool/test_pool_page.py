@@ -125,7 +125,7 @@ def test_a_query_in_full() -> None:
     lines = case(QUERIES.draw(BETTER, source(state_of(BETTER))))
     assert lines[:8] == [
         "How many?   q1",
-        "people answered 7 9×, 1 1×",
+        'people answered 9× "7", 1× "1"',
         "best pair (oracle@64) 0.30 → 1.00 at the end",
         "committed 9 + 4  ✓ 1.00 answered 7  a new score; best before 1.00",
         "committed 9 + 6  ✓ 1.00 answered 1  a new score; best before 1.00",
@@ -220,7 +220,7 @@ def test_a_pick_in_full() -> None:
     lines = case(PICKS.draw(P1, source(state_of(P1))))
     assert lines[:4] == [
         "How many?   p1",
-        "people answered 7 10×",
+        'people answered 10× "7"',
         "",
         "the selector | 9, 4 | 1, 0 | ✓ 1.00  7 | 0.250",
     ]
@@ -399,7 +399,7 @@ def test_what_if_begins_with_an_answer_that_is_wrong_rather_than_with_none() -> 
 def test_other_demonstrations_are_typed_by_number_or_by_row() -> None:
     choice = WHAT_IF.of[ev.SelectorPicked](P2, source(RunState()))
     assert isinstance(choice, Choice)
-    assert choice.about == "p2 · the selector: rows 4 and 6\nHow many?\npeople answered 7 10×"
+    assert choice.about == 'p2 · the selector: rows 4 and 6\nHow many?\npeople answered 10× "7"'
     ((field,),) = choice.fields
     hint = "numbers of the list, or two rows such as 12+340"
     assert (field.value, field.hint) == ("2", hint) and field.read("2, 9+4") == [[4, 6], [9, 4]]
@@ -471,7 +471,7 @@ def test_the_selectors_curve_lies_over_the_level_of_similarity() -> None:
 
 
 def test_answers_of_people() -> None:
-    assert answers_line({}) == "·" and answers_line({"two\ndogs": 9, "1": 1}) == "two⏎dogs 9×, 1 1×"
+    assert answers_line({}) == "·" and answers_line({"two\ndogs": 9, "1": 1}) == '9× "two⏎dogs", 1× "1"'
 
 
 def test_the_pool_of_a_query() -> None:
