@@ -55,9 +55,14 @@ def sign_where_it_turned(state: ESMState) -> Callable[[int], int]:
 
 
 def _left(state: ESMState) -> Getter:
-    decisions, left = state.decisions, state.outcomes.left
+    decisions, outcomes = state.decisions, state.outcomes
     methods, examples, segments = (decisions.column(name) for name in ("method", "example", "m"))
-    return lambda row: segments[row] == left(methods[row], examples[row])
+
+    def left(row: int) -> bool:
+        answer = methods[row], examples[row]
+        return segments[row] == (outcomes.left(*answer) or bool(outcomes.against_greedy(*answer)))
+
+    return left
 
 
 def _number(column: str) -> Callable[[ESMState], Getter]:

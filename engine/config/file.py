@@ -60,8 +60,9 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
 
 
 def _is_recorded(path: Path) -> bool:
-    """Whether the file lies beside the record of a run or a sweep."""
-    return any(path.with_name(record).is_file() for record in ("run.json", "sweep.json"))
+    """Whether the file is what a run or a sweep has recorded."""
+    records = (path.with_name(name) for name in ("run.json", "sweep.json"))
+    return path.name == "config.yaml" and any(record.is_file() for record in records)
 
 
 def _most(problems: list[Problem], explained: int) -> list[Problem]:
@@ -117,7 +118,8 @@ def _set(value: dict[Any, Any], override: str, number: int, origins: dict[Locati
     place, equals, text = override.partition("=")
     keys = place.strip().split(".")
     is_known, guess = schema_at(tuple(keys)) is not None, _meant(tuple(keys))
-    is_shown = _FIELD.fullmatch(place.strip()) and (equals or is_known or guess)
+    is_close = get_close_matches(place.strip().lower(), map(str.lower, all_fields(SCHEMA)), n=1, cutoff=0.8)
+    is_shown = _FIELD.fullmatch(place.strip()) and (equals or is_known or is_close)
     origin = f"--set {place}" if is_shown else "--set"
     if not equals or not all(keys):
         shown = "" if is_shown else f"no field in word {number}"

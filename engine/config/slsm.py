@@ -118,7 +118,8 @@ class SLSMSection(Section):
         default="structured", description="Form of the memory: items, or plain text."
     )
     inject: Literal["reminder", "never", "on_risk", "always", "on_detection", "remind_on_detection"] = Field(
-        default="on_risk", description="When the memory note is injected."
+        default="on_risk",
+        description="When the memory note is injected; of several modes in `compare`, the one of the verdict.",
     )
     compare: list[Mode] = Field(
         default=[], description="Modes to run side by side; empty: the mode of `inject`."

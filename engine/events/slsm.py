@@ -37,7 +37,8 @@ class AnswerConflict(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class SLSMBegan(Event, tag=True, kw_only=True, frozen=True):
     """The setup of the comparison. `dataset_hash`: SHA-256 of the file. `variants`: [mode, memory mode]; `detector`:
-    what finds conflicts of an answer (controller, checks or both), "" where no variant looks for them."""
+    what finds conflicts of an answer (controller, checks or both), "" where no variant looks for them; `compared`: the
+    mode of the verdict, "" where there is none, as in older logs."""
 
     conversations: int
     variants: list[list[str]]
@@ -48,6 +49,7 @@ class SLSMBegan(Event, tag=True, kw_only=True, frozen=True):
     dataset_hash: str
     axes: list[str]
     detector: str = ""
+    compared: str = ""
 
 
 class ConversationOpened(Event, tag=True, kw_only=True, frozen=True):

@@ -21,11 +21,11 @@ Floats = NDArray[np.float32]
 
 
 def as_array(table: ArrayLike | torch.Tensor) -> NDArray[Any]:
-    """A table of embeddings for numpy: also a tensor of any number type, on any device, with a gradient."""
+    """A table of embeddings for numpy: also a dense tensor of any floats, on any device, with a gradient."""
     if not isinstance(table, torch.Tensor):
         return np.asanyarray(table)
     rows = table.detach().cpu()
-    return (rows.float() if rows.dtype == torch.bfloat16 else rows).numpy()
+    return (rows if rows.dtype in (torch.float16, torch.float32, torch.float64) else rows.float()).numpy()
 
 
 @dataclass(frozen=True)

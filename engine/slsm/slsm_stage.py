@@ -18,7 +18,7 @@ from engine.slsm.controllers.controller import NoController
 from engine.slsm.controllers.state_tracking import StateTracker
 from engine.slsm.from_config import make_chat_model, make_controller, make_dialogues, make_judge
 from engine.slsm.judges.judge import check_exact
-from engine.slsm.judges.mode_verdict import mode_verdict
+from engine.slsm.judges.mode_verdict import compared_variant, mode_verdict
 from engine.slsm.judges.published_score import AXES, score_as_published
 from engine.slsm.judges.scoring import score_mode
 from engine.slsm.judges.verdicts import JudgeRunner
@@ -112,6 +112,7 @@ class _SLSMRun:
                 dataset_hash=self.dialogues.digest,
                 axes=self.dialogues.axes,
                 detector=self.detector,
+                compared=(compared_variant(self.variants, self.section.inject) or ("",))[0],
             )
         )
         if self.section.judge.kind == "exact" and (undecided := check_exact(self.dialogues.criteria)):

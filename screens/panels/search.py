@@ -60,7 +60,8 @@ class SearchScreen(Dialog[None]):
         self.source: ListSource[ItemMatch] = ListSource(COLUMNS, "rows")
         self._listed: list[str] = []
         """The words whose rows are listed."""
-        self._go_when_listed = False
+        self._go_to: list[str] | None = None
+        """The words whose first row is to be opened when there is one."""
 
     def contents(self) -> ComposeResult:
         yield Input(placeholder="words or ids")
@@ -74,8 +75,9 @@ class SearchScreen(Dialog[None]):
 
     @on(Input.Changed)
     def _typed(self) -> None:
-        self._go_when_listed = False
-        self._search(self.input.value.split())
+        words = self.input.value.split()
+        self._go_to = words if self._go_to == words else None
+        self._search(words)
 
     @work(thread=True, exclusive=True, exit_on_error=False)
     def _search(self, words: list[str]) -> None:
@@ -110,7 +112,7 @@ class SearchScreen(Dialog[None]):
         self.line.update(count_words(counts, bool(words), whole))
         self._listed = words if matches or whole else self._listed
         self.refresh_bindings()
-        if self._go_when_listed and matches:
+        if matches and self._go_to == words:
             self.action_accept()
 
     @property
@@ -130,7 +132,7 @@ class SearchScreen(Dialog[None]):
     def action_accept(self) -> None:
         """Go to the row, as soon as it is listed."""
         if self._is_waiting:
-            self._go_when_listed = True
+            self._go_to = self.input.value.split()
             return
         match = self.source.item(self.table.cursor)
         if (place := place_of(match.event, match.offset)) is not None:

@@ -100,7 +100,7 @@ class ChatPane(Pane):
 
     def action_memory(self) -> None:
         """The other kind of memory."""
-        self.memory_mode = "flat" if self.memory_mode == "structured" else "structured"
+        self.memory_mode = "structured" if self.memory_mode == "flat" else "flat"
         self.show()
 
     def action_forget(self) -> None:

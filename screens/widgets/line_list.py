@@ -31,10 +31,10 @@ class LineList(OptionList):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "select", "Open", tooltip="Open what the line names."),
-        Binding("up,k", "move(-1)", "Line above", show=False),
-        Binding("down,j", "move(1)", "Line below", show=False),
-        Binding("home,g", "first", "First line", show=False),
-        Binding("end,G", "last", "Last line", show=False),
+        Binding("up,k", "move(-1)", "Line above", show=False, tooltip="To the line above."),
+        Binding("down,j", "move(1)", "Line below", show=False, tooltip="To the line below."),
+        Binding("home,g", "first", "First line", show=False, tooltip="To the first line."),
+        Binding("end,G", "last", "Last line", show=False, tooltip="To the last line."),
     ]
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ from engine.evolution.scoring.comparison import BEST, BRIEF, PLAIN, SAME_LENGTH,
 from engine.evolution.scoring.score import Outcome
 from engine.evolution.verdict import evolution_verdict
 from engine.gflownet.evaluation.evaluator import Evaluation
-from engine.gflownet.evaluation.verdict import sampler_verdict
+from engine.gflownet.evaluation.verdict import _points, sampler_verdict
 from engine.pool.verdicts import pool_verdict, selector_verdict
 from engine.slsm.judges.mode_verdict import mode_verdict
 from tests.bench.print_slsm import compared_pairs
@@ -136,6 +136,14 @@ def test_where_questions_have_few_paths_the_verdict_speaks_of_hits_at_1() -> Non
     )
     found["beam"].figures["unique_paths@4"] = [3.0, 4.0, 4.0, 4.0, 3.0]
     assert sampler_verdict(found, 1).metric == "answer_recall", "most have as many"
+
+
+@pytest.mark.parametrize(
+    ("share", "sign", "text"),
+    [(0.43, "+", "+43.0"), (-0.0004, "+", "0.0"), (-0.06, "", "−6.0"), (0.0, "+", "0.0")],
+)
+def test_points_that_round_to_zero_have_no_sign(share: float, sign: str, text: str) -> None:
+    assert _points(share, sign) == text
 
 
 def test_the_scores_alone_beside_a_sampler() -> None:

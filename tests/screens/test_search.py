@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from threading import Event
@@ -58,6 +58,15 @@ async def searched(pilot: Pilot[None], *keys: str) -> SearchScreen:
     await screen.workers.wait_for_complete()
     await pilot.pause()
     return screen
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
+    """Earlier searches, which are cancelled, do not matter."""
+    for _ in range(500):
+        if condition():
+            return
+        await pilot.pause(0.02)
+    raise AssertionError("waited in vain")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
@@ -150,20 +159,32 @@ async def test_enter_waits_for_the_rows_of_what_is_typed(
         await searched(pilot, "slash", *"train-0001")
         monkeypatch.setattr(search, "find_items", find_late)
         await pilot.press("backspace", "enter", "2")
+        screen = app.screen
         read.set()
-        screen = await searched(pilot)
+        await until(pilot, lambda: isinstance(screen, SearchScreen) and screen._listed == ["train-0002"])
         assert app.screen is screen and app.asked == [], "typed on"
         read.clear()
         await pilot.press("space", *"train", "enter")
         assert app.screen is screen and app.asked == []
         read.set()
-        await pilot.app.workers.wait_for_complete()
-        await pilot.pause()
-        assert isinstance(app.screen, OverviewScreen)
+        await until(pilot, lambda: isinstance(app.screen, OverviewScreen))
         queries = [offset for event, offset, _ in entries if isinstance(event, ev.PoolQueryDone)]
         assert [(asked.name, asked.place) for asked in app.asked] == [
             ("Pool", Place("queries", OfEvent(queries[2]), open=True))
         ]
+
+
+async def test_enter_right_behind_a_letter_is_not_forgotten(tmp_path: Path) -> None:
+    """As in a paste: the key comes before the field tells that it changed."""
+    entries = write_log(tmp_path / "events.jsonl", pool_events())
+    app = RunApp(RecordedSession(entries, tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        screen = await searched(pilot, "slash")
+        screen.input.value = "train-0001"
+        screen.action_accept()
+        await until(pilot, lambda: isinstance(app.screen, OverviewScreen))
+    assert [asked.name for asked in app.asked] == ["Pool"]
 
 
 async def test_keys_go_by_one_row_and_by_ten(tmp_path: Path) -> None:

@@ -170,14 +170,19 @@ def data(state: GFlowNetState) -> list[Block]:
 
 def _retriever(state: GFlowNetState) -> list[Block]:
     """The scorer of edges, by epoch and by split."""
-    kept, best = max((e.epoch for e in state.epochs if e.best), default=0), "★ best sum of recalls, kept"
+    kept, best = max((e.epoch for e in state.epochs if e.best), default=0), "★ kept: most recall"
     epochs = [
         (f"{e.epoch}/{e.epochs}", Span(best if e.epoch == kept else "", "accent"), e.recall, e.loss)
         for e in state.epochs
     ]
     splits = [(split, Span(_unscored(e), "warn"), e.recall) for split, e in state.recall.items()]
     return [
-        *_recall("The retriever, which scores the edges, on validation", "epoch", epochs, "loss"),
+        *_recall(
+            "The retriever, which scores the edges, on validation",
+            "epoch",
+            epochs,
+            "loss",
+        ),
         *_recall("Its recall", "split", splits),
     ]
 

@@ -44,7 +44,10 @@ def _answers(state: RunState, mode: str) -> list[tuple[int, ResultRow]]:
 def _compared(state: RunState) -> tuple[str, str]:
     """The mode and the baseline that the verdict is about; before there is one, those that are answered first."""
     stated = verdicts(state.stages, state.slsm.stages_shown)
-    return (stated[-1].method, stated[-1].baseline) if stated else ("on_detection", "baseline")
+    if stated:
+        return stated[-1].method, stated[-1].baseline
+    began = state.slsm.began
+    return (began and began.compared) or "on_detection", "baseline"
 
 
 OVERVIEW = Overview(curve, highlights)

@@ -118,8 +118,9 @@ def _in_words(entry: object) -> str:
         return entry
     if not isinstance(entry, dict) or not isinstance(entry.get("description"), str):
         return json.dumps(entry, ensure_ascii=False)
-    rest = {name: value for name, value in entry.items() if name not in _COUNTED and name != "description"}
-    return f"{entry['description']} {json.dumps(rest, ensure_ascii=False)}" if rest else entry["description"]
+    left_out = (*_COUNTED, "description")
+    rest = {name: value for name, value in entry.items() if name not in left_out and value is not None}
+    return f"{entry['description']} {json.dumps(rest, ensure_ascii=False) if rest else ''}".strip()
 
 
 def _content(path: Path, clusters: Sequence[str]) -> dict[str, Any]:

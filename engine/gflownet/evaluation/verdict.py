@@ -32,9 +32,7 @@ def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Ver
     )
     seed = derive_seed(run_seed, "gflownet", f"bootstrap {name}")
     more = paired_bootstrap(distinct, theirs, seed)
-    points = f"{100 * more.difference:+.1f} points [{100 * more.low:.1f}, {100 * more.high:.1f}]".replace(
-        "-", "−"
-    )
+    points = f"{_points(more.difference, '+')} points [{_points(more.low)}, {_points(more.high)}]"
     verdict = paired_verdict(
         "gflownet",
         "beam",
@@ -50,3 +48,9 @@ def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Ver
         remark=(_OF_FEW if few else _OF_MANY).format(k=evaluation.k, distinct=distinct.mean(), more=points),
     )
     return with_closest(verdict, [paired_closest("prior", prior, mine, seed)])
+
+
+def _points(share: float, sign: str = "") -> str:
+    """Percentage points; what rounds to zero has no sign."""
+    points = round(100 * share, 1) or 0.0
+    return f"{points:{sign if points else ''}.1f}".replace("-", "−")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 
 from engine.closest import with_closest
@@ -26,8 +26,7 @@ Answers = Mapping[tuple[str, str], Sequence[ConversationAnswered]]
 def mode_verdict(answers: Answers, seed: int, inject: Mode) -> Verdict | None:
     """From all answers by mode and memory, of mode `inject` where it was answered, else of the first of METHODS; None
     without a baseline or without conversations judged under both."""
-    modes: Sequence[Mode] = [mode for mode in (inject, *METHODS) if mode in METHODS]
-    method, baseline = _first(answers, modes), _first(answers, BASELINES)
+    method, baseline = compared_variant(answers, inject), _first(answers, BASELINES)
     if method is None or baseline is None:
         return None
     pairs = both_judged(answers[method], answers[baseline])
@@ -84,8 +83,13 @@ def _beside(variant: tuple[str, str], method: tuple[str, str], answers: Answers,
 _FIGURES = (lambda a, b: a, lambda a, b: b, lambda a, b: a - b)
 
 
-def _first(answers: Answers, modes: Sequence[Mode]) -> tuple[str, str] | None:
-    return next((variant for mode in modes for variant in answers if variant[0] == mode), None)
+def compared_variant(variants: Collection[tuple[str, str]], inject: Mode) -> tuple[str, str] | None:
+    """The mode, and its memory, that the verdict is of."""
+    return _first(variants, [mode for mode in (inject, *METHODS) if mode in METHODS])
+
+
+def _first(variants: Collection[tuple[str, str]], modes: Sequence[Mode]) -> tuple[str, str] | None:
+    return next((variant for mode in modes for variant in variants if variant[0] == mode), None)
 
 
 def _macro(axes: Sequence[Sequence[float]]) -> float:

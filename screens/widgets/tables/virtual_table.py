@@ -138,6 +138,7 @@ class VirtualTable(SelfSizedView, can_focus=True):
         self.refresh()
         if self._shown != before:
             self.post_message(self.Changed(self))
+        if bool(self._shown) != bool(before):
             self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -375,6 +375,7 @@ def test_of_very_many_problems_the_first_are_listed(tmp_path: Path) -> None:
     [
         "evolution.judge.openai.base_url=http://me:geheim@h/v1",
         "geheim",
+        "modelgeheim",
         "online.L=[geheim",
         "a b geheim=1",
         "evolution.judge.openai.api_key_env=sk-geheim",

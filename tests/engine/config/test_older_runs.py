@@ -39,18 +39,22 @@ def test_an_older_run_is_read_as_it_was(record: str, tmp_path: Path) -> None:
 
 
 def test_a_users_file_with_all_fields_but_these_gets_the_documents_values(tmp_path: Path) -> None:
+    """Also beside a record."""
     new = resolved()
-    assert later_fields(tmp_path) == {(section, field): new[section][field] for section, field in LATER}
+    documents = {(section, field): new[section][field] for section, field in LATER}
+    assert later_fields(tmp_path) == documents
+    (tmp_path / "run.json").touch()
+    assert later_fields(tmp_path, "mine.yaml") == documents
 
 
-def later_fields(folder: Path) -> dict[tuple[str, str], Any]:
+def later_fields(folder: Path, name: str = "config.yaml") -> dict[tuple[str, str], Any]:
     """The later fields as they are read from a file in `folder` that names every other one."""
     old = resolved()
     for section, field in LATER:
         del old[section][field]
     del old["gflownet"]["auto_add_path_hit_f1"]
-    (folder / "config.yaml").write_text(yaml.safe_dump(old))
-    read = load_config(folder / "config.yaml").model_dump(mode="json")
+    (folder / name).write_text(yaml.safe_dump(old))
+    read = load_config(folder / name).model_dump(mode="json")
     return {(section, field): read[section][field] for section, field in LATER}
 
 

@@ -142,11 +142,14 @@ def test_descriptions_in_words() -> None:
         "b",
         "c",
     ]
-    assert [_in_words(entry) for entry in ("x", {"description": "y"}, {"description": 1})] == [
+    given = (
         "x",
-        "y",
-        '{"description": 1}',
-    ]
+        {"description": "y"},
+        {"description": 1},
+        {"description": "", "a": 1},
+        {"description": "y", "b": None},
+    )
+    assert [_in_words(entry) for entry in given] == ["x", "y", '{"description": 1}', '{"a": 1}', "y"]
     assert number_words("written") == "numbers and arithmetic symbols (digits, + - * / $ % = . ,)"
     assert TokenFrequency(np.array([1, 2]), "x").source == "x"
 

@@ -98,10 +98,10 @@ def test_of_equally_similar_rows_the_later_one_goes():
     assert found.query.candidate_pool_indices[-2:] == [65, 66]
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float16, torch.bfloat16, torch.float32])
 def test_the_table_may_be_a_tensor_with_a_gradient(dtype: torch.dtype):
     """Of 70 rows the pool's first 63 look along the query, the last one away from it."""
-    table = torch.tensor([[1.0, 0.0]] * 63 + [[-1.0, 0.0]] * 7, dtype=dtype, requires_grad=True)
+    table = torch.tensor([[1.0, 0.0]] * 63 + [[-1.0, 0.0]] * 7, requires_grad=True).to(dtype)
     query = RLQueryData(query_id="7", candidate_pool_indices=list(range(POOL_SIZE)), pointer_candidates=[])
     found = CandidatePoolInjector(table, 1).inject_positives(query, [66], np.array([1.0, 0.0]))
     assert (found.replaced, found.injected) == ((63,), (66,))

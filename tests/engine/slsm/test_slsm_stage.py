@@ -284,6 +284,7 @@ def test_what_it_says_is_what_its_files_say(tmp_path: Path) -> None:
     events = run_slsm(tmp_path, results=results, **ALL)
     (began,) = (event for event in events if isinstance(event, SLSMBegan))
     assert len(began.variants) == VARIANTS and began.conversations == DIALOGUES
+    assert began.compared == "on_risk", "the run's mode"
     assert (began.controller, began.model) == ("rules (offline)", "follows notes by rule") and len(
         began.axes
     ) == 4

@@ -378,12 +378,12 @@ async def test_what_is_chosen_before_an_answer_stays(
 
     async def say(self: ChatPartner, text: str, mode: str | None, memory_mode: str | None) -> ChatTurn:
         await go_on.wait()
-        return noted(text, mode or "always", memory_mode or "flat")
+        return noted(text, mode or "always", memory_mode or "structured")
 
     monkeypatch.setattr(chat.ChatPartner, "say", say)
     async with SLSMApp(session).run_test(size=WIDE) as pilot:
         await press(pilot, "3", *"one", "enter")
-        chosen = "mode on detection  F2   memory structured  F3"
+        chosen = "mode on detection  F2   memory flat  F3"
         assert chosen in await press(pilot, "f2", "f3")
         go_on.set()
         text = await press(pilot)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 from textual.app import App, ComposeResult
+from textual.binding import Binding
 
 from screens.widgets.line_list import LineList
 
@@ -11,6 +12,11 @@ from screens.widgets.line_list import LineList
 class ListApp(App[None]):
     def compose(self) -> ComposeResult:
         yield LineList()
+
+
+def test_help_has_a_sentence_for_each_key() -> None:
+    bindings = [binding for binding in LineList.BINDINGS if isinstance(binding, Binding)]
+    assert len(bindings) == 5 and all(binding.tooltip for binding in bindings)
 
 
 async def test_keys_move_the_sign_before_the_chosen_line() -> None:

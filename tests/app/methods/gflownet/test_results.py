@@ -363,7 +363,7 @@ def test_the_data_of_each_stage() -> None:
         "recall@50",
     ]
     assert rows_of(epochs) == [
-        ["1/3", "", "0.840", "0.380", "0.750"], ["2/3", "★ best sum of recalls, kept", "0.700", "0.390", "0.750"],
+        ["1/3", "", "0.840", "0.380", "0.750"], ["2/3", "★ kept: most recall", "0.700", "0.390", "0.750"],
         ["3/3", "", "0.630", "0.370", "0.760"],
     ], "1.13, 1.14, 1.13 in sum: both were the best when they came, the second is kept"  # fmt: skip
     assert epochs.caption == "The retriever, which scores the edges, on validation"

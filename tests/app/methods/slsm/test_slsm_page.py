@@ -554,6 +554,14 @@ def test_the_course_on_the_overview_is_that_of_the_memory_that_answered_first() 
     assert PAGE.overview.curve(log.state) == Curve(
         "passed so far", "the conversations", "on detection", (1.0, 0.5), "no note", (0.0, 0.0)
     )
+    began = ev.SLSMBegan(
+        conversations=3, variants=[], controller="", model="", judge="", dataset="", dataset_hash="", axes=[],
+        compared="on_risk",
+    )  # fmt: skip
+    at_risk = PAGE.overview.curve(Log(began, of("a", "on_risk", True), of("a", "on_detection", False)).state)
+    assert at_risk is not None and (at_risk.name, at_risk.values) == ("on risk", (1.0,)), (
+        "the verdict will be of it"
+    )
     empty = PAGE.overview.curve(RunState())
     assert empty is not None and (empty.values, empty.baseline) == ((), ())
 
