@@ -145,7 +145,7 @@ class RunList:
 
     def _row(self, path: Path) -> RunRow | None:
         directory = RunDirectory(path)
-        signature = _signature(directory)
+        signature = tuple(map(file_stamp, (directory.record, directory.lock, directory.events)))
         known, row = self._known.get(path, (None, None))
         if row is not None and known == signature and not row.working:
             return row
@@ -213,7 +213,3 @@ _decoder = msgspec.json.Decoder(StageStarted | StageProgress | StageFinished)
 _HEADS = tuple(
     f'{{"type":"{kind.__name__}"'.encode() for kind in (StageStarted, StageProgress, StageFinished)
 )
-
-
-def _signature(directory: RunDirectory) -> Signature:
-    return tuple(map(file_stamp, (directory.record, directory.lock, directory.events)))

@@ -48,10 +48,6 @@ def _result(row: SettingRow) -> Cell:
     return Cell(figure_words(row.one, row.one.value), "strong" if row.one.whole else "dim")
 
 
-def _baseline(row: SettingRow) -> str:
-    return figure_words(row.one, row.one.baseline_value)
-
-
 def _state(row: SettingRow) -> Cell:
     words = state_words(row.one, row.share)
     tones: dict[str, Tone] = {"✓": "good", "▶": "accent", "waits": "dim"}
@@ -78,7 +74,7 @@ COLUMNS: Sequence[ListColumn[SettingRow]] = (
     ListColumn("state", "state", 12, value=lambda r: r, show=_state),
     ListColumn("result", "result", 7, "right", 0, value=lambda r: r, show=_result,
                help="mean over its items, and over its seeds"),
-    ListColumn("baseline", "baseline", 8, "right", 3, value=lambda r: r, show=_baseline,
+    ListColumn("baseline", "baseline", 8, "right", 3, value=lambda r: figure_words(r.one, r.one.baseline_value),
                help="the same items without the method"),
     ListColumn("gain", "difference", 10, "right", 0, value=lambda r: r, show=_gain,
                help="result − baseline: ▲ better than its baseline, ▼ worse, ≈ no difference shown"),

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.config.pool import PoolSection
 from engine.events import PoolQueryDone, without_envelope
@@ -113,14 +112,13 @@ class QueryMiner:
         self, given: int, normal: Normalised, mined: Sequence[EvaluatedPair], improved: Improved
     ) -> PoolQueryDone:
         name, pool = normal.query.name, improved.query.candidate_pool_indices
+        similarity = similarities(self.dataset.embeddings, pool, self.dataset.query_embedding(name))
         return PoolQueryDone(
             **shown_query(self.dataset, name),
             given_pool=given,
             pool_before=normal.query.candidate_pool_indices,
             pool_after=pool,
-            similarity=_rounded(
-                similarities(self.dataset.embeddings, pool, self.dataset.query_embedding(name))
-            ),
+            similarity=[round(float(value), 4) for value in similarity],
             injected=list(improved.injection.places),
             referenced=sorted(
                 {place for final in improved.query.pointer_candidates for place in final.pointer}
@@ -141,7 +139,3 @@ def _warning(improved: Improved) -> str:
     if improved.injection.injected and improved.oracle_after <= improved.oracle_before:
         return "injection did not raise oracle@64"
     return "" if is_positive(improved.oracle_after) else "no pair is known that is fully right"
-
-
-def _rounded(values: NDArray[np.float32]) -> list[float]:
-    return [round(float(value), 4) for value in values]

@@ -17,10 +17,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from engine.serve.refused import Refused
 
 
-def _has_body(headers: Headers) -> bool:
-    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
-
-
 class Guard:
     """The application behind it sees only requests that may be read. `host`: as the server listens; `open`: it asks for
     no key; `largest`: bytes of a body; `patience`: seconds in which a client has to take a piece of its answer."""
@@ -37,7 +33,8 @@ class Guard:
         headers = Headers(scope=scope)
         refused = self._refused(headers)
         if refused is None:
-            body_is_read = not _has_body(headers)
+            has_body = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+            body_is_read = not has_body
 
             async def received() -> Message:
                 nonlocal body_is_read

@@ -47,7 +47,7 @@ def prepare_sweep(
     settings = settings_of(axes)
     # Also a file that is right only with what is swept, such as a required path, is a configuration.
     base = load_config(config_path, [*overrides, *_typed(settings[0])])
-    split = _dev_split(base) if choose_on is None else choose_on
+    split = _DEV_SPLITS.get(base.task.dataset, "") if choose_on is None else choose_on
     split = "" if split == base.task.eval_split or "eval" not in base.run.stages else split
     for setting in settings:
         load_config(config_path, [*overrides, *_typed(setting)])
@@ -77,7 +77,3 @@ def _changes(config_path: Path, overrides: Sequence[str]) -> dict[str, Any]:
         return {}
     changed = changed_fields(before.model_dump(mode="json"), after.model_dump(mode="json"))
     return {name: value for name, value in changed.items() if name != "run.outputs"}
-
-
-def _dev_split(config: Config) -> str:
-    return _DEV_SPLITS.get(config.task.dataset, "")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from engine.comparison.run_items import RunItems, read_items
 from engine.errors import SteerError
 from engine.events.verdict import Verdict, rank
-from engine.run.directory import RunRecord, RunStatus, StageRecord
+from engine.run.directory import RunRecord, RunStatus
 from engine.sweep.sweep import SEED, Point, SweepFolder, SweepRecord
 
 if TYPE_CHECKING:  # numpy: too slow for the console's start
@@ -233,9 +233,6 @@ def stage_counts(records: Iterable[RunRecord]) -> dict[str, tuple[int, int]]:
     for record in records:
         for name, stage in record.stages.items():
             done, shared = counts.get(name, (0, 0))
-            counts[name] = (done + _done_here(stage), shared + bool(stage.shared_from))
+            is_shared = bool(stage.shared_from)
+            counts[name] = (done + (stage.status == "finished" and not is_shared), shared + is_shared)
     return counts
-
-
-def _done_here(stage: StageRecord) -> bool:
-    return stage.status == "finished" and not stage.shared_from

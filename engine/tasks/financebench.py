@@ -59,7 +59,9 @@ def load_financebench(path: str, indices: Sequence[int] | None) -> list[TaskExam
 
 def generated_financebench(split: Split, size: int, seed: int) -> list[TaskExample]:
     """Questions over generated statements."""
-    return [_generated(question) for question in generate_statements(split, size, seed)]
+    return [
+        _example(financebench_record(each), "generated") for each in generate_statements(split, size, seed)
+    ]
 
 
 def financebench_record(question: StatementQuestion) -> dict[str, Any]:
@@ -89,10 +91,6 @@ def _file(path: str) -> Path:
             hint=f"correct `{_SETTING}`: a JSONL file, or hub:PatronusAI/financebench",
         )
     return file
-
-
-def _generated(question: StatementQuestion) -> TaskExample:
-    return _example(financebench_record(question), "generated")
 
 
 def _example(record: dict[str, Any], where: str) -> TaskExample:

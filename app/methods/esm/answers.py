@@ -39,10 +39,8 @@ def answers_line(answers: Answers) -> Words:
     for name, answer in ((method, steered), (GREEDY, greedy)):
         if answer is not None:
             given = f"{one_line(answer.pred) or 'nothing'} {outcome(answer.correct)}"
-            words += [
-                Span(f"   {short_method_name(name)} ", "dim"),
-                Span(given, "good" if answer.correct else "bad"),
-            ]
+            label = Span(f"   {short_method_name(name)} ", "dim")
+            words += [label, Span(given, "good" if answer.correct else "bad")]
     return words
 
 
@@ -54,12 +52,8 @@ def whole_blocks(answers: Answers, marked: tuple[int, int] = (0, 0)) -> list[Blo
     if greedy is None or greedy.text == steered.text:
         same = ", as greedy's" if greedy is not None else ""
         return [Heading(f"the whole answer{same}", 4), writing(steered.text)]
-    here = " (▸ this segment)" if marked[1] else ""
-    return [
-        Changes(
-            steered.text, greedy.text, (f"{short_method_name(method)} wrote{here}", "greedy wrote"), marked
-        )
-    ]
+    writers = f"{short_method_name(method)} wrote{' (▸ this segment)' * bool(marked[1])}", "greedy wrote"
+    return [Changes(steered.text, greedy.text, writers, marked)]
 
 
 def evaluated_blocks(event: ExampleEvaluated, source: CaseSource) -> list[Block]:

@@ -25,7 +25,6 @@ _NOTES = (
     "distinct paths: the same sampler, drawing without replacement: no path twice, the most probable first",
     "greedy: the most probable action at every step; beam search: by the edges' log scores",
 )
-_ONCE = "a figure that has other names above it, and the same values, is left out"
 _SETTINGS = {"temperature": "temperature", "edge_bonus": "bonus for each edge", "stop_score": "score of STOP"}
 
 
@@ -135,20 +134,12 @@ def coverage(state: GFlowNetState) -> list[Block]:
 
 
 def _every_figure(events: Sequence[SamplerEvaluated]) -> Table:
-    figures: dict[str, tuple[float | None, ...]] = {}
-    left_out = 0
-    for name in dict.fromkeys(name for event in events for name in event.metrics):
-        values = tuple(event.metrics.get(name) for event in events)
-        again = any(values == figures[each] and name.startswith(each.partition("@")[0]) for each in figures)
-        left_out += again
-        if not again:
-            figures[name] = values
     rows = [
-        (figure_name(name), *("" if value is None else fixed(value) for value in values))
-        for name, values in figures.items()
+        (figure_name(name), *("" if (value := e.metrics.get(name)) is None else fixed(value) for e in events))
+        for name in dict.fromkeys(name for event in events for name in event.metrics)
     ]
     header = ("figure", *(sampler_name(event.method) for event in events))
-    notes = ["@10: among the first 10 paths of a question", *[_ONCE][:left_out]]
+    notes = ["@10: among the first 10 paths of a question"]
     return Table(header, rows, len(events), "Every figure", notes, priority=[0, *range(len(events))])
 
 

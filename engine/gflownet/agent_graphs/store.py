@@ -28,7 +28,7 @@ def save_samples(path: Path, samples: Sequence[GAgentSample]) -> None:
     state: dict[str, Any] = {name: [getattr(sample, name) for sample in samples] for name in (*TEXTS, *FLAGS)}
     for name in TENSORS:
         values = [getattr(sample, name) for sample in samples]
-        state[name] = torch.cat(values) if values else torch.empty(0, dtype=_dtype(name))
+        state[name] = torch.cat(values) if values else torch.empty(0, dtype=_DTYPES.get(name, torch.int64))
         state[f"{name}.sizes"] = torch.tensor([value.shape[0] for value in values], dtype=torch.long)
     save_torch(path, state)
 
@@ -42,7 +42,3 @@ def load_samples(path: Path) -> list[GAgentSample]:
         columns = [state[name] for name in (*TEXTS, *FLAGS)] + [pieces[name] for name in TENSORS]
         names = (*TEXTS, *FLAGS, *TENSORS)
         return [GAgentSample(**dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
-
-
-def _dtype(name: str) -> torch.dtype:
-    return _DTYPES.get(name, torch.int64)

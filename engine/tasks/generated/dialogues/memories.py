@@ -55,12 +55,9 @@ _ACCEPTED = ("Understood.", "Okay.", "All right.")
 _HEARD = ("Noted.", "Thank you.", "Good to know.")
 
 
-def _upper_first(text: str) -> str:
-    return text[0].upper() + text[1:]
-
-
 def _instruct(wordings: Sequence[str], side: Side, rng: random.Random, word: str = "") -> str:
-    return _upper_first(rng.choice(of_side(wordings, side)).format(word))
+    text = rng.choice(of_side(wordings, side)).format(word)
+    return text[0].upper() + text[1:]
 
 
 def _ending(side: Side, rng: random.Random) -> Memory:
