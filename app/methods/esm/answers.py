@@ -52,7 +52,8 @@ def whole_blocks(answers: Answers, marked: tuple[int, int] = (0, 0)) -> list[Blo
     if greedy is None or greedy.text == steered.text:
         same = ", as greedy's" if greedy is not None else ""
         return [Heading(f"the whole answer{same}", 4), writing(steered.text)]
-    writers = f"{short_method_name(method)} wrote{' (▸ this segment)' * bool(marked[1])}", "greedy wrote"
+    here = " (▸ this segment)" if marked[1] else ""
+    writers = f"{short_method_name(method)} wrote{here}", "greedy wrote"
     return [Changes(steered.text, greedy.text, writers, marked)]
 
 
