@@ -159,7 +159,8 @@ def test_a_body_of_many_small_parts_takes_little_memory() -> None:
             asking.complete(MESSAGES)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    assert len(body) < LARGEST_BODY and peak < 200 << 20
+    # 107 MB; twice that where the collector has not come yet to what was read first.
+    assert len(body) < LARGEST_BODY and peak < 256 << 20
 
 
 def test_a_packed_answer_of_decent_size_is_read() -> None:
