@@ -74,11 +74,12 @@ def verdict_cells(verdict: Verdict, brief: bool = False) -> VerdictCells:
     """`greedy`, `63.5%`, `96.5%`, `▲ +33.0 [27, 39]`, `92 tok +16%`, `no probing`. `brief`: without the unit and the
     space behind ▲, and of the cost its change alone where that is known."""
     unit = {SHARE: "", TOKENS: " tok"}.get(verdict.unit, f" {verdict.unit}")
+    gap = "" if brief and verdict.shown else " "
     return VerdictCells(
         short_method_name(verdict.baseline),
         verdict_value(verdict, verdict.baseline_value),
         verdict_value(verdict, verdict.value) + unit * (not brief),
-        f"{verdict_sign(verdict)}{' ' * (not (brief and verdict.shown))}{_short_interval(verdict)}",
+        f"{verdict_sign(verdict)}{gap}{_short_interval(verdict)}",
         _cost(verdict, brief),
         "" if verdict.closest is None else _closest_name(verdict.closest),
     )

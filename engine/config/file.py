@@ -117,16 +117,15 @@ def _set(value: dict[Any, Any], override: str, number: int, origins: dict[Locati
     without `=` they repeat what looks like a field, of others they say which word it is."""
     place, equals, text = override.partition("=")
     keys = place.strip().split(".")
-    is_known, guess = schema_at(tuple(keys)) is not None, _meant(tuple(keys))
-    is_close = get_close_matches(place.strip().lower(), map(str.lower, all_fields(SCHEMA)), n=1, cutoff=0.8)
-    is_shown = _FIELD.fullmatch(place.strip()) and (equals or is_known or is_close)
+    is_known = schema_at(tuple(keys)) is not None
+    is_shown = _FIELD.fullmatch(place.strip()) and (equals or is_known or _is_close(place.strip()))
     origin = f"--set {place}" if is_shown else "--set"
     if not equals or not all(keys):
         shown = "" if is_shown else f"no field in word {number}"
         return [Problem(origin, shown, "section.field=value")]
     if not is_known:
         shown = "" if is_shown else "a text that is not repeated here"
-        return [Problem(origin, shown, f"a known field{guess}")]
+        return [Problem(origin, shown, f"a known field{_meant(tuple(keys))}")]
     try:
         parsed = yaml_text.parse(text).value
     except yaml_text.YamlError as error:
@@ -139,6 +138,10 @@ def _set(value: dict[Any, Any], override: str, number: int, origins: dict[Locati
     target[keys[-1]] = parsed
     origins[tuple(keys)] = "--set"
     return []
+
+
+def _is_close(word: str) -> bool:
+    return bool(get_close_matches(word.lower(), map(str.lower, all_fields(SCHEMA)), n=1, cutoff=0.8))
 
 
 def _merge_kconfig(value: dict[Any, Any], path: Path, origins: dict[Location, str]) -> list[Problem]:

@@ -177,12 +177,7 @@ def _retriever(state: GFlowNetState) -> list[Block]:
     ]
     splits = [(split, Span(_unscored(e), "warn"), e.recall) for split, e in state.recall.items()]
     return [
-        *_recall(
-            "The retriever, which scores the edges, on validation",
-            "epoch",
-            epochs,
-            "loss",
-        ),
+        *_recall("The retriever, which scores the edges, on validation", "epoch", epochs, "loss"),
         *_recall("Its recall", "split", splits),
     ]
 

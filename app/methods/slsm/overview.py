@@ -42,12 +42,12 @@ def _answers(state: RunState, mode: str) -> list[tuple[int, ResultRow]]:
 
 
 def _compared(state: RunState) -> tuple[str, str]:
-    """The mode and the baseline that the verdict is about; before there is one, those that are answered first."""
+    """The mode and the baseline that the verdict is about, or will be; older logs do not say the mode."""
     stated = verdicts(state.stages, state.slsm.stages_shown)
     if stated:
         return stated[-1].method, stated[-1].baseline
-    began = state.slsm.began
-    return (began and began.compared) or "on_detection", "baseline"
+    mode = "" if state.slsm.began is None else state.slsm.began.compared
+    return mode or "on_detection", "baseline"
 
 
 OVERVIEW = Overview(curve, highlights)
