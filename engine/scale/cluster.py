@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import threading
 import time
@@ -86,7 +87,7 @@ def _connect(address: str, checkpoint: Callable[[], None]) -> str:
     """Address of the head. `checkpoint` may block or raise meanwhile. Raises RunError.
 
     In a thread: Ray waits for minutes where the address answers but is no cluster, and in the main thread it would
-    replace the signal handlers, which ask for a stop, by its own, which exit at once.
+    replace the signal handlers, which ask for a stop, by its own, which exit at once. Main thread only.
     """
     connection: Future[str] = Future()
 
@@ -103,10 +104,18 @@ def _connect(address: str, checkpoint: Callable[[], None]) -> str:
         if time.monotonic() > until:
             raise _no_cluster(address, f"no answer in {_CONNECT_SECONDS:g} s")
         time.sleep(_POLL_EVERY)
+    _take_back_stop_signal()
     error = connection.exception()
     if error is not None:
         raise _no_cluster(address, first_line(error)) from error
     return connection.result()
+
+
+def _take_back_stop_signal() -> None:
+    """Ray puts a handler of its own in front of SIGTERM's: it ends the process 3 s after a signal by an alarm, however
+    far the stop has come."""
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+    signal.alarm(0)
 
 
 def _connected(address: str) -> str:
@@ -162,27 +171,23 @@ def _no_cluster(address: str, message: str) -> RunError:
 def _is_on_this_host_alone(address: str) -> bool:
     """Whether the cluster can be reached at 127.0.0.1 alone. Raises OSError where nothing answers: Ray itself would
     wait for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    _reach(host.strip("[]"), int(port))
-    if host not in (_HOST, "localhost") or address.startswith("ray://"):
+    _reach(address.removeprefix("ray://"))
+    host, _, port = address.rpartition(":")
+    if host not in (_HOST, "localhost"):
         return False
     from ray._private.services import get_node_ip_address
 
-    try:
-        _reach(get_node_ip_address(), int(port))
-    except OSError:
-        return True
-    return False
+    return not _is_reached(f"{get_node_ip_address()}:{port}")
 
 
 def _is_reached(address: str) -> bool:
-    host, _, port = address.rpartition(":")
     try:
-        _reach(host.strip("[]"), int(port))
+        _reach(address)
     except OSError:
         return False
     return True
 
 
-def _reach(host: str, port: int) -> None:
-    socket.create_connection((host, port), timeout=_REACH_SECONDS).close()
+def _reach(address: str) -> None:
+    host, _, port = address.rpartition(":")
+    socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_SECONDS).close()

@@ -93,8 +93,8 @@ class Ray:
             monkeypatch.setitem(sys.modules, name, one)  # type: ignore[arg-type]
         monkeypatch.setattr(module, "_reach", self.reach)
 
-    def reach(self, host: str, port: int) -> None:
-        if f"{host}:{port}" not in self.reached:
+    def reach(self, address: str) -> None:
+        if address not in self.reached:
             raise ConnectionRefusedError
 
 
@@ -105,7 +105,7 @@ class Ray:
         ("auto", {"127.0.0.1:6379", "10.0.0.5:6379"}, "127.0.0.1:6379", False),
         ("localhost:7", {"localhost:7"}, "localhost:7", True),
         ("head:7", {"head:7"}, "head:7", False),
-        ("[::2]:7", {"::2:7"}, "[::2]:7", False),
+        ("[::2]:7", {"[::2]:7"}, "[::2]:7", False),
         ("ray://127.0.0.1:7", {"127.0.0.1:7"}, "127.0.0.1:7", False),
     ],
 )
