@@ -35,7 +35,7 @@ class StartedRuns(OpenRuns):
             self.show_error("The run was not started", error)
             return False
         if self.session is not None:
-            self.session.look_now()
+            self.session.poll_now()
         return True
 
     def show_failures(self) -> None:

@@ -55,5 +55,5 @@ def _shown_by_log(ended: Ended, session: RunSession | None) -> bool | None:
         return False
     if session.failed and session.cursor is None and not session.frozen:
         return True
-    session.look_now()
+    session.poll_now()
     return False if session.caught_up else None

@@ -222,12 +222,12 @@ def recover_jsonl(path: Path, keep: int | None = None) -> list[dict[str, Any]]:
 
 
 def recover_records(path: Path, kind: type[Record], hint: str = RESTORE) -> list[Record]:
-    """`recover_jsonl` of records of one type. Raises DataError with file and line for a line that is none."""
+    """`recover_jsonl` of records of one type. Raises DataError with file and line for any other line."""
     return typed(recover_jsonl(path), kind, path, hint)
 
 
 def read_records(path: Path, kind: type[Record], hint: str = RESTORE) -> list[Record]:
-    """`read_jsonl` of records of one type. Raises DataError with file and line for a line that is none."""
+    """`read_jsonl` of records of one type. Raises DataError with file and line for any other line."""
     return typed(read_jsonl(path), kind, path, hint)
 
 

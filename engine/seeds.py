@@ -1,4 +1,4 @@
-"""Random draws that depend on what they are for, never on when they happen (DESIGN 2.7)."""
+"""Random draws that depend on what they are for, never on when they happen."""
 
 from __future__ import annotations
 

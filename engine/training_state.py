@@ -53,7 +53,7 @@ class BestWeights:
 
 Part = Module | Optimizer | BestWeights
 UNFIT = (ArithmeticError, AttributeError, KeyError, RuntimeError, TypeError, ValueError)
-"""What loading weights raises that are of another network, or hold no numbers."""
+"""What loading weights of another network, or without numbers, raises."""
 
 
 def check_numbers(part: Part) -> None:

@@ -85,10 +85,10 @@ class WaitingScreen(Dialog[list[LeftRun]]):
         for run in self._runs:
             # Not a worker of the app: leaving must not wait for an engine that does not answer.
             threading.Thread(target=request_stop, args=(run,), daemon=True).start()
-        self.set_interval(0.1, self._look)
-        self._look()
+        self.set_interval(0.1, self._poll)
+        self._poll()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         runs = states_now(self._runs)
         left = self._patience - (time.monotonic() - self._began)
         if left <= 0 or not any(run.alive for run in runs):

@@ -21,7 +21,7 @@ from textual.widgets import Input, Label, Static
 from app.keys.commands import NEW_RUN, bindings
 from app.runs.configs import find_configs, leading_comment
 from app.runs.start_check import StartCheck, check_start
-from app.runs.start_form import StartForm, problem_words, split_changes
+from app.runs.start_form import StartForm, field_problem_words, split_changes
 from app.runs.sweeps import prepare_planned
 from app.wording.text import counted
 from engine.errors import ConfigError
@@ -93,7 +93,7 @@ with their help; what is changed there is added to *Changes*.
         self.set_input.focus()
         self._show_configs()
         self._describe()
-        self._look()
+        self._poll()
 
     def _show_configs(self) -> None:
         """The list, with the cursor on what is typed if it is one of them."""
@@ -116,7 +116,7 @@ with their help; what is changed there is added to *Changes*.
         self._describe()
         if self._waiting is not None:
             self._waiting.stop()
-        self._waiting = self.set_timer(_PATIENCE, self._look)
+        self._waiting = self.set_timer(_PATIENCE, self._poll)
 
     def _describe(self, check: StartCheck | None = None) -> None:
         """Show what the check found, and the description of the configuration."""
@@ -134,7 +134,7 @@ with their help; what is changed there is added to *Changes*.
         self.message.update(Text("\n\n").join(parts))
 
     @work(thread=True, exclusive=True, group="check", exit_on_error=False)
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """Check what is typed. In a thread, since the import of pydantic takes a moment."""
         typed = (self.path, self.set_input.value)
         check = _checked(*typed)
@@ -252,7 +252,7 @@ def check_text(check: StartCheck) -> Text:
     """What differs from the file and what does not, what is wrong, what is not here."""
     lines: list[Text] = []
     if check.error is not None:
-        lines += [Text(f"✗ {problem_words(problem)}") for problem in check.error.problems]
+        lines += [Text(f"✗ {field_problem_words(problem)}") for problem in check.error.problems]
     lines += [Text(f"✗ {finding.where}: {finding.what}. {finding.hint}") for finding in check.wrong]
     lines += [Text(f"! {finding.what} ({finding.where}): {finding.hint}") for finding in check.lacking]
     if check.sweep is not None:

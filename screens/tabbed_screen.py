@@ -179,7 +179,7 @@ class TabbedScreen(RunScreen):
             self.left_view = {**left, "panes": {k: v for k, v in left["panes"].items() if k != name}}
 
     def on_key(self) -> None:
-        """Whoever moves on does not want to be moved back by rows that come late."""
+        """A key cancels a jump that still waits for its rows."""
         self.pending_place = None
 
     # ------------------------------------------------------------ actions

@@ -1,10 +1,10 @@
-"""The table of code lines by room, and that nothing is counted that is no code."""
+"""The table of code lines by package, and that nothing is counted that is no code."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tests.bench.code_lines import code_lines, over_budget, read_budget, rooms
+from tests.bench.code_lines import code_lines, count_lines, over_budget, read_budget
 
 SOURCE = '''"""A docstring
 of two lines."""
@@ -29,12 +29,12 @@ def test_code_lines_of_a_module() -> None:
     assert code_lines(SOURCE) == 8
 
 
-def test_rooms_are_folders_of_a_package(tmp_path: Path) -> None:
+def test_packages_are_folders_of_a_package(tmp_path: Path) -> None:
     package = tmp_path / "engine"
     (package / "esm" / "deep").mkdir(parents=True)
     for path in ("seeds.py", "esm/mine.py", "esm/deep/more.py"):
         (package / path).write_text("a = 1\nb = 2\n")
-    lines, files = rooms([package])
+    lines, files = count_lines([package])
     assert lines == {"engine": 2, "engine/esm": 4}
     assert files == {"engine": 1, "engine/esm": 2}
 

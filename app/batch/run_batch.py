@@ -30,7 +30,7 @@ FINISHED, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 PATIENCE = 5.0
 """Seconds that an interrupted batch waits for the engine to stop."""
 
-_LOOK_EVERY = 0.05
+_POLL_SECONDS = 0.05
 _CODES = {"finished": FINISHED, "stopped": INTERRUPTED}
 
 
@@ -116,7 +116,7 @@ class _Batch:
                 self._last_event_at = time.monotonic()
             else:
                 self._notice_silence()
-                time.sleep(_LOOK_EVERY)
+                time.sleep(_POLL_SECONDS)
 
     def report(self, code: int) -> None:
         """Print how the run ended, and how to resume it."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from app.choose_run import choose_run
 from app.ctl.decisions import decisions
 from app.ctl.events import events
-from app.ctl.orders import NoWorker, order
+from app.ctl.orders import NoWorker, send_and_report
 from app.ctl.output import BAD_INPUT, DONE, NO_WORKER, write_error
 from app.ctl.runs import list_runs, show_run
 from app.ctl.stages import stage
@@ -42,9 +42,11 @@ def run_command(options: Namespace) -> int:
 
 _COMMANDS: dict[str, _Action] = {
     "show": lambda run, options: show_run(run, options.json),
-    "pause": lambda run, options: order(run, "pause", options.json),
-    "unpause": lambda run, options: order(run, "continue", options.json),
-    "stop": lambda run, options: order(run, "stop_after" if options.after else "stop", options.json),
+    "pause": lambda run, options: send_and_report(run, "pause", options.json),
+    "unpause": lambda run, options: send_and_report(run, "continue", options.json),
+    "stop": lambda run, options: send_and_report(
+        run, "stop_after" if options.after else "stop", options.json
+    ),
     "stage": lambda run, options: stage(run, options.choice, options.stage, options.undo, options.json),
     "events": lambda run, options: events(run, options.type, options.since, options.follow, options.json),
     "wait": lambda run, options: wait(run, options.until, options.timeout, options.json),

@@ -14,7 +14,7 @@ from engine.events import Event, encode, event_types
 from engine.run.directory import RunDirectory, inspect
 from engine.run.event_log import LogEntry, LogReader
 
-_LOOK_EVERY = 0.2
+_POLL_SECONDS = 0.2
 
 
 def events(
@@ -31,7 +31,7 @@ def events(
                 _write(entry.event, as_json)
         if not working:
             return code_of_end(directory) if follow else DONE
-        time.sleep(_LOOK_EVERY)
+        time.sleep(_POLL_SECONDS)
 
 
 def poll_all(tail: LogReader) -> Iterator[LogEntry]:

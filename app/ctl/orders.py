@@ -12,7 +12,7 @@ from app.wording.text import resume_command
 from engine.errors import RunError
 from engine.run.directory import RunDirectory, inspect
 
-_PATIENCE, _LOOK_EVERY = 20.0, 0.05
+_PATIENCE, _POLL_SECONDS = 20.0, 0.05
 _WORDS = {"continue": "unpause", "stop_after": "stop --after"}
 
 
@@ -20,7 +20,7 @@ class NoWorker(RunError):
     """Nothing works on the run, or what does cannot be reached."""
 
 
-def order(directory: RunDirectory, command: str, as_json: bool) -> int:
+def send_and_report(directory: RunDirectory, command: str, as_json: bool) -> int:
     """Send a command and say what the worker answers. Raises NoWorker."""
     status = inspect(directory.path)
     if not status.alive:
@@ -47,7 +47,7 @@ def _send(directory: RunDirectory, command: str) -> tuple[str, str]:
     started opens its socket after a moment."""
     deadline = time.monotonic() + _PATIENCE
     while not directory.control.exists() and inspect(directory.path).alive and time.monotonic() < deadline:
-        time.sleep(_LOOK_EVERY)
+        time.sleep(_POLL_SECONDS)
     try:
         reply = send(directory, command)
     except RunError as error:

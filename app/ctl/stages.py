@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from app.ctl.orders import order
+from app.ctl.orders import send_and_report
 from app.ctl.output import DONE, write_form, write_line
 from app.runs.client import choose_stage
 from app.runs.run_list import stage_states
@@ -48,4 +48,4 @@ def _stop(directory: RunDirectory, name: str, undo: bool, as_json: bool) -> int:
     if status.alive and (stage is None or stage.status != "running"):
         hint = "`steer-tui ctl show` lists the stages"
         raise RunError(what=f"`{name}` is not at work", where=str(directory.path), hint=hint)
-    return order(directory, "stop", as_json)
+    return send_and_report(directory, "stop", as_json)

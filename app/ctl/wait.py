@@ -7,7 +7,7 @@ import time
 from app.ctl.output import DONE, FAILED, NO_WORKER, TIME_IS_UP, write_form, write_line
 from engine.run.directory import RunDirectory, RunStatus, inspect
 
-_LOOK_EVERY = 0.1
+_POLL_SECONDS = 0.1
 
 
 def wait(directory: RunDirectory, until: str | None, timeout: float | None, as_json: bool) -> int:
@@ -21,7 +21,7 @@ def wait(directory: RunDirectory, until: str | None, timeout: float | None, as_j
         if code is not None:
             _write(status, code, as_json)
             return code
-        time.sleep(_LOOK_EVERY)
+        time.sleep(_POLL_SECONDS)
 
 
 def code_of_end(directory: RunDirectory) -> int:

@@ -92,7 +92,7 @@ EVERYWHERE: tuple[Command, ...] = (
             "Find a row of the table by its words, or filter it; where there is no table, find rows of all methods.",
             shown=False),
     Command("ctrl+p", "app.command_palette", "Commands", "Find any command by its name.", shown=False),
-    Command("q", "app.leave", "Quit", "Quit; asks whether runs that are running shall continue or stop."),
+    Command("q", "app.leave", "Quit", "Quit; asks first whether running runs shall stop or go on."),
     Command("ctrl+c", "app.interrupt", "Stop and quit",
             "Stop the engine, wait for it (5 s at most) and quit; finished work is kept. Twice: quit at once. "
             "Asks first where the run was started elsewhere.", shown=False, display="^c", priority=True),
@@ -249,7 +249,7 @@ COMPARE = (
     Command("v", "next_kind", "Kind",
             "Show the next kind of items: all, right in A only, in B only, in both, in none."),
     Command("left", "step(-1)", "Previous", "In an opened item: the previous item.", shown=False),
-    Command("right", "step(1)", "Next", "In an opened item: other items.", display="←→"),
+    Command("right", "step(1)", "Items", "In an opened item: the previous or the next one.", display="←→"),
     Command("space", "all_steps", "All steps", "Show all steps of the item, or those from the first difference on."),
     Command("escape", "back", "Back", "Close what is open."),
 )  # fmt: skip

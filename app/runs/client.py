@@ -34,7 +34,7 @@ _LONGEST_REPLY = 1 << 16
 
 
 class WorkerReply(msgspec.Struct, frozen=True):
-    """A worker's answer to a command. `status`: pid, state (running, pausing, paused, stopping), stage, ...; `stages`:
+    """A worker's answer to a command. `status`: pid, state (that of `Gate`), stage, ...; `stages`:
     those that a choice changed."""
 
     ok: bool

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from textual.app import App
 
 from app.runs.client import choose_stage
-from app.runs.orders import order
+from app.runs.orders import send_command
 from app.runs.run_list import stage_states
 from app.wording.stage_words import change_words
 from engine.errors import SteerError
@@ -41,7 +41,7 @@ def command_run(app: App[None], directory: RunDirectory, command: str) -> None:
     """Send `command` and notify the user of the answer."""
 
     def work() -> None:
-        answer = order(directory, command)
+        answer = send_command(directory, command)
         app.call_from_thread(
             app.notify, answer.text, title=directory.path.name, severity=answer.severity, markup=False
         )

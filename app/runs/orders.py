@@ -18,7 +18,7 @@ class UserMessage:
     severity: Literal["information", "warning", "error"] = "information"
 
 
-def order(directory: RunDirectory, command: str) -> UserMessage:
+def send_command(directory: RunDirectory, command: str) -> UserMessage:
     """Give a worker a command: pause, continue or stop."""
     try:
         reply = send(directory, command)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from app.runs.orders import UserMessage, order
+from app.runs.orders import UserMessage, send_command
 from app.state.event_index import EventIndex
 from app.state.run import RunState
 from engine.errors import RunError, SteerError
@@ -28,7 +28,7 @@ _OF_THE_WORKER = (WorkerStarted, WorkerStopped, StagePaused, StageResumed)
 _CHUNK = 400
 """Events folded at a time: some milliseconds, so that drawing never waits long for the interpreter."""
 
-_LOOK_EVERY = 0.05
+_POLL_SECONDS = 0.05
 _MUCH = 2_000_000
 """Unread bytes from which on reading takes long enough to say how far it is."""
 _HEALTH_EVERY = 1.0
@@ -166,7 +166,7 @@ class RunSession:
             messages.append(self._messages.popleft())
         return messages
 
-    def look_now(self) -> None:
+    def poll_now(self) -> None:
         """Look at the log and the worker without waiting for the next turn."""
         self._looked_at = 0.0
         self._wake.set()
@@ -208,7 +208,7 @@ class RunSession:
             if self._fold_some():
                 time.sleep(0.0005)  # the drawing thread gets the interpreter in between
             else:
-                self._wake.wait(_LOOK_EVERY)
+                self._wake.wait(_POLL_SECONDS)
                 self._wake.clear()
 
     def _fold_some(self) -> bool:
@@ -290,8 +290,8 @@ class RunSession:
             self._messages.append(UserMessage(text, "error"))
 
     def _send(self, command: str) -> None:
-        answer = order(self._directory, command)
+        answer = send_command(self._directory, command)
         if answer.severity == "error":
             self.stop_requested &= command != "stop"
         self._messages.append(answer)
-        self.look_now()
+        self.poll_now()

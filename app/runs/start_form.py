@@ -18,7 +18,7 @@ STAGES = "run.stages"
 Origin = Literal["default", "file", "changed"]
 
 
-def problem_words(problem: Problem) -> str:
+def field_problem_words(problem: Problem) -> str:
     """What is wrong with a typed value, without the option that nobody has typed."""
     return str(problem).removeprefix("--set").lstrip(": ")
 
@@ -127,7 +127,7 @@ class StartForm:
                 load_config(self.path, typed)
         except ConfigError as error:
             about_field = [problem for problem in error.problems if about and about in problem.where]
-            return problem_words((about_field or error.problems)[0])
+            return field_problem_words((about_field or error.problems)[0])
         return ""
 
     def problem_of(self, field: FormField, text: str) -> str:

@@ -181,7 +181,7 @@ class Columns:
         self._n = n + 1
         return True
 
-    def otherwise(self, key: Hashable, *row: float) -> int | None:
+    def conflicting_row(self, key: Hashable, *row: float) -> int | None:
         """The row with this key, if it says something else."""
         at = self.find_key(key)
         if at is None:

@@ -174,7 +174,7 @@ def _decision(state: ESMState, event: ev.DecisionTaken, place: Place) -> None:
     decisions, row = state.decisions, state.decisions.row(event, *place)
     if decisions.add(*row):
         _use(state, len(decisions) - 1)
-    elif (at := decisions.otherwise(*row)) is not None:
+    elif (at := decisions.conflicting_row(*row)) is not None:
         answer = state.names[event.method], state.names[event.example]
         _compare(state, *answer, by=-1)
         _use(state, at, by=-1)
@@ -206,7 +206,7 @@ def _example(state: ESMState, event: ev.ExampleEvaluated, place: Place) -> None:
     compared = state.steered if greedy else (method,)  # some may have answered it before greedy did
     outcomes, row = state.outcomes, state.outcomes.row(event, *place)
     if not outcomes.add(*row):
-        if (at := outcomes.otherwise(*row)) is None:
+        if (at := outcomes.conflicting_row(*row)) is None:
             return
         for other in compared:
             _compare(state, other, example, by=-1)

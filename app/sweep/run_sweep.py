@@ -23,7 +23,7 @@ from engine.sweep.results import SweepReader, SweepResults
 from engine.sweep.sweep import Point, SweepFolder
 
 FINISHED, FAILED, INTERRUPTED = 0, 1, 130
-_LOOK_EVERY = 0.5
+_POLL_SECONDS = 0.5
 _REPORT_EVERY = 10.0
 
 
@@ -66,7 +66,7 @@ def _follow(
             if not asked:
                 process.terminate()  # no lock yet: nothing has started
         with suppress(subprocess.TimeoutExpired):
-            process.wait(_LOOK_EVERY)
+            process.wait(_POLL_SECONDS)
 
 
 class _ProgressReporter:

@@ -24,7 +24,7 @@ class SettingRow:
     """A setting, its sign (★ the best, ☆ not distinguishable from it), the fields in which settings differ, and how
     much of its runs is done, while the sweep is at work."""
 
-    one: SettingResult
+    result: SettingResult
     sign: str
     fields: list[str]
     share: float | None = None
@@ -32,11 +32,11 @@ class SettingRow:
     @property
     def name(self) -> str:
         """What it tries."""
-        return setting_words(self.one.setting, self.fields)
+        return setting_words(self.result.setting, self.fields)
 
 
 def _gain(row: SettingRow) -> Cell:
-    gain, verdict = row.one.gain, row.one.verdict
+    gain, verdict = row.result.gain, row.result.verdict
     if gain is None or verdict is None:
         return Cell(NONE, "dim")
     return difference_cell(
@@ -45,11 +45,11 @@ def _gain(row: SettingRow) -> Cell:
 
 
 def _result(row: SettingRow) -> Cell:
-    return Cell(figure_words(row.one, row.one.value), "strong" if row.one.whole else "dim")
+    return Cell(figure_words(row.result, row.result.value), "strong" if row.result.whole else "dim")
 
 
 def _state(row: SettingRow) -> Cell:
-    words = state_words(row.one, row.share)
+    words = state_words(row.result, row.share)
     tones: dict[str, Tone] = {"✓": "good", "▶": "accent", "waits": "dim"}
     return Cell(words, tones.get(words if words.startswith("✓") else words.partition(" ")[0], "warn"))
 
@@ -60,10 +60,10 @@ def setting_rows(results: SweepResults, shares: Mapping[str, float]) -> list[Set
     tied = {results.compared[number] for number in resolution.tied} if resolution else set()
     return [
         SettingRow(
-            one, "★" if one is results.best else "☆" if number in tied else "", results.fields,
-            sum(shares.get(point.run_id, 0.0) for point in one.points) / len(one.points),
+            result, "★" if result is results.best else "☆" if number in tied else "", results.fields,
+            sum(shares.get(point.run_id, 0.0) for point in result.points) / len(result.points),
         )
-        for number, one in enumerate(results.settings)
+        for number, result in enumerate(results.settings)
     ]  # fmt: skip
 
 
@@ -74,13 +74,13 @@ COLUMNS: Sequence[ListColumn[SettingRow]] = (
     ListColumn("state", "state", 12, value=lambda r: r, show=_state),
     ListColumn("result", "result", 7, "right", 0, value=lambda r: r, show=_result,
                help="mean over its items, and over its seeds"),
-    ListColumn("baseline", "baseline", 8, "right", 3, value=lambda r: figure_words(r.one, r.one.baseline_value),
+    ListColumn("baseline", "baseline", 8, "right", 3, value=lambda r: figure_words(r.result, r.result.baseline_value),
                help="the same items without the method"),
     ListColumn("gain", "difference", 10, "right", 0, value=lambda r: r, show=_gain,
                help="result − baseline: ▲ better than its baseline, ▼ worse, ≈ no difference shown"),
-    ListColumn("interval", "95% interval", 17, "right", 1, value=lambda r: interval_words(r.one),
+    ListColumn("interval", "95% interval", 17, "right", 1, value=lambda r: interval_words(r.result),
                help="of the difference, paired over the items; of several seeds, over each item's mean"),
-    ListColumn("tokens", "tokens", 6, "right", 3, value=lambda r: r.one.tokens,
+    ListColumn("tokens", "tokens", 6, "right", 3, value=lambda r: r.result.tokens,
                show=lambda tokens: NONE if tokens is None else f"{tokens:.0f}", help="of an answer, probes included"),
-    ListColumn("n", "n", 5, "right", 3, value=lambda r: r.one.n, show=lambda n: str(n) if n else NONE),
+    ListColumn("n", "n", 5, "right", 3, value=lambda r: r.result.n, show=lambda n: str(n) if n else NONE),
 )  # fmt: skip

@@ -11,6 +11,7 @@ from app.wording.figures import NONE, of_unit
 from app.wording.text import counted, duration, how_many
 from app.wording.words import method_name
 from engine.events.verdict import SHARE
+from engine.run.stage_state import StageState
 from engine.sweep.results import SettingResult, SweepResults
 
 
@@ -19,33 +20,33 @@ def sweep_resume_command(folder: Path) -> str:
     return f"steer-tui sweep --resume {shlex.quote(str(folder))}"
 
 
-def figure_words(one: SettingResult, value: float | None, is_difference: bool = False) -> str:
+def figure_words(result: SettingResult, value: float | None, is_difference: bool = False) -> str:
     """A value of the setting's metric: three decimals of a share, one of tokens."""
-    return of_unit(value, SHARE if one.verdict is None else one.verdict.unit, is_difference)
+    return of_unit(value, SHARE if result.verdict is None else result.verdict.unit, is_difference)
 
 
-def gain_words(one: SettingResult) -> str:
+def gain_words(result: SettingResult) -> str:
     """`+0.120`"""
-    return figure_words(one, one.gain.difference if one.gain else None, True)
+    return figure_words(result, result.gain.difference if result.gain else None, True)
 
 
-def interval_words(one: SettingResult) -> str:
+def interval_words(result: SettingResult) -> str:
     """`[+0.010, +0.230]`"""
-    if one.gain is None:
+    if result.gain is None:
         return NONE
-    return f"[{figure_words(one, one.gain.low, True)}, {figure_words(one, one.gain.high, True)}]"
+    return f"[{figure_words(result, result.gain.low, True)}, {figure_words(result, result.gain.high, True)}]"
 
 
-def state_words(one: SettingResult, share: float | None = None) -> str:
+def state_words(result: SettingResult, share: float | None = None) -> str:
     """`✓`, `2 of 3`, `failed`, or what its runs are at: `▶ 1 of 2 63%`, `share` of them is done."""
-    bad = [state for state in one.states if state in ("failed", "interrupted", "stopped", "hung")]
-    done = sum(state == "finished" for state in one.states)
-    if done == len(one.states):
-        return "✓" if one.whole else "✓ no figure"
+    bad = [state for state in result.states if state in ("failed", "interrupted", "stopped", "hung")]
+    done = sum(state == "finished" for state in result.states)
+    if done == len(result.states):
+        return "✓" if result.whole else "✓ no figure"
     if bad:
         return bad[0]
-    is_at_work = any(state in ("running", "paused") for state in one.states)
-    words = f"{done} of {len(one.states)}" if done or (is_at_work and share is None) else ""
+    is_at_work = any(state in ("running", "paused") for state in result.states)
+    words = f"{done} of {len(result.states)}" if done or (is_at_work and share is None) else ""
     part = f"{share:.0%}" if is_at_work and share is not None else ""
     return " ".join(filter(None, ("▶" if is_at_work else "", words, part))) or "waits"
 
@@ -71,11 +72,14 @@ def progress_words(results: SweepResults) -> str:
 def work_words(results: SweepResults, progress: SweepProgress) -> list[str]:
     """The runs at work, a line each: `At work: online.L=3 seed=1, eval 63 of 200 problems`."""
     return [
-        f"At work: {'the test run of ' * (point == results.record.report)}{setting_words(point.setting)}, "
-        + (f"{at.name} {how_many(at.done, at.total, at.unit)}" if at.name else "which begins")
+        f"At work: {'the test run of ' if point == results.record.report else ''}{setting_words(point.setting)}, "
+        + _stage_words(row.progress)
         for point, row in progress.at_work
-        for at in (row.progress,)
     ]
+
+
+def _stage_words(stage: StageState) -> str:
+    return f"{stage.name} {how_many(stage.done, stage.total, stage.unit)}" if stage.name else "which begins"
 
 
 def left_words(progress: SweepProgress) -> str:
@@ -110,8 +114,8 @@ def _resolved(results: SweepResults) -> list[str]:
     resolution = results.resolution
     if resolution is None or len(results.compared) < 2 or results.best is None:
         return []
-    others, one = len(results.compared) - 1, results.best
-    n = counted(resolution.n, one.verdict.items if one.verdict else "items")
+    others, best = len(results.compared) - 1, results.best
+    n = counted(resolution.n, best.verdict.items if best.verdict else "items")
     each = "the other" if others == 1 else f"each of the {others} others"
     lines: list[str] = []
     if resolution.smallest is None:
@@ -124,14 +128,14 @@ def _resolved(results: SweepResults) -> list[str]:
         )
         lines.append(
             f"{n} are too few to tell the best setting from {which}: to show, two settings "
-            f"have to be about {figure_words(one, resolution.smallest)} apart (95%, all pairs of settings at once)."
+            f"have to be about {figure_words(best, resolution.smallest)} apart (95%, all pairs of settings at once)."
         )
     else:
         lines.append(f"The best setting is better than {each} (95%, all pairs at once).")
     if resolution.optimism > 0:
         lines.append(
             f"It was picked from {others + 1} by this very figure, which is therefore about "
-            f"{figure_words(one, resolution.optimism)} too good."
+            f"{figure_words(best, resolution.optimism)} too good."
         )
     return lines
 

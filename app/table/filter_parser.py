@@ -1,7 +1,7 @@
 """Reads filter expressions, and reports where an expression is wrong.
 
 expression   or-ed, and-ed terms: ``a or b``, ``a and b``, ``a b`` (and), ``not a``, ``(a b) or c``
-comparison   ``alpha>0.5``, ``m:3``, ``m:2..4``, ``method:esm``, ``chosen:wrong-*``, ``gate!=tau_null``
+comparison   ``alpha>0.5``, ``m:3``, ``m:2..4``, ``method:esm``, ``chosen:backward*``, ``gate!=tau_null``
 contains     ``question~apples``
 flag         ``correct``, ``not correct``; as a comparison ``correct:no``
 nothing      ``score:none``
@@ -85,8 +85,8 @@ def _tokens(text: str) -> list[_Token]:
 
 def _unreadable(character: str) -> str:
     if character == '"':
-        return "this quotation has no end"
-    return f"`{character}` makes no sense here"
+        return "the quotation mark is not closed"
+    return f"`{character}` is not expected here"
 
 
 class _Parser:

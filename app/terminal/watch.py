@@ -12,7 +12,7 @@ import termios
 import threading
 import time
 
-_LOOK_EVERY = 1.0
+_POLL_SECONDS = 1.0
 _PATIENCE = 5.0
 """Seconds in which the console may leave by itself; it may hang in writing to what has disconnected."""
 
@@ -34,7 +34,7 @@ def is_disconnected(descriptor: int) -> bool:
 
 def _watch(descriptor: int) -> None:
     while not is_disconnected(descriptor):
-        time.sleep(_LOOK_EVERY)
+        time.sleep(_POLL_SECONDS)
     os.kill(os.getpid(), signal.SIGHUP)
     time.sleep(_PATIENCE)
     os._exit(128 + signal.SIGHUP)

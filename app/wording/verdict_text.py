@@ -42,8 +42,8 @@ def verdicts(
 def method_verdict(
     stages: Mapping[str, StageState] | Mapping[str, StageRecord], names: Iterable[str]
 ) -> Verdict | None:
-    """The last verdict of a method's stages: it stands nearest to what the method is for. Where nothing simpler is as
-    good by its figure, but the baseline of an earlier one by that one's, it names that: no later figure hides it."""
+    """The last verdict of a method's stages: it stands nearest to what the method is for. If it has no `closest`, but
+    an earlier stage's verdict on the same method does not beat its baseline, that baseline becomes its `closest`."""
     *earlier, last = [None, *verdicts(stages, names)]
     for one in filter(None, earlier):
         as_good = not (one.stale or (one.shown and one.better))

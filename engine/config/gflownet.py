@@ -172,7 +172,7 @@ class RewardSection(Section):
     lambda_reach: NonNegative = Field(default=0.0, description="Weight of the share of answers reached.")
 
     @model_validator(mode="after")
-    def _success_pays(self) -> RewardSection:
+    def _check_reward_order(self) -> RewardSection:
         if self.failure_reward >= self.success_reward:
             raise ValueError("failure_reward below success_reward: else the sampler learns to miss answers")
         return self
@@ -274,7 +274,7 @@ class GFlowNetSection(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _of_an_older_run(cls, value: Any) -> Any:
+    def _drop_removed_fields(cls, value: Any) -> Any:
         """Older runs, which write every field out, have two that were removed: how many processes shared a step."""
         if isinstance(value, dict) and {"processes", "parts"} <= value.keys():
             return {name: setting for name, setting in value.items() if name not in ("processes", "parts")}

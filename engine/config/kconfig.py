@@ -5,7 +5,7 @@
     make menuconfig                 # edits configs/.config
 
 Kconfig knows no floats and no lists (they are strings here), silently ignores unknown symbols and only warns of bad
-numbers: this reader raises an error for each of these (DESIGN 7).
+numbers: this reader raises an error for each of these.
 """
 
 from __future__ import annotations

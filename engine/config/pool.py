@@ -76,7 +76,7 @@ class VisionSection(OpenAISection):
     )
 
     @model_validator(mode="after")
-    def _asks(self) -> VisionSection:
+    def _check_template_has_question(self) -> VisionSection:
         if "{question}" not in self.template:
             raise ValueError("`template` needs {question}")
         return self
@@ -180,7 +180,7 @@ class SelectorSection(Section):
     """Steps between two evaluations on the held-out queries."""
 
     @model_validator(mode="after")
-    def _trains(self) -> SelectorSection:
+    def _check_some_steps(self) -> SelectorSection:
         if not self.supervised_steps + self.policy_steps:
             raise ValueError("supervised_steps and policy_steps are both 0: nothing is trained")
         return self

@@ -36,14 +36,14 @@ class ScaleSection(Section):
     @field_validator("address")
     @classmethod
     def _is_an_address(cls, address: str | None) -> str | None:
-        """Raise ValueError for what is none."""
+        """Raise ValueError for any other text."""
         if address is not None and not _ADDRESS.fullmatch(address):
             raise ValueError("an address like auto, host:port or ray://host:port, without user and password")
         return address
 
     @field_validator("gpus_per_replica")
     @classmethod
-    def _can_be_given(cls, gpus: float) -> float:
+    def _check_gpu_fraction(cls, gpus: float) -> float:
         """Raise ValueError for a fraction that Ray cannot assign."""
         if (gpus > 1 and gpus % 1) or round(gpus, 4) != gpus:
             raise ValueError("a whole number of GPUs, or below 1 a multiple of 0.0001")

@@ -72,7 +72,7 @@ class SLSMJudgeSection(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _as_their_judge(cls, given: Any) -> Any:
+    def _default_to_multichallenge_judge(cls, given: Any) -> Any:
         if not isinstance(given, dict) or given.get("prompt") != "multichallenge":
             return given
         openai = given.get("openai", {})
@@ -163,7 +163,7 @@ class SLSMSection(Section):
     data: SLSMDataSection = SLSMDataSection()
 
     @model_validator(mode="after")
-    def _obeys(self) -> SLSMSection:
+    def _check_no_controller_modes(self) -> SLSMSection:
         if self.disable_controller and self.uses_controller:
             asking = ", ".join(mode for mode in self.modes if mode not in WITHOUT_MEMORY)
             raise ValueError(
@@ -184,7 +184,7 @@ class SLSMSection(Section):
         return self
 
     @model_validator(mode="after")
-    def _servers_take_it(self) -> SLSMSection:
+    def _check_temperature(self) -> SLSMSection:
         if self.answers.kind == "openai" and self.temperature > _HOTTEST:
             raise ValueError(
                 f"`temperature` {self.temperature:g} is more than servers take: at most {_HOTTEST:g}"

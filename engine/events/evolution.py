@@ -38,8 +38,9 @@ class ServerChanged(Event, tag=True, kw_only=True, frozen=True):
 
 class EvolutionBegan(Event, tag=True, kw_only=True, frozen=True):
     """What the evolution works with. `best_by`: whose composite decides on the best deltas, that of the `minibatch` or
-    of the `validation` set. `weights`: of shortness and correctness in the composite; `scale`: tokens. On `cannot_tell`
-    of the `questions` the judge cannot tell: their answers are counted, not scored."""
+    of the `validation` set (as in older logs, which do not name it). `weights`: of shortness and correctness in the
+    composite; `scale`: tokens. On `cannot_tell` of the `questions` the judge cannot tell: their answers are counted,
+    not scored."""
 
     clusters: list[str]
     iterations: int

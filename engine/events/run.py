@@ -72,7 +72,7 @@ class StageSkipped(StageFinishedBefore, tag=True, kw_only=True, frozen=True):
 
 class StagesChosen(Event, tag=True, kw_only=True, frozen=True):
     """What the user chose about the run's stages, whole each time. `stale`: to be done again, or resting on such a
-    stage; their results so far are kept in the folder `kept` of the run. `skipped`: left out for now."""
+    stage; their results so far are in the folder `kept`, below the run's. `skipped`: left out for now."""
 
     stale: list[str] = []
     skipped: list[str] = []
@@ -81,7 +81,7 @@ class StagesChosen(Event, tag=True, kw_only=True, frozen=True):
 
 class StageBegunAgain(Event, tag=True, kw_only=True, frozen=True):
     """A stale stage is done anew from here on: what the log has of it before is of an earlier attempt, whose files are
-    in the folder `kept` of the run."""
+    in the folder `kept`, below the run's."""
 
     kept: str
 

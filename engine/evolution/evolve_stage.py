@@ -1,4 +1,4 @@
-"""The stage `evolve`: deltas, answers, judgement, reflection, and again (spec Evolution 1; DESIGN 7)."""
+"""The stage `evolve`: deltas, answers, judgement, reflection, and again (spec Evolution 1)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.evolution.plot import draw
 from engine.evolution.processor import processor_source
 from engine.evolution.reflectors.reflection import reflect
 from engine.evolution.report import write_report
-from engine.evolution.scoring.score import Score
+from engine.evolution.scoring.score import CORRECTNESS_WEIGHT, SHORTNESS_WEIGHT, Score
 from engine.evolution.scoring.split_evaluator import SplitEvaluator
 from engine.files import write_atomic
 from engine.run.stage import StageContext, StageResult
@@ -88,7 +88,7 @@ class _Loop:
                 validation=section.validation_size,
                 test=section.test_size,
                 scale=section.SHORTNESS_SCALE,
-                weights=[0.4, 0.6],
+                weights=[SHORTNESS_WEIGHT, CORRECTNESS_WEIGHT],
                 server=evolution.server.name,
                 judge=evolution.judge.name,
                 questions=scope.questions,

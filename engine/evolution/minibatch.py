@@ -1,5 +1,4 @@
-"""Which questions an iteration asks, which confirm a new best, and which are kept for the end (spec Evolution 3;
-DESIGN 7)."""
+"""Which questions an iteration asks, which confirm a new best, and which are kept for the end (spec Evolution 3)."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class WhatIf:
             (i for i, (a, b) in enumerate(zip(record.token_ids, again.tokens, strict=False)) if a != b),
             min(len(record.token_ids), len(again.tokens)),
         )
-        return f"the answers part after {same} of {len(record.token_ids)} tokens"
+        return f"the answers differ after {same} of {len(record.token_ids)} tokens"
 
     # ------------------------------------------------------------ another choice
 

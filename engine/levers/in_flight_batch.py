@@ -136,7 +136,7 @@ class InFlightBatch:
         return ended
 
     def _score(self, texts: Sequence[InFlight]) -> None:
-        """Note how likely the prompts of new texts are that are repeated with their answers."""
+        """Score the prompts of new texts that are to be echoed."""
         for text in texts:
             text.fresh = False
             if text.recorder and text.echo and isinstance(self._model, ScoringModel):

@@ -70,7 +70,7 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Answered:
+class SteeredAnswer:
     """An answer. `finish`: `stop` or `length`; `tokens`: its ids, without those of a stop string; `decisions`: ESM's,
     none without it; `scored`: its tokens, and those of the prompt if it is repeated; None if not asked for."""
 
@@ -248,10 +248,10 @@ class Levers:
                     hint=f"choose among: {', '.join(self.names) or 'none'}",
                 )
 
-    def answer(self, prepared: Sequence[Prepared]) -> list[Answered]:
+    def answer(self, prepared: Sequence[Prepared]) -> list[SteeredAnswer]:
         """Answers, written together, in order."""
         batch, current = InFlightBatch(self.model), list(prepared)
-        done: dict[int, Answered] = {}
+        done: dict[int, SteeredAnswer] = {}
         for one in current:
             batch.add(one.text)
         while len(batch):
@@ -266,13 +266,13 @@ class Levers:
                 done[place] = self.answered(one, further)
         return [done[place] for place in range(len(current))]
 
-    def answered(self, prepared: Prepared, seen: LeverDid | None = None) -> Answered:
+    def answered(self, prepared: Prepared, seen: LeverDid | None = None) -> SteeredAnswer:
         """What a text in flight has become. `seen`: what looking at the finished answer gave."""
         text, answer, steered = prepared.text, prepared.text.answer, ESM in prepared.chosen.levers
         during = [esm_did(answer.decisions, answer.probe_tokens)] if steered else []
         tokens = self._within(text)
         scored = [*text.prompt_scored, *text.scored[: len(tokens)]] if text.recorder else None
-        return Answered(
+        return SteeredAnswer(
             text=text.echo + text.text,
             tokens=tokens,
             prompt_tokens=len(text.prompt),

@@ -42,7 +42,7 @@ class NotesLever:
         self._controller = controller
         self._memory: MemoryMode = section.memory_mode
         self._states: OrderedDict[tuple[Turn, ...], State] = OrderedDict()
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
         self.about = f"notes of the controller {controller.name}, {self._memory}"
 
     @property
@@ -101,7 +101,7 @@ class NotesLever:
 
     def _known(self, turns: tuple[Turn, ...]) -> tuple[State, int]:
         """The state of the longest beginning that was read before, and its number of turns."""
-        with self._guard:
+        with self._lock:
             for count in range(len(turns), 0, -1):
                 state = self._states.get(turns[:count])
                 if state is not None:
@@ -110,7 +110,7 @@ class NotesLever:
         return empty_state(self._memory), 0
 
     def _remember(self, turns: tuple[Turn, ...], state: State) -> None:
-        with self._guard:
+        with self._lock:
             self._states[turns] = state
             while len(self._states) > _REMEMBERED:
                 self._states.popitem(last=False)

@@ -33,7 +33,7 @@ class ModelQuestion:
     system: str | None = None
 
 
-Answered = Callable[[int, ModelAnswer], None]
+OnAnswer = Callable[[int, ModelAnswer], None]
 """Called once for each question, as soon as it is answered, with its number and the answer."""
 
 
@@ -52,7 +52,7 @@ class ModelServer(Protocol):
         ...
 
     def answer(
-        self, questions: Sequence[ModelQuestion], checkpoint: Callable[[], None], answered: Answered = ignore
+        self, questions: Sequence[ModelQuestion], checkpoint: Callable[[], None], answered: OnAnswer = ignore
     ) -> list[ModelAnswer]:
         """The answer to each question, in order. `checkpoint` may block or raise: answers not returned are lost."""
         ...
@@ -66,7 +66,7 @@ def answer_questions(
     model: LanguageModel,
     questions: Sequence[ModelQuestion],
     processor: LogitsProcessor | None,
-    answered: Answered = ignore,
+    answered: OnAnswer = ignore,
 ) -> list[ModelAnswer]:
     """A language model's answer to each question, in order."""
     requests = [
@@ -113,7 +113,7 @@ class InProcessServer:
         self._log = [f"serving {self._load().info.name} with {under}"]
 
     def answer(
-        self, questions: Sequence[ModelQuestion], checkpoint: Callable[[], None], answered: Answered = ignore
+        self, questions: Sequence[ModelQuestion], checkpoint: Callable[[], None], answered: OnAnswer = ignore
     ) -> list[ModelAnswer]:
         return answer_questions(self._load(), questions, self._processor, answered)
 

@@ -156,7 +156,7 @@ class Branch:
 
 
 def go_on(call: object, working: Callable[[], Working]) -> None:
-    """The `Between` of who neither waits nor stops."""
+    """A `Between` that neither waits nor stops."""
 
 
 Finished = Callable[[int, Completion], None]
@@ -174,7 +174,7 @@ def ignore(number: int, text: object) -> None:
 
 class Prefixes(Protocol):
     """A batch of growing, *unsteered* prefixes that share their key/values among the query state, the
-    probes and the commit (DESIGN 5). Rows are numbered as they were opened."""
+    probes and the commit. Rows are numbered as they were opened."""
 
     def add(self, prompt: Sequence[int]) -> int:
         """Open one more prefix: its row. It runs with the next call that needs it."""

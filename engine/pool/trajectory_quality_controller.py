@@ -26,7 +26,7 @@ def is_positive(score: float) -> bool:
 
 
 def is_partial(score: float) -> bool:
-    """Whether the answer is partly right: 0 < score < 1 (DESIGN 7)."""
+    """Whether the answer is partly right: 0 < score < 1."""
     return _CLOSE < score < 1 - _CLOSE
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _LINUX = sys.platform == "linux"
-_LOOK_EVERY = 0.05
+_POLL_SECONDS = 0.05
 
 
 def main(arguments: list[str]) -> int:
@@ -80,7 +80,7 @@ def _end_what_is_left(deadline: float = 0.0) -> None:
         except ChildProcessError:
             return
         if not ended:
-            time.sleep(_LOOK_EVERY)
+            time.sleep(_POLL_SECONDS)
 
 
 def _children() -> list[int]:

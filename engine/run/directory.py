@@ -28,9 +28,9 @@ RECORD_VERSION = 1
 STALE = "stale"
 """Status of a stage that is to be done again, or rests on one: its results are of an earlier attempt."""
 STARTING = "starting"
-"""State of a run, for who has started its worker, until the worker has taken the run."""
+"""State of a run that the process which started its worker shows until the worker holds the lock."""
 _LATEST = 1e11
-"""Seconds since 1970 that calendars can still say."""
+"""The latest time that can be shown as a date, in seconds since 1970."""
 
 
 class StageRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -164,7 +164,7 @@ class RunStatus:
     """A run's record together with whether its worker lives.
 
     `state`: prepared, running, paused, finished, stopped, failed as recorded; *interrupted* when the worker
-    vanished without a last word; *hung* (presumed) when it lives and its heartbeat is old. `heartbeat_age` is in
+    ended without a report; *hung* (presumed) when it lives and its heartbeat is old. `heartbeat_age` is in
     seconds, None without a living worker.
     """
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from engine.events import Event, StagePaused, StageResumed
 
-_LOOK_EVERY = 0.05
+_POLL_SECONDS = 0.05
 
 
 class StopRequested(Exception):
@@ -30,7 +30,7 @@ class Gate:
         self._stop = False
         self._stop_after = False
         self._waiting = False
-        self._logging = threading.Lock()
+        self._log_lock = threading.Lock()
         self._paused_seconds = 0.0
 
     def pause(self) -> None:
@@ -56,7 +56,7 @@ class Gate:
 
     @property
     def state(self) -> str:
-        """running, pausing (not at a checkpoint yet), paused or stopping."""
+        """running, pausing (not at a checkpoint yet), paused, stopping, or `stopping after this` (unit of work)."""
         if self._stop:
             return "stopping"
         if self._stop_after and not self._pause:
@@ -83,7 +83,7 @@ class Gate:
         return time.monotonic() - self._paused_seconds
 
     def _wait(self) -> None:
-        with self._logging:
+        with self._log_lock:
             if self._pause and not self._stop:
                 self._log_and_wait()
 
@@ -93,7 +93,7 @@ class Gate:
         self._emit(StagePaused())
         self._waiting = True
         while self._pause and not self._stop:
-            time.sleep(_LOOK_EVERY)
+            time.sleep(_POLL_SECONDS)
         self._waiting = False
         self._paused_seconds += time.monotonic() - began
         self._changed("running")

@@ -1,7 +1,6 @@
-"""The engine's process: takes a prepared run up, runs its stages in order, leaves it so that it can go on.
+"""The worker process: runs the stages of a prepared run in order and leaves it resumable.
 
-It knows nothing of who started it. What it has to say goes into the event log, the record and, if neither can
-be written any more, into the lock file.
+It reports only through the event log, the run's record and, where neither can be written, the lock file.
 """
 
 from __future__ import annotations
@@ -102,8 +101,8 @@ class Worker:
         self._stage = ""
         self._stages: Stages = {}
         self._kept: KeptTexts | None = None
-        self._choosing, self._over = threading.Lock(), False
-        self._writing = threading.Lock()
+        self._choice_lock, self._over = threading.Lock(), False
+        self._record_lock = threading.Lock()
 
     def run(self) -> int:
         """Run what is left of the run. Never raises for what goes wrong in it."""
@@ -146,7 +145,7 @@ class Worker:
         """The first of `stages` that is not left out; from here on it is at work, unless it is finished (None)."""
         if (name := self._first(stages)) is not None and stages[name] is not None:
             self._gate.boundary()
-        with self._choosing:
+        with self._choice_lock:
             self._stage = name = self._first(stages) or ""
             self._over = not name
             if stages.get(name) is not None:
@@ -158,7 +157,7 @@ class Worker:
 
     def _choose(self, choice: Choice, stage: str, undo: bool) -> Sequence[str]:
         """A choice about a stage that comes over the socket; the stages that it changes. Raises RunError."""
-        with self._choosing:
+        with self._choice_lock:
             change = change_of(self._record, choice, stage, undo, working=True)
             if self._over:
                 hint = "try again in a moment"
@@ -250,7 +249,7 @@ class Worker:
         return code
 
     def _fail(self, error: BaseException) -> int:
-        """Say what went wrong wherever it can still be said."""
+        """Report a failure in the event log and the record; where they cannot be written, in the lock file."""
         event, code = describe_failure(error)
         line = one_line(event)
         _log.error(line, exc_info=None if isinstance(error, SteerError) else error)
@@ -336,13 +335,13 @@ class Worker:
     def _write_record(self) -> None:
         if self._log is not None:
             self._log.check_place()
-        with self._writing:
+        with self._record_lock:
             self._directory.write(self._record)
 
 
 def describe_failure(error: BaseException) -> tuple[StageFailed, int]:
-    """The event that tells of `error`, and the exit code: 2 for what the user can mend, 1 for a full disk and
-    for what the program did not foresee."""
+    """The event that tells of `error`, and the exit code: BAD_INPUT for what the program refuses, FAILED for the
+    disk, too little memory, too many files and what it did not foresee."""
     if isinstance(error, SteerError):
         code = FAILED if isinstance(error, DiskError) else BAD_INPUT
         return StageFailed(what=error.what, where=error.where, hint=error.hint), code

@@ -22,7 +22,7 @@ _REACH_SECONDS = 5.0
 _CHECK_EVERY = 1.0
 _LOST_AFTER = 20.0
 """Seconds without an answer."""
-_POLL_EVERY = 0.05
+_POLL_SECONDS = 0.05
 
 
 @dataclass
@@ -103,7 +103,7 @@ def _connect(address: str, checkpoint: Callable[[], None]) -> str:
         checkpoint()
         if time.monotonic() > until:
             raise _no_cluster(address, f"no answer in {_CONNECT_SECONDS:g} s")
-        time.sleep(_POLL_EVERY)
+        time.sleep(_POLL_SECONDS)
     _take_back_stop_signal()
     error = connection.exception()
     if error is not None:

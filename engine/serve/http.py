@@ -24,7 +24,7 @@ from engine.config.serve import ServeSection
 from engine.errors import SteerError
 from engine.events import DecisionTaken
 from engine.levers.lever import Message
-from engine.levers.levers import Answered, Prepared, PromptTooLong
+from engine.levers.levers import Prepared, PromptTooLong, SteeredAnswer
 from engine.seeds import derive_seed
 from engine.serve.key import ServerKey
 from engine.serve.parsed_request import Kind, ParsedRequest, Prompt, parse_request, question_in, unknown_model
@@ -259,14 +259,14 @@ async def _whole(request: Request, reply: Reply, count: int, updates: asyncio.Qu
         leaving.cancel()
 
 
-async def _answers(count: int, updates: asyncio.Queue[Numbered]) -> list[Answered]:
+async def _answers(count: int, updates: asyncio.Queue[Numbered]) -> list[SteeredAnswer]:
     """All answers, in order. Raises Refused for the first failure."""
-    answers: dict[int, Answered] = {}
+    answers: dict[int, SteeredAnswer] = {}
     while len(answers) < count:
         number, update = await updates.get()
         if isinstance(update, Failed):
             raise _failure(update)
-        if isinstance(update, Answered):
+        if isinstance(update, SteeredAnswer):
             answers[number] = update
     return [answers[number] for number in range(count)]
 
@@ -282,7 +282,7 @@ async def _pieces(
 ) -> AsyncIterator[bytes]:
     """The answers as server-sent events."""
     more = {"usage": None} if parsed.report_usage else {}
-    answers: dict[int, Answered] = {}
+    answers: dict[int, SteeredAnswer] = {}
     for number in range(count if parsed.kind == "chat" else 0):
         yield event_bytes(reply.opening(number) | more)
     while len(answers) < count:
@@ -291,7 +291,7 @@ async def _pieces(
                 yield event_bytes(reply.text(number, written) | more)
             case number, DecisionTaken() as decision:
                 yield event_bytes(reply.decided(number, decision) | more)
-            case number, Answered() as answer:
+            case number, SteeredAnswer() as answer:
                 answers[number] = answer
                 yield event_bytes(reply.end(number, answer) | more)
             case _, Failed() as failed:

@@ -183,7 +183,7 @@ def question_in(prompt: Prompt) -> str:
 
 
 def unknown_model(asked: str, served: str) -> Refused:
-    """For who asks for a model that is not the one here."""
+    """The refusal of a request for another model."""
     what = f"there is no model {asked[:200]!r}: this server has {served}"
     return Refused(404, what, "model", code="model_not_found")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from engine.events import DecisionTaken
 from engine.levers.in_flight_batch import InFlight
 from engine.levers.lever import ESM
-from engine.levers.levers import Answered, Prepared
+from engine.levers.levers import Prepared, SteeredAnswer
 from engine.levers.token_logprobs import ScoredToken
 from engine.serve.parsed_request import ParsedRequest
 
@@ -30,7 +30,7 @@ class Failed:
     stopping: bool = False
 
 
-Update = Written | DecisionTaken | Answered | Failed
+Update = Written | DecisionTaken | SteeredAnswer | Failed
 """What a client is sent; the last two are the end."""
 
 
@@ -90,7 +90,7 @@ class PendingRequest:
             self.sent = len(ready)
             self.reported += len(scored)
 
-    def send_answer(self, answer: Answered) -> None:
+    def send_answer(self, answer: SteeredAnswer) -> None:
         """Send what a stream has not had yet, and the end."""
         text = answer.text[len(self.text.echo) + self.sent :]
         scored = (answer.scored or [])[len(self.text.prompt_scored) + self.reported :]

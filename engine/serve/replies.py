@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.esm.library.entry_names import chosen_name
 from engine.events import DecisionTaken
-from engine.levers.levers import Answered
+from engine.levers.levers import SteeredAnswer
 from engine.levers.token_logprobs import ScoredToken
 from engine.serve.parsed_request import Kind
 from engine.serve.pending_request import Written
@@ -27,7 +27,7 @@ class Reply:
     n: int = 1
     logprobs: bool = False
 
-    def whole(self, answers: Sequence[Answered]) -> dict[str, Any]:
+    def whole(self, answers: Sequence[SteeredAnswer]) -> dict[str, Any]:
         """The answers at once. What was decided stands beside a single one, and in each of several."""
         choices = [self._choice(index, answer) for index, answer in enumerate(answers)]
         if len(choices) > 1:
@@ -38,7 +38,7 @@ class Reply:
         steer = self._steer(answers[0]) if len(answers) == 1 else {}
         return {**head, "choices": choices, "usage": self.usage(answers), **steer}
 
-    def _choice(self, index: int, answer: Answered) -> dict[str, Any]:
+    def _choice(self, index: int, answer: SteeredAnswer) -> dict[str, Any]:
         message = {"message": {"role": "assistant", "content": answer.text}}
         content = message if self._chat else {"text": answer.text}
         logprobs = self._logprobs(answer.scored or [])
@@ -56,21 +56,21 @@ class Reply:
         """What was decided for the segment that has just been written."""
         return {**self._piece(index, {}, ""), "steer": {"decision": decision_fields(decision)}}
 
-    def end(self, index: int, answer: Answered) -> dict[str, Any]:
+    def end(self, index: int, answer: SteeredAnswer) -> dict[str, Any]:
         """The last piece: why it ended, and what the levers did."""
         return {**self._piece(index, {}, "", answer.finish), **self._steer(answer)}
 
-    def usage_piece(self, answers: Sequence[Answered]) -> dict[str, Any]:
+    def usage_piece(self, answers: Sequence[SteeredAnswer]) -> dict[str, Any]:
         """What it cost, for those who asked for it."""
         return {**self._head(self._chunk), "choices": [], "usage": self.usage(answers)}
 
-    def usage(self, answers: Sequence[Answered]) -> dict[str, int]:
+    def usage(self, answers: Sequence[SteeredAnswer]) -> dict[str, int]:
         """Tokens of the prompts, each counted once, and of the answers; probes are in `steer`."""
         asked = sum(answer.prompt_tokens for answer in answers[:: self.n])
         written = sum(len(answer.tokens) for answer in answers)
         return {"prompt_tokens": asked, "completion_tokens": written, "total_tokens": asked + written}
 
-    def _steer(self, answer: Answered) -> dict[str, Any]:
+    def _steer(self, answer: SteeredAnswer) -> dict[str, Any]:
         """What was decided, what each lever did, and what became of the prompt."""
         did = [{"lever": d.lever, "acted": d.acted, "what": d.what, "tokens": d.tokens} for d in answer.did]
         decisions = [decision_fields(decision) for decision in answer.decisions]

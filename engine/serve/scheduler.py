@@ -28,7 +28,7 @@ from engine.events import (
 )
 from engine.levers.in_flight_batch import InFlightBatch
 from engine.levers.lever import ESM, NOTES, LeverDid
-from engine.levers.levers import Answered, Levers, Prepared
+from engine.levers.levers import Levers, Prepared, SteeredAnswer
 from engine.serve.pending_request import Failed, PendingRequest
 
 IDLE = 0.1
@@ -255,13 +255,13 @@ class RequestScheduler:
 
     # ------------------------------------------------------------ ends
 
-    def _answered(self, request: PendingRequest, answer: Answered) -> None:
+    def _answered(self, request: PendingRequest, answer: SteeredAnswer) -> None:
         self._mean_seconds += 0.1 * (time.monotonic() - request.began - self._mean_seconds)
         self._end(request, "answered", "", answer)  # first the log: whoever has an answer finds it there
         request.send_answer(answer)
 
     def _end(
-        self, request: PendingRequest, outcome: str, why: str = "", answer: Answered | None = None
+        self, request: PendingRequest, outcome: str, why: str = "", answer: SteeredAnswer | None = None
     ) -> None:
         self._counts[outcome] += 1
         text = request.text.answer

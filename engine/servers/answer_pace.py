@@ -1,4 +1,4 @@
-"""How far the answers are that a role waits for, every few seconds: a stage behind a server is not silent."""
+"""Progress of the answers that a role waits for, every few seconds: a stage behind a server is not silent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class AnswerPace:
         self, role: str, emit: Callable[[Event], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._role, self._emit, self._clock = role, emit, clock
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
         self._asked = self._answers = self._tokens = self._under_way = 0
         self._busy = 0.0
         self._changed_at = self._reported_at = clock()
@@ -29,12 +29,12 @@ class AnswerPace:
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """An answer is waited for while inside, whether its request is under way or not; an error leaves it."""
-        with self._guard:
+        with self._lock:
             self._asked += 1
         try:
             yield
         except BaseException:
-            with self._guard:
+            with self._lock:
                 self._asked -= 1
                 self._end()
             raise
@@ -42,24 +42,24 @@ class AnswerPace:
     @contextmanager
     def under_way(self) -> Iterator[None]:
         """A request is at the server while inside."""
-        with self._guard:
+        with self._lock:
             self._change(1)
         try:
             yield
         finally:
-            with self._guard:
+            with self._lock:
                 self._change(-1)
 
     def answered(self, tokens: int) -> None:
         """An answer of so many tokens is there."""
-        with self._guard:
+        with self._lock:
             self._answers += 1
             self._tokens += tokens
             self._end()
 
     def report(self) -> None:
         """Emit how far the answers are, unless that was done a moment ago."""
-        with self._guard:
+        with self._lock:
             now = self._clock()
             if now - self._reported_at < EVERY:
                 return

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
-LOOK_EVERY = 0.1
+POLL_SECONDS = 0.1
 """Seconds between two looks at whether to go on."""
 
-_guard = threading.Lock()
+_lock = threading.Lock()
 _loops: list[asyncio.AbstractEventLoop] = []
 
 
@@ -22,7 +22,7 @@ def finish(coroutine: Coroutine[Any, Any, Result], look: Callable[[], None]) -> 
     coroutine is cancelled and its connections are closed."""
     future = asyncio.run_coroutine_threadsafe(coroutine, _loop())
     try:
-        while not wait([future], timeout=LOOK_EVERY).done:
+        while not wait([future], timeout=POLL_SECONDS).done:
             look()
     except BaseException:
         future.cancel()
@@ -32,7 +32,7 @@ def finish(coroutine: Coroutine[Any, Any, Result], look: Callable[[], None]) -> 
 
 def _loop() -> asyncio.AbstractEventLoop:
     """The event loop that all requests share; started at the first request."""
-    with _guard:
+    with _lock:
         if not _loops:
             loop = asyncio.new_event_loop()
             threading.Thread(target=loop.run_forever, name="requests", daemon=True).start()

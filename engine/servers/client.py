@@ -19,7 +19,7 @@ from engine.errors import wrong_value
 from engine.events import Event
 from engine.servers.address import address_secrets, is_address, is_local, shown_address
 from engine.servers.answer_pace import AnswerPace
-from engine.servers.background import LOOK_EVERY, finish
+from engine.servers.background import POLL_SECONDS, finish
 from engine.servers.completion import Reply, Unusable, read_completion, usable_json, without_fence
 from engine.servers.http import Http
 from engine.servers.key import NO_KEY, fits_header, lacks_key
@@ -114,7 +114,7 @@ class OpenAIClient:
         servers: KnownServers | None = None,
         emit: Callable[[Event], None] = lambda event: None,
     ) -> None:
-        """`where` names the configuration's section in errors; 0 `requests_per_minute` are as many as there are.
+        """`where` names the configuration's section in errors; `requests_per_minute` 0: no limit.
 
         `checkpoint` may block or raise and is called all the while a reply or the next attempt is waited for, by
         one thread at a time. `notice` gets what a user should know of the server. `servers`: what other roles
@@ -128,9 +128,9 @@ class OpenAIClient:
         from engine.servers.transport import ENCODING, BoundedTransport
 
         self._config, self._where, self._stage, self._role = config, where, stage, role
-        self._sleep = sleep or self._sleep_looking
+        self._sleep = sleep or self._sleep_polling
         self._checkpoint, self._notice = checkpoint, notice
-        self._one_at_a_time = threading.Lock()
+        self._checkpoint_lock = threading.Lock()
         servers = servers or KnownServers()
         proxy = proxy_of(config.base_url or _OPENAI)
         self._secrets = Secrets([key, *address_secrets(config.base_url or ""), *address_secrets(proxy)])
@@ -150,7 +150,7 @@ class OpenAIClient:
             base_url=config.base_url or _OPENAI,
             timeout=config.timeout,
             max_retries=0,
-            # Where a server sends requests on to, nobody has said that they may go.
+            # No redirects: the user allowed this address alone.
             http_client=DefaultAsyncHttpxClient(
                 follow_redirects=False,
                 trust_env=False,
@@ -195,7 +195,7 @@ class OpenAIClient:
             if self._hopeless(result, tries):
                 attempts = "" if result.final else f" ({tries} attempt{'s' if tries > 1 else ''})"
                 raise self._failed(result, attempts, spent.calls)
-            pause = result.wait or wait  # at once, again and again, is how attempts are used up
+            pause = result.wait or wait  # `Retry-After: 0` would use up all attempts at once
             self._sleep(pause)
             waiting.before += pause
             wait = min(2 * wait, LONGEST_WAIT)
@@ -205,27 +205,27 @@ class OpenAIClient:
 
     # ------------------------------------------------------------ waiting
 
-    def _look(self) -> None:
-        with self._one_at_a_time:
+    def _poll(self) -> None:
+        with self._checkpoint_lock:
             self._checkpoint()
         self._pace.report()
 
-    def _sleep_looking(self, seconds: float) -> None:
+    def _sleep_polling(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
-            self._look()
-            time.sleep(min(left, LOOK_EVERY))
+            self._poll()
+            time.sleep(min(left, POLL_SECONDS))
 
     # ------------------------------------------------------------ one request
 
     def _attempt(self, asked: Asked, attempt: int, tries: int, waiting: _Waiting) -> Reply | _Failure:
         """Send a request when its turn comes, and write it down. `tries` failed before it."""
-        self._look()
+        self._poll()
         turn = time.monotonic()
         if ahead := self._rate.next_wait(turn):
             self._sleep(ahead)
         self._ask_slots()
-        with self._slots.slot(self._config.concurrency, self._look) as held, self._pace.under_way():
+        with self._slots.slot(self._config.concurrency, self._poll) as held, self._pace.under_way():
             waiting.began = time.monotonic()
             waiting.before += waiting.began - turn
             try:
@@ -269,7 +269,7 @@ class OpenAIClient:
 
         form = self._known.form
         try:
-            reply = read_completion(finish(self._send(asked, form), self._look))
+            reply = read_completion(finish(self._send(asked, form), self._poll))
             return self._cleaned(reply, asked, form)
         except openai.APIStatusError as error:
             return self._refused(error.status_code, error, asked, form)

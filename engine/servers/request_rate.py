@@ -12,11 +12,11 @@ class RequestRate:
         """0: no limit."""
         self._gap = 60 / per_minute if per_minute else 0.0
         self._free = float("-inf")
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
 
     def next_wait(self, now: float) -> float:
         """Take the next place; the seconds from `now` until it is due."""
-        with self._guard:
+        with self._lock:
             due = max(now, self._free)
             self._free = due + self._gap
             return due - now

@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 DEAD_AFTER = 8
 """Failures of a server in a row that end the stage."""
-_LOOK_EVERY = 0.1
+_POLL_SECONDS = 0.1
 """Seconds between two looks at whether to go on."""
 
 
@@ -39,7 +39,7 @@ def for_each_side_by_side(
                     waiting[pool.submit(ask, item)] = item
                 if not waiting:
                     return
-                finished, _ = wait(waiting, timeout=_LOOK_EVERY, return_when=FIRST_COMPLETED)
+                finished, _ = wait(waiting, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
                 for future in finished:
                     done(waiting.pop(future), future.result())
         except BaseException:
@@ -77,7 +77,7 @@ class Calls(Generic[Item, Result]):
     def __exit__(self, failed: object, *rest: object) -> None:
         try:
             while self._waiting and failed is None:
-                wait(self._waiting, timeout=_LOOK_EVERY, return_when=FIRST_COMPLETED)
+                wait(self._waiting, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
                 self.hand_over()
         finally:
             self._pool.shutdown(cancel_futures=True)

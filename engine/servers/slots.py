@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from engine.servers.background import LOOK_EVERY
+from engine.servers.background import POLL_SECONDS
 from engine.servers.http import Http
 
 _PATIENCE = 5.0
@@ -70,7 +70,7 @@ class Slots:
     def _take(self, most: int) -> Held | None:
         with self._free:
             if self._full(most):
-                self._free.wait(LOOK_EVERY)
+                self._free.wait(POLL_SECONDS)
             if self._full(most):
                 return None
             self._held.append(taken := Held())

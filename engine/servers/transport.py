@@ -1,6 +1,6 @@
 """How requests travel: through the environment's proxy only away from this machine, and with bodies of limited size.
 
-Imported only by who asks a server: openai takes a second.
+Import it where it is needed: openai takes a second.
 """
 
 from __future__ import annotations

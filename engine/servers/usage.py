@@ -56,15 +56,15 @@ class UsageBook:
     ) -> None:
         self._folder = folder
         self._emit = emit
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
         self._file: IO[bytes] | None = None
         self._reported_at: dict[tuple[str, str], float] = {}
         self.totals: dict[tuple[str, str], ServerUsage] = {}
         """By stage and role."""
 
     def open(self) -> None:
-        """Go on from what is in the file, and report it. Raises DataError for a line that is none, and DiskError."""
-        with self._guard:
+        """Go on from what is in the file, and report it. Raises DataError for a malformed line, and DiskError."""
+        with self._lock:
             if self._folder is None or self._file is not None:
                 return
             path = self._folder / "usage.jsonl"
@@ -79,7 +79,7 @@ class UsageBook:
     def take(self, request: RequestRecord) -> None:
         """Write the request down and add it up. Raises DiskError."""
         self.open()
-        with self._guard:
+        with self._lock:
             if self._file is not None and self._folder is not None:
                 with disk_errors(self._folder / "usage.jsonl"):
                     self._file.write(msgspec.json.encode(request) + b"\n")
@@ -90,7 +90,7 @@ class UsageBook:
     def settle(self) -> None:
         """Bring lines to the disk, totals into events. What goes wrong is left for the next time: the lines are
         there."""
-        with self._guard, suppress(SteerError, OSError):
+        with self._lock, suppress(SteerError, OSError):
             for key in self.totals:
                 self._report(key)
             if self._file is not None:

@@ -13,7 +13,7 @@ from engine.config.models.model import ModelSection
 from engine.config.section import Section
 from engine.errors import DataError
 from engine.events import LeverActed, LeveredAnswer, LeversTried
-from engine.levers.levers import Answered, Chosen, Levers
+from engine.levers.levers import Chosen, Levers, SteeredAnswer
 from engine.levers.load import load_levers
 from engine.run.stage import StageContext
 from engine.services.run_context import shared_model
@@ -42,7 +42,7 @@ class AllLevers:
 
     def tried(self, request: LeversRequest) -> LeversTried:
         """The answers: plain, with each lever that fits, and with all of them if there are several. Raises SteerError
-        for a run that is none, and for a question that the model cannot take."""
+        for a path that is not a run, and for a question that the model cannot take."""
         levers = self._levers(request)
         names = levers.names
         choices = [[], *([name] for name in names), *([names] if len(names) > 1 else [])]
@@ -71,7 +71,7 @@ class AllLevers:
             raise DataError(
                 what=f"{name} is not a run",
                 where=str(outputs),
-                hint="give a run's name and id, such as demo/20261122-165601",
+                hint="give a run's name and id, such as demo/20261122-165601-abb9",
             )
         return folder
 
@@ -80,7 +80,7 @@ def _section(config: Config, name: ModelName) -> ModelSection:
     return {"run": config.model, "evolution": config.evolution_model, "slsm": config.slsm_model}[name]
 
 
-def _levered_answer(choice: list[str], answer: Answered) -> LeveredAnswer:
+def _levered_answer(choice: list[str], answer: SteeredAnswer) -> LeveredAnswer:
     return LeveredAnswer(
         levers=choice,
         text=answer.text,

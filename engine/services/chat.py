@@ -96,10 +96,12 @@ class Chat:
         mode = request.mode or ("baseline" if without else self._section.inject)
         if without and mode not in WITHOUT_MEMORY:
             what, where = (
-                f"this run asks no controller, as mode `{mode}` does",
+                f"mode `{mode}` asks a controller, and this run has none",
                 "slsm.disable_controller: true",
             )
-            raise SteerError(what=what, where=where, hint="choose no note, or start a run with `false`")
+            raise SteerError(
+                what=what, where=where, hint="choose `baseline` or `reminder`, or start a run with `false`"
+            )
         return mode
 
     def _turn_texts(self) -> list[list[str]]:

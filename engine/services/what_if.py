@@ -5,7 +5,7 @@ line: an event, which it also appends to `RUN/<system>/what_if.jsonl`, or `{"err
 figures are not touched. `system` says whose answer it is; the other fields are those of the request class in
 `engine/<system>/what_if.py`:
 
-    {"system": "esm", "method": "esm", "example": "...", "m": 2, "entries": ["wrong-0012"], "alphas": [0.5, 1.0]}
+    {"system": "esm", "method": "esm", "example": "...", "m": 2, "entries": ["Backward → Forward"], "alphas": [0.5]}
     {"system": "evolution", "iteration": 3, "split": "validation", "example": "...", "of": 1, "scales": [0.5, 1]}
     {"system": "slsm", "conversation": "...", "mode": "baseline", "source": "structured"}
     {"system": "pool", "query": "...", "recorded": [18, 2718], "pairs": [[3, 7]]}
@@ -38,7 +38,7 @@ from engine.services.run_context import run_context
 from engine.versions import versions
 
 
-class Tries(Protocol):
+class WhatIfMethod(Protocol):
     """How a method tries another choice. `form`: of its requests; `stage`: whose results they are about; `tried`: from
     a request to the event."""
 
@@ -61,7 +61,7 @@ SYSTEMS: Mapping[str, str] = {
 """Each imported at its first request; those of other packages are entry points (`steer_tui.what_ifs`)."""
 
 
-def kind_of(system: str) -> type[Tries]:
+def kind_of(system: str) -> type[WhatIfMethod]:
     """What answers for a system. Raises KeyError."""
     others = plugins("what_ifs")
     if system in others:
@@ -70,12 +70,12 @@ def kind_of(system: str) -> type[Tries]:
     return getattr(import_module(module), name)
 
 
-class WhatIfs:
+class OpenWhatIfs:
     """The methods of a run that have been asked about, each loaded at its first request."""
 
     def __init__(self, run_dir: Path) -> None:
         self._run_dir = run_dir
-        self._opened: dict[str, Tries] = {}
+        self._opened: dict[str, WhatIfMethod] = {}
 
     def reply(self, line: str) -> bytes:
         """One reply to one line. Raises SteerError for what the run does not have."""
@@ -111,4 +111,4 @@ class WhatIfs:
 
 def serve(run_dir: Path, requests: IO[str], replies: IO[bytes]) -> None:
     """Answer until the requests end."""
-    serve_lines(lambda: WhatIfs(run_dir).reply, requests, replies)
+    serve_lines(lambda: OpenWhatIfs(run_dir).reply, requests, replies)

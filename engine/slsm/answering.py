@@ -228,7 +228,7 @@ class ConversationAnswerer:
                 self._report(self._judged(unjudged.pop(case)))
 
     def _is_answered(self, case: Case, first: AnswerKey) -> bool:
-        """Whether the answer is there that counts: the second one after a conflict."""
+        """Whether the answer that counts has arrived: after a conflict the second one."""
         conversation, (mode, memory), attempt = case
         if not self._is_given(first):
             return False

@@ -1,6 +1,6 @@
 """Reads conversations: MultiChallenge, from its JSONL or the hub's parquet, and plain chat transcripts.
 
-Target questions and criteria are kept apart from the conversations: only a judge sees them (DESIGN 7).
+Target questions and criteria are kept apart from the conversations: only a judge sees them.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class StateRecord(msgspec.Struct, frozen=True, kw_only=True):
         return self.conversation_id, self.memory_mode, self.turn
 
     def restored(self) -> State:
-        """The state, parsed. Raises DataError where it is none."""
+        """The state, parsed. Raises DataError where it is malformed."""
         kind = SemanticState if self.memory_mode == "structured" else FlatState
         try:
             return kind.model_validate_json(msgspec.json.encode(self.state))

@@ -30,7 +30,7 @@ from engine.sweep.sweep import PREFIX, Point, SweepFolder, SweepRecord
 FINISHED, FAILED, STOPPED = 0, 1, 130
 _TRIES = 5
 """Times that a worker may vanish until its run is given up."""
-_LOOK_EVERY = 0.1
+_POLL_SECONDS = 0.1
 _ALL_WAIT = 0.5
 """Seconds until it is looked again whether a run may start, where all wait for another's stages."""
 _BEAT_EVERY = 1.0
@@ -103,7 +103,7 @@ class Queue:
                 self._start_one(left, at_work)
             elif not left and not at_work:
                 return self._code(known)
-            time.sleep(_LOOK_EVERY)
+            time.sleep(_POLL_SECONDS)
 
     def _code(self, known: Sequence[tuple[Point, RunStatus | None]]) -> int:
         return FINISHED if all(status and status.state == "finished" for _, status in known) else FAILED

@@ -21,12 +21,12 @@ class _Checker:
     """Asks the process, and starts another one where it has ended."""
 
     def __init__(self) -> None:
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
     def ask(self, gold: str, pred: str) -> bool:
         """False also where the question takes more than its time or memory."""
-        with self._guard:
+        with self._lock:
             process = self._process = self._running()
             assert process.stdin is not None and process.stdout is not None
             try:

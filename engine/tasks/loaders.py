@@ -87,7 +87,7 @@ def _check_ids(examples: Sequence[TaskExample], where: str) -> None:
 
 
 def check_disjoint(train: Sequence[TaskExample], evaluation: Sequence[TaskExample]) -> None:
-    """Raise DataError where mined and evaluated examples overlap, by id or by text (DESIGN 7)."""
+    """Raise DataError where mined and evaluated examples overlap, by id or by text."""
     ids = {example.id for example in train}
     texts = {_normal(example.question) for example in train}
     shared = [e.id for e in evaluation if e.id in ids or _normal(e.question) in texts]

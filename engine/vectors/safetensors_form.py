@@ -30,6 +30,6 @@ def read_safetensors(path: Path) -> LayerVectors:
         raise DataError(
             what="no tensor is named `direction.N`",
             where=str(path),
-            hint="name the vectors so, layers counted from 0",
+            hint="name the vectors like this, layers counted from 0",
         )
     return LayerVectors({int(match[1]): as_vector(tensor, f"{path}: {match[0]}") for match, tensor in named})

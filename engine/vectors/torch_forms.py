@@ -86,7 +86,7 @@ def _hooked(name: object, entry: Mapping[str, Any], path: Path) -> tuple[int, An
 
 
 def tensor_vector(value: object, where: str) -> Vector:
-    """A tensor as a vector. Raises DataError where it is none."""
+    """A tensor as a vector. Raises DataError where it has another shape or type."""
     if not isinstance(value, torch.Tensor):
         raise DataError(
             what=f"expected a tensor, found {type(value).__name__}", where=where, hint="save a tensor"

@@ -67,10 +67,10 @@ class OverviewScreen(RunScreen):
 A line for each method of the run: its baseline and what that reached, what the method reached, and the difference: ▲
 better, ▼ worse, ≈ no difference is shown. In square brackets stands the interval in which the true difference lies with
 95% confidence; if it includes zero, the run shows no difference. *cost* is of an answer, with its change against the
-baseline. *as good* is the simpler method that comes closest, of those that are not shown to be worse: with the same
-figure, ≈ with an interval that includes zero, or ▲ better; in brackets where that is so by another figure than the
-line's, which the card has. While a method works, its line says how far it is (▶ 4/4 40%: 40% of the fourth of its four
-stages) and what it reached so far. Below stand the curves, with the baseline's (dotted) in the same scale.
+baseline. *as good* names the closest simpler method that is not shown to be worse: without a sign it has the same
+figure, ≈ no difference is shown, ▲ it is better; in brackets it is judged by another figure, on the card. While a
+method works, its line says how far it is (▶ 4/4 40%: 40% of the fourth of its four stages) and what it reached so far.
+Below stand the curves, with the baseline's (dotted) in the same scale.
 
 `enter` opens the method's card: what it reached in a sentence, and what is worth opening. `1` … `9` open the methods;
 on their screens `alt` and the number does.

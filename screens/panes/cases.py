@@ -39,8 +39,8 @@ class CasesPane(Pane):
         Binding("slash", "app.find", "Find", tooltip="Find a row of the table by its words."),
         Binding("d", "differ(1)", "Next notable", tooltip="Go to the next case worth seeing."),
         Binding("D", "differ(-1)", "Previous notable", show=False, tooltip="Go to the previous case worth seeing."),
-        Binding("left_parenthesis", "step(-1)", "Steps", key_display="( )", tooltip="The case one step earlier."),
-        Binding("left", "beside(-1)", "Others", key_display="← →", tooltip="In a case: the one before it."),
+        Binding("left_parenthesis", "step(-1)", "Steps", key_display="( )", tooltip="One step earlier or later."),
+        Binding("left", "beside(-1)", "Others", key_display="← →", tooltip="In a case: the one before or after it."),
         Binding("right", "beside(1)", "After", show=False, tooltip="In a case: the one after it."),
         Binding("right_parenthesis", "step(1)", "Later", show=False, tooltip="The case one step later."),
     ]  # fmt: skip

@@ -127,7 +127,7 @@ counts how often each stage was done: stages of equal inputs are done once.
         """The setting's first run that has begun."""
         if row is None or self.results is None:
             return None
-        begun = [point for point in row.one.points if point.run_id in self.results.runs]
+        begun = [point for point in row.result.points if point.run_id in self.results.runs]
         return self.reader.folder.run(begun[0]).path if begun else None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -141,7 +141,10 @@ counts how often each stage was done: stages of equal inputs are done once.
             case "compare_best":
                 row = self.selected
                 return (
-                    results is not None and row is not None and row.one.whole and row.one is not results.best
+                    results is not None
+                    and row is not None
+                    and row.result.whole
+                    and row.result is not results.best
                 )
             case _:
                 return True

@@ -130,7 +130,7 @@ class WhatIfScreen(ConsoleScreen[None]):
 
     def _try(self, sweep: bool) -> None:
         if self._waiting:
-            self.notify(f"Not yet, the last try has no answer: {self._waiting}", markup=False)
+            self.notify(f"The last try still has no answer: {self._waiting}", markup=False)
             return
         try:
             request = self.choice.request({field.name: self._read(field, sweep) for field in self._fields})

@@ -28,11 +28,11 @@ class Console:
         return ended
 
     def session(self, run: RunDirectory = RUN, **more: Any) -> Any:
-        def look_now() -> None:
+        def poll_now() -> None:
             self.looked += 1
 
         state = {"failed": False, "cursor": None, "frozen": False, "caught_up": False} | more
-        return SimpleNamespace(run_dir=run.path, look_now=look_now, **state)
+        return SimpleNamespace(run_dir=run.path, poll_now=poll_now, **state)
 
 
 @pytest.fixture

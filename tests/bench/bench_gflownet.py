@@ -150,7 +150,7 @@ def main(seeds: list[int]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             found, own_hits = one_seed(seed, Path(folder))
         for method, figures in found.items():
-            for name, values in figures.both_ways.items():
+            for name, values in figures.with_all_questions.items():
                 pooled.setdefault(method, {}).setdefault(name, []).extend(values)
             row = {
                 "seed": seed,
@@ -159,7 +159,7 @@ def main(seeds: list[int]) -> None:
                 "missed": figures.missed,
                 "setting": next(iter(figures.settings.values()), ""),
             }
-            by_seed.append(row | means(figures.both_ways))
+            by_seed.append(row | means(figures.with_all_questions))
             print(by_seed[-1], flush=True)
         for method, values in own_hits.items():
             hits[method] += values

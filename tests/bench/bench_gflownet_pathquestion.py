@@ -109,7 +109,7 @@ def one_run(config: Config) -> dict[str, Any]:
                 split: [store.record(split, number) for number in range(store.count(split))]
                 for split in layout.SPLITS
             }
-    methods = {method: {name: each.both_ways[name] for name in FIGURES if name in each.both_ways}
+    methods = {method: {name: each.with_all_questions[name] for name in FIGURES if name in each.with_all_questions}
                for method, each in found.items()}  # fmt: skip
     methods |= by_relation_path(records)
     test = records["test"]

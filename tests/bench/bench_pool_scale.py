@@ -27,7 +27,7 @@ from engine.pool import layout
 from engine.pool.data.dataset import Image
 from engine.pool.data.records import RLData, RLQueryData, TrajectoryData
 from engine.pool.pool_stage import PoolJob
-from engine.pool.vqa.vqa import Answered, VQAAsk, VQAReply
+from engine.pool.vqa.vqa import OnAnswer, VQAAsk, VQAReply
 from engine.run.stage import StageContext
 from engine.servers.spent import Spent
 
@@ -79,7 +79,7 @@ class LastAnswer:
 
     name = "last answer"
 
-    def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None], answered: Answered) -> None:
+    def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None], answered: OnAnswer) -> None:
         for number, ask in enumerate(asks):
             answered(number, VQAReply(answer=str(ask.demonstrations[1] % 10), spent=Spent(1)))
 

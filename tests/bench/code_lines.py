@@ -1,10 +1,10 @@
-"""Code lines of each room: physical lines that hold more than a comment or a docstring.
+"""Code lines of each package: physical lines that hold more than a comment or a docstring.
 
     python -m tests.bench.code_lines           # the table
-    python -m tests.bench.code_lines --check   # fails where a room holds more than tests/code_budget.txt allows
+    python -m tests.bench.code_lines --check   # fails where a package holds more than tests/code_budget.txt allows
 
-A room is a folder of app, engine or screens, or the files at the root of one. A budget line is a room, its most code
-lines, and, where it was raised, why.
+A package is a folder of app, engine or screens, or the files at the root of one. A budget line is a package, its most
+code lines, and, where it was raised, why.
 """
 
 from __future__ import annotations
@@ -40,37 +40,37 @@ def code_lines(source: str) -> int:
     return len(code - documented)
 
 
-def rooms(packages: Iterable[Path]) -> tuple[Counter[str], Counter[str]]:
-    """Code lines and files of every room."""
+def count_lines(roots: Iterable[Path]) -> tuple[Counter[str], Counter[str]]:
+    """Code lines and files of every package."""
     lines: Counter[str] = Counter()
     files: Counter[str] = Counter()
-    for package in packages:
-        for path in package.rglob("*.py"):
-            *folders, _ = path.relative_to(package.parent).parts
-            room = "/".join(folders[:2])
-            lines[room] += code_lines(path.read_text(encoding="utf-8"))
-            files[room] += 1
+    for root in roots:
+        for path in root.rglob("*.py"):
+            *folders, _ = path.relative_to(root.parent).parts
+            package = "/".join(folders[:2])
+            lines[package] += code_lines(path.read_text(encoding="utf-8"))
+            files[package] += 1
     return lines, files
 
 
 def read_budget(text: str) -> dict[str, int]:
-    """Most code lines by room; `#` begins a comment."""
+    """Most code lines by package; `#` begins a comment."""
     words = (line.partition("#")[0].split() for line in text.splitlines())
-    return {room: int(most.replace(",", "")) for room, most in (line for line in words if line)}
+    return {package: int(most.replace(",", "")) for package, most in (line for line in words if line)}
 
 
 def over_budget(lines: Mapping[str, int], budget: Mapping[str, int]) -> list[str]:
-    """What is wrong, a sentence for each room: too many lines, or no budget."""
+    """What is wrong, a sentence for each package: too many lines, or no budget."""
     return [
-        f"{room} has {count:,} code lines, its budget is {budget.get(room, 0):,}"
-        for room, count in sorted(lines.items())
-        if count > budget.get(room, 0)
+        f"{package} has {count:,} code lines, its budget is {budget.get(package, 0):,}"
+        for package, count in sorted(lines.items())
+        if count > budget.get(package, 0)
     ]
 
 
 def main() -> None:
-    """The table, or with `--check` the rooms that are over their budget."""
-    lines, files = rooms(ROOT / package for package in PACKAGES)
+    """The table, or with `--check` the packages that are over their budget."""
+    lines, files = count_lines(ROOT / package for package in PACKAGES)
     if "--check" in sys.argv:
         wrong = over_budget(lines, read_budget(BUDGET.read_text(encoding="utf-8")))
         if wrong:
@@ -80,8 +80,8 @@ def main() -> None:
                 )
             )
         return
-    for room, count in lines.most_common():
-        print(f"{count:7,} {files[room]:5} {room}")
+    for package, count in lines.most_common():
+        print(f"{count:7,} {files[package]:5} {package}")
     print(f"{lines.total():7,} {files.total():5} all")
 
 

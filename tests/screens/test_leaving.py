@@ -50,7 +50,7 @@ async def test_how_long_it_waits_at_most(tmp_path: Path, monkeypatch: pytest.Mon
         await pilot.pause()
         for passed, words in ((0.4, "waiting, 5 s at most"), (4.0, "waiting, 1 s"), (4.9, "waiting, 1 s")):
             now = passed
-            screen._look()
+            screen._poll()
             assert words in str(screen.query_one("#waiting", Static).content)
 
 
@@ -81,7 +81,7 @@ async def test_it_waits_until_nothing_is_alive_or_the_time_is_over(
             assert left == [] or len(left) == 1
             assert screen._heading == "Stopping" and screen.has_class("-warning")
             now, states = passed, [LeftRun(runs[0], "running", alive), LeftRun(runs[1], "stopped", False)]
-            screen._look()
+            screen._poll()
             await pilot.pause()
     assert [[run.alive for run in result or ()] for result in left] == [[True, False], [False, False]]
     assert sorted(asked) == sorted([*(run.path for run in runs)] * 2)

@@ -14,7 +14,7 @@ from textual.widgets import Input
 from app.keys.commands import EVERYWHERE, bindings
 from app.runs.configs import find_configs
 from app.runs.start_check import StartCheck
-from app.runs.start_form import Heading, StageBox, StartForm, problem_words, split_changes
+from app.runs.start_form import Heading, StageBox, StartForm, field_problem_words, split_changes
 from app.shell import SteerApp
 from engine.check.finding import Finding
 from engine.errors import ConfigError, Problem
@@ -488,14 +488,14 @@ async def test_without_any_configuration_a_path_is_asked_for(
      ("demo.yaml:3", "demo.yaml:3: found x, expected a number")],
 )  # fmt: skip
 def test_the_option_that_nobody_typed_is_not_named(where: str, words: str) -> None:
-    assert problem_words(Problem(where, "x", "a number")) == words
+    assert field_problem_words(Problem(where, "x", "a number")) == words
 
 
 async def test_what_is_typed_is_checked_once_when_one_pauses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[str] = []
-    monkeypatch.setattr(NewRunScreen, "_look", lambda self: looks.append(self.set_input.value))
+    monkeypatch.setattr(NewRunScreen, "_poll", lambda self: looks.append(self.set_input.value))
     monkeypatch.setattr("screens.new_run._PATIENCE", 0.2)
     app = NewRunApp(tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:

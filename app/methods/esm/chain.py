@@ -43,7 +43,7 @@ def chain_of(state: ESMState, method: str, example: str) -> Chain:
 
 
 def chain_line(chain: Chain, m: int) -> list[str | Span]:
-    """`1 null ─ ▲ [2 ▸wrong-0012] ─ 3 null`: the segment `m` in brackets; each leads to its decision."""
+    """`1 null ─ ▲ [2 ▸Backward → Forward] ─ 3 null`: the segment `m` in brackets; each leads to its decision."""
     words: list[str | Span] = []
     for at, entry in enumerate(chain.chosen, start=1):
         words += [Span(_BETWEEN, "dim")] if words else []

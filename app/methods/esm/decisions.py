@@ -131,7 +131,7 @@ def answer_place(event: ExampleEvaluated) -> Place:
 
 
 def decision_place(state: RunState, name: str) -> Place | None:
-    """Where a decision stands that is named by its method, its example and its segment."""
+    """The place of the decision with this method, example and segment."""
     method, example, m = name.rsplit(" ", 2)
     of_method, of_example = state.esm.names.get(method), state.esm.names.get(example)
     if of_method is None or of_example is None:

@@ -34,7 +34,7 @@ turned by the entry that was injected where it left greedy's way; sorted by *net
 count leads to the decisions of the examples in which the method differs. *Training* is mining, selection and memory.
 
 `/` filters decisions: `correct and alpha>0.5`, `chosen:null`, `method:esm m:2..4`, `not correct gate!=tau_null`,
-`score:none`, `chosen:wrong-00*`, `question~apples`. Plain words are searched in names and questions. Without the
+`score:none`, `chosen:backward*`, `question~apples`. Plain words are searched in names and questions. Without the
 filter (`escape`) the cursor stays on its row, among all others. The fields:
 
 """

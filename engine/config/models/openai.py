@@ -52,7 +52,7 @@ class OpenAISection(Section):
 
     @field_validator("base_url")
     @classmethod
-    def _shows_nothing(cls, url: str | None) -> str | None:
+    def _check_no_secret(cls, url: str | None) -> str | None:
         if url is not None and not is_bare(url):
             raise ValueError("an address like http://127.0.0.1:8000/v1, without user, password or query")
         return url

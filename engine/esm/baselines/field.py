@@ -19,9 +19,9 @@ from engine.config.config import Config
 from engine.errors import DataError
 from engine.esm import layout
 from engine.esm.baselines.cast import Condition, fit
-from engine.esm.baselines.plain import Decoding, greedy
-from engine.esm.baselines.seal import MOST_TEXTS, Answered, seal_vector
-from engine.esm.evaluation.sources import Making
+from engine.esm.baselines.plain import BaselineInputs, greedy
+from engine.esm.baselines.seal import MOST_TEXTS, MinedAnswer, seal_vector
+from engine.esm.evaluation.sources import VariantInputs
 from engine.esm.examples import training_examples
 from engine.esm.layers import field_layer
 from engine.esm.lines import read_entries, read_mined
@@ -35,25 +35,25 @@ from engine.tasks.loaders import configured_task
 STIR_K_SCALE, STIR_ENTRIES = 0.75, 256
 
 
-def prompted(of: Decoding) -> None:
+def prompted(inputs: BaselineInputs) -> None:
     """Greedy decoding with a request behind the question."""
-    behind = of.config.eval.field.prompt
-    greedy(of, [replace(e, question=f"{e.question}\n{behind}") for e in of.examples])
+    behind = inputs.config.eval.field.prompt
+    greedy(inputs, [replace(e, question=f"{e.question}\n{behind}") for e in inputs.examples])
 
 
-def seal(of: Making) -> Variant:
+def seal(inputs: VariantInputs) -> Variant:
     """SEAL's vector, before every segment."""
-    section, layer = of.config.eval.field, field_layer(of.config, of.model.info)
-    delimiter, system = of.config.control_points.segment_delimiter, of.config.prompt.system
-    vector = seal_vector(of.model, of.sources.answers or (), layer, delimiter, section, system)
-    return one_vector(of.name, layer, vector, section.scale)
+    section, layer = inputs.config.eval.field, field_layer(inputs.config, inputs.model.info)
+    delimiter, system = inputs.config.control_points.segment_delimiter, inputs.config.prompt.system
+    vector = seal_vector(inputs.model, inputs.sources.answers or (), layer, delimiter, section, system)
+    return one_vector(inputs.name, layer, vector, section.scale)
 
 
-def cast(of: Making) -> Variant:
+def cast(inputs: VariantInputs) -> Variant:
     """The library's mean vector, before a segment whose state meets the condition."""
-    assert of.sources.library is not None
-    layer = field_layer(of.config, of.model.info)
-    return cast_variant(layer, *of.sources.library, of.config.eval.field.scale)
+    assert inputs.sources.library is not None
+    layer = field_layer(inputs.config, inputs.model.info)
+    return cast_variant(layer, *inputs.sources.library, inputs.config.eval.field.scale)
 
 
 def cast_variant(layer: int, condition: Condition, vector: Vector, strength: float) -> Variant:
@@ -66,14 +66,14 @@ def cast_variant(layer: int, condition: Condition, vector: Vector, strength: flo
     )
 
 
-def stir(of: Making) -> Variant:
+def stir(inputs: VariantInputs) -> Variant:
     """The library is in the order in which entries were picked, so its beginning is the smaller library."""
-    first = of.memory.only(range(min(STIR_ENTRIES, len(of.memory.entries))))
-    online = of.config.online.model_copy(update={"k_scale": STIR_K_SCALE})
-    return replace(retrieving(of.name, first, online), online=online)
+    first = inputs.memory.only(range(min(STIR_ENTRIES, len(inputs.memory.entries))))
+    online = inputs.config.online.model_copy(update={"k_scale": STIR_K_SCALE})
+    return replace(retrieving(inputs.name, first, online), online=online)
 
 
-def read_answers(config: Config, info: ModelInfo, run_dir: Path) -> tuple[Answered, ...]:
+def read_answers(config: Config, info: ModelInfo, run_dir: Path) -> tuple[MinedAnswer, ...]:
     """Distinct mined answers, in the order in which they were mined. Raises DataError, also for a layer that is not
     there."""
     field_layer(config, info)

@@ -19,7 +19,7 @@ Ended = Callable[[int, Answer], None]
 
 
 @dataclass(frozen=True)
-class Decoding:
+class BaselineInputs:
     """A batch of examples that a method decodes itself; `ended` receives each answer."""
 
     model: LanguageModel
@@ -35,30 +35,30 @@ def encoded_prompt(config: Config, task: Task, model: LanguageModel, example: Ta
     return model.tokenizer.encode_chat(task.prompt(example, prompt.template), prompt.system)
 
 
-def greedy(of: Decoding, examples: Sequence[TaskExample] | None = None) -> None:
+def greedy(inputs: BaselineInputs, examples: Sequence[TaskExample] | None = None) -> None:
     """One uninterrupted continuation an example. `examples`: to be asked in place of the batch's own."""
 
     def ended(place: int, samples: Sequence[Completion]) -> None:
         (done,) = samples
-        of.ended(place, Answer(of.examples[place].id, tokens=done.tokens, text=done.text, ended=True))
+        inputs.ended(place, Answer(inputs.examples[place].id, tokens=done.tokens, text=done.text, ended=True))
 
-    sampling = Sampling(of.config.decode.max_new_tokens, of.config.decode.temperature)
-    _generate(of, examples or of.examples, sampling, "greedy", 1, ended)
+    sampling = Sampling(inputs.config.decode.max_new_tokens, inputs.config.decode.temperature)
+    _generate(inputs, examples or inputs.examples, sampling, "greedy", 1, ended)
 
 
-def majority_vote(of: Decoding) -> None:
+def majority_vote(inputs: BaselineInputs) -> None:
     """`eval.votes` samples an example; the first of those that give the most frequent answer is committed, the tokens
     of the others count as probes."""
 
     def ended(place: int, samples: Sequence[Completion]) -> None:
-        of.ended(place, _voted(of.examples[place], samples, of.task))
+        inputs.ended(place, _voted(inputs.examples[place], samples, inputs.task))
 
-    sampling = Sampling(of.config.decode.max_new_tokens, of.config.offline_mine.temperature)
-    _generate(of, of.examples, sampling, "vote", of.config.eval.votes, ended)
+    sampling = Sampling(inputs.config.decode.max_new_tokens, inputs.config.offline_mine.temperature)
+    _generate(inputs, inputs.examples, sampling, "vote", inputs.config.eval.votes, ended)
 
 
 def _generate(
-    of: Decoding,
+    inputs: BaselineInputs,
     examples: Sequence[TaskExample],
     sampling: Sampling,
     purpose: str,
@@ -67,9 +67,9 @@ def _generate(
 ) -> None:
     """All in one call to the model; `ended` receives the draws of each example."""
     requests = [
-        Request(prompt, sampling, seed=derive_seed(of.config.run.seed, purpose, example.id, draw))
+        Request(prompt, sampling, seed=derive_seed(inputs.config.run.seed, purpose, example.id, draw))
         for example in examples
-        for prompt in [encoded_prompt(of.config, of.task, of.model, example)]
+        for prompt in [encoded_prompt(inputs.config, inputs.task, inputs.model, example)]
         for draw in range(draws)
     ]
     samples: list[dict[int, Completion]] = [{} for _ in examples]
@@ -80,7 +80,7 @@ def _generate(
         if len(samples[place]) == draws:
             ended(place, [samples[place][draw] for draw in range(draws)])
 
-    of.model.generate(requests, finished=take)
+    inputs.model.generate(requests, finished=take)
 
 
 def _voted(example: TaskExample, samples: Sequence[Completion], task: Task) -> Answer:

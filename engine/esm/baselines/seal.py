@@ -25,7 +25,7 @@ MOST_TEXTS = 1000
 """Answers that are read; SEAL takes about as many problems."""
 _AT_ONCE = 32
 
-Answered = tuple[str, str]
+MinedAnswer = tuple[str, str]
 """The prompt's text, and an answer to it."""
 
 
@@ -48,7 +48,7 @@ class _Thoughts:
 
 
 def _read_thoughts(
-    model: LanguageModel, answered: Answered, delimiter: str, section: FieldSection, system: str | None
+    model: LanguageModel, answered: MinedAnswer, delimiter: str, section: FieldSection, system: str | None
 ) -> _Thoughts:
     """The thoughts behind the first one."""
     prompt, text = answered
@@ -73,7 +73,7 @@ def _states(model: LanguageModel, read: Sequence[_Thoughts], layer: int) -> NDAr
 
 def seal_vector(
     model: LanguageModel,
-    answered: Sequence[Answered],
+    answered: Sequence[MinedAnswer],
     layer: int,
     delimiter: str,
     section: FieldSection,

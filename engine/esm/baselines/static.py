@@ -13,7 +13,7 @@ from engine.esm.baselines.prompt_pairs import (
     principal_difference,
     read_pairs,
 )
-from engine.esm.evaluation.sources import Making
+from engine.esm.evaluation.sources import VariantInputs
 from engine.esm.layers import contrast_layer
 from engine.esm.online.variants import Variant, one_vector
 from engine.lm.protocol import ModelInfo, Vector
@@ -37,23 +37,23 @@ def read_contrast_pairs(config: Config, info: ModelInfo, run_dir: Path) -> tuple
     return tuple(read_pairs(Path(config.eval.contrast.path or "").expanduser()))
 
 
-def imported_vector(of: Making) -> Variant:
+def imported_vector(inputs: VariantInputs) -> Variant:
     """A vector of another tool."""
-    assert of.sources.vector is not None
-    return one_vector(of.name, *of.sources.vector, of.config.eval.vector.scale)
+    assert inputs.sources.vector is not None
+    return one_vector(inputs.name, *inputs.sources.vector, inputs.config.eval.vector.scale)
 
 
-def contrast_mean(of: Making) -> Variant:
+def contrast_mean(inputs: VariantInputs) -> Variant:
     """The mean difference of pairs of prompts (CAA)."""
-    return _from_pairs(of)
+    return _from_pairs(inputs)
 
 
-def contrast_pca(of: Making) -> Variant:
+def contrast_pca(inputs: VariantInputs) -> Variant:
     """The first principal component of the differences."""
-    return _from_pairs(of)
+    return _from_pairs(inputs)
 
 
-def _from_pairs(of: Making) -> Variant:
-    config, layer = of.config, contrast_layer(of.config, of.model.info)
-    vectors = differences(of.model, of.sources.pairs or (), layer, config.prompt.system)
-    return one_vector(of.name, layer, _FROM_PAIRS[of.name](vectors), config.eval.contrast.scale)
+def _from_pairs(inputs: VariantInputs) -> Variant:
+    config, layer = inputs.config, contrast_layer(inputs.config, inputs.model.info)
+    vectors = differences(inputs.model, inputs.sources.pairs or (), layer, config.prompt.system)
+    return one_vector(inputs.name, layer, _FROM_PAIRS[inputs.name](vectors), config.eval.contrast.scale)

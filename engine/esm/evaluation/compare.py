@@ -1,4 +1,4 @@
-"""A method against greedy over the same examples: paired interval and McNemar's test (DESIGN 7)."""
+"""A method against greedy over the same examples: paired interval and McNemar's test."""
 
 from __future__ import annotations
 

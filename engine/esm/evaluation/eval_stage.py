@@ -11,7 +11,7 @@ from engine.config.esm_methods import METHODS, evaluated_methods
 from engine.esm import layout
 from engine.esm.evaluation.answer_lines import AnswerLine, append_answers, recover_answers
 from engine.esm.evaluation.compare import compared
-from engine.esm.evaluation.eval_work import Answered, Answering, Batch
+from engine.esm.evaluation.eval_work import AnsweredBatch, Answering, Batch
 from engine.esm.evaluation.methods import read_sources
 from engine.esm.evaluation.report import write_report
 from engine.esm.examples import evaluation_examples, training_examples
@@ -21,7 +21,7 @@ from engine.run.stage import StageContext, StageResult
 from engine.tasks.loaders import check_disjoint
 
 _FIGURES_AGAIN = 1.02
-"""Growth after which running figures are logged again: together they cost no more than a pass over the lines."""
+"""Growth of the examples after which running figures are logged again: about 50 passes over the lines in all."""
 
 
 class Evaluate:
@@ -74,14 +74,14 @@ class _Job:
         return sum(map(len, self.lines.values()))
 
     def batches(self) -> Iterator[Batch]:
-        """What is left, cut at the same places as ever."""
+        """The batches that are left, with the bounds that they have in a run without interruption."""
         left = {method: len(lines) for method, lines in self.lines.items()}
         for method in self.names:
             size = self.batch_size(method)
             for first in range(left[method], len(self.examples), size):
                 yield Batch(method, first, self.examples[first : first + size])
 
-    def record_batch(self, batch: Answered) -> None:
+    def record_batch(self, batch: AnsweredBatch) -> None:
         """Write a batch, whose decisions and answers are in the log already, and report how far the method is."""
         method = batch.method
         spent = sum(line.budget_used for line in batch.lines)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine.config.config import Config
 from engine.config.esm_methods import METHODS
-from engine.esm.baselines.plain import Decoding, encoded_prompt
+from engine.esm.baselines.plain import BaselineInputs, encoded_prompt
 from engine.esm.evaluation.answer_lines import AnswerLine, step_of
 from engine.esm.evaluation.methods import make_variant, maker
 from engine.esm.evaluation.sources import Sources
@@ -34,7 +34,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnsweredBatch:
     """A line of `per_example.jsonl` for each example. `seconds` that it took where it was done."""
 
     method: str
@@ -50,7 +50,7 @@ class Answering:
     config: Config
     sources: Sources
 
-    def open(self, context: WorkContext) -> Callable[[Batch], Answered]:
+    def open(self, context: WorkContext) -> Callable[[Batch], AnsweredBatch]:
         """Load the model. Raises ModelError."""
         return _Answerer(self, context).answer
 
@@ -63,7 +63,7 @@ class _Answerer:
         self.clock, self.emit = context.clock, context.emit
         self.variants: dict[str, Variant] = {}
 
-    def answer(self, batch: Batch) -> Answered:
+    def answer(self, batch: Batch) -> AnsweredBatch:
         started = self.clock()
         examples = batch.examples
         lines: dict[int, AnswerLine] = {}
@@ -78,9 +78,9 @@ class _Answerer:
             controller = Controller(self.model, self.config, self._variant(method.name), self.emit, ended)
             controller.run([example.id for example in examples], prompts)
         else:
-            maker(method)(Decoding(self.model, self.config, self.task, examples, ended))
+            maker(method)(BaselineInputs(self.model, self.config, self.task, examples, ended))
         in_order = [lines[position] for position in range(len(examples))]
-        return Answered(batch.method, in_order, self.clock() - started)
+        return AnsweredBatch(batch.method, in_order, self.clock() - started)
 
     def _variant(self, method: str) -> Variant:
         if method not in self.variants:

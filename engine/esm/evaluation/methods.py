@@ -11,7 +11,7 @@ from engine.config.config import Config
 from engine.config.esm_methods import METHODS, EvalMethod, Need
 from engine.esm import layout
 from engine.esm.baselines import field, static
-from engine.esm.evaluation.sources import Making, Sources
+from engine.esm.evaluation.sources import Sources, VariantInputs
 from engine.esm.library.memory import EpisodicMemory
 from engine.esm.online.variants import Variant
 from engine.lm.protocol import LanguageModel, ModelInfo
@@ -41,7 +41,7 @@ def read_sources(
 
 def make_variant(name: str, model: LanguageModel, config: Config, sources: Sources) -> Variant:
     """The rules of a method that steers."""
-    return maker(METHODS[name])(Making(name, model, config, sources))
+    return maker(METHODS[name])(VariantInputs(name, model, config, sources))
 
 
 def maker(method: EvalMethod) -> Callable[..., Any]:

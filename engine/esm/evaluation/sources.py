@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from engine.config.config import Config
 from engine.esm.baselines.cast import Condition
 from engine.esm.baselines.prompt_pairs import PromptPair
-from engine.esm.baselines.seal import Answered
+from engine.esm.baselines.seal import MinedAnswer
 from engine.esm.library.memory import EpisodicMemory
 from engine.lm.protocol import LanguageModel, Vector
 
@@ -19,13 +19,13 @@ class Sources:
 
     memory: EpisodicMemory | None = None
     library: tuple[Condition, Vector] | None = None
-    answers: tuple[Answered, ...] | None = None
+    answers: tuple[MinedAnswer, ...] | None = None
     vector: tuple[int, Vector] | None = None
     pairs: tuple[PromptPair, ...] | None = None
 
 
 @dataclass(frozen=True)
-class Making:
+class VariantInputs:
     """What the method `name` is made with."""
 
     name: str

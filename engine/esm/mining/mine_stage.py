@@ -75,7 +75,7 @@ class _Job:
         return done
 
     def batches(self, done: int) -> Iterator[Batch]:
-        """What is left, cut at the same places as ever."""
+        """The batches that are left, with the bounds that they have in a run without interruption."""
         for first in range(done, len(self.examples), self.size):
             yield self.examples[first : first + self.size]
 

@@ -1,4 +1,4 @@
-"""ESM and its ablations as retrieval rules: everything after retrieval is the same code (DESIGN 7)."""
+"""ESM and its ablations as retrieval rules: everything after retrieval is the same code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config.esm import OnlineSection
-from engine.esm.evaluation.sources import Making
+from engine.esm.evaluation.sources import VariantInputs
 from engine.esm.library.memory import Entry, EpisodicMemory
 from engine.esm.online.decide import Hit, Retrieval, retrieve
 from engine.lm.protocol import Vector
@@ -45,50 +45,50 @@ def retrieving(name: str, memory: EpisodicMemory, online: OnlineSection) -> Vari
     )
 
 
-def esm(of: Making) -> Variant:
+def esm(inputs: VariantInputs) -> Variant:
     """The method itself."""
-    return retrieving(of.name, of.memory, of.config.online)
+    return retrieving(inputs.name, inputs.memory, inputs.config.online)
 
 
-def no_memory(of: Making) -> Variant:
+def no_memory(inputs: VariantInputs) -> Variant:
     """Segment by segment, and never steered."""
-    return Variant(of.name, None)
+    return Variant(inputs.name, None)
 
 
-def no_probing(of: Making) -> Variant:
+def no_probing(inputs: VariantInputs) -> Variant:
     """The injectable hit of largest A-hat, where it beats null's."""
-    return replace(esm(of), probing=False)
+    return replace(esm(inputs), probing=False)
 
 
-def random_vector(of: Making) -> Variant:
+def random_vector(inputs: VariantInputs) -> Variant:
     """A seeded direction of each mined vector's norm in its place."""
-    seed, entries = of.config.run.seed, of.memory.entries
-    return _with_vectors(of, [_random_like(entry, seed) for entry in entries])
+    seed, entries = inputs.config.run.seed, inputs.memory.entries
+    return _with_vectors(inputs, [_random_like(entry, seed) for entry in entries])
 
 
-def no_right_entries(of: Making) -> Variant:
+def no_right_entries(inputs: VariantInputs) -> Variant:
     """Nothing speaks for null."""
-    return retrieving(of.name, of.memory.without_right(), of.config.online)
+    return retrieving(inputs.name, inputs.memory.without_right(), inputs.config.online)
 
 
-def mean_vector_gated(of: Making) -> Variant:
+def mean_vector_gated(inputs: VariantInputs) -> Variant:
     """Memory, right entries and gates stay, only the direction of each vector is the mean: what this loses against esm
     is what *which* entry was retrieved is worth."""
-    means = _layer_means(of.memory)
-    return _with_vectors(of, [_along(means.get(e.layer), e.vector) for e in of.memory.entries])
+    means = _layer_means(inputs.memory)
+    return _with_vectors(inputs, [_along(means.get(e.layer), e.vector) for e in inputs.memory.entries])
 
 
-def mean_vector(of: Making) -> Variant:
+def mean_vector(inputs: VariantInputs) -> Variant:
     """One global vector a layer, offered at every control point as if it matched perfectly, with the layer's mean
     quality: no memory, so nothing speaks for null, and it steers unless its probe falls behind null's by beta / rho
     times that quality (with `tau_null` 0)."""
-    memory, hits = of.memory, list[Hit]()
+    memory, hits = inputs.memory, list[Hit]()
     for layer, vector in _layer_means(memory).items():
         qualities = [e.quality for e in memory.entries if e.layer == layer and e.vector is not None]
         quality = float(np.mean(qualities))
         hits.append(Hit(Entry(f"layer {layer} mean", layer, 0, quality, vector, source="all"), 1.0, quality))
     offered = Retrieval(None if hits else "no_candidates", len(hits), hits)
-    return replace(esm(of), retrieve=lambda m, states: offered)
+    return replace(esm(inputs), retrieve=lambda m, states: offered)
 
 
 def one_vector(name: str, layer: int, vector: Vector, strength: float) -> Variant:
@@ -97,8 +97,8 @@ def one_vector(name: str, layer: int, vector: Vector, strength: float) -> Varian
     return Variant(name, lambda m, states: offered, (layer,), probing=False, strength=strength)
 
 
-def _with_vectors(of: Making, vectors: Sequence[Vector | None]) -> Variant:
-    return retrieving(of.name, of.memory.with_vectors(vectors), of.config.online)
+def _with_vectors(inputs: VariantInputs, vectors: Sequence[Vector | None]) -> Variant:
+    return retrieving(inputs.name, inputs.memory.with_vectors(vectors), inputs.config.online)
 
 
 def _random_like(entry: Entry, seed: int) -> Vector | None:

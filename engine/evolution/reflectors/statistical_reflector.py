@@ -1,10 +1,10 @@
 """A reflector without a language model: it compares which clusters long or wrong answers use with which short right
-ones do. It counts; it understands nothing, and says so.
+ones do. It uses counts of tokens alone.
 
 For each cluster: *padding* is its share of the tokens that the longest answers have on top of the shortest right
 ones, minus its share in those; *missing* is how much less of it wrong answers hold than right ones. A step goes
-against padding and towards what is missing. It is halved each time the composite fell, and then starts from the best
-deltas again (a backtracking search; Nocedal & Wright 2006, ch. 3).
+against padding and towards what is missing. It is halved each time the composite fell by more than its error, and
+then starts from the best deltas again (a backtracking search; Nocedal & Wright 2006, ch. 3).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class StatisticalReflector:
 def search_state(given: ReflectorInput, first_step: float) -> tuple[Deltas, float, bool]:
     """(deltas to start from, length of the step, whether the last step made things worse).
 
-    Every past iteration whose composite lay below the best before it halves the step.
+    Every past iteration whose composite lay below the best before it by more than its error halves the step.
     """
     step, best, best_deltas, worse = first_step, float("-inf"), dict(given.deltas), False
     for item in given.history.iterations:

@@ -58,7 +58,7 @@ def composite(short: float, correct: float) -> float:
 
 
 def score(outcomes: Sequence[Outcome], scale: float) -> Score:
-    """Score of judged answers. What was not judged is left out of correctness and counted (DESIGN 7).
+    """Score of judged answers. What was not judged is left out of correctness and counted.
 
     Raises DataError when nothing was judged: then there is no score.
     """

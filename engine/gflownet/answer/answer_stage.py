@@ -104,7 +104,7 @@ class _AnswerJob:
             self.reader.read_each(prompts, self.context.checkpoint, keep)
             return
         texts = self.reader.read(prompts, self.context.checkpoint)
-        for (place, _), text in list(zip(enumerate(batch), texts, strict=True)):
+        for place, text in list(zip(range(len(batch)), texts, strict=True)):  # a wrong count keeps none
             keep(place, text)
 
     def _prompt(self, number: int, method: str) -> EvidencePrompt:

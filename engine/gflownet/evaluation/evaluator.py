@@ -1,4 +1,4 @@
-"""The sampler and its baselines on one split, question by question (spec GFlowNet 9; DESIGN 7)."""
+"""The sampler and its baselines on one split, question by question (spec GFlowNet 9)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Evaluation:
         return len(next(iter(self.figures.values()), []))
 
     @property
-    def both_ways(self) -> dict[str, list[float]]:
+    def with_all_questions(self) -> dict[str, list[float]]:
         """The figures over the questions with an agent graph, and those over all questions."""
         return {**self.figures, **over_all(self.figures, self.missed)}
 
@@ -70,7 +70,7 @@ class Evaluation:
     def means(self) -> dict[str, float]:
         """Every figure's mean, the total variation's, and the correlations of log P_F and log R over all
         trajectories."""
-        means = {name: float(np.mean(values)) for name, values in self.both_ways.items()}
+        means = {name: float(np.mean(values)) for name, values in self.with_all_questions.items()}
         if self.listed:
             means["total_variation"] = float(np.nanmean(self.distances))
         if self.log_pf:
@@ -82,7 +82,7 @@ class Evaluation:
     def event(self, step: int, split: str, run_seed: int, resamples: int = 2000) -> SamplerEvaluated:
         """The event, with bootstrap intervals of the compared figures."""
         intervals = {}
-        for name, values in self.both_ways.items():
+        for name, values in self.with_all_questions.items():
             if "@" not in name and name != "unique_paths":
                 continue
             seed = derive_seed(run_seed, "gflownet", f"bootstrap {name}")

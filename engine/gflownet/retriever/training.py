@@ -57,7 +57,7 @@ class RetrieverTraining:
         losses: list[float] = []
         for first in range(0, len(order), self.section.batch_size):
             checkpoint()
-            batch = _batch(data, order[first : first + self.section.batch_size], tables)
+            batch = _batch(data, order[first : first + self.section.batch_size])
             positive = batch.labels.sum()
             if not positive:
                 continue
@@ -83,7 +83,7 @@ def score_graphs(
     model: Retriever, data: GRetrievalDataset, tables: EmbeddingTables, numbers: Sequence[int]
 ) -> list[torch.Tensor]:
     """Probabilities [E] of each graph in `numbers`."""
-    batch = _batch(data, numbers, tables)
+    batch = _batch(data, numbers)
     scores = _finite(model(batch, tables)).sigmoid()
     return list(
         scores.split(torch.bincount(batch.batch[batch.edge_index[0]], minlength=len(numbers)).tolist())
@@ -102,7 +102,7 @@ def mean_recalls(
     return recalls
 
 
-def _batch(data: GRetrievalDataset, numbers: Sequence[int], tables: EmbeddingTables) -> Any:
+def _batch(data: GRetrievalDataset, numbers: Sequence[int]) -> Any:
     from torch_geometric.data import Batch
 
     return Batch.from_data_list([data[number] for number in numbers])
@@ -111,7 +111,7 @@ def _batch(data: GRetrievalDataset, numbers: Sequence[int], tables: EmbeddingTab
 def _finite(values: torch.Tensor) -> torch.Tensor:
     if not bool(torch.isfinite(values).all()):
         raise DataError(
-            what="the retriever's training grew beyond bounds", where="graphs.embedder",
+            what="the retriever's training diverged", where="graphs.embedder",
             hint="take another embedder, and begin the stage `graphs` again",
         )  # fmt: skip
     return values

@@ -1,6 +1,6 @@
 """GFlowNetActor: roll-outs of the forward policy P_F, and the probability of given trajectories (spec GFlowNet 3.1).
 
-Sampled with exploration, scored without: `log_pf` is that of the clean policy (DESIGN 7).
+Sampled with exploration, scored without: `log_pf` is that of the clean policy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Random numbers that are a function of what they are for, so that batching cannot change a draw (DESIGN 2.7).
+"""Random numbers that are a function of what they are for, so that batching cannot change a draw.
 
 A counter-based generator: splitmix64's finaliser over (seed, step, edge), in wrapping int64 arithmetic.
 """

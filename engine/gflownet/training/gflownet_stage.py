@@ -60,12 +60,12 @@ class _SamplerJob:
         self.validated = layout.validation_log(context.run_dir)
         self.note = ""
         self.step = 0
-        """Behind which the module had the weights it has."""
+        """The training step whose weights the module holds."""
 
     def run(self) -> StageResult:
         self.training.restore()
         self._train()
-        self.step = self.training.use_kept()
+        self.step = self.training.load_best_or_last()
         return self._measure()
 
     def _projector(self) -> EmbeddingProjector | None:
@@ -124,13 +124,14 @@ class _SamplerJob:
         """Evaluate on validation, and write it down; the weights are kept if they are the best so far."""
         self.step = self.training.step
         evaluation = self._evaluator("validation").sampler(self._alpha)
-        event = self._emit(evaluation, "validation", self.training.judge(evaluation.means()))
+        event = self._emit(evaluation, "validation", self.training.record_validation(evaluation.means()))
         line = {"step": event.step, **event.metrics}
         append_jsonl(self.validated, [line])
         self.note = self._watched("val", line)
         if self.training.finished and self.step < self.section.steps:
             self.context.notice(
-                f"training ends after step {self.step} of {self.section.steps}: {self.training.stale} evaluations on "
+                f"training ends after step {self.step} of {self.section.steps}: "
+                f"{self.training.evaluations_since_best} evaluations on "
                 f"validation were no better than that after step {self.training.best.at}"
             )
 

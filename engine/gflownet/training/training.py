@@ -31,7 +31,7 @@ class Training:
         self.section = module.section
         self.step = 0
         self.best = BestWeights(module)
-        self.stale = 0
+        self.evaluations_since_best = 0
         """Evaluations since the best one."""
         log_z = list(module.estimator.log_z_head.parameters())
         apart = {id(parameter) for parameter in log_z}
@@ -54,29 +54,29 @@ class Training:
     def restore(self) -> None:
         """Take over the saved state, if it exists. Raises DataError for a state of other settings."""
         saved = self._state.restore(self._position())
-        self.step, self.stale = saved["step"], saved["stale"]
+        self.step, self.evaluations_since_best = saved["step"], saved["stale"]
 
     def save(self) -> None:
         """Everything the rest of the training depends on."""
         self._state.save(self._position())
 
     def _position(self) -> dict[str, int]:
-        return {"step": self.step, "stale": self.stale}
+        return {"step": self.step, "stale": self.evaluations_since_best}
 
     @property
     def finished(self) -> bool:
         """All steps are done, or too many evaluations found nothing better (spec 9.1)."""
-        return self.step >= self.section.steps or self.stale >= (
+        return self.step >= self.section.steps or self.evaluations_since_best >= (
             self.section.early_stopping.patience or math.inf
         )
 
-    def judge(self, figures: Mapping[str, float]) -> bool:
+    def record_validation(self, figures: Mapping[str, float]) -> bool:
         """Take note of these weights' figures on validation; whether they are the best so far."""
         best = self.best.offer(figures[self.section.early_stopping.monitor], self.step)
-        self.stale = 0 if best else self.stale + 1
+        self.evaluations_since_best = 0 if best else self.evaluations_since_best + 1
         return best
 
-    def use_kept(self) -> int:
+    def load_best_or_last(self) -> int:
         """Load the weights that are evaluated and drawn with; the step behind which the module had them."""
         if not self.section.early_stopping.restore_best:
             return self.step

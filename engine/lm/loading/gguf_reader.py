@@ -79,7 +79,7 @@ def read_header(file: Path) -> tuple[str, int]:
 
 
 UNREADABLE = (ValueError, LookupError, ArithmeticError, TypeError, RecursionError, struct.error)
-"""What reading a header raises that is cut or damaged."""
+"""What reading a cut or damaged header raises."""
 
 
 def _reader_class(base: Any, types: Any) -> Any:
@@ -131,7 +131,7 @@ def _reader_class(base: Any, types: Any) -> Any:
 
 
 class _String(bytes):
-    """Bytes that answer as the array does which the package expects, at a third of its size."""
+    """Bytes that mimic the array which the package expects, at a third of its size."""
 
     __slots__ = ()
 

@@ -16,14 +16,14 @@ from typing import Any
 
 from engine.config.models.sglang import ServerSection
 from engine.errors import ModelError, SteerError
-from engine.lm.model_server import Answered, ModelAnswer, ModelQuestion
+from engine.lm.model_server import ModelAnswer, ModelQuestion, OnAnswer
 from engine.lm.protocol import Tokenizer, ignore
 from engine.lm.sglang.command import HOST, PLACE, draws_by_seed, network_addresses, server_command
 from engine.lm.sglang.generate import Broken, GenerateClient, Refused
 from engine.processes.server_process import ServerProcess
 from engine.servers.side_by_side import for_each_side_by_side
 
-_LOOK_EVERY = 0.1
+_POLL_SECONDS = 0.1
 """Seconds between two looks at whether to go on."""
 
 _HEALTH_TIMEOUT = 5.0
@@ -105,7 +105,7 @@ class SGLangServer:
             again = time.monotonic() + section.health_interval
             while self._process.running and time.monotonic() < again:
                 checkpoint()
-                time.sleep(min(_LOOK_EVERY, section.health_interval))
+                time.sleep(min(_POLL_SECONDS, section.health_interval))
 
     def _wait_for_port(self, checkpoint: Callable[[], None]) -> None:
         """A worker that was killed may have left a server that still has its grace to end."""
@@ -118,7 +118,7 @@ class SGLangServer:
                     hint="stop what listens there, or name another port",
                 )
             checkpoint()
-            time.sleep(_LOOK_EVERY)
+            time.sleep(_POLL_SECONDS)
 
     # ------------------------------------------------------------ answers
 
@@ -126,7 +126,7 @@ class SGLangServer:
         self,
         questions: Sequence[ModelQuestion],
         checkpoint: Callable[[], None],
-        answered: Answered = ignore,
+        answered: OnAnswer = ignore,
     ) -> list[ModelAnswer]:
         """Raises ModelError when it cannot be had back, or refuses a question."""
         given: dict[int, ModelAnswer] = {}
@@ -157,7 +157,7 @@ class SGLangServer:
         asks: Sequence[ModelQuestion],
         given: dict[int, ModelAnswer],
         checkpoint: Callable[[], None],
-        answered: Answered,
+        answered: OnAnswer,
     ) -> str:
         """Ask what is not in `given` yet, a few at once; returns what broke, empty if nothing did. While the
         checkpoint blocks, no further question is asked; what is being answered is kept."""

@@ -1,4 +1,4 @@
-"""Growing, unsteered prefixes that share their key/values among query state, probes and commit (DESIGN 5).
+"""Growing, unsteered prefixes that share their key/values among query state, probes and commit.
 
 A row holds key/values of all its tokens and what its last token's pass gave: residual stream and logits.
 Unsteered continuations start from those at no cost. Steered ones feed the last token once more, steered,

@@ -1,4 +1,4 @@
-"""Offline data of the demonstration pool: questions about scikit-learn's handwritten digits (DESIGN 6).
+"""Offline data of the demonstration pool: questions about scikit-learn's handwritten digits.
 
 scikit-learn includes 1,797 pictures of 8x8 pixels. Each is photographed here with its own brightness, contrast and
 slanting shade, so that photos with similar pixels may show different digits. Each picture has four questions with

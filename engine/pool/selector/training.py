@@ -130,7 +130,7 @@ class SelectorTraining:
         norm = torch.nn.utils.clip_grad_norm_(self.selector.parameters(), self.section.grad_clip)
         if not bool(torch.isfinite(loss) & torch.isfinite(norm)):
             raise DataError(
-                what="the selector's training grew beyond bounds", where="pool.files",
+                what="the selector's training diverged", where="pool.files",
                 hint="scale the embeddings to smaller numbers, and start a new run",
             )  # fmt: skip
         self.optimizer.step()

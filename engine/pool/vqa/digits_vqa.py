@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.pool.data.digits import QUESTIONS, SIDE, DigitQuestion, DigitsDataset, answer_of
-from engine.pool.vqa.vqa import Answered, Ask, VQAReply
+from engine.pool.vqa.vqa import Ask, OnAnswer, VQAReply
 from engine.servers.spent import Spent
 
 _SHARPNESS = 4
@@ -45,7 +45,7 @@ class DigitsVQA:
         )
         self._means = _mean_views(shown)
 
-    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None], answered: Answered) -> None:
+    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None], answered: OnAnswer) -> None:
         """Give a reply to each ask, in order. Raises KeyError or IndexError for an unknown query or row."""
         for first in range(0, len(asks), _AT_ONCE):
             checkpoint()

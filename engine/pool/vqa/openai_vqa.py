@@ -9,7 +9,7 @@ from engine.config.pool import VisionSection
 from engine.errors import DataError
 from engine.pool.data.dataset import Image, PoolDataset
 from engine.pool.data.image_url import image_url
-from engine.pool.vqa.vqa import Answered, Ask, VQAReply
+from engine.pool.vqa.vqa import Ask, OnAnswer, VQAReply
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply
 from engine.servers.request_form import Message
@@ -25,7 +25,7 @@ class OpenAIVQA:
         self._section = section
         self._dataset = dataset
 
-    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None], answered: Answered) -> None:
+    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None], answered: OnAnswer) -> None:
         """Give a reply to each ask, as they arrive. Raises ServerFailed if the server fails on many asks in a row, or
         on all of two or more."""
         failures = ServerFailures[tuple[int, VQAReply]](lambda kept: answered(*kept))

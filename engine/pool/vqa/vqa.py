@@ -39,7 +39,7 @@ class VQAReply:
     spent: Spent = Spent()
 
 
-Answered = Callable[[int, VQAReply], None]
+OnAnswer = Callable[[int, VQAReply], None]
 """Called once for each ask, as soon as its reply is there, with its number and the reply."""
 
 
@@ -49,7 +49,7 @@ class VQAModel(Protocol):
     @property
     def name(self) -> str: ...
 
-    def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None], answered: Answered) -> None:
+    def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None], answered: OnAnswer) -> None:
         """Give a reply to each ask, in any order. A reply does not depend on the other asks.
 
         `checkpoint` may block or raise meanwhile; what has arrived is given. A single failure is the `error` of its
@@ -61,13 +61,13 @@ class VQAModel(Protocol):
 class BareVQAModel(VQAModel, Protocol):
     """A model that can also be asked without demonstrations."""
 
-    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None], answered: Answered) -> None:
+    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None], answered: OnAnswer) -> None:
         """As `VQAModel`."""
         ...
 
 
 def official_vqa_accuracy(answer: str, annotations: Sequence[str]) -> float:
-    """VQA accuracy of `answer` in [0, 1] (Antol et al. 2015; DESIGN 7).
+    """VQA accuracy of `answer` in [0, 1] (Antol et al. 2015).
 
     The mean over annotators of min(k/3, 1), with k the other annotators who gave this answer. As the official script
     (github.com/GT-Vision-Lab/VQA, vqaEval.py) does it, answers are compared in their normal form; where all annotators

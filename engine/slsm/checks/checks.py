@@ -14,15 +14,15 @@ from engine.slsm.checks.measures import size_of
 @dataclass(frozen=True)
 class Check:
     """A check of an answer. `family` (end, case, language, ...): two checks of one family exclude each other; `holds`:
-    whether an answer keeps it; `fault`, `opposite`: what an answer does that breaks it, or keeps it; `spared`: whether
-    an answer keeps the opposite, where that is more than not to hold."""
+    whether an answer keeps it; `fault`, `opposite`: what an answer does that breaks it, or keeps it; `holds_opposite`:
+    whether an answer keeps the opposite, None where that is `not holds`."""
 
     family: str
     value: str
     holds: Callable[[str], bool]
     fault: str
     opposite: str = ""
-    spared: Callable[[str], bool] | None = None
+    holds_opposite: Callable[[str], bool] | None = None
 
 
 @lru_cache(maxsize=4096)
@@ -47,11 +47,13 @@ def parse_check(text: str) -> Check | None:
 def _opposite(check: Check) -> Check:
     """The check that forbids what `check` demands. Each is a family of its own, as any number of things can be
     forbidden at once; a word is used or avoided."""
-    holds, spared = check.holds, check.spared
+    holds, holds_opposite = check.holds, check.holds_opposite
     family = check.family if check.value == "use" else _forbidding(check)
     value = "avoid" if check.value == "use" else f"not {check.value}"
-    forbids = spared or (lambda answer: not holds(answer))
-    return Check(family, value, forbids, check.opposite, check.fault, spared=holds if spared else None)
+    forbids = holds_opposite or (lambda answer: not holds(answer))
+    return Check(
+        family, value, forbids, check.opposite, check.fault, holds_opposite=holds if holds_opposite else None
+    )
 
 
 def exclude(first: Check, second: Check) -> bool:
@@ -147,7 +149,7 @@ def _mention(match: re.Match[str]) -> Check | None:
         family, "use", lambda answer: enough(measures.contains(answer, word) for word in words),
         f"does not say {joint.join(f'“{word}”' for word in words)}",
         f"says {' or '.join(f'“{word}”' for word in words)}",
-        spared=lambda answer: not any(measures.contains(answer, word) for word in words),
+        holds_opposite=lambda answer: not any(measures.contains(answer, word) for word in words),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""An offline controller: it reads conversations by rules and quotes its evidence (DESIGN 6)."""
+"""An offline controller: it reads conversations by rules and quotes its evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of modes: macro mean over axes, cost, and the effect of injections (spec SLSM; DESIGN 7)."""
+"""Scores of modes: macro mean over axes, cost, and the effect of injections (spec SLSM)."""
 
 from __future__ import annotations
 

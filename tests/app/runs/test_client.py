@@ -22,7 +22,7 @@ from app.runs.client import (
     prepare_serving,
     request_stop,
 )
-from app.runs.orders import UserMessage, order
+from app.runs.orders import UserMessage, send_command
 from engine.config.changes import changed_fields
 from engine.config.file import load_config
 from engine.errors import ConfigError, DiskError, RunError
@@ -101,18 +101,18 @@ def test_a_command_to_a_run_without_worker(
 ) -> None:
     """A socket's address has some hundred characters at most: of a longer one it is only known whether it is there."""
     run = prepare_run(config, outputs=str(tmp_path / ("x" * characters)))
-    said = order(run, "pause")
+    said = send_command(run, "pause")
     assert (said.text, said.severity) == (
         f"the worker does not answer ({run.control}): no worker runs: resume the run to start a worker", "error",
     )  # fmt: skip
     run.control.touch()
     if characters == 1:
         monkeypatch.chdir(run.path)
-        assert order(run, "pause").text.endswith(
+        assert send_command(run, "pause").text.endswith(
             ": see with `steer-tui` whether it still runs; if it runs on another machine, send the command there"
         )
         return
-    assert order(run, "pause").text == (
+    assert send_command(run, "pause").text == (
         f"the path of the control socket is too long ({run.control}): go to the run's folder (cd) and try again"
     )
 
@@ -187,7 +187,7 @@ def test_what_a_worker_says_to_an_order(
     reply: WorkerReply, message: UserMessage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(orders, "send", lambda directory, command: reply)
-    assert order(RunDirectory(tmp_path), "pause") == message
+    assert send_command(RunDirectory(tmp_path), "pause") == message
 
 
 @pytest.mark.parametrize(("answer", "stopped"), [(True, True), (False, False), (None, True)])
@@ -213,14 +213,14 @@ def test_another_process_at_the_socket_is_no_worker(
     run = prepare_run(config, outputs="o")
     lock = RunLock(run.lock)
     server = ControlServer(run.control, Gate(lambda event: None), lambda: {"state": "idle"}, lambda *_: [])
-    assert order(run, "status").text == "The engine is idle."
+    assert send_command(run, "status").text == "The engine is idle."
     lock.release()
     run.lock.write_bytes(b"")  # as a worker leaves it
-    assert "another process listens at its socket" in order(run, "status").text
+    assert "another process listens at its socket" in send_command(run, "status").text
     lock = RunLock(run.lock)
-    assert order(run, "status").text == "The engine is idle."
+    assert send_command(run, "status").text == "The engine is idle."
     monkeypatch.setattr(client, "_listener", lambda connection: os.getpid() + 1)
-    assert "another process listens at its socket" in order(run, "status").text
+    assert "another process listens at its socket" in send_command(run, "status").text
     server.close()
     lock.release()
 
@@ -291,7 +291,7 @@ def test_of_a_reply_without_end_no_more_is_read_than_a_reply_can_be(
     thread.start()
     lock = RunLock(run.lock)
     monkeypatch.setattr(orders, "send", lambda run, command: client.send(run, command, 60.0))
-    assert order(run, "status").text.startswith("the worker does not answer: ")
+    assert send_command(run, "status").text.startswith("the worker does not answer: ")
     thread.join(60)
     assert 0 < sum(sent) < 1 << 21
     lock.release()
@@ -333,7 +333,7 @@ def test_a_reply_is_one_line_that_comes_in_time(
     monkeypatch.setattr(
         orders, "send", lambda run, command: client.send(run, command, 0.3 if reply is None else 60.0)
     )
-    assert order(run, "status").text.startswith(words)
+    assert send_command(run, "status").text.startswith(words)
     thread.join(60)
     assert asked == [{"command": "status"}]
     lock.release()

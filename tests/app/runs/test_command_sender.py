@@ -66,7 +66,7 @@ def test_what_is_done_again_is_told_with_the_time_that_it_took(console: Any, tmp
 
 def test_the_answer_to_a_command_names_its_run(console: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        command_sender, "order", lambda run, command: UserMessage(f"{command}: no", "warning")
+        command_sender, "send_command", lambda run, command: UserMessage(f"{command}: no", "warning")
     )
     command_run(console, RunDirectory(Path("outputs/demo/1")), "pause")
     assert console.told == [("pause: no", {"title": "1", "severity": "warning", "markup": False})]

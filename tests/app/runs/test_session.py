@@ -367,6 +367,6 @@ def test_a_run_whose_worker_was_started_is_starting_until_the_worker_has_it(
 
     wait_until(lambda: state() == "starting", "the start", 10)
     lock = RunLock(run.lock)
-    session.look_now()
+    session.poll_now()
     wait_until(lambda: state() == "running", "the worker", 10)
     lock.release()

@@ -90,11 +90,11 @@ def test_a_stop_that_was_asked_for_is_remembered_unless_it_was_refused(
 ) -> None:  # fmt: skip
     sent: list[str] = []
 
-    def order(directory: Any, command: str) -> UserMessage:
+    def send_command(directory: Any, command: str) -> UserMessage:
         sent.append(command)
         return UserMessage("well", severity)
 
-    monkeypatch.setattr(module, "order", order)
+    monkeypatch.setattr(module, "send_command", send_command)
     session.stop_requested, session._looked_at = asked_before, 99.0
     session.send(command)
     assert (sent, session.stop_requested, session._looked_at) == ([command], asked_after, 0.0)
@@ -115,7 +115,7 @@ def test_a_worker_that_has_stopped_takes_the_request_with_it(session: RunSession
     session._look_at_worker()
     session.update()
     assert session.stop_requested, "it is looked at once a second"
-    session.look_now()
+    session.poll_now()
     session._look_at_worker()
     assert session.update() and not session.stop_requested
     assert session.status is not None and session.status.state == "stopped"

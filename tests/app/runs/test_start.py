@@ -11,7 +11,7 @@ from app.runs.start_form import (
     Heading,
     StageBox,
     StartForm,
-    problem_words,
+    field_problem_words,
     split_changes,
 )
 from engine.check.finding import Finding
@@ -178,7 +178,7 @@ def test_a_section_that_was_typed_is_changed_where_one_of_its_fields_is(tmp_path
 
 
 def test_changes_that_need_quotes_get_them() -> None:
-    assert problem_words(Problem("--set online.L", "x", "a number")).startswith("online.L")
+    assert field_problem_words(Problem("--set online.L", "x", "a number")).startswith("online.L")
     with pytest.raises(ConfigError) as error:
         split_changes("a='b")
     [problem] = error.value.problems

@@ -13,7 +13,7 @@ from engine.config.config import Config
 from engine.esm.evaluation import eval_stage, eval_work
 from engine.esm.evaluation.answer_lines import AnswerLine, append_answers, step_of
 from engine.esm.evaluation.eval_stage import _Job
-from engine.esm.evaluation.eval_work import Answered, Answering, Batch
+from engine.esm.evaluation.eval_work import AnsweredBatch, Answering, Batch
 from engine.esm.online.control_point import Answer
 from engine.events import DecisionTaken, ExampleEvaluated, MethodEvaluated
 from engine.files import read_jsonl
@@ -46,14 +46,14 @@ def begun(folder: Path, methods: list[str], examples: int) -> tuple[_Job, Contex
     return job, context
 
 
-def batch(method: str, first: int, seconds: float, *answers: tuple[int, int, bool]) -> Answered:
+def batch(method: str, first: int, seconds: float, *answers: tuple[int, int, bool]) -> AnsweredBatch:
     """Answers of (committed, probe tokens, right)."""
     lines = [
         answer_line(example_id=str(first + i), tokens_used=used, probe_tokens_used=probed,
                     budget_used=used + probed, correct=right)
         for i, (used, probed, right) in enumerate(answers)
     ]  # fmt: skip
-    return Answered(method, lines, seconds)
+    return AnsweredBatch(method, lines, seconds)
 
 
 def test_speed_is_that_of_all_batches_so_far(tmp_path: Path) -> None:

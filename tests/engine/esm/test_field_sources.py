@@ -21,7 +21,7 @@ from engine.esm.baselines import cast, field
 from engine.esm.baselines.seal import seal_vector
 from engine.esm.evaluation.eval_stage import Evaluate
 from engine.esm.evaluation.methods import make_variant, read_sources
-from engine.esm.evaluation.sources import Making, Sources
+from engine.esm.evaluation.sources import Sources, VariantInputs
 from engine.esm.layers import field_layer
 from engine.esm.vectors import vector_bytes
 from engine.files import write_jsonl
@@ -203,6 +203,6 @@ def test_seal_is_made_with_the_run_s_delimiter_words_and_system_prompt(
     settings = ["prompt.system=S", "control_points.segment_delimiter=END", "eval.field.layer=3"]
     config = load_config(DEMO, [*settings, "eval.field.scale=0.5"])
     model: Any = SimpleNamespace(info=SimpleNamespace(num_layers=4))
-    made = field.seal(Making("seal", model, config, Sources(answers=(("Q", "A"),))))
+    made = field.seal(VariantInputs("seal", model, config, Sources(answers=(("Q", "A"),))))
     assert given == [model, (("Q", "A"),), 3, "END", config.eval.field, "S"]
     assert (made.layers, made.strength) == ((3,), 0.5)

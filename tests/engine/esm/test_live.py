@@ -15,7 +15,7 @@ import pytest
 
 from engine.config.config import Config
 from engine.config.file import load_config
-from engine.esm.evaluation.eval_work import Answered, Answering, Batch
+from engine.esm.evaluation.eval_work import AnsweredBatch, Answering, Batch
 from engine.esm.evaluation.sources import Sources
 from engine.esm.mining.mine_work import Mining
 from engine.events import DecisionTaken, Event, ExampleEvaluated, PairMined, RolloutEnded, RolloutsMined
@@ -73,7 +73,7 @@ def configured(*more: str) -> Config:
     return load_config(DEMO, ["decode.max_new_tokens=350", "online.L=2", "online.probe_tokens=4", *more])
 
 
-def answered(watched: Watched, config: Config, method: str) -> Answered:
+def answered(watched: Watched, config: Config, method: str) -> AnsweredBatch:
     work = Answering(config, Sources(memory=memory_of(watched.model)))
     return work.open(watched.context())(Batch(method, 0, BATCH))
 

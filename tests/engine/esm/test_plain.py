@@ -9,7 +9,7 @@ import pytest
 
 from engine.config.file import load_config
 from engine.esm.baselines.field import prompted
-from engine.esm.baselines.plain import Decoding, encoded_prompt, greedy, majority_vote, most_frequent
+from engine.esm.baselines.plain import BaselineInputs, encoded_prompt, greedy, majority_vote, most_frequent
 from engine.esm.online.control_point import Answer
 from engine.lm.loading.load import load_model
 from engine.lm.protocol import Completion, Finished, LanguageModel, Request, Sampling
@@ -51,7 +51,7 @@ def test_greedy_asks_once_as_the_settings_of_decoding_say() -> None:
     examples = load_task_dataset("generated", None, "dev", 3)
     ended: dict[int, Answer] = {}
     model = cast("LanguageModel", Telling())
-    greedy(Decoding(model, config, Task("generated", "generated"), examples, ended.__setitem__))
+    greedy(BaselineInputs(model, config, Task("generated", "generated"), examples, ended.__setitem__))
     assert list(ended) == [2, 0, 1], "an answer is there when it has ended, not when all have"
     answers = [ended[index] for index in range(3)]
     assert [request.prompt for request in asked] == [[len(example.question)] for example in examples]
@@ -77,7 +77,7 @@ def test_prompted_asks_with_a_request_behind_the_question() -> None:
     settings = ["eval.field.prompt=Be sure.", "prompt.system=S", "prompt.template='T: {question}'"]
     config, examples = load_config(DEMO, settings), load_task_dataset("generated", None, "dev", 2)
     ended: dict[int, Answer] = {}
-    prompted(Decoding(model, config, Task("generated", "generated"), examples, ended.__setitem__))
+    prompted(BaselineInputs(model, config, Task("generated", "generated"), examples, ended.__setitem__))
     assert [request.prompt for request in asked] == [[f"T: {e.question}\nBe sure.", "S"] for e in examples]
     assert [request.seed for request in asked] == [
         derive_seed(config.run.seed, "greedy", e.id) for e in examples
@@ -106,7 +106,7 @@ def test_of_answers_given_equally_often_the_one_drawn_first_wins_whichever_ended
     ]
     config, (example,) = load_config(DEMO, settings), load_task_dataset("generated", None, "dev", 1)
     ended: dict[int, Answer] = {}
-    majority_vote(Decoding(model, config, Task("generated", "generated"), [example], ended.__setitem__))
+    majority_vote(BaselineInputs(model, config, Task("generated", "generated"), [example], ended.__setitem__))
     assert {request.sampling for request in asked} == {Sampling(9, 0.7)}
     assert ended == {0: Answer(example.id, tokens=[0], text="#### 5", probe_tokens=2 + 3, ended=True)}
 
@@ -117,7 +117,7 @@ def test_a_sample_that_gives_the_winner_is_committed_and_the_others_are_paid_for
     examples = load_task_dataset("generated", None, "dev", 6, seed=3)
     prompts = [encoded_prompt(config, task, model, example) for example in examples]
     ended: dict[int, Answer] = {}
-    majority_vote(Decoding(model, config, task, examples, ended.__setitem__))
+    majority_vote(BaselineInputs(model, config, task, examples, ended.__setitem__))
     voted = [ended[index] for index in range(len(examples))]
     split = 0
     for example, prompt, answer in zip(examples, prompts, voted, strict=True):

@@ -27,7 +27,7 @@ from engine.esm.baselines.prompt_pairs import (
 )
 from engine.esm.evaluation.eval_stage import Evaluate
 from engine.esm.evaluation.methods import make_variant, read_sources
-from engine.esm.evaluation.sources import Making, Sources
+from engine.esm.evaluation.sources import Sources, VariantInputs
 from engine.esm.layers import contrast_layer
 from engine.esm.online.control_point import Answer
 from engine.esm.online.controller import Controller
@@ -169,7 +169,7 @@ def test_pairs_are_asked_under_the_run_s_system_prompt_and_at_layer_0_where_that
     monkeypatch.setattr(static, "differences", told)
     config = load_config(DEMO, ["prompt.system=S", "eval.contrast.layer=0"])
     nobody: Any = SimpleNamespace(info=SimpleNamespace(num_layers=4))
-    static.contrast_mean(Making("contrast_mean", nobody, config, Sources(pairs=tuple(PAIRS))))
+    static.contrast_mean(VariantInputs("contrast_mean", nobody, config, Sources(pairs=tuple(PAIRS))))
     assert given == [(nobody, tuple(PAIRS), 0, "S")]
 
 

@@ -17,7 +17,7 @@ from engine.evolution.evolve_stage import Evolve
 from engine.evolution.judges.judge import Verdict
 from engine.files import read_jsonl
 from engine.lm.loading.load import load_model
-from engine.lm.model_server import Answered, InProcessServer, ModelAnswer, ModelQuestion
+from engine.lm.model_server import InProcessServer, ModelAnswer, ModelQuestion, OnAnswer
 from engine.lm.protocol import go_on
 from engine.run.stage import StageContext
 from engine.servers.side_by_side import Calls
@@ -98,7 +98,7 @@ def test_a_verdict_is_reported_while_the_model_writes_the_next_answer(
         server: InProcessServer,
         asks: Sequence[ModelQuestion],
         checkpoint: Callable[[], None],
-        answered: Answered,
+        answered: OnAnswer,
     ) -> list[ModelAnswer]:
         answers = answer(server, asks, lambda: None)
         for number, one in enumerate(answers):

@@ -38,7 +38,7 @@ from engine.evolution.scoring.score import Outcome, score
 from engine.evolution.scoring.split_evaluator import SplitEvaluator
 from engine.files import read_jsonl
 from engine.lm.loading.load import load_model
-from engine.lm.model_server import Answered, ModelAnswer, ModelQuestion
+from engine.lm.model_server import ModelAnswer, ModelQuestion, OnAnswer
 from engine.run.stage import StageContext
 from engine.servers.spent import Spent
 from engine.tasks.example import TaskExample
@@ -93,7 +93,7 @@ class Saying:
         self.started.append(self.under)
 
     def answer(
-        self, questions: Sequence[ModelQuestion], checkpoint: Callable[[], None], answered: Answered
+        self, questions: Sequence[ModelQuestion], checkpoint: Callable[[], None], answered: OnAnswer
     ) -> list[ModelAnswer]:
         self.asked.append(list(questions))
         answers = []
@@ -136,7 +136,7 @@ class ByHand(SimpleNamespace):
         if not section.test_size:
             test = []
         config = Config(evolution=section, run=RunSection(seed=5))
-        self.context = StageContext("evolve", config, folder, self.events.append, self._look, load_model)
+        self.context = StageContext("evolve", config, folder, self.events.append, self._poll, load_model)
         self.answers = AnswerFile.open(layout.answers(folder), section.batch_size, split_sizes(section))
         self.questions = QuestionSplits(pool, validation, test, section.minibatch_size, 0)
         self.server, self.judge = Saying(by_prompt), Letters()
@@ -148,7 +148,7 @@ class ByHand(SimpleNamespace):
         self.descriptions = {name: ClusterDescription(f"cluster {name}", 1) for name in self.clusters.names}
         self.prompts = Prompts("Tune.", "{{ cot_summary }}|{{ all_responses_with_correctness }}", 100)
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         self.looks += 1
 
     def evaluator(self) -> SplitEvaluator:

@@ -29,7 +29,7 @@ from engine.evolution.questions import ask, load_splits
 from engine.evolution.scoring.comparison import baselines_ahead
 from engine.files import read_jsonl
 from engine.lm.loading.load import load_model
-from engine.lm.model_server import Answered, ModelAnswer, ModelQuestion
+from engine.lm.model_server import ModelAnswer, ModelQuestion, OnAnswer
 from engine.tasks.example import TaskExample
 from engine.tasks.financebench import generated_financebench
 from engine.tasks.generated.arithmetic import generate
@@ -172,7 +172,7 @@ class Scripted:
         self.golds, self.encode, self.prompts = golds, encode, list[str]()
 
     def answer(
-        self, questions: Sequence[ModelQuestion], checkpoint: Callable[[], None], answered: Answered
+        self, questions: Sequence[ModelQuestion], checkpoint: Callable[[], None], answered: OnAnswer
     ) -> list[ModelAnswer]:
         self.prompts += [question.prompt for question in questions]
         texts = [("" if q.prompt.endswith(BRIEF[1]) else "so " * 30) + self._mark(q) for q in questions]

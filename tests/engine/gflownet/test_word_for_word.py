@@ -383,7 +383,7 @@ def test_when_a_training_is_at_its_end() -> None:
     ):  # fmt: skip
         fields = {"steps": 10, "early_stopping": SimpleNamespace(patience=patience)}
         section: Any = SimpleNamespace(**fields)
-        training.section, training.step, training.stale = section, step, stale
+        training.section, training.step, training.evaluations_since_best = section, step, stale
         assert training.finished is over
 
 

@@ -17,7 +17,7 @@ from engine.files import read_records
 from engine.pool import layout
 from engine.pool.data.digits import DigitsDataset
 from engine.pool.vqa.evaluated_pairs import EvaluatedPair
-from engine.pool.vqa.vqa import Answered, Ask, BareAsk, VQAAsk, VQAReply
+from engine.pool.vqa.vqa import Ask, BareAsk, OnAnswer, VQAAsk, VQAReply
 from engine.pool.what_if import WhatIf, WhatIfRequest
 from tests.engine.pool.small_run import context_of, run_pool
 from tests.engine.pool.vqa_models import replies_of
@@ -108,7 +108,7 @@ class Other:
 
     name = "other"
 
-    def answer(self, asks: Sequence[Ask], checkpoint: Any, answered: Answered) -> None:
+    def answer(self, asks: Sequence[Ask], checkpoint: Any, answered: OnAnswer) -> None:
         for number, ask in enumerate(asks):
             answered(number, VQAReply("nothing") if ask.demonstrations else VQAReply(None, "no answer"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from engine.pool.vqa.vqa import Answered, Ask, BareVQAModel, VQAAsk, VQAReply
+from engine.pool.vqa.vqa import Ask, BareVQAModel, OnAnswer, VQAAsk, VQAReply
 from engine.servers.spent import Spent
 
 ANNOTATIONS = ["right"] * 8 + ["nearly"] * 2
@@ -33,7 +33,7 @@ class TableModel:
         """Everything, in order."""
         return [ask for batch in self.batches for ask in batch]
 
-    def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None], answered: Answered) -> None:
+    def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None], answered: OnAnswer) -> None:
         """One reply each."""
         checkpoint()
         self.batches.append(list(asks))

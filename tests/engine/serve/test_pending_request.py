@@ -9,7 +9,7 @@ import pytest
 
 from engine.events import DecisionTaken
 from engine.levers.lever import ESM
-from engine.levers.levers import Answered
+from engine.levers.levers import SteeredAnswer
 from engine.levers.token_logprobs import ScoredToken
 from engine.serve import pending_request
 from engine.serve.pending_request import PendingRequest, Update, Written, settled
@@ -58,10 +58,10 @@ def pending(stream: bool, sent: list[Update]) -> PendingRequest:
     return PendingRequest("r", parsed, "?", sent.append, prepared, began=100.0, sent=3, reported=1)
 
 
-def answered(text: str, *tokens: str) -> Answered:
+def answered(text: str, *tokens: str) -> SteeredAnswer:
     scored = [ScoredToken(token, 0, -1.0, []) for token in tokens]
     prompt: Any = None
-    return Answered(text, [], 1, "stop", [], [], prompt, scored)
+    return SteeredAnswer(text, [], 1, "stop", [], [], prompt, scored)
 
 
 def test_a_stream_gets_at_its_end_what_it_has_not_had_yet() -> None:

@@ -10,7 +10,7 @@ import pytest
 from engine.events import Candidate, DecisionTaken
 from engine.levers.evaluated_prompt import PromptUsed
 from engine.levers.lever import LeverDid
-from engine.levers.levers import Answered
+from engine.levers.levers import SteeredAnswer
 from engine.levers.token_logprobs import ScoredToken
 from engine.serve.pending_request import Written
 from engine.serve.replies import DONE, Reply, event_bytes
@@ -28,10 +28,10 @@ SCORED = [
 ]
 
 
-def answered(text: str = "It is", tokens: int = 3, **more: Any) -> Answered:
+def answered(text: str = "It is", tokens: int = 3, **more: Any) -> SteeredAnswer:
     did = [LeverDid(lever="esm", acted=True, what="2 of 3 steered", tokens=21, calls=1, price=0.5)]
     used = PromptUsed(False, "Q: {question}", "evaluation", "a turn came before")
-    return Answered(text, [1] * tokens, 40, "stop", did, [DECISION], used, **more)
+    return SteeredAnswer(text, [1] * tokens, 40, "stop", did, [DECISION], used, **more)
 
 
 STEER = {

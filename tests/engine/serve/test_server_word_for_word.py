@@ -23,7 +23,7 @@ from engine.config.serve import ServeSection
 from engine.errors import ConfigError, DataError, RunError
 from engine.events import DecisionTaken, StageStarted
 from engine.levers.evaluated_prompt import PromptUsed
-from engine.levers.levers import Answered, Limits, PromptTooLong
+from engine.levers.levers import Limits, PromptTooLong, SteeredAnswer
 from engine.run.gate import StopRequested
 from engine.run.stage import StageContext
 from engine.seeds import derive_seed
@@ -339,7 +339,7 @@ async def test_the_pieces_of_a_stream(kind: Any, openings: int, usage: bool) -> 
     """Each answer of a chat is opened; at the end of all the tokens are told to who asked for them."""
     did: Any = []
     used = PromptUsed(True, "", None, "")
-    answer = Answered("It is", [1, 2, 3], 40, "stop", did, [], used)
+    answer = SteeredAnswer("It is", [1, 2, 3], 40, "stop", did, [], used)
     updates: asyncio.Queue[Any] = asyncio.Queue()
     for one in ((0, Written("It is", [])), (1, answer), (0, answer)):
         updates.put_nowait(one)
@@ -367,7 +367,7 @@ async def test_an_answer_comes_whole_unless_the_client_has_gone(leaves: bool) ->
 
     if not leaves:
         updates.put_nowait(
-            (0, Answered("It is", [1, 2, 3], 40, "stop", [], [], PromptUsed(True, "", None, "")))
+            (0, SteeredAnswer("It is", [1, 2, 3], 40, "stop", [], [], PromptUsed(True, "", None, "")))
         )
     request = Request({"type": "http", "method": "POST", "headers": []}, receive)
     found = await _whole(request, Reply("r1", "completion", "tiny", []), 1, updates)
@@ -379,7 +379,7 @@ async def test_an_answer_comes_whole_unless_the_client_has_gone(leaves: bool) ->
 async def test_answers_that_come_in_any_order_are_told_in_their_own() -> None:
     updates: asyncio.Queue[Any] = asyncio.Queue()
     used = PromptUsed(True, "", None, "")
-    answers = [Answered(text, [1], 40, "stop", [], [], used) for text in "abc"]
+    answers = [SteeredAnswer(text, [1], 40, "stop", [], [], used) for text in "abc"]
     for number in (2, 0, 1):
         updates.put_nowait((number, Written("x", [])))
         updates.put_nowait((number, answers[number]))

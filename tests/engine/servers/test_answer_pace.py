@@ -136,7 +136,7 @@ def test_each_look_at_whether_to_go_on_tells_how_far_the_answers_are(monkeypatch
     section = OpenAISection(base_url="http://127.0.0.1:9/v1", api_key_env="none")
     client = OpenAIClient(section, "here", checkpoint=lambda: looks.append("checkpoint"))
     monkeypatch.setattr(client._pace, "report", lambda: looks.append("report"))
-    client._look()
+    client._poll()
     assert looks == ["checkpoint", "report"]
 
     def stopped() -> None:
@@ -144,5 +144,5 @@ def test_each_look_at_whether_to_go_on_tells_how_far_the_answers_are(monkeypatch
 
     client._checkpoint = stopped
     with pytest.raises(StopRequested):
-        client._look()
+        client._poll()
     assert looks == ["checkpoint", "report"]

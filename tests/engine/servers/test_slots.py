@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from engine.config.models.openai import OpenAISection
-from engine.servers.background import LOOK_EVERY
+from engine.servers.background import POLL_SECONDS
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply
 from engine.servers.http import Http
@@ -249,7 +249,7 @@ def test_who_finds_no_slot_free_waits_a_moment_before_it_looks(monkeypatch: pyte
     slots, waits = Slots(), list[float]()
     monkeypatch.setattr(slots._free, "wait", waits.append)
     with slots.slot(1, lambda: None):
-        assert not waits and slots._take(1) is None and waits == [LOOK_EVERY]
+        assert not waits and slots._take(1) is None and waits == [POLL_SECONDS]
         with slots.slot(0, lambda: None) as second:
             assert second.together == 2
-    assert slots._take(1) is not None and waits == [LOOK_EVERY]
+    assert slots._take(1) is not None and waits == [POLL_SECONDS]

@@ -117,8 +117,8 @@ def test_without_a_controller_there_is_no_other_mode_than_no_note(run: Path) -> 
     others = ({"say": "Hi.", "mode": mode} for mode in ("baseline", "reminder"))
     refused, *_, plain = talk(run, {"say": "Hi.", "mode": "always"}, *others)
     assert refused["error"] == (
-        "this run asks no controller, as mode `always` does (slsm.disable_controller: true): choose no note, or "
-        "start a run with `false`"
+        "mode `always` asks a controller, and this run has none (slsm.disable_controller: true): choose `baseline` or "
+        "`reminder`, or start a run with `false`"
     )
     assert [user for user, _ in plain["turns"]] == ["Hi.", "Hi."]
 

@@ -16,7 +16,7 @@ from engine.errors import DataError
 from engine.events import AnswerTried, LeverActed, LeversTried, OtherAnswer
 from engine.levers.evaluated_prompt import PromptUsed
 from engine.levers.lever import LeverDid
-from engine.levers.levers import Answered
+from engine.levers.levers import SteeredAnswer
 from engine.services import all_levers, what_if
 from tests.two_runs import make_run
 
@@ -46,7 +46,7 @@ def test_a_reply_is_an_event_of_its_methods_stage_and_is_kept(
     monkeypatch.setattr(what_if, "run_context", lambda run_dir, stage: None)
     monkeypatch.setattr(what_if, "time", SimpleNamespace(time=lambda: 12.5))
     (tmp_path / "esm").mkdir()
-    reply = what_if.WhatIfs(tmp_path).reply('{"say": "why?"}')
+    reply = what_if.OpenWhatIfs(tmp_path).reply('{"say": "why?"}')
     told: dict[str, Any] = json.loads(reply)
     assert (told["stage"], told["time"], told["question"]) == ("eval", 12.5, "why?")
     assert [json.loads(line) for line in (tmp_path / "esm/what_if.jsonl").read_text().splitlines()] == [told]
@@ -72,7 +72,7 @@ def test_what_a_method_answers_with_is_loaded_at_its_first_request(
 
     monkeypatch.setattr(what_if, "kind_of", lambda system: Counted)
     monkeypatch.setattr(what_if, "run_context", lambda run_dir, stage: (run_dir, stage))
-    tries = what_if.WhatIfs(tmp_path)
+    tries = what_if.OpenWhatIfs(tmp_path)
     for system in ("esm", "pool", "esm"):
         (tmp_path / system).mkdir(exist_ok=True)
         tries.reply(json.dumps({"system": system}))
@@ -82,10 +82,10 @@ def test_what_a_method_answers_with_is_loaded_at_its_first_request(
 def test_an_answer_that_differs_says_which_programs_are_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert what_if.WhatIfs(tmp_path)._versions() == "", "a folder without record"
+    assert what_if.OpenWhatIfs(tmp_path)._versions() == "", "a folder without record"
     run = make_run(tmp_path, "run", [], versions={"python": "3.11", "torch": "2.9"})
     monkeypatch.setattr(what_if, "versions", lambda: {"python": "3.11", "torch": "2.13", "vllm": "0.32"})
-    assert what_if.WhatIfs(run)._versions() == "; torch was 2.9, is 2.13"
+    assert what_if.OpenWhatIfs(run)._versions() == "; torch was 2.9, is 2.13"
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_only_what_may_differ_from_the_run_names_other_programs(
     run = make_run(tmp_path, "run", [], versions={"torch": "2.9"})
     (run / "esm").mkdir(exist_ok=True)
     monkeypatch.setattr(what_if, "versions", lambda: {"torch": "2.13"})
-    assert json.loads(what_if.WhatIfs(run).reply("{}"))["difference"] == difference
+    assert json.loads(what_if.OpenWhatIfs(run).reply("{}"))["difference"] == difference
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_what_is_no_request_is_told(
     monkeypatch.setattr(what_if, "run_context", lambda run_dir, stage: None)
     if "say" in line:
         monkeypatch.setattr(what_if, "kind_of", lambda system: Echo)
-    assert said in what_if.WhatIfs(tmp_path).reply(line).decode()
+    assert said in what_if.OpenWhatIfs(tmp_path).reply(line).decode()
 
 
 def test_further_runs_whose_levers_are_tried_stand_beside_the_run(
@@ -151,7 +151,7 @@ def test_further_runs_whose_levers_are_tried_stand_beside_the_run(
         with pytest.raises(DataError) as caught:
             tries._levers(all_levers.LeversRequest(question="Q", runs=[name]))
         assert (caught.value.what, caught.value.where) == (f"{name} is not a run", str(outputs))
-        assert caught.value.hint == "give a run's name and id, such as demo/20261122-165601"
+        assert caught.value.hint == "give a run's name and id, such as demo/20261122-165601-abb9"
 
 
 def test_levers_are_tried_on_the_model_of_the_run_or_of_a_method(
@@ -185,9 +185,9 @@ def test_a_question_is_answered_plainly_with_each_lever_and_with_several_togethe
 ) -> None:
     asked: list[tuple[Any, ...]] = []
 
-    def answered(levers: list[str]) -> Answered:
+    def answered(levers: list[str]) -> SteeredAnswer:
         did = [LeverDid(lever=lever, acted=True, what="so", calls=3) for lever in levers]
-        return Answered("+".join(levers), [1] * len(levers), 9, "stop", did, [], PromptUsed(True))
+        return SteeredAnswer("+".join(levers), [1] * len(levers), 9, "stop", did, [], PromptUsed(True))
 
     levers = SimpleNamespace(
         names=names, model_name="tiny", fits=[], answer=lambda prepared: [*map(answered, prepared)],

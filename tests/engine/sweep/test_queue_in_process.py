@@ -56,7 +56,7 @@ def worked(folder: SweepFolder, monkeypatch: pytest.MonkeyPatch) -> tuple[int, l
         self._processes[point.run_id] = Process()  # type: ignore[assignment]
 
     monkeypatch.setattr(Queue, "_start", start)
-    monkeypatch.setattr(sweep_queue, "_LOOK_EVERY", 0.0)
+    monkeypatch.setattr(sweep_queue, "_POLL_SECONDS", 0.0)
     with queue_of(folder) as queue:
         return queue.run(), started
 

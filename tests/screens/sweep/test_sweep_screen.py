@@ -247,7 +247,7 @@ def test_only_a_whole_setting_is_compared_with_the_best(
     offered = []
     for one in (whole, best, begun, None):
         assert one is None or (one is begun) != one.whole
-        row = None if one is None else SimpleNamespace(one=one)
+        row = None if one is None else SimpleNamespace(result=one)
         monkeypatch.setattr(SweepScreen, "selected", row)
         offered.append(screen.check_action("compare_best", ()))
     assert offered == [True, False, False, False]

@@ -38,7 +38,7 @@ class QuestionLine:
 
 
 def read_triples(path: Path) -> list[Triple]:
-    """The triples of a knowledge base, each once, in order. Raises DataError with the line that is none."""
+    """The triples of a knowledge base, each once, in order. Raises DataError with the first malformed line."""
     triples: dict[Triple, None] = {}
     for number, line in _lines(path):
         fields = _fields(line)
@@ -51,7 +51,7 @@ def read_triples(path: Path) -> list[Triple]:
 
 
 def read_question_lines(path: Path) -> list[QuestionLine]:
-    """The questions in order. Raises DataError with the first line that is none and the numbers of the others."""
+    """The questions in order. Raises DataError with the first malformed line and the numbers of the others."""
     lines: list[QuestionLine] = []
     broken: list[tuple[int, DataError]] = []
     for number, line in _lines(path):

@@ -187,7 +187,12 @@ def test_evaluations_that_find_nothing_better_are_counted(tmp_path: Path, patien
     found: list[tuple[bool, int]] = []
     for number, success in enumerate((0.25, 0.25, 0.5, 0.5), 1):
         training.step = number
-        found.append((training.judge({"answer_f1": success, "rollout_reward": -number}), training.stale))
+        found.append(
+            (
+                training.record_validation({"answer_f1": success, "rollout_reward": -number}),
+                training.evaluations_since_best,
+            )
+        )
         if training.finished:
             break
     assert found == [(True, 0), (False, 1), (True, 0), (False, 1)][:ends]
@@ -205,8 +210,8 @@ def test_the_best_weights_are_loaded_unless_the_last_ones_are_wanted(tmp_path: P
         training.step = step
         with torch.no_grad():
             weight.fill_(step)
-        training.judge({"answer_f1": value})
-    assert training.use_kept() == at and set(weight.flatten().tolist()) == {float(at)}
+        training.record_validation({"answer_f1": value})
+    assert training.load_best_or_last() == at and set(weight.flatten().tolist()) == {float(at)}
 
 
 @pytest.mark.parametrize(
