@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import locale
 import os
 import signal
 import sys
@@ -99,8 +100,9 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, SparingApp[Non
         self._config_path = config_path
         self._run_dir = run_dir
         self._choose_from = choose_from
-        self.unicode = takes_unicode(getattr(sys.__stderr__, "encoding", None))
-        """Whether the terminal, to which Textual writes by standard error, can show all signs."""
+        self.unicode = takes_unicode(getattr(sys.__stderr__, "encoding", None), locale.getencoding())
+        """Whether the terminal, to which Textual writes by standard error, can show all signs. Under LC_ALL=C Python
+        writes UTF-8, too, which the terminal may not read."""
         self._register_themes()
 
     def _register_themes(self) -> None:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.blocks.model_text import one_line
-from app.compared.words import finding
+from app.compared.words import arm_name, finding
 from app.table.column import Cell, ListColumn, Tone
 from app.wording.figures import NONE, fixed, interval, outcome, probability, signed
-from app.wording.words import method_name
 from engine.comparison.comparison import ArmPair
 from engine.comparison.figures import CELLS, cell
 from engine.comparison.items import Item
@@ -58,21 +57,21 @@ def _cell(place: int, key: str, label: str, priority: int) -> ListColumn[ArmPair
 
 METHODS: Sequence[ListColumn[ArmPair]] = (
     ListColumn("system", "system", 9, priority=3, value=lambda m: m.a.system),
-    ListColumn("method", "method", 13, flex=True, value=lambda m: m.a.name, show=method_name),
+    ListColumn("method", "method", 13, flex=True, value=lambda m: m.a.name, show=arm_name),
     ListColumn("finding", "finding", 15, priority=1, value=lambda m: m, show=_finding,
                help="of the scores; unclear: the interval holds 0, or p is not below 0.05"),
     ListColumn("n", "n", 4, "right", 4, help="items that both runs have", value=lambda m: m.figures.n),
-    ListColumn("mean_a", "A", 5, "right", 4, help="mean score of A", value=lambda m: m.figures.mean_a, show=fixed),
-    ListColumn("mean_b", "B", 5, "right", 4, help="mean score of B", value=lambda m: m.figures.mean_b, show=fixed),
+    ListColumn("mean_a", "A", 5, "right", 1, help="mean score of A", value=lambda m: m.figures.mean_a, show=fixed),
+    ListColumn("mean_b", "B", 5, "right", 1, help="mean score of B", value=lambda m: m.figures.mean_b, show=fixed),
     ListColumn("difference", "B−A", 6, "right", 0, help="difference of the mean scores",
                value=lambda m: m.figures.difference, show=signed),
     ListColumn("interval", "95% interval", 16, "right", 1, help="of B−A: paired bootstrap over items",
                value=lambda m: m, show=lambda m: interval(m.figures.low, m.figures.high)),
-    ListColumn("p", "p", 5, "right", 2, help="McNemar's exact p of only A against only B",
+    ListColumn("p", "p", 5, "right", 3, help="McNemar's exact p of only A against only B",
                value=lambda m: m.figures.p, show=probability),
     _cell(0, "both", "both✓", 3),
-    _cell(1, "only_a", "only A", 1),
-    _cell(2, "only_b", "only B", 1),
+    _cell(1, "only_a", "only A", 2),
+    _cell(2, "only_b", "only B", 2),
     _cell(3, "neither", "none✓", 3),
     ListColumn("tokens", "tokens", 9, "right", 5, help="mean tokens an item, A → B",
                value=lambda m: m, show=_tokens),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.runs.run_names import folder_words, names_of
 from app.wording.text import listed
-from app.wording.words import method_name
+from app.wording.words import method_name, short_method_name
 from engine.comparison.comparison import ArmPair
 from engine.comparison.run_items import RunItems
 from engine.comparison.trace import Parting, StepPair
@@ -31,9 +31,15 @@ def run_words(runs: Sequence[RunItems]) -> list[RunWords]:
     return [RunWords(name, about) for name, about in zip(names, abouts, strict=True)]
 
 
+def arm_name(name: str) -> str:
+    """`no probing`; a mode of memory notes with its memory is called as on its screen: `silent, structured`."""
+    mode, bracket, memory = name.partition(" (")
+    return f"{short_method_name(mode)}, {memory.removesuffix(')')}" if bracket else method_name(name)
+
+
 def arm_words(arm: ArmPair) -> str:
     """`ESM, no probing`; a method that is called as its system has one name."""
-    system, method = arm.a.system, method_name(arm.a.name)
+    system, method = arm.a.system, arm_name(arm.a.name)
     return system if method == system else f"{system}, {method}"
 
 

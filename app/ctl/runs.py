@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from app.ctl.output import DONE, write_form, write_line
+from app.ctl.output import DONE, write_form, write_line, write_warning
 from app.runs.run_list import RunList, RunRow, read_progress
 from app.runs.time_left import time_left_sentence
 from app.wording.text import duration, how_far
@@ -18,12 +18,15 @@ _OF_STAGE = ("status", "seconds", "summary", "files")
 
 def list_runs(outputs: Path, states: Sequence[str] | None, as_json: bool) -> int:
     """Every run below `outputs`, the newest first; only those in `states`, if some are given."""
-    rows = [row for row in RunList(outputs).read() if states is None or row.state in states]
+    runs = RunList(outputs)
+    rows = [row for row in runs.read() if states is None or row.state in states]
     for row in rows:
         if as_json:
             write_form("run", run_form(row))
         else:
             write_line(f"{row.state:<12} {row.fraction:>4.0%}  {_stage(row):<24} {row.path}")
+    for error in runs.unreadable.values():
+        write_warning(str(error))
     if not rows and not as_json:
         write_line(f"no runs in {outputs}")
     return DONE

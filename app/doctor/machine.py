@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import locale
 import os
 import platform
 import shutil
@@ -17,6 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from app.doctor.check import findings_of
+from app.terminal.ascii_signs import takes_unicode
 from app.terminal.text_console import make_console
 from app.wording.text import counted
 from engine.versions import package_version
@@ -141,13 +143,14 @@ def _extra(name: str) -> Finding:
 
 def _terminal(environment: Mapping[str, str]) -> Finding:
     size = shutil.get_terminal_size()
-    encoding = sys.stdout.encoding or "unknown"
+    written, understood = sys.stdout.encoding or "unknown", locale.getencoding()
+    encoding = written if takes_unicode(understood) else understood
     colour = "none (NO_COLOR)" if environment.get("NO_COLOR") else environment.get("COLORTERM") or "by TERM"
     text = (
         f"{size.columns}x{size.lines}, TERM={environment.get('TERM', 'unset')}, colour {colour}, {encoding}"
     )
     wide = size.columns >= 80 and size.lines >= 24
-    good = wide and encoding.lower().replace("-", "") == "utf8"
+    good = wide and takes_unicode(encoding)
     return Finding("terminal", good, text, "the console needs 80x24 and UTF-8")
 
 

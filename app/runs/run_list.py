@@ -33,7 +33,8 @@ from engine.run.directory import (
 )  # fmt: skip
 from engine.run.stage_state import RUNNING, SKIPPED, STOPPED, WAITING, Stages, StageState, fold_stages
 
-_TAIL = 1 << 16
+_TAILS = (1 << 16, 1 << 20, 1 << 24)
+"""Bytes at the end of a log in which its last stage is looked for: a batch of decisions may fill much of them."""
 Signature = tuple[tuple[int, int], ...]
 
 
@@ -196,17 +197,19 @@ def read_progress(directory: RunDirectory) -> StageState:
 
 def _last_stage_events(path: Path) -> Iterator[StageStarted | StageProgress | StageFinished]:
     """The stage events at the end of a log, in order."""
-    try:
-        with open_to_read(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            start = max(0, size - _TAIL)
+    lines: list[bytes] = []
+    with suppress(OSError), open_to_read(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        for tail in _TAILS:
+            start = max(0, size - tail)
             data = os.pread(file.fileno(), size - start, start)
-    except OSError:
-        return
-    for line in data[: data.rfind(b"\n") + 1].split(b"\n")[(1 if start else 0) : -1]:
-        if line.startswith(_HEADS):
-            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                yield _decoder.decode(line)
+            whole = data[: data.rfind(b"\n") + 1].split(b"\n")[(1 if start else 0) : -1]
+            lines = [line for line in whole if line.startswith(_HEADS)]
+            if lines or not start:
+                break
+    for line in lines:
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            yield _decoder.decode(line)
 
 
 _decoder = msgspec.json.Decoder(StageStarted | StageProgress | StageFinished)

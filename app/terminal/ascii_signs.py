@@ -19,7 +19,7 @@ _SIGNS = {
     "✓": "+", "✗": "x", "▲": "^", "▼": "v", "≈": "~", "≠": "!", "−": "-", "–": "-", "—": "-", "×": "x", "·": ".",
     "●": "*", "◉": "O", "○": "o", "■": "#", "▶": ">", "‖": "=", "◐": "%", "◌": ":", "⊘": "/", "★": "*", "☆": "o",
     "◆": "#", "◇": "o", "•": "*", "↻": "@", "›": ">", "▸": ">", "▾": "v", "→": ">", "←": "<", "↑": "^",
-    "↓": "v", "⏎": "$", "⌫": "<", "…": ".", "│": "|", "┃": "|", "║": "|", "─": "-", "━": "-", "═": "-", "█": "#",
+    "↓": "v", "⏎": "$", "⌫": "<", "…": ".", "│": "|", "┃": "|", "║": "|", "─": "-", "━": "=", "═": "=", "█": "#",
     "▇": "#", "▆": "*", "▅": "+", "▄": "=", "▃": "-", "▂": ".", "▁": "_", "α": "a", "β": "b", "ρ": "p",
     "δ": "d", "Δ": "d", "“": '"', "”": '"', "‘": "'", "’": "'",
 }  # fmt: skip
@@ -29,10 +29,10 @@ _BOXES = range(0x2500, 0x2580)
 _BLOCKS = range(0x2580, 0x25A0)
 
 
-def takes_unicode(encoding: str | None) -> bool:
-    """Whether what is written in this encoding can hold every sign."""
+def takes_unicode(*encodings: str | None) -> bool:
+    """Whether what is written in all these encodings can hold every sign."""
     try:
-        return codecs.lookup(encoding or "ascii").name.startswith("utf-")
+        return all(codecs.lookup(encoding or "ascii").name.startswith("utf-") for encoding in encodings)
     except LookupError:
         return False
 

@@ -49,8 +49,9 @@ def prepare_sweep(
     base = load_config(config_path, [*overrides, *_typed(settings[0])])
     split = _DEV_SPLITS.get(base.task.dataset, "") if choose_on is None else choose_on
     split = "" if split == base.task.eval_split or "eval" not in base.run.stages else split
+    on_split = [f"{_SPLIT}={as_typed(split)}"] if split else []
     for setting in settings:
-        load_config(config_path, [*overrides, *_typed(setting)])
+        load_config(config_path, [*overrides, *_typed(setting), *on_split])
     now = time.time()
     run_id = new_run_id(now)
     folder = SweepFolder(Path(base.run.outputs) / base.run.name / f"{PREFIX}{run_id}")

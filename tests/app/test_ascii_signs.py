@@ -18,6 +18,7 @@ from app.terminal.ascii_signs import WARNING, in_ascii, takes_unicode
 )  # fmt: skip
 def test_which_encodings_hold_all_signs(encoding: str | None, takes: bool) -> None:
     assert takes_unicode(encoding) is takes
+    assert takes_unicode("utf-8", encoding) is takes
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def test_which_encodings_hold_all_signs(encoding: str | None, takes: bool) -> No
         ("→ ← ↑ ↓ › ▸ ▾ ⏎ ⌫", "> < ^ v > > v $ <"),
         ("★ ◆ ◇ • ↻ ◉ – —", "* # o * @ O - -"),
         ("▁▂▃▄▅▆▇█", "_.-=+*##"),
-        ("│ ┃ ║ ─ ━ ═ ┼ ▒", "| | | - - - + |"),
+        ("│ ┃ ║ ─ ━ ═ ┼ ▒", "| | | - = = + |"),
         ("α β ρ δ Δ", "a b p d d"),
     ],
 )
@@ -58,7 +59,7 @@ def test_what_tells_states_apart_stays_apart() -> None:
 async def test_the_console_warns_once_and_draws_ascii(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
 ) -> None:
-    monkeypatch.setattr("app.shell.takes_unicode", lambda name: encoding == "utf-8")
+    monkeypatch.setattr("app.shell.takes_unicode", lambda *names: encoding == "utf-8")
     app = SteerApp(outputs=tmp_path / "outputs")
     async with app.run_test(size=(120, 36), notifications=True) as pilot:
         await pilot.press("plus")

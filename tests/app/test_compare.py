@@ -128,6 +128,8 @@ def test_an_arm_is_named_by_system_and_method(tmp_path: Path) -> None:
     [arm] = comparison.arms
     assert (arm.a.system, arm.a.name) == ("ESM", "esm") and arm_words(arm) == "ESM"
     assert arm_words(replace(arm, a=replace(arm.a, name="no_probing"))) == "ESM, no probing"
+    notes = replace(arm.a, system="SLSM", name="never (structured)")
+    assert arm_words(replace(arm, a=notes)) == "SLSM, silent, structured"
 
 
 def test_items_of_one_run_only_are_counted_for_that_run(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def _first_hit(rank: int | None) -> Cell:
 
 
 COLUMNS: Sequence[ListColumn[Question]] = (
-    ListColumn("hit", "hit", 3, "right", 0, help="rank of the first path that meets an answer; – none does",
+    ListColumn("hit", "rank", 4, "right", 0, help="rank of the first path that meets an answer; – none does",
                value=lambda q: q.sampled.first_hit, show=_first_hit),
     ListColumn("reader", "reader", 6, help="answered from sampled paths: ✓ names a right answer",
                value=lambda q: _hit(q.paths), show=outcome_cell),
@@ -105,7 +105,7 @@ def _remark(state: RunState) -> str:
     rows = question_rows(state.gflownet)
     missed, signs = sum(row.missed for row in rows), [row.sign for row in rows]
     only = f"▲ {signs.count(1):,} right from paths only, ▼ {signs.count(-1):,} from triples only"
-    parts = [f"{missed:,} missed: no path meets an answer" if missed else "", only if any(signs) else ""]
+    parts = [f"{missed:,} whose paths meet no answer" if missed else "", only if any(signs) else ""]
     return "  │  ".join(filter(None, parts))
 
 

@@ -139,7 +139,10 @@ def _every_figure(events: Sequence[SamplerEvaluated]) -> Table:
         for name in dict.fromkeys(name for event in events for name in event.metrics)
     ]
     header = ("figure", *(sampler_name(event.method) for event in events))
-    notes = ["@10: among the first 10 paths of a question"]
+    notes = [
+        "@10: among the first 10 paths of a question; path hit precision, recall and F1: of its first 10 edges",
+        "hits @1: whether most paths of a question end at an answer",
+    ]
     return Table(header, rows, len(events), "Every figure", notes, priority=[0, *range(len(events))])
 
 

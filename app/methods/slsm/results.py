@@ -19,8 +19,8 @@ from app.wording.words import method_name, short_method_name
 from engine.events import ModeScored
 
 _CHOSEN = (
-    "the best of {} looks better than it is: the interval does not count that it was chosen by this score; "
-    "confirm it on other conversations"
+    "The best of {} modes looks better than it is: the interval does not count that it was chosen by this score. "
+    "Confirm it on other conversations."
 )
 
 
@@ -56,8 +56,9 @@ def _best(rows: Sequence[ModeScored]) -> list[Block]:
         return []
     best = max(others, key=lambda row: (row.score or 0.0, -row.injections))
     did = (
-        f"{method_name(best.mode)}, {best.memory_mode} memory, turned {counted(best.fixed, 'answers')} right and "
-        f"{best.broke:,} wrong; {best.wasted:,} of {best.injections:,} changed nothing"
+        f"The best mode by score: {method_name(best.mode)}, {best.memory_mode} memory. It turned "
+        f"{counted(best.fixed, 'answers')} right and {best.broke:,} wrong; {best.wasted:,} of {best.injections:,} "
+        "notes changed nothing."
     )
     chosen = [Paragraph(_CHOSEN.format(len(others)), "dim")] if len(others) > 1 else []
     return [Paragraph(did, "dim"), *chosen]

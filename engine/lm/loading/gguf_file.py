@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from engine.errors import ModelError
+from engine.errors import ModelAbsent, ModelError
 from engine.regular_file import open_to_read
 from engine.versions import package_version
 
@@ -67,7 +67,8 @@ def _check_magic(file: Path, where: str) -> None:
         with open_to_read(file) as opened:
             magic = opened.read(len(MAGIC))
     except OSError as error:
-        raise ModelError(
+        kind = ModelAbsent if isinstance(error, FileNotFoundError) else ModelError
+        raise kind(
             what=f"cannot read the file: {error.strerror or error}", where=where, hint="correct `model.path`"
         ) from error
     if magic != MAGIC:

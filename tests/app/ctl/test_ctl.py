@@ -78,6 +78,14 @@ def test_list_and_show(ctl: Ctl, tmp_path: Path, working: tuple[RunDirectory, Ga
     )
 
 
+def test_a_run_that_cannot_be_read_is_named_beside_the_list(ctl: Ctl, tmp_path: Path) -> None:
+    make_run(tmp_path, "done", [])
+    RunDirectory(make_run(tmp_path, "damaged", [])).record.write_text("")
+    code, rows, warned = ctl("list")
+    assert code == 0 and [row["name"] for row in rows] == ["done"]
+    assert warned.count("run.json") == 1 and "damaged" in warned
+
+
 def test_of_no_runs_there_are_no_lines(ctl: Ctl) -> None:
     """Those who read JSON are told nothing else."""
     assert ctl("list") == (0, [], "")

@@ -138,13 +138,28 @@ def test_of_a_long_log_the_end_is_read(tmp_path: Path, monkeypatch: pytest.Monke
     whole = read_progress(run)
     assert (whole.done, whole.begun_at, whole.elapsed) == (40, 0, 20.0)
     lines = run.events.read_bytes().splitlines(keepends=True)
-    monkeypatch.setattr(run_list, "_TAIL", sum(map(len, lines[-4:])))
+    monkeypatch.setattr(run_list, "_TAILS", (sum(map(len, lines[-4:])),))
     part = read_progress(run)  # the first of four lines may be torn
     assert (part.done, part.begun_at, part.elapsed, part.items_per_second) == (40, 20, 10.0, 2.0)
     with run.events.open("ab") as log:
         log.write(b'{"type":"StageProgress","broken\n' + lines[-1].rstrip(b"\n"))
     assert read_progress(run).done == 40
     assert read_progress(RunDirectory(tmp_path / "none")) == StageState("")
+
+
+def test_a_stage_is_found_behind_as_many_decisions_as_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end of the log that is read grows until a stage is in it; its report of 10 of 40 is then known."""
+    run = RunDirectory(
+        make_run(tmp_path, "a", [AT_WORK[0], StageProgress(stage="eval", done=10, total=40, elapsed=5.0)])
+    )
+    with run.events.open("ab") as log:
+        log.write(b'{"type":"Notice","text":"a decision"}\n' * 100)
+    monkeypatch.setattr(run_list, "_TAILS", (200, 400))
+    assert read_progress(run) == StageState("")
+    monkeypatch.setattr(run_list, "_TAILS", (200, 400, 1 << 16))
+    assert (read_progress(run).name, read_progress(run).done) == ("eval", 10)
 
 
 def test_of_several_stages_the_last_one_counts(tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ def said(section: str, fields: dict[str, Any]) -> list[str]:
     [
         ("task", {"dataset": "files", "path": "x"}),
         ("task", {"path": "x"}),
+        ("task", {"train_split": "dev", "eval_split": "train"}),
+        ("task", {"dataset": "gsm8k", "eval_split": "validation"}),
         ("selector", {"supervised_steps": 3, "policy_steps": 3}),
         ("selector", {"supervised_steps": 0}),
         ("selector", {"policy_steps": 0}),
@@ -69,6 +71,11 @@ def test_fields_that_go_together(section: str, fields: dict[str, Any]) -> None:
             "task",
             {"dataset": "files"},
             "dataset `files` needs `task.path`: a file, a folder or hub:owner/name",
+        ),
+        (
+            "task",
+            {"eval_split": "validation"},
+            "`train_split` and `eval_split` of the generated task: train, dev or test",
         ),
         (
             "selector",
