@@ -11,9 +11,8 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
-from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.filter import LineFilter, Monochrome
 from textual.screen import Screen
 
@@ -75,8 +74,8 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, SparingApp[Non
     """The console; screens ask it by messages."""
 
     CSS_PATH = "shell.tcss"
-    COMMANDS: ClassVar = {BoundCommands}
-    BINDINGS: ClassVar[list[BindingType]] = [
+    COMMANDS = {BoundCommands}
+    BINDINGS = [
         *bindings(EVERYWHERE),
         # Textual's own would quit without asking.
         Binding("ctrl+q", "leave", show=False, priority=True),

@@ -7,11 +7,10 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.widgets import Static
 
 from app.keys.commands import LEAVE, bindings
@@ -30,7 +29,7 @@ Choice = Literal["detach", "stop", "stay"]
 class LeaveScreen(Dialog[Choice]):
     """Asks what to do with the runs that are running."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(LEAVE)
+    BINDINGS = bindings(LEAVE)
 
     def __init__(self, runs: Sequence[RunDirectory], elsewhere: Sequence[RunDirectory] = ()) -> None:
         title = "A run is still running" if len(runs) == 1 else f"{len(runs)} runs are still running"

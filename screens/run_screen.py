@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 
-from app.keys.commands import METHOD_KEYS, RUN, RUN_WITHOUT_KEY, TIMELINE, Command, bindings
+from app.keys.commands import METHOD_KEYS, RUN, RUN_WITHOUT_KEY, TIMELINE, bindings
 from app.textual_internals import terminal_busy
 from app.wording.text import counted
 from engine.errors import SteerError
@@ -47,8 +46,8 @@ class RunScreen(NotingScreen):
     `HELP`. Stages and time line are shown while something works or the view is in the past.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(RUN, METHOD_KEYS, TIMELINE)
-    PALETTE: ClassVar[tuple[Command, ...]] = RUN_WITHOUT_KEY
+    BINDINGS = bindings(RUN, METHOD_KEYS, TIMELINE)
+    PALETTE = RUN_WITHOUT_KEY
     TITLE_WORD = ""
     DEFAULT_CSS = """
     RunScreen.-at-rest { & > StageBar, & > Timeline { display: none; } }

@@ -6,11 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.getters import query_one
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher
@@ -72,7 +71,7 @@ class TabbedScreen(RunScreen):
     each of both holds, in `make`; and `STAGE_TABS`: by stage, the tab or kind in which its work is seen."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (NARROWEST, "-narrow"), (150, "-wide")]
-    BINDINGS: ClassVar[list[BindingType]] = bindings(COMMANDS)
+    BINDINGS = bindings(COMMANDS)
     CSS_PATH = [STYLES]
     ALLOW_IN_MAXIMIZED_VIEW = "KeyLine"
     TABS: Sequence[Tab] = ()

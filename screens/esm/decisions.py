@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.getters import query_one
 
 from app.methods.cases import Cases
@@ -33,7 +33,7 @@ class DecisionsPane(CasesPane):
     """Decisions with a filter line."""
 
     source: DecisionSource
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         Binding("slash", "filter", "Filter", tooltip="Filter the decisions."),
     ]  # fmt: skip
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import ClassVar
 
 from rich.style import Style
 from rich.text import Text
@@ -21,7 +20,7 @@ _EMPTY, _LEFT_DOTS = 0x2800, 0x47
 class CurveView(Widget):
     """Fills its room: the curve, and a line that says what it is."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"curve-view--dim"}
+    COMPONENT_CLASSES = {"curve-view--dim"}
     DEFAULT_CSS = """
     CurveView {
         height: 5;

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.getters import query_one
 from textual.widgets import Input, Static
 
@@ -46,7 +43,7 @@ and forgets them after some turns: name one fruit, tell me one tool, suggest one
 class ChatPane(Pane):
     """The conversation so far, and a line to type in."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(COMMANDS)
+    BINDINGS = bindings(COMMANDS)
     DEFAULT_CSS = """
     ChatPane {
         & > DetailPane { height: 1fr; }

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.cache import LRUCache
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -35,7 +34,7 @@ from screens.widgets.tones import tone
 class VirtualTable(SelfSizedView, can_focus=True):
     """A table over a `RowSource`. Call `refresh_rows` when the source has changed."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
+    COMPONENT_CLASSES = {
         "virtual-table--header",
         "virtual-table--header-column",
         "virtual-table--cursor",
@@ -54,7 +53,7 @@ class VirtualTable(SelfSizedView, can_focus=True):
         & > .virtual-table--match { text-style: bold underline; color: $text-warning; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         Binding("up,k", "move(-1)", "Up", show=False, tooltip="Move the cursor to another row."),
         Binding("down,j", "move(1)", "Down", show=False),
         Binding("left,h", "column(-1)", "Column left", show=False, tooltip="Mark another column."),
