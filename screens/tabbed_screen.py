@@ -18,7 +18,7 @@ from app.blocks.block import Target, Words, plain
 from app.export import export_path, write_csv
 from app.keys.commands import ENLARGE, GO_BACK, Command, bindings
 from app.methods.pages import choices_of_events
-from app.methods.place import History, Place
+from app.methods.place import Place
 from app.runs.queries.what_if import WhatIfProcess
 from app.wording.text import counted
 from screens.console_screen import NARROWEST
@@ -91,7 +91,8 @@ class TabbedScreen(RunScreen):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._history = History()
+        self._history: list[Place] = []
+        """Where ids were followed from; the newest is the next to come back to."""
         self._what_if: WhatIfProcess | None = None
 
     def make(self, name: str) -> Pane:
@@ -249,7 +250,7 @@ class TabbedScreen(RunScreen):
             case "tab":
                 return parameters[0] in range(len(self.TABS))
             case "go_back":
-                return len(self._history) > 0
+                return bool(self._history)
             case "what_if":
                 return self.is_mounted and self._cases_with_choices() is not None
             case _:
@@ -289,14 +290,13 @@ class TabbedScreen(RunScreen):
         if place is None:
             self.notify(f"There is no {target.kind} {target.name} at this moment of the run.", markup=False)
             return
-        self._history.leave(place_in(self.shown_name, self.pane))
+        self._history.append(place_in(self.shown_name, self.pane))
         self.open_place(place)
         self.refresh_bindings()
 
     def action_go_back(self) -> None:
         """Back to where an id was followed."""
-        if (place := self._history.back()) is not None:
-            self.open_place(place)
+        self.open_place(self._history.pop())
         self.refresh_bindings()
 
     def look_at(self, place: Place) -> bool:
