@@ -10,7 +10,7 @@ from shlex import quote
 from textual.app import App
 
 from app.runs.workers import Workers
-from app.wording.text import resume_command
+from app.wording.text import kept_line
 from engine.errors import RunError
 from engine.run.directory import RunDirectory, inspect
 
@@ -115,10 +115,7 @@ class Leaving:
 
     def _say_left_at_once(self) -> None:
         for run in self.running():
-            self.farewell.append(
-                f"left; the engine stops after its current item; kept in {run.path}; "
-                f"to resume: {resume_command(run.path)}"
-            )
+            self.farewell.append(kept_line(run.path, "left; the engine stops after its current item"))
 
 
 def _is_running(path: Path) -> bool:

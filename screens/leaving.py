@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from app.keys.commands import LEAVE, bindings
 from app.runs.client import request_stop
-from app.wording.text import resume_command
+from app.wording.text import kept_line
 from engine.errors import RunError
 from engine.run.directory import RunDirectory, inspect
 from screens.panels.dialog import Dialog
@@ -65,7 +65,7 @@ class LeftRun:
         if self.state == "finished":
             return f"finished; everything is in {path}"
         state = "no answer from the engine yet: it stops after its current item" if self.alive else self.state
-        return f"{state}; kept in {path}; to resume: {resume_command(path)}"
+        return kept_line(path, state)
 
 
 class WaitingScreen(Dialog[list[LeftRun]]):

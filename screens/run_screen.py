@@ -150,7 +150,7 @@ class RunScreen(NotingScreen):
         self.query_one(Timeline).refresh()
         in_past = session.cursor is not None
         offered = (
-            self.engine_state,
+            engine_state(session),
             session.frozen,
             in_past,
             session.stop_requested,
@@ -162,11 +162,6 @@ class RunScreen(NotingScreen):
 
     # ------------------------------------------------------------ which keys there are
 
-    @property
-    def engine_state(self) -> str:
-        """What the engine does now, whatever moment is shown: `RunStatus.state`."""
-        return engine_state(self.session)
-
     def names_of_actions(self) -> dict[str, str]:
         """What the commands with a number lead to."""
         methods = enumerate(systems_of(self.session.state.stages), 1)
@@ -174,7 +169,7 @@ class RunScreen(NotingScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether the key does something now."""
-        engine = self.engine_state
+        engine = engine_state(self.session)
         match action:
             case "freeze":
                 in_past = self.session.frozen or self.session.cursor is not None
@@ -220,11 +215,6 @@ class RunScreen(NotingScreen):
         self.session.freeze()
         self.poll()
 
-    def action_thaw(self) -> None:
-        """Follow the run again."""
-        self.session.thaw()
-        self.poll()
-
     def action_step_event(self, by: int) -> None:
         """Event by event."""
         self.query_one(Timeline).step(by)
@@ -251,6 +241,8 @@ class RunScreen(NotingScreen):
         self.query_one(Timeline).halt()
         self.session.seek(None)
         self.poll()
+
+    action_thaw = action_seek_live
 
     # ------------------------------------------------------------ the engine
 

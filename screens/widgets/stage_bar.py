@@ -10,7 +10,6 @@ from textual import events
 from textual.widget import Widget
 
 from app.blocks.bars import bar
-from app.runs.time_left import time_left_short
 from app.wording.stage_words import stage_sign
 from app.wording.text import duration, how_far
 from engine.run import stage_state as stages
@@ -123,7 +122,8 @@ class StageBar(Widget):
         words = [f"ETA {duration(stage.eta)}"] if stage.eta is not None else []
         left = run_time_left(self._session)
         if left is not None and (left.whole is None or left.whole != stage.eta):
-            words.append(time_left_short(left))
+            whole = ": not known yet" if left.whole is None else f" {duration(left.whole)}"
+            words.append(f"all stages{whole}")
         return ", ".join(words)
 
     # ------------------------------------------------------------ the worker
