@@ -132,7 +132,7 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, SparingApp[Non
     def _ask_which(self, runs: Sequence[Path]) -> None:
         """List the runs that were meant, and say why."""
         names = sorted({path.parent.name for path in runs})
-        self.home.show_only(" or ".join(f'name:"{name}"' for name in names))
+        self.home.bar.set(" or ".join(f'name:"{name}"' for name in names))
         count = counted(len(runs), "runs")
         self.notify(f"{count} have this name: choose one and press enter.", markup=False)
 

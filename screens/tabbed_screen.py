@@ -14,7 +14,7 @@ from textual.getters import query_one
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
-from app.blocks.block import Target, Words, plain
+from app.blocks.block import Target, plain
 from app.export import export_path, write_csv
 from app.keys.commands import ENLARGE, GO_BACK, Command, bindings
 from app.methods.pages import choices_of_events
@@ -374,9 +374,9 @@ class TabbedScreen(RunScreen):
     def _tables(self) -> list[Written]:
         """The tables of the tab, as they are shown."""
         if isinstance(self.pane, BlocksPane):
-            tables = self.pane.tables()
             return [
-                Written(t.caption or t.header[0], "rows", t.header, list(map(_plain, t.rows))) for t in tables
+                Written(t.caption or t.header[0], "rows", t.header, [list(map(plain, row)) for row in t.rows])
+                for t in self.pane.tables()
             ]
         table = self._table()
         if table is None or not len(table.source):
@@ -387,10 +387,6 @@ class TabbedScreen(RunScreen):
 
     def _table(self) -> VirtualTable | None:
         return table_in(self.pane)
-
-
-def _plain(row: Sequence[Words]) -> list[str]:
-    return [plain(cell) for cell in row]
 
 
 def _file_name(title: str) -> str:

@@ -208,11 +208,6 @@ class Columns:
         other.__dict__.update(self.__dict__)
         return other
 
-    @property
-    def keys(self) -> Keys:
-        """The rows by key, of all copies."""
-        return self._keys
-
     def shares(self, other: Columns) -> bool:
         """Whether both stand on the same memory: then the rows that both have are equal."""
         return self._arrays[-1] is other._arrays[-1]

@@ -97,7 +97,7 @@ class RunCommands(Keeping):
 
     def action_compare(self) -> None:
         """Ask for the comparison of the two marked runs."""
-        runs = list(self.marked)
+        runs = list(self.source.marked)
         if len(runs) == 1 and self.selected is not None and self.selected.path not in runs:
             runs.append(self.selected.path)
         if len(runs) == 2:

@@ -29,6 +29,7 @@ class RunSource(RowSource):
         self._mark_column = RunColumn("mark", "", 1, help="marked with m", show=self._mark)
         self.rows: list[RunRow] = []
         self.marked: list[Path] = []
+        """In the order in which they were marked."""
         self.expression: Expression | None = None
         self.unfolded: set[Path] = set()
         """Sweeps whose runs are listed."""

@@ -91,7 +91,7 @@ class StageBar(Widget):
         first, last = visible(list(map(len, chips)), shown.index(current), room)
         text = Text("… " if first else "", tone(self, "dim"))
         for stage, chip in zip(shown[first:last], chips[first:last], strict=True):
-            text.append(chip, self._tone(stage) + _click(stage))
+            text.append(chip, self._tone(stage) + Style(meta={"stage": stage.name}))
         return text.append("… " if last < len(shown) else "", tone(self, "dim"))
 
     def _figures(self, stage: StageState, pace: bool = True) -> Text:
@@ -163,11 +163,6 @@ class StageBar(Widget):
         if stage.active:
             return tone(self, "strong")
         return tone(self, "good" if stage.status == stages.FINISHED else "dim")
-
-
-def _click(stage: StageState) -> Style:
-    """What a click is on."""
-    return Style(meta={"stage": stage.name})
 
 
 def _last_started(shown: list[StageState]) -> StageState:

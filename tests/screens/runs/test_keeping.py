@@ -267,10 +267,10 @@ async def test_marks_keep_their_order(outputs: Path) -> None:
         paths = [row.path for row in app.runs.source.runs]
         app.runs.table.go_to(1)
         await pilot.press("m", "g", "m")
-        assert app.runs.marked == [paths[1], paths[0]]
+        assert app.runs.source.marked == [paths[1], paths[0]]
         assert [row.split()[0] for row in app.rows()[:2]] == ["2", "1"]
         await pilot.press("g", "m")
-        assert app.runs.marked == [paths[1]]
+        assert app.runs.source.marked == [paths[1]]
 
 
 async def test_a_run_that_is_gone_is_not_marked_any_more(outputs: Path) -> None:
@@ -280,10 +280,10 @@ async def test_a_run_that_is_gone_is_not_marked_any_more(outputs: Path) -> None:
         await settled(app, pilot)
         paths = [row.path for row in app.runs.source.runs]
         await pilot.press("m", "m")
-        assert app.runs.marked == paths[:2]
+        assert app.runs.source.marked == paths[:2]
         move_to_trash(paths[0])
         await settled(app, pilot)
-        assert app.runs.marked == [paths[1]] and app.rows()[0].split()[0] == "1"
+        assert app.runs.source.marked == [paths[1]] and app.rows()[0].split()[0] == "1"
 
 
 async def test_two_marked_runs_are_compared(outputs: Path) -> None:

@@ -320,7 +320,7 @@ async def test_the_title_counts_what_runs_is_marked_and_is_listed(make: Make, tm
         app.runs.source.toggle_mark(rows[0].path)
         app.runs.arranged()
         titles.append(str(app.runs.title_line.content))
-        app.runs.show_only("name:b")
+        app.runs.bar.set("name:b")
         await pilot.pause()
         titles.append(str(app.runs.title_line.content))
     assert titles == [
